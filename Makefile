@@ -1,0 +1,53 @@
+# Two commands do everything on a fresh machine with Python ≥ 3.11, make and git:
+#   make reproduce   sets up and runs the main job
+#   make test        sets up and runs every check
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: reproduce test test-slow bench format clean
+.DELETE_ON_ERROR:
+
+reproduce: $(VENV)/installed
+	$(BIN)/trueonline verify
+
+test: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -m "not slow"
+
+test-slow: $(VENV)/installed-dev
+	$(BIN)/pytest -m slow
+
+bench: $(VENV)/installed-dev
+	$(BIN)/python -m benchmarks
+
+format: $(VENV)/installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+# uv where present, venv + pip otherwise; bytecode compiled so that the first import is not slow.
+$(VENV)/installed: pyproject.toml
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv venv --quiet --allow-existing --python $(PYTHON) $(VENV) && \
+	  uv pip install --quiet --compile-bytecode --python $(BIN)/python -e '.[all]'; \
+	else \
+	  $(PYTHON) -m venv $(VENV) && \
+	  $(BIN)/python -m pip install --quiet --compile --disable-pip-version-check -e '.[all]'; \
+	fi
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv pip install --quiet --compile-bytecode --python $(BIN)/python --group dev; \
+	else \
+	  $(BIN)/python -m pip install --quiet --compile --disable-pip-version-check --upgrade 'pip>=25.1' && \
+	  $(BIN)/python -m pip install --quiet --compile --disable-pip-version-check --group dev; \
+	fi
+	@touch $@

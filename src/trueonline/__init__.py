@@ -1,0 +1,58 @@
+"""True online temporal-difference learning: exact, fast, and checked against its definition.
+
+The methods of van Seijen, Mahmood, Pilarski, Machado and Sutton, *True Online Temporal-Difference Learning*,
+JMLR 17(145), 2016.
+
+>>> import trueonline as to
+>>> learner = to.TrueOnlineTD(n_features=3, step_size=0.5, trace_decay=0.9, discount=1.0)
+>>> learner.start([1.0, 0.0, 0.0])
+>>> learner.update(0.0, [0.0, 1.0, 0.0])
+0.0
+>>> learner.update(1.0, None)
+1.0
+>>> learner.weights
+array([0.45, 0.5 , 0.  ])
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# What there is, and where. Nothing is imported before it is asked for: `import trueonline` stays instant.
+_HOME = {
+    "AccumulateTD": "learners",
+    "ReplaceTD": "learners",
+    "TrueOnlineTD": "learners",
+    "OnlineLambdaReturn": "forward",
+    "OfflineLambdaReturn": "forward",
+    "Learner": "learner",
+    "load": "loading",
+    "verify": "verification",
+    "check_learner": "contract",
+}
+
+__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+
+if TYPE_CHECKING:
+    from trueonline.contract import check_learner as check_learner
+    from trueonline.forward import OfflineLambdaReturn as OfflineLambdaReturn
+    from trueonline.forward import OnlineLambdaReturn as OnlineLambdaReturn
+    from trueonline.learner import Learner as Learner
+    from trueonline.learners import AccumulateTD as AccumulateTD
+    from trueonline.learners import ReplaceTD as ReplaceTD
+    from trueonline.learners import TrueOnlineTD as TrueOnlineTD
+    from trueonline.loading import load as load
+    from trueonline.verification import verify as verify
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"trueonline has no {name!r}; it has {', '.join(_HOME)}")
+    found = getattr(import_module(f"trueonline.{_HOME[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,69 @@
+"""Files that appear whole or not at all, and are read without running anything that is in them."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+FORMAT = "trueonline learner"
+VERSION = 1
+
+
+def write_whole(path: str | os.PathLike, write: Callable[[IO[bytes]], Any]) -> None:
+    """Write beside the place, flush, and rename: a crash leaves the old file or the new one."""
+    target = Path(path)
+    handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(beside, 0o666 & ~_umask())
+        os.replace(beside, target)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def write_learner(path: str | os.PathLike, kind: str, settings: dict, arrays: dict[str, np.ndarray]) -> None:
+    about = json.dumps({"format": FORMAT, "version": VERSION, "class": kind, "settings": settings})
+    write_whole(path, lambda file: np.savez(file, about=np.array(about), **arrays))  # type: ignore[arg-type]
+
+
+def read_learner(path: str | os.PathLike) -> tuple[str, dict[str, Any], dict[str, np.ndarray]]:
+    """The class's name, the settings and the arrays of a saved learner; ValueError when the file is not one."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        about = json.loads(str(arrays.pop("about")))
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, EOFError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{path} is not a saved learner, or is damaged ({type(error).__name__}: {error})") from None
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        raise ValueError(f"{path} is not a saved learner")
+    if about.get("version") != VERSION:
+        raise ValueError(
+            f"{path} has version {about.get('version')} of the format, this package reads version {VERSION}; "
+            "install the trueonline that wrote it"
+        )
+    return about["class"], about["settings"], arrays

@@ -1,0 +1,318 @@
+"""Checks of what users hand in. Every error says what was wrong, what was given, and what to do.
+
+Inside the package features have one of three forms, all contiguous: a float64 array of length n_features, an int64 array
+of active indices, or a pair of both. A stream of them is a 2-D float64 array, a 2-D int64 array, or a CSR triple.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+Features = np.ndarray | tuple[np.ndarray, np.ndarray]
+Stream = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray]
+Schedule = Callable[[int], float]
+
+MAX_FEATURES = 2**31 - 2  # places in the memory are 32-bit
+
+
+# --- Numbers --------------------------------------------------------------------------------------
+
+
+def number(
+    name: str, value: Any, wanted: str = "a finite number", fits: Callable[[float], bool] = math.isfinite
+) -> float:
+    """`value` as a float that `fits`; ValueError otherwise. A boolean is not a number."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    try:
+        result = float(value) if is_number else math.nan
+    except OverflowError:
+        result = math.nan
+    if not (is_number and fits(result)):
+        raise ValueError(f"{name} must be {wanted}, got {_shown(value)}")
+    return result
+
+
+def positive(name: str, value: Any) -> float:
+    return number(name, value, "a finite number > 0", lambda v: 0.0 < v < math.inf)
+
+
+def unit(name: str, value: Any) -> float:
+    return number(name, value, "a number in [0, 1]", lambda v: 0.0 <= v <= 1.0)
+
+
+def count(name: str, value: Any, most: int = MAX_FEATURES) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or not 1 <= int(value) <= most:
+        raise ValueError(f"{name} must be a whole number from 1 to {most:,}, got {_shown(value)}")
+    return int(value)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+# --- Parameters of a learner ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """What every learner is made from, checked."""
+
+    n_features: int
+    step_size: float | Schedule
+    trace_decay: float
+    discount: float
+    initial_weights: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        checked: dict[str, Any] = {
+            "n_features": count("n_features", self.n_features),
+            "trace_decay": unit("trace_decay", self.trace_decay),
+            "discount": unit("discount", self.discount),
+        }
+        if not callable(self.step_size):
+            checked["step_size"] = positive("step_size", self.step_size)
+        if self.initial_weights is not None:
+            given = np.asarray(self.initial_weights)
+            if given.dtype.kind not in "fiu" or given.shape != (self.n_features,) or not np.isfinite(given).all():
+                raise ValueError(
+                    f"initial_weights must be {self.n_features} finite numbers, "
+                    f"got {given.dtype} of shape {given.shape}{'' if given.dtype.kind != 'f' else _first_bad(given)}"
+                )
+            checked["initial_weights"] = given.astype(np.float64)
+            checked["initial_weights"].flags.writeable = False
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    def alpha(self, t: int) -> float:
+        """α_t."""
+        if callable(self.step_size):
+            return positive(f"step_size({t})", self.step_size(t))
+        return self.step_size
+
+    def alphas(self, t: int, learned: np.ndarray) -> np.ndarray:
+        """α for each of the coming transitions that is learned from, or a single number that stands for all of them."""
+        if not callable(self.step_size):
+            return np.array([self.step_size])
+        result = np.ones(len(learned))
+        result[learned] = [self.alpha(t + i) for i in range(int(learned.sum()))]
+        return result
+
+
+# --- Features -------------------------------------------------------------------------------------
+
+
+def features(x: Any, n: int, *, binary: bool = False, name: str = "x") -> Features:
+    """Features in one of the package's forms, fully checked; ValueError otherwise."""
+    if isinstance(x, Integral) and not isinstance(x, bool | np.bool_):
+        x = np.array([x])
+    if isinstance(x, tuple):
+        if len(x) != 2:
+            raise ValueError(f"{name} as a tuple must be (indices, values), got {len(x)} items")
+        return _pairs(x[0], x[1], n, binary, name)
+    array = _array(x, name)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}; use run for many at once")
+    if array.dtype.kind in "iu":
+        return _indices(array, n, name)
+    if array.shape != (n,):
+        raise ValueError(
+            f"{name} must have n_features = {n} values, got {array.size}; to give active features, use integer indices"
+        )
+    return _values(array, binary, name)
+
+
+def _array(x: Any, name: str) -> np.ndarray:
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array of numbers, got {_shown(x)} ({error})") from None
+    if array.dtype.kind == "b":
+        raise ValueError(f"{name} must be floats or integer indices, got booleans; use {name}.astype(float)")
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must be floats or integer indices, got dtype {array.dtype}: {_shown(x)}")
+    return array
+
+
+def _values(array: np.ndarray, binary: bool, name: str) -> np.ndarray:
+    values = np.ascontiguousarray(array, np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} must be finite{_first_bad(values)}")
+    if binary and not np.isin(values, (0.0, 1.0)).all():
+        worst = values[~np.isin(values, (0.0, 1.0))][0]
+        raise ValueError(
+            f"{name} must be binary (0 or 1) for replacing traces, got {worst}; use AccumulateTD or TrueOnlineTD instead"
+        )
+    return values
+
+
+def _indices(array: np.ndarray, n: int, name: str) -> np.ndarray:
+    outside = array[(array < 0) | (array >= n)]
+    if outside.size:
+        raise ValueError(f"{name} has index {outside[0]}, but indices go from 0 to n_features − 1 = {n - 1}")
+    indices = np.ascontiguousarray(array, np.int64)
+    found, times = np.unique(indices, return_counts=True)
+    if found.size < indices.size:
+        raise ValueError(
+            f"{name} has index {found[times > 1][0]} more than once; give each feature once, as (indices, values) if its "
+            "value is not 1"
+        )
+    return indices
+
+
+def _pairs(indices: Any, values: Any, n: int, binary: bool, name: str) -> tuple[np.ndarray, np.ndarray]:
+    where, what = _array(indices, f"the indices of {name}"), _array(values, f"the values of {name}")
+    if where.size and where.dtype.kind not in "iu":
+        raise ValueError(f"the indices of {name} must be integers, got {where.dtype}")
+    if where.ndim != 1 or where.shape != what.shape:
+        raise ValueError(f"{name} must pair indices with values one to one, got shapes {where.shape} and {what.shape}")
+    return _indices(where.astype(np.int64), n, name), _values(what, binary, f"the values of {name}")
+
+
+def _first_bad(array: np.ndarray) -> str:
+    bad = np.flatnonzero(~np.isfinite(array))
+    return f", got {array[bad[0]]} at position {bad[0]}" if bad.size else ""
+
+
+def dense(x: Features, n: int) -> np.ndarray:
+    """The same features as a vector of n floats: a fresh copy."""
+    if isinstance(x, np.ndarray) and x.dtype.kind == "f":
+        return x.copy()
+    result = np.zeros(n)
+    indices, values = x if isinstance(x, tuple) else (x, 1.0)
+    result[indices] = values
+    return result
+
+
+def length(x: Features) -> int:
+    """How many entries the features are given by."""
+    return len(x[0]) if isinstance(x, tuple) else len(x)
+
+
+def alike(x: Features, y: Features, n: int) -> tuple[Features, Features]:
+    """Both features in one form: that of y where it is dense, pairs where they differ otherwise."""
+    if isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and x.dtype == y.dtype:
+        return x, y
+    if isinstance(y, np.ndarray) and y.dtype.kind == "f":
+        return dense(x, n), y
+    return as_pair(x), as_pair(y)
+
+
+def same(x: Features, y: Features) -> bool:
+    """Whether two features, in whatever form, are the same vector."""
+    return all(np.array_equal(a, b) for a, b in zip(_sorted_pairs(x), _sorted_pairs(y), strict=True))
+
+
+def _sorted_pairs(x: Features) -> tuple[np.ndarray, np.ndarray]:
+    indices, values = as_pair(x)
+    order = np.argsort(indices)
+    order = order[values[order] != 0.0]
+    return indices[order], values[order]
+
+
+def as_pair(x: Features) -> tuple[np.ndarray, np.ndarray]:
+    if isinstance(x, tuple):
+        return x
+    if x.dtype.kind == "f":
+        indices = np.flatnonzero(x)
+        return indices, x[indices]
+    return x, np.ones(x.size)
+
+
+# --- Streams --------------------------------------------------------------------------------------
+
+
+def stream(X: Any, n: int) -> tuple[Stream, int]:
+    """A stream of features in one of the package's forms, and its number of rows. Values are checked later, in bulk."""
+    if hasattr(X, "tocsr"):  # any SciPy sparse matrix or array, without importing SciPy
+        csr = X.tocsr()
+        if csr.ndim != 2 or csr.shape[1] != n:
+            raise ValueError(f"X must have n_features = {n} columns, got shape {csr.shape}")
+        if not csr.has_canonical_format:
+            csr = csr.copy()
+            csr.sum_duplicates()
+        data = _array(csr.data, "the values of X").astype(np.float64)
+        return (csr.indptr.astype(np.int64), csr.indices.astype(np.int64), data), csr.shape[0]
+    if isinstance(X, tuple) and len(X) == 2:
+        where, what = _array(X[0], "the indices of X"), _array(X[1], "the values of X")
+        if where.ndim != 2 or where.shape != what.shape or where.dtype.kind not in "iu":
+            raise ValueError(
+                "X as a pair must be 2-D integer indices and values of the same shape, "
+                f"got {where.dtype} {where.shape} and {what.dtype} {what.shape}"
+            )
+        starts = np.arange(len(where) + 1, dtype=np.int64) * where.shape[1]
+        return (starts, where.astype(np.int64).ravel(), what.astype(np.float64).ravel()), len(where)
+    if isinstance(X, Sequence) and any(not np.isscalar(x) for x in X) and len({np.shape(x) for x in X}) > 1:
+        return _ragged(X, n)
+    array = _array(X, "X")
+    if array.ndim == 1 and array.dtype.kind in "iu":
+        array = array[:, None]  # the state at each step
+    if array.ndim != 2:
+        raise ValueError(f"X must have one row of features per step, got shape {array.shape}")
+    if array.dtype.kind in "iu":
+        if array.dtype.kind == "u" and array.size and array.max() > MAX_FEATURES:
+            raise ValueError(f"X has index {array.max()}, but indices go from 0 to n_features − 1 = {n - 1}")
+        return np.ascontiguousarray(array, np.int64), len(array)
+    if array.shape[1] != n:
+        raise ValueError(f"each row of X must have n_features = {n} values, got {array.shape[1]}")
+    return np.ascontiguousarray(array, np.float64), len(array)
+
+
+def _ragged(X: Sequence, n: int) -> tuple[Stream, int]:
+    rows = [as_pair(features(x, n, name=f"X[{t}]")) for t, x in enumerate(X)]
+    starts = np.cumsum([0, *(len(indices) for indices, _ in rows)])
+    return (starts, np.concatenate([i for i, _ in rows]), np.concatenate([v for _, v in rows])), len(rows)
+
+
+def row(X: Stream, t: int) -> Features:
+    if isinstance(X, tuple):
+        piece = slice(X[0][t], X[0][t + 1])
+        return X[1][piece], X[2][piece]
+    return X[t]
+
+
+def rewards(values: Any, rows: int) -> np.ndarray:
+    """R_1, …, R_T for a stream of T + 1 rows."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu" or array.ndim != 1:
+        raise ValueError(f"rewards must be a one-dimensional array of numbers, got {array.dtype} of shape {array.shape}")
+    if array.size == 0 or rows < 2:
+        raise ValueError("the stream is empty: give at least two rows of features and one reward")
+    if array.size != rows - 1:
+        raise ValueError(
+            f"rewards must be one fewer than the rows of X (one per transition), got {array.size} rewards for {rows} rows"
+        )
+    array = np.ascontiguousarray(array, np.float64)
+    if not np.isfinite(array).all():
+        raise ValueError(f"rewards must be finite{_first_bad(array)}")
+    return array
+
+
+def units(name: str, values: Any, steps: int, default: float) -> np.ndarray:
+    """One number in [0, 1] per transition, or a single one that stands for all."""
+    if values is None:
+        return np.array([default])
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu" or array.shape not in ((), (steps,)):
+        raise ValueError(f"{name} must be {steps} numbers, one per transition, got {array.dtype} of shape {array.shape}")
+    array = np.ascontiguousarray(array, np.float64).reshape(-1)
+    wrong = np.flatnonzero(~((array >= 0.0) & (array <= 1.0)))
+    if wrong.size:
+        raise ValueError(f"{name} must lie in [0, 1], got {array[wrong[0]]} at position {wrong[0]}")
+    return array
+
+
+def marks(name: str, values: Any, rows: int) -> np.ndarray:
+    """One boolean per row."""
+    if values is None:
+        return np.zeros(rows, np.bool_)
+    array = np.asarray(values)
+    if array.dtype.kind != "b" or array.shape != (rows,):
+        raise ValueError(f"{name} must be {rows} booleans, one per row of X, got {array.dtype} of shape {array.shape}")
+    return np.ascontiguousarray(array)

@@ -1,0 +1,536 @@
+"""Weights and eligibility trace as one object, exact at a cost of the active features alone.
+
+A method changes two vectors, the trace e and the weights w, and written naively touches all n entries of both at every
+step. This memory keeps them *owed*: two scalars s and c stand for what every traced entry still has to undergo.
+
+    e_i = s·z_k        w_i = u_i + y_k + c·z_k        with k = slot_i, the entry's place on the list of traced entries
+
+Entries without trace have slot 0, where y and z are zero for ever; so reading needs no branch. What it costs:
+
+| what a method wants         | what is done                                                                          |
+|-----------------------------|---------------------------------------------------------------------------------------|
+| read wᵀx and eᵀx            | the sums above over the active features                                               |
+| e ← g·e                     | s ← g·s                                                                               |
+| e ← e + a·x and w ← w + b·x | z_k ← z_k + (a/s)·x_i and y_k ← y_k + (b − c·a/s)·x_i over the active features        |
+| w ← w + b·e                 | c ← c + b·s                                                                           |
+| e_i ← 1 where x_i = 1       | z_k ← 1/s and y_k ← y_k − c·(1/s − old z_k) over the active features                  |
+| e ← 0                       | s ← 0                                                                                 |
+
+As s shrinks, digits are lost. So before an imprint, when s has left [EDGE, 1], the list is *rebased*: y ← y + c·z,
+z ← s·z, c ← 0, s ← 1, one vectorised pass over consecutive numbers. When the list has doubled since the last look,
+entries whose trace is below DROP of the whole trace are taken off it (u_i ← u_i + y_k, slot_i ← 0). Since s ← 0 is an
+ordinary value here, λ = 0, γ = 0 and the end of an episode need no case of their own.
+
+Dense features make every entry traced. The same arrays are then used without the list (`spread`): z_k belongs to entry
+k − 1 and y is not needed, because an imprint passes over all entries anyway and pays what is owed on its way.
+
+This is the only file that knows how weights and trace are stored.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+
+from trueonline.kernels import kernel, operation, outlined
+
+EDGE = 1e-2  # rebase below this s: an imprint at s loses log10(1/s) digits, a rebase costs a pass over the list
+DROP = 1e-20  # a trace entry below this share of the whole trace can no longer change a weight in double precision
+SPARE = 64  # how many entries the list may always hold before they are looked through
+
+# The header of `numbers`: what the memory owes, and below it what a learner carries from one step to the next.
+S, C, COUNT, ROOM, DENSE, V_OLD, GAMMA, LAM, STEPS, LENGTH = range(10)
+HEADER = 16
+LINE = 8  # numbers in a cache line
+
+
+class Memory(NamedTuple):
+    """The memory inside a kernel: pointers, because arrays would be counted in and out of every operation."""
+
+    n: Any
+    head: Any
+    u: Any
+    z: Any
+    y: Any
+    slot: Any
+    owner: Any
+
+
+class Buffers(NamedTuple):
+    """The memory outside of kernels: all its numbers in one array and all its places in another.
+
+    `numbers` is the header, u, z and y, with u_0, z_1 and y_1 at the beginning of a cache line; `places` is slot (n) and
+    owner (n + 1). Both come zeroed from the operating system, which commits a page only when it is written: an untouched
+    feature costs nothing.
+    """
+
+    numbers: np.ndarray
+    places: np.ndarray
+
+
+def allocate(n: int, weights: np.ndarray | None = None) -> Buffers:
+    """A memory of n features, with these weights or zeros, and no trace."""
+    length = HEADER + 3 * _stride.py_func(n)
+    numbers = np.zeros(length + LINE)
+    skip = -(numbers.ctypes.data // numbers.itemsize) % LINE
+    numbers = numbers[skip : skip + length]
+    numbers[S] = 1.0
+    numbers[ROOM] = SPARE
+    if weights is not None:
+        numbers[HEADER : HEADER + n] = weights
+    return Buffers(numbers, np.zeros(2 * n + 1, np.int32))
+
+
+def size(buffers: Buffers) -> int:
+    return len(buffers.places) // 2
+
+
+@kernel
+def _stride(n):
+    """How far u_0, z_1 and y_1 lie apart: n rounded up to whole cache lines, and one more for z_0 or y_0."""
+    return (n // LINE + 2) * LINE
+
+
+@intrinsic
+def pointer(context: Any, array: Any, offset: Any) -> Any:
+    """The address of an entry of a contiguous array, as a typed pointer: indexed without reference counting."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        first = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.gep(first, [arguments[1]])
+
+    return types.CPointer(array.dtype)(array, types.int64), generate
+
+
+@kernel
+def attach(numbers, places):
+    """The memory that lies in these buffers, for the time of one entry point (whose caller keeps the arrays alive)."""
+    n = places.size // 2
+    stride = _stride(n)
+    return Memory(
+        n,
+        pointer(numbers, 0),
+        pointer(numbers, HEADER),
+        pointer(numbers, HEADER + stride - 1),
+        pointer(numbers, HEADER + 2 * stride - 1),
+        pointer(places, 0),
+        pointer(places, n),
+    )
+
+
+# --- Features inside a kernel: pointers too, for the same reason ----------------------------------
+
+
+class Dense(NamedTuple):
+    """All n features by value."""
+
+    values: Any
+    size: Any
+
+
+class Active(NamedTuple):
+    """The indices of the active binary features."""
+
+    indices: Any
+    size: Any
+
+
+class Pairs(NamedTuple):
+    """The indices and values of the active features."""
+
+    indices: Any
+    values: Any
+    size: Any
+
+
+def is_a(kind: type, x: Any) -> bool:
+    """Whether a Numba type is one of the kinds above."""
+    return isinstance(x, types.NamedTuple) and x.instance_class is kind
+
+
+# --- What methods say -----------------------------------------------------------------------------
+
+
+def recall(memory, x, x_next):
+    """Return wᵀx, eᵀx and wᵀx_next."""
+    raise NotImplementedError("for kernels only")
+
+
+def value(memory, x):
+    """Return wᵀx, touching nothing."""
+    raise NotImplementedError("for kernels only")
+
+
+def imprint(memory, x, a, b):
+    """e ← e + a·x and w ← w + b·x."""
+    raise NotImplementedError("for kernels only")
+
+
+def replace(memory, x):
+    """e_i ← 1 where x_i = 1."""
+    raise NotImplementedError("for kernels only")
+
+
+@kernel
+def decay(memory, g):
+    """e ← g·e."""
+    memory.head[S] *= g
+
+
+@kernel
+def learn(memory, b):
+    """w ← w + b·e."""
+    memory.head[C] += b * memory.head[S]
+
+
+# --- Dense features -------------------------------------------------------------------------------
+
+
+@operation(recall, reassociate=True)
+def _recall_dense(memory, x, x_next):
+    if not is_a(Dense, x):
+        return None
+
+    def recall_dense(memory, x, x_next):
+        if memory.head[DENSE] == 0.0:
+            spread(memory)
+        c = memory.head[C]
+        v = trace_x = v_next = 0.0
+        for i in range(x.size):
+            w = memory.u[i] + c * memory.z[i + 1]
+            v += w * x.values[i]
+            v_next += w * x_next.values[i]
+            trace_x += memory.z[i + 1] * x.values[i]
+        return v, memory.head[S] * trace_x, v_next
+
+    return recall_dense
+
+
+@operation(value, reassociate=True)
+def _value_dense(memory, x):
+    if not is_a(Dense, x):
+        return None
+
+    def value_dense(memory, x):
+        c = memory.head[C]
+        v = 0.0
+        if memory.head[DENSE] != 0.0:
+            for i in range(x.size):
+                v += (memory.u[i] + c * memory.z[i + 1]) * x.values[i]
+        else:
+            for i in range(x.size):
+                v += memory.u[i] * x.values[i]
+            for k in range(1, int(memory.head[COUNT]) + 1):
+                v += (memory.y[k] + c * memory.z[k]) * x.values[memory.owner[k]]
+        return v
+
+    return value_dense
+
+
+@operation(imprint, reassociate=True)
+def _imprint_dense(memory, x, a, b):
+    if not is_a(Dense, x):
+        return None
+
+    def imprint_dense(memory, x, a, b):
+        s, c = memory.head[S], memory.head[C]
+        for i in range(x.size):
+            z = memory.z[i + 1]
+            memory.u[i] += c * z + b * x.values[i]
+            memory.z[i + 1] = s * z + a * x.values[i]
+        memory.head[S], memory.head[C] = 1.0, 0.0
+
+    return imprint_dense
+
+
+@operation(replace, reassociate=True)
+def _replace_dense(memory, x):
+    if not is_a(Dense, x):
+        return None
+
+    def replace_dense(memory, x):
+        s, c = memory.head[S], memory.head[C]
+        for i in range(x.size):
+            z = memory.z[i + 1]
+            memory.u[i] += c * z
+            memory.z[i + 1] = 1.0 if x.values[i] == 1.0 else s * z
+        memory.head[S], memory.head[C] = 1.0, 0.0
+
+    return replace_dense
+
+
+# --- Sparse features: one loop for indices and for pairs ------------------------------------------
+
+
+def entry(x, j):
+    """The j-th given feature: its index, unsigned so that no loop looks for negative ones, and its value."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(entry)
+def _entry(x, j):
+    if is_a(Pairs, x):
+        return lambda x, j: (np.uint64(x.indices[j]), x.values[j])
+    return lambda x, j: (np.uint64(x.indices[j]), 1.0)
+
+
+@operation(recall)
+def _recall_sparse(memory, x, x_next):
+    if is_a(Dense, x):
+        return None
+
+    def recall_sparse(memory, x, x_next):
+        if memory.head[DENSE] != 0.0:
+            gather(memory)
+        c = memory.head[C]
+        v = trace_x = v_next = 0.0
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            k = np.uint64(memory.slot[i])
+            v += (memory.u[i] + (memory.y[k] + c * memory.z[k])) * x_i
+            trace_x += memory.z[k] * x_i
+        for j in range(x_next.size):
+            i, x_i = entry(x_next, j)
+            k = np.uint64(memory.slot[i])
+            v_next += (memory.u[i] + (memory.y[k] + c * memory.z[k])) * x_i
+        return v, memory.head[S] * trace_x, v_next
+
+    return recall_sparse
+
+
+@operation(value)
+def _value_sparse(memory, x):
+    if is_a(Dense, x):
+        return None
+
+    def value_sparse(memory, x):
+        c = memory.head[C]
+        v = 0.0
+        if memory.head[DENSE] != 0.0:
+            for j in range(x.size):
+                i, x_i = entry(x, j)
+                v += (memory.u[i] + c * memory.z[i + np.uint64(1)]) * x_i
+        else:
+            for j in range(x.size):
+                i, x_i = entry(x, j)
+                k = np.uint64(memory.slot[i])
+                v += (memory.u[i] + (memory.y[k] + c * memory.z[k])) * x_i
+        return v
+
+    return value_sparse
+
+
+@operation(imprint)
+def _imprint_sparse(memory, x, a, b):
+    if is_a(Dense, x):
+        return None
+
+    def imprint_sparse(memory, x, a, b):
+        if memory.head[S] < EDGE:
+            rebase(memory)
+        a_z = a / memory.head[S]
+        b_y = b - memory.head[C] * a_z
+        count = int(memory.head[COUNT])
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            k = np.uint64(memory.slot[i])
+            if k == 0:
+                count += 1
+                memory.slot[i] = count
+                memory.owner[count] = i
+                memory.z[count] = a_z * x_i
+                memory.y[count] = b_y * x_i
+            else:
+                memory.z[k] += a_z * x_i
+                memory.y[k] += b_y * x_i
+        memory.head[COUNT] = count
+
+    return imprint_sparse
+
+
+@operation(replace)
+def _replace_sparse(memory, x):
+    if is_a(Dense, x):
+        return None
+
+    def replace_sparse(memory, x):
+        if memory.head[S] < EDGE:
+            rebase(memory)
+        one, c = 1.0 / memory.head[S], memory.head[C]
+        count = int(memory.head[COUNT])
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            if x_i == 1.0:
+                k = np.uint64(memory.slot[i])
+                if k == 0:
+                    count += 1
+                    memory.slot[i] = count
+                    memory.owner[count] = i
+                    memory.z[count] = one
+                    memory.y[count] = -c * one
+                else:
+                    memory.y[k] -= c * (one - memory.z[k])
+                    memory.z[k] = one
+        memory.head[COUNT] = count
+
+    return replace_sparse
+
+
+# --- Housekeeping: nothing below changes e or w ---------------------------------------------------
+
+
+def _rescale(y, z, count, s, c):
+    """y ← y + c·z and z ← s·z over the list; return the trace's 1-norm."""
+    norm = 0.0
+    for k in range(1, count + 1):
+        y[k] += c * z[k]
+        z[k] *= s
+        norm += abs(z[k])
+    return norm
+
+
+_rescale = outlined(_rescale, reassociate=True)
+
+
+@outlined
+def rebase(memory):
+    """Pay what is owed (c ← 0, s ← 1), and take faded entries off the list when it has doubled since the last look."""
+    count = int(memory.head[COUNT])
+    norm = _rescale(memory.y, memory.z, count, memory.head[S], memory.head[C])
+    memory.head[S], memory.head[C] = 1.0, 0.0
+    if count >= memory.head[ROOM] or norm == 0.0:
+        kept = 0
+        for k in range(1, count + 1):
+            i = memory.owner[k]
+            if abs(memory.z[k]) <= DROP * norm:
+                memory.u[i] += memory.y[k]
+                memory.slot[i] = 0
+            else:  # a NaN stays on the list, where it can be seen
+                kept += 1
+                memory.slot[i] = kept
+                memory.owner[kept] = i
+                memory.z[kept] = memory.z[k]
+                memory.y[kept] = memory.y[k]
+        memory.head[COUNT] = kept
+        memory.head[ROOM] = 2 * kept + SPARE
+
+
+@outlined
+def spread(memory):
+    """From the list to the dense layout: z_k belongs to entry k − 1; slot, owner and y go unused."""
+    count = int(memory.head[COUNT])
+    for k in range(1, count + 1):
+        memory.u[memory.owner[k]] += memory.y[k]
+    if count > 0:
+        for k in range(1, memory.n + 1):
+            memory.y[k] = 0.0
+        for k in range(1, count + 1):
+            memory.y[memory.owner[k] + 1] = memory.z[k]
+        for k in range(1, memory.n + 1):
+            memory.z[k] = memory.y[k]
+    memory.head[DENSE] = 1.0
+
+
+@outlined
+def gather(memory):
+    """From the dense layout back to the list of the entries that carry trace."""
+    count = 0
+    for i in range(memory.n):
+        z = memory.z[i + 1]
+        memory.slot[i] = 0
+        if z != 0.0:
+            count += 1
+            memory.slot[i] = count
+            memory.owner[count] = i
+            memory.z[count] = z
+            memory.y[count] = 0.0
+    memory.head[COUNT] = count
+    memory.head[ROOM] = 2 * count + SPARE
+    memory.head[DENSE] = 0.0
+
+
+# --- Seen from Python -----------------------------------------------------------------------------
+
+
+def _parts(buffers: Buffers) -> tuple[np.ndarray, ...]:
+    n, stride = size(buffers), _stride.py_func(size(buffers))
+    u = buffers.numbers[HEADER:]
+    return u[:n], u[stride - 1 :][: n + 1], u[2 * stride - 1 :][: n + 1], buffers.places[:n], buffers.places[n:]
+
+
+def trace(buffers: Buffers) -> np.ndarray:
+    """A dense copy of e."""
+    head = buffers.numbers
+    _, z, _, _, owner = _parts(buffers)
+    if head[DENSE]:
+        return head[S] * z[1:]
+    listed = slice(1, int(head[COUNT]) + 1)
+    e = np.zeros(size(buffers))
+    e[owner[listed]] = head[S] * z[listed]
+    return e
+
+
+def weights(buffers: Buffers) -> np.ndarray:
+    """A dense copy of w."""
+    head = buffers.numbers
+    u, z, y, _, owner = _parts(buffers)
+    if head[DENSE]:
+        return u + head[C] * z[1:]
+    listed = slice(1, int(head[COUNT]) + 1)
+    w = u.copy()
+    w[owner[listed]] += y[listed] + head[C] * z[listed]
+    return w
+
+
+def begin(buffers: Buffers) -> None:
+    """e ← 0 and V_old ← 0: the beginning of an episode."""
+    buffers.numbers[[S, V_OLD, GAMMA]] = 0.0
+
+
+def snapshot(buffers: Buffers) -> tuple[np.ndarray, np.ndarray]:
+    """A copy for `undo`; in the dense layout, of the parts in use."""
+    if buffers.numbers[DENSE]:
+        return buffers.numbers[: HEADER + 2 * _stride.py_func(size(buffers))].copy(), buffers.places[:0]
+    return buffers.numbers.copy(), buffers.places.copy()
+
+
+def undo(buffers: Buffers, before: tuple[np.ndarray, ...]) -> None:
+    for now, then in zip(buffers, before, strict=True):
+        now[: len(then)] = then
+
+
+def dump(buffers: Buffers) -> dict[str, np.ndarray]:
+    """Everything that determines how learning goes on, as a few arrays: the memory can be rebuilt bit for bit."""
+    head = buffers.numbers[:HEADER].copy()
+    u, z, y, _, owner = _parts(buffers)
+    if head[DENSE]:
+        return {"head": head, "u": u.copy(), "z": z[1:].copy()}
+    listed = slice(1, int(head[COUNT]) + 1)
+    return {"head": head, "u": u.copy(), "z": z[listed].copy(), "y": y[listed].copy(), "owner": owner[listed].copy()}
+
+
+def rebuild(n: int, parts: dict[str, np.ndarray]) -> Buffers:
+    """The memory that `dump` described; ValueError when the parts do not fit together."""
+    buffers = allocate(n)
+    head, listed = parts["head"], parts["z"]
+    dense = bool(head[DENSE]) if head.shape == (HEADER,) else False
+    sound = head.shape == (HEADER,) and head.dtype == np.float64 and parts["u"].shape == (n,)
+    sound = sound and listed.ndim == 1 and len(listed) == (n if dense else head[COUNT])
+    if sound and not dense:
+        owner = parts["owner"]
+        sound = owner.shape == parts["y"].shape == listed.shape and len(np.unique(owner)) == len(owner)
+        sound = sound and np.issubdtype(owner.dtype, np.integer) and bool(np.all((owner >= 0) & (owner < n)))
+    if not sound:
+        raise ValueError("the parts of the memory do not fit together")
+    buffers.numbers[:HEADER] = head
+    u, z, y, slot, owner_ = _parts(buffers)
+    u[:] = parts["u"]
+    z[1 : len(listed) + 1] = listed
+    if not dense:
+        y[1 : len(listed) + 1] = parts["y"]
+        owner_[1 : len(listed) + 1] = parts["owner"]
+        slot[parts["owner"]] = np.arange(1, len(listed) + 1)
+    return buffers

@@ -1,0 +1,280 @@
+"""The loops around a method: one transition (`step`) and a whole stream (`run`), each a single compiled call.
+
+A learner's state between two calls lies in the header of its memory: V_old, and γ and λ of the state it stands in.
+Input is checked here, where it costs least, and before anything changes; what is wrong is then worked out in Python.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from trueonline.kernels import kernel, operation, specialise
+from trueonline.memory import (
+    GAMMA,
+    LAM,
+    LENGTH,
+    STEPS,
+    V_OLD,
+    Active,
+    Dense,
+    Pairs,
+    attach,
+    entry,
+    is_a,
+    pointer,
+    value,
+)
+from trueonline.methods import accumulate_td, replace_td, true_online_td, true_online_td_varying
+
+# Placeholders in the templates below, for which `specialise` puts each method.
+method = true_online_td
+BINARY = False
+
+
+def step(numbers, places, here, alpha, gamma_next, lam_next, x, reward):
+    """Learn from one transition out of the features in the buffer `here` into x, which it then holds; return δ.
+
+    ValueError, without a reason, for bad input or a buffer that is too small.
+    """
+    memory = attach(numbers, places)
+    head = memory.head
+    held, x_next = view(here), view(x)
+    if not (np.isfinite(reward) and x_next.size <= held.size and acceptable(memory, x_next, BINARY)):
+        raise ValueError
+    _, delta, v_next = method(
+        memory,
+        head[V_OLD],
+        shortened(held, int(head[LENGTH])),
+        reward,
+        x_next,
+        alpha,
+        head[GAMMA],
+        gamma_next,
+        head[LAM],
+    )
+    head[V_OLD], head[GAMMA], head[LAM] = v_next, gamma_next, lam_next
+    head[STEPS] += 1.0
+    head[LENGTH] = x_next.size
+    copy(held, x_next)
+    return delta
+
+
+def run(numbers, places, X, rewards, alphas, gammas, lams, starts, values):
+    """Learn from a stream; write V_t(S_t) to `values`. Return the number of the first unacceptable row, or −1.
+
+    A row t + 1 with `starts` set begins anew: no transition leads into it. An array of one entry stands for a constant.
+    Sparse rows must have been checked. A dense row that is not finite shows itself by its value, at no cost; so for
+    dense rows the caller must be able to undo.
+    """
+    memory = attach(numbers, places)
+    head = memory.head
+    v_old, gamma, lam = head[V_OLD], head[GAMMA], head[LAM]
+    x = row(X, 0)
+    if spoilt(memory, x, np.nan, BINARY):
+        return 0
+    for t in range(rewards.size):
+        x_next = row(X, t + 1)
+        if starts[min(t + 1, starts.size - 1)]:
+            v, v_next = value(memory, x), value(memory, x_next)
+            v_old = gamma = 0.0
+        else:
+            alpha = alphas[min(t, alphas.size - 1)]
+            gamma_next = gammas[min(t, gammas.size - 1)]
+            v, _, v_next = method(memory, v_old, x, rewards[t], x_next, alpha, gamma, gamma_next, lam)
+            v_old, gamma, lam = v_next, gamma_next, lams[min(t, lams.size - 1)]
+            head[STEPS] += 1.0
+        if spoilt(memory, x_next, v_next, BINARY):
+            return t + 1
+        values[t] = v
+        x = x_next
+    head[V_OLD], head[GAMMA], head[LAM] = v_old, gamma, lam
+    return -1
+
+
+def predict(numbers, places, x):
+    """wᵀx; ValueError, without a reason, for bad input."""
+    memory = attach(numbers, places)
+    features = view(x)
+    if not acceptable(memory, features, BINARY):
+        raise ValueError
+    return value(memory, features)
+
+
+def check(numbers, places, X, rows):
+    """The number of the first unacceptable row, or −1."""
+    memory = attach(numbers, places)
+    for t in range(rows):
+        if not acceptable(memory, row(X, t), BINARY):
+            return t
+    return -1
+
+
+# --- From arrays to features ----------------------------------------------------------------------
+
+
+def view(x):
+    """A float array, an integer array, or a pair of both, as features."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(view)
+def _view(x):
+    if isinstance(x, types.BaseTuple):
+        return lambda x: Pairs(pointer(x[0], 0), pointer(x[1], 0), x[0].size if x[0].size == x[1].size else -1)
+    if isinstance(x.dtype, types.Integer):
+        return lambda x: Active(pointer(x, 0), x.size)
+    return lambda x: Dense(pointer(x, 0), x.size)
+
+
+def row(X, t):
+    """Row t of a 2-D float array, of a 2-D integer array, or of a CSR triple (indptr, indices, values), as features."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(row)
+def _row(X, t):
+    if isinstance(X, types.BaseTuple):
+        return lambda X, t: Pairs(pointer(X[1], X[0][t]), pointer(X[2], X[0][t]), X[0][t + 1] - X[0][t])
+    if isinstance(X.dtype, types.Integer):
+        return lambda X, t: Active(pointer(X, t * X.shape[1]), X.shape[1])
+    return lambda X, t: Dense(pointer(X, t * X.shape[1]), X.shape[1])
+
+
+def shortened(x, size):
+    """The features in the first `size` entries of a buffer."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(shortened)
+def _shortened(x, size):
+    if is_a(Pairs, x):
+        return lambda x, size: Pairs(x.indices, x.values, size)
+    if is_a(Active, x):
+        return lambda x, size: Active(x.indices, size)
+    return lambda x, size: Dense(x.values, size)
+
+
+def copy(buffer, x):
+    """Write the features x into a buffer."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(copy)
+def _copy(buffer, x):
+    def copy_dense(buffer, x):
+        for j in range(x.size):
+            buffer.values[j] = x.values[j]
+
+    def copy_active(buffer, x):
+        for j in range(x.size):
+            buffer.indices[j] = x.indices[j]
+
+    def copy_pairs(buffer, x):
+        for j in range(x.size):
+            buffer.indices[j] = x.indices[j]
+            buffer.values[j] = x.values[j]
+
+    return copy_pairs if is_a(Pairs, x) else copy_active if is_a(Active, x) else copy_dense
+
+
+# --- Checks ---------------------------------------------------------------------------------------
+
+
+def acceptable(memory, x, binary):
+    """Whether x has the right length or distinct indices in range, and finite (or, if so wanted, only 0/1) values."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(acceptable, reassociate=True)
+def _acceptable_dense(memory, x, binary):
+    if not is_a(Dense, x):
+        return None
+
+    def acceptable_dense(memory, x, binary):
+        if x.size != memory.n:
+            return False
+        wrong = 0
+        for i in range(x.size):
+            x_i = x.values[i]
+            wrong += not np.isfinite(x_i) or (binary and x_i != 0.0 and x_i != 1.0)
+        return wrong == 0
+
+    return acceptable_dense
+
+
+@operation(acceptable)
+def _acceptable_sparse(memory, x, binary):
+    if is_a(Dense, x):
+        return None
+
+    def acceptable_sparse(memory, x, binary):
+        wrong = unsorted = 0
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            wrong += i >= np.uint64(memory.n) or not np.isfinite(x_i) or (binary and x_i != 0.0 and x_i != 1.0)
+        for j in range(1, x.size):
+            unsorted += x.indices[j] <= x.indices[j - 1]
+        return x.size >= 0 and wrong == 0 and (unsorted == 0 or distinct(x.indices, x.size))
+
+    return acceptable_sparse
+
+
+@kernel
+def distinct(indices, size):
+    """Whether no index stands twice: by comparing all pairs when they are few, by sorting otherwise."""
+    same = 0
+    if size <= 32:
+        for j in range(1, size):
+            for k in range(j):
+                same += indices[j] == indices[k]
+        return same == 0
+    ordered = np.empty(size, np.int64)
+    for j in range(size):
+        ordered[j] = indices[j]
+    ordered.sort()
+    for j in range(1, size):
+        same += ordered[j] == ordered[j - 1]
+    return same == 0
+
+
+def spoilt(memory, x, v, binary):
+    """Whether dense features x with value v are unacceptable. Sparse ones were checked before."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(spoilt)
+def _spoilt(memory, x, v, binary):
+    if is_a(Dense, x):
+        return lambda memory, x, v, binary: (binary or not np.isfinite(v)) and not acceptable(memory, x, binary)
+    return lambda memory, x, v, binary: False
+
+
+# --- The methods, compiled ------------------------------------------------------------------------
+
+
+class Entries(NamedTuple):
+    """The compiled entry points of one method."""
+
+    step: Any
+    run: Any
+    predict: Any
+    check: Any
+
+
+def entries(method: Any, *, binary: bool = False, cached: bool = False) -> Entries:
+    """The entry points of a method. `cached` is for this package's own: an edit elsewhere would go unnoticed."""
+    name = method.py_func.__name__
+    templates = (step, run, predict, check)
+    return Entries(*(specialise(t, name, cached=cached, method=method, BINARY=binary) for t in templates))
+
+
+COMPILED = MappingProxyType(
+    {
+        method: entries(method, binary=method is replace_td, cached=True)
+        for method in (accumulate_td, replace_td, true_online_td, true_online_td_varying)
+    }
+)

@@ -1,0 +1,222 @@
+"""`verify`: is a method equal to its definition, at every step, on streams drawn to catch it out?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from trueonline.forward import AccumulateSum, OnlineLambdaReturn, ReplaceSum
+from trueonline.learner import Learner
+from trueonline.learners import AccumulateTD, ReplaceTD, TrueOnlineTD
+
+TOLERANCE = 1e-10
+DEFINITIONS: dict[Any, type[Learner]] = {
+    AccumulateTD: AccumulateSum,
+    ReplaceTD: ReplaceSum,
+    TrueOnlineTD: OnlineLambdaReturn,
+}
+
+
+# --- Streams to be caught out by ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A random stream and random parameters. Episodes end by γ = 0, by x = None, or are cut short."""
+
+    name: str
+    x: list[Any]  # φ_0, …, φ_T as given to the learner
+    rewards: np.ndarray
+    discounts: np.ndarray
+    trace_decays: np.ndarray
+    endings: list[str]  # after each transition: "", "terminal" or "cut"
+    n_features: int
+    step_size: float | Callable[[int], float]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A family of streams: how features, step-sizes and decays are drawn."""
+
+    name: str
+    features: Callable[[np.random.Generator, int], list[Any]]  # (generator, rows) → features of each row
+    n_features: int
+    binary: bool = False
+    step_sizes: tuple[float, float] = (0.01, 1.0)
+    schedule: bool = False
+    constant: bool = False  # γ and λ of all steps alike, λ from the ends of its range too
+    episodes: bool = True
+
+
+def _dense(rng: np.random.Generator, rows: int) -> list[Any]:
+    return list(rng.normal(size=(rows, 8)) / np.sqrt(8.0))
+
+
+def _dense_binary(rng: np.random.Generator, rows: int) -> list[Any]:
+    return list((rng.random((rows, 8)) < 0.4).astype(float))
+
+
+def _active(rng: np.random.Generator, rows: int) -> list[Any]:
+    return [rng.choice(40, size=rng.integers(0, 6), replace=False) for _ in range(rows)]
+
+
+def _pairs(rng: np.random.Generator, rows: int) -> list[Any]:
+    return [(x, rng.normal(size=len(x)) / 2.0) for x in _active(rng, rows)]
+
+
+def _states(rng: np.random.Generator, rows: int) -> list[Any]:
+    return [int(state) for state in rng.integers(5, size=rows)]
+
+
+def _lingering(rng: np.random.Generator, rows: int) -> list[Any]:
+    """Neighbouring rows share most of their features, as tile coding does."""
+    places = np.clip(np.cumsum(rng.integers(-1, 2, size=rows)) + 6, 0, 12)
+    return [np.arange(place, place + 4) for place in places]
+
+
+KINDS = (
+    Kind("dense", _dense, 8),
+    Kind("dense, binary", _dense_binary, 8, binary=True, step_sizes=(0.01, 0.3)),
+    Kind("active indices", _active, 40, binary=True, step_sizes=(0.01, 0.3)),
+    Kind("(indices, values)", _pairs, 40),
+    Kind("states of a table", _states, 5, binary=True),
+    Kind("repeated features", _lingering, 16, binary=True, step_sizes=(0.01, 0.25)),
+    Kind("large step-size", _states, 5, binary=True, step_sizes=(1.0, 2.0)),
+    Kind("constant γ and λ", _lingering, 16, binary=True, step_sizes=(0.01, 0.25), constant=True, episodes=False),
+    Kind("step-size schedule", _pairs, 40, schedule=True),
+    Kind("schedule, binary", _lingering, 16, binary=True, step_sizes=(0.01, 0.25), schedule=True),
+)
+
+
+def draw(kind: Kind, seed: Any, steps: int) -> Trial:
+    rng = np.random.default_rng(seed)
+    x = kind.features(rng, steps + 1)
+    discounts, trace_decays = rng.random((2, steps))
+    discounts[rng.random(steps) < 0.2] = 1.0
+    trace_decays[rng.random(steps) < 0.2] = 1.0
+    trace_decays[rng.random(steps) < 0.1] = 0.0
+    if kind.constant:
+        discounts[:] = rng.choice([0.5, 0.9, 0.99, 1.0])
+        trace_decays[:] = rng.choice([0.0, 0.3, 0.9, 1.0])
+    endings = [""] * steps
+    if kind.episodes:
+        for t in np.flatnonzero(rng.random(steps) < 0.08):
+            ending = rng.choice(["γ = 0", "terminal", "cut"])
+            endings[t] = "" if ending == "γ = 0" else str(ending)
+            discounts[t] = 0.0 if ending == "γ = 0" else discounts[t]
+    low, high = kind.step_sizes
+    alphas = rng.uniform(low, high, size=steps)
+    step_size = (lambda t: float(alphas[t])) if kind.schedule else float(alphas[0])
+    return Trial(kind.name, x, rng.normal(size=steps), discounts, trace_decays, endings, kind.n_features, step_size)
+
+
+def follow(learner: Any, trial: Trial) -> Iterator[np.ndarray]:
+    """Take a learner through a trial; yield its weights after every transition."""
+    learner.start(trial.x[0])
+    for t, ending in enumerate(trial.endings):
+        x_next = None if ending == "terminal" else trial.x[t + 1]
+        learner.update(float(trial.rewards[t]), x_next, float(trial.discounts[t]), float(trial.trace_decays[t]))
+        yield np.asarray(learner.weights)
+        if ending:
+            learner.start(trial.x[t + 1])
+
+
+# --- The comparison -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """The largest difference found on one kind of stream, relative to the largest weight so far."""
+
+    stream: str
+    error: float
+    forward_error: float
+    trials: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `verify` found. `max_error` is the largest difference from the definition at any step of any stream."""
+
+    method: str
+    definition: str
+    steps: int
+    tolerance: float
+    rows: tuple[Row, ...] = field(repr=False)
+
+    @property
+    def max_error(self) -> float:
+        return max(row.error for row in self.rows)
+
+    @property
+    def forward_error(self) -> float:
+        """The largest distance from the online λ-return algorithm, the forward view that the paper aims at."""
+        return max(row.forward_error for row in self.rows)
+
+    @property
+    def exact(self) -> bool:
+        return self.max_error <= self.tolerance
+
+    def __str__(self) -> str:
+        lines = [f"{self.method} against {self.definition}: {'exact' if self.exact else 'NOT EXACT'}"]
+        lines += [f"  {row.stream:<20} {row.error:.1e}" for row in self.rows]
+        return "\n".join(lines)
+
+
+def verify(
+    learner_class: Callable[..., Any],
+    definition: Callable[..., Any] | None = None,
+    *,
+    kinds: Sequence[Kind] = KINDS,
+    trials: int = 5,
+    steps: int = 50,
+    seed: int = 0,
+    tolerance: float = TOLERANCE,
+    progress: Callable[[], Any] = lambda: None,
+) -> Report:
+    """Compare a learner with its definition after every transition of random streams.
+
+    `learner_class(n_features=…, step_size=…, trace_decay=…, discount=…)` must make something with `start`, `update` and
+    `weights`; your own will do. `definition` is by default the one this package has for the class, then the class's
+    attribute `definition`, then `OnlineLambdaReturn`. A class with `binary = True` gets binary features only.
+
+    >>> import trueonline as to
+    >>> report = to.verify(to.TrueOnlineTD, trials=1, steps=20)
+    >>> report.exact, report.max_error < 1e-12
+    (True, True)
+    >>> to.verify(to.AccumulateTD, definition=to.OnlineLambdaReturn, trials=1, steps=20).exact
+    False
+    """
+    truth: Any = definition or DEFINITIONS.get(learner_class) or getattr(learner_class, "definition", OnlineLambdaReturn)
+    rows = []
+    for number, kind in enumerate(kinds):
+        if getattr(learner_class, "binary", False) and not kind.binary:
+            continue
+        errors = []
+        for trial in range(trials):
+            drawn = draw(kind, [seed, number, trial], steps)
+            errors.append(_differences(drawn, learner_class, truth))
+            progress()
+        worst, forward = np.max(errors, axis=0)
+        rows.append(Row(kind.name, float(worst), float(forward), trials))
+    name = getattr(learner_class, "__name__", str(learner_class))
+    return Report(name, getattr(truth, "__name__", str(truth)), steps, tolerance, tuple(rows))
+
+
+def _differences(trial: Trial, learner_class: Callable, truth: Callable) -> tuple[float, float]:
+    """The largest difference from the definition, and from the online λ-return algorithm."""
+    makers = [learner_class, truth] + ([OnlineLambdaReturn] if truth is not OnlineLambdaReturn else [])
+    made = (make(trial.n_features, trial.step_size, trace_decay=0.9, discount=0.9) for make in makers)
+    with np.errstate(over="ignore", invalid="ignore"):
+        weights = [np.array(list(follow(learner, trial))) for learner in made]
+    return _relative(weights[0], weights[1]), _relative(weights[0], weights[-1])
+
+
+def _relative(a: np.ndarray, b: np.ndarray) -> float:
+    """max_t ‖a_t − b_t‖∞ / max(‖b_0‖∞, …, ‖b_t‖∞); infinite where it is not a number."""
+    scale = np.maximum.accumulate(np.abs(b).max(axis=1))
+    error = np.abs(a - b).max(axis=1) / np.where(scale > 0.0, scale, 1.0)
+    return float(error.max()) if np.isfinite(error).all() else np.inf
