@@ -52,7 +52,7 @@ def write_learner(path: str | os.PathLike, kind: str, settings: dict, arrays: di
 def read_learner(path: str | os.PathLike) -> tuple[str, dict[str, Any], dict[str, np.ndarray]]:
     """The class's name, the settings and the arrays of a saved learner; ValueError when the file is not one."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         about = json.loads(str(arrays.pop("about")))
     except FileNotFoundError:

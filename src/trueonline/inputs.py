@@ -19,6 +19,7 @@ Stream = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray]
 Schedule = Callable[[int], float]
 
 MAX_FEATURES = 2**31 - 2  # places in the memory are 32-bit
+EMPTY = "the stream is empty: give at least two rows of features and one reward"
 
 
 # --- Numbers --------------------------------------------------------------------------------------
@@ -251,6 +252,8 @@ def stream(X: Any, n: int) -> tuple[Stream, int]:
     if isinstance(X, Sequence) and any(not np.isscalar(x) for x in X) and len({np.shape(x) for x in X}) > 1:
         return _ragged(X, n)
     array = _array(X, "X")
+    if array.shape == (0,):
+        raise ValueError(EMPTY)
     if array.ndim == 1 and array.dtype.kind in "iu":
         array = array[:, None]  # the state at each step
     if array.ndim != 2:
@@ -283,7 +286,7 @@ def rewards(values: Any, rows: int) -> np.ndarray:
     if array.dtype.kind not in "fiu" or array.ndim != 1:
         raise ValueError(f"rewards must be a one-dimensional array of numbers, got {array.dtype} of shape {array.shape}")
     if array.size == 0 or rows < 2:
-        raise ValueError("the stream is empty: give at least two rows of features and one reward")
+        raise ValueError(EMPTY)
     if array.size != rows - 1:
         raise ValueError(
             f"rewards must be one fewer than the rows of X (one per transition), got {array.size} rewards for {rows} rows"

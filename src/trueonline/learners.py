@@ -74,7 +74,7 @@ class MemoryLearner(Learner):
         self, reward: float, x_next: Any, discount: float | None = None, trace_decay: float | None = None
     ) -> float:
         quick = self._quick
-        if quick is not None and discount is None and trace_decay is None and reward.__class__ is float:
+        if quick is not None and discount is None and trace_decay is None and isinstance(reward, float):
             try:
                 return quick(x_next, reward)
             except (TypeError, ValueError):

@@ -1,0 +1,269 @@
+"""Bad input: an error that says what, got and what to do, raised before anything changed."""
+
+import contextlib
+import copy
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import trueonline as to
+
+N = 4
+LEARNERS = [to.AccumulateTD, to.ReplaceTD, to.TrueOnlineTD, to.OnlineLambdaReturn, to.OfflineLambdaReturn]
+NAN, INF = float("nan"), float("inf")
+GOOD = {"n_features": N, "step_size": 0.1, "trace_decay": 0.9, "discount": 0.9}
+
+
+def started(learner_class=to.TrueOnlineTD):
+    learner = learner_class(**GOOD)
+    learner.start(0)
+    learner.update(1.0, np.array([1, 2]))
+    return learner
+
+
+def state(learner):
+    """Everything that determines what comes next."""
+    parts = learner._dump()
+    return {name: np.array(part, copy=True) for name, part in parts.items()}
+
+
+def assert_unchanged(learner, before):
+    after = state(learner)
+    assert after.keys() == before.keys()
+    for name, part in before.items():
+        np.testing.assert_array_equal(after[name], part, err_msg=name)
+
+
+PARAMETERS = [
+    ("step_size", value, "step_size must be a finite number > 0, got")
+    for value in (NAN, INF, 0, -0.1, True, "0.1", None, 10**400, [0.1], 1j)
+]
+PARAMETERS += [
+    (name, value, f"{name} must be a number in [0, 1], got")
+    for name in ("trace_decay", "discount")
+    for value in (NAN, INF, -0.1, 1.1, True, np.True_, "0.9", None, np.array([0.5]))
+]
+PARAMETERS += [
+    ("n_features", value, "n_features must be a whole number from 1 to")
+    for value in (0, -3, 2.0, True, "4", None, 10**12)
+]
+PARAMETERS += [
+    ("initial_weights", value, "initial_weights must be 4 finite numbers, got")
+    for value in ([1.0], [1.0, 2.0, 3.0, NAN], "abcd", [True] * 4, np.zeros((2, 2)), 3.0)
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), PARAMETERS)
+@pytest.mark.parametrize("learner_class", [to.TrueOnlineTD, to.OnlineLambdaReturn])
+def test_bad_parameters(learner_class, name, value, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        learner_class(**{**GOOD, name: value})
+
+
+FEATURES = [
+    (None, "must be floats or integer indices"),
+    ("abcd", "must be floats or integer indices"),
+    ({1: 2}, "must be floats or integer indices"),
+    ([1.0, 2.0, 3.0, 1j], "must be floats or integer indices"),
+    (True, "got booleans"),
+    (np.array([True] * N), "got booleans; use .*astype"),
+    (np.zeros((1, N)), "one-dimensional"),
+    ([[1], [1, 2]], "must be an array of numbers"),
+    (np.float64(2.0), "one-dimensional"),
+    (np.zeros(N - 1), "n_features = 4 values, got 3"),
+    (np.zeros(N + 1), "n_features = 4 values, got 5"),
+    ([], "n_features = 4 values, got 0"),
+    ([1.0, NAN, 0.0, 0.0], "must be finite, got nan at position 1"),
+    ([1.0, 0.0, 0.0, -INF], "must be finite, got -inf at position 3"),
+    ([0, N], "has index 4, but indices go from 0 to"),
+    ([-1], "has index -1"),
+    (N, "has index 4"),
+    (np.array([2**63], np.uint64), "has index 9223372036854775808"),
+    (2**70, "must be floats or integer indices"),
+    ([1, 1], "has index 1 more than once"),
+    (np.arange(40) % 39, "has index"),
+    (([0], [1.0], [2.0]), r"must be \(indices, values\), got 3 items"),
+    (([0, 1], [1.0]), "one to one, got shapes"),
+    (([0.0], [1.0]), "must be integers"),
+    (([0], [NAN]), "must be finite"),
+    (([0], ["a"]), "must be floats"),
+    (([0, 0], [1.0, 2.0]), "index 0 more than once"),
+    (([5], [1.0]), "has index 5"),
+    (([[0]], [[1.0]]), "one to one"),
+]
+
+
+@pytest.mark.parametrize(("x", "message"), FEATURES)
+@pytest.mark.parametrize("learner_class", [to.TrueOnlineTD, to.ReplaceTD, to.OnlineLambdaReturn])
+def test_bad_features(learner_class, x, message):
+    learner = started(learner_class)
+    before = state(learner)
+    for attempt in (learner.start, learner.predict, lambda x: learner.update(1.0, x)):
+        if x is None and attempt not in (learner.start, learner.predict):
+            continue  # None ends the episode
+        with pytest.raises(ValueError, match=message):
+            attempt(x)
+        assert_unchanged(learner, before)
+
+
+@pytest.mark.parametrize("reward", [NAN, INF, -INF, True, "1", None, 1j, [1.0], 10**400])
+@pytest.mark.parametrize("learner_class", LEARNERS)
+def test_bad_rewards(learner_class, reward):
+    learner = started(learner_class)
+    before = state(learner)
+    with pytest.raises(ValueError, match="reward must be a finite number, got"):
+        learner.update(reward, 3)
+    assert_unchanged(learner, before)
+
+
+@pytest.mark.parametrize("value", [NAN, INF, -0.1, 1.1, True, "0.9"])
+@pytest.mark.parametrize("name", ["discount", "trace_decay"])
+@pytest.mark.parametrize("learner_class", LEARNERS)
+def test_bad_numbers_of_a_transition(learner_class, name, value):
+    learner = started(learner_class)
+    before = state(learner)
+    with pytest.raises(ValueError, match=rf"{name} must be a number in \[0, 1\], got"):
+        learner.update(1.0, 3, **{name: value})
+    assert_unchanged(learner, before)
+
+
+EYE, ONES = np.eye(N), np.ones(N - 1)
+STREAMS = [
+    ((EYE, ONES[:-1]), {}, "2 rewards for 4 rows"),
+    ((EYE, np.ones(N)), {}, "4 rewards for 4 rows"),
+    ((EYE, ["a"] * 3), {}, "rewards must be a one-dimensional array of numbers"),
+    ((EYE, [True] * 3), {}, "rewards must be a one-dimensional array of numbers"),
+    ((EYE, [ONES]), {}, "rewards must be a one-dimensional array of numbers"),
+    ((EYE, [1.0, NAN, 1.0]), {}, "rewards must be finite, got nan at position 1"),
+    (([], []), {}, "the stream is empty"),
+    ((EYE[:1], []), {}, "the stream is empty"),
+    ((EYE[:0], []), {}, "the stream is empty"),
+    ((np.zeros(N), ONES), {}, "one row of features per step"),
+    ((np.zeros((N, N, N)), ONES), {}, "one row of features per step"),
+    ((np.zeros((N, 3)), ONES), {}, "n_features = 4 values, got 3"),
+    ((EYE > 0, ONES), {}, "got booleans"),
+    ((EYE.astype(str), ONES), {}, "must be floats or integer indices"),
+    ((np.full((N, 1), N), ONES), {}, r"X\[0\] has index 4"),
+    (([0, 1, 2, -1], ONES), {}, r"X\[3\] has index -1"),
+    ((np.array([[0, 1], [1, 2], [3, 3], [0, 1]]), ONES), {}, r"X\[2\] has index 3 more than once"),
+    (([[0], [1, 2], [9], []], ONES), {}, r"X\[2\] has index 9"),
+    ((np.array([[2**63]] * 4, np.uint64), ONES), {}, "X has index 9223372036854775808"),
+    (((np.zeros((4, 1), int), np.full((4, 1), NAN)), ONES), {}, r"the values of X\[0\] must be finite"),
+    (((np.zeros((4, 1)), np.zeros((4, 1))), ONES), {}, "X as a pair must be 2-D integer indices"),
+    (((np.zeros((4, 1), int), np.zeros((4, 2))), ONES), {}, "X as a pair must be 2-D integer indices"),
+    ((sparse.csr_matrix((4, 3)), ONES), {}, "n_features = 4 columns"),
+    ((sparse.csr_matrix(np.diag([1.0, 1.0, NAN, 1.0])), ONES), {}, r"X\[2\] must be finite"),
+    ((np.diag([1.0, 1.0, 1.0, INF]), ONES), {}, r"X\[3\] must be finite, got inf at position 3"),
+    ((np.diag([NAN, 1.0, 1.0, 1.0]), ONES), {}, r"X\[0\] must be finite, got nan at position 0"),
+    ((EYE, ONES, [0.5]), {}, "discounts must be 3 numbers"),
+    ((EYE, ONES, [0.5, 2.0, 0.5]), {}, r"discounts must lie in \[0, 1\], got 2.0 at position 1"),
+    ((EYE, ONES, ["a"] * 3), {}, "discounts must be 3 numbers"),
+    ((EYE, ONES), {"trace_decays": [0.5, NAN, 0.5]}, r"trace_decays must lie in \[0, 1\], got nan"),
+    ((EYE, ONES), {"starts": [0, 1, 0, 0]}, "starts must be 4 booleans"),
+    ((EYE, ONES), {"starts": [False] * 3}, "starts must be 4 booleans"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "options", "message"), STREAMS)
+@pytest.mark.parametrize("learner_class", LEARNERS)
+def test_bad_streams(learner_class, arguments, options, message):
+    learner = started(learner_class)
+    before = state(learner)
+    with pytest.raises(ValueError, match=message):
+        learner.run(*arguments, **options)
+    assert_unchanged(learner, before)
+
+
+@pytest.mark.parametrize("t", [0, 1, 20, 39])
+@pytest.mark.parametrize("spoiler", [NAN, INF, -INF])
+def test_a_bad_dense_row_undoes_the_whole_run(t, spoiler):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 9))
+    learner = to.TrueOnlineTD(9, 0.05, 0.9, 0.9)
+    learner.run(X, X[1:, 0])
+    before = state(learner)
+    X[t, 5] = spoiler
+    with pytest.raises(ValueError, match=rf"X\[{t}\] must be finite"):
+        learner.run(X, np.ones(39))
+    assert_unchanged(learner, before)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [[0.5, 0.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0], [-1.0, 0.0, 0.0, 0.0], ([1], [0.5]), ([0, 2], [1.0, 3.0])],
+)
+def test_replace_refuses_features_that_are_not_binary(x):
+    learner = started(to.ReplaceTD)
+    before = state(learner)
+    for attempt in (learner.start, learner.predict, lambda x: learner.update(1.0, x)):
+        with pytest.raises(ValueError, match=r"must be binary .* for replacing traces, got .*; use AccumulateTD"):
+            attempt(x)
+        assert_unchanged(learner, before)
+
+
+@pytest.mark.parametrize("t", [0, 1, 3])
+def test_replace_refuses_streams_that_are_not_binary(t):
+    learner = started(to.ReplaceTD)
+    before = state(learner)
+    X = np.eye(N)
+    X[t, t] = 0.5
+    for form in (X, sparse.csr_matrix(X), (np.arange(N)[:, None], np.diag(X)[:, None])):
+        with pytest.raises(ValueError, match=rf"X\[{t}\] must be binary"):
+            learner.run(form, ONES)
+        assert_unchanged(learner, before)
+
+
+def test_update_before_start():
+    for learner_class in LEARNERS:
+        learner = learner_class(**GOOD)
+        with pytest.raises(RuntimeError, match=r"no episode has begun: call start\(x\)"):
+            learner.update(1.0, 0)
+        learner.start(0)
+        learner.update(1.0, None)
+        with pytest.raises(RuntimeError, match="no episode has begun"):
+            learner.update(1.0, 0)
+
+
+@pytest.mark.parametrize("value", [NAN, 0.0, -1.0, "x", None, True])
+def test_a_schedule_that_goes_wrong(value):
+    learner = to.TrueOnlineTD(N, lambda t: 0.1 if t < 3 else value, 0.9, 0.9)
+    learner.run([0, 1, 2, 3], [1.0, 1.0, 1.0])
+    before = state(learner)
+    for attempt in (lambda: learner.update(1.0, 0), lambda: learner.run([3, 0], [1.0])):
+        with pytest.raises(ValueError, match=r"step_size\(3\) must be a finite number > 0, got"):
+            attempt()
+        assert_unchanged(learner, before)
+
+
+anything = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-10, 10),
+    st.floats(),
+    st.text(max_size=3),
+    st.lists(st.integers(-2, 5), max_size=6),
+    st.lists(st.floats(), max_size=6),
+    st.tuples(st.lists(st.integers(-2, 5), max_size=4), st.lists(st.floats(), max_size=4)),
+    st.lists(st.lists(st.integers(-1, 4), max_size=3), max_size=3),
+    st.binary(max_size=4),
+    st.complex_numbers(),
+    st.dictionaries(st.integers(), st.integers(), max_size=2),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.sampled_from(LEARNERS), anything, anything, anything, st.sampled_from(["start", "update", "predict", "run"]))
+def test_whatever_is_given_is_learned_from_or_refused_whole(learner_class, a, b, c, call):
+    learner = started(learner_class)
+    before = state(learner)
+    arguments = {"start": (a,), "predict": (a,), "update": (b, a, c), "run": (a, b, c)}[call]
+    copied = copy.deepcopy(arguments)
+    with contextlib.suppress(ValueError):
+        getattr(learner, call)(*arguments)
+        before = state(learner)
+    assert_unchanged(learner, before)
+    assert repr(arguments) == repr(copied)

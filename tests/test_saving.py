@@ -1,0 +1,256 @@
+"""Saved, copied or pickled equals never stopped; what is not a whole saved learner is refused."""
+
+import copy
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import trueonline as to
+from trueonline import files
+
+LEARNERS = [to.AccumulateTD, to.ReplaceTD, to.TrueOnlineTD, to.OnlineLambdaReturn, to.OfflineLambdaReturn]
+N, T = 12, 60
+
+
+def halve(t):
+    return 0.5 / (1.0 + 0.1 * t)
+
+
+def through_file(learner, tmp_path):
+    learner.save(tmp_path / "learner.npz")
+    schedule = {"step_size": learner.step_size} if callable(learner.step_size) else {}
+    return to.load(tmp_path / "learner.npz", **schedule)
+
+
+def through_pickle(learner, tmp_path):
+    return pickle.loads(pickle.dumps(learner))
+
+
+def through_deepcopy(learner, tmp_path):
+    return copy.deepcopy(learner)
+
+
+FORMS = {
+    "dense": lambda x: x,
+    "active": np.flatnonzero,
+    "pairs": lambda x: (np.flatnonzero(x), x[x != 0.0]),
+}
+
+
+@pytest.mark.parametrize("through", [through_file, through_pickle, through_deepcopy])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("step_size", [0.1, halve])
+@pytest.mark.parametrize("learner_class", LEARNERS)
+def test_continues_bit_for_bit(learner_class, step_size, form, through, tmp_path):
+    rng = np.random.default_rng(4)
+    X = (rng.random((T + 1, N)) < 0.3).astype(float)
+    learner = learner_class(N, step_size, 0.9, 0.95, initial_weights=rng.normal(size=N))
+    other = None
+    learner.start(FORMS[form](X[0]))
+    for t in range(T):
+        gamma = 0.0 if t == 33 else 0.95
+        for each in (learner, other):
+            if each is not None:
+                each.update(float(X[t].sum()), FORMS[form](X[t + 1]), gamma)
+        if t in (5, 20, 33, 40):
+            other = through(learner, tmp_path)
+            assert repr(other) == repr(learner)
+        if other is not None:
+            np.testing.assert_array_equal(other.weights, learner.weights)
+            assert other.steps == learner.steps
+    for each in (learner, other):
+        each.reset()
+    np.testing.assert_array_equal(other.weights, learner.weights)
+
+
+@pytest.mark.parametrize("through", [through_file, through_pickle, through_deepcopy])
+@pytest.mark.parametrize("learner_class", LEARNERS)
+def test_new_and_ended_learners_survive(learner_class, through, tmp_path):
+    learner = learner_class(N, 0.1, 0.9, 0.95)
+    assert through(learner, tmp_path).steps == 0
+    learner.start(1)
+    learner.update(1.0, None)
+    other = through(learner, tmp_path)
+    with pytest.raises(RuntimeError, match="no episode has begun"):
+        other.update(1.0, 2)
+    np.testing.assert_array_equal(other.weights, learner.weights)
+
+
+def test_a_diverged_learner_can_be_saved(tmp_path):
+    learner = to.AccumulateTD(3, 2.0, 1.0, 0.9)
+    learner.run(np.random.default_rng(0).normal(size=(3000, 3)), np.ones(2999))
+    assert learner.diverged
+    assert through_file(learner, tmp_path).diverged
+
+
+def test_a_schedule_must_be_handed_back(tmp_path):
+    path = tmp_path / "m.npz"
+    to.TrueOnlineTD(N, halve, 0.9, 0.95).save(path)
+    with pytest.raises(
+        ValueError, match="saved with a step-size schedule, which is code: load it with step_size=schedule"
+    ):
+        to.load(path)
+    to.TrueOnlineTD(N, 0.1, 0.9, 0.95).save(path)
+    with pytest.raises(ValueError, match=r"saved with the constant step_size 0.1: load it without step_size"):
+        to.load(path, step_size=halve)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    learner = to.TrueOnlineTD(N, 0.1, 0.9, 0.95)
+    learner.run(np.arange(40) % N, np.ones(39))
+    path = tmp_path / "m.npz"
+    learner.save(path)
+    return path
+
+
+def test_a_truncated_file_is_refused(saved):
+    whole = saved.read_bytes()
+    for length in [0, 1, 10, *range(50, len(whole), 97), len(whole) - 1]:
+        saved.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=r"not a saved learner|damaged"):
+            to.load(saved)
+
+
+def test_a_file_with_a_flipped_byte_is_refused_or_harmless(saved):
+    whole = saved.read_bytes()
+    weights = to.load(saved).weights
+    rng = np.random.default_rng(5)
+    refused = 0
+    for place in rng.choice(len(whole), size=150, replace=False):
+        broken = bytearray(whole)
+        broken[place] ^= 0xFF
+        saved.write_bytes(broken)
+        try:
+            np.testing.assert_array_equal(to.load(saved).weights, weights)
+        except ValueError:
+            refused += 1
+    assert refused > 75
+
+
+def rewrite(path, **changes):
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    arrays.update(changes)
+    np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"about": None}, "not a saved learner"),
+        ({"about": np.array("{}")}, "not a saved learner"),
+        ({"about": np.array("nonsense")}, "not a saved learner"),
+        ({"about": np.array(3)}, "not a saved learner"),
+        ({"u": None}, "damaged"),
+        ({"u": np.zeros(3)}, "damaged"),
+        ({"z": np.zeros(1)}, "damaged"),
+        ({"owner": np.full(12, 99)}, "damaged"),
+        ({"here": np.array([99])}, "damaged"),
+    ],
+)
+def test_a_foreign_or_inconsistent_file_is_refused(saved, changes, message):
+    rewrite(saved, **changes)
+    with pytest.raises(ValueError, match=message):
+        to.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("version", 99, "has version 99 of the format, this package reads version 1"),
+        ("class", "Popen", "holds a Popen, which is none of AccumulateTD"),
+        ("settings", {"n_features": 3, "step_size": 0.1, "trace_decay": 0.9, "discount": 0.9}, "damaged"),
+        ("settings", {"n_features": N, "step_size": -1, "trace_decay": 0.9, "discount": 0.9}, "damaged"),
+        ("settings", {"step_size": 0.1}, "damaged"),
+    ],
+)
+def test_what_the_file_says_of_itself_is_checked(saved, key, value, message):
+    with np.load(saved) as file:
+        about = json.loads(str(file["about"]))
+    rewrite(saved, about=np.array(json.dumps({**about, key: value})))
+    with pytest.raises(ValueError, match=message):
+        to.load(saved)
+
+
+class Trap:
+    """Unpickling this would create a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (str(self.path), "w"))
+
+
+def test_nothing_is_unpickled(saved, tmp_path):
+    sprung = tmp_path / "sprung"
+    np.savez(saved, about=np.array([Trap(sprung)], dtype=object))
+    with pytest.raises(ValueError, match="not a saved learner"):
+        to.load(saved)
+    saved.write_bytes(pickle.dumps(Trap(sprung)))
+    with pytest.raises(ValueError, match="not a saved learner"):
+        to.load(saved)
+    assert not sprung.exists()
+
+
+def test_a_missing_file_is_missing(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        to.load(tmp_path / "none.npz")
+
+
+def test_a_failed_save_leaves_the_old_file_and_no_litter(saved, monkeypatch):
+    before = saved.read_bytes()
+
+    def full_disk(file, **arrays):
+        file.write(b"half a file")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.np, "savez", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        to.TrueOnlineTD(3, 0.1, 0.9, 0.9).save(saved)
+    assert saved.read_bytes() == before
+    assert list(saved.parent.iterdir()) == [saved]
+
+
+def test_saving_into_a_missing_folder_fails_plainly(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        to.TrueOnlineTD(3, 0.1, 0.9, 0.9).save(tmp_path / "none" / "m.npz")
+
+
+def test_the_file_is_as_readable_as_any_other(saved):
+    plain = saved.parent / "plain"
+    plain.touch()
+    assert saved.stat().st_mode == plain.stat().st_mode
+
+
+SAVE_FOREVER = """
+import sys, numpy as np, trueonline as to
+learner = to.TrueOnlineTD(20_000, 0.1, 0.9, 0.95)
+learner.start(0)
+print("ready", flush=True)
+for i in range(10**9):
+    learner.update(1.0, np.array([i % 20_000]))
+    learner.save(sys.argv[1])
+"""
+
+
+def test_killed_while_saving_leaves_a_whole_file(tmp_path):
+    path = tmp_path / "m.npz"
+    for delay in (0.05, 0.1, 0.15, 0.2, 0.25):
+        process = subprocess.Popen([sys.executable, "-c", SAVE_FOREVER, str(path)], stdout=subprocess.PIPE)
+        assert process.stdout.readline() == b"ready\n"
+        while not path.exists():
+            time.sleep(0.01)
+        time.sleep(delay)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        assert to.load(path).steps > 0
