@@ -13,10 +13,11 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from threading import RLock
 from types import FunctionType
 from typing import Any, cast
 
@@ -29,6 +30,9 @@ REASSOCIATE = {"reassoc", "contract", "nsz"}
 # `forceinline` spares reference counting between pieces; the NumPy error model spares a branch per division.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _PIECE = {**_OPTIONS, "forceinline": True}
+
+_COMPILING = RLock()
+_COMPILERS: dict[Any, Any] = {}
 
 kernel = numba.njit(**_PIECE)
 
@@ -53,32 +57,43 @@ def specialise(template: Callable, name: str, *, cached: bool = True, **names: A
     function = FunctionType(code, {**template.__globals__, **names}, name)
     function.__qualname__ = f"{template.__name__}_{name}"
     entry: Any = numba.njit(function, **_OPTIONS)
+    entry._can_compile = False  # `disable_compile` would insist on a first signature
+    _COMPILERS[entry] = numba.njit(function, **_OPTIONS)
     if cached:
         with _cache_in(cache_folder()):
-            entry.enable_caching()
-    entry._can_compile = False  # `disable_compile` would insist on a first signature
+            _COMPILERS[entry].enable_caching()
     return entry
+
+
+def call(entry: Any, *arguments: Any) -> Any:
+    """Call `entry`, compiled for the types of these arguments or loaded from disk if that has not been done before."""
+    try:
+        return entry(*arguments)
+    except TypeError:
+        ensure(entry, *arguments)
+    return entry(*arguments)
 
 
 def ensure(entry: Any, *arguments: Any) -> None:
     """Compile `entry` for the types of these arguments, or load it from disk, unless that was done before.
 
-    From then on a call with other types is a quick TypeError: it never compiles anew behind the caller's back.
+    An entry point itself never compiles: a call with other types is a quick TypeError, in every thread at every time. Its
+    twin compiles, and hands it the result.
     """
     signature = tuple(numba.typeof(argument) for argument in arguments)
-    if signature not in entry.overloads:
-        entry.disable_compile(False)
-        try:
-            entry.compile(signature)
-        finally:
-            entry.disable_compile()
+    with _COMPILING:
+        if signature not in entry.overloads:
+            compiler = _COMPILERS[entry]
+            compiler.compile(signature)
+            entry.add_overload(compiler.overloads[signature])
 
 
 @cache
 def cache_folder() -> str:
     """The folder for compiled kernels: under `NUMBA_CACHE_DIR`, the user's cache folder, or the temporary one."""
     package = Path(__file__).parent
-    sources = [*(package / name for name in ("kernels.py", "memory.py", "streams.py")), *package.glob("methods/*.py")]
+    names = ("kernels.py", "memory.py", "streams.py", "study/blocks.py")
+    sources = [*(package / name for name in names), *package.glob("methods/*.py")]
     digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(sources))).hexdigest()[:16]
     bases = (os.environ.get("NUMBA_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME"), str(Path.home() / ".cache"))
     for base in filter(None, bases):
@@ -93,7 +108,7 @@ def cache_folder() -> str:
 
 
 @contextmanager
-def _cache_in(folder: str):
+def _cache_in(folder: str) -> Iterator[None]:
     """Make Numba choose `folder` for what is decorated meanwhile, and leave its setting as it was."""
     config: Any = numba.config
     before, config.CACHE_DIR = config.CACHE_DIR, folder

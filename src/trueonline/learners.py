@@ -10,7 +10,7 @@ import numpy as np
 
 from trueonline import inputs, memory
 from trueonline.inputs import Features
-from trueonline.kernels import ensure
+from trueonline.kernels import call
 from trueonline.learner import Learner
 from trueonline.memory import LENGTH, STEPS
 from trueonline.methods import accumulate_td, replace_td, true_online_td, true_online_td_varying
@@ -96,17 +96,13 @@ class MemoryLearner(Learner):
             return self._step(alpha, gamma, lam, x, reward)
 
     def _step(self, *transition: Any) -> float:
-        arguments = (*self._memory, self._here, *transition)
-        ensure(self._entries.step, *arguments)
-        return self._entries.step(*arguments)
+        return call(self._entries.step, *self._memory, self._here, *transition)
 
     def predict(self, x: Any) -> float:
         try:
             return self._entries.predict(*self._memory, x)
         except (TypeError, ValueError):
-            arguments = (*self._memory, self._checked(x, "x"))
-            ensure(self._entries.predict, *arguments)
-            return self._entries.predict(*arguments)
+            return call(self._entries.predict, *self._memory, self._checked(x, "x"))
 
     def run(
         self, X: Any, rewards: Any, discounts: Any = None, *, trace_decays: Any = None, starts: Any = None
@@ -119,16 +115,12 @@ class MemoryLearner(Learner):
         alphas = self._parameters.alphas(self.steps, ~anew[1:])
         dense = isinstance(X, np.ndarray) and X.dtype.kind == "f"
         if not dense:
-            arguments: tuple = (*self._memory, X, rows)
-            ensure(self._entries.check, *arguments)
-            self._refuse(X, self._entries.check(*arguments))
+            self._refuse(X, call(self._entries.check, *self._memory, X, rows))
         values = np.empty(len(R))
-        arguments = (*self._memory, X, R, alphas, gammas, lams, anew, values)
-        ensure(self._entries.run, *arguments)
         before = memory.snapshot(self._memory) if dense else ()
         if anew[0] or self._here is None or not inputs.same(self._standing(), inputs.row(X, 0)):
             memory.begin(self._memory)
-        bad = self._entries.run(*arguments)
+        bad = call(self._entries.run, *self._memory, X, R, alphas, gammas, lams, anew, values)
         if bad >= 0:
             memory.undo(self._memory, before)
             self._refuse(X, bad)
