@@ -401,7 +401,7 @@ def rebase(memory):
     count = int(memory.head[COUNT])
     norm = _rescale(memory.y, memory.z, count, memory.head[S], memory.head[C])
     memory.head[S], memory.head[C] = 1.0, 0.0
-    if count >= memory.head[ROOM] or norm == 0.0:
+    if count >= memory.head[ROOM] or (norm == 0.0 and memory.head[ROOM] < np.inf):
         kept = 0
         for k in range(1, count + 1):
             i = memory.owner[k]
@@ -450,6 +450,27 @@ def gather(memory):
     memory.head[COUNT] = count
     memory.head[ROOM] = 2 * count + SPARE
     memory.head[DENSE] = 0.0
+
+
+@kernel
+def enlist(memory, w_0):
+    """Begin with weights w_0, no trace, and every entry on the list for good: for few features and many short runs.
+
+    An entry's place then never changes, so that `weight` finds it without looking.
+    """
+    for i in range(memory.n):
+        memory.u[i] = w_0[i]
+        memory.slot[i] = i + 1
+        memory.owner[i + 1] = i
+        memory.z[i + 1] = memory.y[i + 1] = 0.0
+    memory.head[S], memory.head[C], memory.head[DENSE] = 1.0, 0.0, 0.0
+    memory.head[COUNT], memory.head[ROOM] = memory.n, np.inf
+
+
+@kernel
+def weight(memory, i):
+    """w_i, where every entry has kept its place since `enlist`."""
+    return memory.u[i] + (memory.y[i + 1] + memory.head[C] * memory.z[i + 1])
 
 
 # --- Seen from Python -----------------------------------------------------------------------------

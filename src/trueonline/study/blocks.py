@@ -1,0 +1,84 @@
+"""The sweep kernel: one trajectory, every step-size and trace decay, the error measured after every step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from trueonline.kernels import operation, specialise
+from trueonline.memory import Active, Dense, attach, enlist, pointer, weight
+from trueonline.methods import accumulate_td, replace_td, true_online_td
+
+method = true_online_td  # a placeholder, for which `specialise` puts each method
+
+
+def sweep(numbers, places, features, states, rewards, discounts, root, target, alphas, lams, errors):
+    """Write to errors[i, j] the mean over the steps of ‖B(w − w*)‖², over its value at w = 0, for α_i and λ_j.
+
+    Infinite where it is no longer a finite number.
+    """
+    memory = attach(numbers, places)
+    nothing = np.zeros(memory.n)
+    enlist(memory, nothing)
+    initial = distance(memory, root, target)
+    for i in range(alphas.size):
+        for j in range(lams.size):
+            enlist(memory, nothing)
+            total = v_old = gamma = 0.0
+            for t in range(rewards.size):
+                x, x_next = seen(features, states[t]), seen(features, states[t + 1])
+                _, _, v_old = method(memory, v_old, x, rewards[t], x_next, alphas[i], gamma, discounts[t], lams[j])
+                gamma = discounts[t]
+                total += distance(memory, root, target)
+                if not total < np.inf:
+                    break
+            errors[i, j] = total / rewards.size / initial if total < np.inf else np.inf
+
+
+def seen(features, state):
+    """The features of a state: from a matrix of all of them, or of the indices of the active ones."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(seen)
+def _seen(features, state):
+    if isinstance(features.dtype, types.Integer):
+        return lambda features, state: Active(pointer(features, state * features.shape[1]), features.shape[1])
+    return lambda features, state: Dense(pointer(features, state * features.shape[1]), features.shape[1])
+
+
+def distance(memory, root, target):
+    """‖B(w − w*)‖², with B a matrix or the diagonal of one. A sum of squares, so that rounding cannot turn it negative."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(distance, reassociate=True)
+def _distance(memory, root, target):
+    def diagonal(memory, root, target):
+        total = 0.0
+        for i in range(memory.n):
+            part = root[i] * (weight(memory, i) - target[i])
+            total += part * part
+        return total
+
+    def full(memory, root, target):
+        total = 0.0
+        for i in range(memory.n):
+            part = 0.0
+            for j in range(memory.n):
+                part += root[i, j] * (weight(memory, j) - target[j])
+            total += part * part
+        return total
+
+    return diagonal if root.ndim == 1 else full
+
+
+def compiled(method: Any, *, cached: bool = False) -> Any:
+    """The sweep kernel of a method."""
+    return specialise(sweep, method.py_func.__name__, cached=cached, method=method)
+
+
+METHODS = {"accumulate": accumulate_td, "replace": replace_td, "true_online": true_online_td}
+KERNELS = {name: compiled(method, cached=True) for name, method in METHODS.items()}

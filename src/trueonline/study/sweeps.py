@@ -1,0 +1,111 @@
+"""From cases to a table: expand, run what is missing, gather."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from trueonline.study import engines
+from trueonline.study.blocks import KERNELS
+from trueonline.study.store import Store
+from trueonline.study.tasks import Case, Task
+
+METHODS = tuple(KERNELS)
+STEP_SIZES = tuple(float(alpha) for alpha in (*10.0 ** np.arange(-3.0, -1.0, 0.2), *np.arange(1, 21) / 10.0))
+TRACE_DECAYS = tuple(float(lam) for lam in (*np.arange(9) / 10.0, *np.arange(90, 101) / 100.0))
+
+Progress = Callable[[Task | None, int, int], None]  # (a task that is done, done so far, of how many)
+
+
+def execute(
+    cases: Sequence[Case],
+    out: str | os.PathLike,
+    *,
+    engine: str = "local",
+    share: str | None = None,
+    threads: int | None = None,
+    progress: Progress = lambda task, done, of: None,
+) -> None:
+    """Compute what is missing in the folder `out`: every result is a file as soon as it is there."""
+    store = Store(out)
+    mine = engines.shard([task for case in cases for task in case.tasks()], share)
+    missing = store.missing(mine)
+    finished = len(mine) - len(missing)
+    progress(None, finished, len(mine))
+
+    def done(task: Task, table: pa.Table) -> None:
+        nonlocal finished
+        store.write(task, table)
+        finished += 1
+        progress(task, finished, len(mine))
+
+    engines.run(missing, engine, done, threads=threads)
+
+
+def gather(case: Case, out: str | os.PathLike) -> pa.Table | None:
+    """The results of a case in the order of method, run, step-size and trace decay; None while some are missing."""
+    store = Store(out)
+    tables = [store.read(task) for task in case.tasks()]
+    if any(table is None for table in tables):
+        return None
+    return _labelled(pa.concat_tables(tables), case.labels)
+
+
+def run(cases: Sequence[Case], out: str | os.PathLike | None = None, **options: Any) -> pa.Table | None:
+    """Run a study (see `execute`); return its results, or None while other shares of it are missing."""
+    with contextlib.nullcontext(out) if out is not None else tempfile.TemporaryDirectory() as folder:
+        execute(cases, folder, **options)
+        tables = [gather(case, folder) for case in cases]
+    return None if any(table is None for table in tables) else pa.concat_tables(tables)
+
+
+def applicable(problem: Any) -> tuple[str, ...]:
+    """The methods that the problem's features allow: replacing traces need binary ones."""
+    binary = np.isin(problem.features, (0.0, 1.0)).all()
+    return METHODS if binary else tuple(name for name in METHODS if name != "replace")
+
+
+def _labelled(table: pa.Table, labels: Mapping[str, Any]) -> pa.Table:
+    for position, (name, value) in enumerate(labels.items()):
+        table = table.add_column(position, name, pa.array([value] * len(table)))
+    return table
+
+
+def sweep(
+    problem: Any,
+    methods: Iterable[str] | Mapping[str, Any] = METHODS,
+    step_sizes: Iterable[float] = STEP_SIZES,
+    trace_decays: Iterable[float] = TRACE_DECAYS,
+    runs: int = 50,
+    steps: int = 100,
+    seed: int = 0,
+    engine: str = "local",
+    out: str | os.PathLike | None = None,
+) -> pa.Table:
+    """Sweep methods over step-sizes and trace decays; return a table of `method, step_size, trace_decay, run, error`.
+
+    `error` is the mean squared error against the LMS solution, over that of zero weights, averaged over the steps (section
+    5.1); infinite where the run diverged. All methods and parameters of a run see the same trajectory. `methods` are names
+    (by default all that apply to the problem's features), or a mapping from names to a kernel or class of learners of your
+    own, or None for this package's. The default grids are the paper's.
+
+    >>> import trueonline as to
+    >>> table = to.sweep(to.problems.random_mrp(10, 3, 0.1), step_sizes=[0.1, 0.2], trace_decays=[0.9], runs=2)
+    >>> table.num_rows, table.column_names
+    (12, ['method', 'step_size', 'trace_decay', 'run', 'error'])
+    """
+    if methods is METHODS:
+        methods = applicable(problem)
+    if isinstance(methods, str):
+        methods = (methods,)
+    chosen = methods if isinstance(methods, Mapping) else dict.fromkeys(methods)
+    case = Case(problem, chosen, tuple(step_sizes), tuple(trace_decays), runs, steps, seed)
+    table = run([case], engine=engine, out=out)
+    assert table is not None, "without shares nothing is missing"
+    return table

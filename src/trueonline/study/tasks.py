@@ -1,0 +1,191 @@
+"""A study is data: cases, each a problem × methods × step-sizes × trace decays × runs. It expands to tasks.
+
+A task is a block of work of about a second: one method on one problem, all step-sizes and trace decays, some of the runs.
+It is named by the hash of everything that determines its result, so that a result never has to be computed twice, and
+never by mistake stands for another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from trueonline import memory
+from trueonline.inputs import count, positive, unit
+from trueonline.kernels import cache_folder, call
+from trueonline.study.blocks import KERNELS, compiled
+
+SCHEMA = pa.schema(
+    [
+        ("method", pa.string()),
+        ("step_size", pa.float64()),
+        ("trace_decay", pa.float64()),
+        ("run", pa.int64()),
+        ("error", pa.float64()),
+    ]
+)
+STEPS_PER_TASK = 20_000_000  # about a second
+
+
+class Problem(Protocol):
+    """What a study asks of a problem. `trueonline.problems.FiniteMRP` is one; yours may be any other."""
+
+    features: np.ndarray  # a row for each state
+    metric: np.ndarray  # A, for the error (w − w*)ᵀA(w − w*)
+    lms_weights: np.ndarray  # w*
+    discount: float
+
+    def trajectory(self, steps: int, seed: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """States (steps + 1), rewards and discounts of a run; the same seed gives the same run."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One problem and what to do on it. `labels` become columns of the results."""
+
+    problem: Any
+    methods: Mapping[str, Any]  # name → None for a method of this package, a kernel, or a class of learners
+    step_sizes: tuple[float, ...]
+    trace_decays: tuple[float, ...]
+    runs: int
+    steps: int
+    seed: int = 0
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checked: dict[str, Any] = {
+            "step_sizes": tuple(positive("step_sizes", alpha) for alpha in self.step_sizes),
+            "trace_decays": tuple(unit("trace_decays", lam) for lam in self.trace_decays),
+            "runs": count("runs", self.runs),
+            "steps": count("steps", self.steps),
+        }
+        for name in ("step_sizes", "trace_decays"):
+            if not checked[name] or len(set(checked[name])) < len(checked[name]):
+                raise ValueError(f"{name} must be distinct numbers, at least one, got {checked[name]}")
+        if not isinstance(self.seed, int) or isinstance(self.seed, bool) or self.seed < 0:
+            raise ValueError(f"seed must be a whole number ≥ 0, got {self.seed!r}")
+        if not self.methods:
+            raise ValueError(f"methods must name at least one; known are {', '.join(KERNELS)}")
+        for name, method in self.methods.items():
+            if method is None and name not in KERNELS:
+                raise ValueError(f"unknown method {name!r}; known are {', '.join(KERNELS)}, or give a kernel or a class")
+            binary = name == "replace" if method is None else getattr(method, "binary", False)
+            if binary and not np.isin(self.problem.features, (0.0, 1.0)).all():
+                raise ValueError(f"{name} needs binary features; leave it out of methods")
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    def tasks(self) -> list[Task]:
+        work = len(self.step_sizes) * len(self.trace_decays) * self.steps
+        block = max(1, min(self.runs, STEPS_PER_TASK // work))
+        runs = [tuple(range(first, min(first + block, self.runs))) for first in range(0, self.runs, block)]
+        return [Task(self, name, some) for name in self.methods for some in runs]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Some runs of one method of a case."""
+
+    case: Case
+    method: str
+    runs: tuple[int, ...]
+
+    @cached_property
+    def name(self) -> str:
+        """The method and the hash of everything that determines the result, by value: labels do not."""
+        case = self.case
+        digest = hashlib.sha256()
+        about = (self.method, _fingerprint(case.methods[self.method]), self.runs, case.steps, case.seed)
+        digest.update(repr(about).encode())
+        first = case.problem.trajectory(case.steps, [case.seed, self.runs[0]])
+        grids = np.array(case.step_sizes), np.array(case.trace_decays)
+        for array in (*grids, case.problem.features, case.problem.metric, case.problem.lms_weights, *first):
+            digest.update(repr((array.shape, str(array.dtype))).encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return f"{self.method}-{digest.hexdigest()[:24]}"
+
+    @property
+    def rows(self) -> int:
+        return len(self.runs) * len(self.case.step_sizes) * len(self.case.trace_decays)
+
+    @property
+    def steps(self) -> int:
+        """How many learning steps it takes, at most."""
+        return self.rows * self.case.steps
+
+    def compute(self) -> pa.Table:
+        case, method = self.case, self.case.methods[self.method]
+        alphas, lams = np.array(case.step_sizes), np.array(case.trace_decays)
+        errors = np.empty((len(self.runs), len(alphas), len(lams)))
+        block = _learner_block if inspect.isclass(method) else _kernel_block
+        trajectories = (case.problem.trajectory(case.steps, [case.seed, run]) for run in self.runs)
+        block(case.problem, method or KERNELS[self.method], trajectories, alphas, lams, errors)
+        runs, alpha, lam = np.meshgrid(self.runs, alphas, lams, indexing="ij")
+        columns = [np.full(errors.size, self.method), alpha.ravel(), lam.ravel(), runs.ravel(), errors.ravel()]
+        return pa.table(columns, schema=SCHEMA)
+
+
+def _kernel_block(
+    problem: Problem, method: Any, trajectories: Iterable, alphas: np.ndarray, lams: np.ndarray, errors: np.ndarray
+) -> None:
+    kernel = method if method in KERNELS.values() else _compiled(method)
+    features = np.ascontiguousarray(problem.features, np.float64)
+    if np.array_equal(features.sum(axis=1), features.max(axis=1)) and np.isin(features, (0.0, 1.0)).all():
+        features = features.argmax(axis=1)[:, None]  # one active feature in each state: its index is enough
+    root = _root(problem.metric)
+    if np.array_equal(root, np.diag(np.diag(root))):
+        root = np.diag(root).copy()
+    target = np.ascontiguousarray(problem.lms_weights, np.float64)
+    buffers = memory.allocate(len(target))
+    for trajectory, error in zip(trajectories, errors, strict=True):
+        call(kernel, *buffers, features, *trajectory, root, target, alphas, lams, error)
+
+
+def _learner_block(
+    problem: Problem, learner_class: Any, trajectories: Iterable, alphas: np.ndarray, lams: np.ndarray, errors: np.ndarray
+) -> None:
+    """The same with any learner, a step at a time."""
+    w, B, phi = problem.lms_weights, _root(problem.metric), problem.features
+    initial = np.sum((B @ w) ** 2)
+    for (states, rewards, discounts), error in zip(trajectories, errors, strict=True):
+        for i, j in np.ndindex(error.shape):
+            learner = learner_class(len(w), float(alphas[i]), float(lams[j]), problem.discount)
+            learner.start(phi[states[0]])
+            total = 0.0
+            with np.errstate(over="ignore", invalid="ignore"):
+                for t, reward in enumerate(rewards):
+                    learner.update(float(reward), phi[states[t + 1]], float(discounts[t]))
+                    total += np.sum((B @ (learner.weights - w)) ** 2)
+                    if not total < np.inf:
+                        break
+            error[i, j] = total / len(rewards) / initial if total < np.inf else np.inf
+
+
+def _root(metric: np.ndarray) -> np.ndarray:
+    """B with BᵀB = A, for a positive semi-definite A."""
+    if np.array_equal(metric, np.diag(np.diag(metric))):
+        return np.sqrt(metric)
+    values, vectors = np.linalg.eigh(metric)
+    return np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
+
+
+_compiled = cache(compiled)  # a user's kernel is compiled once
+
+
+def _fingerprint(method: Any) -> str:
+    """What tells one version of a method from another: the hash of this package's kernels, or a user's source text."""
+    if method is None:
+        return os.path.basename(cache_folder())
+    code = getattr(method, "py_func", method)
+    try:
+        return f"{code.__module__}.{code.__qualname__}:{inspect.getsource(code)}"
+    except (OSError, TypeError):
+        return f"{code.__module__}.{code.__qualname__}"
