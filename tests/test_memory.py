@@ -7,7 +7,21 @@ from hypothesis import strategies as st
 from numba import njit
 
 from trueonline import memory
-from trueonline.memory import COUNT, DENSE, Active, Dense, Pairs, attach, decay, imprint, learn, pointer, recall, replace
+from trueonline.memory import (
+    COUNT,
+    DENSE,
+    Active,
+    Dense,
+    Pairs,
+    attach,
+    decay,
+    imprint,
+    learn,
+    pointer,
+    recall,
+    replace,
+    settle,
+)
 
 N = 7
 
@@ -15,7 +29,7 @@ N = 7
 @njit
 def dense_step(numbers, places, x, g, a, b, c, replacing):
     m = attach(numbers, places)
-    features = Dense(pointer(x, 0), x.size)
+    features = Dense(pointer(x, 0), pointer(x, 0), x.size)
     found = recall(m, features, features)
     decay(m, g)
     if replacing:
@@ -23,6 +37,7 @@ def dense_step(numbers, places, x, g, a, b, c, replacing):
     else:
         imprint(m, features, a, b)
     learn(m, c)
+    settle(m, features)
     return found
 
 

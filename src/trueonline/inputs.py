@@ -101,8 +101,11 @@ class Parameters:
         """α for each of the coming transitions that is learned from, or a single number that stands for all of them."""
         if not callable(self.step_size):
             return np.array([self.step_size])
+        found = [self.step_size(t + i) for i in range(int(learned.sum()))]
+        if not all(type(alpha) is float and 0.0 < alpha < math.inf for alpha in found):
+            found = [positive(f"step_size({t + i})", alpha) for i, alpha in enumerate(found)]
         result = np.ones(len(learned))
-        result[learned] = [self.alpha(t + i) for i in range(int(learned.sum()))]
+        result[learned] = found
         return result
 
 

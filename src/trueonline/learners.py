@@ -115,20 +115,20 @@ class MemoryLearner(Learner):
         alphas = self._parameters.alphas(self.steps, ~anew[1:])
         dense = isinstance(X, np.ndarray) and X.dtype.kind == "f"
         if not dense:
-            self._refuse(X, call(self._entries.check, *self._memory, X, rows))
+            self._check(X, rows)
         values = np.empty(len(R))
         before = memory.snapshot(self._memory) if dense else ()
         if anew[0] or self._here is None or not inputs.same(self._standing(), inputs.row(X, 0)):
             memory.begin(self._memory)
-        bad = call(self._entries.run, *self._memory, X, R, alphas, gammas, lams, anew, values)
-        if bad >= 0:
+        if not call(self._entries.run, *self._memory, X, R, alphas, gammas, lams, anew, values):
             memory.undo(self._memory, before)
-            self._refuse(X, bad)
+            self._check(X, rows)
         self._stand(inputs.row(X, rows - 1))
         return values
 
-    def _refuse(self, X: inputs.Stream, bad: int) -> None:
-        """Raise what is wrong with row `bad`, unless it is −1."""
+    def _check(self, X: inputs.Stream, rows: int) -> None:
+        """Raise what is wrong with the first unacceptable row, if there is one."""
+        bad = call(self._entries.check, *self._memory, X, rows)
         if bad >= 0:
             self._checked(inputs.row(X, bad), f"X[{bad}]")
 

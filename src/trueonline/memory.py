@@ -22,7 +22,8 @@ entries whose trace is below DROP of the whole trace are taken off it (u_i ← u
 ordinary value here, λ = 0, γ = 0 and the end of an episode need no case of their own.
 
 Dense features make every entry traced. The same arrays are then used without the list (`spread`): z_k belongs to entry
-k − 1 and y is not needed, because an imprint passes over all entries anyway and pays what is owed on its way.
+k − 1 and y is not needed, because every step passes over all entries anyway and pays what is owed on its way. One pass
+is enough: an imprint is only noted, and made by the next recall (or `settle`) while it reads.
 
 This is the only file that knows how weights and trace are stored.
 """
@@ -41,9 +42,12 @@ EDGE = 1e-2  # rebase below this s: an imprint at s loses log10(1/s) digits, a r
 DROP = 1e-20  # a trace entry below this share of the whole trace can no longer change a weight in double precision
 SPARE = 64  # how many entries the list may always hold before they are looked through
 
-# The header of `numbers`: what the memory owes, and below it what a learner carries from one step to the next.
-S, C, COUNT, ROOM, DENSE, V_OLD, GAMMA, LAM, STEPS, LENGTH = range(10)
+# The header of `numbers`. What the memory owes, its list, and in the dense layout an imprint that is noted:
+S, C, COUNT, ROOM, DENSE, NOTED, NOTED_S, NOTED_C, NOTED_A, NOTED_B, NOT_BINARY = range(11)
+# What a learner carries from one step to the next:
+V_OLD, GAMMA, LAM, STEPS, LENGTH = range(11, 16)
 HEADER = 16
+IMPRINT, REPLACE = 1.0, 2.0  # what may be noted
 LINE = 8  # numbers in a cache line
 
 
@@ -125,9 +129,10 @@ def attach(numbers, places):
 
 
 class Dense(NamedTuple):
-    """All n features by value."""
+    """All n features by value, and those of the step before, whose imprint may still be noted."""
 
     values: Any
+    before: Any
     size: Any
 
 
@@ -195,18 +200,85 @@ def _recall_dense(memory, x, x_next):
         return None
 
     def recall_dense(memory, x, x_next):
-        if memory.head[DENSE] == 0.0:
+        head = memory.head
+        if head[DENSE] == 0.0:
             spread(memory)
-        c = memory.head[C]
+        s, c, a, b, owed = noted(memory)
         v = trace_x = v_next = 0.0
-        for i in range(x.size):
-            w = memory.u[i] + c * memory.z[i + 1]
-            v += w * x.values[i]
-            v_next += w * x_next.values[i]
-            trace_x += memory.z[i + 1] * x.values[i]
-        return v, memory.head[S] * trace_x, v_next
+        if head[NOTED] == REPLACE:
+            not_binary = 0.0
+            for i in range(x.size):
+                x_before = x.before[i]
+                z = memory.z[i + 1]
+                u = memory.u[i] + c * z
+                z = 1.0 if x_before == 1.0 else s * z
+                not_binary += x_before != 0.0 and x_before != 1.0
+                memory.u[i], memory.z[i + 1] = u, z
+                w = u + owed * z
+                v += w * x.values[i]
+                v_next += w * x_next.values[i]
+                trace_x += z * x.values[i]
+            head[NOT_BINARY] += not_binary
+        else:
+            for i in range(x.size):
+                z = memory.z[i + 1]
+                u = memory.u[i] + c * z + b * x.before[i]
+                z = s * z + a * x.before[i]
+                memory.u[i], memory.z[i + 1] = u, z
+                w = u + owed * z
+                v += w * x.values[i]
+                v_next += w * x_next.values[i]
+                trace_x += z * x.values[i]
+        head[NOTED] = 0.0
+        return v, head[S] * trace_x, v_next
 
     return recall_dense
+
+
+@kernel
+def noted(memory):
+    """The noted imprint's s, c, a and b (which change nothing where none is noted), and what is owed after it."""
+    head = memory.head
+    if head[NOTED] == 0.0:
+        return 1.0, 0.0, 0.0, 0.0, head[C]
+    return head[NOTED_S], head[NOTED_C], head[NOTED_A], head[NOTED_B], head[C]
+
+
+@kernel
+def note(memory, kind, a, b):
+    """Leave an imprint to be made by the next recall. From here on s and c count from after it."""
+    head = memory.head
+    head[NOTED], head[NOTED_S], head[NOTED_C], head[NOTED_A], head[NOTED_B] = kind, head[S], head[C], a, b
+    head[S], head[C] = 1.0, 0.0
+
+
+def settle(memory, x):
+    """Make a noted imprint of x now."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(settle, reassociate=True)
+def _settle_dense(memory, x):
+    if not is_a(Dense, x):
+        return lambda memory, x: None
+
+    def settle_dense(memory, x):
+        head = memory.head
+        s, c, a, b, _ = noted(memory)
+        if head[NOTED] == REPLACE:
+            not_binary = 0.0
+            for i in range(x.size):
+                memory.u[i] += c * memory.z[i + 1]
+                memory.z[i + 1] = 1.0 if x.values[i] == 1.0 else s * memory.z[i + 1]
+                not_binary += x.values[i] != 0.0 and x.values[i] != 1.0
+            head[NOT_BINARY] += not_binary
+        elif head[NOTED] == IMPRINT:
+            for i in range(x.size):
+                memory.u[i] += c * memory.z[i + 1] + b * x.values[i]
+                memory.z[i + 1] = s * memory.z[i + 1] + a * x.values[i]
+        head[NOTED] = 0.0
+
+    return settle_dense
 
 
 @operation(value, reassociate=True)
@@ -230,36 +302,14 @@ def _value_dense(memory, x):
     return value_dense
 
 
-@operation(imprint, reassociate=True)
+@operation(imprint)
 def _imprint_dense(memory, x, a, b):
-    if not is_a(Dense, x):
-        return None
-
-    def imprint_dense(memory, x, a, b):
-        s, c = memory.head[S], memory.head[C]
-        for i in range(x.size):
-            z = memory.z[i + 1]
-            memory.u[i] += c * z + b * x.values[i]
-            memory.z[i + 1] = s * z + a * x.values[i]
-        memory.head[S], memory.head[C] = 1.0, 0.0
-
-    return imprint_dense
+    return (lambda memory, x, a, b: note(memory, IMPRINT, a, b)) if is_a(Dense, x) else None
 
 
-@operation(replace, reassociate=True)
+@operation(replace)
 def _replace_dense(memory, x):
-    if not is_a(Dense, x):
-        return None
-
-    def replace_dense(memory, x):
-        s, c = memory.head[S], memory.head[C]
-        for i in range(x.size):
-            z = memory.z[i + 1]
-            memory.u[i] += c * z
-            memory.z[i + 1] = 1.0 if x.values[i] == 1.0 else s * z
-        memory.head[S], memory.head[C] = 1.0, 0.0
-
-    return replace_dense
+    return (lambda memory, x: note(memory, REPLACE, 0.0, 0.0)) if is_a(Dense, x) else None
 
 
 # --- Sparse features: one loop for indices and for pairs ------------------------------------------

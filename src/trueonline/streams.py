@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from trueonline.kernels import kernel, operation, specialise
+from trueonline.kernels import kernel, operation, outlined, specialise
 from trueonline.memory import (
     GAMMA,
     LAM,
     LENGTH,
+    NOT_BINARY,
     STEPS,
     V_OLD,
     Active,
@@ -26,6 +27,7 @@ from trueonline.memory import (
     entry,
     is_a,
     pointer,
+    settle,
     value,
 )
 from trueonline.methods import accumulate_td, replace_td, true_online_td, true_online_td_varying
@@ -45,17 +47,10 @@ def step(numbers, places, here, alpha, gamma_next, lam_next, x, reward):
     held, x_next = view(here), view(x)
     if not (np.isfinite(reward) and x_next.size <= held.size and acceptable(memory, x_next, BINARY)):
         raise ValueError
-    _, delta, v_next = method(
-        memory,
-        head[V_OLD],
-        shortened(held, int(head[LENGTH])),
-        reward,
-        x_next,
-        alpha,
-        head[GAMMA],
-        gamma_next,
-        head[LAM],
-    )
+    now = shortened(held, int(head[LENGTH]))
+    v_old, gamma, lam = head[V_OLD], head[GAMMA], head[LAM]
+    _, delta, v_next = method(memory, v_old, now, reward, x_next, alpha, gamma, gamma_next, lam)
+    settle(memory, now)
     head[V_OLD], head[GAMMA], head[LAM] = v_next, gamma_next, lam_next
     head[STEPS] += 1.0
     head[LENGTH] = x_next.size
@@ -64,21 +59,22 @@ def step(numbers, places, here, alpha, gamma_next, lam_next, x, reward):
 
 
 def run(numbers, places, X, rewards, alphas, gammas, lams, starts, values):
-    """Learn from a stream; write V_t(S_t) to `values`. Return the number of the first unacceptable row, or −1.
+    """Learn from a stream; write V_t(S_t) to `values`; return whether all was well.
 
     A row t + 1 with `starts` set begins anew: no transition leads into it. An array of one entry stands for a constant.
-    Sparse rows must have been checked. A dense row that is not finite shows itself by its value, at no cost; so for
-    dense rows the caller must be able to undo.
+    Sparse rows must have been checked. Dense rows are checked on the way, at no cost: one that is not finite shows itself
+    by its value, and `replace` counts what is not binary. So for dense rows the caller must be able to undo.
     """
     memory = attach(numbers, places)
     head = memory.head
     v_old, gamma, lam = head[V_OLD], head[GAMMA], head[LAM]
-    x = row(X, 0)
-    if spoilt(memory, x, np.nan, BINARY):
-        return 0
+    x, last = row(X, 0), row(X, rewards.size)
+    if not (certain(x) or (acceptable(memory, x, BINARY) and acceptable(memory, last, BINARY))):
+        return False
     for t in range(rewards.size):
         x_next = row(X, t + 1)
         if starts[min(t + 1, starts.size - 1)]:
+            settle(memory, earlier(x))
             v, v_next = value(memory, x), value(memory, x_next)
             v_old = gamma = 0.0
         else:
@@ -87,12 +83,13 @@ def run(numbers, places, X, rewards, alphas, gammas, lams, starts, values):
             v, _, v_next = method(memory, v_old, x, rewards[t], x_next, alpha, gamma, gamma_next, lam)
             v_old, gamma, lam = v_next, gamma_next, lams[min(t, lams.size - 1)]
             head[STEPS] += 1.0
-        if spoilt(memory, x_next, v_next, BINARY):
-            return t + 1
+        if not (certain(x) or (np.isfinite(v_next) and head[NOT_BINARY] == 0.0) or acceptable(memory, x_next, BINARY)):
+            return False
         values[t] = v
         x = x_next
+    settle(memory, earlier(x))
     head[V_OLD], head[GAMMA], head[LAM] = v_old, gamma, lam
-    return -1
+    return head[NOT_BINARY] == 0.0
 
 
 def predict(numbers, places, x):
@@ -127,7 +124,7 @@ def _view(x):
         return lambda x: Pairs(pointer(x[0], 0), pointer(x[1], 0), x[0].size if x[0].size == x[1].size else -1)
     if isinstance(x.dtype, types.Integer):
         return lambda x: Active(pointer(x, 0), x.size)
-    return lambda x: Dense(pointer(x, 0), x.size)
+    return lambda x: Dense(pointer(x, 0), pointer(x, 0), x.size)
 
 
 def row(X, t):
@@ -141,7 +138,7 @@ def _row(X, t):
         return lambda X, t: Pairs(pointer(X[1], X[0][t]), pointer(X[2], X[0][t]), X[0][t + 1] - X[0][t])
     if isinstance(X.dtype, types.Integer):
         return lambda X, t: Active(pointer(X, t * X.shape[1]), X.shape[1])
-    return lambda X, t: Dense(pointer(X, t * X.shape[1]), X.shape[1])
+    return lambda X, t: Dense(pointer(X, t * X.shape[1]), pointer(X, max(t - 1, 0) * X.shape[1]), X.shape[1])
 
 
 def shortened(x, size):
@@ -155,7 +152,27 @@ def _shortened(x, size):
         return lambda x, size: Pairs(x.indices, x.values, size)
     if is_a(Active, x):
         return lambda x, size: Active(x.indices, size)
-    return lambda x, size: Dense(x.values, size)
+    return lambda x, size: Dense(x.values, x.before, size)
+
+
+def earlier(x):
+    """The dense features of the step before; sparse ones as they are, since nothing is noted for them."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(earlier)
+def _earlier(x):
+    return (lambda x: Dense(x.before, x.before, x.size)) if is_a(Dense, x) else (lambda x: x)
+
+
+def certain(x):
+    """Whether features of this kind have been checked beforehand."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(certain)
+def _certain(x):
+    return (lambda x: False) if is_a(Dense, x) else (lambda x: True)
 
 
 def copy(buffer, x):
@@ -212,21 +229,40 @@ def _acceptable_sparse(memory, x, binary):
         return None
 
     def acceptable_sparse(memory, x, binary):
-        wrong = unsorted = 0
+        wrong = 0
         for j in range(x.size):
             i, x_i = entry(x, j)
             wrong += i >= np.uint64(memory.n) or not np.isfinite(x_i) or (binary and x_i != 0.0 and x_i != 1.0)
-        for j in range(1, x.size):
-            unsorted += x.indices[j] <= x.indices[j - 1]
-        return x.size >= 0 and wrong == 0 and (unsorted == 0 or distinct(x.indices, x.size))
+        return x.size >= 0 and wrong == 0 and distinct(x.indices, x.size)
 
     return acceptable_sparse
 
 
 @kernel
 def distinct(indices, size):
-    """Whether no index stands twice: by comparing all pairs when they are few, by sorting otherwise."""
-    same = 0
+    """Whether no index stands twice.
+
+    Few indices seldom share their last six binary digits, or the six before: then none need be compared with another.
+    """
+    taken = taken_before = shared = shared_before = np.uint64(0)
+    for j in range(size):
+        last = np.uint64(1) << (np.uint64(indices[j]) & np.uint64(63))
+        before = np.uint64(1) << ((np.uint64(indices[j]) >> np.uint64(6)) & np.uint64(63))
+        shared |= taken & last
+        shared_before |= taken_before & before
+        taken |= last
+        taken_before |= before
+    return shared == 0 or shared_before == 0 or distinct_for_sure(indices, size)
+
+
+@outlined
+def distinct_for_sure(indices, size):
+    """The same by looking whether they rise, by comparing all pairs when they are few, by sorting when they are many."""
+    falls = same = 0
+    for j in range(1, size):
+        falls += indices[j] <= indices[j - 1]
+    if falls == 0:
+        return True
     if size <= 32:
         for j in range(1, size):
             for k in range(j):
@@ -239,18 +275,6 @@ def distinct(indices, size):
     for j in range(1, size):
         same += ordered[j] == ordered[j - 1]
     return same == 0
-
-
-def spoilt(memory, x, v, binary):
-    """Whether dense features x with value v are unacceptable. Sparse ones were checked before."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(spoilt)
-def _spoilt(memory, x, v, binary):
-    if is_a(Dense, x):
-        return lambda memory, x, v, binary: (binary or not np.isfinite(v)) and not acceptable(memory, x, binary)
-    return lambda memory, x, v, binary: False
 
 
 # --- The methods, compiled ------------------------------------------------------------------------

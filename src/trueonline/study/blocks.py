@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 
 from trueonline.kernels import operation, specialise
-from trueonline.memory import Active, Dense, attach, enlist, pointer, weight
+from trueonline.memory import Active, Dense, attach, enlist, pointer, settle, weight
 from trueonline.methods import accumulate_td, replace_td, true_online_td
 
 method = true_online_td  # a placeholder, for which `specialise` puts each method
@@ -30,6 +30,7 @@ def sweep(numbers, places, features, states, rewards, discounts, root, target, a
             for t in range(rewards.size):
                 x, x_next = seen(features, states[t]), seen(features, states[t + 1])
                 _, _, v_old = method(memory, v_old, x, rewards[t], x_next, alphas[i], gamma, discounts[t], lams[j])
+                settle(memory, x)
                 gamma = discounts[t]
                 total += distance(memory, root, target)
                 if not total < np.inf:
@@ -46,7 +47,12 @@ def seen(features, state):
 def _seen(features, state):
     if isinstance(features.dtype, types.Integer):
         return lambda features, state: Active(pointer(features, state * features.shape[1]), features.shape[1])
-    return lambda features, state: Dense(pointer(features, state * features.shape[1]), features.shape[1])
+
+    def dense(features, state):
+        values = pointer(features, state * features.shape[1])
+        return Dense(values, values, features.shape[1])
+
+    return dense
 
 
 def distance(memory, root, target):
