@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine with Python ≥ 3.11, make and git:
-#   make reproduce   sets up and runs the main job
+#   make reproduce   sets up and runs the paper's prediction study; leaves reproduction/report.html
 #   make test        sets up and runs every check
 
 PYTHON ?= python3
@@ -10,7 +10,8 @@ BIN := $(VENV)/bin
 .DELETE_ON_ERROR:
 
 reproduce: $(VENV)/installed
-	$(BIN)/trueonline verify
+	$(BIN)/trueonline verify --trials 5
+	$(BIN)/trueonline reproduce --out reproduction
 
 test: $(VENV)/installed-dev
 	$(BIN)/ruff check .

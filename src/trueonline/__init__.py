@@ -30,11 +30,17 @@ _HOME = {
     "load": "loading",
     "verify": "verification",
     "check_learner": "contract",
+    "sweep": "study",
 }
+_MODULES = ("features", "forward", "problems", "study")
 
-__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+__all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604
 
 if TYPE_CHECKING:
+    from trueonline import features as features
+    from trueonline import forward as forward
+    from trueonline import problems as problems
+    from trueonline import study as study
     from trueonline.contract import check_learner as check_learner
     from trueonline.forward import OfflineLambdaReturn as OfflineLambdaReturn
     from trueonline.forward import OnlineLambdaReturn as OnlineLambdaReturn
@@ -43,12 +49,15 @@ if TYPE_CHECKING:
     from trueonline.learners import ReplaceTD as ReplaceTD
     from trueonline.learners import TrueOnlineTD as TrueOnlineTD
     from trueonline.loading import load as load
+    from trueonline.study import sweep as sweep
     from trueonline.verification import verify as verify
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"trueonline.{name}")
     if name not in _HOME:
-        raise AttributeError(f"trueonline has no {name!r}; it has {', '.join(_HOME)}")
+        raise AttributeError(f"trueonline has no {name!r}; it has {', '.join((*_HOME, *_MODULES))}")
     found = getattr(import_module(f"trueonline.{_HOME[name]}"), name)
     globals()[name] = found
     return found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
 
@@ -97,3 +99,119 @@ def _as_table(reports: dict, streams: list[str]) -> str:
 
 def _shown(rows: dict, stream: str) -> str:
     return f"{rows[stream].error:.1e}" if stream in rows else "–"
+
+
+ENGINE_HELP = "local (the threads of this machine), dask (a cluster on this machine) or dask:ADDRESS (an existing one)."
+
+
+@main.command()
+@click.argument("spec", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--out", default="sweep", show_default=True, type=click.Path(file_okay=False), help="Folder for the results."
+)
+@click.option("--engine", default="local", show_default=True, help=ENGINE_HELP)
+@click.option("--shard", "share", metavar="I/N", help="Do the I-th of N shares only; all share one folder.")
+@click.option("--threads", type=click.IntRange(1), help="Threads or workers; by default one for each core.")
+def sweep(spec: str, out: str, engine: str, share: str | None, threads: int | None) -> None:
+    """Sweep methods over step-sizes and trace decays on the problems that the TOML file SPEC describes.
+
+    Every result is a file in OUT/tasks as soon as it is there; only what is missing is computed. When all is there,
+    OUT/results.parquet and OUT/results.csv hold the table, and the best parameters of each method are printed.
+
+    \b
+    An example of SPEC (all but [[problems]] may be left out):
+      methods = ["accumulate", "replace", "true_online"]
+      step_sizes = [0.01, 0.03, 0.1, 0.3, 1.0]
+      trace_decays = [0.0, 0.5, 0.9, 1.0]
+      runs = 50
+      steps = 100
+      seed = 0
+      [[problems]]
+      kind = "random_mrp"   # or random_walk, one_state, two_state, arrays (with path = "my.npz")
+      k = 10
+      b = 3
+      sigma = 0.1
+      representations = ["tabular", "binary", "binary_unit", "non_binary"]
+    """
+    with _plain_errors():
+        from trueonline import study, sweep_file, tables
+        from trueonline.progress import TasksBar
+
+        cases = sweep_file.read(spec)
+        with TasksBar("Sweeping") as progress:
+            found = study.run(cases, engine=engine, out=f"{out}/tasks", share=share, threads=threads, progress=progress)
+        if found is None:
+            click.echo(f"Share {share} is done; others are not. Their results belong into {out}/tasks as well.")
+            return
+        tables.write(found, f"{out}/results")
+        click.echo(tables.best(found))
+        click.echo(f"All {found.num_rows:,} results are in {out}/results.parquet and {out}/results.csv")
+
+
+@main.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--list", "listing", is_flag=True, help="List the experiments and what they show.")
+@click.option(
+    "--out", default="reproduction", show_default=True, type=click.Path(file_okay=False), help="Folder to leave it in."
+)
+@click.option("--runs", type=click.IntRange(1), help="Runs of each setting, instead of the paper's number.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of everything random.")
+@click.option("--engine", default="local", show_default=True, help=ENGINE_HELP)
+@click.option("--threads", type=click.IntRange(1), help="Threads or workers; by default one for each core.")
+def reproduce(
+    names: tuple[str, ...], listing: bool, out: str, runs: int | None, seed: int, engine: str, threads: int | None
+) -> None:
+    """Run the paper's experiments and say of each claim whether it held.
+
+    NAME is one or more experiments, by default all but many-mrps, which takes minutes; --list shows them. Each leaves
+    figure.png, figure.pdf, data.csv and data.parquet in OUT/NAME; all together leave OUT/report.html, to be opened in a
+    browser, and OUT/verdicts.json. Results of sweeps are kept in OUT/tasks, and only what is missing is computed: after
+    Ctrl-C or a crash, run the same command again.
+    """
+    with _plain_errors():
+        from trueonline.paper.registry import DEFAULT, MODULES, experiment
+
+        if listing:
+            for name in MODULES:
+                click.echo(f"{name:<12} {experiment(name).title}{'' if name in DEFAULT else '  (only by name)'}")
+            return
+        unknown = [name for name in names if name not in MODULES]
+        if unknown:
+            raise click.BadParameter(f"unknown {unknown[0]!r}; known are {', '.join(MODULES)}", param_hint="NAME")
+
+        from pathlib import Path
+
+        from trueonline.paper.experiment import Settings
+        from trueonline.progress import TasksBar
+        from trueonline.reproduction import Finished
+        from trueonline.reproduction import reproduce as run
+
+        def announce(done: Finished) -> None:
+            click.echo(f"\n{done.experiment.title}  ({done.seconds:.1f} s)")
+            for claim in done.outcome.claims:
+                symbol, colour = VERDICTS.get(claim.verdict, ("?", None))
+                click.echo(f"  {click.style(f'{symbol} {claim.verdict:<13}', fg=colour)} {claim.claim}")
+
+        with TasksBar("Sweeping") as progress:
+            settings = Settings(Path(out) / "tasks", seed, runs, engine, threads, progress)
+            finished = run(names or DEFAULT, out, settings, announce)
+    verdicts = [claim.verdict for done in finished for claim in done.outcome.claims]
+    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in verdicts)
+    click.echo(f"\n{len(verdicts)} claims: {counts}. Open {out}/report.html in a browser.")
+
+
+VERDICTS = {"holds": ("✓", "green"), "does not hold": ("✗", "red"), "within noise": ("≈", "yellow")}
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """What a user can mend is said in a line; Ctrl-C says how to go on."""
+    try:
+        yield
+    except ImportError as error:
+        raise click.ClickException(f"{error}; this command needs the extras: pip install 'trueonline[all]'") from None
+    except (ValueError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    except KeyboardInterrupt:
+        click.echo("\nStopped. What was finished is kept; run the same command again to go on.", err=True)
+        sys.exit(130)

@@ -1,0 +1,123 @@
+"""The study of section 5.1, which Figure 4, Appendix C and Figure 9 show: three random MRPs, seen in several ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from trueonline import study
+from trueonline.features import binary_code, random_unit, tabular
+from trueonline.paper.experiment import Settings, resample
+from trueonline.problems import random_mrp
+
+CLASSES = ((10, 3, 0.1, 100), (100, 10, 0.1, 1000), (100, 3, 0.0, 1000))  # k, b, σ and steps
+RUNS = 50
+REPRESENTATIONS: dict[str, Callable[[int, Any], np.ndarray]] = {
+    "tabular": lambda k, seed: tabular(k),
+    "binary": lambda k, seed: binary_code(k),
+    "non-binary": lambda k, seed: random_unit(k, seed=seed),
+    "binary, unit length": lambda k, seed: binary_code(k, unit_length=True),
+}
+PAPERS = ("tabular", "binary", "non-binary")
+MRPS = tuple(f"({k}, {b}, {sigma:g})" for k, b, sigma, _ in CLASSES)
+ALPHAS, LAMS = np.array(study.STEP_SIZES), np.array(study.TRACE_DECAYS)
+
+
+def cases(number: int, settings: Settings, runs: int, representations: tuple[str, ...]) -> list[study.Case]:
+    """The MRPs with this number, one of each class. Number 0 is *the* MRP of Figure 4."""
+    made = []
+    for kind, (label, (k, b, sigma, steps)) in enumerate(zip(MRPS, CLASSES, strict=True)):
+        mrp = random_mrp(k, b, sigma, seed=[settings.seed, kind, number])
+        for name in representations:
+            seen = mrp.with_features(REPRESENTATIONS[name](k, [settings.seed, kind, number, 1]))
+            methods = dict.fromkeys(study.applicable(seen))
+            labels = {"mrp": label, "representation": name}
+            made.append(
+                study.Case(seen, methods, study.STEP_SIZES, study.TRACE_DECAYS, runs, steps, settings.seed, labels)
+            )
+    return made
+
+
+@dataclass(frozen=True)
+class Errors:
+    """The errors of each method on one MRP and representation: an array over run, α and λ."""
+
+    mrp: str
+    representation: str
+    by_method: dict[str, np.ndarray]
+
+    def mean(self, method: str) -> np.ndarray:
+        return self.by_method[method].mean(axis=0)
+
+    def best(self, method: str, weights: np.ndarray | None = None) -> np.ndarray:
+        """The error at the best α and λ: of the mean over runs, or of each bootstrap sample of runs."""
+        errors = np.minimum(self.by_method[method], 1e12).reshape(len(self.by_method[method]), -1)
+        means = errors.mean(axis=0, keepdims=True) if weights is None else weights @ errors
+        return means.min(axis=1)
+
+    def best_td0(self, weights: np.ndarray | None = None) -> np.ndarray:
+        """The same at λ = 0, where all methods are TD(0)."""
+        errors = np.minimum(self.by_method["true_online"][:, :, 0], 1e12)
+        means = errors.mean(axis=0, keepdims=True) if weights is None else weights @ errors
+        return means.min(axis=1)
+
+
+def errors(case: study.Case, settings: Settings) -> Errors:
+    table = study.gather(case, settings.tasks)
+    if table is None:
+        raise RuntimeError("results vanished while they were gathered; run again")
+    found = table["error"].to_numpy().reshape(len(case.methods), case.runs, len(ALPHAS), len(LAMS))
+    return Errors(case.labels["mrp"], case.labels["representation"], dict(zip(case.methods, found, strict=True)))
+
+
+def run(settings: Settings) -> list[Errors]:
+    """All errors of the study. What has been computed before, for another figure, is read."""
+    todo = cases(0, settings, settings.number(RUNS), tuple(REPRESENTATIONS))
+    study.execute(todo, settings.tasks, engine=settings.engine, threads=settings.threads, progress=settings.progress)
+    return [errors(case, settings) for case in todo]
+
+
+def bootstrap(found: Errors, settings: Settings) -> np.ndarray:
+    return resample(len(found.by_method["true_online"]), seed=settings.seed)
+
+
+def all_means(found: list[Errors]) -> pa.Table:
+    """Mean and standard error for every setting."""
+    tables = []
+    alpha, lam = np.meshgrid(ALPHAS, LAMS, indexing="ij")
+    for each in found:
+        for method, values in each.by_method.items():
+            with np.errstate(invalid="ignore", over="ignore"):
+                error, deviation = values.mean(axis=0), values.std(axis=0, ddof=min(1, len(values) - 1))
+            columns = {
+                "mrp": [each.mrp] * alpha.size,
+                "representation": [each.representation] * alpha.size,
+                "method": [method] * alpha.size,
+                "step_size": alpha.ravel(),
+                "trace_decay": lam.ravel(),
+                "error": error.ravel(),
+                "standard_error": (deviation / np.sqrt(len(values))).ravel(),
+                "diverged_runs": np.isinf(values).sum(axis=0).ravel(),
+            }
+            tables.append(pa.table(columns))
+    return pa.concat_tables(tables)
+
+
+def at_best_alpha(found: list[Errors]) -> pa.Table:
+    """For each λ the error at the best step-size, with two standard errors either way."""
+    means = all_means(found)
+    from trueonline.tables import query
+
+    return query(
+        """
+        SELECT mrp, representation, method, trace_decay, min(error) AS error, arg_min(step_size, error) AS step_size,
+               min(error) - 2 * arg_min(standard_error, error) AS low,
+               min(error) + 2 * arg_min(standard_error, error) AS high
+        FROM means GROUP BY ALL ORDER BY mrp, representation, method, trace_decay
+        """,
+        means=means,
+    )

@@ -1,0 +1,23 @@
+"""All experiments by name, imported when they are asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from trueonline.paper.experiment import Experiment
+
+MODULES = {
+    "fig1": "fig1",
+    "fig2": "fig2",
+    "fig3": "fig3",
+    "fig4": "fig4",
+    "appendix-c": "appendix_c",
+    "fig9": "fig9",
+    "cost": "cost",
+    "many-mrps": "many_mrps",
+}
+DEFAULT = tuple(name for name in MODULES if name != "many-mrps")
+
+
+def experiment(name: str) -> Experiment:
+    return import_module(f"trueonline.paper.{MODULES[name]}").EXPERIMENT
