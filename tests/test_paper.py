@@ -1,0 +1,220 @@
+"""The paper's experiments, scaled down: they run, leave what they promise, and judge as they should."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from trueonline.cli import main
+from trueonline.paper import fig1, fig2, fig3, random_mrps
+from trueonline.paper.experiment import (
+    FAILS,
+    HOLDS,
+    NOISE,
+    Settings,
+    at_least,
+    at_most,
+    exactly,
+    interval,
+    overall,
+    resample,
+)
+from trueonline.paper.registry import DEFAULT, MODULES, experiment
+from trueonline.problems import one_state, random_walk
+
+NAMES = ["fig1", "fig2", "fig3", "fig4", "appendix-c", "fig9", "cost", "many-mrps"]
+
+
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory):
+    """Everything but `cost` and `many-mrps`, with few runs."""
+    out = tmp_path_factory.mktemp("reproduction")
+    names = [name for name in DEFAULT if name != "cost"]
+    result = CliRunner().invoke(main, ["reproduce", *names, "--out", str(out), "--runs", "3"])
+    assert result.exit_code == 0, result.output
+    return out, names, result.stdout
+
+
+def test_the_list_has_every_experiment():
+    result = CliRunner().invoke(main, ["reproduce", "--list"])
+    assert [line.split()[0] for line in result.stdout.splitlines()] == NAMES == list(MODULES)
+    assert set(DEFAULT) == set(NAMES) - {"many-mrps"}
+
+
+def test_every_experiment_leaves_its_files(reproduced):
+    out, names, _ = reproduced
+    for name in names:
+        for file in ("figure.png", "figure.pdf", "data.csv", "data.parquet"):
+            assert (out / name / file).stat().st_size > 500, (name, file)
+        assert (out / name / "figure.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+        assert (out / name / "figure.pdf").read_bytes()[:5] == b"%PDF-"
+        table = pq.read_table(out / name / "data.parquet")
+        assert len((out / name / "data.csv").read_text().splitlines()) == table.num_rows + 1
+    assert (out / "report.html").stat().st_size > 100_000
+    assert not list(out.rglob("*.part"))
+
+
+def test_the_verdicts_are_said_in_file_terminal_and_report(reproduced):
+    out, names, printed = reproduced
+    verdicts = json.loads((out / "verdicts.json").read_text())
+    assert [each for each in names if each in {verdict["experiment"] for verdict in verdicts}] == names
+    page = (out / "report.html").read_text()
+    for verdict in verdicts:
+        assert set(verdict) == {"experiment", "claim", "verdict", "numbers"}
+        assert verdict["verdict"] in (HOLDS, FAILS, NOISE)
+        assert verdict["numbers"]
+        assert verdict["claim"] in printed
+        assert verdict["claim"] in page
+    assert f"{len(verdicts)} claims" in printed
+
+
+def test_what_theory_demands_holds(reproduced):
+    out, _, _ = reproduced
+    verdicts = {each["claim"]: each["verdict"] for each in json.loads((out / "verdicts.json").read_text())}
+    for claim in (
+        "True online TD(λ) lies on the online λ-return algorithm",
+        "At the end of an episode, online and offline λ-return algorithm agree for λ = 1 (no bootstrapping)",
+        "The offline λ-return algorithm makes updates only at the end of an episode",
+        "True online TD(λ) is the online λ-return algorithm (so its curve stands for both)",
+        "The best step-size of the online λ-return algorithm is 1",
+        "Replace TD(λ) behaves exactly as TD(0), for any λ, at all time steps",
+        "For λ = 1 accumulate TD(λ) and the online λ-return algorithm converge to the least mean squares error, 1",
+    ):
+        assert verdicts[claim] == HOLDS, claim
+
+
+def test_figures_that_share_a_study_compute_it_once(reproduced):
+    out, _, _ = reproduced
+    before = {path: path.stat().st_mtime_ns for path in (out / "tasks").iterdir()}
+    result = CliRunner().invoke(main, ["reproduce", "fig4", "fig9", "--out", str(out), "--runs", "3"])
+    assert result.exit_code == 0
+    assert {path: path.stat().st_mtime_ns for path in (out / "tasks").iterdir()} == before
+    # 3 MRPs × (3 methods on tabular and binary, 2 on non-binary and unit length)
+    assert len(before) == 3 * (3 + 3 + 2 + 2)
+
+
+def test_the_same_seed_gives_the_same_data_and_another_gives_other(reproduced, tmp_path):
+    out, _, _ = reproduced
+    for seed, equal in ((0, True), (1, False)):
+        folder = tmp_path / str(seed)
+        CliRunner().invoke(main, ["reproduce", "fig4", "--out", str(folder), "--runs", "3", "--seed", str(seed)])
+        found = pq.read_table(folder / "fig4" / "data.parquet").equals(pq.read_table(out / "fig4" / "data.parquet"))
+        assert found is equal
+
+
+def test_many_mrps_runs_scaled_down(tmp_path):
+    result = CliRunner().invoke(main, ["reproduce", "many-mrps", "--out", str(tmp_path), "--runs", "2"])
+    assert result.exit_code == 0, result.output
+    table = pq.read_table(tmp_path / "many-mrps" / "data.parquet")
+    assert table.num_rows == 2 * 3 * (3 + 3 + 2)
+    assert (table["over_td0"].to_numpy() <= 1.0 + 1e-12).all()
+
+
+def test_cost_measures_both_kinds_of_features(monkeypatch, tmp_path):
+    from trueonline.paper import cost
+
+    monkeypatch.setattr(cost, "DENSE", (10, 100))
+    monkeypatch.setattr(cost, "SPARSE", (2_000,))
+    monkeypatch.setattr(cost, "REPEATS", 3)
+    outcome = cost.run(Settings(tmp_path))
+    assert outcome.data["features"].to_pylist() == ["dense", "dense", "sparse, 9 active"]
+    assert (outcome.data["ratio"].to_numpy() > 0.1).all()
+    assert len(outcome.claims) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["reproduce", "fig5"], "unknown 'fig5'; known are fig1, fig2"),
+        (["reproduce", "--runs", "0"], "0 is not in the range"),
+        (["reproduce", "fig4", "--engine", "cloud", "--runs", "1"], "unknown engine 'cloud'; known are local, dask"),
+    ],
+)
+def test_bad_arguments(arguments, message, tmp_path):
+    result = CliRunner().invoke(main, [*arguments, "--out", str(tmp_path / "out")])
+    assert result.exit_code in (1, 2)
+    assert message in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_a_missing_extra_is_named(tmp_path):
+    code = "import sys; sys.modules['altair'] = None; from trueonline.cli import main; main()"
+    arguments = ["reproduce", "fig3", "--out", str(tmp_path)]
+    result = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "trueonline[" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_the_grids_are_the_papers():
+    alphas, lams = random_mrps.ALPHAS, random_mrps.LAMS
+    assert (len(alphas), len(lams)) == (30, 20)
+    np.testing.assert_allclose(alphas[:11], 10.0 ** np.arange(-3.0, -0.99, 0.2))
+    np.testing.assert_allclose(alphas[10:], np.arange(0.1, 2.05, 0.1))
+    np.testing.assert_allclose(lams[:10], np.arange(0.0, 0.95, 0.1), atol=1e-15)
+    np.testing.assert_allclose(lams[9:], np.arange(0.9, 1.005, 0.01))
+
+
+def test_figure_1_runs_three_episodes():
+    run = fig1.episodes(random_walk(), 3)
+    assert (run.discounts == 0.0).sum() == 3
+    assert run.discounts[-1] == 0.0
+    assert len(run.states) == len(run.rewards) + 1
+
+
+def test_figure_2_follows_the_formulas():
+    """V_T = V_0 + Tα(1 − V_0) for accumulate and V_0 + (1 − (1 − α)^T)(1 − V_0) for true online, episode by episode."""
+    states, rewards, discounts = fig2._episodes(one_state(), 3, 5)
+    lengths = np.diff(np.append(-1, np.flatnonzero(discounts == 0.0))).reshape(3, 10)
+    for name, factor in (("accumulate", lambda T: 1 - 0.1 * T), ("true_online", lambda T: 0.9**T)):
+        values = fig2._values(fig2.LEARNERS[name], 0.1, states, rewards, discounts)
+        np.testing.assert_allclose(1.0 - values, np.cumprod(factor(lengths), axis=1), rtol=1e-9)
+
+
+def test_figure_3_reaches_the_fixed_point():
+    """The mean update over an episode, α(2 − w(1 + λ)), vanishes at w = 2/(1 + λ)."""
+    for lam in (0.0, 0.5, 1.0):
+        error, change = fig3.asymptotic_error(fig3.LEARNERS["true_online"], lam)
+        w = 2.0 / (1.0 + lam)
+        assert error == pytest.approx(np.sqrt(((2.0 - w) ** 2 + w**2) / 2.0), abs=0.02)
+        assert change < 0.01
+
+
+def test_verdicts_follow_intervals():
+    assert at_most(-2.0, -1.0) == at_most(-1.0, 0.0) == at_least(0.0, 1.0) == HOLDS
+    assert at_most(0.1, 0.2) == at_least(-0.2, -0.1) == FAILS
+    assert at_most(-0.1, 0.1) == at_least(-0.1, 0.1) == NOISE
+    assert at_most(1.8, 1.9, 2.0) == HOLDS
+    assert exactly(1e-12) == HOLDS
+    assert exactly(1e-9) == FAILS
+    assert overall([HOLDS, HOLDS]) == HOLDS
+    assert overall([HOLDS, NOISE]) == NOISE
+    assert overall([NOISE, FAILS]) == FAILS
+
+
+def test_the_bootstrap_covers_what_it_should():
+    """The 95 % interval of a mean holds the truth in about 95 % of experiments."""
+    rng = np.random.default_rng(12)
+    hits = 0
+    for trial in range(300):
+        low, high = interval(resample(50, 400, seed=trial) @ rng.normal(1.0, 2.0, size=50))
+        hits += low <= 1.0 <= high
+    assert 0.89 <= hits / 300 <= 0.98
+
+
+def test_the_best_of_a_bootstrap_sample_is_chosen_anew():
+    errors = np.array([[[0.2, 0.9]], [[0.8, 0.3]]])  # two runs, one α, two λ: each run has another best λ
+    found = random_mrps.Errors("mrp", "tabular", {"true_online": errors})
+    assert found.best("true_online")[0] == pytest.approx(0.5)
+    np.testing.assert_allclose(found.best("true_online", np.array([[1.0, 0.0], [0.0, 1.0]])), [0.2, 0.3])
+    np.testing.assert_allclose(found.best_td0(np.array([[1.0, 0.0]])), [0.2])
+
+
+def test_every_experiment_says_what_it_is():
+    for name in MODULES:
+        assert experiment(name).name == name
+        assert len(experiment(name).text) > 100
