@@ -131,7 +131,7 @@ def sweep(spec: str, out: str, engine: str, share: str | None, threads: int | No
       k = 10
       b = 3
       sigma = 0.1
-      representations = ["tabular", "binary", "binary_unit", "non_binary"]
+      representations = ["tabular", "binary"]   # or binary_unit, non_binary (not for replace)
     """
     with _plain_errors():
         from trueonline import study, sweep_file, tables

@@ -28,6 +28,9 @@ def write_whole(path: str | os.PathLike, write: Callable[[IO[bytes]], Any]) -> N
             os.fsync(file.fileno())
         os.chmod(beside, 0o666 & ~_umask())
         os.replace(beside, target)
+    except OSError as error:
+        Path(beside).unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(target)) from None
     except BaseException:
         Path(beside).unlink(missing_ok=True)
         raise

@@ -33,8 +33,10 @@ class TasksBar:
         self._end()
         self.learned = 0
         left = TimeRemainingColumn(compact=True, elapsed_when_finished=True)
+        console = Console(stderr=True)
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("tasks"))
-        self.bar = Progress(*columns, TextColumn("{task.fields[rate]:>14}  left"), left, console=Console(stderr=True))
+        rate = TextColumn("{task.fields[rate]:>14}  left")
+        self.bar = Progress(*columns, rate, left, console=console, disable=not console.is_terminal)
         self.bar.add_task(self.label, completed=done, total=of, rate="")
         self.bar.start()
 

@@ -47,7 +47,10 @@ def read(path: str | Path) -> list[study.Case]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from None
     _known("setting", set(spec), SETTINGS)
-    if not isinstance(spec.get("problems"), list) or not spec["problems"]:
+    for name in ("methods", "step_sizes", "trace_decays"):
+        _list(name, spec.get(name, [None]))
+    given = spec.get("problems")
+    if not isinstance(given, list) or not given or not all(isinstance(problem, dict) for problem in given):
         raise ValueError(f"{path} names no problem: add a [[problems]] with kind = one of {', '.join(PROBLEMS)}")
     return [
         case for number, problem in enumerate(spec["problems"], 1) for case in _cases(spec, problem, number, path.parent)
@@ -57,19 +60,23 @@ def read(path: str | Path) -> list[study.Case]:
 def _cases(spec: dict[str, Any], given: dict[str, Any], number: int, folder: Path) -> list[study.Case]:
     arguments = dict(given)
     kind = arguments.pop("kind", None)
-    names = arguments.pop("representations", ["as_is"])
+    names = _list("representations", arguments.pop("representations", ["as_is"]))
     label = arguments.pop("label", f"{kind} {number}")
     seed = arguments.get("seed", 0)
-    _known("kind of problem", {kind}, set(PROBLEMS))
-    _known("representation", set(names), set(REPRESENTATIONS))
+    if not isinstance(label, str | int | float):
+        raise ValueError(f"label must be a text, got {label!r}")
+    if not names:
+        raise ValueError(f"representations must name at least one of {', '.join(REPRESENTATIONS)}")
+    _known("kind of problem", {str(kind)}, set(PROBLEMS))
+    _known("representation", {str(name) for name in names}, set(REPRESENTATIONS))
     try:
         problem = PROBLEMS[kind](**arguments, **({"folder": folder} if kind == "arrays" else {}))
     except TypeError as error:
         raise ValueError(f"problem {number} ({kind}): {error}") from None
     cases = []
     for name in names:
-        seen = problem.with_features(REPRESENTATIONS[name](problem, [seed, 1]))
-        methods = spec.get("methods", study.applicable(seen))
+        seen = problem.with_features(REPRESENTATIONS[name](problem, [41, seed]))
+        methods = [str(name) for name in spec.get("methods", study.applicable(seen))]
         cases.append(
             study.Case(
                 problem=seen,
@@ -83,6 +90,12 @@ def _cases(spec: dict[str, Any], given: dict[str, Any], number: int, folder: Pat
             )
         )
     return cases
+
+
+def _list(name: str, given: Any) -> list[Any]:
+    if not isinstance(given, list):
+        raise ValueError(f"{name} must be a list, such as [...], got {given!r}")
+    return given
 
 
 def _known(what: str, names: set[Any], known: set[str]) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from trueonline.inputs import count
+
 
 def tabular(k: int) -> np.ndarray:
     """A feature for each state.
@@ -14,7 +16,7 @@ def tabular(k: int) -> np.ndarray:
     array([[1., 0.],
            [0., 1.]])
     """
-    return np.eye(k)
+    return np.eye(count("k", k))
 
 
 def binary_code(k: int, *, unit_length: bool = False) -> np.ndarray:
@@ -27,6 +29,7 @@ def binary_code(k: int, *, unit_length: bool = False) -> np.ndarray:
            [0, 0, 1, 0],
            [0, 0, 1, 1]])
     """
+    k = count("k", k)
     digits = np.arange(k.bit_length() - 1, -1, -1)
     code = ((np.arange(1, k + 1)[:, None] >> digits) & 1).astype(float)
     return code / np.linalg.norm(code, axis=1, keepdims=True) if unit_length else code
@@ -38,5 +41,5 @@ def random_unit(k: int, n: int = 5, *, seed: Any = 0) -> np.ndarray:
     >>> np.linalg.norm(random_unit(3, seed=1), axis=1).round(12)
     array([1., 1., 1.])
     """
-    values = np.random.default_rng(seed).normal(size=(k, n))
+    values = np.random.default_rng(seed).normal(size=(count("k", k), count("n", n)))
     return values / np.linalg.norm(values, axis=1, keepdims=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -120,6 +121,14 @@ class FiniteMRP:
     def metric(self) -> np.ndarray:
         """A = Σ_s d(s) φ(s)φ(s)ᵀ: the mean squared distance of wᵀφ from the LMS solution is (w − w*)ᵀA(w − w*)."""
         return self.features.T @ (self.stationary[:, None] * self.features)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The hash of all that makes this process what it is."""
+        digest = hashlib.sha256(repr((self.reward_std, self.discount, self.start, self.transitions.shape)).encode())
+        for array in (self.transitions, self.rewards):
+            digest.update(array.tobytes())
+        return digest.hexdigest()
 
     def with_features(self, features: Any) -> FiniteMRP:
         """The same process, seen through other features."""

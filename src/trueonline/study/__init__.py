@@ -1,7 +1,7 @@
 """Sweeps as data: cases → tasks → engine → store → table. Knows no problem by name."""
 
 from trueonline.study.sweeps import METHODS, STEP_SIZES, TRACE_DECAYS, applicable, execute, gather, run, sweep
-from trueonline.study.tasks import Case, Problem, Task
+from trueonline.study.tasks import Case, Problem, Task, run_seed
 
 __all__ = [
     "METHODS",
@@ -14,5 +14,6 @@ __all__ = [
     "execute",
     "gather",
     "run",
+    "run_seed",
     "sweep",
 ]

@@ -23,12 +23,14 @@ def run(tasks: Sequence[Task], engine: str, done: Done, *, threads: int | None =
 
     `engine` is "local", "dask" for a cluster on this machine, or "dask:tcp://host:port" for one that is there already.
     """
+    if not isinstance(engine, str) or not re.fullmatch(r"local|dask(:.+)?", engine):
+        raise ValueError(f"unknown engine {engine!r}; known are local, dask and dask:ADDRESS")
+    if not tasks:
+        return
     if engine == "local":
         _run_local(tasks, done, threads or os.cpu_count() or 1)
-    elif engine == "dask" or engine.startswith("dask:"):
-        _run_dask(tasks, done, engine.partition(":")[2] or None, threads)
     else:
-        raise ValueError(f"unknown engine {engine!r}; known are local, dask and dask:ADDRESS")
+        _run_dask(tasks, done, engine.partition(":")[2] or None, threads)
 
 
 def shard(tasks: Sequence[Task], share: str | None) -> list[Task]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import pyarrow.parquet as pq
 from trueonline.files import write_whole
 from trueonline.study.tasks import SCHEMA, Task
 
+STALE = 3600.0  # seconds after which nobody is writing a file any more
+
 
 class Store:
     """A folder of results."""
@@ -19,6 +22,9 @@ class Store:
     def __init__(self, folder: str | os.PathLike) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
+        for litter in self.folder.glob(".*.part"):  # of a process that was killed while it wrote, long ago
+            if time.time() - litter.stat().st_mtime > STALE:
+                litter.unlink(missing_ok=True)
 
     def path(self, task: Task) -> Path:
         return self.folder / f"{task.name}.parquet"

@@ -59,6 +59,12 @@ def gather(case: Case, out: str | os.PathLike) -> pa.Table | None:
 
 def run(cases: Sequence[Case], out: str | os.PathLike | None = None, **options: Any) -> pa.Table | None:
     """Run a study (see `execute`); return its results, or None while other shares of it are missing."""
+    if not cases:
+        raise ValueError("a study needs at least one case")
+    if len({tuple(case.labels) for case in cases}) > 1:
+        raise ValueError(f"all cases must have the same labels, got {sorted({tuple(case.labels) for case in cases})}")
+    if out is None and options.get("share") is not None:
+        raise ValueError("a share needs a folder that all shares have in common: give out")
     with contextlib.nullcontext(out) if out is not None else tempfile.TemporaryDirectory() as folder:
         execute(cases, folder, **options)
         tables = [gather(case, folder) for case in cases]
@@ -104,8 +110,10 @@ def sweep(
         methods = applicable(problem)
     if isinstance(methods, str):
         methods = (methods,)
+    if not isinstance(methods, Iterable):
+        raise ValueError(f"methods must be names, or a mapping from names to methods, got {methods!r}")
     chosen = methods if isinstance(methods, Mapping) else dict.fromkeys(methods)
-    case = Case(problem, chosen, tuple(step_sizes), tuple(trace_decays), runs, steps, seed)
+    case = Case(problem, chosen, step_sizes, trace_decays, runs, steps, seed)  # type: ignore[arg-type]
     table = run([case], engine=engine, out=out)
     assert table is not None, "without shares nothing is missing"
     return table

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -20,8 +20,10 @@ import pyarrow as pa
 
 from trueonline import memory
 from trueonline.inputs import count, positive, unit
-from trueonline.kernels import cache_folder, call
+from trueonline.kernels import call
 from trueonline.study.blocks import KERNELS, compiled
+from trueonline.study.checks import check_methods, check_problem, grid
+from trueonline.study.fingerprint import fingerprint
 
 SCHEMA = pa.schema(
     [
@@ -36,7 +38,11 @@ STEPS_PER_TASK = 20_000_000  # about a second
 
 
 class Problem(Protocol):
-    """What a study asks of a problem. `trueonline.problems.FiniteMRP` is one; yours may be any other."""
+    """What a study asks of a problem. `trueonline.problems.FiniteMRP` is one; yours may be any other.
+
+    It may also have a `fingerprint`: a text that is the same for the same problem only. Without one, all trajectories are
+    part of a task's name.
+    """
 
     features: np.ndarray  # a row for each state
     metric: np.ndarray  # A, for the error (w − w*)ᵀA(w − w*)
@@ -45,6 +51,11 @@ class Problem(Protocol):
 
     def trajectory(self, steps: int, seed: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """States (steps + 1), rewards and discounts of a run; the same seed gives the same run."""
+
+
+def run_seed(seed: int, run: int) -> list[int]:
+    """The seed of a run's trajectory. The constant keeps it apart from seeds that a problem was made with."""
+    return [20160817, seed, run]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,27 +72,38 @@ class Case:
     labels: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.seed, int | np.integer) or isinstance(self.seed, bool) or self.seed < 0:
+            raise ValueError(f"seed must be a whole number ≥ 0, got {self.seed!r}")
         checked: dict[str, Any] = {
-            "step_sizes": tuple(positive("step_sizes", alpha) for alpha in self.step_sizes),
-            "trace_decays": tuple(unit("trace_decays", lam) for lam in self.trace_decays),
+            "step_sizes": grid("step_sizes", self.step_sizes, positive),
+            "trace_decays": grid("trace_decays", self.trace_decays, unit),
             "runs": count("runs", self.runs),
             "steps": count("steps", self.steps),
+            "seed": int(self.seed),
+            "labels": {str(name): str(value) for name, value in self.labels.items()},
         }
-        for name in ("step_sizes", "trace_decays"):
-            if not checked[name] or len(set(checked[name])) < len(checked[name]):
-                raise ValueError(f"{name} must be distinct numbers, at least one, got {checked[name]}")
-        if not isinstance(self.seed, int) or isinstance(self.seed, bool) or self.seed < 0:
-            raise ValueError(f"seed must be a whole number ≥ 0, got {self.seed!r}")
-        if not self.methods:
-            raise ValueError(f"methods must name at least one; known are {', '.join(KERNELS)}")
-        for name, method in self.methods.items():
-            if method is None and name not in KERNELS:
-                raise ValueError(f"unknown method {name!r}; known are {', '.join(KERNELS)}, or give a kernel or a class")
-            binary = name == "replace" if method is None else getattr(method, "binary", False)
-            if binary and not np.isin(self.problem.features, (0.0, 1.0)).all():
-                raise ValueError(f"{name} needs binary features; leave it out of methods")
+        reserved = set(checked["labels"]) & set(SCHEMA.names)
+        if reserved:
+            raise ValueError(f"a label may not be called {sorted(reserved)[0]!r}: the results have a column of that name")
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+        check_problem(self.problem)
+        check_methods(self.methods, self.problem)
+
+    def trajectory(self, run: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """A run of the problem, checked: the kernel trusts it."""
+        states, rewards, discounts = (
+            np.asarray(part) for part in self.problem.trajectory(self.steps, run_seed(self.seed, run))
+        )
+        whole = (states.shape, rewards.shape, discounts.shape) == ((self.steps + 1,), (self.steps,), (self.steps,))
+        if not whole or states.dtype.kind not in "iu" or states.min() < 0 or states.max() >= len(self.problem.features):
+            raise ValueError(
+                f"the problem's trajectory must be {self.steps + 1} states from 0 to {len(self.problem.features) - 1} and "
+                f"{self.steps} rewards and discounts, got {states.dtype} {states.shape}, {rewards.shape} and {discounts.shape}"
+            )
+        if not np.isfinite(rewards).all() or not ((discounts >= 0.0) & (discounts <= 1.0)).all():
+            raise ValueError("the problem's trajectory must have finite rewards, and discounts from 0 to 1")
+        return states.astype(np.int64), rewards.astype(np.float64), discounts.astype(np.float64)
 
     def tasks(self) -> list[Task]:
         work = len(self.step_sizes) * len(self.trace_decays) * self.steps
@@ -101,16 +123,31 @@ class Task:
     @cached_property
     def name(self) -> str:
         """The method and the hash of everything that determines the result, by value: labels do not."""
-        case = self.case
-        digest = hashlib.sha256()
-        about = (self.method, _fingerprint(case.methods[self.method]), self.runs, case.steps, case.seed)
-        digest.update(repr(about).encode())
-        first = case.problem.trajectory(case.steps, [case.seed, self.runs[0]])
-        grids = np.array(case.step_sizes), np.array(case.trace_decays)
-        for array in (*grids, case.problem.features, case.problem.metric, case.problem.lms_weights, *first):
-            digest.update(repr((array.shape, str(array.dtype))).encode())
+        case, problem = self.case, self.case.problem
+        print_ = getattr(problem, "fingerprint", None)
+        about = (
+            self.method,
+            fingerprint(case.methods[self.method]),
+            self.runs,
+            case.steps,
+            case.seed,
+            problem.discount,
+            print_,
+        )
+        digest = hashlib.sha256(repr(about).encode())
+        arrays = [
+            np.array(case.step_sizes),
+            np.array(case.trace_decays),
+            problem.features,
+            problem.metric,
+            problem.lms_weights,
+        ]
+        if print_ is None:
+            arrays += [part for run in self.runs for part in case.trajectory(run)]
+        for array in arrays:
+            digest.update(repr((np.shape(array), str(array.dtype))).encode())
             digest.update(np.ascontiguousarray(array).tobytes())
-        return f"{self.method}-{digest.hexdigest()[:24]}"
+        return f"{re.sub(r'[^a-zA-Z0-9_]+', '-', self.method)}-{digest.hexdigest()[:24]}"
 
     @property
     def rows(self) -> int:
@@ -126,7 +163,7 @@ class Task:
         alphas, lams = np.array(case.step_sizes), np.array(case.trace_decays)
         errors = np.empty((len(self.runs), len(alphas), len(lams)))
         block = _learner_block if inspect.isclass(method) else _kernel_block
-        trajectories = (case.problem.trajectory(case.steps, [case.seed, run]) for run in self.runs)
+        trajectories = map(case.trajectory, self.runs)
         block(case.problem, method or KERNELS[self.method], trajectories, alphas, lams, errors)
         runs, alpha, lam = np.meshgrid(self.runs, alphas, lams, indexing="ij")
         columns = [np.full(errors.size, self.method), alpha.ravel(), lam.ravel(), runs.ravel(), errors.ravel()]
@@ -153,7 +190,7 @@ def _learner_block(
     problem: Problem, learner_class: Any, trajectories: Iterable, alphas: np.ndarray, lams: np.ndarray, errors: np.ndarray
 ) -> None:
     """The same with any learner, a step at a time."""
-    w, B, phi = problem.lms_weights, _root(problem.metric), problem.features
+    w, B, phi = problem.lms_weights, _root(problem.metric), np.asarray(problem.features, float)
     initial = np.sum((B @ w) ** 2)
     for (states, rewards, discounts), error in zip(trajectories, errors, strict=True):
         for i, j in np.ndindex(error.shape):
@@ -178,14 +215,3 @@ def _root(metric: np.ndarray) -> np.ndarray:
 
 
 _compiled = cache(compiled)  # a user's kernel is compiled once
-
-
-def _fingerprint(method: Any) -> str:
-    """What tells one version of a method from another: the hash of this package's kernels, or a user's source text."""
-    if method is None:
-        return os.path.basename(cache_folder())
-    code = getattr(method, "py_func", method)
-    try:
-        return f"{code.__module__}.{code.__qualname__}:{inspect.getsource(code)}"
-    except (OSError, TypeError):
-        return f"{code.__module__}.{code.__qualname__}"

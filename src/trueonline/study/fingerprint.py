@@ -1,0 +1,64 @@
+"""What tells one version of a method from another."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from typing import Any
+
+import numpy as np
+
+from trueonline.kernels import cache_folder
+
+
+def fingerprint(method: Any) -> Any:
+    """What tells one version of a method from another: the sources of the kernels, and of a user's method all we can see."""
+    return os.path.basename(cache_folder()), None if method is None else _seen(method)
+
+
+def _seen(thing: Any, within: tuple[Any, ...] = ()) -> Any:
+    """A function by its text, code and what it closes over; a class by its text and attributes; a plain value by itself.
+
+    Of anything else the type has to do: its repr would name an address, and differ from process to process.
+    """
+    thing = getattr(thing, "py_func", thing)
+    if any(thing is outer for outer in within):  # a class whose methods close over it
+        return "itself"
+    within = (*within, thing)
+    if inspect.isfunction(thing):
+        closed = [_seen(cell.cell_contents, within) for cell in thing.__closure__ or ()]
+        return thing.__qualname__, _text(thing), thing.__code__.co_code, _seen(thing.__defaults__, within), closed
+    if inspect.isclass(thing):
+        own = [
+            (name, _seen(vars(thing)[name], within))
+            for name in sorted(vars(thing))
+            if name[:2] != "__" or name == "__init__"
+        ]
+        return (
+            thing.__qualname__,
+            _text(thing),
+            own,
+            [_seen(base, within) for base in thing.__bases__ if base is not object],
+        )
+    if isinstance(thing, property):
+        return [_seen(part, within) for part in (thing.fget, thing.fset)]
+    if isinstance(thing, staticmethod | classmethod):
+        return _seen(thing.__func__, within)
+    if isinstance(thing, tuple | list):
+        return [_seen(part, within) for part in thing]
+    if isinstance(thing, dict):
+        return [(repr(key), _seen(part, within)) for key, part in thing.items()]
+    if isinstance(thing, np.ndarray):
+        return str(thing.dtype), thing.shape, thing.tobytes()
+    return (
+        thing
+        if thing is None or isinstance(thing, bool | int | float | complex | str | bytes)
+        else type(thing).__qualname__
+    )
+
+
+def _text(thing: Any) -> str:
+    try:
+        return inspect.getsource(thing)
+    except (OSError, TypeError):  # made by exec, or typed at a prompt
+        return ""
