@@ -152,6 +152,16 @@ def test_an_entry_that_cancels_to_zero_is_not_listed_twice():
     np.testing.assert_array_equal(memory.weights(buffers), [0.0, 1.0, 0.0])
 
 
+def test_what_entries_left_behind_on_the_list_is_no_trace():
+    buffers = memory.allocate(2)
+    active_step(*buffers, np.array([1]), 0.5, 1.0, 0.0, 0.3, False)
+    active_step(*buffers, np.array([], np.int64), 0.0, 1.0, 0.0, 0.5, False)  # e ← 0: the list is empty
+    before = memory.weights(buffers)
+    dense_step(*buffers, np.array([1.0, 0.0]), 1.0, 1.0, 0.0, 0.7, False)
+    np.testing.assert_allclose(memory.trace(buffers), [1.0, 0.0])
+    np.testing.assert_allclose(memory.weights(buffers), before + [0.7, 0.0])
+
+
 def test_divergence_stays_visible():
     buffers = memory.allocate(4)
     active_step(*buffers, np.array([0, 1]), 0.5, 1.0, 0.0, np.inf, False)

@@ -210,6 +210,8 @@ def alike(x: Features, y: Features, n: int) -> tuple[Features, Features]:
 
 def same(x: Features, y: Features) -> bool:
     """Whether two features, in whatever form, are the same vector."""
+    if isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and x.dtype.kind == y.dtype.kind == "f":
+        return np.array_equal(x, y)
     return all(np.array_equal(a, b) for a, b in zip(_sorted_pairs(x), _sorted_pairs(y), strict=True))
 
 
@@ -252,7 +254,7 @@ def stream(X: Any, n: int) -> tuple[Stream, int]:
             )
         starts = np.arange(len(where) + 1, dtype=np.int64) * where.shape[1]
         return (starts, where.astype(np.int64).ravel(), what.astype(np.float64).ravel()), len(where)
-    if isinstance(X, Sequence) and any(not np.isscalar(x) for x in X) and len({np.shape(x) for x in X}) > 1:
+    if isinstance(X, Sequence) and not isinstance(X, str | bytes) and _differ(X):
         return _ragged(X, n)
     array = _array(X, "X")
     if array.shape == (0,):
@@ -268,6 +270,16 @@ def stream(X: Any, n: int) -> tuple[Stream, int]:
     if array.shape[1] != n:
         raise ValueError(f"each row of X must have n_features = {n} values, got {array.shape[1]}")
     return np.ascontiguousarray(array, np.float64), len(array)
+
+
+def _differ(X: Sequence) -> bool:
+    """Whether the features in a list differ in form or length, or are pairs, so that they make no array."""
+    if any(isinstance(x, tuple) for x in X):
+        return True
+    try:
+        return len({(np.asarray(x).dtype.kind, np.shape(x)) for x in X}) > 1
+    except ValueError:  # something in it is no array at all; `features` says what
+        return True
 
 
 def _ragged(X: Sequence, n: int) -> tuple[Stream, int]:

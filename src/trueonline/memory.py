@@ -474,13 +474,13 @@ def spread(memory):
     count = int(memory.head[COUNT])
     for k in range(1, count + 1):
         memory.u[memory.owner[k]] += memory.y[k]
-    if count > 0:
-        for k in range(1, memory.n + 1):
-            memory.y[k] = 0.0
-        for k in range(1, count + 1):
-            memory.y[memory.owner[k] + 1] = memory.z[k]
-        for k in range(1, memory.n + 1):
-            memory.z[k] = memory.y[k]
+    for k in range(1, memory.n + 1):
+        memory.y[k] = 0.0
+    for k in range(1, count + 1):
+        memory.y[memory.owner[k] + 1] = memory.z[k]
+    for k in range(1, memory.n + 1):  # all of them: beyond the list z holds what entries left behind
+        memory.z[k] = memory.y[k]
+        memory.y[k] = 0.0
     memory.head[DENSE] = 1.0
 
 

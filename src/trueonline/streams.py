@@ -24,6 +24,7 @@ from trueonline.memory import (
     Dense,
     Pairs,
     attach,
+    decay,
     entry,
     is_a,
     pointer,
@@ -77,6 +78,7 @@ def run(numbers, places, X, rewards, alphas, gammas, lams, starts, values):
             settle(memory, earlier(x))
             v, v_next = value(memory, x), value(memory, x_next)
             v_old = gamma = 0.0
+            decay(memory, 0.0)
         else:
             alpha = alphas[min(t, alphas.size - 1)]
             gamma_next = gammas[min(t, gammas.size - 1)]
