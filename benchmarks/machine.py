@@ -1,0 +1,64 @@
+"""On which machine the numbers were measured, and with what."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+
+def describe() -> dict[str, str]:
+    return {
+        "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "CPU": _cpu(),
+        "cores": f"{os.cpu_count()}, load at the beginning {os.getloadavg()[0]:.1f}",
+        "OS": f"{_os()}, {platform.system()} {platform.release()}",
+        "huge pages": _huge_pages(),
+        "Python": platform.python_version(),
+        "NumPy": version("numpy"),
+        "Numba": version("numba"),
+        "trueonline": f"{version('trueonline')}, commit {_commit()}",
+        "cc": _cc(),
+    }
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
+def _os() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return platform.system()
+
+
+def _huge_pages() -> str:
+    """Whether the kernel backs large arrays with pages of 2 MB: it changes resident memory and the cost of a miss."""
+    try:
+        return Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text().strip()
+    except OSError:
+        return "unknown"
+
+
+def _cc() -> str:
+    if shutil.which("cc") is None:
+        return "none"
+    return subprocess.run(["cc", "--version"], check=True, capture_output=True, text=True).stdout.splitlines()[0]
+
+
+def _commit() -> str:
+    """The commit, with `-dirty` where files were changed since."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    try:
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"

@@ -1,0 +1,60 @@
+"""The streams that are learned from. Sparse ones have 9 active features a step, all different, as int64 indices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+ACTIVE = 9
+SEED = 0
+
+
+def tile_coded(n: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Five smooth random signals, coded by 8 hashed tilings of 10 bins a signal, and a bias unit; and their rewards.
+
+    The reward is the first signal of the state that is entered.
+    """
+    rng = np.random.default_rng(SEED)
+    signals, tilings, bins = 5, 8, 10
+    t = np.arange(steps + 1)[:, None, None]
+    period, phase = rng.uniform(50.0, 2000.0, (2, signals, 8))
+    waves = np.sin(2.0 * np.pi * (t / period + phase / 2000.0)).sum(axis=2)
+    low, high = waves.min(axis=0), waves.max(axis=0)
+    points = (waves - low) / (high - low)
+    X = np.empty((steps + 1, ACTIVE), np.int64)
+    X[:, 0] = n - 1  # the bias unit; the tilings share the rest
+    primes = np.array([2654435761, 2246822519, 3266489917, 668265263, 374761393], np.uint64)
+    for tiling in range(tilings):
+        shift = tiling * (2 * np.arange(signals) + 1) % tilings / tilings  # displaced by odd multiples, as is usual
+        cells = np.floor(points * bins + shift).astype(np.uint64)
+        mixed = np.bitwise_xor.reduce(cells * primes, axis=1) + np.uint64(tiling * 40503)
+        mixed = (mixed ^ (mixed >> np.uint64(15))) * np.uint64(0x9E3779B97F4A7C15)
+        index = ((mixed >> np.uint64(20)) % np.uint64(n - 1)).astype(np.int64)
+        earlier = X[:, 1 : tiling + 1]
+        while (taken := (earlier == index[:, None]).any(axis=1)).any():  # two tilings hashed to one index: the next one
+            index[taken] = (index[taken] + 1) % (n - 1)
+        X[:, tiling + 1] = index
+    return X, np.ascontiguousarray(points[1:, 0])
+
+
+def uniform(n: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Indices drawn evenly from all n at every step, the worst case for caches; and normal rewards."""
+    rng = np.random.default_rng(SEED)
+    X = rng.integers(0, n, (steps + 1, ACTIVE))
+    while (twice := (np.diff(np.sort(X, axis=1), axis=1) == 0).any(axis=1)).any():  # rows with a repetition: anew
+        X[twice] = rng.integers(0, n, (int(twice.sum()), ACTIVE))
+    return X, rng.normal(size=steps)
+
+
+def few(n: int, steps: int, distinct: int) -> tuple[np.ndarray, np.ndarray]:
+    """Indices drawn evenly from `distinct` features that are spread over all n; and normal rewards."""
+    X, rewards = uniform(distinct, steps)
+    places = np.arange(distinct) * (n // distinct)
+    return places[X], rewards
+
+
+def dense(n: int, steps: int, *, binary: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Vectors of n numbers with a squared length of about 1 (or of zeros and ones, a tenth of them ones), and rewards."""
+    rng = np.random.default_rng(SEED)
+    X = rng.random((steps + 1, n), np.float32)  # half the time and memory of drawing doubles, which they then become
+    X = (X < 0.1).astype(np.float64) if binary else (X - 0.5) * np.sqrt(12.0 / n)
+    return X.astype(np.float64, copy=False), rng.normal(size=steps)

@@ -1,0 +1,117 @@
+"""The study of Figure 4: half a billion learning steps with the error measured after each, against plain NumPy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from time import perf_counter
+
+import numpy as np
+
+from benchmarks.report import Bytes, Ratio, Seconds, Section, Settings, Table, Target
+from trueonline.paper import random_mrps
+from trueonline.paper.experiment import Settings as PaperSettings
+from trueonline.study import Case
+
+RUN = """
+import resource, sys
+from pathlib import Path
+from time import perf_counter
+from trueonline import study
+from trueonline.paper import random_mrps
+from trueonline.paper.experiment import Settings
+folder, runs, threads = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+cases = random_mrps.cases(0, Settings(folder), runs, random_mrps.PAPERS)
+begin = perf_counter()
+study.execute(cases, folder, threads=threads)
+print(perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+
+
+def measure(settings: Settings) -> Section:
+    runs = 2 if settings.quick else random_mrps.RUNS
+    cores = os.cpu_count() or 1
+    with tempfile.TemporaryDirectory() as folder:
+        cases = random_mrps.cases(0, PaperSettings(folder), runs, random_mrps.PAPERS)
+    steps = sum(task.steps for case in cases for task in case.tasks())
+    _study(1, cores)  # warms the cache of kernels
+    seconds, peak = _study(runs, cores)
+    alone, _ = _study(runs, 1)
+    sample = [(case, method) for case in cases for method in case.methods]
+    ratios, plain = [], []
+    for case, method in sample:
+        ours, theirs = _per_step_alone(case, method), _numpy_per_step(case, method)
+        ratios.append(theirs / ours)
+        plain.append(theirs)
+    ratio = Ratio(float(np.median(ratios)), min(ratios), max(ratios))
+    fresh = _fresh(runs, cores) if not settings.quick else None
+    rows = [
+        ("learning steps, each with its error", f"{steps:,}"),
+        (f"{cores} threads, warm cache", Seconds(seconds)),
+        ("1 thread, warm cache", Seconds(alone)),
+        ("1 thread over all threads", f"{alone / seconds:.2f}×"),
+        (f"{cores} threads, kernels compiled on the way", "–" if fresh is None else Seconds(fresh)),
+        ("per step and thread", Seconds(seconds * cores / steps)),
+        ("NumPy, per step (median of all cases)", Seconds(float(np.median(plain)))),
+        ("NumPy against the kernel, one thread each", ratio),
+        ("largest resident memory", Bytes(int(peak))),
+    ]
+    return Section(
+        "The study of Figure 4",
+        f"Three MRPs, three representations, 30 step-sizes, 20 trace decays, {runs} runs, in a process of its own. NumPy does the "
+        "same work in the plain way on a few thousand steps of every case.",
+        [Table(("what", "measured"), rows)],
+        targets=[
+            Target("the study of Figure 4, warm", "≤ 20 s", str(Seconds(seconds)), seconds <= 20.0),
+            Target("the same, kernels compiled on the way", "≤ 90 s", rows[4][1], fresh is not None and fresh <= 90.0),
+            Target("its memory", "< 1,024 MiB", str(Bytes(int(peak))), peak < 2**30),
+            Target("NumPy against the kernel", "> 500×", str(ratio), ratio.median > 500.0),
+        ],
+    )
+
+
+def _study(runs: int, threads: int, **environment: str) -> tuple[float, float]:
+    """Seconds and peak memory of the study in a fresh process and folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", RUN, folder, str(runs), str(threads)]
+        printed = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **environment})
+    seconds, peak = printed.stdout.split()
+    return float(seconds), float(peak)
+
+
+def _fresh(runs: int, threads: int) -> float:
+    with tempfile.TemporaryDirectory() as cache:
+        return _study(runs, threads, NUMBA_CACHE_DIR=cache)[0]
+
+
+def _per_step_alone(case: Case, method: str) -> float:
+    task = Case(case.problem, {method: None}, case.step_sizes, case.trace_decays, 1, case.steps).tasks()[0]
+    task.compute()
+    begin = perf_counter()
+    task.compute()
+    return (perf_counter() - begin) / task.steps
+
+
+def _numpy_per_step(case: Case, method: str) -> float:
+    """The plain way: a loop over the steps, vectors for weights, trace and features, the error by a matrix product."""
+    states, rewards, _ = case.problem.trajectory(case.steps, [0, 0])
+    phi, A, target, gamma = case.problem.features, case.problem.metric, case.problem.lms_weights, case.problem.discount
+    alpha, lam, total = 0.01, 0.9, 0.0
+    w, e, v_old = np.zeros(len(target)), np.zeros(len(target)), 0.0
+    begin = perf_counter()
+    for _ in range(2000 // case.steps + 1):
+        for t in range(case.steps):
+            x, x_next = phi[states[t]], phi[states[t + 1]]
+            v, v_next = w @ x, w @ x_next
+            delta = rewards[t] + gamma * v_next - v
+            if method == "true_online":
+                e = gamma * lam * e + x - alpha * gamma * lam * (e @ x) * x
+                w = w + alpha * (delta + v - v_old) * e - alpha * (v - v_old) * x
+                v_old = v_next
+            else:
+                e = gamma * lam * e + x if method == "accumulate" else np.where(x == 1.0, 1.0, gamma * lam * e)
+                w = w + alpha * delta * e
+            total += (w - target) @ A @ (w - target)
+    return (perf_counter() - begin) / ((2000 // case.steps + 1) * case.steps)
