@@ -159,7 +159,7 @@ def test_what_entries_left_behind_on_the_list_is_no_trace():
     before = memory.weights(buffers)
     dense_step(*buffers, np.array([1.0, 0.0]), 1.0, 1.0, 0.0, 0.7, False)
     np.testing.assert_allclose(memory.trace(buffers), [1.0, 0.0])
-    np.testing.assert_allclose(memory.weights(buffers), before + [0.7, 0.0])
+    np.testing.assert_allclose(memory.weights(buffers), before + np.array([0.7, 0.0]))
 
 
 def test_divergence_stays_visible():
