@@ -506,7 +506,7 @@ def gather(memory):
 def enlist(memory, w_0):
     """Begin with weights w_0, no trace, and every entry on the list for good: for few features and many short runs.
 
-    An entry's place then never changes, so that `weight` finds it without looking.
+    An entry's place then never changes, so that `offset` finds it without looking.
     """
     for i in range(memory.n):
         memory.u[i] = w_0[i]
@@ -514,13 +514,42 @@ def enlist(memory, w_0):
         memory.owner[i + 1] = i
         memory.z[i + 1] = memory.y[i + 1] = 0.0
     memory.head[S], memory.head[C], memory.head[DENSE] = 1.0, 0.0, 0.0
-    memory.head[COUNT], memory.head[ROOM] = memory.n, np.inf
+    memory.head[COUNT], memory.head[ROOM], memory.head[NOTED] = memory.n, np.inf, 0.0
 
 
-@kernel
-def weight(memory, i):
-    """w_i, where every entry has kept its place since `enlist`."""
-    return memory.u[i] + (memory.y[i + 1] + memory.head[C] * memory.z[i + 1])
+def offset(memory, x, target, off):
+    """off ← w − target, where every entry has kept its place since `enlist`. x has just been learned from."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(offset, reassociate=True)
+def _offset_sparse(memory, x, target, off):
+    if is_a(Dense, x):
+        return None
+
+    def offset_sparse(memory, x, target, off):
+        c = memory.head[C]
+        for i in range(memory.n):
+            off[i] = memory.u[i] + (memory.y[i + 1] + c * memory.z[i + 1]) - target[i]
+
+    return offset_sparse
+
+
+@operation(offset, reassociate=True)
+def _offset_dense(memory, x, target, off):
+    if not is_a(Dense, x):
+        return None
+
+    def offset_dense(memory, x, target, off):
+        s, c, a, b, owed = noted(memory)
+        replacing = memory.head[NOTED] == REPLACE
+        for i in range(memory.n):
+            z = memory.z[i + 1]
+            u = memory.u[i] + c * z + b * x.values[i]
+            e = 1.0 if replacing and x.values[i] == 1.0 else s * z + a * x.values[i]
+            off[i] = u + owed * e - target[i]
+
+    return offset_dense
 
 
 # --- Seen from Python -----------------------------------------------------------------------------

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
+from numba.extending import intrinsic
 
-from trueonline.kernels import kernel, operation, outlined, specialise
+from trueonline.kernels import operation, outlined, specialise
 from trueonline.memory import (
     GAMMA,
     LAM,
@@ -68,7 +69,7 @@ def run(numbers, places, X, rewards, alphas, gammas, lams, starts, values):
     """
     memory = attach(numbers, places)
     head = memory.head
-    v_old, gamma, lam = head[V_OLD], head[GAMMA], head[LAM]
+    v_old, gamma, lam, steps = head[V_OLD], head[GAMMA], head[LAM], head[STEPS]
     x, last = row(X, 0), row(X, rewards.size)
     if not (certain(x) or (acceptable(memory, x, BINARY) and acceptable(memory, last, BINARY))):
         return False
@@ -84,13 +85,14 @@ def run(numbers, places, X, rewards, alphas, gammas, lams, starts, values):
             gamma_next = gammas[min(t, gammas.size - 1)]
             v, _, v_next = method(memory, v_old, x, rewards[t], x_next, alpha, gamma, gamma_next, lam)
             v_old, gamma, lam = v_next, gamma_next, lams[min(t, lams.size - 1)]
-            head[STEPS] += 1.0
-        if not (certain(x) or (np.isfinite(v_next) and head[NOT_BINARY] == 0.0) or acceptable(memory, x_next, BINARY)):
+            steps += 1.0
+        sound = np.isfinite(v_next) and not (BINARY and head[NOT_BINARY] != 0.0)
+        if not (certain(x) or sound or acceptable(memory, x_next, BINARY)):
             return False
         values[t] = v
         x = x_next
     settle(memory, earlier(x))
-    head[V_OLD], head[GAMMA], head[LAM] = v_old, gamma, lam
+    head[V_OLD], head[GAMMA], head[LAM], head[STEPS] = v_old, gamma, lam, steps
     return head[NOT_BINARY] == 0.0
 
 
@@ -231,35 +233,29 @@ def _acceptable_sparse(memory, x, binary):
         return None
 
     def acceptable_sparse(memory, x, binary):
-        wrong = 0
+        # Few indices seldom share their last six binary digits, or the six before: then none need be compared with
+        # another. All of this is reductions, which are vectorised.
+        wrong, last, before, n = 0, np.uint64(0), np.uint64(0), np.uint64(memory.n)
         for j in range(x.size):
             i, x_i = entry(x, j)
-            wrong += i >= np.uint64(memory.n) or not np.isfinite(x_i) or (binary and x_i != 0.0 and x_i != 1.0)
-        return x.size >= 0 and wrong == 0 and distinct(x.indices, x.size)
+            wrong += i >= n or not np.isfinite(x_i) or (binary and x_i != 0.0 and x_i != 1.0)
+            last |= np.uint64(1) << (i & np.uint64(63))
+            before |= np.uint64(1) << ((i >> np.uint64(6)) & np.uint64(63))
+        distinct = ones(last) == x.size or ones(before) == x.size
+        return x.size >= 0 and wrong == 0 and (distinct or distinct_for_sure(x.indices, x.size))
 
     return acceptable_sparse
 
 
-@kernel
-def distinct(indices, size):
-    """Whether no index stands twice.
-
-    Few indices seldom share their last six binary digits, or the six before: then none need be compared with another.
-    """
-    taken = taken_before = shared = shared_before = np.uint64(0)
-    for j in range(size):
-        last = np.uint64(1) << (np.uint64(indices[j]) & np.uint64(63))
-        before = np.uint64(1) << ((np.uint64(indices[j]) >> np.uint64(6)) & np.uint64(63))
-        shared |= taken & last
-        shared_before |= taken_before & before
-        taken |= last
-        taken_before |= before
-    return shared == 0 or shared_before == 0 or distinct_for_sure(indices, size)
+@intrinsic
+def ones(context: Any, word: Any) -> Any:
+    """How many binary digits of a word are 1."""
+    return types.int64(types.uint64), lambda context, builder, signature, arguments: builder.ctpop(arguments[0])
 
 
 @outlined
 def distinct_for_sure(indices, size):
-    """The same by looking whether they rise, by comparing all pairs when they are few, by sorting when they are many."""
+    """Whether no index stands twice: whether they rise, or else by comparing all pairs, or, when many, by sorting."""
     falls = same = 0
     for j in range(1, size):
         falls += indices[j] <= indices[j - 1]

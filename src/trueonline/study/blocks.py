@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 
 from trueonline.kernels import operation, specialise
-from trueonline.memory import Active, Dense, attach, enlist, pointer, settle, weight
+from trueonline.memory import Active, Dense, attach, enlist, offset, pointer
 from trueonline.methods import accumulate_td, replace_td, true_online_td
 
 method = true_online_td  # a placeholder, for which `specialise` puts each method
@@ -21,60 +21,62 @@ def sweep(numbers, places, features, states, rewards, discounts, root, target, a
     """
     memory = attach(numbers, places)
     nothing = np.zeros(memory.n)
-    enlist(memory, nothing)
-    initial = distance(memory, root, target)
+    off = nothing - target
+    initial = squared(root, off)
     for i in range(alphas.size):
         for j in range(lams.size):
             enlist(memory, nothing)
             total = v_old = gamma = 0.0
             for t in range(rewards.size):
-                x, x_next = seen(features, states[t]), seen(features, states[t + 1])
+                x = seen(features, states[t], states[max(t - 1, 0)])
+                x_next = seen(features, states[t + 1], states[t])
                 _, _, v_old = method(memory, v_old, x, rewards[t], x_next, alphas[i], gamma, discounts[t], lams[j])
-                settle(memory, x)
                 gamma = discounts[t]
-                total += distance(memory, root, target)
+                offset(memory, x, target, off)
+                total += squared(root, off)
                 if not total < np.inf:
                     break
             errors[i, j] = total / rewards.size / initial if total < np.inf else np.inf
 
 
-def seen(features, state):
+def seen(features, state, before):
     """The features of a state: from a matrix of all of them, or of the indices of the active ones."""
     raise NotImplementedError("for kernels only")
 
 
 @operation(seen)
-def _seen(features, state):
-    if isinstance(features.dtype, types.Integer):
-        return lambda features, state: Active(pointer(features, state * features.shape[1]), features.shape[1])
+def _seen(features, state, before):
+    def active(features, state, before):
+        size = features.shape[1]
+        return Active(pointer(features, state * size), size)
 
-    def dense(features, state):
-        values = pointer(features, state * features.shape[1])
-        return Dense(values, values, features.shape[1])
+    def dense(features, state, before):
+        size = features.shape[1]
+        return Dense(pointer(features, state * size), pointer(features, before * size), size)
 
-    return dense
+    return active if isinstance(features.dtype, types.Integer) else dense
 
 
-def distance(memory, root, target):
-    """‖B(w − w*)‖², with B a matrix or the diagonal of one. A sum of squares, so that rounding cannot turn it negative."""
+def squared(root, off):
+    """‖Br‖², with B a matrix or the diagonal of one. A sum of squares: rounding cannot turn it negative."""
     raise NotImplementedError("for kernels only")
 
 
-@operation(distance, reassociate=True)
-def _distance(memory, root, target):
-    def diagonal(memory, root, target):
+@operation(squared, reassociate=True)
+def _squared(root, off):
+    def diagonal(root, off):
         total = 0.0
-        for i in range(memory.n):
-            part = root[i] * (weight(memory, i) - target[i])
+        for i in range(off.size):
+            part = root[i] * off[i]
             total += part * part
         return total
 
-    def full(memory, root, target):
+    def full(root, off):
         total = 0.0
-        for i in range(memory.n):
+        for i in range(off.size):
             part = 0.0
-            for j in range(memory.n):
-                part += root[i, j] * (weight(memory, j) - target[j])
+            for j in range(off.size):
+                part += root[i, j] * off[j]
             total += part * part
         return total
 
