@@ -67,8 +67,8 @@ class Buffers(NamedTuple):
     """The memory outside of kernels: all its numbers in one array and all its places in another.
 
     `numbers` is the header, u, z and y, with u_0, z_1 and y_1 at the beginning of a cache line; `places` is slot (n) and
-    owner (n + 1). Both come zeroed from the operating system, which commits a page only when it is written: an untouched
-    feature costs nothing.
+    owner (n + 1). Both come zeroed from the operating system, which commits a page only when it is written: regions of
+    features that are never touched cost nothing. (NumPy asks for pages of 2 MB where it may.)
     """
 
     numbers: np.ndarray
