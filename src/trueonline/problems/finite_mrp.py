@@ -97,7 +97,7 @@ class FiniteMRP:
         P[:, self.start] += 1.0 - P.sum(axis=1)
         return np.vstack((P.T - np.eye(self.n_states), np.ones(self.n_states)))
 
-    @property
+    @cached_property
     def is_ergodic(self) -> bool:
         """Whether there is one stationary distribution only."""
         return int(np.linalg.matrix_rank(self._balance)) == self.n_states
@@ -131,8 +131,11 @@ class FiniteMRP:
         return digest.hexdigest()
 
     def with_features(self, features: Any) -> FiniteMRP:
-        """The same process, seen through other features."""
-        return FiniteMRP(self.transitions, self.rewards, self.reward_std, features, self.discount, self.start)
+        """The same process, seen through other features. What does not depend on them is not worked out again."""
+        seen = FiniteMRP(self.transitions, self.rewards, self.reward_std, features, self.discount, self.start)
+        kept = ("values", "stationary", "is_ergodic", "fingerprint", "_balance", "_cumulative")
+        vars(seen).update({name: part for name, part in vars(self).items() if name in kept})
+        return seen
 
     def trajectory(self, steps: int, seed: Any = 0) -> Trajectory:
         """A run of the process from `start`. The same seed gives the same run, whatever the features."""
