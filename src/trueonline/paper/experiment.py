@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 HOLDS, FAILS, NOISE = "holds", "does not hold", "within noise"
+ROUNDING = 1e-9  # a relative difference below this is none: at λ = 0 all methods are the same but for rounding
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.paper import random_mrps
-from trueonline.paper.experiment import Chart, Claim, Experiment, Outcome, Settings, at_most, interval, overall
+from trueonline.paper.experiment import ROUNDING, Chart, Claim, Experiment, Outcome, Settings, at_most, interval, overall
 from trueonline.paper.random_mrps import LAMS, MRPS, PAPERS, Errors
 from trueonline.paper.style import figure, line
 
@@ -70,7 +70,7 @@ def claims(found: list[Errors], settings: Settings) -> list[Claim]:
                 continue
             theirs, their_samples = each.best(other)[0], each.best(other, weights)
             low, high = interval(ours_samples / their_samples - 1.0)
-            verdict = at_most(low, high)
+            verdict = at_most(low, high, ROUNDING)
             if each.representation in PAPERS:
                 verdicts.append(verdict)
             made.append(

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from trueonline import study
 from trueonline.paper import random_mrps
-from trueonline.paper.experiment import Claim, Experiment, Outcome, Settings, at_most, interval, resample
+from trueonline.paper.experiment import ROUNDING, Claim, Experiment, Outcome, Settings, at_most, interval, resample
 from trueonline.paper.random_mrps import MRPS, PAPERS
 from trueonline.paper.style import COLOURS, NAMES, figure
 
@@ -46,7 +46,7 @@ def _group(rows: list[tuple], mrp: str, representation: str) -> dict[str, np.nda
 def _shares(group: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """For each method and MRP, whether it is best there; ties are shared."""
     stacked = np.array(list(group.values()))
-    best = stacked <= stacked.min(axis=0) * (1.0 + 1e-9)
+    best = stacked <= stacked.min(axis=0) * (1.0 + ROUNDING)
     return dict(zip(group, best / best.sum(axis=0), strict=True))
 
 
@@ -63,12 +63,12 @@ def _claims(groups: dict[tuple[str, str], dict[str, np.ndarray]], settings: Sett
             made.append(
                 Claim(
                     f"MRPs {mrp}, {representation}: true online is on average at least as good as {other}",
-                    at_most(low, high),
+                    at_most(low, high, ROUNDING),
                     {
                         "MRPs": len(ratio),
                         "mean relative difference": float(np.exp(np.log(ratio).mean()) - 1.0),
                         "95 % interval": [low, high],
-                        "share of MRPs where true online is no worse": float((ratio <= 1.0 + 1e-9).mean()),
+                        "share of MRPs where true online is no worse": float((ratio <= 1.0 + ROUNDING).mean()),
                         "share where true online is best of all": float(shares["true_online"].mean()),
                         "95 % interval of that": list(interval(weights @ shares["true_online"])),
                         "most it loses on an MRP": float(ratio.max() - 1.0),
@@ -81,7 +81,7 @@ def _claims(groups: dict[tuple[str, str], dict[str, np.ndarray]], settings: Sett
             for group in groups.values()
         ]
     )
-    worse = everywhere > 1.0 + 1e-9
+    worse = everywhere > 1.0 + ROUNDING
     summary = Claim(
         "On every random MRP true online TD(λ) at its best is at least as good as the better of the other two",
         at_most(float(worse.mean()), float(worse.mean())),
