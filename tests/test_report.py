@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import os
@@ -414,3 +415,11 @@ def test_a_phone_scrolls_charts_but_not_the_page(browser):
                                              figures(browser)[2].one(".plot")))  # fmt: skip
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_picture_becomes_part_of_the_page(tmp_path):
+    picture = b"\x89PNG\r\n\x1a\n not really"
+    section = Section("fig9", "Figure 9", "A summary.", [], [], 0.1, picture=picture)
+    build(tmp_path / "report.html", [section], {})
+    page = (tmp_path / "report.html").read_text()
+    assert f'src="data:image/png;base64,{base64.b64encode(picture).decode()}"' in page

@@ -97,6 +97,29 @@ def test_a_wrong_learner_is_caught(wrong):
     assert to.verify(mistaken, trials=2).max_error > 1e-3
 
 
+def test_streams_can_be_chosen_by_name():
+    report = to.verify(Own, kinds=["dense", "states of a table"], trials=1)
+    assert [row.stream for row in report.rows] == ["dense", "states of a table"]
+    with pytest.raises(ValueError, match="unknown kind of stream 'tables'; known are dense,"):
+        to.verify(Own, kinds=["tables"])
+
+
+def test_a_learner_that_cannot_take_a_form_of_features_is_told_which():
+    class DenseOnly(Own):
+        def phi(self, x):
+            return np.asarray(x, float) * np.ones(self.n)
+
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        to.verify(DenseOnly, trials=1)
+    assert any("on a stream of the kind 'active indices'" in note for note in caught.value.__notes__)
+    assert to.verify(DenseOnly, kinds=["dense", "dense, binary"], trials=1).exact
+
+
+def test_an_instance_is_not_a_class():
+    with pytest.raises(TypeError, match="verify needs a class"):
+        to.verify(Own(2, 0.1, 0.9, 0.9))
+
+
 def test_a_learner_may_name_its_own_definition():
     twice = type("Twice", (Own,), {"definition": Own})
     report = to.verify(twice, trials=1)
@@ -164,3 +187,8 @@ def forgetful(real, X, rewards, discounts=None):
 def test_a_broken_contract_is_told_by_clause(replaced, clause):
     with pytest.raises(AssertionError, match=clause):
         to.check_learner(proxy(**replaced))
+
+
+def test_bad_input_that_was_accepted_is_shown():
+    with pytest.raises(AssertionError, match=r"accepted what it should refuse: learner.update\(nan, x\)"):
+        to.check_learner(proxy(update=careless))

@@ -47,7 +47,7 @@ def verify(methods: tuple[str, ...], trials: int, steps: int, seed: int, as_json
     names = methods or METHODS
     kinds = verification.KINDS
     rounds = sum(trials for name in names for kind in kinds if kind.binary or not classes[name].binary)
-    with click.progressbar(length=rounds, label="Verifying", file=sys.stderr) as bar:
+    with _plain_errors(), click.progressbar(length=rounds, label="Verifying", file=sys.stderr) as bar:
         reports = {
             name: verification.verify(
                 classes[name], trials=trials, steps=steps, seed=seed, progress=lambda: bar.update(1)
@@ -196,7 +196,8 @@ def reproduce(
             settings = Settings(Path(out) / "tasks", seed, runs, engine, threads, progress)
             finished = run(names or DEFAULT, out, settings, announce)
     verdicts = [claim.verdict for done in finished for claim in done.outcome.claims]
-    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in verdicts)
+    words = {"holds": "hold", "does not hold": "do not hold"}
+    counts = ", ".join(f"{verdicts.count(name)} {words.get(name, name)}" for name in VERDICTS if name in verdicts)
     click.echo(f"\n{len(verdicts)} claims: {counts}. Open {out}/report.html in a browser.")
 
 
@@ -213,5 +214,5 @@ def _plain_errors() -> Iterator[None]:
     except (ValueError, OSError) as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
-        click.echo("\nStopped. What was finished is kept; run the same command again to go on.", err=True)
+        click.echo("\nStopped. Finished tasks are kept; run the same command again to go on.", err=True)
         sys.exit(130)

@@ -122,7 +122,8 @@ def features(x: Any, n: int, *, binary: bool = False, name: str = "x") -> Featur
         return _pairs(x[0], x[1], n, binary, name)
     array = _array(x, name)
     if array.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}; use run for many at once")
+        hint = "a single state is given as an integer" if array.ndim == 0 else "use run for many at once"
+        raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}; {hint}")
     if array.dtype.kind in "iu":
         return _indices(array, n, name)
     if array.shape != (n,):
@@ -165,7 +166,7 @@ def _indices(array: np.ndarray, n: int, name: str) -> np.ndarray:
     if found.size < indices.size:
         raise ValueError(
             f"{name} has index {found[times > 1][0]} more than once; give each feature once, as (indices, values) if its "
-            "value is not 1"
+            f"value is not 1. (Integers are indices: for {n} values use floats, {name}.astype(float).)"
         )
     return indices
 

@@ -32,7 +32,7 @@ class TasksBar:
     def _begin(self, done: int, of: int) -> None:
         self._end()
         self.learned = 0
-        left = TimeRemainingColumn(compact=True, elapsed_when_finished=True)
+        left = TimeRemainingColumn(compact=True)
         console = Console(stderr=True)
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("tasks"))
         rate = TextColumn("{task.fields[rate]:>14}  left")

@@ -57,7 +57,7 @@ def reproduce(
     write_whole(
         out / "verdicts.json", lambda file: file.write(json.dumps(verdicts, indent=2, ensure_ascii=False).encode())
     )
-    report.build(out / "report.html", [_section(done) for done in finished], _about(settings, finished))
+    report.build(out / "report.html", [_section(done, out) for done in finished], _about(settings, finished))
     return finished
 
 
@@ -69,7 +69,7 @@ def _write(folder: Path, outcome: Outcome) -> None:
             write_whole(folder / f"{name}.{ending}", partial(picture.savefig, format=ending))
 
 
-def _section(done: Finished) -> report.Section:
+def _section(done: Finished, out: Path) -> report.Section:
     name = done.experiment.name
     files = [f"{name}/{picture}.{ending}" for picture in done.outcome.figures for ending in ("png", "pdf")]
     return report.Section(
@@ -78,10 +78,11 @@ def _section(done: Finished) -> report.Section:
         text=done.experiment.text,
         charts=[_chart(chart) for chart in done.outcome.charts],
         verdicts=[
-            {"claim": claim.claim, "verdict": claim.verdict, "numbers": _plain(claim.numbers)}
+            {"claim": claim.claim, "verdict": claim.verdict, "numbers": _rounded(_plain(claim.numbers))}
             for claim in done.outcome.claims
         ],
         seconds=done.seconds,
+        picture=None if done.outcome.charts else (out / name / "figure.png").read_bytes(),
         files=[*files, f"{name}/data.csv", f"{name}/data.parquet"],
     )
 
@@ -103,6 +104,15 @@ def _chart(chart: Chart) -> report.Chart:
 def _plain(numbers: Mapping[str, Any]) -> dict[str, Any]:
     """JSON has no infinity: it becomes a word."""
     return json.loads(json.dumps(dict(numbers)), parse_constant=str)
+
+
+def _rounded(value: Any) -> Any:
+    """Numbers as people read them: four digits."""
+    if isinstance(value, float):
+        return float(f"{value:.4g}")
+    if isinstance(value, dict):
+        return {name: _rounded(part) for name, part in value.items()}
+    return [_rounded(part) for part in value] if isinstance(value, list) else value
 
 
 def _about(settings: Settings, finished: Sequence[Finished]) -> dict[str, str]:

@@ -170,7 +170,7 @@ def verify(
     learner_class: Callable[..., Any],
     definition: Callable[..., Any] | None = None,
     *,
-    kinds: Sequence[Kind] = KINDS,
+    kinds: Sequence[Kind | str] | None = None,
     trials: int = 5,
     steps: int = 50,
     seed: int = 0,
@@ -179,9 +179,15 @@ def verify(
 ) -> Report:
     """Compare a learner with its definition after every transition of random streams.
 
-    `learner_class(n_features=…, step_size=…, trace_decay=…, discount=…)` must make something with `start`, `update` and
-    `weights`; your own will do. `definition` is by default the one this package has for the class, then the class's
-    attribute `definition`, then `OnlineLambdaReturn`. A class with `binary = True` gets binary features only.
+    Your own learner will do: `learner_class(n_features, step_size, trace_decay=…, discount=…)` must make something with
+    `start(x)`, `update(reward, x_next, discount, trace_decay)` and `weights`. It is given features in all forms: float
+    arrays, integer arrays of active indices, pairs (indices, values), and one integer for a state; `x_next = None` at the
+    end of an episode; and step-sizes that are functions of t. A learner for some of that only can be held to some kinds
+    of stream, by name: `kinds=["dense"]`. The names are in the report, and in the error where one does not know them. A
+    class with `binary = True` gets binary features only.
+
+    `definition` is by default the one this package has for the class, then the class's attribute `definition`, then
+    `OnlineLambdaReturn`.
 
     >>> import trueonline as to
     >>> report = to.verify(to.TrueOnlineTD, trials=1, steps=20)
@@ -190,20 +196,35 @@ def verify(
     >>> to.verify(to.AccumulateTD, definition=to.OnlineLambdaReturn, trials=1, steps=20).exact
     False
     """
+    if not callable(learner_class):
+        raise TypeError(f"verify needs a class, which it can make learners from, got an instance: {learner_class!r}")
     truth: Any = definition or DEFINITIONS.get(learner_class) or getattr(learner_class, "definition", OnlineLambdaReturn)
     rows = []
-    for number, kind in enumerate(kinds):
+    for kind in _chosen(kinds):
+        number = KINDS.index(kind) if kind in KINDS else len(KINDS)
         if getattr(learner_class, "binary", False) and not kind.binary:
             continue
         errors = []
         for trial in range(trials):
             drawn = draw(kind, [seed, number, trial], steps)
-            errors.append(_differences(drawn, learner_class, truth))
+            try:
+                errors.append(_differences(drawn, learner_class, truth))
+            except Exception as error:
+                error.add_note(f"This was on a stream of the kind {kind.name!r}, with features such as {drawn.x[0]!r}.")
+                raise
             progress()
         worst, forward = np.max(errors, axis=0)
         rows.append(Row(kind.name, float(worst), float(forward), trials))
     name = getattr(learner_class, "__name__", str(learner_class))
     return Report(name, getattr(truth, "__name__", str(truth)), steps, tolerance, tuple(rows))
+
+
+def _chosen(kinds: Sequence[Kind | str] | None) -> Sequence[Kind]:
+    names = {kind.name: kind for kind in KINDS}
+    unknown = [kind for kind in kinds or () if isinstance(kind, str) and kind not in names]
+    if unknown:
+        raise ValueError(f"unknown kind of stream {unknown[0]!r}; known are {', '.join(names)}")
+    return KINDS if kinds is None else [names[kind] if isinstance(kind, str) else kind for kind in kinds]
 
 
 def _differences(trial: Trial, learner_class: Callable, truth: Callable) -> tuple[float, float]:

@@ -27,7 +27,18 @@ def run(settings: Settings) -> Outcome:
             rows.append((kind, n, float(np.median(ratios)), low, high, times[0] * 1e9, times[1] * 1e9))
     names = ("features", "n", "ratio", "low", "high", "accumulate_ns_per_step", "true_online_ns_per_step")
     data = pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
-    chart = Chart(data, "n", "ratio", "features", "number of features", "time over accumulate TD(λ)", log_x=True)
+    chart = Chart(
+        data,
+        "n",
+        "ratio",
+        "features",
+        "number of features (logarithmic)",
+        "time over accumulate TD(λ)",
+        low="low",
+        high="high",
+        log_x=True,
+        y_domain=(0.0, 2.2),
+    )
     return Outcome(data, {"figure": _picture(rows)}, [chart], _claims(rows))
 
 

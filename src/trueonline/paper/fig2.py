@@ -150,7 +150,7 @@ EXPERIMENT = Experiment(
     "fig2",
     "Figure 2 — the one-state example",
     """RMS error of the state's value at the end of an episode, averaged over the first 10 episodes, for λ = 1 (section
-3.2). The line of true online TD(λ) is also that of the online λ-return algorithm.
+3.2). The line of true online TD(λ) is also that of the online λ-return algorithm; bands are 95 % intervals.
 
 The picture of the example is lost. The reward is 1 at the end and 0 before (the value is 1). The probability of ending is
 inferred from the text: with probability p the mean squared error of accumulate TD(1) is least at α = p/(2 − p), the text

@@ -7,7 +7,19 @@ from typing import Any
 import numpy as np
 
 from trueonline.paper import random_mrps
-from trueonline.paper.experiment import ROUNDING, Chart, Claim, Experiment, Outcome, Settings, at_most, interval, overall
+from trueonline.paper.experiment import (
+    FAILS,
+    HOLDS,
+    ROUNDING,
+    Chart,
+    Claim,
+    Experiment,
+    Outcome,
+    Settings,
+    at_most,
+    interval,
+    overall,
+)
 from trueonline.paper.random_mrps import LAMS, MRPS, PAPERS, Errors
 from trueonline.paper.style import figure, line
 
@@ -26,7 +38,7 @@ def run(settings: Settings) -> Outcome:
         columns="mrp",
         low="low",
         high="high",
-        y_domain=(0.0, 1.05),
+        y_domain=(0.0, 1.3),
     )
     pictures = {"figure": picture(found, PAPERS), "unit-length": picture(found, ("binary, unit length",))}
     return Outcome(data, pictures, [chart], claims(found, settings))
@@ -44,7 +56,7 @@ def picture(found: list[Errors], representations: tuple[str, ...]) -> Any:
         panel = axes[row, column]
         for method in each.by_method:
             line(panel, LAMS, each.mean(method).min(axis=0), method)
-        panel.set(xlim=(0.0, 1.0), ylim=(0.0, 1.05))
+        panel.set(xlim=(0.0, 1.0), ylim=(0.0, 1.3))
         if row == 0:
             panel.set_title(f"MRP {each.mrp}")
         if column == 0:
@@ -81,7 +93,9 @@ def claims(found: list[Errors], settings: Settings) -> list[Claim]:
                         "true online": float(ours),
                         other: float(theirs),
                         "relative difference": float(ours / theirs - 1.0),
-                        "95 % interval": [low, high],
+                        "95 % interval, runs paired": [low, high],
+                        "α and λ of true online": list(each.best_setting("true_online")),
+                        f"α and λ of {other}": list(each.best_setting(other)),
                     },
                 )
             )
@@ -90,27 +104,30 @@ def claims(found: list[Errors], settings: Settings) -> list[Claim]:
         "The optimal performance of true online TD(λ) is at least as good as that of accumulate and replace TD(λ), on all "
         "domains and representations",
         overall(verdicts),
-        {"comparisons": len(verdicts), **counts},
+        {"comparisons, with the paper's three representations": len(verdicts), **counts},
     )
     return [summary, small_lambda(found), *made]
 
 
 def small_lambda(found: list[Errors]) -> Claim:
     """Section 4.2: performance differences are significant only when λ is large."""
-    small, large = [], []
+    small, large = {}, {}
     for each in found:
         if each.representation in PAPERS:
             ours, theirs = each.mean("true_online").min(axis=0), each.mean("accumulate").min(axis=0)
             difference = np.abs(ours / theirs - 1.0)
-            small.append(difference[LAMS <= 0.3].max())
-            large.append(difference[LAMS >= 0.9].max())
-    margins = np.array(large) - np.array(small)
+            case = f"{each.mrp} {each.representation}"
+            small[case], large[case] = float(difference[LAMS <= 0.3].max()), float(difference[LAMS >= 0.9].max())
+    exceptions = [case for case in small if small[case] >= large[case]]
     return Claim(
-        "Performance differences are significant only when λ is large",
-        at_most(-float(margins.max()), -float(margins.min())),
+        "Performance differences from accumulate TD(λ) are significant only when λ is large",
+        FAILS if exceptions else HOLDS,
         {
-            "largest relative difference from accumulate for λ ≤ 0.3, of all cases": float(max(small)),
-            "smallest of the largest differences for λ ≥ 0.9": float(min(large)),
+            "holds if": "in every case the largest relative difference for λ ≤ 0.3 is smaller than that for λ ≥ 0.9",
+            "cases, with the paper's three representations": len(small),
+            "exceptions": exceptions or "none",
+            "largest difference for λ ≤ 0.3, case by case": list(small.values()),
+            "largest difference for λ ≥ 0.9, case by case": list(large.values()),
         },
     )
 
@@ -125,6 +142,9 @@ first 1,000 for k = 100), over that of zero weights, averaged over 50 runs, for 
 Binary features are the binary code of the state's index as the text gives it. The published program of the experiments scales
 them to unit length, which the text does not mention; both are shown. Replace TD(λ) is defined for features 0 and 1 only and
 so is left out for unit length.
+
+Bands are two standard errors either way. Where the error exceeds 1, learning does harm at every step-size of the grid, and the
+best is the smallest, at its edge.
 
 Each verdict compares the methods at their best α and λ. Its interval comes from 1,000 bootstrap samples of the runs, in each of
 which the best α and λ are chosen anew.""",

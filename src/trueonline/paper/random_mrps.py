@@ -59,6 +59,11 @@ class Errors:
         means = errors.mean(axis=0, keepdims=True) if weights is None else weights @ errors
         return means.min(axis=1)
 
+    def best_setting(self, method: str) -> tuple[float, float]:
+        """The best α and λ."""
+        i, j = np.unravel_index(int(self.mean(method).argmin()), (len(ALPHAS), len(LAMS)))
+        return float(ALPHAS[i]), float(LAMS[j])
+
     def best_td0(self, weights: np.ndarray | None = None) -> np.ndarray:
         """The same at λ = 0, where all methods are TD(0)."""
         errors = np.minimum(self.by_method["true_online"][:, :, 0], 1e12)
@@ -109,15 +114,21 @@ def all_means(found: list[Errors]) -> pa.Table:
 
 def at_best_alpha(found: list[Errors]) -> pa.Table:
     """For each λ the error at the best step-size, with two standard errors either way."""
-    means = all_means(found)
-    from trueonline.tables import query
-
-    return query(
-        """
-        SELECT mrp, representation, method, trace_decay, min(error) AS error, arg_min(step_size, error) AS step_size,
-               min(error) - 2 * arg_min(standard_error, error) AS low,
-               min(error) + 2 * arg_min(standard_error, error) AS high
-        FROM means GROUP BY ALL ORDER BY mrp, representation, method, trace_decay
-        """,
-        means=means,
-    )
+    tables = []
+    for each in found:
+        for method, values in each.by_method.items():
+            best = values.mean(axis=0).argmin(axis=0)
+            chosen = values[:, best, np.arange(len(LAMS))]  # run by λ
+            error, spread = chosen.mean(axis=0), 2.0 * chosen.std(axis=0) / np.sqrt(len(chosen))
+            columns = {
+                "mrp": [f"MRP {each.mrp}"] * len(LAMS),
+                "representation": [each.representation] * len(LAMS),
+                "method": [method] * len(LAMS),
+                "trace_decay": LAMS,
+                "error": error,
+                "step_size": ALPHAS[best],
+                "low": error - spread,
+                "high": error + spread,
+            }
+            tables.append(pa.table(columns))
+    return pa.concat_tables(tables)

@@ -85,6 +85,9 @@ def _section(section: Section) -> str:
         f"<p>{escape(' '.join(text.split()))}</p>" for text in section.text.split("\n\n") if text.strip()
     )
     charts = "".join(figure(chart) for chart in section.charts)
+    if section.picture is not None:
+        data = base64.b64encode(section.picture).decode()
+        charts += f'<img class="picture" alt="{escape(section.title)}" src="data:image/png;base64,{data}">'
     claims = "".join(f"<li>{_claim(verdict)}</li>" for verdict in section.verdicts)
     links = ", ".join(f'<a href="{escape(quote(file))}">{escape(file)}</a>' for file in section.files)
     return (

@@ -59,6 +59,7 @@ class Section:
     verdicts: Sequence[Mapping[str, Any]]  # {"claim": …, "verdict": …, "numbers": {…}}
     seconds: float
     files: Sequence[str] = ()  # relative to the page
+    picture: bytes | None = None  # a PNG, for what is no line over x; it becomes part of the page
 
     def __post_init__(self) -> None:
         for file in self.files:
