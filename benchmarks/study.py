@@ -16,7 +16,7 @@ from trueonline.paper.experiment import Settings as PaperSettings
 from trueonline.study import Case
 
 RUN = """
-import resource, sys
+import re, sys
 from pathlib import Path
 from time import perf_counter
 from trueonline import study
@@ -26,7 +26,9 @@ folder, runs, threads = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 cases = random_mrps.cases(0, Settings(folder), runs, random_mrps.PAPERS)
 begin = perf_counter()
 study.execute(cases, folder, threads=threads)
-print(perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+seconds = perf_counter() - begin
+peak = re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())  # ru_maxrss would count the parent's
+print(seconds, int(peak[1]) * 1024)
 """
 
 

@@ -92,6 +92,8 @@ def test_an_episode_that_is_cut_short_bootstraps_from_its_last_state(learner_cla
     ran = new()
     ran.run([0, 1, 0], [0.0, 1e6], starts=[False, False, True])
     close(ran, [5.0, 10.0])
+    if learner_class in BACKWARD:
+        np.testing.assert_array_equal(ran.trace, 0.0)
     ran = new()
     ran.run([0, 1], [0.0], discounts=[0.0])
     close(ran, [0.5, 10.0])

@@ -111,12 +111,13 @@ def _picture(groups: dict[tuple[str, str], dict[str, np.ndarray]], settings: Set
                 )
             left += width
         low, high = interval(weights @ _shares(group)["true_online"])
-        axes.plot([1.0 - high, 1.0 - low], [y, y], color="black", linewidth=1.0)
+        axes.plot([1.0 - high, 1.0 - low], [y + 0.4, y + 0.4], color="black", linewidth=1.0)
     axes.set_yticks(range(len(labels)), labels)
     axes.invert_yaxis()
     axes.grid(visible=False)
     axes.set(
-        xlabel="share of MRPs on which the method is best (ties shared; line: 95 % for true online)", xlim=(0.0, 1.0)
+        xlabel="share of MRPs on which the method is best (ties shared; line below: 95 % for true online)",
+        xlim=(0.0, 1.0),
     )
     handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     made.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3)
