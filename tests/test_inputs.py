@@ -217,6 +217,18 @@ def test_replace_refuses_streams_that_are_not_binary(t):
         assert_unchanged(learner, before)
 
 
+@pytest.mark.parametrize("t", range(4))
+def test_replace_looks_at_rows_beside_a_cut_too(t):
+    learner = started(to.ReplaceTD)
+    before = state(learner)
+    X = np.eye(N)
+    X[t, t] = 0.5
+    for cut in range(1, N):
+        with pytest.raises(ValueError, match=rf"X\[{t}\] must be binary"):
+            learner.run(X, ONES, starts=np.arange(N) == cut)
+        assert_unchanged(learner, before)
+
+
 def test_update_before_start():
     for learner_class in LEARNERS:
         learner = learner_class(**GOOD)

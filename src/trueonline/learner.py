@@ -57,7 +57,7 @@ class Learner(ABC):
     @property
     @abstractmethod
     def trace(self) -> np.ndarray:
-        """A fresh dense copy of the eligibility trace."""
+        """A fresh dense copy of the eligibility trace, as the last transition used it; `start` clears it."""
 
     @property
     @abstractmethod

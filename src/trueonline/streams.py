@@ -80,6 +80,8 @@ def run(numbers, places, X, rewards, alphas, gammas, lams, starts, values):
             v, v_next = value(memory, x), value(memory, x_next)
             v_old = gamma = 0.0
             decay(memory, 0.0)
+            if BINARY and not (certain(x) or acceptable(memory, x, BINARY)):  # it is not imprinted, so not looked at
+                return False
         else:
             alpha = alphas[min(t, alphas.size - 1)]
             gamma_next = gammas[min(t, gammas.size - 1)]
