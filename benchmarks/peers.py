@@ -3,9 +3,9 @@
 MushroomRL pins a NumPy older than this package's, so both cannot share an environment: the peers run in an interpreter of
 their own (`--peers-python`), which needs nothing of `trueonline`, and are timed there. One way to make it:
 
-    python3 -m venv /tmp/peers
-    /tmp/peers/bin/pip install mushroom-rl
-    SKBUILD_MINIMUM_VERSION=0.7 /tmp/peers/bin/pip install swifttd   # newer scikit-build-core refuses its build file
+    python3 -m venv peers
+    peers/bin/pip install mushroom-rl
+    SKBUILD_MINIMUM_VERSION=0.7 peers/bin/pip install swifttd   # newer scikit-build-core refuses its build file
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Mistakes that other implementations made (DESIGN, section 9), as far as prediction goes: none of them is made here.
+"""Mistakes that other implementations made, as far as prediction goes: none of them is made here.
 
 And `verify` finds each of them in a learner that has it planted.
 """

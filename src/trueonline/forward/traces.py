@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import numpy as np
 
 from trueonline.forward.definition import Definition
 
 
-class AccumulateSum(Definition):
-    """w_t = w_0 + Σ_{j=0}^{t−1} α_jδ_j e_j with e_j = Σ_{i=0}^{j} (∏_{m=i+1}^{j} γ_mλ_m) φ_i (Appendix A)."""
+class TraceSum(Definition):
+    """w_t = w_0 + Σ_{j=0}^{t−1} α_jδ_j e_j, for a trace e_j that is given by a formula (Appendix A)."""
 
+    @abstractmethod
     def _trace_at(self, j: int) -> np.ndarray:
-        decays = self._decays()
-        return sum((np.prod(decays[i + 1 : j + 1]) * self.x[i] for i in range(j + 1)), np.zeros(self.n_features))
+        """e_j."""
 
     def _weights_now(self) -> np.ndarray:
-        return _summed(self)
+        terms = (self.alphas[j] * self.deltas[j] * self._trace_at(j) for j in range(len(self.deltas)))
+        return sum(terms, self._first_weights.copy())
 
     def _weights_at_end(self) -> np.ndarray:
         return self._weights
@@ -25,8 +28,16 @@ class AccumulateSum(Definition):
         return self._trace_at(len(self.x) - 1)
 
 
-class ReplaceSum(Definition):
-    """The same with e_j[i] = ∏_{m=l+1}^{j} γ_mλ_m, with l ≤ j the last time that feature i was active (section 2.3)."""
+class AccumulateSum(TraceSum):
+    """Accumulating traces: e_j = Σ_{i=0}^{j} (∏_{m=i+1}^{j} γ_mλ_m) φ_i."""
+
+    def _trace_at(self, j: int) -> np.ndarray:
+        decays = self._decays()
+        return sum((np.prod(decays[i + 1 : j + 1]) * self.x[i] for i in range(j + 1)), np.zeros(self.n_features))
+
+
+class ReplaceSum(TraceSum):
+    """Replacing traces: e_j[i] = ∏_{m=l+1}^{j} γ_mλ_m, with l ≤ j the last time that feature i was active (section 2.3)."""
 
     binary = True
 
@@ -36,18 +47,3 @@ class ReplaceSum(Definition):
         for last in range(j + 1):  # later times overwrite earlier ones
             e[self.x[last] == 1.0] = np.prod(decays[last + 1 : j + 1])
         return e
-
-    def _weights_now(self) -> np.ndarray:
-        return _summed(self)
-
-    def _weights_at_end(self) -> np.ndarray:
-        return self._weights
-
-    @property
-    def trace(self) -> np.ndarray:
-        return self._trace_at(len(self.x) - 1)
-
-
-def _summed(learner: AccumulateSum | ReplaceSum) -> np.ndarray:
-    terms = (learner.alphas[j] * learner.deltas[j] * learner._trace_at(j) for j in range(len(learner.deltas)))
-    return sum(terms, learner._first_weights.copy())
