@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pyarrow.compute as pc
+
 from trueonline.paper import random_mrps
 from trueonline.paper.experiment import Chart, Claim, Experiment, Outcome, Settings, at_most, interval
 from trueonline.paper.random_mrps import ALPHAS, LAMS, MRPS, PAPERS, Errors
@@ -15,11 +18,7 @@ SHOWN = (0.0, 0.4, 0.8, 0.9, 0.95, 0.99, 1.0)
 def run(settings: Settings) -> Outcome:
     found = random_mrps.run(settings)
     data = random_mrps.all_means(found)
-    from trueonline.tables import query
-
-    drawn = query(
-        "SELECT * FROM data WHERE error <= 2 AND representation <> 'binary, unit length' ORDER BY ALL", data=data
-    )
+    drawn = data.filter((pc.field("error") <= 2.0) & (pc.field("representation") != "binary, unit length"))
     chart = Chart(
         drawn,
         "step_size",
@@ -104,8 +103,6 @@ def _claims(found: list[Errors], settings: Settings) -> list[Claim]:
 
 def _harmful(each: Errors, method: str, weights: Any) -> tuple[float, Any]:
     """The share of (α, λ) whose mean error is above the initial error; also for bootstrap samples."""
-    import numpy as np
-
     errors = np.minimum(each.by_method[method], 1e12).reshape(len(each.by_method[method]), -1)
     return float((errors.mean(axis=0) > 1.0).mean()), (weights @ errors > 1.0).mean(axis=1)
 
