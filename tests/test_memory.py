@@ -7,29 +7,16 @@ from hypothesis import strategies as st
 from numba import njit
 
 from trueonline import memory
-from trueonline.memory import (
-    COUNT,
-    DENSE,
-    Active,
-    Dense,
-    Pairs,
-    attach,
-    decay,
-    imprint,
-    learn,
-    pointer,
-    recall,
-    replace,
-    settle,
-)
+from trueonline.memory import COUNT, DENSE, attach, decay, imprint, learn, recall, replace, settle
+from trueonline.streams import view
 
 N = 7
 
 
 @njit
-def dense_step(numbers, places, x, g, a, b, c, replacing):
+def one_step(numbers, places, x, g, a, b, c, replacing):
     m = attach(numbers, places)
-    features = Dense(pointer(x, 0), pointer(x, 0), x.size)
+    features = view(x)
     found = recall(m, features, features)
     decay(m, g)
     if replacing:
@@ -41,41 +28,10 @@ def dense_step(numbers, places, x, g, a, b, c, replacing):
     return found
 
 
-@njit
-def pairs_step(numbers, places, indices, values, g, a, b, c, replacing):
-    m = attach(numbers, places)
-    features = Pairs(pointer(indices, 0), pointer(values, 0), indices.size)
-    found = recall(m, features, features)
-    decay(m, g)
-    if replacing:
-        replace(m, features)
-    else:
-        imprint(m, features, a, b)
-    learn(m, c)
-    return found
-
-
-@njit
-def active_step(numbers, places, indices, g, a, b, c, replacing):
-    m = attach(numbers, places)
-    features = Active(pointer(indices, 0), indices.size)
-    found = recall(m, features, features)
-    decay(m, g)
-    if replacing:
-        replace(m, features)
-    else:
-        imprint(m, features, a, b)
-    learn(m, c)
-    return found
-
-
 def step(form, buffers, x, *numbers):
     indices = np.flatnonzero(x)
-    if form == "dense":
-        return dense_step(*buffers, x, *numbers)
-    if form == "pairs":
-        return pairs_step(*buffers, indices, x[indices], *numbers)
-    return active_step(*buffers, indices, *numbers)
+    given = {"dense": x, "pairs": (indices, x[indices]), "active": indices}[form]
+    return one_step(*buffers, given, *numbers)
 
 
 def assert_sound(buffers):
@@ -132,7 +88,7 @@ def test_faded_entries_leave_the_list():
     rng = np.random.default_rng(1)
     longest = 0
     for _ in range(steps):
-        active_step(*buffers, rng.choice(n, size=3, replace=False), 0.8, 1.0, 0.0, 0.01, False)
+        one_step(*buffers, rng.choice(n, size=3, replace=False), 0.8, 1.0, 0.0, 0.01, False)
         longest = max(longest, int(buffers.numbers[COUNT]))
     # 0.8^206 < 1e-20: at most 3 · 206 entries matter, the list may double before it is looked through, and it is looked
     # through only when it is rebased, every 21 steps.
@@ -144,9 +100,9 @@ def test_faded_entries_leave_the_list():
 def test_an_entry_that_cancels_to_zero_is_not_listed_twice():
     buffers = memory.allocate(3)
     x = np.array([1])
-    active_step(*buffers, x, 1.0, 1.0, 0.0, 0.5, False)
-    active_step(*buffers, x, 1.0, -1.0, 0.0, 0.5, False)  # e = 0 exactly, as the dutch trace at α = 2 has it
-    active_step(*buffers, x, 1.0, 1.0, 0.0, 0.5, False)
+    one_step(*buffers, x, 1.0, 1.0, 0.0, 0.5, False)
+    one_step(*buffers, x, 1.0, -1.0, 0.0, 0.5, False)  # e = 0 exactly, as the dutch trace at α = 2 has it
+    one_step(*buffers, x, 1.0, 1.0, 0.0, 0.5, False)
     assert_sound(buffers)
     np.testing.assert_array_equal(memory.trace(buffers), [0.0, 1.0, 0.0])
     np.testing.assert_array_equal(memory.weights(buffers), [0.0, 1.0, 0.0])
@@ -154,19 +110,19 @@ def test_an_entry_that_cancels_to_zero_is_not_listed_twice():
 
 def test_what_entries_left_behind_on_the_list_is_no_trace():
     buffers = memory.allocate(2)
-    active_step(*buffers, np.array([1]), 0.5, 1.0, 0.0, 0.3, False)
-    active_step(*buffers, np.array([], np.int64), 0.0, 1.0, 0.0, 0.5, False)  # e ← 0: the list is empty
+    one_step(*buffers, np.array([1]), 0.5, 1.0, 0.0, 0.3, False)
+    one_step(*buffers, np.array([], np.int64), 0.0, 1.0, 0.0, 0.5, False)  # e ← 0: the list is empty
     before = memory.weights(buffers)
-    dense_step(*buffers, np.array([1.0, 0.0]), 1.0, 1.0, 0.0, 0.7, False)
+    one_step(*buffers, np.array([1.0, 0.0]), 1.0, 1.0, 0.0, 0.7, False)
     np.testing.assert_allclose(memory.trace(buffers), [1.0, 0.0])
     np.testing.assert_allclose(memory.weights(buffers), before + np.array([0.7, 0.0]))
 
 
 def test_divergence_stays_visible():
     buffers = memory.allocate(4)
-    active_step(*buffers, np.array([0, 1]), 0.5, 1.0, 0.0, np.inf, False)
+    one_step(*buffers, np.array([0, 1]), 0.5, 1.0, 0.0, np.inf, False)
     for _ in range(200):  # long enough for many rebases
-        active_step(*buffers, np.array([2]), 0.5, 1.0, 0.0, 0.1, False)
+        one_step(*buffers, np.array([2]), 0.5, 1.0, 0.0, 0.1, False)
     assert not np.isfinite(memory.weights(buffers)[:2]).any()
 
 
@@ -199,7 +155,7 @@ def test_rebuilt_memory_is_the_same_bit_for_bit(form):
 )
 def test_parts_that_do_not_fit_are_refused(spoil):
     buffers = memory.allocate(N)
-    active_step(*buffers, np.array([1, 4]), 0.5, 1.0, 0.0, 0.1, False)
+    one_step(*buffers, np.array([1, 4]), 0.5, 1.0, 0.0, 0.1, False)
     parts = memory.dump(buffers)
     spoil(parts)
     with pytest.raises(ValueError, match="do not fit together"):

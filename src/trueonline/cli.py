@@ -47,7 +47,7 @@ def verify(methods: tuple[str, ...], trials: int, steps: int, seed: int, as_json
     names = methods or METHODS
     kinds = verification.KINDS
     rounds = sum(trials for name in names for kind in kinds if kind.binary or not classes[name].binary)
-    with _plain_errors(), click.progressbar(length=rounds, label="Verifying", file=sys.stderr) as bar:
+    with _plain_errors("Stopped."), click.progressbar(length=rounds, label="Verifying", file=sys.stderr) as bar:
         reports = {
             name: verification.verify(
                 classes[name], trials=trials, steps=steps, seed=seed, progress=lambda: bar.update(1)
@@ -164,9 +164,9 @@ def reproduce(
     """Run the paper's experiments and say of each claim whether it held.
 
     NAME is one or more experiments, by default all but many-mrps, which takes minutes; --list shows them. Each leaves
-    figure.png, figure.pdf, data.csv and data.parquet in OUT/NAME; all together leave OUT/report.html, to be opened in a
-    browser, and OUT/verdicts.json. Results of sweeps are kept in OUT/tasks, and only what is missing is computed: after
-    Ctrl-C or a crash, run the same command again.
+    figure.png, figure.pdf, data.csv and data.parquet in OUT/NAME. Those of one call leave OUT/report.html, to be opened
+    in a browser, and OUT/verdicts.json, in place of what an earlier call left. Results of sweeps are kept in OUT/tasks,
+    and only what is missing is computed: after Ctrl-C or a crash, run the same command again.
     """
     with _plain_errors():
         from trueonline.paper.registry import DEFAULT, MODULES, experiment
@@ -205,7 +205,9 @@ VERDICTS = {"holds": ("✓", "green"), "does not hold": ("✗", "red"), "within 
 
 
 @contextmanager
-def _plain_errors() -> Iterator[None]:
+def _plain_errors(
+    stopped: str = "Stopped. Finished tasks are kept; run the same command again to go on.",
+) -> Iterator[None]:
     """What a user can mend is said in a line; Ctrl-C says how to go on."""
     try:
         yield
@@ -214,5 +216,5 @@ def _plain_errors() -> Iterator[None]:
     except (ValueError, OSError) as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
-        click.echo("\nStopped. Finished tasks are kept; run the same command again to go on.", err=True)
+        click.echo(f"\n{stopped}", err=True)
         sys.exit(130)

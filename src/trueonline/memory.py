@@ -429,7 +429,7 @@ def _replace_sparse(memory, x):
     return replace_sparse
 
 
-# --- Housekeeping: nothing below changes e or w ---------------------------------------------------
+# --- Housekeeping: changes how e and w are kept, and neither of them ------------------------------
 
 
 def _rescale(y, z, count, s, c):
@@ -474,13 +474,13 @@ def spread(memory):
     count = int(memory.head[COUNT])
     for k in range(1, count + 1):
         memory.u[memory.owner[k]] += memory.y[k]
-    for k in range(1, memory.n + 1):
-        memory.y[k] = 0.0
-    for k in range(1, count + 1):
-        memory.y[memory.owner[k] + 1] = memory.z[k]
+    if count > 0:  # otherwise y stays untouched, so that a learner of dense features alone has two vectors in use
+        for k in range(1, memory.n + 1):
+            memory.y[k] = 0.0
+        for k in range(1, count + 1):
+            memory.y[memory.owner[k] + 1] = memory.z[k]
     for k in range(1, memory.n + 1):  # all of them: beyond the list z holds what entries left behind
-        memory.z[k] = memory.y[k]
-        memory.y[k] = 0.0
+        memory.z[k] = memory.y[k] if count > 0 else 0.0
     memory.head[DENSE] = 1.0
 
 
@@ -500,6 +500,9 @@ def gather(memory):
     memory.head[COUNT] = count
     memory.head[ROOM] = 2 * count + SPARE
     memory.head[DENSE] = 0.0
+
+
+# --- Many short runs over few features ------------------------------------------------------------
 
 
 @kernel
