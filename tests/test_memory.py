@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numba import njit
 
 from trueonline import memory
+from trueonline.forms import view
 from trueonline.memory import COUNT, DENSE, attach, decay, imprint, learn, recall, replace, settle
-from trueonline.streams import view
 
 N = 7
 

@@ -92,8 +92,10 @@ def ensure(entry: Any, *arguments: Any) -> None:
 def cache_folder() -> str:
     """The folder for compiled kernels: under `NUMBA_CACHE_DIR`, the user's cache folder, or the temporary one."""
     package = Path(__file__).parent
-    names = ("kernels.py", "memory.py", "streams.py", "study/blocks.py")
-    sources = [*(package / name for name in names), *package.glob("methods/*.py")]
+    names = ("kernels.py", "forms.py", "memory.py", "streams.py", "study/blocks.py", "methods/*.py")
+    control = ("control/transitions.py", "control/replace_sarsa.py", "control/atari/screens.py", "control/atari/published.py")
+    observations = ("features/scaling.py", "features/tiles.py", "features/fourier.py")
+    sources = [path for name in (*names, *control, *observations) for path in package.glob(name)]
     digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(sources))).hexdigest()[:16]
     bases = (os.environ.get("NUMBA_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME"), str(Path.home() / ".cache"))
     for base in filter(None, bases):

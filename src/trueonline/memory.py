@@ -33,9 +33,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
+from trueonline.forms import Dense, entry, is_a, pointer
 from trueonline.kernels import kernel, operation, outlined
 
 EDGE = 1e-2  # rebase below this s: an imprint at s loses log10(1/s) digits, a rebase costs a pass over the list
@@ -98,17 +97,6 @@ def _stride(n):
     return (n // LINE + 2) * LINE
 
 
-@intrinsic
-def pointer(context: Any, array: Any, offset: Any) -> Any:
-    """The address of an entry of a contiguous array, as a typed pointer: indexed without reference counting."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        first = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        return builder.gep(first, [arguments[1]])
-
-    return types.CPointer(array.dtype)(array, types.int64), generate
-
-
 @kernel
 def attach(numbers, places):
     """The memory that lies in these buffers, for the time of one entry point (whose caller keeps the arrays alive)."""
@@ -123,37 +111,6 @@ def attach(numbers, places):
         pointer(places, 0),
         pointer(places, n),
     )
-
-
-# --- Features inside a kernel: pointers too, for the same reason ----------------------------------
-
-
-class Dense(NamedTuple):
-    """All n features by value, and those of the step before, whose imprint may still be noted."""
-
-    values: Any
-    before: Any
-    size: Any
-
-
-class Active(NamedTuple):
-    """The indices of the active binary features."""
-
-    indices: Any
-    size: Any
-
-
-class Pairs(NamedTuple):
-    """The indices and values of the active features."""
-
-    indices: Any
-    values: Any
-    size: Any
-
-
-def is_a(kind: type, x: Any) -> bool:
-    """Whether a Numba type is one of the kinds above."""
-    return isinstance(x, types.NamedTuple) and x.instance_class is kind
 
 
 # --- What methods say -----------------------------------------------------------------------------
@@ -176,6 +133,16 @@ def imprint(memory, x, a, b):
 
 def replace(memory, x):
     """e_i ← 1 where x_i = 1."""
+    raise NotImplementedError("for kernels only")
+
+
+def erase(memory, x):
+    """e_i ← 0 where x_i = 1."""
+    raise NotImplementedError("for kernels only")
+
+
+def action_values(memory, x, values):
+    """values[a] ← wᵀψ(s, a) for every action a, from the state's features x."""
     raise NotImplementedError("for kernels only")
 
 
@@ -315,18 +282,6 @@ def _replace_dense(memory, x):
 # --- Sparse features: one loop for indices and for pairs ------------------------------------------
 
 
-def entry(x, j):
-    """The j-th given feature: its index, unsigned so that no loop looks for negative ones, and its value."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(entry)
-def _entry(x, j):
-    if is_a(Pairs, x):
-        return lambda x, j: (np.uint64(x.indices[j]), x.values[j])
-    return lambda x, j: (np.uint64(x.indices[j]), 1.0)
-
-
 @operation(recall)
 def _recall_sparse(memory, x, x_next):
     if is_a(Dense, x):
@@ -427,6 +382,38 @@ def _replace_sparse(memory, x):
         memory.head[COUNT] = count
 
     return replace_sparse
+
+
+@operation(erase)
+def _erase_sparse(memory, x):
+    if is_a(Dense, x):
+        return None
+
+    def erase_sparse(memory, x):
+        c = memory.head[C]
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            k = np.uint64(memory.slot[i])
+            if k != 0 and x_i == 1.0:
+                memory.y[k] += c * memory.z[k]
+                memory.z[k] = 0.0
+
+    return erase_sparse
+
+
+@operation(action_values)
+def _action_values(memory, x, values):
+    def action_values_of_blocks(memory, x, values):
+        c, actions = memory.head[C], np.uint64(values.size)
+        for a in range(values.size):
+            values[a] = 0.0
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            for a in range(actions):
+                k = np.uint64(memory.slot[i * actions + a])
+                values[a] += (memory.u[i * actions + a] + (memory.y[k] + c * memory.z[k])) * x_i
+
+    return action_values_of_blocks
 
 
 # --- Housekeeping: changes how e and w are kept, and neither of them ------------------------------

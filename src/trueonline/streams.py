@@ -13,25 +13,19 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from trueonline.kernels import operation, outlined, specialise
-from trueonline.memory import (
-    GAMMA,
-    LAM,
-    LENGTH,
-    NOT_BINARY,
-    STEPS,
-    V_OLD,
-    Active,
+from trueonline.forms import (
     Dense,
-    Pairs,
-    attach,
-    decay,
+    certain,
+    copy,
+    earlier,
     entry,
     is_a,
-    pointer,
-    settle,
-    value,
+    row,
+    shortened,
+    view,
 )
+from trueonline.kernels import operation, outlined, specialise
+from trueonline.memory import GAMMA, LAM, LENGTH, NOT_BINARY, STEPS, V_OLD, attach, decay, settle, value
 from trueonline.methods import accumulate_td, replace_td, true_online_td, true_online_td_varying
 
 # Placeholders in the templates below, for which `specialise` puts each method.
@@ -47,7 +41,7 @@ def step(numbers, places, here, alpha, gamma_next, lam_next, x, reward):
     memory = attach(numbers, places)
     head = memory.head
     held, x_next = view(here), view(x)
-    if not (np.isfinite(reward) and x_next.size <= held.size and acceptable(memory, x_next, BINARY)):
+    if not (np.isfinite(reward) and x_next.size <= held.size and acceptable(memory.n, x_next, BINARY)):
         raise ValueError
     now = shortened(held, int(head[LENGTH]))
     v_old, gamma, lam = head[V_OLD], head[GAMMA], head[LAM]
@@ -71,7 +65,7 @@ def run(numbers, places, X, rewards, alphas, gammas, lams, starts, values):
     head = memory.head
     v_old, gamma, lam, steps = head[V_OLD], head[GAMMA], head[LAM], head[STEPS]
     x, last = row(X, 0), row(X, rewards.size)
-    if not (certain(x) or (acceptable(memory, x, BINARY) and acceptable(memory, last, BINARY))):
+    if not (certain(x) or (acceptable(memory.n, x, BINARY) and acceptable(memory.n, last, BINARY))):
         return False
     for t in range(rewards.size):
         x_next = row(X, t + 1)
@@ -80,7 +74,7 @@ def run(numbers, places, X, rewards, alphas, gammas, lams, starts, values):
             v, v_next = value(memory, x), value(memory, x_next)
             v_old = gamma = 0.0
             decay(memory, 0.0)
-            if BINARY and not (certain(x) or acceptable(memory, x, BINARY)):  # it is not imprinted, so not looked at
+            if BINARY and not (certain(x) or acceptable(memory.n, x, BINARY)):  # it is not imprinted, so not looked at
                 return False
         else:
             alpha = alphas[min(t, alphas.size - 1)]
@@ -89,7 +83,7 @@ def run(numbers, places, X, rewards, alphas, gammas, lams, starts, values):
             v_old, gamma, lam = v_next, gamma_next, lams[min(t, lams.size - 1)]
             steps += 1.0
         sound = np.isfinite(v_next) and not (BINARY and head[NOT_BINARY] != 0.0)
-        if not (certain(x) or sound or acceptable(memory, x_next, BINARY)):
+        if not (certain(x) or sound or acceptable(memory.n, x_next, BINARY)):
             return False
         values[t] = v
         x = x_next
@@ -102,7 +96,7 @@ def predict(numbers, places, x):
     """wᵀx; ValueError, without a reason, for bad input."""
     memory = attach(numbers, places)
     features = view(x)
-    if not acceptable(memory, features, BINARY):
+    if not acceptable(memory.n, features, BINARY):
         raise ValueError
     return value(memory, features)
 
@@ -111,114 +105,26 @@ def check(numbers, places, X, rows):
     """The number of the first unacceptable row, or −1."""
     memory = attach(numbers, places)
     for t in range(rows):
-        if not acceptable(memory, row(X, t), BINARY):
+        if not acceptable(memory.n, row(X, t), BINARY):
             return t
     return -1
-
-
-# --- From arrays to features ----------------------------------------------------------------------
-
-
-def view(x):
-    """A float array, an integer array, or a pair of both, as features."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(view)
-def _view(x):
-    if isinstance(x, types.BaseTuple):
-        return lambda x: Pairs(pointer(x[0], 0), pointer(x[1], 0), x[0].size if x[0].size == x[1].size else -1)
-    if isinstance(x.dtype, types.Integer):
-        return lambda x: Active(pointer(x, 0), x.size)
-    return lambda x: Dense(pointer(x, 0), pointer(x, 0), x.size)
-
-
-def row(X, t):
-    """Row t of a 2-D float array, of a 2-D integer array, or of a CSR triple (indptr, indices, values), as features."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(row)
-def _row(X, t):
-    if isinstance(X, types.BaseTuple):
-        return lambda X, t: Pairs(pointer(X[1], X[0][t]), pointer(X[2], X[0][t]), X[0][t + 1] - X[0][t])
-    if isinstance(X.dtype, types.Integer):
-        return lambda X, t: Active(pointer(X, t * X.shape[1]), X.shape[1])
-    return lambda X, t: Dense(pointer(X, t * X.shape[1]), pointer(X, max(t - 1, 0) * X.shape[1]), X.shape[1])
-
-
-def shortened(x, size):
-    """The features in the first `size` entries of a buffer."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(shortened)
-def _shortened(x, size):
-    if is_a(Pairs, x):
-        return lambda x, size: Pairs(x.indices, x.values, size)
-    if is_a(Active, x):
-        return lambda x, size: Active(x.indices, size)
-    return lambda x, size: Dense(x.values, x.before, size)
-
-
-def earlier(x):
-    """The dense features of the step before; sparse ones as they are, since nothing is noted for them."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(earlier)
-def _earlier(x):
-    return (lambda x: Dense(x.before, x.before, x.size)) if is_a(Dense, x) else (lambda x: x)
-
-
-def certain(x):
-    """Whether features of this kind have been checked beforehand."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(certain)
-def _certain(x):
-    return (lambda x: False) if is_a(Dense, x) else (lambda x: True)
-
-
-def copy(buffer, x):
-    """Write the features x into a buffer."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(copy)
-def _copy(buffer, x):
-    def copy_dense(buffer, x):
-        for j in range(x.size):
-            buffer.values[j] = x.values[j]
-
-    def copy_active(buffer, x):
-        for j in range(x.size):
-            buffer.indices[j] = x.indices[j]
-
-    def copy_pairs(buffer, x):
-        for j in range(x.size):
-            buffer.indices[j] = x.indices[j]
-            buffer.values[j] = x.values[j]
-
-    return copy_pairs if is_a(Pairs, x) else copy_active if is_a(Active, x) else copy_dense
 
 
 # --- Checks ---------------------------------------------------------------------------------------
 
 
-def acceptable(memory, x, binary):
+def acceptable(n, x, binary):
     """Whether x has the right length or distinct indices in range, and finite (or, if so wanted, only 0/1) values."""
     raise NotImplementedError("for kernels only")
 
 
 @operation(acceptable, reassociate=True)
-def _acceptable_dense(memory, x, binary):
+def _acceptable_dense(n, x, binary):
     if not is_a(Dense, x):
         return None
 
-    def acceptable_dense(memory, x, binary):
-        if x.size != memory.n:
+    def acceptable_dense(n, x, binary):
+        if x.size != n:
             return False
         wrong = 0
         for i in range(x.size):
@@ -230,17 +136,17 @@ def _acceptable_dense(memory, x, binary):
 
 
 @operation(acceptable)
-def _acceptable_sparse(memory, x, binary):
+def _acceptable_sparse(n, x, binary):
     if is_a(Dense, x):
         return None
 
-    def acceptable_sparse(memory, x, binary):
+    def acceptable_sparse(n, x, binary):
         # Few indices seldom share their last six binary digits, or the six before: then none need be compared with
         # another. All of this is reductions, which are vectorised.
-        wrong, last, before, n = 0, np.uint64(0), np.uint64(0), np.uint64(memory.n)
+        wrong, last, before, most = 0, np.uint64(0), np.uint64(0), np.uint64(n)
         for j in range(x.size):
             i, x_i = entry(x, j)
-            wrong += i >= n or not np.isfinite(x_i) or (binary and x_i != 0.0 and x_i != 1.0)
+            wrong += i >= most or not np.isfinite(x_i) or (binary and x_i != 0.0 and x_i != 1.0)
             last |= np.uint64(1) << (i & np.uint64(63))
             before |= np.uint64(1) << ((i >> np.uint64(6)) & np.uint64(63))
         distinct = ones(last) == x.size or ones(before) == x.size

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from trueonline.forms import Active, Dense, pointer
 from trueonline.kernels import operation, specialise
-from trueonline.memory import Active, Dense, attach, enlist, offset, pointer
+from trueonline.memory import attach, enlist, offset
 from trueonline.methods import accumulate_td, replace_td, true_online_td
 
 method = true_online_td  # a placeholder, for which `specialise` puts each method
