@@ -32,11 +32,12 @@ _HOME = {
     "check_learner": "contract",
     "sweep": "study",
 }
-_MODULES = ("features", "forward", "problems", "study")
+_MODULES = ("control", "features", "forward", "problems", "study")
 
 __all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604
 
 if TYPE_CHECKING:
+    from trueonline import control as control
     from trueonline import features as features
     from trueonline import forward as forward
     from trueonline import problems as problems

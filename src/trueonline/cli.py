@@ -6,12 +6,23 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from typing import Any
 
 import click
 
 from trueonline import __version__
 
-METHODS = ("accumulate", "replace", "true_online")
+METHODS = {  # name → class, in `trueonline` or in `trueonline.control`
+    "accumulate": "AccumulateTD",
+    "replace": "ReplaceTD",
+    "true_online": "TrueOnlineTD",
+    "accumulate_sarsa": "AccumulateSarsa",
+    "replace_sarsa": "ReplaceSarsa",
+    "true_online_sarsa": "TrueOnlineSarsa",
+    "watkins_q": "WatkinsQ",
+    "true_online_watkins_q": "TrueOnlineWatkinsQ",
+}
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -29,9 +40,10 @@ def main() -> None:
 def verify(methods: tuple[str, ...], trials: int, steps: int, seed: int, as_json: bool) -> None:
     """Check that methods equal their definitions at every step of random streams.
 
-    METHOD is one or more of accumulate, replace, true_online; by default all of them. Each is run beside the equations
-    that define it (for true_online: the online λ-return algorithm), and the largest difference of any weight after any
-    transition is shown, relative to the largest weight so far. The exit status is 1 when a method is not exact.
+    METHOD is one or more of accumulate, replace, true_online (prediction), accumulate_sarsa, replace_sarsa,
+    true_online_sarsa, watkins_q, true_online_watkins_q (control); by default all of them. Each is run beside the
+    equations that define it (for true_online: the online λ-return algorithm), and the largest difference of any weight
+    after any transition is shown, relative to the largest weight so far. The exit status is 1 when one is not exact.
 
     The streams are dense and sparse, binary and real-valued, with varying γ and λ, several episodes that end or are cut
     short, large step-sizes and step-size schedules.
@@ -40,11 +52,10 @@ def verify(methods: tuple[str, ...], trials: int, steps: int, seed: int, as_json
     if unknown:
         raise click.BadParameter(f"unknown method {unknown[0]!r}; known are {', '.join(METHODS)}", param_hint="METHOD")
 
-    from trueonline import verification
-    from trueonline.learners import AccumulateTD, ReplaceTD, TrueOnlineTD
+    from trueonline import control, learners, verification
 
-    classes = dict(zip(METHODS, (AccumulateTD, ReplaceTD, TrueOnlineTD), strict=True))
-    names = methods or METHODS
+    classes = {name: getattr(learners if "TD" in kind else control, kind) for name, kind in METHODS.items()}
+    names = methods or tuple(METHODS)
     kinds = verification.KINDS
     rounds = sum(trials for name in names for kind in kinds if kind.binary or not classes[name].binary)
     with _plain_errors("Stopped."), click.progressbar(length=rounds, label="Verifying", file=sys.stderr) as bar:
@@ -54,7 +65,13 @@ def verify(methods: tuple[str, ...], trials: int, steps: int, seed: int, as_json
             )
             for name in names
         }
-    click.echo(_as_json(reports) if as_json else _as_table(reports, [kind.name for kind in kinds]))
+    if as_json:
+        click.echo(_as_json(reports))
+    else:
+        groups = ("TD" in METHODS[name] for name in reports)
+        for of_prediction in sorted(set(groups), reverse=True):
+            some = {name: report for name, report in reports.items() if ("TD" in METHODS[name]) is of_prediction}
+            click.echo(_as_table(some, [kind.name for kind in kinds]) + "\n")
     if not all(report.exact for report in reports.values()):
         sys.exit(1)
 
@@ -84,7 +101,7 @@ def _as_table(reports: dict, streams: list[str]) -> str:
     rows += [[stream, *(_shown(rows_, stream) for rows_ in found)] for stream in streams]
     rows += [["largest difference", *(f"{report.max_error:.1e}" for report in reports.values())]]
     rows += [["verdict", *("exact" if report.exact else "NOT EXACT" for report in reports.values())]]
-    rows += [["from the online λ-return", *(f"{report.forward_error:.1e}" for report in reports.values())]]
+    rows += [["from the online forward view", *(f"{report.forward_error:.1e}" for report in reports.values())]]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [
         "  ".join(
@@ -156,14 +173,30 @@ def sweep(spec: str, out: str, engine: str, share: str | None, threads: int | No
 )
 @click.option("--runs", type=click.IntRange(1), help="Runs of each setting, instead of the paper's number.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of everything random.")
+@click.option(
+    "--scale",
+    default="quick",
+    show_default=True,
+    type=click.Choice(["quick", "evening", "paper"]),
+    help="How much of asterix: minutes, a night on two cores, or all of it on a cluster.",
+)
 @click.option("--engine", default="local", show_default=True, help=ENGINE_HELP)
-@click.option("--threads", type=click.IntRange(1), help="Threads or workers; by default one for each core.")
+@click.option("--shard", "share", metavar="I/N", help="Of asterix, do the I-th of N shares only; all share one folder.")
+@click.option("--threads", type=click.IntRange(1), help="Threads, processes or workers; by default one for each core.")
 def reproduce(
-    names: tuple[str, ...], listing: bool, out: str, runs: int | None, seed: int, engine: str, threads: int | None
+    names: tuple[str, ...],
+    listing: bool,
+    out: str,
+    runs: int | None,
+    seed: int,
+    scale: str,
+    engine: str,
+    share: str | None,
+    threads: int | None,
 ) -> None:
     """Run the paper's experiments and say of each claim whether it held.
 
-    NAME is one or more experiments, by default all but many-mrps, which takes minutes; --list shows them. Each leaves
+    NAME is one or more experiments, by default all but those that take many minutes; --list shows them. Each leaves
     figure.png, figure.pdf, data.csv and data.parquet in OUT/NAME. Those of one call leave OUT/report.html, to be opened
     in a browser, and OUT/verdicts.json, in place of what an earlier call left. Results of sweeps are kept in OUT/tasks,
     and only what is missing is computed: after Ctrl-C or a crash, run the same command again.
@@ -181,7 +214,7 @@ def reproduce(
 
         from pathlib import Path
 
-        from trueonline.paper.experiment import Settings
+        from trueonline.paper.experiment import Settings, Unfinished
         from trueonline.progress import TasksBar
         from trueonline.reproduction import Finished
         from trueonline.reproduction import reproduce as run
@@ -192,9 +225,16 @@ def reproduce(
                 symbol, colour = VERDICTS.get(claim.verdict, ("?", None))
                 click.echo(f"  {click.style(f'{symbol} {claim.verdict:<13}', fg=colour)} {claim.claim}")
 
+        if share is not None and set(names) != {"asterix"}:
+            raise click.BadParameter("only asterix can be done in shares: name it alone", param_hint="--shard")
         with TasksBar("Sweeping") as progress:
-            settings = Settings(Path(out) / "tasks", seed, runs, engine, threads, progress)
-            finished = run(names or DEFAULT, out, settings, announce)
+            say = partial(click.echo, err=True)
+            settings = Settings(Path(out) / "tasks", seed, runs, engine, threads, progress, scale, share, say)
+            try:
+                finished = run(names or DEFAULT, out, settings, announce)
+            except Unfinished as error:
+                click.echo(f"{error}. Their results belong into {out}/tasks as well; then run the same without --shard.")
+                return
     verdicts = [claim.verdict for done in finished for claim in done.outcome.claims]
     words = {"holds": "hold", "does not hold": "do not hold"}
     counts = ", ".join(f"{verdicts.count(name)} {words.get(name, name)}" for name in VERDICTS if name in verdicts)
@@ -202,6 +242,184 @@ def reproduce(
 
 
 VERDICTS = {"holds": ("✓", "green"), "does not hold": ("✗", "red"), "within noise": ("≈", "yellow")}
+
+
+@main.command()
+@click.argument("environment", required=False, metavar="ENV")
+@click.option("--list", "listing", is_flag=True, help="List the registered environments that can be trained on here.")
+@click.option(
+    "--method",
+    default="true_online_sarsa",
+    show_default=True,
+    type=click.Choice([name for name, kind in METHODS.items() if "TD" not in kind]),
+    help="The rule that learns.",
+)
+@click.option(
+    "--step-size",
+    default=0.5,
+    show_default=True,
+    type=float,
+    help="α. It is divided by the number of active features, so that 1 goes all the way to a target.",
+)
+@click.option("--raw-step-size", is_flag=True, help="Take --step-size as it is, without dividing it.")
+@click.option("--trace-decay", default=0.9, show_default=True, type=float, help="λ.")
+@click.option("--discount", default=0.99, show_default=True, type=float, help="γ.")
+@click.option("--epsilon", default=0.1, show_default=True, type=float, help="How often a random action is taken.")
+@click.option("--epsilon-final", type=float, help="Let ε go there, on a straight line, in --epsilon-steps.")
+@click.option("--epsilon-steps", type=click.IntRange(1), help="How many steps ε takes to get to --epsilon-final.")
+@click.option(
+    "--features",
+    default="auto",
+    show_default=True,
+    type=click.Choice(["auto", "table", "tiles", "fourier"]),
+    help="auto: a table where states are numbered, tiles where observations are numbers.",
+)
+@click.option("--bins", type=click.IntRange(1), help="Tiles: into how many each dimension is divided.")
+@click.option("--tilings", type=click.IntRange(1), help="Tiles: how many grids, shifted against each other.")
+@click.option("--order", type=click.IntRange(1), help="Fourier: how many half waves at most in each dimension.")
+@click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="For the environment; may be repeated.")
+@click.option("--episodes", default=500, show_default=True, type=click.IntRange(1), help="How long to train.")
+@click.option("--runs", default=1, show_default=True, type=click.IntRange(1), help="Independent runs, side by side.")
+@click.option("--evaluate", default=20, show_default=True, type=click.IntRange(0), help="Greedy episodes afterwards.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of everything random.")
+@click.option("--film/--no-film", default=True, show_default=True, help="Film a greedy episode of the first run.")
+@click.option("--out", type=click.Path(file_okay=False), help="Folder for the results.  [default: train/ENV]")
+@click.option("--engine", default="local", show_default=True, help=ENGINE_HELP)
+@click.option("--threads", type=click.IntRange(1), help="Runs at a time; by default one for each core.")
+def train(
+    environment: str | None,
+    listing: bool,
+    raw_step_size: bool,
+    bins: int | None,
+    tilings: int | None,
+    order: int | None,
+    options: tuple[str, ...],
+    runs: int,
+    film: bool,
+    out: str | None,
+    engine: str,
+    threads: int | None,
+    **given: Any,
+) -> None:
+    """Train an agent in the Gymnasium environment ENV, which must have discrete actions.
+
+    ENV is a registered name, or module:Name for one that a module of yours registers (the current folder is looked in).
+
+    \b
+    Examples:
+      trueonline train CartPole-v1
+      trueonline train MountainCar-v0 --discount 1 --epsilon 0 --runs 10
+      trueonline train FrozenLake-v1 --option is_slippery=false
+
+    OUT gets episodes.csv and .parquet (the return of every episode), evaluation.csv and .parquet (of greedy ones without
+    learning), curve.png, film.gif, settings.json, and agent.npz, the first run's agent, for trueonline.load. After Ctrl-C or
+    a crash, run the same command again: it goes on from the last checkpoint, and comes to the same results bit for bit.
+    More --runs may be added later. A folder with results of other settings is left alone.
+    """
+    with _plain_errors("Stopped. Run the same command again to go on from the last checkpoint."):
+        from trueonline import train_command
+
+        if listing:
+            for line in train_command.suitable():
+                click.echo(line)
+            return
+        if environment is None:
+            raise click.UsageError("Missing argument 'ENV'; --list shows what there is.")
+        grids = {"bins": bins, "tilings": tilings, "order": order}
+        settings = train_command.Settings(
+            environment,
+            dict(map(train_command.option, options)),
+            divided=not raw_step_size,
+            feature_options={name: value for name, value in grids.items() if value is not None},
+            **given,
+        )
+        folder = out or f"train/{environment.replace(':', '/')}"
+        trained = train_command.train(
+            settings, folder, runs=runs, film=film, engine=engine, threads=threads, say=click.echo
+        )
+        for line in train_command.summary(trained):
+            click.echo(line)
+        if film and trained.no_film:
+            click.echo(f"No film: {trained.no_film}", err=True)
+
+
+def _atari_options(command: Any) -> Any:
+    """The options that `asterix` and `atari` share."""
+    options = (
+        click.option(
+            "--protocol",
+            default="paper",
+            show_default=True,
+            type=click.Choice(["paper", "published"]),
+            help="paper: as the text says. published: as the program published with it does.",
+        ),
+        click.option(
+            "--method",
+            default="true_online",
+            show_default=True,
+            help="accumulate, replace, true_online, random; with the protocol paper also watkins_q, true_online_watkins_q.",
+        ),
+        click.option("--step-size", default=0.5, show_default=True, type=float, help="α, divided as said above."),
+        click.option("--fixed-step-size", is_flag=True, help="Take α as it is, without dividing it."),
+        click.option("--trace-decay", default=0.9, show_default=True, type=float, help="λ."),
+        click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the choices."),
+        click.option("--frames", type=click.IntRange(1), help="Play for so many frames.  [default: 4,320,000]"),
+        click.option("--episodes", type=click.IntRange(1), help="Play so many episodes, instead."),
+        click.option(
+            "--background",
+            type=click.Path(exists=True, dir_okay=False),
+            help="A file with the background; by default it is learned from five minutes of random play.",
+        ),
+        click.option(
+            "--checkpoint",
+            type=click.Path(dir_okay=False),
+            help="Keep the state there, every minute and at the end, and go on from there.",
+        ),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object: episodes, mean score, settings."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@main.command()
+@_atari_options
+def asterix(**given: Any) -> None:
+    """Play one run of Asterix while learning it (section 5.3).
+
+    The features say which colours are in which of 16 × 14 tiles of the screen, without its background: 28,673 of them.
+    An action lasts 5 frames, ε = 0.01, γ = 0.999. α is divided by the largest number of active features seen so far.
+    The score is in the game's points; an episode that has begun is played to its end and counts.
+
+    \b
+    Example: the beginning of one of the runs of the program published with the paper, with its background file:
+      trueonline asterix --protocol published --method true_online --step-size 2 --trace-decay 0.95 \\
+          --seed 1 --episodes 25 --background asterix.bg --json
+    """
+    _play("asterix", **given)
+
+
+@main.command()
+@click.argument("game")
+@_atari_options
+def atari(game: str, **given: Any) -> None:
+    """Play one run of any Atari GAME while learning it, as `trueonline asterix` does.
+
+    GAME is a name such as breakout or space_invaders.
+    """
+    _play(game, **given)
+
+
+def _play(
+    game: str, background: str | None, checkpoint: str | None, as_json: bool, fixed_step_size: bool, **given: Any
+) -> None:
+    stopped = "Stopped." if checkpoint is None else "Stopped. Run the same command again to go on from the checkpoint."
+    with _plain_errors(stopped):
+        from trueonline import atari_command
+        from trueonline.control.atari import Settings
+
+        found = atari_command.run(Settings(game=game, scaled=not fixed_step_size, **given), background, checkpoint)
+        click.echo(atari_command.as_json(found) if as_json else atari_command.as_text(found))
 
 
 @contextmanager

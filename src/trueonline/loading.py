@@ -3,33 +3,70 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from trueonline import files
+from trueonline.control.accumulate_sarsa import AccumulateSarsa
+from trueonline.control.agent import Agent
+from trueonline.control.policies import Policy, restore
+from trueonline.control.replace_sarsa import ReplaceSarsa
+from trueonline.control.true_online_sarsa import TrueOnlineSarsa
+from trueonline.control.true_online_watkins_q import TrueOnlineWatkinsQ
+from trueonline.control.watkins_q import WatkinsQ
 from trueonline.forward import OfflineLambdaReturn, OnlineLambdaReturn
 from trueonline.inputs import Schedule
 from trueonline.learner import Learner
 from trueonline.learners import AccumulateTD, ReplaceTD, TrueOnlineTD
 
-KINDS = {kind.__name__: kind for kind in (AccumulateTD, ReplaceTD, TrueOnlineTD, OnlineLambdaReturn, OfflineLambdaReturn)}
+LEARNERS: dict[str, type[Learner]] = {
+    kind.__name__: kind for kind in (AccumulateTD, ReplaceTD, TrueOnlineTD, OnlineLambdaReturn, OfflineLambdaReturn)
+}
+AGENTS: dict[str, type[Agent]] = {
+    kind.__name__: kind for kind in (AccumulateSarsa, ReplaceSarsa, TrueOnlineSarsa, WatkinsQ, TrueOnlineWatkinsQ)
+}
 
 
-def load(path: str | os.PathLike, *, step_size: Schedule | None = None) -> Learner:
-    """The learner that `save` wrote, which goes on bit for bit. `step_size` gives back a schedule, which is not saved."""
+def load(path: str | os.PathLike, *, step_size: Schedule | None = None, policy: Policy | None = None) -> Any:
+    """The learner or agent that `save` wrote, which goes on bit for bit.
+
+    `step_size` and `policy` give back a schedule and a policy of your own, which are code and are not saved.
+    """
     name, settings, arrays = files.read_learner(path)
-    if name not in KINDS:
-        raise ValueError(f"{path} holds a {name}, which is none of {', '.join(KINDS)}")
-    if (settings.get("step_size") is None) != (step_size is not None):
-        raise ValueError(
-            f"{path} was saved with a step-size schedule, which is code: load it with step_size=schedule"
-            if step_size is None
-            else f"{path} was saved with the constant step_size {settings['step_size']}: load it without step_size"
-        )
+    if name not in LEARNERS and name not in AGENTS:
+        raise ValueError(f"{path} holds a {name}, which is none of {', '.join((*LEARNERS, *AGENTS))}")
+    given = {"step_size": _given(path, settings, "step_size", step_size)}
+    make = _agent if name in AGENTS else _learner
+    if name in AGENTS:
+        given["policy"] = _given(path, settings, "policy", policy)
+    elif policy is not None:
+        raise ValueError(f"{path} holds a {name}, which has no policy: load it without policy")
     try:
-        learner = KINDS[name](
-            **{**settings, "step_size": step_size or settings["step_size"]},
-            initial_weights=arrays.pop("initial_weights", None),
-        )
-        learner._restore(arrays)
+        return make(name, {**settings, **given}, arrays)
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
+
+
+def _given(path: str | os.PathLike, settings: dict[str, Any], name: str, code: Any) -> Any:
+    """What was saved under this name, or the code that has to be handed in because it was not."""
+    if (settings.get(name) is None) != (code is not None):
+        what = {"step_size": "a step-size schedule", "policy": "a policy of your own, or one with a schedule"}[name]
+        raise ValueError(
+            f"{path} was saved with {what}, which is code: load it with {name}={'schedule' if name == 'step_size' else name}"
+            if code is None
+            else f"{path} was saved with the constant {name} {settings[name]}: load it without {name}"
+        )
+    return settings[name] if code is None else code
+
+
+def _learner(name: str, settings: dict[str, Any], arrays: dict[str, Any]) -> Learner:
+    learner = LEARNERS[name](**settings, initial_weights=arrays.pop("initial_weights", None))
+    learner._restore(arrays)
     return learner
+
+
+def _agent(name: str, settings: dict[str, Any], arrays: dict[str, Any]) -> Agent:
+    rng, action, policy = (settings.pop(part) for part in ("rng", "action", "policy"))
+    policy = restore(policy) if isinstance(policy, dict) else policy
+    agent = AGENTS[name](**settings, policy=policy, initial_weights=arrays.pop("initial_weights", None))
+    agent._restore(arrays, rng, action)
+    return agent

@@ -8,16 +8,35 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.forward import AccumulateSum, OnlineLambdaReturn, ReplaceSum
-from trueonline.learner import Learner
+from trueonline.control.accumulate_sarsa import AccumulateSarsa
+from trueonline.control.replace_sarsa import ReplaceSarsa
+from trueonline.control.true_online_sarsa import TrueOnlineSarsa
+from trueonline.control.true_online_watkins_q import TrueOnlineWatkinsQ
+from trueonline.control.watkins_q import WatkinsQ
+from trueonline.forward import (
+    AccumulateSarsaSum,
+    AccumulateSum,
+    OnlineLambdaReturn,
+    OnlineSarsaReturn,
+    OnlineWatkinsReturn,
+    ReplaceSarsaSum,
+    ReplaceSum,
+    WatkinsQSum,
+)
 from trueonline.learners import AccumulateTD, ReplaceTD, TrueOnlineTD
 
 TOLERANCE = 1e-10
-DEFINITIONS: dict[Any, type[Learner]] = {
+DEFINITIONS: dict[Any, Any] = {
     AccumulateTD: AccumulateSum,
     ReplaceTD: ReplaceSum,
     TrueOnlineTD: OnlineLambdaReturn,
+    AccumulateSarsa: AccumulateSarsaSum,
+    ReplaceSarsa: ReplaceSarsaSum,
+    TrueOnlineSarsa: OnlineSarsaReturn,
+    WatkinsQ: WatkinsQSum,
+    TrueOnlineWatkinsQ: OnlineWatkinsReturn,
 }
+ACTIONS = 3  # that agents have
 
 
 # --- Streams to be caught out by ------------------------------------------------------------------
@@ -35,6 +54,7 @@ class Trial:
     endings: list[str]  # after each transition: "", "terminal" or "cut"
     n_features: int
     step_size: float | Callable[[int], float]
+    seed: Any
 
 
 @dataclass(frozen=True)
@@ -110,18 +130,55 @@ def draw(kind: Kind, seed: Any, steps: int) -> Trial:
     low, high = kind.step_sizes
     alphas = rng.uniform(low, high, size=steps)
     step_size = (lambda t: float(alphas[t])) if kind.schedule else float(alphas[0])
-    return Trial(kind.name, x, rng.normal(size=steps), discounts, trace_decays, endings, kind.n_features, step_size)
+    return Trial(kind.name, x, rng.normal(size=steps), discounts, trace_decays, endings, kind.n_features, step_size, seed)
 
 
 def follow(learner: Any, trial: Trial) -> Iterator[np.ndarray]:
-    """Take a learner through a trial; yield its weights after every transition."""
+    """Take a learner or an agent through a trial; yield its weights after every transition."""
     learner.start(trial.x[0])
     for t, ending in enumerate(trial.endings):
-        x_next = None if ending == "terminal" else trial.x[t + 1]
-        learner.update(float(trial.rewards[t]), x_next, float(trial.discounts[t]), float(trial.trace_decays[t]))
+        transition = _acted if hasattr(learner, "step") else _learned
+        transition(learner, trial, t)
         yield np.asarray(learner.weights)
         if ending:
             learner.start(trial.x[t + 1])
+
+
+def _learned(learner: Any, trial: Trial, t: int) -> None:
+    x_next = None if trial.endings[t] == "terminal" else trial.x[t + 1]
+    learner.update(float(trial.rewards[t]), x_next, float(trial.discounts[t]), float(trial.trace_decays[t]))
+
+
+def _acted(agent: Any, trial: Trial, t: int) -> None:
+    reward, x_next, gamma = float(trial.rewards[t]), trial.x[t + 1], float(trial.discounts[t])
+    if trial.endings[t] == "terminal":
+        agent.end(reward)
+    elif trial.endings[t] == "cut":
+        agent.truncate(reward, x_next, gamma)
+    else:
+        agent.step(reward, x_next, gamma, float(trial.trace_decays[t]))
+
+
+class Wavering:
+    """A policy that is greedy half of the time, and remembers what it chose. Where all values are equal, so are actions."""
+
+    def __init__(self) -> None:
+        self.chosen: list[int] = []
+
+    def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int) -> int:
+        greedy = rng.random() < 0.5 and values.min() < values.max()
+        self.chosen.append(int(values.argmax()) if greedy else int(rng.integers(len(values))))
+        return self.chosen[-1]
+
+
+class Replay:
+    """A policy that chooses what another one chose before."""
+
+    def __init__(self, chosen: Sequence[int]) -> None:
+        self.chosen = iter(chosen)
+
+    def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int) -> int:
+        return next(self.chosen)
 
 
 # --- The comparison -------------------------------------------------------------------------------
@@ -153,7 +210,7 @@ class Report:
 
     @property
     def forward_error(self) -> float:
-        """The largest distance from the online λ-return algorithm, the forward view that the paper aims at."""
+        """The largest distance from the online forward view that the paper aims at (for TD: the online λ-return algorithm)."""
         return max(row.forward_error for row in self.rows)
 
     @property
@@ -186,6 +243,8 @@ def verify(
     of stream, by name: `kinds=["dense"]`. The names are in the report, and in the error where one does not know them. A
     class with `binary = True` gets binary features only.
 
+    An agent will do as well: a class with `step` (see `trueonline.control.Agent`), made with `n_actions` and a `policy`.
+
     `definition` is by default the one this package has for the class, then the class's attribute `definition`, then
     `OnlineLambdaReturn`.
 
@@ -198,7 +257,8 @@ def verify(
     """
     if not callable(learner_class):
         raise TypeError(f"verify needs a class, which it can make learners from, got an instance: {learner_class!r}")
-    truth: Any = definition or DEFINITIONS.get(learner_class) or getattr(learner_class, "definition", OnlineLambdaReturn)
+    default = OnlineSarsaReturn if hasattr(learner_class, "step") else OnlineLambdaReturn
+    truth: Any = definition or DEFINITIONS.get(learner_class) or getattr(learner_class, "definition", default)
     rows = []
     for kind in _chosen(kinds):
         number = KINDS.index(kind) if kind in KINDS else len(KINDS)
@@ -228,12 +288,30 @@ def _chosen(kinds: Sequence[Kind | str] | None) -> Sequence[Kind]:
 
 
 def _differences(trial: Trial, learner_class: Callable, truth: Callable) -> tuple[float, float]:
-    """The largest difference from the definition, and from the online λ-return algorithm."""
-    makers = [learner_class, truth] + ([OnlineLambdaReturn] if truth is not OnlineLambdaReturn else [])
-    made = (make(trial.n_features, trial.step_size, trace_decay=0.9, discount=0.9) for make in makers)
-    with np.errstate(over="ignore", invalid="ignore"):
-        weights = [np.array(list(follow(learner, trial))) for learner in made]
+    """The largest difference from the definition, and from the online forward view that the method aims at."""
+    makers = [learner_class, truth]
+    aim = _aim(truth)
+    if aim is not truth:
+        makers.append(aim)
+    shape: tuple[int, ...] = (trial.n_features,)
+    acting: Any = {}
+    wavering = Wavering()
+    weights = []
+    for number, make in enumerate(makers):
+        if hasattr(learner_class, "step"):  # an agent: the others do as it did
+            shape = (trial.n_features, ACTIONS)
+            acting = {"policy": Replay(wavering.chosen) if number else wavering, "seed": trial.seed}
+        learner = make(*shape, trial.step_size, trace_decay=0.9, discount=0.9, **acting)
+        with np.errstate(over="ignore", invalid="ignore"):
+            weights.append(np.array([w.reshape(-1) for w in follow(learner, trial)]))
     return _relative(weights[0], weights[1]), _relative(weights[0], weights[-1])
+
+
+def _aim(truth: Any) -> Any:
+    """The online forward view of the kind that a definition belongs to."""
+    if getattr(truth, "greedy", False):
+        return OnlineWatkinsReturn
+    return OnlineSarsaReturn if hasattr(truth, "step") else OnlineLambdaReturn
 
 
 def _relative(a: np.ndarray, b: np.ndarray) -> float:

@@ -17,6 +17,8 @@ class Definition(Learner):
     A beginning is `start`, or a transition with γ = 0. No target reaches beyond one, so nothing older is needed.
     """
 
+    n_actions = 1  # how many blocks the features have
+
     def reset(self) -> None:
         given = self._parameters.initial_weights
         self._weights = np.zeros(self.n_features) if given is None else np.array(given)
@@ -34,6 +36,7 @@ class Definition(Learner):
         self.alphas: list[float] = []  # α_0, α_1, …
         self.next_values: list[float] = []  # V(S_1 | w_0), V(S_2 | w_1), …
         self.deltas: list[float] = []  # δ_0, δ_1, …
+        self.goes_on: list[bool] = []  # whether targets grow beyond S_1, S_2, …: always, but for Watkins's Q(λ)
 
     @abstractmethod
     def _weights_now(self) -> np.ndarray:
@@ -88,6 +91,7 @@ class Definition(Learner):
         self.alphas.append(alpha)
         self.next_values.append(v_next)
         self.deltas.append(reward + gamma * v_next - v)
+        self.goes_on.append(True)
         delta = self.deltas[-1]
         self._weights = self._weights_now()
         self._steps += 1
@@ -138,4 +142,5 @@ class Definition(Learner):
         self.x = list(parts["x"])
         for name in history:
             setattr(self, name, parts[name].tolist())
+        self.goes_on = [True] * length
         self._here = self._checked(parts["here"], "the saved features") if "here" in parts else None

@@ -47,3 +47,21 @@ class ReplaceSum(TraceSum):
         for last in range(j + 1):  # later times overwrite earlier ones
             e[self.x[last] == 1.0] = np.prod(decays[last + 1 : j + 1])
         return e
+
+
+class ClearingSum(TraceSum):
+    """Replacing traces over block features, where an active feature clears its traces in the blocks of other actions.
+
+    e_j[i, b] = ∏_{m=l+1}^{j} γ_mλ_m if the last time l ≤ j that feature i was active, b was the action; otherwise 0.
+    """
+
+    binary = True
+
+    def _trace_at(self, j: int) -> np.ndarray:
+        decays = self._decays()
+        e = np.zeros((self.n_features // self.n_actions, self.n_actions))
+        for last in range(j + 1):  # later times overwrite earlier ones
+            psi = self.x[last].reshape(e.shape)
+            active = psi.any(axis=1)
+            e[active] = psi[active] * np.prod(decays[last + 1 : j + 1])
+        return e.reshape(-1)

@@ -1,0 +1,278 @@
+"""What every agent is: action values that are linear in block features, a policy over them, a rule that learns."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from trueonline import files, inputs, memory
+from trueonline.control.policies import EpsilonGreedy, Policy, describe
+from trueonline.control.transitions import Entries
+from trueonline.inputs import Features, Parameters, Schedule
+from trueonline.kernels import call
+from trueonline.memory import STEPS
+
+
+class Agent(ABC):
+    """An agent that learns action values Q(s, a) = wᵀψ(s, a) while it acts.
+
+    ψ(s, a) are block features: those of the state, in the block of the action (end of section 4.3). The state's features
+    x are given as to any learner: a float array of length `n_features`, an integer array of active indices, one integer,
+    or a pair (indices, values). The action chosen for the next state is the one that is bootstrapped from (unless the rule
+    says otherwise), and the one that must be executed next.
+
+    `policy(values, rng, t)` chooses actions; ε-greedy with ε = 0.1 by default. All randomness comes from `seed`.
+    """
+
+    binary = False  # whether the rule is defined for binary features only
+    options: ClassVar[tuple[str, ...]] = ()  # switches that the rule has beside the common settings, off by default
+
+    def __init__(
+        self,
+        n_features: int,
+        n_actions: int,
+        step_size: float | Schedule,
+        trace_decay: float,
+        discount: float,
+        policy: Policy | None = None,
+        *,
+        seed: Any = None,
+        initial_weights: Any = None,
+        **options: bool,
+    ) -> None:
+        unknown = set(options) - set(self.options)
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no option {sorted(unknown)[0]!r}")
+        for name in self.options:
+            setattr(self, name, bool(options.get(name, False)))
+        self.n_features = inputs.count("n_features", n_features)
+        self.n_actions = inputs.count("n_actions", n_actions, inputs.MAX_FEATURES // self.n_features)
+        if initial_weights is not None:
+            initial_weights = np.asarray(initial_weights)
+            if initial_weights.shape != (self.n_features, self.n_actions):
+                raise ValueError(
+                    f"initial_weights must have a row for each feature and a column for each action, "
+                    f"({self.n_features}, {self.n_actions}), got shape {initial_weights.shape}"
+                )
+            initial_weights = initial_weights.reshape(-1)
+        if policy is not None and not callable(policy):
+            raise ValueError(f"policy must be callable as policy(values, rng, t), got {policy!r}")
+        total = self.n_features * self.n_actions
+        self._parameters = Parameters(total, step_size, trace_decay, discount, initial_weights)
+        self.policy: Policy = EpsilonGreedy(0.1) if policy is None else policy
+        self.rng = np.random.default_rng(seed)
+        self.reset()
+
+    @abstractmethod
+    def _rule(self) -> tuple[Entries, Entries]:
+        """The compiled rule, for a constant step-size and for a schedule."""
+
+    @property
+    def step_size(self) -> float | Schedule:
+        return self._parameters.step_size
+
+    @property
+    def trace_decay(self) -> float:
+        return self._parameters.trace_decay
+
+    @property
+    def discount(self) -> float:
+        return self._parameters.discount
+
+    @property
+    def weights(self) -> np.ndarray:
+        """A fresh copy of w: a row for each feature, a column for each action."""
+        return memory.weights(self._memory).reshape(self.n_features, self.n_actions)
+
+    @property
+    def trace(self) -> np.ndarray:
+        """A fresh copy of the trace, as the last transition used it, in the shape of the weights."""
+        return memory.trace(self._memory).reshape(self.n_features, self.n_actions)
+
+    @property
+    def steps(self) -> int:
+        """How many transitions have been learned from."""
+        return int(self._memory.numbers[STEPS])
+
+    @property
+    def action(self) -> int | None:
+        """The action to be executed now; None between episodes."""
+        return self._action
+
+    @property
+    def diverged(self) -> bool:
+        """Whether a weight is no longer a finite number."""
+        return not bool(np.isfinite(self.weights).all())
+
+    def reset(self) -> None:
+        """Forget what was learned: back to the initial weights. The random numbers go on."""
+        self._entries = self._rule()[callable(self.step_size)]
+        self._memory = memory.allocate(self._parameters.n_features, self._parameters.initial_weights)
+        self._here: Features | None = None
+        self._action: int | None = None
+        self._q = np.empty(self.n_actions)
+
+    def values(self, x: Any) -> np.ndarray:
+        """Q(s, a) for every action, from the state's features."""
+        q = np.empty(self.n_actions)
+        self._evaluate(x, "x", q)
+        return q
+
+    def start(self, x: Any) -> int:
+        """Begin an episode in the state of features x, with no trace; return the action to execute."""
+        x = self._evaluate(x, "x", self._q)
+        action = self._choose(self.steps)
+        memory.begin(self._memory)
+        self._stand(x, action)
+        return action
+
+    def step(self, reward: float, x_next: Any, discount: float | None = None, trace_decay: float | None = None) -> int:
+        """Learn from a transition into the state of features x_next; return the action to execute there.
+
+        `discount` and `trace_decay` are γ and λ of the state entered, by default the agent's own.
+        """
+        x, action = self._learn(reward, x_next, discount, trace_decay)
+        self._stand(x, action)
+        return action
+
+    def truncate(self, reward: float, x_next: Any, discount: float | None = None) -> None:
+        """Learn from the last transition of an episode that is cut short, not ended: bootstrap, then `start` anew."""
+        self._learn(reward, x_next, discount, None)
+        self._here = self._action = None
+
+    def end(self, reward: float) -> None:
+        """Learn from the transition that ends the episode; then `start` anew."""
+        here, action = self._standing()
+        reward = inputs.number("reward", reward)
+        alpha = self._parameters.alpha(self.steps)
+        self._transition(here, action, reward, here, action, alpha, 0.0, self.trace_decay)
+        self._here = self._action = None
+
+    def _learn(
+        self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None
+    ) -> tuple[Features, int]:
+        here, action = self._standing()
+        if type(reward) is not float or not -np.inf < reward < np.inf:
+            reward = inputs.number("reward", reward)
+        gamma = self.discount if discount is None else inputs.unit("discount", discount)
+        lam = self.trace_decay if trace_decay is None else inputs.unit("trace_decay", trace_decay)
+        steps = self.steps
+        alpha = self._parameters.alpha(steps)
+        x = self._evaluate(x_next, "x_next", self._q)
+        action_next = self._choose(steps + 1)
+        self._transition(here, action, reward, x, action_next, alpha, gamma, lam)
+        return x, action_next
+
+    def _evaluate(self, x: Any, name: str, q: np.ndarray) -> Features:
+        """Write the values of all actions to q; return x in one of the package's forms."""
+        try:
+            self._entries.values(*self._memory, x, q)
+        except (TypeError, ValueError):  # another form of features, or bad ones: the long way finds out
+            x = inputs.features(x, self.n_features, binary=self.binary, name=name)
+            call(self._entries.values, *self._memory, x, q)
+        return x
+
+    def _choose(self, t: int) -> int:
+        action = self.policy(self._q, self.rng, t)
+        if type(action) is not int or not 0 <= action < self.n_actions:
+            action = self._checked_action(action)
+        return action
+
+    def _checked_action(self, action: Any) -> int:
+        whole = isinstance(action, int | np.integer) and not isinstance(action, bool)
+        if not whole or not 0 <= action < self.n_actions:
+            raise ValueError(f"the policy must choose an action from 0 to {self.n_actions - 1}, it chose {action!r}")
+        return int(action)
+
+    def _transition(
+        self, here: Features, action: int, reward: float, x: Features, following: int, *numbers: float
+    ) -> None:
+        call(self._entries.transition, *self._memory, here, action, reward, x, self._q, following, *numbers)
+
+    def _stand(self, x: Features, action: int) -> None:
+        self._here = (x[0].copy(), x[1].copy()) if isinstance(x, tuple) else x.copy()
+        self._action = action
+
+    def _standing(self) -> tuple[Features, int]:
+        if self._here is None or self._action is None:
+            raise RuntimeError("no episode has begun: call start(x) with its first features")
+        return self._here, self._action
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "n_features": self.n_features,
+            "n_actions": self.n_actions,
+            "step_size": None if callable(self.step_size) else self.step_size,
+            "trace_decay": self.trace_decay,
+            "discount": self.discount,
+            "policy": describe(self.policy),
+            "rng": _plain(self.rng.bit_generator.state),
+            "action": self._action,
+            **{name: getattr(self, name) for name in self.options},
+        }
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write everything to one file, random state included, from which `trueonline.load` goes on bit for bit.
+
+        The file appears whole or not at all. Schedules and policies of your own are code and are not saved: hand them to
+        `load` again.
+        """
+        files.write_learner(path, type(self).__name__, self._settings(), self._dump())
+
+    def _dump(self) -> dict[str, np.ndarray]:
+        parts = memory.dump(self._memory)
+        if self._parameters.initial_weights is not None:
+            parts["initial_weights"] = self._parameters.initial_weights.reshape(self.n_features, self.n_actions)
+        here = self._here
+        if here is not None:
+            parts |= {"here_indices": here[0], "here": here[1]} if isinstance(here, tuple) else {"here": here}
+        return parts
+
+    def _restore(self, parts: dict[str, np.ndarray], rng: dict[str, Any], action: int | None) -> None:
+        """Take over a saved state; ValueError, KeyError or TypeError where it does not fit."""
+        self._memory = memory.rebuild(self._parameters.n_features, parts)
+        self.rng = _generator(rng)
+        self._here = self._action = None
+        if action is not None:
+            x = (parts["here_indices"], parts["here"]) if "here_indices" in parts else parts["here"]
+            x = inputs.features(x, self.n_features, binary=self.binary, name="the saved features")
+            self._stand(x, self._checked_action(action))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {"parameters": self._parameters, "policy": self.policy, "parts": self._dump()}
+        kept = {name: getattr(self, name) for name in ("n_features", "n_actions", *self.options)}
+        return {**state, "kept": kept, "action": self._action, "rng": self.rng.bit_generator.state}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._parameters, self.policy = state["parameters"], state["policy"]
+        for name, value in state["kept"].items():
+            setattr(self, name, value)
+        self.reset()
+        self._restore(state["parts"], state["rng"], state["action"])
+
+    def __repr__(self) -> str:
+        schedule = getattr(self.step_size, "__name__", repr(self.step_size))
+        return (
+            f"{type(self).__name__}(n_features={self.n_features}, n_actions={self.n_actions}, step_size={schedule}, "
+            f"trace_decay={self.trace_decay}, discount={self.discount}, policy={self.policy})"
+        )
+
+
+def _plain(state: Any) -> Any:
+    """The state of a bit generator as JSON takes it."""
+    if isinstance(state, dict):
+        return {name: _plain(value) for name, value in state.items()}
+    return state.tolist() if isinstance(state, np.ndarray | np.generic) else state
+
+
+def _generator(state: dict[str, Any]) -> np.random.Generator:
+    kind: Callable | None = getattr(np.random, str(state["bit_generator"]), None)
+    if not (isinstance(kind, type) and issubclass(kind, np.random.BitGenerator)):
+        raise ValueError(f"the random state is of an unknown kind {state['bit_generator']!r}")
+    bits = kind()
+    bits.state = state
+    return np.random.Generator(bits)

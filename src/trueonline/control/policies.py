@@ -1,0 +1,122 @@
+"""Policies: from the values of all actions to one of them.
+
+A policy is any callable `policy(values, rng, t) → action`: the values of the actions (not to be changed), a NumPy
+`Generator` from which all randomness must come, and the number of transitions that there have been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from trueonline.control.transitions import CHOICE, TIE
+from trueonline.inputs import Schedule, number, positive, unit
+from trueonline.kernels import call
+
+
+class Policy(Protocol):
+    def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int, /) -> int: ...
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """One of the best actions; those within `tolerance` of the best (relative, or absolute below 1) equally often.
+
+    >>> Greedy()(np.array([0.0, 2.0, 1.0]), np.random.default_rng(0), 0)
+    1
+    """
+
+    tolerance: float = TIE
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tolerance", _tolerance(self.tolerance))
+
+    def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int) -> int:
+        return call(CHOICE, values, rng.random(), self.tolerance)
+
+
+@dataclass(frozen=True)
+class EpsilonGreedy:
+    """A random action with probability ε, otherwise a greedy one. ε is a number, or a schedule t → ε.
+
+    >>> policy = EpsilonGreedy(lambda t: 1.0 / (t + 1))
+    >>> [policy(np.array([0.0, 1.0]), np.random.default_rng(4), t) for t in (0, 1000)]
+    [1, 1]
+    """
+
+    epsilon: float | Schedule
+    tolerance: float = TIE
+
+    def __post_init__(self) -> None:
+        if not callable(self.epsilon):
+            object.__setattr__(self, "epsilon", unit("epsilon", self.epsilon))
+        object.__setattr__(self, "tolerance", _tolerance(self.tolerance))
+
+    def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int) -> int:
+        epsilon = unit(f"epsilon({t})", self.epsilon(t)) if callable(self.epsilon) else self.epsilon
+        if rng.random() < epsilon:
+            return int(rng.integers(len(values)))
+        return call(CHOICE, values, rng.random(), self.tolerance)
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """Action a with probability ∝ exp(q_a / temperature). The temperature is a number > 0, or a schedule of t.
+
+    >>> rng = np.random.default_rng(0)
+    >>> [Softmax(0.1)(np.array([0.0, 1.0]), rng, 0) for _ in range(5)]
+    [1, 1, 1, 1, 1]
+    """
+
+    temperature: float | Schedule
+
+    def __post_init__(self) -> None:
+        if not callable(self.temperature):
+            object.__setattr__(self, "temperature", positive("temperature", self.temperature))
+
+    def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int) -> int:
+        given = self.temperature
+        temperature = positive(f"temperature({t})", given(t)) if callable(given) else given
+        with np.errstate(invalid="ignore", over="ignore"):
+            shares = np.cumsum(np.exp((values - values.max()) / temperature))
+        if not np.isfinite(shares[-1]):  # values that have diverged say nothing
+            return int(rng.integers(len(values)))
+        return min(int(np.searchsorted(shares, rng.random() * shares[-1], side="right")), len(values) - 1)
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Every action equally often, whatever the values."""
+
+    def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int) -> int:
+        return int(rng.integers(len(values)))
+
+
+KINDS: dict[str, type] = {kind.__name__: kind for kind in (Greedy, EpsilonGreedy, Softmax, Uniform)}
+
+
+def _tolerance(value: Any) -> float:
+    return number("tolerance", value, "a finite number ≥ 0", lambda v: 0.0 <= v < np.inf)
+
+
+def describe(policy: Callable) -> dict[str, Any] | None:
+    """A policy of this package as plain data; None for one that is code: a user's, or one with a schedule.
+
+    >>> describe(EpsilonGreedy(0.1))
+    {'kind': 'EpsilonGreedy', 'epsilon': 0.1, 'tolerance': 1e-10}
+    """
+    if type(policy) not in KINDS.values():
+        return None
+    settings = asdict(policy)  # type: ignore[call-overload]
+    return None if any(map(callable, settings.values())) else {"kind": type(policy).__name__, **settings}
+
+
+def restore(settings: dict[str, Any]) -> Policy:
+    """The policy that `describe` described."""
+    kind = settings.get("kind")
+    if kind not in KINDS:
+        raise ValueError(f"unknown policy {kind!r}; known are {', '.join(KINDS)}")
+    return KINDS[kind](**{name: value for name, value in settings.items() if name != "kind"})

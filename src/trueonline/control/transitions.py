@@ -1,0 +1,106 @@
+"""The kernels of an agent: the values of all actions, and learning from one transition.
+
+Every rule of control here is a method of prediction (`methods/`) over the block features ψ(s, a). What is left to say is
+from which action the next state's value is taken, and when the trace is cut.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trueonline.forms import Chosen, view
+from trueonline.kernels import kernel, specialise
+from trueonline.memory import GAMMA, LAM, STEPS, V_OLD, action_values, attach
+from trueonline.methods import true_online_td
+from trueonline.streams import acceptable
+
+TIE = 1e-10  # values this close, relative to the largest or absolutely where that is small, count as equal
+
+
+@kernel
+def sarsa(q, action):
+    """Bootstrap from the action that will be taken."""
+    return action, True
+
+
+@kernel
+def greedy(q, action):
+    """Bootstrap from the best action, which is the one that will be taken if that ties for the best."""
+    best = 0
+    for a in range(1, q.size):
+        if q[a] > q[best]:
+            best = a
+    tied = q[action] >= q[best] - TIE * max(1.0, abs(q[best]))
+    return best, tied
+
+
+# Placeholders in the templates below, for which `specialise` puts each rule.
+method = true_online_td
+target = sarsa
+BINARY = False
+
+
+def values(numbers, places, x, q):
+    """q[a] ← wᵀψ(s, a) for every action; ValueError, without a reason, for bad features."""
+    memory = attach(numbers, places)
+    features = view(x)
+    if not acceptable(memory.n // q.size, features, BINARY):
+        raise ValueError
+    action_values(memory, features, q)
+
+
+def transition(numbers, places, here, action, reward, x, q, action_next, alpha, gamma_next, lam_next):
+    """Learn from one transition, from `action` in the state of features `here` to `action_next` in that of x; return δ.
+
+    q holds the values of x; all of the input has been checked.
+    """
+    memory = attach(numbers, places)
+    head = memory.head
+    now, then = view(here), view(x)
+    best, goes_on = target(q, action_next)
+    psi = Chosen(now, q.size, action, now.size)
+    psi_next = Chosen(then, q.size, best, then.size)
+    v_old, gamma, lam = head[V_OLD], head[GAMMA], head[LAM]
+    _, delta, v_next = method(memory, v_old, psi, reward, psi_next, alpha, gamma, gamma_next, lam)
+    head[V_OLD], head[GAMMA], head[LAM] = v_next, gamma_next, lam_next if goes_on else 0.0
+    head[STEPS] += 1.0
+    return delta
+
+
+def choice(values, u, tolerance):
+    """One of the best actions, the same for every u of an n-th of [0, 1) where n are tied."""
+    best = -np.inf
+    for value in values:
+        best = max(best, value)
+    edge = best - tolerance * max(1.0, abs(best))
+    ties = 0
+    for value in values:
+        ties += value >= edge
+    if ties == 0:  # none is a number: all are equally good
+        return int(u * values.size)
+    left = int(u * ties)
+    for a in range(values.size):
+        if values[a] >= edge:
+            if left == 0:
+                return a
+            left -= 1
+    return values.size - 1
+
+
+class Entries(NamedTuple):
+    """The compiled entry points of one rule."""
+
+    values: Any
+    transition: Any
+
+
+def entries(method: Any, target: Any, *, binary: bool = False, cached: bool = False) -> Entries:
+    """The entry points of a rule. `cached` is for this package's own: an edit elsewhere would go unnoticed."""
+    name = f"{method.py_func.__name__}_{target.py_func.__name__}"
+    names = {"method": method, "target": target, "BINARY": binary}
+    return Entries(*(specialise(template, name, cached=cached, **names) for template in (values, transition)))
+
+
+CHOICE = specialise(choice, "choice")

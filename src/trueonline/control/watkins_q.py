@@ -1,0 +1,35 @@
+"""Watkins's Q(λ) with accumulating traces (Watkins 1989; section 6.2).
+
+    δ ← R + γ max_a wᵀψ(S', a) − wᵀψ(S, A)
+    e ← γλe + ψ(S, A)
+    w ← w + αδe
+    if A' is not greedy: e ← 0
+
+The trace is cut when the *next* action, that will be executed in S', is not greedy; one that ties for the best is. Then no
+return is followed beyond S', which is what λ = 0 in S' says: so the rule is accumulate TD(λ) with the λ of S' set to 0 there.
+The δ that the paper prints lacks γ and has S_t in place of S_{t+1}; this is the one that its forward view needs.
+"""
+
+from __future__ import annotations
+
+from trueonline.control.agent import Agent
+from trueonline.control.transitions import Entries, entries, greedy
+from trueonline.methods import accumulate_td
+
+RULE = (entries(accumulate_td, greedy, cached=True),) * 2
+
+
+class WatkinsQ(Agent):
+    """Watkins's Q(λ) with accumulating traces.
+
+    >>> agent = WatkinsQ(2, 2, step_size=0.5, trace_decay=1.0, discount=1.0, initial_weights=[[0, 0], [0, 4]],
+    ...                  policy=lambda q, rng, t: 0)
+    >>> agent.start(0), agent.step(0.0, 1)   # action 0 is not greedy in state 1: nothing later teaches state 0
+    (0, 0)
+    >>> agent.end(1.0); agent.weights
+    array([[2. , 0. ],
+           [0.5, 4. ]])
+    """
+
+    def _rule(self) -> tuple[Entries, Entries]:
+        return RULE

@@ -1,0 +1,118 @@
+"""Agents by their definitions: the definitions of prediction over ψ(s, a), with a policy. Slow and obvious."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from trueonline import inputs
+from trueonline.forward.definition import Definition
+from trueonline.forward.lambda_returns import OnlineLambdaReturn
+from trueonline.forward.traces import AccumulateSum, ClearingSum, ReplaceSum
+from trueonline.forward.watkins import WatkinsReturn, WatkinsSum
+
+TIE = 1e-10  # relative to the best value, or absolute where that is below 1: closer values are tied
+
+
+class DefinitionAgent:
+    """Action values by a definition over block features, whose index is i·n_actions + a for feature i and action a.
+
+    It has the interface of `trueonline.control.Agent`, without saving.
+    """
+
+    definition: ClassVar[type[Definition]]
+    greedy: ClassVar[bool] = False  # whether it bootstraps from the best action, instead of from the next one
+
+    def __init__(
+        self,
+        n_features: int,
+        n_actions: int,
+        step_size: Any,
+        trace_decay: float,
+        discount: float,
+        policy: Callable,
+        *,
+        seed: Any = None,
+        initial_weights: Any = None,
+    ) -> None:
+        self.n_features, self.n_actions, self.policy = n_features, n_actions, policy
+        self.rng = np.random.default_rng(seed)
+        given = None if initial_weights is None else np.reshape(initial_weights, -1)
+        self.inner = self.definition(n_features * n_actions, step_size, trace_decay, discount, given)
+        self.inner.n_actions = n_actions
+
+    @property
+    def weights(self) -> np.ndarray:
+        return self.inner.weights.reshape(self.n_features, self.n_actions)
+
+    def values(self, x: Any) -> np.ndarray:
+        return self._dense(x) @ self.weights
+
+    def start(self, x: Any) -> int:
+        action = self.policy(self.values(x), self.rng, self.inner.steps)
+        self.inner.start(self._psi(x, action))
+        return action
+
+    def step(self, reward: float, x_next: Any, discount: float | None = None, trace_decay: float | None = None) -> int:
+        q = self.values(x_next)
+        action = self.policy(q, self.rng, self.inner.steps + 1)
+        from_ = int(q.argmax()) if self.greedy else action
+        self.inner.update(reward, self._psi(x_next, from_), discount, trace_decay)
+        self.inner._here = self._psi(x_next, action)
+        if self.inner.goes_on:  # unless that was the end of the episode
+            self.inner.goes_on[-1] = bool(q[action] >= q[from_] - TIE * max(1.0, abs(q[from_])))
+        return action
+
+    def truncate(self, reward: float, x_next: Any, discount: float | None = None) -> None:
+        self.step(reward, x_next, discount)
+
+    def end(self, reward: float) -> None:
+        self.inner.update(reward, None)
+
+    def _psi(self, x: Any, action: int) -> np.ndarray:
+        psi = np.zeros((self.n_features, self.n_actions))
+        psi[:, action] = self._dense(x)
+        return psi.reshape(-1)
+
+    def _dense(self, x: Any) -> np.ndarray:
+        return inputs.dense(inputs.features(x, self.n_features), self.n_features)
+
+
+class AccumulateSarsaSum(DefinitionAgent):
+    """Sarsa(λ) with accumulating traces, by explicit sums."""
+
+    definition = AccumulateSum
+
+
+class ReplaceSarsaSum(DefinitionAgent):
+    """Sarsa(λ) with replacing traces, by explicit sums."""
+
+    definition = ReplaceSum
+
+
+class ClearingSarsaSum(DefinitionAgent):
+    """Sarsa(λ) with replacing traces that clear those of the other actions, by explicit sums."""
+
+    definition = ClearingSum
+
+
+class OnlineSarsaReturn(DefinitionAgent):
+    """The online λ-return algorithm over ψ(s, a): what true online Sarsa(λ) computes."""
+
+    definition = OnlineLambdaReturn
+
+
+class WatkinsQSum(DefinitionAgent):
+    """Watkins's Q(λ) with accumulating traces, by explicit sums."""
+
+    definition = WatkinsSum
+    greedy = True
+
+
+class OnlineWatkinsReturn(DefinitionAgent):
+    """The growing update target of section 6.2: what the true online version of Watkins's Q(λ) computes."""
+
+    definition = WatkinsReturn
+    greedy = True
