@@ -2,43 +2,58 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from types import TracebackType
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn
 
 
 class TasksBar:
-    """A bar over the tasks of a study, and of the next: call it with (task, done, of)."""
+    """A bar over the tasks of a study, and of the next: call it with (task, done, of).
+
+    Of spawned tasks it counts the steps. What comes without a task was there before: it says nothing about the rate.
+    """
 
     def __init__(self, label: str) -> None:
         self.label = label
         self.bar: Progress | None = None
+        self.done = self.learned = self.moved = 0
 
     def __call__(self, task: Any, done: int, of: int) -> None:
-        if task is None and done < of:
+        if task is None and self.bar is None and done < of:
             self._begin(done, of)
         if self.bar is None:
             return
         if task is not None:
-            self.learned += task.steps
-            elapsed = self.bar.tasks[0].elapsed
-            rate = f"{self.learned / elapsed / 1e6:.0f} M steps/s" if elapsed else ""
-            self.bar.update(self.bar.task_ids[0], completed=done, rate=rate)
+            self.learned += done - self.done if task.spawned else task.steps
+            self.moved += done - self.done
+            self._describe(task, done, of)
+        self.done = done
+        self.bar.update(self.bar.task_ids[0], completed=done, total=of)
         if done == of:
             self._end()
 
     def _begin(self, done: int, of: int) -> None:
-        self._end()
-        self.learned = 0
-        left = TimeRemainingColumn(compact=True)
+        self.done, self.learned, self.moved = done, 0, 0
         console = Console(stderr=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("tasks"))
-        rate = TextColumn("{task.fields[rate]:>14}  left")
-        self.bar = Progress(*columns, rate, left, console=console, disable=not console.is_terminal)
-        self.bar.add_task(self.label, completed=done, total=of, rate="")
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"))
+        pace = TextColumn("{task.fields[rate]:>14}  left {task.fields[left]}")
+        self.bar = Progress(*columns, pace, console=console, disable=not console.is_terminal)
+        self.bar.add_task(self.label, completed=done, total=of, count=f"{done / of:.0%}", rate="", left="-:--:--")
         self.bar.start()
+
+    def _describe(self, task: Any, done: int, of: int) -> None:
+        assert self.bar is not None
+        elapsed = self.bar.tasks[0].elapsed
+        if not elapsed or self.moved <= 0:
+            return
+        unit = getattr(task, "unit", "steps")
+        count = f"{_short(done)}of {_short(of)}{unit}" if task.spawned else f"{done}/{of} tasks"
+        rate = f"{_short(self.learned / elapsed)}{unit}/s"
+        left = timedelta(seconds=round(elapsed * (of - done) / self.moved))
+        self.bar.update(self.bar.task_ids[0], count=count, rate=rate, left=left)
 
     def _end(self) -> None:
         if self.bar is not None:
@@ -52,3 +67,10 @@ class TasksBar:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._end()
+
+
+def _short(number: float) -> str:
+    """12.3 million as "12 M ", to stand before a unit."""
+    prefix, factor = next((pair for pair in (("M ", 1e6), ("k ", 1e3)) if number >= pair[1]), ("", 1.0))
+    scaled = number / factor
+    return f"{scaled:.{0 if scaled >= 10.0 or scaled.is_integer() else 1}f} {prefix}"

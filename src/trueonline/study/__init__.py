@@ -1,7 +1,20 @@
 """Sweeps as data: cases → tasks → engine → store → table. Knows no problem by name."""
 
-from trueonline.study.sweeps import METHODS, STEP_SIZES, TRACE_DECAYS, applicable, execute, gather, run, sweep
+from trueonline.study.sweeps import (
+    METHODS,
+    STEP_SIZES,
+    TRACE_DECAYS,
+    applicable,
+    execute,
+    execute_tasks,
+    gather,
+    gather_tasks,
+    read_task,
+    run,
+    sweep,
+)
 from trueonline.study.tasks import Case, Problem, Task, run_seed
+from trueonline.study.work import Work
 
 __all__ = [
     "METHODS",
@@ -10,9 +23,13 @@ __all__ = [
     "Case",
     "Problem",
     "Task",
+    "Work",
     "applicable",
     "execute",
+    "execute_tasks",
     "gather",
+    "gather_tasks",
+    "read_task",
     "run",
     "run_seed",
     "sweep",

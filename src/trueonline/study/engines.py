@@ -1,4 +1,4 @@
-"""Engines run tasks and store their results: the threads of this machine, one share of many, or a Dask cluster.
+"""Engines run tasks: the threads and processes of this machine, one share of many, or a Dask cluster.
 
 Whichever engine runs a task, its result is the same bit for bit: seeds come from the run's number, never from the worker.
 """
@@ -9,31 +9,42 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from trueonline.study.tasks import Task
+from trueonline.study import processes
+from trueonline.study.work import Work
 
-Done = Callable[[Task, pa.Table], None]
+Done = Callable[[Work, pa.Table], None]
+Moved = Callable[[Work, int, bool], None]
+Scratch = Callable[[Work], Path]
+AnyWork = TypeVar("AnyWork", bound=Work)
 
 
-def run(tasks: Sequence[Task], engine: str, done: Done, *, threads: int | None = None) -> None:
+def run(
+    tasks: Sequence[Work], engine: str, done: Done, moved: Moved, scratch: Scratch, *, threads: int | None = None
+) -> None:
     """Run tasks on an engine; `done` is called with each task and its result, one at a time, as they come.
 
-    `engine` is "local", "dask" for a cluster on this machine, or "dask:tcp://host:port" for one that is there already.
+    `engine` is "local", "dask" for a cluster on this machine, or "dask:tcp://host:port" for one that is there already. At most
+    `threads` tasks run at a time, by default as many as there are cores. `moved` is called now and then with a spawned task,
+    its steps so far, and whether it has just begun or gone on; `scratch` is asked where a spawned task keeps checkpoints.
     """
     if not isinstance(engine, str) or not re.fullmatch(r"local|dask(:.+)?", engine):
         raise ValueError(f"unknown engine {engine!r}; known are local, dask and dask:ADDRESS")
     if not tasks:
         return
     if engine == "local":
-        _run_local(tasks, done, threads or os.cpu_count() or 1)
+        limit = threads or os.cpu_count() or 1
+        _run_threads([task for task in tasks if not task.spawned], done, limit)
+        processes.run([task for task in tasks if task.spawned], done, moved, scratch, limit)
     else:
-        _run_dask(tasks, done, engine.partition(":")[2] or None, threads)
+        _run_dask(tasks, done, scratch, engine.partition(":")[2] or None, threads)
 
 
-def shard(tasks: Sequence[Task], share: str | None) -> list[Task]:
+def shard(tasks: Sequence[AnyWork], share: str | None) -> list[AnyWork]:
     """The share "i/N" of the tasks: every N-th of them in the order of their names."""
     ordered = sorted(tasks, key=lambda task: task.name)
     if share is None:
@@ -45,11 +56,11 @@ def shard(tasks: Sequence[Task], share: str | None) -> list[Task]:
     return ordered[number - 1 :: of]
 
 
-def _run_local(tasks: Sequence[Task], done: Done, threads: int) -> None:
+def _run_threads(tasks: Sequence[Work], done: Done, threads: int) -> None:
     """Threads: the kernels release the interpreter. No more is begun than runs, so that Ctrl-C is quick."""
     waiting = iter(tasks)
     with ThreadPoolExecutor(threads) as pool:
-        running: dict[Future, Task] = {}
+        running: dict[Future, Work] = {}
         try:
             _fill(running, waiting, pool, threads)
             while running:
@@ -62,12 +73,12 @@ def _run_local(tasks: Sequence[Task], done: Done, threads: int) -> None:
             raise
 
 
-def _fill(running: dict[Future, Task], waiting: Iterator[Task], pool: ThreadPoolExecutor, threads: int) -> None:
+def _fill(running: dict[Future, Work], waiting: Iterator[Work], pool: ThreadPoolExecutor, threads: int) -> None:
     while len(running) < threads and (task := next(waiting, None)) is not None:
         running[pool.submit(task.compute)] = task
 
 
-def _run_dask(tasks: Sequence[Task], done: Done, address: str | None, threads: int | None) -> None:
+def _run_dask(tasks: Sequence[Work], done: Done, scratch: Scratch, address: str | None, threads: int | None) -> None:
     """Results travel to this process, which stores them: the workers need no shared folder. Lost tasks are retried."""
     try:
         from distributed import Client, LocalCluster, as_completed
@@ -78,7 +89,9 @@ def _run_dask(tasks: Sequence[Task], done: Done, address: str | None, threads: i
     )
     try:
         with Client(cluster) as client:
-            futures = {client.submit(_compute, task, key=task.name, retries=5, pure=True): task for task in tasks}
+            futures = {
+                client.submit(_compute, task, scratch(task), key=task.name, retries=5, pure=True): task for task in tasks
+            }
             try:
                 for future in as_completed(futures):
                     done(futures[future], future.result())
@@ -91,5 +104,13 @@ def _run_dask(tasks: Sequence[Task], done: Done, address: str | None, threads: i
             cluster.close()
 
 
-def _compute(task: Task) -> pa.Table:
-    return task.compute()
+def _compute(task: Work, scratch: Path) -> pa.Table:
+    """On a worker. With a shared folder, what a lost worker held goes on from its checkpoint."""
+    if not task.spawned:
+        return task.compute()
+    try:
+        scratch.parents[1].stat()  # the folder of the results: where it is missing, it is not shared
+        scratch.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return task.compute()
+    return task.compute(scratch)

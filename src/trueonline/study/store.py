@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from trueonline.files import write_whole
-from trueonline.study.tasks import SCHEMA, Task
+from trueonline.study.work import Work
 
 STALE = 3600.0  # seconds after which nobody is writing a file any more
 
 
 class Store:
-    """A folder of results."""
+    """A folder of results, and of the checkpoints of tasks that have none yet."""
 
     def __init__(self, folder: str | os.PathLike) -> None:
         self.folder = Path(folder)
@@ -25,20 +27,47 @@ class Store:
         for litter in self.folder.glob(".*.part"):  # of a process that was killed while it wrote, long ago
             if time.time() - litter.stat().st_mtime > STALE:
                 litter.unlink(missing_ok=True)
+        for litter in self.folder.glob("scratch/*"):  # of a process that was killed between storing and tidying up
+            if (self.folder / f"{litter.name}.parquet").exists():
+                shutil.rmtree(litter, ignore_errors=True)
 
-    def path(self, task: Task) -> Path:
+    def path(self, task: Work) -> Path:
         return self.folder / f"{task.name}.parquet"
 
-    def read(self, task: Task) -> pa.Table | None:
+    def scratch(self, task: Work) -> Path:
+        """Where a task keeps checkpoints: a folder of its own, which it makes."""
+        return self.folder.absolute() / "scratch" / task.name
+
+    def read(self, task: Work) -> pa.Table | None:
         """The result of a task; None where it is missing, truncated or damaged, so that it is computed again."""
         try:
             table = pq.read_table(self.path(task), partitioning=None, page_checksum_verification=True)
         except (OSError, pa.ArrowException):
             return None
-        return table if table.schema.equals(SCHEMA) and len(table) == task.rows else None
+        return table if _fits(task, table) else None
 
-    def write(self, task: Task, table: pa.Table) -> None:
+    def write(self, task: Work, table: pa.Table) -> None:
+        """Store a result; then checkpoints are of no use any more."""
+        if not _fits(task, table):
+            raise ValueError(
+                f"the task {task.name} must give a table of {'any' if task.rows is None else task.rows} rows with the columns "
+                f"{_columns(task.schema)}, got {len(table)} rows with {_columns(table.schema)}"
+            )
         write_whole(self.path(task), lambda file: pq.write_table(table, file, write_page_checksum=True))
+        shutil.rmtree(self.scratch(task), ignore_errors=True)
 
-    def missing(self, tasks: Iterable[Task]) -> list[Task]:
+    def tidy(self) -> None:
+        """To be called when nobody else is at work in the folder."""
+        with contextlib.suppress(OSError):  # there is none, or there are checkpoints in it
+            (self.folder / "scratch").rmdir()
+
+    def missing(self, tasks: Iterable[Work]) -> list[Work]:
         return [task for task in tasks if self.read(task) is None]
+
+
+def _fits(task: Work, table: pa.Table) -> bool:
+    return table.schema.equals(task.schema) and task.rows in (None, len(table))
+
+
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in schema)

@@ -14,13 +14,16 @@ import pyarrow as pa
 from trueonline.study import engines
 from trueonline.study.blocks import KERNELS
 from trueonline.study.store import Store
-from trueonline.study.tasks import Case, Task
+from trueonline.study.tasks import Case
+from trueonline.study.work import Work
 
 METHODS = tuple(KERNELS)
 STEP_SIZES = tuple(float(alpha) for alpha in (*10.0 ** np.arange(-3.0, -1.0, 0.2), *np.arange(1, 21) / 10.0))
 TRACE_DECAYS = tuple(float(lam) for lam in (*np.arange(9) / 10.0, *np.arange(90, 101) / 100.0))
 
-Progress = Callable[[Task | None, int, int], None]  # (a task that is done, done so far, of how many)
+# Called with a task that is done, how many are done so far, and of how many; with None for what need not be done. Where tasks
+# are long (spawned), steps are counted instead of tasks, and it is called whenever one of them has moved on.
+Progress = Callable[[Work | None, int, int], None]
 
 
 def execute(
@@ -33,28 +36,66 @@ def execute(
     progress: Progress = lambda task, done, of: None,
 ) -> None:
     """Compute what is missing in the folder `out`: every result is a file as soon as it is there."""
+    tasks = [task for case in cases for task in case.tasks()]
+    execute_tasks(tasks, out, engine=engine, share=share, threads=threads, progress=progress)
+
+
+def execute_tasks(
+    tasks: Sequence[Work],
+    out: str | os.PathLike,
+    *,
+    engine: str = "local",
+    share: str | None = None,
+    threads: int | None = None,
+    progress: Progress = lambda task, done, of: None,
+) -> None:
+    """The same for tasks of any kind. Those that hold the interpreter run as processes, and may leave checkpoints in `out`."""
     store = Store(out)
-    mine = engines.shard([task for case in cases for task in case.tasks()], share)
+    mine = engines.shard(list({task.name: task for task in tasks}.values()), share)
     missing = store.missing(mine)
-    finished = len(mine) - len(missing)
-    progress(None, finished, len(mine))
+    in_steps = any(task.spawned for task in mine)
+    sizes = {task.name: task.steps if in_steps else 1 for task in mine}
+    reached = dict.fromkeys((task.name for task in missing), 0)
+    whole = sum(sizes.values())
+    so_far = whole - sum(sizes[name] for name in reached)
+    progress(None, so_far, whole)
 
-    def done(task: Task, table: pa.Table) -> None:
-        nonlocal finished
+    def reach(task: Work, steps: int, fresh: bool) -> None:
+        nonlocal so_far
+        so_far += steps - reached[task.name]
+        reached[task.name] = steps
+        progress(task if fresh else None, so_far, whole)
+
+    def moved(task: Work, steps: int, begun: bool) -> None:
+        reach(task, min(steps, sizes[task.name] - 1), fresh=not begun)  # all of it is done when the result is stored
+
+    def done(task: Work, table: pa.Table) -> None:
         store.write(task, table)
-        finished += 1
-        progress(task, finished, len(mine))
+        reach(task, sizes[task.name], fresh=True)
 
-    engines.run(missing, engine, done, threads=threads)
+    engines.run(missing, engine, done, moved, store.scratch, threads=threads)
+    if share is None:
+        store.tidy()
+
+
+def read_task(task: Work, out: str | os.PathLike) -> pa.Table | None:
+    """The result of a task; None while it is missing."""
+    return Store(out).read(task)
+
+
+def gather_tasks(tasks: Iterable[Work], out: str | os.PathLike) -> pa.Table | None:
+    """The results of tasks, one after the other; None while some are missing."""
+    store = Store(out)
+    tables = [store.read(task) for task in tasks]
+    if not tables:
+        raise ValueError("a study needs at least one task")
+    return None if any(table is None for table in tables) else pa.concat_tables(tables)
 
 
 def gather(case: Case, out: str | os.PathLike) -> pa.Table | None:
     """The results of a case in the order of method, run, step-size and trace decay; None while some are missing."""
-    store = Store(out)
-    tables = [store.read(task) for task in case.tasks()]
-    if any(table is None for table in tables):
-        return None
-    return _labelled(pa.concat_tables(tables), case.labels)
+    table = gather_tasks(case.tasks(), out)
+    return None if table is None else _labelled(table, case.labels)
 
 
 def run(cases: Sequence[Case], out: str | os.PathLike | None = None, **options: Any) -> pa.Table | None:

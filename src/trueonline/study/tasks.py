@@ -13,7 +13,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,7 @@ from trueonline.kernels import call
 from trueonline.study.blocks import KERNELS, compiled
 from trueonline.study.checks import check_methods, check_problem, grid
 from trueonline.study.fingerprint import fingerprint
+from trueonline.study.work import Beat
 
 SCHEMA = pa.schema(
     [
@@ -114,8 +116,10 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Some runs of one method of a case."""
+    """Some runs of one method of a case. Its kernels release the interpreter: threads are enough."""
 
+    schema: ClassVar[pa.Schema] = SCHEMA
+    spawned: ClassVar[bool] = False
     case: Case
     method: str
     runs: tuple[int, ...]
@@ -158,7 +162,7 @@ class Task:
         """How many learning steps it takes, at most."""
         return self.rows * self.case.steps
 
-    def compute(self) -> pa.Table:
+    def compute(self, scratch: Path | None = None, beat: Beat = lambda steps: None) -> pa.Table:
         case, method = self.case, self.case.methods[self.method]
         alphas, lams = np.array(case.step_sizes), np.array(case.trace_decays)
         errors = np.empty((len(self.runs), len(alphas), len(lams)))

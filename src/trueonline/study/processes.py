@@ -1,0 +1,175 @@
+"""Tasks that hold the interpreter, each in a process of its own.
+
+A process that is killed is started anew and goes on from its checkpoint. None outlives this process, however it ends.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import connection
+from pathlib import Path
+from typing import Any
+
+from trueonline.study.work import Beat, Work
+
+LIVES = 6  # a task that was killed as often as this would be killed again
+BEAT = 1.0  # seconds between two beats of a process, at least
+SPAWN = multiprocessing.get_context("spawn")  # never forked: threads and locks of this process are not theirs
+
+
+def run(
+    tasks: Sequence[Work],
+    done: Callable[[Work, Any], None],
+    moved: Callable[[Work, int, bool], None],
+    scratch: Callable[[Work], Path],
+    processes: int,
+) -> None:
+    """Run tasks, some at a time. `moved` is called with a task, its steps so far, and whether it has just begun or gone on.
+
+    What a task raises is raised here, after the other processes were stopped.
+    """
+    waiting, running = deque((task, 1) for task in tasks), list[Process]()
+    try:
+        while waiting or running:
+            while waiting and len(running) < processes:
+                task, life = waiting.popleft()
+                with ctrl_c_blocked():
+                    running.append(Process(task, scratch(task), life))
+            ready = connection.wait([end for process in running for end in (process.pipe, process.ended)])
+            for process in [process for process in running if process.pipe in ready or process.ended in ready]:
+                match process.hear():
+                    case "at", steps:
+                        moved(process.task, steps, process.first_news())
+                    case "result", table:
+                        running.remove(process)
+                        process.stop()
+                        done(process.task, table)
+                    case "error", error:
+                        raise error
+                    case "death", code:
+                        running.remove(process)
+                        process.stop()
+                        process.check_death(code)
+                        waiting.appendleft((process.task, process.life + 1))
+    finally:
+        for process in running:  # Ctrl-C, or an error: they have checkpoints
+            process.stop()
+
+
+@contextmanager
+def ctrl_c_blocked() -> Iterator[None]:
+    """Ctrl-C reaches every process of a terminal, and is for this one: a child inherits that the signal is blocked.
+
+    Here it comes when this ends, and so to a process that knows all its children.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class Process:
+    """A process at work on a task."""
+
+    def __init__(self, task: Work, scratch: Path, life: int) -> None:
+        self.task, self.life, self.heard = task, life, False
+        self.pipe, theirs = SPAWN.Pipe(duplex=False)
+        # A daemon: should this process end in a way that passes no `finally`, it does not wait for its children.
+        self.process = SPAWN.Process(target=_live, args=(task, scratch, theirs), name=task.name, daemon=True)
+        self.process.start()
+        self.ended = self.process.sentinel
+        theirs.close()
+
+    def hear(self) -> tuple[str, Any]:
+        """The next news; to be asked when the pipe or the sentinel is ready."""
+        try:
+            if self.pipe.poll():
+                return self.pipe.recv()
+        except (EOFError, OSError):  # also when it was killed while it sent
+            pass
+        self.process.join()
+        return "death", self.process.exitcode
+
+    def first_news(self) -> bool:
+        first, self.heard = not self.heard, True
+        return first
+
+    def check_death(self, code: int) -> None:
+        """A signal (out of memory, a crash, somebody's kill) may not come again. What ends by itself would do so again."""
+        if code >= 0:
+            raise ValueError(
+                f"the process of the task {self.task.name} ended without a result, with exit code {code}; see what it "
+                'printed. If it could not import your script: a script needs the guard if __name__ == "__main__"'
+            )
+        if self.life == LIVES:
+            raise ValueError(
+                f"the process of the task {self.task.name} was killed {LIVES} times, last with exit code {code} "
+                f"({signal.strsignal(-code)}); if memory ran out, run fewer at a time, or run the same again to go on"
+            )
+
+    def stop(self) -> None:
+        """Whatever it does. Its checkpoint is whole, and its result either here or not."""
+        self.process.kill()
+        self.process.join()
+        self.process.close()
+        self.pipe.close()
+
+
+def _live(task: Work, scratch: Path, pipe: Any) -> None:
+    """What the process does."""
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    try:
+        _send(pipe, "result", task.compute(scratch, _beat(pipe)))
+    except BaseException as error:
+        _send(pipe, "error", _portable(error))
+
+
+def _die_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "this process was spawned"
+    connection.wait([parent.sentinel])
+    os._exit(1)
+
+
+def _send(pipe: Any, word: str, news: Any) -> None:
+    try:
+        pipe.send((word, news))
+    except BrokenPipeError:  # the parent is gone
+        os._exit(1)
+
+
+def _beat(pipe: Any) -> Beat:
+    """Sends what it is told, but not more often than is of use."""
+    sent = -BEAT
+
+    def beat(steps: int) -> None:
+        nonlocal sent
+        now = time.monotonic()
+        if now - sent >= BEAT:
+            _send(pipe, "at", int(steps))
+            sent = now
+
+    return beat
+
+
+def _portable(error: BaseException) -> Exception:
+    """The error, where its class is Python's own; else the nearest that is, since a script's classes have other names here.
+
+    The traceback, which would be lost on the way, goes along as a note.
+    """
+    if type(error).__module__ == "builtins" and isinstance(error, Exception):
+        portable = error
+    else:
+        kind = next((kind for kind in (ValueError, OSError, ImportError) if isinstance(error, kind)), None)
+        portable = kind(str(error)) if kind else RuntimeError(f"{type(error).__name__}: {error}")
+    portable.add_note("In the process of the task:\n" + "".join(traceback.format_exception(error)))
+    return portable
