@@ -1,0 +1,714 @@
+"""Makers of features: every index and every wave against the formula in the docstring, computed the slow way."""
+
+import copy
+import json
+import math
+import pickle
+from itertools import count, islice, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import trueonline as to
+from trueonline.features import Fourier, Table, TileCoder, from_space, restore
+from trueonline.features.tiles import MAX_KEYS, mixed
+
+INF = math.inf
+
+
+# --- The definitions ------------------------------------------------------------------------------
+
+
+def scaled(x, low, high, scale=1.0):
+    """u in [0, 1]."""
+    x = min(max(x, low), high)
+    if low == -INF and high == INF:
+        return 0.5 + math.atan(x / scale) / math.pi
+    if high == INF:
+        return (2 / math.pi) * math.atan((x - low) / scale)
+    if low == -INF:
+        return 1 - (2 / math.pi) * math.atan((high - x) / scale)
+    return (x - low) / (high - low)
+
+
+def numbered(u, bins, tilings, groups=None):
+    """The numbers of the tiles in which u lies."""
+    found, first = [], 0
+    for group in groups or [range(len(u))]:
+        multipliers = islice((m for m in count(1, 2) if math.gcd(m, tilings) == 1), len(group))
+        multipliers = dict(zip(group, multipliers, strict=True))
+        tiles = math.prod(bins[i] for i in group)
+        for k in range(tilings):
+            number = 0
+            for i in group:
+                steps = tilings * (bins[i] - 1) + 1
+                step = min(math.floor(steps * u[i]), steps - 1)
+                cell = (step + k * multipliers[i] % tilings) // tilings
+                assert 0 <= cell < bins[i]
+                number = number * bins[i] + cell
+            found.append(first + k * tiles + number)
+        first += tilings * tiles
+    return found
+
+
+def splitmix64(number):
+    mask = 2**64 - 1
+    z = (number + 0x9E3779B97F4A7C15) & mask
+    z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & mask
+    z = ((z ^ z >> 27) * 0x94D049BB133111EB) & mask
+    return z ^ z >> 31
+
+
+def hashed(number, room):
+    """The index of a tile: the upper half of splitmix64, as a fraction of the room."""
+    return (splitmix64(number) >> 32) * room >> 32
+
+
+def without_repeats(indices):
+    return list(dict.fromkeys(indices))
+
+
+# --- Tiles: which are active ----------------------------------------------------------------------
+
+
+def drawn(rng, d):
+    """Bounds of every sort, and bins, for d dimensions."""
+    low = rng.normal(size=d) * 10
+    high = low + rng.exponential(5, size=d) + 0.1
+    low[rng.random(d) < 0.2] = -INF
+    high[rng.random(d) < 0.2] = INF
+    return low, high, rng.integers(1, 7, size=d).tolist(), rng.exponential(2, size=d) + 0.1
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_active_tiles_are_those_of_the_formula(seed):
+    rng = np.random.default_rng(seed)
+    d, tilings = int(rng.integers(1, 5)), int(rng.integers(1, 12))
+    low, high, bins, scales = drawn(rng, d)
+    groups = None if seed % 2 else [(d - 1,), tuple(rng.permutation(d).tolist())][: 1 + (d > 1)]
+    bias = bool(seed % 3 == 0)
+    coder = TileCoder(low, high, bins=bins, tilings=tilings, bias=bias, groups=groups, scales=scales)
+    X = rng.normal(size=(50, d)) * 20
+    expected = []
+    for x in X.tolist():
+        u = [scaled(*each) for each in zip(x, low.tolist(), high.tolist(), scales.tolist(), strict=True)]
+        expected.append(numbered(u, bins, tilings, groups) + [coder.n_features - 1] * bias)
+    found = [coder(x) for x in X]
+    assert all(each.dtype == np.int64 and each.flags.c_contiguous for each in found)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(coder.many(X), expected)
+    assert coder.n_active == len(expected[0])
+    assert coder.n_features == bias + tilings * sum(math.prod(bins[i] for i in g) for g in groups or [range(d)])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(1, 9), st.integers(1, 20), st.data())
+def test_borders_belong_to_the_cell_that_the_formula_gives(tilings, bins, data):
+    """Low, high, every border of every tiling, and their neighbours in double precision."""
+    low = data.draw(st.floats(-100, 100))
+    high = low + data.draw(st.floats(0.01, 100))
+    coder = TileCoder([low], [high], bins=bins, tilings=tilings)
+    steps = tilings * (bins - 1) + 1
+    border = low + (high - low) * data.draw(st.integers(0, steps)) / steps
+    for x in (low, high, border, math.nextafter(border, INF), math.nextafter(border, -INF)):
+        assert coder(np.array([x])).tolist() == numbered([scaled(x, low, high)], [bins], tilings)
+
+
+@pytest.mark.parametrize(("bins", "tilings", "d"), [(1, 1, 1), (4, 1, 1), (3, 5, 1), (1, 4, 2), (3, 4, 2), (2, 6, 3)])
+def test_every_tile_can_be_reached_and_none_is_outside(bins, tilings, d):
+    coder = TileCoder([0.0] * d, [1.0] * d, bins=bins, tilings=tilings)
+    steps = tilings * (bins - 1) + 1
+    middles = (np.arange(steps) + 0.5) / steps
+    seen = np.unique(coder.many(np.array(list(product(middles, repeat=d)))))
+    assert seen.tolist() == list(range(coder.n_features)) == list(range(tilings * bins**d))
+
+
+def test_one_tiling_splits_the_range_evenly():
+    coder = TileCoder([0.0], [8.0], bins=8, tilings=1)
+    assert [int(coder([x])[0]) for x in np.arange(8) + 0.5] == list(range(8))
+    assert [int(coder([x])[0]) for x in range(9)] == [0, 1, 2, 3, 4, 5, 6, 7, 7]
+
+
+@pytest.mark.parametrize("tilings", [2, 3, 4, 6, 7, 8, 9, 16])
+def test_tilings_differ_from_each_other_in_every_dimension(tilings):
+    """Where the cell of a dimension changes, as it grows from low to high, is different for every tiling."""
+    d, bins = 4, 3
+    coder = TileCoder([0.0] * d, [1.0] * d, bins=bins, tilings=tilings)
+    steps = tilings * (bins - 1) + 1
+    for i in range(d):
+        X = np.full((steps, d), 1e-9)
+        X[:, i] = (np.arange(steps) + 0.5) / steps
+        changes = [tuple(np.flatnonzero(column)) for column in (np.diff(coder.many(X), axis=0) != 0).T]
+        assert len(set(changes)) == tilings
+        assert all(np.diff(each) == tilings for each in changes)
+
+
+def test_shifts_are_the_first_odd_numbers():
+    """Of 8 tilings, the one that changes first in a dimension is the one that is shifted furthest: 7 = k·m mod 8."""
+    coder = TileCoder([0.0] * 4, [1.0] * 4, bins=2, tilings=8)
+    start, steps = np.full(4, 1e-9), 9
+    for i, m in enumerate((1, 3, 5, 7)):
+        moved = start.copy()
+        moved[i] = 1.5 / steps
+        assert [k for k in range(8) if coder(start)[k] != coder(moved)[k]] == [k for k in range(8) if k * m % 8 == 7]
+
+
+@pytest.mark.parametrize("tilings", [1, 5, 8])
+def test_the_nearer_the_more_tiles_are_shared(tilings):
+    bins = 4
+    coder = TileCoder([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], bins=bins, tilings=tilings)
+    steps = tilings * (bins - 1) + 1
+    for i in range(3):
+        x = np.full(3, 0.5 / steps)
+        for apart in range(steps):
+            y = x.copy()
+            y[i] = (apart + 0.5) / steps
+            assert np.isin(coder(x), coder(y)).sum() == max(tilings - apart, 0)
+
+
+def test_groups_are_grids_of_their_own():
+    low, high, x = [0.0, -1.0], [1.0, 1.0], [0.3, 0.7]
+    grouped = TileCoder(low, high, bins=[3, 5], tilings=4, groups=[(1,), (0,), (1, 0)])
+    parts = [TileCoder(-1.0, 1.0, bins=5, tilings=4), TileCoder(0.0, 1.0, bins=3, tilings=4)]
+    joint = TileCoder([-1.0, 0.0], [1.0, 1.0], bins=[5, 3], tilings=4)
+    first = np.cumsum([0, parts[0].n_features, parts[1].n_features])
+    expected = [*(parts[0](0.7) + first[0]), *(parts[1](0.3) + first[1]), *(joint([0.7, 0.3]) + first[2])]
+    assert grouped(x).tolist() == expected
+    assert grouped.n_features == 4 * (5 + 3 + 15)
+
+
+# --- Tiles: hashing -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "bias"), [(1, False), (2, True), (7, False), (50, True), (2000, False), (10**6, True)])
+def test_hashing_is_that_of_the_formula_and_collisions_are_counted(size, bias):
+    rng = np.random.default_rng(size)
+    bins, tilings, d = [4, 3, 5], 6, 3
+    coder = TileCoder([0.0] * d, [1.0] * d, bins=bins, tilings=tilings, size=size, bias=bias)
+    batch = TileCoder([0.0] * d, [1.0] * d, bins=bins, tilings=tilings, size=size, bias=bias)
+    assert (coder.n_features, coder.n_active) == (size, tilings + bias)
+    seen, taken, collisions, repeats = set(), set(), 0, 0
+    X = rng.random((400, d))
+    for x in X:
+        indices = []
+        for number in numbered(x.tolist(), bins, tilings):
+            indices.append(hashed(number, size - bias))
+            collisions += number not in seen and indices[-1] in taken
+            seen.add(number)
+            taken.add(indices[-1])
+        expected = without_repeats(indices) + [size - 1] * bias
+        repeats += len(expected) < coder.n_active
+        assert coder(x).tolist() == expected
+        assert len(set(expected)) == len(expected)
+        assert max(expected) < size
+        assert coder.collisions == collisions
+    assert (collisions > 0) == (repeats > 0) == (size < 10**6)
+    rows = batch.many(X)
+    assert isinstance(rows, list if repeats else np.ndarray)
+    assert [row.tolist() for row in rows] == [coder(x).tolist() for x in X]
+    assert batch.collisions == coder.collisions == collisions  # seen again is not counted again
+
+
+def test_the_hash_is_splitmix64():
+    assert mixed(0) == splitmix64(0) == 0xE220A8397B1DCDAF  # the generator's first number from seed 0
+    numbers = [int(each) for each in np.random.default_rng(0).integers(0, 2**62, 1000)]
+    assert [int(mixed(each)) for each in numbers] == [splitmix64(each) for each in numbers]
+
+
+def test_a_bias_is_no_tiles_index():
+    coder = TileCoder([0.0, 0.0], [1.0, 1.0], bins=20, tilings=4, size=10, bias=True)
+    for x in np.random.default_rng(0).random((200, 2)):
+        *tiles, bias = coder(x).tolist()
+        assert bias == 9
+        assert 9 not in tiles
+
+
+def test_the_papers_count_of_features():
+    """Ten bins for each of five signals, eight tilings, a bias (section 5.2), and the same hashed."""
+    whole = TileCoder([0.0] * 5, [1.0] * 5, bins=10, tilings=8, bias=True)
+    assert (whole.n_features, whole.n_active) == (800_001, 9)
+    coder = TileCoder([0.0] * 5, [1.0] * 5, bins=10, tilings=8, bias=True, size=200_000)
+    assert (coder.n_features, coder.n_active) == (200_000, 9)
+    X = np.random.default_rng(0).random((30_000, 5))
+    rows = coder.many(X)
+    tiles = np.unique(whole.many(X)[:, :-1])
+    indices = np.unique(np.concatenate(rows))
+    assert coder.collisions == len(tiles) - (len(indices) - 1)
+    share = len(indices) / 200_000  # of indices that are taken, when tiles fall on them evenly
+    assert share == pytest.approx(1 - math.exp(-len(tiles) / 199_999), abs=0.005)
+
+
+def test_more_tiles_than_bits_are_counted_nearly():
+    coder = TileCoder([0.0] * 6, [1.0] * 6, bins=32, tilings=8, size=1000)
+    assert MAX_KEYS < 8 * 32**6
+    X = np.random.default_rng(0).random((2000, 6))
+    coder.many(X)
+    seen = {number for x in X.tolist() for number in numbered(x, [32] * 6, 8)}
+    exact = len(seen) - len({hashed(number, 1000) for number in seen})
+    assert 0.99 * exact <= coder.collisions <= exact
+
+
+# --- What is clipped, squashed or refused ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("maker", [TileCoder, Fourier])
+def test_clipped_numbers_are_moved_to_the_bound_and_counted(maker):
+    make = maker([0.0, -INF, -1.0], [1.0, 2.0, 1e30])
+    at_bounds = maker([0.0, -INF, -1.0], [1.0, 2.0, 1e30])
+    given = [[-0.5, 3.0, -9.0], [1.5, -1e8, 1e8], [0.0, 2.0, -1.0], [1.0, 0.0, 0.0]]
+    moved = [[0.0, 2.0, -1.0], [1.0, -1e8, 1e8], [0.0, 2.0, -1.0], [1.0, 0.0, 0.0]]
+    for x, y in zip(given, moved, strict=True):
+        np.testing.assert_array_equal(make(np.array(x)), at_bounds(np.array(y)))
+    assert make.clipped.tolist() == [2, 1, 1]
+    assert at_bounds.clipped.tolist() == [0, 0, 0]
+    make.many(given)
+    assert make.clipped.tolist() == [4, 2, 2]
+    make.clipped[:] = 9
+    assert make.clipped.tolist() == [4, 2, 2]
+
+
+@pytest.mark.parametrize("maker", [TileCoder, Fourier])
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (np.array([5.0, np.nan]), "must be finite, got nan at position 1"),
+        (np.array([-np.inf, 5.0]), "must be finite, got -inf at position 0"),
+        (np.array([5.0, np.inf], np.float32), "must be finite, got inf at position 1"),
+        ([5.0, np.nan], "must be finite, got nan at position 1"),
+        (np.zeros(3), r"must have shape \(2,\), got shape \(3,\)"),
+        (np.zeros((1, 2)), r"must have shape \(2,\), got shape \(1, 2\)"),
+        (5.0, r"must have shape \(2,\), got shape \(\)"),
+        ([True, False], "must be numbers, got dtype bool"),
+        (["0", "1"], "must be numbers, got dtype <U1"),
+        (None, "must be numbers, got dtype object"),
+        ([[1.0], [1.0, 2.0]], "must be an array of numbers"),
+    ],
+)
+def test_bad_observations_are_refused_and_nothing_is_counted(maker, bad, message):
+    make = maker([0.0, 0.0], [1.0, 1.0])
+    with pytest.raises(ValueError, match=f"the observation {message}"):
+        make(bad)
+    with pytest.raises(ValueError, match="X"):
+        make.many([bad, bad])
+    assert make.clipped.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("maker", [TileCoder, Fourier])
+def test_a_bad_row_is_named(maker):
+    make = maker([0.0, 0.0], [1.0, 1.0])
+    with pytest.raises(ValueError, match=r"X\[2\] must be finite, got nan at position 1"):
+        make.many([[0.0, 0.0], [9.0, 0.0], [0.0, np.nan]])
+    with pytest.raises(ValueError, match=r"each row of X must have shape \(2,\), got X of shape \(3,\)"):
+        make.many(np.zeros(3))
+    assert make.clipped.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("maker", [TileCoder, Fourier])
+def test_every_type_of_number_gives_the_same(maker):
+    make = maker([0.0, -INF], [4.0, INF])
+    x = np.array([1.0, 2.0])
+    frozen, apart = x.copy(), np.array([1.0, 7.0, 2.0, 7.0])[::2]
+    frozen.flags.writeable = False
+    others = [x.astype(kind) for kind in ("f4", "f2", "i8", "u1", ">f8", "g")]
+    for other in (*others, [1, 2], (1.0, 2), frozen, apart):
+        np.testing.assert_array_equal(make(other), make(x))
+        np.testing.assert_array_equal(make.many([other])[0], make(x))
+
+
+@pytest.mark.parametrize("maker", [TileCoder, Fourier])
+def test_single_precision_is_computed_in_double(maker):
+    make = maker([-1.2, -INF, 0.0], [0.6, INF, 1e10])
+    for x in np.random.default_rng(0).normal(size=(200, 3)).astype(np.float32):
+        np.testing.assert_array_equal(make(x), make(x.astype(np.float64)))
+
+
+def test_results_are_fresh():
+    coder, basis = TileCoder([0.0], [1.0]), Fourier([0.0], [1.0])
+    for make in (coder, basis):
+        before = make(np.array([0.3]))
+        kept = before.copy()
+        make(np.array([0.9]))
+        np.testing.assert_array_equal(before, kept)
+        before[:] = 0
+        np.testing.assert_array_equal(make(np.array([0.3])), kept)
+
+
+@pytest.mark.parametrize("bounds", [(-INF, INF), (-3.0, INF), (-INF, 3.0), (-3e38, 3e38), ("-inf", "inf")])
+@pytest.mark.parametrize("scale", [0.01, 1.0, 50.0])
+def test_squashing_is_monotone_and_stays_inside(bounds, scale):
+    """A fine grid: its step number is F·u, which grows with x."""
+    low, high = (float(each) for each in bounds)
+    coder = TileCoder([bounds[0]], [bounds[1]], bins=100_000, tilings=1, scales=scale)
+    size = np.concatenate([np.logspace(-3, 6, 300), np.logspace(6, 300, 30)])
+    x = np.concatenate([-size[::-1], [0.0], size])
+    x = x[((x >= low) | (low < -1e9)) & ((x <= high) | (high > 1e9))]
+    steps = coder.many(x[:, None])[:, 0]
+    assert (np.diff(steps) >= 0).all()
+    assert steps[0] >= 0
+    assert steps[-1] <= 99_999
+    assert len(np.unique(steps)) > 100
+    assert coder.clipped.tolist() == [0]
+
+
+def test_half_of_a_side_lies_within_its_scale():
+    for low, high, x, u in ((-INF, INF, 2.0, 0.75), (1.0, INF, 3.0, 0.5), (-INF, 1.0, -1.0, 0.5), (-INF, INF, 0.0, 0.5)):
+        assert Fourier([low], [high], order=1, scales=2.0)([x])[1] == pytest.approx(math.cos(math.pi * u), abs=1e-15)
+
+
+def test_far_bounds_are_none():
+    most = float(np.finfo(np.float32).max)
+    coder = TileCoder([-most, -1e9, 0.0], [most, 5.0, 1e9])
+    assert coder.settings()["low"] == ["-inf", "-inf", 0.0]
+    assert coder.settings()["high"] == ["inf", 5.0, "inf"]
+
+
+def test_observations_have_the_shape_of_the_bounds():
+    flat = TileCoder(np.zeros(6), np.arange(1.0, 7.0), bins=2)
+    shaped = TileCoder(np.zeros((2, 3)), np.arange(1.0, 7.0).reshape(2, 3), bins=2)
+    x = np.random.default_rng(0).random(6) * 7
+    assert shaped(x.reshape(2, 3)).tolist() == flat(x).tolist()
+    assert shaped.many([x.reshape(2, 3)]).tolist() == [flat(x).tolist()]
+    assert shaped.clipped.tolist() == flat.clipped.tolist()
+    with pytest.raises(ValueError, match=r"must have shape \(2, 3\), got shape \(6,\)"):
+        shaped(x)
+    number = TileCoder(0.0, 1.0)
+    assert number(0.3).tolist() == TileCoder([0.0], [1.0])([0.3]).tolist()
+    assert number.many([0.3, 0.4]).shape == (2, 8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"low": [0.0, 1.0]}, r"low must be below high, got low = 1.0 and high = 1.0 at position 1"),
+        ({"low": [0.0, np.nan]}, r"low\[1\] must be a number, inf or -inf, got nan"),
+        ({"low": [0.0, True]}, r"low\[1\] must be a number"),
+        ({"low": [0.0, -(10**400)]}, r"low\[1\] must be a number"),
+        ({"high": ["wide", 1.0]}, r"high\[0\] must be a number, inf or -inf, got 'wide'"),
+        ({"low": [0.0, 0.0, 0.0]}, r"low and high must have one shape, got \(3,\) and \(2,\)"),
+        ({"low": [], "high": []}, "at least one number"),
+        ({"low": [2e9, 0.0], "high": [3e9, 1.0]}, "rescale the observations"),
+        ({"scales": 0.0}, "scales must be a finite number > 0, got 0.0"),
+        ({"scales": [1.0, -1.0]}, r"scales\[1\] must be a finite number > 0"),
+        ({"scales": [1.0, 1.0, 1.0]}, "scales must be one number or have the shape"),
+        ({"bins": 0}, "bins must be a whole number from 1"),
+        ({"bins": [4, 2.5]}, r"bins\[1\] must be a whole number from 1"),
+        ({"bins": [4, 4, 4]}, "bins must be one number or 2, one for each dimension, got 3"),
+        ({"tilings": 0}, "tilings must be a whole number from 1"),
+        ({"tilings": True}, "tilings must be a whole number from 1"),
+        ({"bias": 1}, "bias must be True or False, got 1"),
+        ({"size": 0}, "size must be a whole number from 1"),
+        ({"size": 1, "bias": True}, "size must leave an index beside the bias"),
+        ({"groups": []}, "at least one group"),
+        ({"groups": [()]}, "a group must be different dimensions"),
+        ({"groups": [(0, 0)]}, r"different dimensions from 0 to 1, got \(0, 0\)"),
+        ({"groups": [(2,)]}, r"from 0 to 1, got \(2,\)"),
+        ({"groups": [(0, 1), (1, 0)]}, "groups must differ"),
+        ({"groups": [0, 1]}, "groups must be a list of groups"),
+        ({"bins": 100_000}, r"make 80,000,000,000 tiles.*a size to hash them to"),
+        ({"bins": 2**30, "size": 10, "tilings": 2**16}, "fewer bins"),
+        ({"kind": "fourier"}, "kind must be 'tiles'"),
+    ],
+)
+def test_bad_settings_of_tiles_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        TileCoder(**{"low": [0.0, 0.0], "high": [1.0, 1.0], **arguments})
+
+
+# --- The Fourier basis ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_waves_are_those_of_the_formula(seed):
+    rng = np.random.default_rng(seed)
+    d, order = int(rng.integers(1, 4)), int(rng.integers(1, 5))
+    low, high, _, scales = drawn(rng, d)
+    coupled = bool(seed % 2)
+    basis = Fourier(low, high, order=order, coupled=coupled, scales=scales)
+    if coupled:
+        vectors = [list(c) for c in product(range(order + 1), repeat=d)]
+    else:
+        vectors = [[0] * d] + [[k * (i == j) for j in range(d)] for i in range(d) for k in range(1, order + 1)]
+    assert basis.coefficients.tolist() == vectors
+    assert basis.n_features == basis.n_active == len(vectors)
+    lengths = [math.sqrt(sum(k * k for k in c)) for c in vectors]
+    np.testing.assert_allclose(basis.step_size_scales, [1.0, *(1.0 / each for each in lengths[1:])], rtol=1e-15)
+    X = rng.normal(size=(20, d)) * 20
+    expected = []
+    for x in X.tolist():
+        u = [scaled(*each) for each in zip(x, low.tolist(), high.tolist(), scales.tolist(), strict=True)]
+        expected.append([math.cos(math.pi * sum(a * b for a, b in zip(c, u, strict=True))) for c in vectors])
+    np.testing.assert_allclose([basis(x) for x in X], expected, atol=1e-13)
+    np.testing.assert_allclose(basis.many(X), expected, atol=1e-13)
+
+
+def test_scaled_waves_are_learned_with_scaled_step_sizes():
+    """Accumulate TD(λ) on features times √s equals, value by value, step-sizes α·s on the features themselves."""
+    basis, rng = Fourier([0.0, 0.0], [1.0, 1.0], order=2), np.random.default_rng(3)
+    X, rewards = basis.many(rng.random((60, 2))), rng.normal(size=59)
+    scales = basis.step_size_scales
+    learner = to.AccumulateTD(basis.n_features, step_size=0.02, trace_decay=0.8, discount=0.9)
+    found = learner.run(X * np.sqrt(scales), rewards)
+    w, e, expected = np.zeros(basis.n_features), np.zeros(basis.n_features), []
+    for t, reward in enumerate(rewards):
+        expected.append(w @ X[t])
+        delta = reward + 0.9 * (w @ X[t + 1]) - w @ X[t]
+        e = 0.9 * 0.8 * e + X[t]
+        w = w + 0.02 * scales * delta * e
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"order": 0}, "order must be a whole number from 1"),
+        ({"coupled": 0}, "coupled must be True or False"),
+        ({"order": 1000}, r"makes 1e\+06 features, more than 1,000,000; give coupled=False or a lower order"),
+        ({"low": 0.0, "high": [1.0] * 200, "order": 5000, "coupled": False}, "1,000,000; give a lower order"),
+        ({"kind": "tiles"}, "kind must be 'fourier'"),
+    ],
+)
+def test_bad_settings_of_waves_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Fourier(**{"low": [0.0, 0.0], "high": [1.0, 1.0], **arguments})
+
+
+def test_coefficients_cannot_be_changed():
+    with pytest.raises(ValueError, match="read-only"):
+        Fourier([0.0], [1.0]).coefficients[0] = 1
+
+
+# --- Tables ---------------------------------------------------------------------------------------
+
+
+def test_a_table_has_a_feature_for_each_state():
+    table = Table(5, start=-2)
+    assert [int(table(x)[0]) for x in range(-2, 3)] == [0, 1, 2, 3, 4]
+    assert (table.n_features, table.n_active) == (5, 1)
+    assert table(np.int32(0)).dtype == np.int64
+    assert table(np.array(1)).tolist() == [3]
+    assert table.many([-2, 2, 0]).tolist() == [[0], [4], [2]]
+
+
+def test_a_table_of_several_numbers_is_row_major():
+    sizes, start = (3, 1, 4), (0, 5, -1)
+    table = Table(sizes, start)
+    states = [tuple(i + s for i, s in zip(at, start, strict=True)) for at in product(*map(range, sizes))]
+    assert [int(table(state)[0]) for state in states] == list(range(12))
+    assert table.many(states)[:, 0].tolist() == list(range(12))
+    assert table(np.array(states[7])).tolist() == [7]
+
+
+@pytest.mark.parametrize("bad", [5, -1, 1.0, True, None, "1", [1], np.array([1]), np.array(1.0)])
+def test_states_outside_a_table_are_refused(bad):
+    with pytest.raises(ValueError, match="the observation must be a whole number from 0 to 4"):
+        Table(5)(bad)
+
+
+@pytest.mark.parametrize("bad", [(3, 0), (0, 2), (0,), (0, 0, 0), 0, (0.0, 0)])
+def test_tuples_outside_a_table_are_refused(bad):
+    with pytest.raises(ValueError, match="the observation must be"):
+        Table((3, 2))(bad)
+
+
+def test_bad_rows_and_settings_of_tables_are_refused():
+    with pytest.raises(ValueError, match="X must hold whole numbers from 1 to 3, got 4 in row 1"):
+        Table(3, start=1).many([1, 4])
+    with pytest.raises(ValueError, match="from 0 to 1 in column 1, got -1 in row 0"):
+        Table((3, 2)).many([[2, -1]])
+    with pytest.raises(ValueError, match="X must be whole numbers, got float64"):
+        Table(3).many([0.0, 1.0])
+    for arguments, message in (
+        (((), 0), "must make 1 to"),
+        ((0,), "n must be a whole number"),
+        (((2, 0.5),), r"n\[1\] must be a whole number"),
+        (((2**20, 2**20),), "must make 1 to"),
+        ((3, 0.5), "start must be one whole number"),
+        (((3, 2), (0, 0, 0)), "start must be one whole number"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Table(*arguments)
+
+
+# --- Settings and copies --------------------------------------------------------------------------
+
+MAKERS = [
+    TileCoder([0.0, -1.2], [1.0, 0.6]),
+    TileCoder([-INF, 0.1, -5.0], [INF, 1e12, 0.3], bins=[2, 3, 4], tilings=5, bias=True, scales=[0.3, 2.0, 1.0]),
+    TileCoder(np.zeros(3), np.ones(3), groups=[(0,), (2, 1)], size=30, bias=True),
+    TileCoder(np.zeros((3, 1), np.float32), np.full((3, 1), 0.1, np.float32)),
+    TileCoder(0.0, 1.0, bins=3),
+    Fourier([0.0, -INF], [1.0, 1.0], order=2, scales=3.0),
+    Fourier([0.0, -INF, 0.0], [1.0, 1.0, 1.0], coupled=False),
+]
+
+
+@pytest.mark.parametrize("maker", MAKERS, ids=repr)
+def test_settings_make_the_same_maker(maker):
+    written = json.dumps(maker.settings(), allow_nan=False)
+    again = restore(json.loads(written))
+    other = type(maker)(**json.loads(written))
+    assert type(again) is type(maker)
+    X = np.random.default_rng(0).normal(size=(40, *np.shape(maker.settings()["low"])))
+    for x in X:
+        np.testing.assert_array_equal(again(x), maker(x))
+        np.testing.assert_array_equal(other(x), maker(x))
+    assert again.settings() == other.settings() == maker.settings()
+    assert (again.n_features, again.n_active, repr(again)) == (maker.n_features, maker.n_active, repr(maker))
+
+
+@pytest.mark.parametrize("maker", MAKERS, ids=repr)
+def test_copies_go_on_counting(maker):
+    shape = np.shape(maker.settings()["low"])
+    X = np.random.default_rng(1).normal(size=(40, *shape))
+    for duplicate in (copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))):
+        original = restore(maker.settings())
+        original.many(X[:20])
+        other = duplicate(original)
+        np.testing.assert_array_equal(other.clipped, original.clipped)
+        original.many(X)
+        assert (other.clipped <= original.clipped).all()
+        other.many(X)
+        np.testing.assert_array_equal(other.clipped, original.clipped)
+        assert getattr(other, "collisions", 0) == getattr(original, "collisions", 0)
+
+
+def test_a_table_comes_back_from_its_settings():
+    for table in (Table(6, start=1), Table((3, 2), start=(1, 0)), Table([4])):
+        again = restore(json.loads(json.dumps(table.settings())))
+        assert again.settings() == table.settings()
+        assert repr(again) == repr(table)
+    assert repr(Table(6, start=1)) == "Table(n=6, start=1)"
+
+
+@pytest.mark.parametrize("bad", [None, {}, {"kind": "squares"}, {"kind": "table"}, {"kind": "tiles", "wide": 3}, "table"])
+def test_bad_settings_are_refused(bad):
+    with pytest.raises(ValueError, match="settings"):
+        restore(bad)
+
+
+# --- With learners --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"size": 40, "bias": True}])
+def test_a_learner_takes_what_many_gives(options):
+    coder, rng = TileCoder([0.0, 0.0], [1.0, 1.0], **options), np.random.default_rng(0)
+    X, rewards = rng.random((80, 2)), rng.normal(size=79)
+    parameters = {"n_features": coder.n_features, "step_size": 0.02, "trace_decay": 0.9, "discount": 0.9}
+    ran, updated = to.TrueOnlineTD(**parameters), to.TrueOnlineTD(**parameters)
+    rows = coder.many(X)
+    assert isinstance(rows, list if options else np.ndarray)
+    ran.run(rows, rewards)
+    updated.start(coder(X[0]))
+    for reward, x in zip(rewards, X[1:], strict=True):
+        updated.update(float(reward), coder(x))
+    np.testing.assert_allclose(ran.weights, updated.weights, atol=1e-13)
+    assert ran.weights.any()
+
+
+# --- From spaces ----------------------------------------------------------------------------------
+
+
+def environment(gymnasium, name):
+    """The newest version of an environment."""
+    versions = [each for each in gymnasium.registry if each.rpartition("-v")[0] == name]
+    return gymnasium.make(max(versions, key=lambda each: int(each.rpartition("-v")[2])))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "maker", "n_features", "n_active"),
+    [
+        ("MountainCar", "auto", TileCoder, 8 * 8**2, 8),
+        ("CartPole", "auto", TileCoder, 8 * 8**4, 8),
+        ("Acrobot", "tiles", TileCoder, 8 * 5**6, 8),
+        ("MountainCar", "fourier", Fourier, 4**2, 4**2),
+        ("Acrobot", "fourier", Fourier, 4**6, 4**6),
+        ("Taxi", "auto", Table, 500, 1),
+        ("FrozenLake", "table", Table, 16, 1),
+        ("Blackjack", "auto", Table, 32 * 11 * 2, 1),
+    ],
+)
+def test_environments_get_features(name, kind, maker, n_features, n_active):
+    env = environment(pytest.importorskip("gymnasium"), name)
+    make = from_space(env.observation_space, kind)
+    assert type(make) is maker
+    assert (make.n_features, make.n_active) == (n_features, n_active)
+    again = restore(json.loads(json.dumps(make.settings())))
+    learner = to.TrueOnlineTD(make.n_features, step_size=0.01, trace_decay=0.9, discount=1.0)
+    observation, _ = env.reset(seed=1)
+    env.action_space.seed(1)
+    learner.start(make(observation))
+    for _ in range(30):
+        observation, reward, ended, cut, _ = env.step(env.action_space.sample())
+        x = make(observation)
+        assert len(x) == n_active
+        np.testing.assert_array_equal(x, again(observation))
+        np.testing.assert_array_equal(make.many([observation])[0], x)
+        learner.update(float(reward), None if ended else x)
+        if ended or cut:
+            observation, _ = env.reset()
+            learner.start(make(observation))
+    env.close()
+    assert learner.steps == 30
+
+
+def test_spaces_of_states_become_tables():
+    spaces = pytest.importorskip("gymnasium").spaces
+    assert from_space(spaces.Discrete(4, start=-1))(-1).tolist() == [0]
+    several = from_space(spaces.MultiDiscrete([3, 4], start=[1, 0]))
+    assert several(np.array([2, 3])).tolist() == [7]
+    mixed = from_space(spaces.Tuple([spaces.Discrete(3), spaces.Discrete(2, start=5)]))
+    assert mixed((2, 6)).tolist() == [5]
+    for space, make in ((spaces.MultiDiscrete([3, 4], start=[1, 0]), several),):
+        space.seed(0)
+        assert all(0 <= int(make(space.sample())[0]) < make.n_features for _ in range(50))
+
+
+def test_boxes_get_as_many_tiles_as_fit():
+    spaces = pytest.importorskip("gymnasium").spaces
+    expected = {1: 64, 2: 512, 3: 4096, 4: 32_768, 5: 8 * 7**5, 6: 8 * 5**6, 7: 8 * (7 * 8 + 21 * 64), 29: 8 * 29 * 8}
+    for d, tiles in expected.items():
+        coder = from_space(spaces.Box(-1.0, 1.0, (d,)))
+        assert coder.n_features == tiles <= 200_000
+        assert coder.many(np.zeros((2, d))).shape == (2, coder.n_active)
+    assert from_space(spaces.Box(-1.0, 1.0, (28,))).n_active == 8 * (28 + 378)
+    assert from_space(spaces.Box(0.0, 1.0, (2, 3)))(np.full((2, 3), 0.5)).shape == (8,)
+    assert from_space(spaces.Box(0.0, 1.0, (7,)), "fourier").n_features == 1 + 7 * 3
+    given = from_space(spaces.Box(0.0, 1.0, (2,)), bins=3, tilings=4, bias=True)
+    assert (given.n_features, given.n_active) == (4 * 9 + 1, 5)
+    assert from_space(spaces.Box(0.0, 1.0, (7,)), groups=[(0, 6)]).n_features == 8 * 64
+
+
+def test_other_spaces_are_refused():
+    spaces = pytest.importorskip("gymnasium").spaces
+    two = spaces.Discrete(2)
+    others = [
+        spaces.MultiBinary(3),
+        spaces.MultiBinary((2, 2)),
+        spaces.Dict({"a": two}),
+        spaces.Text(3),
+        spaces.Tuple([two, spaces.Box(0.0, 1.0, (2,))]),
+        spaces.Tuple([two, spaces.MultiDiscrete([2, 2])]),
+        spaces.OneOf([two, two]),
+        spaces.Sequence(two),
+        None,
+        "Box",
+    ]
+    for space in others:
+        with pytest.raises(ValueError, match="supported are Discrete, MultiDiscrete, Tuple of Discrete, and Box"):
+            from_space(space)
+    with pytest.raises(ValueError, match=r"210 numbers.*Atari.*your own function"):
+        from_space(spaces.Box(0, 255, (10, 7, 3), np.uint8))
+
+
+def test_kinds_and_options_that_do_not_fit_are_refused():
+    spaces = pytest.importorskip("gymnasium").spaces
+    with pytest.raises(ValueError, match="kind must be one of auto, table, tiles, fourier, got 'rbf'"):
+        from_space(spaces.Discrete(3), "rbf")
+    with pytest.raises(ValueError, match="gets a table, without options"):
+        from_space(spaces.Discrete(3), "tiles")
+    with pytest.raises(ValueError, match="gets a table, without options"):
+        from_space(spaces.Discrete(3), bins=3)
+    with pytest.raises(ValueError, match="holds numbers, not states"):
+        from_space(spaces.Box(0.0, 1.0, (2,)), "table")
