@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from trueonline import report, tables
 from trueonline.files import write_whole
@@ -67,22 +67,30 @@ def _write(folder: Path, outcome: Outcome) -> None:
     for name, picture in outcome.figures.items():
         for ending in ("png", "pdf"):
             write_whole(folder / f"{name}.{ending}", partial(picture.savefig, format=ending))
+    for name, content in outcome.files.items():
+        write_whole(folder / name, partial(_put, content))
+
+
+def _put(content: bytes, file: IO[bytes]) -> None:
+    file.write(content)
 
 
 def _section(done: Finished, out: Path) -> report.Section:
     name = done.experiment.name
     files = [f"{name}/{picture}.{ending}" for picture in done.outcome.figures for ending in ("png", "pdf")]
+    files += [f"{name}/{file}" for file in done.outcome.files]
+    shown = done.outcome.shown or (None if done.outcome.charts else "figure")
     return report.Section(
         name=name,
         title=done.experiment.title,
-        text=done.experiment.text,
+        text="\n\n".join(filter(None, (done.experiment.text, done.outcome.note))),
         charts=[_chart(chart) for chart in done.outcome.charts],
         verdicts=[
             {"claim": claim.claim, "verdict": claim.verdict, "numbers": _rounded(_plain(claim.numbers))}
             for claim in done.outcome.claims
         ],
         seconds=done.seconds,
-        picture=None if done.outcome.charts else (out / name / "figure.png").read_bytes(),
+        picture=None if shown is None else (out / name / f"{shown}.png").read_bytes(),
         files=[*files, f"{name}/data.csv", f"{name}/data.parquet"],
     )
 

@@ -24,9 +24,16 @@ class Settings:
     engine: str = "local"
     threads: int | None = None
     progress: Callable[[Any, int, int], None] = lambda task, done, of: None
+    scale: str = "quick"  # of the experiments that have several
+    share: str | None = None  # i/N: of experiments whose tasks can be shared out
+    say: Callable[[str], None] = lambda text: None  # what has to be known before a long wait
 
     def number(self, of_runs: int) -> int:
         return of_runs if self.runs is None else self.runs
+
+
+class Unfinished(Exception):  # noqa: N818 - no error
+    """What this share of an experiment could do is done; others have to do theirs before there is an outcome."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,9 @@ class Outcome:
     figures: Mapping[str, Any]  # file name without ending → matplotlib figure
     charts: Sequence[Chart]
     claims: Sequence[Claim]
+    shown: str | None = None  # the picture that the report shows beside the charts
+    files: Mapping[str, bytes] = field(default_factory=dict)  # whatever else belongs to it
+    note: str = ""  # what must be known about how it was run
 
 
 @dataclass(frozen=True)

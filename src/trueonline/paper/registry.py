@@ -15,8 +15,9 @@ MODULES = {
     "fig9": "fig9",
     "cost": "cost",
     "many-mrps": "many_mrps",
+    "asterix": "asterix",
 }
-DEFAULT = tuple(name for name in MODULES if name != "many-mrps")
+DEFAULT = tuple(name for name in MODULES if name not in ("many-mrps", "asterix"))
 
 
 def experiment(name: str) -> Experiment:

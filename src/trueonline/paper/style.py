@@ -5,9 +5,11 @@ The colours are Okabe and Ito's, which colour-blind people can tell apart; dashe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
+
+from trueonline.look import RC, figure, look
+
+__all__ = ["COLOURS", "DASHES", "MARKERS", "NAMES", "RC", "figure", "line", "look"]
 
 NAMES = {
     "accumulate": "accumulate TD(λ)",
@@ -16,6 +18,10 @@ NAMES = {
     "online": "online λ-return",
     "offline": "offline λ-return",
     "td0": "TD(0)",
+    "accumulate_sarsa": "accumulate Sarsa(λ)",
+    "replace_sarsa": "replace Sarsa(λ)",
+    "true_online_sarsa": "true online Sarsa(λ)",
+    "random": "random play",
 }
 COLOURS = {
     "accumulate": "#D55E00",
@@ -24,7 +30,9 @@ COLOURS = {
     "online": "#CC79A7",
     "offline": "#000000",
     "td0": "#7F7F7F",
+    "random": "#7F7F7F",
 }
+COLOURS |= {f"{name}_sarsa": COLOURS[name] for name in ("accumulate", "replace", "true_online")}
 DASHES: dict[str, tuple[int, ...]] = {
     "accumulate": (6, 2),
     "replace": (2, 2),
@@ -32,41 +40,10 @@ DASHES: dict[str, tuple[int, ...]] = {
     "online": (),
     "offline": (1, 1),
     "td0": (8, 2, 1, 2),
+    "random": (1, 2),
 }
+DASHES |= {f"{name}_sarsa": DASHES[name] for name in ("accumulate", "replace", "true_online")}
 MARKERS = {"accumulate": "s", "replace": "^", "true_online": "o", "online": "D", "offline": "v", "td0": "x"}
-
-RC: dict[Any, Any] = {
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.labelsize": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#E4E4E4",
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
-    "figure.dpi": 100,
-    "savefig.dpi": 200,
-    "pdf.fonttype": 42,
-}
-
-
-@contextmanager
-def look() -> Iterator[None]:
-    """Draw and save in this look, and leave matplotlib's settings as they were."""
-    import matplotlib as mpl
-
-    with mpl.rc_context(RC):
-        yield
-
-
-def figure(rows: int, columns: int, *, width: float, height: float, **options: Any) -> tuple[Any, Any]:
-    """A figure and its axes (always a 2-D array), without pyplot's global state."""
-    from matplotlib.figure import Figure
-
-    made = Figure(figsize=(width, height), layout="constrained")
-    return made, made.subplots(rows, columns, squeeze=False, **options)
 
 
 def line(axes: Any, x: Any, y: Any, method: str, **options: Any) -> None:

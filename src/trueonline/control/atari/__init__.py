@@ -1,0 +1,34 @@
+"""Sarsa(λ) on Atari games: the emulator, its screens as features, and runs by two protocols (section 5.3)."""
+
+from trueonline.control.atari.emulator import Emulator, games
+from trueonline.control.atari.runs import (
+    DISCOUNT,
+    EPSILON,
+    FRAMES,
+    METHODS,
+    PROTOCOLS,
+    Run,
+    Settings,
+    learn_background,
+    play,
+)
+from trueonline.control.atari.screens import N_FEATURES, NTSC, Screens, read_background, write_background
+
+__all__ = [
+    "DISCOUNT",
+    "EPSILON",
+    "FRAMES",
+    "METHODS",
+    "NTSC",
+    "N_FEATURES",
+    "PROTOCOLS",
+    "Emulator",
+    "Run",
+    "Screens",
+    "Settings",
+    "games",
+    "learn_background",
+    "play",
+    "read_background",
+    "write_background",
+]

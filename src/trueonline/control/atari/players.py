@@ -1,0 +1,188 @@
+"""Who plays an Atari game: an agent of this package, the published program's learner, or chance.
+
+All have `start`, `step`, `end` and `truncate` as agents do, and `dump` and `restore` for checkpoints.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from trueonline.control.accumulate_sarsa import AccumulateSarsa
+from trueonline.control.atari import published
+from trueonline.control.policies import EpsilonGreedy
+from trueonline.control.replace_sarsa import ReplaceSarsa
+from trueonline.control.true_online_sarsa import TrueOnlineSarsa
+from trueonline.control.true_online_watkins_q import TrueOnlineWatkinsQ
+from trueonline.control.watkins_q import WatkinsQ
+from trueonline.kernels import call
+
+AGENTS: dict[str, Any] = {
+    "accumulate": AccumulateSarsa,
+    "replace": ReplaceSarsa,
+    "true_online": TrueOnlineSarsa,
+    "watkins_q": WatkinsQ,
+    "true_online_watkins_q": TrueOnlineWatkinsQ,
+}
+
+
+class Player(Protocol):
+    @property
+    def diverged(self) -> bool: ...
+
+    def start(self, x: np.ndarray) -> int: ...
+    def step(self, reward: float, x_next: np.ndarray) -> int: ...
+    def end(self, reward: float) -> None: ...
+    def truncate(self, reward: float, x_next: np.ndarray) -> None: ...
+    def dump(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]: ...
+    def restore(self, about: dict[str, Any], parts: dict[str, np.ndarray]) -> None: ...
+
+
+class AgentPlayer:
+    """An agent of this package, whose step-size is divided by the largest number of active features so far, if `scaled`.
+
+    With a step-size that changes, true online Sarsa(λ) is Algorithm 4 over ψ(s, a): still exact.
+    """
+
+    def __init__(
+        self,
+        method: str,
+        n_features: int,
+        n_actions: int,
+        step_size: float,
+        trace_decay: float,
+        discount: float,
+        epsilon: float,
+        seed: int,
+        *,
+        scaled: bool,
+    ) -> None:
+        self.divisor, self.active, self._step_size = 1, 1, step_size
+        alpha = self._alpha if scaled else step_size
+        policy = EpsilonGreedy(epsilon)
+        self.agent = AGENTS[method](n_features, n_actions, alpha, trace_decay, discount, policy, seed=seed)
+
+    def _alpha(self, t: int) -> float:
+        self.divisor = max(self.divisor, self.active)
+        return self._step_size / self.divisor
+
+    @property
+    def diverged(self) -> bool:
+        return self.agent.diverged
+
+    def start(self, x: np.ndarray) -> int:
+        self.active = len(x)
+        return self.agent.start(x)
+
+    def step(self, reward: float, x_next: np.ndarray) -> int:
+        action = self.agent.step(reward, x_next)
+        self.active = len(x_next)
+        return action
+
+    def end(self, reward: float) -> None:
+        self.agent.end(reward)
+
+    def truncate(self, reward: float, x_next: np.ndarray) -> None:
+        self.agent.truncate(reward, x_next)
+
+    def dump(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        settings = self.agent._settings()
+        about = {"rng": settings["rng"], "action": settings["action"], "divisor": self.divisor, "active": self.active}
+        return about, self.agent._dump()
+
+    def restore(self, about: dict[str, Any], parts: dict[str, np.ndarray]) -> None:
+        self.divisor, self.active = int(about["divisor"]), int(about["active"])
+        self.agent._restore(parts, about["rng"], about["action"])
+
+
+class PublishedPlayer:
+    """The published program's learner. It scales its step-size as `AgentPlayer` does."""
+
+    def __init__(
+        self,
+        method: str,
+        n_features: int,
+        n_actions: int,
+        step_size: float,
+        trace_decay: float,
+        discount: float,
+        epsilon: float,
+        seed: int,
+        *,
+        scaled: bool,
+    ) -> None:
+        self.method, self.scaled = published.METHODS[method], scaled
+        self.step_size, self.trace_decay, self.discount = step_size, trace_decay, discount
+        self.one_in = round(1.0 / epsilon)
+        self.w, self.e = np.zeros((2, n_features, n_actions))
+        self.traced = np.empty(n_features * n_actions, np.int64)
+        self.count = 0
+        self.q = np.empty(n_actions)
+        self.random = published.seeded(seed)
+        for _ in range(published.SKIPPED):
+            published.rand.py_func(self.random)
+        self.divisor, self.q_old, self.action, self.x = 1, 0.0, 0, np.empty(0, np.int64)
+        self.diverged = False
+
+    def start(self, x: np.ndarray) -> int:
+        self.e.reshape(-1)[self.traced[: self.count]] = 0.0
+        self.count, self.x = 0, x
+        self.action, self.q_old = call(published.BEGIN, self.w, x, self.q, self.one_in, self.random)
+        return self.action
+
+    def step(self, reward: float, x_next: np.ndarray, ends: bool = False) -> int:
+        self.divisor = max(self.divisor, len(self.x))
+        alpha = self.step_size / self.divisor if self.scaled else self.step_size
+        before = (self.method, self.w, self.e, self.traced, self.count, self.x, self.action, reward, x_next, ends)
+        rest = (self.q_old, alpha, self.discount, self.trace_decay, self.q, self.one_in, self.random)
+        self.action, self.q_old, count = call(published.STEP, *before, *rest)
+        self.diverged = count < 0
+        self.count, self.x = max(count, 0), x_next
+        return self.action
+
+    def end(self, reward: float) -> None:
+        self.step(reward, self.x, ends=True)
+
+    def truncate(self, reward: float, x_next: np.ndarray) -> None:
+        self.step(reward, x_next)
+
+    def dump(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        about = {"divisor": self.divisor, "q_old": self.q_old, "action": self.action, "diverged": self.diverged}
+        traced = self.traced[: self.count]
+        return about, {"w": self.w, "traced": traced, "e": self.e.reshape(-1)[traced], "random": self.random, "x": self.x}
+
+    def restore(self, about: dict[str, Any], parts: dict[str, np.ndarray]) -> None:
+        self.divisor, self.q_old, self.action = int(about["divisor"]), float(about["q_old"]), int(about["action"])
+        self.diverged, self.w, self.random, self.x = bool(about["diverged"]), parts["w"], parts["random"], parts["x"]
+        self.count = len(parts["traced"])
+        self.traced[: self.count] = parts["traced"]
+        self.e.reshape(-1)[parts["traced"]] = parts["e"]
+
+
+class RandomPlayer:
+    """Every action equally often: the floor that a learner must rise from."""
+
+    diverged = False
+
+    def __init__(self, n_actions: int, seed: int) -> None:
+        self.n_actions = n_actions
+        self.rng = np.random.default_rng(seed)
+
+    def start(self, x: np.ndarray) -> int:
+        return int(self.rng.integers(self.n_actions))
+
+    def step(self, reward: float, x_next: np.ndarray) -> int:
+        return int(self.rng.integers(self.n_actions))
+
+    def end(self, reward: float) -> None:
+        pass
+
+    def truncate(self, reward: float, x_next: np.ndarray) -> None:
+        pass
+
+    def dump(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return {"rng": self.rng.bit_generator.state}, {}
+
+    def restore(self, about: dict[str, Any], parts: dict[str, np.ndarray]) -> None:
+        self.rng.bit_generator.state = about["rng"]

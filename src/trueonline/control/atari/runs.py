@@ -1,0 +1,237 @@
+"""Sarsa(λ) on Atari games with Basic features, by two protocols (section 5.3).
+
+`paper` is what the text says: the game's own actions (nine for Asterix), episodes of five minutes at most, exact traces.
+`published` is what the program published with the paper does: all 18 actions, no limit, and its own arithmetic (published.py);
+with its background and seed it plays that program's episodes.
+
+Both take an action for five frames, explore with ε = 0.01 and discount by γ = 0.999. Both divide α by the largest number of
+active features so far, unless told otherwise: the text does not say so, but its step-sizes of up to 2 make sense only then.
+Both see averaged colours, as ALE 0.4.4, which the paper names, showed them. The score of an episode is in the game's points.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trueonline import files
+from trueonline.control.atari import published
+from trueonline.control.atari.emulator import SKIP, Emulator
+from trueonline.control.atari.players import AGENTS, AgentPlayer, Player, PublishedPlayer, RandomPlayer
+from trueonline.control.atari.screens import COLOURS, N_FEATURES, TALLY, WIDTH, Screens, averages, checked
+from trueonline.inputs import count, positive, unit
+from trueonline.kernels import cache_folder, call
+
+PROTOCOLS = ("paper", "published")
+METHODS = {"paper": (*AGENTS, "random"), "published": (*published.METHODS, "random")}
+FRAMES = 4_320_000  # 20 hours of play
+DISCOUNT, EPSILON = 0.999, 0.01
+LIMIT = 5 * 60 * 60  # frames in five minutes
+PATIENCE = 60.0  # seconds between checkpoints
+KIND = "AtariRun"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that determines a run, but for the background. It ends after so many frames or episodes.
+
+    An episode that has begun is played to its end, and counts.
+    """
+
+    protocol: str = "paper"
+    method: str = "true_online"
+    step_size: float = 0.5
+    trace_decay: float = 0.9
+    seed: int = 0
+    frames: int | None = None
+    episodes: int | None = None
+    game: str = "asterix"
+    scaled: bool = True
+
+    def __post_init__(self) -> None:
+        if self.protocol not in PROTOCOLS:
+            raise ValueError(f"unknown protocol {self.protocol!r}; known are {', '.join(PROTOCOLS)}")
+        known = METHODS[self.protocol]
+        if self.method not in known:
+            raise ValueError(f"unknown method {self.method!r} for {self.protocol}; known are {', '.join(known)}")
+        if self.frames is not None and self.episodes is not None:
+            raise ValueError("a run ends after frames or after episodes: give one of them")
+        if not isinstance(self.seed, int) or isinstance(self.seed, bool) or not 0 <= self.seed < 2**32:
+            raise ValueError(f"seed must be a whole number from 0 to 2³² − 1, got {self.seed!r}")
+        checked: dict[str, Any] = {
+            "step_size": positive("step_size", self.step_size),
+            "trace_decay": unit("trace_decay", self.trace_decay),
+            "frames": count("frames", FRAMES if self.frames is None else self.frames) if self.episodes is None else None,
+            "episodes": None if self.episodes is None else count("episodes", self.episodes),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    def player(self, n_actions: int) -> Player:
+        if self.method == "random":
+            return RandomPlayer(n_actions, self.seed)
+        make = PublishedPlayer if self.protocol == "published" else AgentPlayer
+        numbers = (self.step_size, self.trace_decay, DISCOUNT, EPSILON, self.seed)
+        return make(self.method, N_FEATURES, n_actions, *numbers, scaled=self.scaled)
+
+
+class Run:
+    """One run: a game, its player, and the episodes so far. It can be stopped and resumed at any decision, exactly."""
+
+    def __init__(self, settings: Settings, background: np.ndarray) -> None:
+        self.settings = settings
+        self.emulator = Emulator(settings.game, all_actions=settings.protocol == "published")
+        self.screens = Screens(checked(background, self.emulator.height))
+        self.player = settings.player(len(self.emulator.actions))
+        self.limit = LIMIT if settings.protocol == "paper" else None
+        self.normalised = settings.protocol == "published"  # rewards, by the first one of the run
+        self.looks = settings.method != "random"
+        self.episodes: list[tuple[int, int]] = []  # score and frames of each
+        self.score = self.frames = 0  # of this episode
+        self.played = 0  # frames of all episodes before
+        self.action: int | None = None  # to be executed; None between episodes
+        self.diverged = False
+
+    @property
+    def finished(self) -> bool:
+        if self.diverged and self.settings.protocol == "published":  # the program stops
+            return True
+        if self.action is not None:
+            return False
+        if self.settings.episodes is not None:
+            return len(self.episodes) >= self.settings.episodes
+        return self.played >= (self.settings.frames or 0)
+
+    @property
+    def mean_score(self) -> float:
+        """The mean score of an episode: the paper's measure."""
+        return float(np.mean([score for score, _ in self.episodes])) if self.episodes else 0.0
+
+    def play(
+        self,
+        checkpoint: str | os.PathLike | None = None,
+        *,
+        every: float = PATIENCE,
+        beat: Callable[[int], Any] = lambda frames: None,
+    ) -> None:
+        """Play to the end. The state is written to `checkpoint` every so many seconds; `beat` gets the frames so far."""
+        saved = time.monotonic()
+        decisions = 0
+        while not self.finished:
+            self._decide()
+            decisions += 1
+            if decisions % 256 == 0:
+                beat(self.played + self.frames)
+                if checkpoint is not None and time.monotonic() - saved >= every:
+                    self.save(checkpoint)
+                    saved = time.monotonic()
+
+    def _decide(self) -> None:
+        """Five frames: execute the action, look, learn, choose."""
+        if self.action is None:
+            if self.episodes:
+                self.emulator.reset()
+            self.action = self.player.start(self._seen())
+        points = self.emulator.act(self.action)
+        self.score += int(points)
+        self.frames += SKIP
+        reward = points / self.emulator.first_reward if self.normalised and points else points
+        if self.emulator.over:
+            self.player.end(reward)
+            self._finish_episode()
+        elif self.limit is not None and self.frames >= self.limit:
+            self.player.truncate(reward, self._seen())
+            self._finish_episode()
+        else:
+            self.action = self.player.step(reward, self._seen())
+            self.diverged = self.diverged or (self.normalised and self.player.diverged)
+
+    def _seen(self) -> np.ndarray:
+        return self.emulator.features(self.screens) if self.looks else np.empty(0, np.int64)
+
+    def _finish_episode(self) -> None:
+        self.diverged = self.diverged or self.player.diverged
+        if self.diverged and self.normalised:
+            return
+        self.episodes.append((self.score, self.frames))
+        self.played += self.frames
+        self.score = self.frames = 0
+        self.action = None
+
+    def _about(self) -> dict[str, Any]:
+        """What a checkpoint must agree with."""
+        return {
+            **asdict(self.settings),
+            "background": hashlib.sha256(self.screens.background.tobytes()).hexdigest()[:16],
+            "code": os.path.basename(cache_folder()),
+            "ale-py": version("ale-py"),
+        }
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write a checkpoint, emulator and random state included. It appears whole or not at all."""
+        about, parts = self.player.dump()
+        now = {"score": self.score, "frames": self.frames, "played": self.played, "action": self.action}
+        settings = {"run": self._about(), "player": about, "now": {**now, "diverged": self.diverged}}
+        arrays = {f"player_{name}": part for name, part in parts.items()} | self.emulator.dump()
+        arrays["episodes"] = np.array(self.episodes, np.int64).reshape(-1, 2)
+        files.write_learner(path, KIND, settings, arrays)
+
+    def resume(self, path: str | os.PathLike) -> None:
+        """Go on from a checkpoint; ValueError, with nothing changed, where it is of another setting."""
+        kind, settings, arrays = files.read_learner(path)
+        if kind != KIND:
+            raise ValueError(f"{path} holds a {kind}, not the checkpoint of an Atari run")
+        theirs, ours = settings["run"], self._about()
+        different = [name for name in ours if ours[name] != theirs.get(name)]
+        if different:
+            name = different[0]
+            raise ValueError(
+                f"{path} is a checkpoint of another setting: its {name} is {theirs.get(name)}, this run's is "
+                f"{ours[name]}; delete it, or choose another place"
+            )
+        self.emulator.restore(arrays)
+        parts = {name.removeprefix("player_"): part for name, part in arrays.items() if name.startswith("player_")}
+        self.player.restore(settings["player"], parts)
+        self.episodes = [(int(score), int(frames)) for score, frames in arrays["episodes"]]
+        for name, value in settings["now"].items():
+            setattr(self, name, value)
+
+
+def learn_background(
+    game: str = "asterix", *, decisions: int = 3600, seed: int = 0, beat: Callable[[int], Any] = lambda decisions: None
+) -> np.ndarray:
+    """The most frequent colour of each pixel over random play, by default five minutes of it (Bellemare et al. 2013)."""
+    emulator = Emulator(game)
+    rng = np.random.default_rng([2016, seed])
+    counts = np.zeros((emulator.height, WIDTH, COLOURS), np.int64)
+    for decision in range(count("decisions", decisions)):
+        emulator.act(int(rng.integers(len(emulator.actions))))
+        call(TALLY, emulator.now, emulator.before, averages(), counts)
+        if emulator.over:
+            emulator.reset()
+        beat(decision + 1)
+    return (2 * counts.argmax(axis=2)).astype(np.uint8)
+
+
+def play(
+    settings: Settings,
+    background: np.ndarray,
+    checkpoint: str | os.PathLike | None = None,
+    *,
+    every: float = PATIENCE,
+    beat: Callable[[int], Any] = lambda frames: None,
+) -> Run:
+    """Play a whole run, going on from the checkpoint where there is one."""
+    run = Run(settings, background)
+    if checkpoint is not None and Path(checkpoint).exists():
+        run.resume(checkpoint)
+    run.play(checkpoint, every=every, beat=beat)
+    return run

@@ -1,0 +1,174 @@
+"""The runs of Asterix behind Figure 8: which, at which scale, and each as a task that survives its process."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from trueonline.control import atari
+from trueonline.control.atari.screens import WIDTH
+from trueonline.files import write_whole
+from trueonline.kernels import cache_folder
+from trueonline.paper.experiment import Settings
+
+METHODS = ("accumulate", "replace", "true_online")
+STEP_SIZES = (0.2, 0.5, 0.8, 1.1, 1.4, 1.7, 2.0)
+TRACE_DECAYS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99)
+SCHEMA = pa.schema(
+    [
+        ("method", pa.string()),
+        ("step_size", pa.float64()),
+        ("trace_decay", pa.float64()),
+        ("run", pa.int64()),
+        ("score", pa.float64()),
+        ("episodes", pa.int64()),
+        ("frames", pa.int64()),
+        ("diverged", pa.bool_()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Scale:
+    frames: int  # of each run
+    step_sizes: tuple[float, ...]
+    runs: int  # of each setting
+    says: str
+
+
+SCALES = {
+    "quick": Scale(
+        40_000,
+        (0.5, 1.1, 1.7),
+        2,
+        "Two runs of 11 minutes of play for each setting show that everything works, and what the first episodes are like. They "
+        "cannot say which method is best, nor what is learned in 20 hours.",
+    ),
+    "evening": Scale(
+        atari.FRAMES,
+        (0.5, 1.1, 1.7),
+        4,
+        "Full runs, but three of the seven step-sizes and four runs each. It shows what is learned in 20 hours and how scores "
+        "depend on λ; small differences between methods drown in the noise of so few runs.",
+    ),
+    "paper": Scale(atari.FRAMES, STEP_SIZES, 400, "All of the paper's settings and runs."),
+}
+
+
+@dataclass(frozen=True)
+class Runs:
+    """A task: some runs of one setting, in a process of its own. Of each run there is a checkpoint, or its result."""
+
+    settings: tuple[atari.Settings, ...]
+    first: int  # the number of the first of these runs
+    background: bytes
+
+    spawned = True
+    unit = "frames"
+    schema = SCHEMA
+
+    @property
+    def name(self) -> str:
+        code = (os.path.basename(cache_folder()), version("ale-py"))
+        about = json.dumps([[asdict(settings) for settings in self.settings], self.first, code], sort_keys=True)
+        digest = hashlib.sha256(about.encode() + self.background).hexdigest()[:24]
+        return f"asterix-{self.settings[0].method}-{digest}"
+
+    @property
+    def rows(self) -> int:
+        return len(self.settings)
+
+    @property
+    def steps(self) -> int:
+        return sum(settings.frames or 0 for settings in self.settings)
+
+    def compute(self, scratch: Path | None = None, beat: Callable[[int], Any] = lambda frames: None) -> pa.Table:
+        background = np.frombuffer(self.background, np.uint8).reshape(-1, WIDTH)
+        rows, before = [], 0
+        for number, settings in enumerate(self.settings, self.first):
+            rows.append(_play(settings, number, background, scratch, lambda frames, b=before: beat(b + frames)))  # type: ignore[misc]
+            before += settings.frames or 0
+            beat(before)
+        return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def _play(
+    settings: atari.Settings, number: int, background: np.ndarray, scratch: Path | None, beat: Callable[[int], Any]
+) -> dict[str, Any]:
+    """The row of one run: as it was left, from its checkpoint, or from the beginning."""
+    result = None if scratch is None else scratch / f"run-{number}.json"
+    if result is not None and result.exists():
+        return json.loads(result.read_text())
+    checkpoint = None if scratch is None else scratch / f"run-{number}.npz"
+    if scratch is not None:
+        scratch.mkdir(parents=True, exist_ok=True)
+    run = atari.play(settings, background, checkpoint, beat=beat)
+    row = {
+        "method": settings.method,
+        "step_size": settings.step_size,
+        "trace_decay": settings.trace_decay,
+        "run": number,
+        "score": run.mean_score,
+        "episodes": len(run.episodes),
+        "frames": run.played,
+        "diverged": run.diverged,
+    }
+    if result is not None:
+        write_whole(result, lambda file: file.write(json.dumps(row).encode()))
+    return row
+
+
+def tasks(settings: Settings, background: np.ndarray) -> list[Runs]:
+    """All runs, in tasks of at least about 100,000 frames. Methods have the same seeds."""
+    scale = SCALES[settings.scale]
+    runs = settings.number(scale.runs)
+    block = max(1, 100_000 // scale.frames)
+    grid = [(method, alpha, lam) for method in METHODS for lam in TRACE_DECAYS for alpha in scale.step_sizes]
+    grid.append(("random", 1.0, 0.0))
+    made = []
+    for method, alpha, lam in grid:
+        for first in range(0, runs, block):
+            some = tuple(
+                atari.Settings("paper", method, alpha, lam, settings.seed * 100_000 + run, frames=scale.frames)
+                for run in range(first, min(first + block, runs))
+            )
+            made.append(Runs(some, first, background.tobytes()))
+    return made
+
+
+def estimate(missing: Sequence[Runs], of: int, settings: Settings, background: np.ndarray) -> str:
+    """What it will take, measured on this machine now, before it begins."""
+    trial = atari.Run(atari.Settings("paper", "true_online", 1.1, 0.95, frames=5_000), background)
+    trial.play()  # compiles, or loads what has been compiled
+    trial = atari.Run(atari.Settings("paper", "true_online", 1.1, 0.95, frames=20_000), background)
+    began = time.perf_counter()
+    trial.play()
+    rate = trial.played / (time.perf_counter() - began)
+    frames = sum(task.steps for task in missing)
+    hours = frames / rate / 3600.0
+    done = "" if len(missing) == of else f" ({of - len(missing)} of {of} tasks are there already)"
+    each = settings.threads or os.cpu_count() or 1
+    return (
+        f"Asterix, scale {settings.scale}: {sum(task.rows for task in missing):,} runs, {frames:,} frames{done}. At "
+        f"{rate:,.0f} frames a second on a core here: {_hours(hours)} of core time, {_hours(hours / each)} on {each} cores."
+    )
+
+
+def _hours(hours: float) -> str:
+    return (
+        f"{hours:,.0f} hours"
+        if hours >= 10.0
+        else f"{hours:.1f} hours"
+        if hours >= 1.0
+        else f"{60.0 * hours:.0f} minutes"
+    )
