@@ -93,9 +93,10 @@ class Parameters:
 
     def alpha(self, t: int) -> float:
         """α_t."""
-        if callable(self.step_size):
-            return positive(f"step_size({t})", self.step_size(t))
-        return self.step_size
+        if not callable(self.step_size):
+            return self.step_size
+        alpha = self.step_size(t)
+        return alpha if type(alpha) is float and 0.0 < alpha < math.inf else positive(f"step_size({t})", alpha)
 
     def alphas(self, t: int, learned: np.ndarray) -> np.ndarray:
         """α for each of the coming transitions that is learned from, or a single number that stands for all of them."""

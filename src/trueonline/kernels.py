@@ -88,6 +88,11 @@ def ensure(entry: Any, *arguments: Any) -> None:
             entry.add_overload(compiler.overloads[signature])
 
 
+def cache_name() -> str:
+    """The hash of all sources of kernels: what tells one version of them from another."""
+    return os.path.basename(cache_folder())
+
+
 @cache
 def cache_folder() -> str:
     """The folder for compiled kernels: under `NUMBA_CACHE_DIR`, the user's cache folder, or the temporary one."""

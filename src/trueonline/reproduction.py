@@ -124,7 +124,9 @@ def _rounded(value: Any) -> Any:
 
 
 def _about(settings: Settings, finished: Sequence[Finished]) -> dict[str, str]:
-    scale = "the paper's" if settings.runs is None else f"{settings.runs} runs instead of the paper's number"
+    scale = "the paper's" if settings.runs is None else f"{settings.runs} run{'s' * (settings.runs > 1)} of each setting"
+    if any(done.experiment.name == "asterix" for done in finished):
+        scale += f"; asterix: {settings.scale}"
     return {
         "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "time it took": f"{sum(done.seconds for done in finished):.0f} s",

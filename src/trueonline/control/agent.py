@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -156,7 +157,7 @@ class Agent(ABC):
         self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None
     ) -> tuple[Features, int]:
         here, action = self._standing()
-        if type(reward) is not float or not -np.inf < reward < np.inf:
+        if type(reward) is not float or not math.isfinite(reward):
             reward = inputs.number("reward", reward)
         gamma = self.discount if discount is None else inputs.unit("discount", discount)
         lam = self.trace_decay if trace_decay is None else inputs.unit("trace_decay", trace_decay)

@@ -12,6 +12,7 @@ from trueonline import study
 from trueonline.control import atari
 from trueonline.paper.asterix_runs import METHODS, SCALES, Scale, estimate, tasks
 from trueonline.paper.experiment import (
+    ENOUGH,
     FAILS,
     HOLDS,
     NOISE,
@@ -27,7 +28,6 @@ from trueonline.paper.experiment import (
 from trueonline.paper.style import COLOURS, MARKERS, NAMES, figure
 
 SIMILAR = 0.1  # best scores that differ by less than a tenth are similar
-ENOUGH = 5  # runs below which an interval over runs says too little to judge by
 
 
 def run(settings: Settings) -> Outcome:
@@ -53,7 +53,8 @@ def run(settings: Settings) -> Outcome:
         _claims(data, best, floor, settings),
         shown="background",
         files={"background.txt": file.getvalue()},
-        note=f"Scale {settings.scale}: {scale.says}",
+        note=f"Scale {settings.scale}: {_runs(best)} of {scale.frames:,} frames ({scale.frames / 3600:,.0f} minutes of play) for "
+        f"each setting, {len(scale.step_sizes)} of the paper's seven step-sizes. {scale.says}",
     )
 
 
@@ -103,6 +104,11 @@ def _interval(scores: np.ndarray) -> tuple[float, float, float]:
     return mean, mean - spread, mean + spread
 
 
+def _runs(best: pa.Table) -> str:
+    runs = best["runs"][0].as_py()
+    return "1 run" if runs == 1 else f"{runs} runs"
+
+
 def _picture(best: pa.Table, floor: tuple[float, float, float, int], settings: Settings) -> Any:
     made, ((axes,),) = figure(1, 1, width=6.4, height=4.2)
     for shift, method in enumerate(METHODS):
@@ -121,12 +127,11 @@ def _picture(best: pa.Table, floor: tuple[float, float, float, int], settings: S
     lams = sorted(set(best["trace_decay"].to_pylist()))
     axes.set_xticks(range(len(lams)), [f"{lam:g}" for lam in lams])
     scale = SCALES[settings.scale]
-    runs = best["runs"][0].as_py()
     axes.set(
         xlabel="λ",
         ylabel="score per episode",
         title=f"Asterix: first {scale.frames:,} frames, best of {len(scale.step_sizes)} step-sizes\n"
-        f"{'1 run behind each point' if runs == 1 else f'{runs} runs behind each point (bars: 95 %)'}",
+        f"{_runs(best)} behind each point (bars: 95 %)",
         ylim=(0.0, None),
     )
     made.legend(loc="outside lower center", ncols=4)
@@ -172,7 +177,7 @@ def _chart(best: pa.Table, floor: tuple[float, float, float, int], scale: Scale)
         y="score",
         series="method",
         x_title="λ",
-        y_title=f"score per episode over the first {scale.frames:,} frames, at the best α",
+        y_title=f"score per episode over the first {scale.frames:,} frames, at the best α, {_runs(best)} a point (bands: 95 %)",
         low="low",
         high="high",
     )

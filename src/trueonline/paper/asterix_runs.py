@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import pyarrow as pa
 from trueonline.control import atari
 from trueonline.control.atari.screens import WIDTH
 from trueonline.files import write_whole
-from trueonline.kernels import cache_folder
+from trueonline.kernels import cache_name
 from trueonline.paper.experiment import Settings
 
 METHODS = ("accumulate", "replace", "true_online")
@@ -51,17 +52,17 @@ SCALES = {
         40_000,
         (0.5, 1.1, 1.7),
         2,
-        "Two runs of 11 minutes of play for each setting show that everything works, and what the first episodes are like. They "
-        "cannot say which method is best, nor what is learned in 20 hours.",
+        "It shows that everything works, and what the first episodes are like. It cannot say which method is best, nor what is "
+        "learned in 20 hours.",
     ),
     "evening": Scale(
         atari.FRAMES,
         (0.5, 1.1, 1.7),
         4,
-        "Full runs, but three of the seven step-sizes and four runs each. It shows what is learned in 20 hours and how scores "
-        "depend on λ; small differences between methods drown in the noise of so few runs.",
+        "It shows what is learned in 20 hours, and how scores depend on λ; small differences between methods drown in the noise of "
+        "so few runs.",
     ),
-    "paper": Scale(atari.FRAMES, STEP_SIZES, 400, "All of the paper's settings and runs."),
+    "paper": Scale(atari.FRAMES, STEP_SIZES, 400, "All of the paper's settings."),
 }
 
 
@@ -77,10 +78,9 @@ class Runs:
     unit = "frames"
     schema = SCHEMA
 
-    @property
+    @cached_property
     def name(self) -> str:
-        code = (os.path.basename(cache_folder()), version("ale-py"))
-        about = json.dumps([[asdict(settings) for settings in self.settings], self.first, code], sort_keys=True)
+        about = json.dumps([[asdict(settings) for settings in self.settings], self.first, _code()], sort_keys=True)
         digest = hashlib.sha256(about.encode() + self.background).hexdigest()[:24]
         return f"asterix-{self.settings[0].method}-{digest}"
 
@@ -100,6 +100,12 @@ class Runs:
             before += settings.frames or 0
             beat(before)
         return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+@cache
+def _code() -> tuple[str, str]:
+    """What plays: the versions of our kernels and of the emulator."""
+    return cache_name(), version("ale-py")
 
 
 def _play(
@@ -135,14 +141,14 @@ def tasks(settings: Settings, background: np.ndarray) -> list[Runs]:
     block = max(1, 100_000 // scale.frames)
     grid = [(method, alpha, lam) for method in METHODS for lam in TRACE_DECAYS for alpha in scale.step_sizes]
     grid.append(("random", 1.0, 0.0))
-    made = []
+    made, shared = [], background.tobytes()  # tasks are many; they have one background in common
     for method, alpha, lam in grid:
         for first in range(0, runs, block):
             some = tuple(
                 atari.Settings("paper", method, alpha, lam, settings.seed * 100_000 + run, frames=scale.frames)
                 for run in range(first, min(first + block, runs))
             )
-            made.append(Runs(some, first, background.tobytes()))
+            made.append(Runs(some, first, shared))
     return made
 
 

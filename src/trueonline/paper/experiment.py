@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 HOLDS, FAILS, NOISE = "holds", "does not hold", "within noise"
+ENOUGH = 5  # runs below which an interval over runs says too little to judge by
 ROUNDING = 1e-9  # a relative difference below this is none: at λ = 0 all methods are the same but for rounding
 
 

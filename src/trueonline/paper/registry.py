@@ -16,8 +16,9 @@ MODULES = {
     "cost": "cost",
     "many-mrps": "many_mrps",
     "asterix": "asterix",
+    "mountain-car": "mountain_car",
 }
-DEFAULT = tuple(name for name in MODULES if name not in ("many-mrps", "asterix"))
+DEFAULT = tuple(name for name in MODULES if name not in ("many-mrps", "asterix", "mountain-car"))
 
 
 def experiment(name: str) -> Experiment:

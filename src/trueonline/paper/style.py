@@ -21,6 +21,7 @@ NAMES = {
     "accumulate_sarsa": "accumulate Sarsa(λ)",
     "replace_sarsa": "replace Sarsa(λ)",
     "true_online_sarsa": "true online Sarsa(λ)",
+    "clearing_sarsa": "replace Sarsa(λ), clearing",
     "random": "random play",
 }
 COLOURS = {
@@ -30,9 +31,9 @@ COLOURS = {
     "online": "#CC79A7",
     "offline": "#000000",
     "td0": "#7F7F7F",
-    "random": "#7F7F7F",
 }
 COLOURS |= {f"{name}_sarsa": COLOURS[name] for name in ("accumulate", "replace", "true_online")}
+COLOURS |= {"clearing_sarsa": "#56B4E9", "random": "#7F7F7F"}
 DASHES: dict[str, tuple[int, ...]] = {
     "accumulate": (6, 2),
     "replace": (2, 2),
@@ -40,10 +41,20 @@ DASHES: dict[str, tuple[int, ...]] = {
     "online": (),
     "offline": (1, 1),
     "td0": (8, 2, 1, 2),
+    "clearing_sarsa": (2, 1),
     "random": (1, 2),
 }
 DASHES |= {f"{name}_sarsa": DASHES[name] for name in ("accumulate", "replace", "true_online")}
-MARKERS = {"accumulate": "s", "replace": "^", "true_online": "o", "online": "D", "offline": "v", "td0": "x"}
+MARKERS = {
+    "accumulate": "s",
+    "replace": "^",
+    "true_online": "o",
+    "online": "D",
+    "offline": "v",
+    "td0": "x",
+    "clearing_sarsa": "v",
+}
+MARKERS |= {f"{name}_sarsa": MARKERS[name] for name in ("accumulate", "replace", "true_online")}
 
 
 def line(axes: Any, x: Any, y: Any, method: str, **options: Any) -> None:

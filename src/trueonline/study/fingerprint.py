@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import os
 from typing import Any
 
 import numpy as np
 
-from trueonline.kernels import cache_folder
+from trueonline.kernels import cache_name
 
 
 def fingerprint(method: Any) -> Any:
     """What tells one version of a method from another: the sources of the kernels, and of a user's method all we can see."""
-    return os.path.basename(cache_folder()), None if method is None else _seen(method)
+    return cache_name(), None if method is None else _seen(method)
 
 
 def _seen(thing: Any, within: tuple[Any, ...] = ()) -> Any:

@@ -28,7 +28,7 @@ from trueonline.control.atari.emulator import SKIP, Emulator
 from trueonline.control.atari.players import AGENTS, AgentPlayer, Player, PublishedPlayer, RandomPlayer
 from trueonline.control.atari.screens import COLOURS, N_FEATURES, TALLY, WIDTH, Screens, averages, checked
 from trueonline.inputs import count, positive, unit
-from trueonline.kernels import cache_folder, call
+from trueonline.kernels import cache_name, call
 
 PROTOCOLS = ("paper", "published")
 METHODS = {"paper": (*AGENTS, "random"), "published": (*published.METHODS, "random")}
@@ -171,7 +171,7 @@ class Run:
         return {
             **asdict(self.settings),
             "background": hashlib.sha256(self.screens.background.tobytes()).hexdigest()[:16],
-            "code": os.path.basename(cache_folder()),
+            "code": cache_name(),
             "ale-py": version("ale-py"),
         }
 
