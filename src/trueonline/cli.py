@@ -118,7 +118,7 @@ def _shown(rows: dict, stream: str) -> str:
     return f"{rows[stream].error:.1e}" if stream in rows else "–"
 
 
-ENGINE_HELP = "local (the threads of this machine), dask (a cluster on this machine) or dask:ADDRESS (an existing one)."
+ENGINE_HELP = "local (this machine), dask (a cluster on this machine) or dask:ADDRESS (an existing one)."
 
 
 @main.command()

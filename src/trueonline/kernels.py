@@ -98,7 +98,12 @@ def cache_folder() -> str:
     """The folder for compiled kernels: under `NUMBA_CACHE_DIR`, the user's cache folder, or the temporary one."""
     package = Path(__file__).parent
     names = ("kernels.py", "forms.py", "memory.py", "streams.py", "study/blocks.py", "methods/*.py")
-    control = ("control/transitions.py", "control/replace_sarsa.py", "control/atari/screens.py", "control/atari/published.py")
+    control = (
+        "control/transitions.py",
+        "control/replace_sarsa.py",
+        "control/atari/screens.py",
+        "control/atari/published.py",
+    )
     observations = ("features/scaling.py", "features/tiles.py", "features/fourier.py")
     sources = [path for name in (*names, *control, *observations) for path in package.glob(name)]
     digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(sources))).hexdigest()[:16]

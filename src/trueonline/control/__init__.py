@@ -7,47 +7,52 @@ _HOME = {
     "AccumulateSarsa": "accumulate_sarsa",
     "Agent": "agent",
     "EpsilonGreedy": "policies",
-    "Evaluation": "evaluation",
+    "Evaluation": "gym.evaluation",
     "Greedy": "policies",
     "Policy": "policies",
     "ReplaceSarsa": "replace_sarsa",
     "Softmax": "policies",
-    "Training": "training",
+    "Training": "gym.training",
     "TrueOnlineSarsa": "true_online_sarsa",
     "TrueOnlineWatkinsQ": "true_online_watkins_q",
     "Uniform": "policies",
     "WatkinsQ": "watkins_q",
-    "curve": "curves",
-    "evaluate": "evaluation",
-    "film": "curves",
-    "train": "training",
+    "curve": "gym.curves",
+    "evaluate": "gym.evaluation",
+    "film": "gym.curves",
+    "train": "gym.training",
 }
 
-__all__ = [*_HOME]  # noqa: PLE0604
+_MODULES = ("atari",)
+
+__all__ = [*_HOME, *_MODULES]  # noqa: PLE0604
 
 if TYPE_CHECKING:
+    from trueonline.control import atari as atari
     from trueonline.control.accumulate_sarsa import AccumulateSarsa as AccumulateSarsa
     from trueonline.control.agent import Agent as Agent
-    from trueonline.control.curves import curve as curve
-    from trueonline.control.curves import film as film
-    from trueonline.control.evaluation import Evaluation as Evaluation
-    from trueonline.control.evaluation import evaluate as evaluate
+    from trueonline.control.gym.curves import curve as curve
+    from trueonline.control.gym.curves import film as film
+    from trueonline.control.gym.evaluation import Evaluation as Evaluation
+    from trueonline.control.gym.evaluation import evaluate as evaluate
+    from trueonline.control.gym.training import Training as Training
+    from trueonline.control.gym.training import train as train
     from trueonline.control.policies import EpsilonGreedy as EpsilonGreedy
     from trueonline.control.policies import Greedy as Greedy
     from trueonline.control.policies import Policy as Policy
     from trueonline.control.policies import Softmax as Softmax
     from trueonline.control.policies import Uniform as Uniform
     from trueonline.control.replace_sarsa import ReplaceSarsa as ReplaceSarsa
-    from trueonline.control.training import Training as Training
-    from trueonline.control.training import train as train
     from trueonline.control.true_online_sarsa import TrueOnlineSarsa as TrueOnlineSarsa
     from trueonline.control.true_online_watkins_q import TrueOnlineWatkinsQ as TrueOnlineWatkinsQ
     from trueonline.control.watkins_q import WatkinsQ as WatkinsQ
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"trueonline.control.{name}")
     if name not in _HOME:
-        raise AttributeError(f"trueonline.control has no {name!r}; it has {', '.join(_HOME)}")
+        raise AttributeError(f"trueonline.control has no {name!r}; it has {', '.join((*_HOME, *_MODULES))}")
     found = getattr(import_module(f"trueonline.control.{_HOME[name]}"), name)
     globals()[name] = found
     return found

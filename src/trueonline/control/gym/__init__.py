@@ -1,0 +1,1 @@
+"""Agents in Gymnasium environments: training, evaluation, learning curves and films."""

@@ -1,0 +1,141 @@
+"""A training's state between two episodes in one file: the agent, the history, and which settings they belong to.
+
+The file is a saved agent with more in it, so `trueonline.load` takes it too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trueonline import files
+from trueonline.control.agent import Agent
+from trueonline.control.gym.environments import described
+from trueonline.control.policies import describe
+
+OURS = "training_"  # the agent's own parts have other names
+HISTORY = {
+    "returns": (1, "f"),
+    "lengths": (1, "i"),
+    "terminated": (1, "b"),
+    "evaluated_after": (1, "i"),
+    "evaluations": (2, "f"),
+}
+
+Found = tuple[dict[str, np.ndarray], Callable[[Agent], None]]
+
+
+class Checkpoint:
+    """The file for one training. Made before it begins: the agent's state then is part of the settings."""
+
+    def __init__(
+        self, path: str | os.PathLike, agent: Agent, env: Any, features: Any, seed: tuple[int, ...], evaluation: tuple
+    ) -> None:
+        if not isinstance(agent, Agent):
+            raise ValueError(
+                f"only an agent of trueonline.control can be kept in a checkpoint, got {type(agent).__name__}"
+            )
+        self.path = Path(path)
+        self.about = {
+            "environment": described(env),
+            "agent": _agent(agent),
+            "features": _named(features),
+            "seed": list(seed),
+            "evaluation": {"every": evaluation[0], "episodes": evaluation[1]},
+        }
+
+    def write(self, agent: Agent, history: dict[str, np.ndarray]) -> None:
+        ours = {"about": np.array(json.dumps(self.about)), **history}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        parts = {**agent._dump(), **{OURS + name: array for name, array in ours.items()}}
+        files.write_learner(self.path, type(agent).__name__, agent._settings(), parts)
+
+    def read(self) -> Found | None:
+        """The history, and what puts an agent where it was then; None where there is no file.
+
+        ValueError where the file is something else, or was written with other settings.
+        """
+        try:
+            _, settings, arrays = files.read_learner(self.path)
+        except FileNotFoundError:
+            return None
+        if OURS + "about" not in arrays:
+            raise ValueError(f"{self.path} is a saved learner, but no checkpoint of a training; use another file")
+        ours = {name: arrays.pop(OURS + name) for name in (*HISTORY, "about") if OURS + name in arrays}
+        there = json.loads(str(ours.pop("about")))
+        different = _differences(there, json.loads(json.dumps(self.about)))
+        if different:
+            raise ValueError(
+                f"{self.path} was written with other settings: {'; '.join(different[:3])}. Use another file for these, or "
+                "remove that one"
+            )
+        shapes = {name: (ours[name].ndim, ours[name].dtype.kind) for name in ours}
+        if shapes != HISTORY or len({len(ours[name]) for name in ("returns", "lengths", "terminated")}) != 1:
+            raise ValueError(f"{self.path} is damaged: its history does not fit together")
+
+        def restore(agent: Agent) -> None:
+            agent._restore(arrays, settings["rng"], settings["action"])
+
+        return ours, restore
+
+
+def _agent(agent: Agent) -> dict[str, Any]:
+    """The agent's settings and the state that it begins with."""
+    kept = {
+        name: value for name, value in agent._settings().items() if name not in ("rng", "action", "step_size", "policy")
+    }
+    weights = hashlib.sha256(agent.weights.tobytes()).hexdigest()[:16]
+    return {
+        "class": type(agent).__name__,
+        **kept,
+        "step_size": _named(agent.step_size) if callable(agent.step_size) else agent.step_size,
+        "policy": describe(agent.policy) or _named(agent.policy),
+        "seed": _seed(agent.rng),
+        "steps": agent.steps,
+        "weights": weights,
+    }
+
+
+def _seed(rng: np.random.Generator) -> Any:
+    """The seed that a generator was made with; None where nobody gave one (it is then a random number of 128 bits)."""
+    found = getattr(rng.bit_generator.seed_seq, "entropy", None)
+    found = found.tolist() if isinstance(found, np.ndarray) else found
+    return None if isinstance(found, int) and found >= 2**64 else json.loads(json.dumps(found, default=repr))
+
+
+def _named(thing: Any) -> Any:
+    """What tells a maker of features, a schedule or a policy from another, as far as can be seen; never an address."""
+    if hasattr(thing, "settings"):
+        return thing.settings()
+    if is_dataclass(thing) and not isinstance(thing, type):
+        parts = {part.name: getattr(thing, part.name) for part in fields(thing)}
+        return {"kind": type(thing).__qualname__, **{name: _plain(value) for name, value in parts.items()}}
+    code = getattr(thing, "__code__", None)
+    if code is not None:  # a function: two lambdas of one line have the same name, but other constants
+        return [thing.__module__, thing.__qualname__, *(repr(each) for each in code.co_consts if _is_plain(each))]
+    return f"{type(thing).__module__}.{type(thing).__qualname__}"
+
+
+def _plain(value: Any) -> Any:
+    return value if _is_plain(value) else _named(value)
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _differences(there: Any, here: Any, name: str = "") -> list[str]:
+    """Where two settings differ, in words."""
+    if isinstance(there, dict) and isinstance(here, dict):
+        names = dict.fromkeys([*there, *here])
+        return [
+            line for each in names for line in _differences(there.get(each), here.get(each), f"{name} {each}".strip())
+        ]
+    return [] if there == here else [f"{name} is {there!r:.60} there and {here!r:.60} here"]

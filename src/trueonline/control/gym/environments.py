@@ -1,0 +1,129 @@
+"""Gymnasium environments: made by name, checked before anything runs, and seeded episode by episode."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+TRAINING, EVALUATION, FILM = 1, 2, 3  # what an episode is for: its seeds are none of the others'
+
+Features = Callable[[Any], Any]  # from an observation to x; with `n_features`, this is checked too
+Seed = int | Sequence[int]
+
+
+def gymnasium() -> Any:
+    """The package, or a ValueError that says how to get it."""
+    try:
+        import gymnasium as found
+    except ImportError:
+        raise ValueError("environments need Gymnasium: pip install 'trueonline[gym]'") from None
+    return found
+
+
+def make(name: str, **options: Any) -> Any:
+    """The environment of this name, as `gymnasium.make` makes it, or a ValueError that says what to do."""
+    gym = gymnasium()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # an old version that is gone is an error anyway
+            return gym.make(name, **options)
+    except gym.error.UnregisteredEnv as error:
+        close = _close(name, gym.registry)
+        hint = f"; close are {', '.join(close)}" if close else f": {error}"
+        raise ValueError(f"unknown environment {name!r}{hint}") from None
+    except (gym.error.Error, ImportError) as error:
+        raise ValueError(f"the environment {name!r} cannot be made: {error}") from None
+    except (TypeError, ValueError) as error:
+        given = ", ".join(f"{key}={value!r}" for key, value in options.items()) or "no options"
+        raise ValueError(f"the environment {name!r} cannot be made with {given}: {error}") from error
+
+
+def _close(name: str, known: Mapping[str, Any]) -> list[str]:
+    """Names that may have been meant, the closest first."""
+    by_lower = {each.lower(): each for each in known}
+    stem = name.lower().rpartition("-v")[0] or name.lower()
+    same = [each for lower, each in by_lower.items() if lower.rpartition("-v")[0] == stem]
+    near = [by_lower[each] for each in difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.6)]
+    return list(dict.fromkeys([*same, *near]))[:4]
+
+
+@contextmanager
+def opened(env: Any) -> Iterator[Any]:
+    """An environment as it was given; one given by name is made, and closed at the end."""
+    if not isinstance(env, str):
+        if not isinstance(env, gymnasium().Env):
+            raise ValueError(f"env must be a Gymnasium environment or the name of one, got {type(env).__name__}")
+        yield env
+        return
+    made = make(env)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def fitting(env: Any, agent: Any, features: Features) -> int:
+    """The number of the environment's first action, once agent and features are known to fit; ValueError otherwise."""
+    actions = discrete(env)
+    if agent.n_actions != actions.n:
+        raise ValueError(
+            f"the agent has {agent.n_actions} actions, but the environment {actions.n}: make it with n_actions={actions.n}"
+        )
+    if not callable(features):
+        raise ValueError(f"features must be callable, from an observation to x, got {features!r:.80}")
+    found = getattr(features, "n_features", agent.n_features)
+    if found != agent.n_features:
+        raise ValueError(
+            f"the agent has {agent.n_features} features, but {type(features).__name__} makes {found}: "
+            f"make the agent with n_features={found}"
+        )
+    return int(actions.start)
+
+
+def discrete(env: Any) -> Any:
+    """The environment's action space, if it is a choice among some; ValueError otherwise."""
+    if not isinstance(env.action_space, gymnasium().spaces.Discrete):
+        raise ValueError(
+            f"the agents here choose among some actions (a Discrete space), but those of {title(env)} are "
+            f"{env.action_space}; wrap the environment so that it offers a few of them"
+        )
+    return env.action_space
+
+
+def title(env: Any) -> str:
+    """What to call an environment."""
+    return env.spec.id if env.spec is not None else type(env.unwrapped).__name__
+
+
+def described(env: Any) -> dict[str, Any]:
+    """What tells one environment from another, as far as can be seen from outside; JSON-able."""
+    spec, base = env.spec, type(env.unwrapped)
+    kwargs = {name: value for name, value in (spec.kwargs if spec else {}).items() if name != "render_mode"}
+    return {
+        "name": spec.id if spec else f"{base.__module__}.{base.__qualname__}",
+        "wrappers": str(env),
+        "options": json.loads(json.dumps(kwargs, default=repr, sort_keys=True)),
+        "steps": spec.max_episode_steps if spec else None,
+        "observations": str(env.observation_space),
+        "actions": str(env.action_space),
+    }
+
+
+def entropy(seed: Seed) -> tuple[int, ...]:
+    """A seed as whole numbers ≥ 0."""
+    parts = tuple(seed) if isinstance(seed, Sequence) and not isinstance(seed, str) else (seed,)
+    if not parts or not all(isinstance(part, Integral) and not isinstance(part, bool) and part >= 0 for part in parts):
+        raise ValueError(f"seed must be a whole number ≥ 0, or several, got {seed!r}")
+    return tuple(int(part) for part in parts)
+
+
+def episode_seed(purpose: int, episode: int, seed: tuple[int, ...]) -> int:
+    """The seed of an episode, from its number alone: so a run that was stopped goes on as if it had not been."""
+    return int(np.random.SeedSequence([purpose, episode, *seed]).generate_state(1)[0] >> 1)  # 31 bits suit everyone

@@ -1,0 +1,89 @@
+"""How good a policy is: greedy episodes without learning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trueonline.control.gym.environments import EVALUATION, Features, Seed, entropy, episode_seed, fitting, opened
+from trueonline.control.policies import Greedy, Policy
+from trueonline.inputs import count
+
+LONGEST = 100_000  # steps; a greedy policy may go round in circles for ever
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What greedy episodes brought: their returns (undiscounted), their lengths, and whether each ended by itself."""
+
+    returns: np.ndarray
+    lengths: np.ndarray
+    terminated: np.ndarray
+
+    @property
+    def mean(self) -> float:
+        return float(self.returns.mean())
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean; NaN for a single episode."""
+        return standard_error(self.returns)
+
+
+def standard_error(values: np.ndarray) -> float:
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+
+
+def evaluate(
+    env: Any,
+    agent: Any,
+    features: Features,
+    episodes: int = 10,
+    *,
+    seed: Seed = 0,
+    policy: Policy | None = None,
+    max_steps: int = LONGEST,
+) -> Evaluation:
+    """Play episodes with the agent's values, greedily and without learning. The agent is left exactly as it was.
+
+    Ties are broken by random numbers of its own, from `seed`. Another `policy` may be tried. An episode that is longer than
+    `max_steps` is cut there.
+    """
+    episodes, max_steps, seed = count("episodes", episodes), count("max_steps", max_steps), entropy(seed)
+    with opened(env) as made:
+        start = fitting(made, agent, features)
+        found = [
+            play(made, agent, features, policy or Greedy(), start, (EVALUATION, number, seed), max_steps)
+            for number in range(episodes)
+        ]
+    returns, lengths, terminated = zip(*found, strict=True)
+    return Evaluation(np.array(returns, float), np.array(lengths, np.int64), np.array(terminated, bool))
+
+
+def play(
+    env: Any,
+    agent: Any,
+    features: Features,
+    policy: Policy,
+    start: int,
+    seeds: tuple[int, int, tuple[int, ...]],
+    max_steps: int,
+    seen: Callable[[int], None] = lambda step: None,
+) -> tuple[float, int, bool]:
+    """One episode: its return, its length, and whether it ended by itself. `seen` is called after each step."""
+    purpose, number, seed = seeds
+    rng = np.random.default_rng([purpose, number, *seed])
+    observation, _ = env.reset(seed=episode_seed(purpose, number, seed))
+    seen(0)
+    total = 0.0
+    for step in range(1, max_steps + 1):
+        action = int(policy(agent.values(features(observation)), rng, step - 1))
+        observation, reward, terminated, truncated, _ = env.step(start + action)
+        total += float(reward)
+        seen(step)
+        if terminated or truncated:
+            return total, step, bool(terminated)
+    return total, max_steps, False
