@@ -200,7 +200,7 @@ def test_replace_refuses_features_that_are_not_binary(x):
     learner = started(to.ReplaceTD)
     before = state(learner)
     for attempt in (learner.start, learner.predict, lambda x: learner.update(1.0, x)):
-        with pytest.raises(ValueError, match=r"must be binary .* for replacing traces, got .*; use AccumulateTD"):
+        with pytest.raises(ValueError, match=r"must be binary .* for replacing traces, got .*; use an accumulating"):
             attempt(x)
         assert_unchanged(learner, before)
 

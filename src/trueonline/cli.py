@@ -19,6 +19,7 @@ METHODS = {  # name → class, in `trueonline` or in `trueonline.control`
     "true_online": "TrueOnlineTD",
     "accumulate_sarsa": "AccumulateSarsa",
     "replace_sarsa": "ReplaceSarsa",
+    "clearing_sarsa": "ReplaceSarsa",  # with its option
     "true_online_sarsa": "TrueOnlineSarsa",
     "watkins_q": "WatkinsQ",
     "true_online_watkins_q": "TrueOnlineWatkinsQ",
@@ -41,9 +42,10 @@ def verify(methods: tuple[str, ...], trials: int, steps: int, seed: int, as_json
     """Check that methods equal their definitions at every step of random streams.
 
     METHOD is one or more of accumulate, replace, true_online (prediction), accumulate_sarsa, replace_sarsa,
-    true_online_sarsa, watkins_q, true_online_watkins_q (control); by default all of them. Each is run beside the
-    equations that define it (for true_online: the online λ-return algorithm), and the largest difference of any weight
-    after any transition is shown, relative to the largest weight so far. The exit status is 1 when one is not exact.
+    clearing_sarsa (replacing traces that clear the other actions'), true_online_sarsa, watkins_q,
+    true_online_watkins_q (control); by default all of them. Each is run beside the equations that define it (for
+    true_online: the online λ-return algorithm), and the largest difference of any weight after any transition is shown,
+    relative to the largest weight so far. The exit status is 1 when one is not exact.
 
     The streams are dense and sparse, binary and real-valued, with varying γ and λ, several episodes that end or are cut
     short, large step-sizes and step-size schedules.
@@ -55,14 +57,13 @@ def verify(methods: tuple[str, ...], trials: int, steps: int, seed: int, as_json
     from trueonline import control, learners, verification
 
     classes = {name: getattr(learners if "TD" in kind else control, kind) for name, kind in METHODS.items()}
+    makers = {**classes, "clearing_sarsa": partial(control.ReplaceSarsa, clear_others=True)}
     names = methods or tuple(METHODS)
     kinds = verification.KINDS
     rounds = sum(trials for name in names for kind in kinds if kind.binary or not classes[name].binary)
     with _plain_errors("Stopped."), click.progressbar(length=rounds, label="Verifying", file=sys.stderr) as bar:
         reports = {
-            name: verification.verify(
-                classes[name], trials=trials, steps=steps, seed=seed, progress=lambda: bar.update(1)
-            )
+            name: verification.verify(makers[name], trials=trials, steps=steps, seed=seed, progress=lambda: bar.update(1))
             for name in names
         }
     if as_json:
@@ -251,7 +252,7 @@ VERDICTS = {"holds": ("✓", "green"), "does not hold": ("✗", "red"), "within 
     "--method",
     default="true_online_sarsa",
     show_default=True,
-    type=click.Choice([name for name, kind in METHODS.items() if "TD" not in kind]),
+    type=click.Choice([name for name, kind in METHODS.items() if "TD" not in kind and name != "clearing_sarsa"]),
     help="The rule that learns.",
 )
 @click.option(

@@ -64,6 +64,8 @@ def read_learner(path: str | os.PathLike) -> tuple[str, dict[str, Any], dict[str
         raise ValueError(f"{path} is not a saved learner, or is damaged ({type(error).__name__}: {error})") from None
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise ValueError(f"{path} is not a saved learner")
+    if not isinstance(about.get("class"), str) or not isinstance(about.get("settings"), dict):
+        raise ValueError(f"{path} is damaged: it does not say what it holds")
     if about.get("version") != VERSION:
         raise ValueError(
             f"{path} has version {about.get('version')} of the format, this package reads version {VERSION}; "

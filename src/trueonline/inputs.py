@@ -112,10 +112,21 @@ class Parameters:
 
 # --- Features -------------------------------------------------------------------------------------
 
+FLOATS, INTEGERS = np.dtype(np.float64), np.dtype(np.int64)
+
+
+def native(x: Any) -> bool:
+    """Whether x may be handed to a kernel to look at. Numba would misread other byte orders, and is slow to refuse."""
+    if type(x) is np.ndarray:
+        return x.dtype is FLOATS or x.dtype is INTEGERS
+    return type(x) is tuple and len(x) == 2 and native(x[0]) and native(x[1])
+
 
 def features(x: Any, n: int, *, binary: bool = False, name: str = "x") -> Features:
     """Features in one of the package's forms, fully checked; ValueError otherwise."""
     if isinstance(x, Integral) and not isinstance(x, bool | np.bool_):
+        if 0 <= int(x) < n:
+            return np.array([x], np.int64)
         x = np.array([x])
     if isinstance(x, tuple):
         if len(x) != 2:
@@ -123,7 +134,7 @@ def features(x: Any, n: int, *, binary: bool = False, name: str = "x") -> Featur
         return _pairs(x[0], x[1], n, binary, name)
     array = _array(x, name)
     if array.ndim != 1:
-        hint = "a single state is given as an integer" if array.ndim == 0 else "use run for many at once"
+        hint = "a single state is given as an integer" if array.ndim == 0 else "only run takes many at once"
         raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}; {hint}")
     if array.dtype.kind in "iu":
         return _indices(array, n, name)
@@ -142,18 +153,19 @@ def _array(x: Any, name: str) -> np.ndarray:
     if array.dtype.kind == "b":
         raise ValueError(f"{name} must be floats or integer indices, got booleans; use {name}.astype(float)")
     if array.dtype.kind not in "fiu":
-        raise ValueError(f"{name} must be floats or integer indices, got dtype {array.dtype}: {_shown(x)}")
+        end = "; the end of an episode has a call of its own" if x is None else ""
+        raise ValueError(f"{name} must be floats or integer indices, got dtype {array.dtype}: {_shown(x)}{end}")
     return array
 
 
 def _values(array: np.ndarray, binary: bool, name: str) -> np.ndarray:
-    values = np.ascontiguousarray(array, np.float64)
+    values = np.require(array, np.float64, ("C", "A", "W"))
     if not np.isfinite(values).all():
         raise ValueError(f"{name} must be finite{_first_bad(values)}")
     if binary and not np.isin(values, (0.0, 1.0)).all():
         worst = values[~np.isin(values, (0.0, 1.0))][0]
         raise ValueError(
-            f"{name} must be binary (0 or 1) for replacing traces, got {worst}; use AccumulateTD or TrueOnlineTD instead"
+            f"{name} must be binary (0 or 1) for replacing traces, got {worst}; use an accumulating or a true online method"
         )
     return values
 
@@ -162,9 +174,9 @@ def _indices(array: np.ndarray, n: int, name: str) -> np.ndarray:
     outside = array[(array < 0) | (array >= n)]
     if outside.size:
         raise ValueError(f"{name} has index {outside[0]}, but indices go from 0 to n_features − 1 = {n - 1}")
-    indices = np.ascontiguousarray(array, np.int64)
-    found, times = np.unique(indices, return_counts=True)
-    if found.size < indices.size:
+    indices = np.require(array, np.int64, ("C", "A", "W"))
+    if len(set(indices.tolist())) < indices.size:
+        found, times = np.unique(indices, return_counts=True)
         raise ValueError(
             f"{name} has index {found[times > 1][0]} more than once; give each feature once, as (indices, values) if its "
             f"value is not 1. (Integers are indices: for {n} values use floats, {name}.astype(float).)"

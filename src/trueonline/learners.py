@@ -73,8 +73,8 @@ class MemoryLearner(Learner):
     def update(
         self, reward: float, x_next: Any, discount: float | None = None, trace_decay: float | None = None
     ) -> float:
-        quick = self._quick
-        if quick is not None and discount is None and trace_decay is None and isinstance(reward, float):
+        quick, ready = self._quick, inputs.native(x_next)
+        if ready and quick is not None and discount is None and trace_decay is None and isinstance(reward, float):
             try:
                 return quick(x_next, reward)
             except (TypeError, ValueError):
@@ -88,21 +88,25 @@ class MemoryLearner(Learner):
             delta = self._step(alpha, 0.0, lam, here, reward)
             self._here = self._quick = None
             return delta
-        try:
-            return self._entries.step(*self._memory, self._here, alpha, gamma, lam, x_next, reward)
-        except (TypeError, ValueError):
-            here, x = inputs.alike(here, self._checked(x_next, "x_next"), self.n_features)
-            self._stand(here, room=inputs.length(x))
-            return self._step(alpha, gamma, lam, x, reward)
+        if ready:
+            try:
+                return self._entries.step(*self._memory, self._here, alpha, gamma, lam, x_next, reward)
+            except (TypeError, ValueError):
+                pass  # as above
+        here, x = inputs.alike(here, self._checked(x_next, "x_next"), self.n_features)
+        self._stand(here, room=inputs.length(x))
+        return self._step(alpha, gamma, lam, x, reward)
 
     def _step(self, *transition: Any) -> float:
         return call(self._entries.step, *self._memory, self._here, *transition)
 
     def predict(self, x: Any) -> float:
-        try:
-            return self._entries.predict(*self._memory, x)
-        except (TypeError, ValueError):
-            return call(self._entries.predict, *self._memory, self._checked(x, "x"))
+        if inputs.native(x):
+            try:
+                return self._entries.predict(*self._memory, x)
+            except (TypeError, ValueError):
+                pass  # another form of features, or bad input
+        return call(self._entries.predict, *self._memory, self._checked(x, "x"))
 
     def run(
         self, X: Any, rewards: Any, discounts: Any = None, *, trace_decays: Any = None, starts: Any = None

@@ -42,7 +42,7 @@ def load(path: str | os.PathLike, *, step_size: Schedule | None = None, policy: 
         raise ValueError(f"{path} holds a {name}, which has no policy: load it without policy")
     try:
         return make(name, {**settings, **given}, arrays)
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, OverflowError, NotImplementedError, AttributeError) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
 
 
@@ -53,7 +53,7 @@ def _given(path: str | os.PathLike, settings: dict[str, Any], name: str, code: A
         raise ValueError(
             f"{path} was saved with {what}, which is code: load it with {name}={'schedule' if name == 'step_size' else name}"
             if code is None
-            else f"{path} was saved with the constant {name} {settings[name]}: load it without {name}"
+            else f"{path} was saved with the {'constant ' * (name == 'step_size')}{name} {settings[name]}: load it without {name}"
         )
     return settings[name] if code is None else code
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from trueonline.control.watkins_q import WatkinsQ
 from trueonline.forward import (
     AccumulateSarsaSum,
     AccumulateSum,
+    ClearingSarsaSum,
     OnlineLambdaReturn,
     OnlineSarsaReturn,
     OnlineWatkinsReturn,
@@ -243,7 +245,8 @@ def verify(
     of stream, by name: `kinds=["dense"]`. The names are in the report, and in the error where one does not know them. A
     class with `binary = True` gets binary features only.
 
-    An agent will do as well: a class with `step` (see `trueonline.control.Agent`), made with `n_actions` and a `policy`.
+    An agent will do as well: a class with `step` (see `trueonline.control.Agent`), made with `n_actions` and a `policy`. A
+    class with options is given with them: `functools.partial(to.control.ReplaceSarsa, clear_others=True)`.
 
     `definition` is by default the one this package has for the class, then the class's attribute `definition`, then
     `OnlineLambdaReturn`.
@@ -257,12 +260,11 @@ def verify(
     """
     if not callable(learner_class):
         raise TypeError(f"verify needs a class, which it can make learners from, got an instance: {learner_class!r}")
-    default = OnlineSarsaReturn if hasattr(learner_class, "step") else OnlineLambdaReturn
-    truth: Any = definition or DEFINITIONS.get(learner_class) or getattr(learner_class, "definition", default)
+    truth: Any = definition or _definition(learner_class)
     rows = []
     for kind in _chosen(kinds):
         number = KINDS.index(kind) if kind in KINDS else len(KINDS)
-        if getattr(learner_class, "binary", False) and not kind.binary:
+        if getattr(_class(learner_class), "binary", False) and not kind.binary:
             continue
         errors = []
         for trial in range(trials):
@@ -275,8 +277,21 @@ def verify(
             progress()
         worst, forward = np.max(errors, axis=0)
         rows.append(Row(kind.name, float(worst), float(forward), trials))
-    name = getattr(learner_class, "__name__", str(learner_class))
+    name = getattr(_class(learner_class), "__name__", str(learner_class))
     return Report(name, getattr(truth, "__name__", str(truth)), steps, tolerance, tuple(rows))
+
+
+def _class(learner_class: Any) -> Any:
+    """The class itself, where it was given with some of its arguments (`functools.partial`)."""
+    return learner_class.func if isinstance(learner_class, partial) else learner_class
+
+
+def _definition(learner_class: Any) -> Any:
+    made = _class(learner_class)
+    if made is ReplaceSarsa and isinstance(learner_class, partial) and learner_class.keywords.get("clear_others"):
+        return ClearingSarsaSum
+    default = OnlineSarsaReturn if hasattr(made, "step") else OnlineLambdaReturn
+    return DEFINITIONS.get(made) or getattr(made, "definition", default)
 
 
 def _chosen(kinds: Sequence[Kind | str] | None) -> Sequence[Kind]:
@@ -298,7 +313,7 @@ def _differences(trial: Trial, learner_class: Callable, truth: Callable) -> tupl
     wavering = Wavering()
     weights = []
     for number, make in enumerate(makers):
-        if hasattr(learner_class, "step"):  # an agent: the others do as it did
+        if hasattr(_class(learner_class), "step"):  # an agent: the others do as it did
             shape = (trial.n_features, ACTIONS)
             acting = {"policy": Replay(wavering.chosen) if number else wavering, "seed": trial.seed}
         learner = make(*shape, trial.step_size, trace_decay=0.9, discount=0.9, **acting)

@@ -49,7 +49,9 @@ class Agent(ABC):
         if unknown:
             raise TypeError(f"{type(self).__name__} has no option {sorted(unknown)[0]!r}")
         for name in self.options:
-            setattr(self, name, bool(options.get(name, False)))
+            if not isinstance(options.get(name, False), bool):
+                raise ValueError(f"{name} must be True or False, got {options[name]!r}")
+            setattr(self, name, options.get(name, False))
         self.n_features = inputs.count("n_features", n_features)
         self.n_actions = inputs.count("n_actions", n_actions, inputs.MAX_FEATURES // self.n_features)
         if initial_weights is not None:
@@ -59,6 +61,9 @@ class Agent(ABC):
                     f"initial_weights must have a row for each feature and a column for each action, "
                     f"({self.n_features}, {self.n_actions}), got shape {initial_weights.shape}"
                 )
+            if initial_weights.dtype.kind == "f" and not np.isfinite(initial_weights).all():
+                bad = tuple(int(place) for place in np.argwhere(~np.isfinite(initial_weights))[0])
+                raise ValueError(f"initial_weights must be finite, got {initial_weights[bad]} at {bad}")
             initial_weights = initial_weights.reshape(-1)
         if policy is not None and not callable(policy):
             raise ValueError(f"policy must be callable as policy(values, rng, t), got {policy!r}")
@@ -150,6 +155,7 @@ class Agent(ABC):
         here, action = self._standing()
         reward = inputs.number("reward", reward)
         alpha = self._parameters.alpha(self.steps)
+        self._q[:] = 0.0  # there is no next state
         self._transition(here, action, reward, here, action, alpha, 0.0, self.trace_decay)
         self._here = self._action = None
 
@@ -157,6 +163,8 @@ class Agent(ABC):
         self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None
     ) -> tuple[Features, int]:
         here, action = self._standing()
+        if x_next is None:
+            raise ValueError("x_next must be features, got None; where the episode ends, call end(reward)")
         if type(reward) is not float or not math.isfinite(reward):
             reward = inputs.number("reward", reward)
         gamma = self.discount if discount is None else inputs.unit("discount", discount)
@@ -170,15 +178,18 @@ class Agent(ABC):
 
     def _evaluate(self, x: Any, name: str, q: np.ndarray) -> Features:
         """Write the values of all actions to q; return x in one of the package's forms."""
-        try:
-            self._entries.values(*self._memory, x, q)
-        except (TypeError, ValueError):  # another form of features, or bad ones: the long way finds out
-            x = inputs.features(x, self.n_features, binary=self.binary, name=name)
-            call(self._entries.values, *self._memory, x, q)
+        if inputs.native(x):
+            try:
+                self._entries.values(*self._memory, x, q)
+                return x
+            except (TypeError, ValueError):
+                pass  # another form of features, or bad ones: the long way finds out
+        x = inputs.features(x, self.n_features, binary=self.binary, name=name)
+        call(self._entries.values, *self._memory, x, q)
         return x
 
     def _choose(self, t: int) -> int:
-        action = self.policy(self._q, self.rng, t)
+        action = self.policy(self._q.copy(), self.rng, t)  # a copy: whatever it does to it, the values stay
         if type(action) is not int or not 0 <= action < self.n_actions:
             action = self._checked_action(action)
         return action
@@ -259,7 +270,8 @@ class Agent(ABC):
         schedule = getattr(self.step_size, "__name__", repr(self.step_size))
         return (
             f"{type(self).__name__}(n_features={self.n_features}, n_actions={self.n_actions}, step_size={schedule}, "
-            f"trace_decay={self.trace_decay}, discount={self.discount}, policy={self.policy})"
+            f"trace_decay={self.trace_decay}, discount={self.discount}, policy={self.policy}"
+            f"{''.join(f', {name}={getattr(self, name)}' for name in self.options)})"
         )
 
 

@@ -27,7 +27,7 @@ def sarsa(q, action):
 
 @kernel
 def greedy(q, action):
-    """Bootstrap from the best action, which is the one that will be taken if that ties for the best."""
+    """Bootstrap from the best action; the trace goes on if the one that will be taken ties for the best."""
     best = 0
     for a in range(1, q.size):
         if q[a] > q[best]:
@@ -74,15 +74,15 @@ def choice(values, u, tolerance):
     best = -np.inf
     for value in values:
         best = max(best, value)
-    edge = best - tolerance * max(1.0, abs(best))
+    edge = best - tolerance * max(1.0, abs(best))  # no number where best is infinite
     ties = 0
     for value in values:
-        ties += value >= edge
+        ties += value >= edge or value == best
     if ties == 0:  # none is a number: all are equally good
         return int(u * values.size)
     left = int(u * ties)
     for a in range(values.size):
-        if values[a] >= edge:
+        if values[a] >= edge or values[a] == best:
             if left == 0:
                 return a
             left -= 1

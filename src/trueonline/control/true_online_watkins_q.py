@@ -1,10 +1,10 @@
 """The true online version of Watkins's Q(λ) (Algorithm 5): equal to its growing update target at every step.
 
-    A* ← argmax_a wᵀψ(S', a), or A' if that ties for the best
+    A* ← argmax_a wᵀψ(S', a)
     Q ← wᵀψ(S, A);  Q' ← wᵀψ(S', A*);  δ ← R + γQ' − Q
     e ← γλe + ψ − αγλ(eᵀψ)ψ
     w ← w + α(δ + Q − Q_old)e − α(Q − Q_old)ψ
-    if A' is not greedy: e ← 0
+    if A' is not greedy (does not tie for the best, within 1e-10): e ← 0
     Q_old ← Q'
 
 The forward view is U_t^h of section 6.2, whose target stops growing at the first non-greedy action after t.
