@@ -24,8 +24,10 @@ def background(game: str, path: str | None) -> np.ndarray:
 def run(settings: atari.Settings, path: str | None, checkpoint: str | None) -> atari.Run:
     """Play a run, and show how it goes where there is a terminal."""
     found = atari.Run(settings, background(settings.game, path))
-    if checkpoint is not None and Path(checkpoint).exists():
-        found.resume(checkpoint)
+    if checkpoint is not None:
+        if Path(checkpoint).exists():
+            found.resume(checkpoint)
+        found.save(checkpoint)  # that it can be written must be known before hours of play
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:

@@ -50,8 +50,8 @@ class Scale:
 SCALES = {
     "quick": Scale(
         40_000,
-        (0.5, 1.1, 1.7),
-        2,
+        (0.5, 1.4),
+        3,
         "It shows that everything works, and what the first episodes are like. It cannot say which method is best, nor what is "
         "learned in 20 hours.",
     ),

@@ -16,21 +16,21 @@ class Emulator:
     """A game that is played five frames for each action, and seen as the features of its averaged screen.
 
     Colours are averaged here, for the screens that are looked at, from two raw frames; the emulator itself would do it for
-    every frame, which takes as long again as the game. The first screen of a game is the emulator's own average, because
-    the frame before it cannot be asked for. (European games have other colours: there the emulator averages.) Nothing is
+    every frame, which takes as long again as the game. The first screen of a game is asked of a second emulator that averages,
+    because the frame before it cannot be had. (European games have other colours: there the emulator averages.) Nothing is
     random: an action is always executed.
     """
 
     def __init__(self, game: str = "asterix", *, all_actions: bool = False) -> None:
         self.game = game
-        raw, averaged = _load(game, averaged=False), _load(game, averaged=True)
-        self._first_raw, self._first = raw.getScreen(), averaged.getScreen()
-        self._american = np.array_equal(NTSC[self._first_raw.ravel() >> 1], raw.getScreenRGB().reshape(-1, 3))
-        self._ale = raw if self._american else averaged
-        self.actions = list(raw.getLegalActionSet() if all_actions else raw.getMinimalActionSet())
-        self.now, self.before = np.empty((2, *self._first.shape), np.uint8)
+        self._raw, self._averaging = _load(game, averaged=False), _load(game, averaged=True)
+        self._american = _american(_load(game, averaged=False))
+        self._ale = self._raw if self._american else self._averaging
+        self.actions = list(self._ale.getLegalActionSet() if all_actions else self._ale.getMinimalActionSet())
+        self.now, self.before = np.empty((2, *self._ale.getScreenDims()), np.uint8)
         self.first_reward = 0.0  # of the run, for those who measure by it
-        self._see_first()
+        self._firsts: dict[bytes, np.ndarray] = {}  # averaged first screens, by the state that they show
+        self._see_first(None)
 
     @property
     def height(self) -> int:
@@ -38,14 +38,23 @@ class Emulator:
         return len(self.now)
 
     def reset(self) -> None:
+        state = self._ale.cloneState(include_rng=True) if self._american else None
         self._ale.reset_game()
-        self._see_first()
+        self._see_first(state)
 
-    def _see_first(self) -> None:
-        self._ale.getScreen(self.now)
-        self.before[:] = self.now
-        if np.array_equal(self.now, self._first_raw):
-            self.now[:] = self.before[:] = self._first
+    def _see_first(self, state: Any) -> None:
+        """Look at the first screen of a game that was begun from this state (None: from the very beginning)."""
+        if not self._american:
+            self._ale.getScreen(self.now)
+        else:
+            seen = self._ale.getScreen().tobytes() + self._ale.getRAM().tobytes()
+            if seen not in self._firsts:
+                if state is not None:
+                    self._averaging.restoreState(state)
+                    self._averaging.reset_game()
+                self._firsts[seen] = self._averaging.getScreen()
+            self.now[:] = self._firsts[seen]
+        self.before[:] = self.now  # a colour's average with itself is the colour
 
     def act(self, action: int) -> float:
         """Execute an action for five frames, also where the game ends before; return the points."""
@@ -60,7 +69,7 @@ class Emulator:
                 self._ale.getScreen(self.before)
         self._ale.getScreen(self.now)
         if not self._american:
-            self.before[:] = self.now  # averaged already, and a colour's average with itself is the colour
+            self.before[:] = self.now  # averaged already
         return points
 
     @property
@@ -89,6 +98,18 @@ class Emulator:
         self._ale.restoreState(ALEState(parts["emulator"].tobytes()))
         self.now[:], self.before[:] = parts["frames_seen"]
         self.first_reward = float(parts["first_reward"])
+
+
+def _american(ale: Any) -> bool:
+    """Whether a game has the colours of American televisions, by what a few seconds of it show."""
+    actions = ale.getLegalActionSet()
+    for frame in range(240):
+        ale.act(actions[frame // 10 % len(actions)])
+        if frame % 20 == 0:
+            colours = ale.getScreen().ravel() >> 1
+            if not np.array_equal(NTSC[colours], ale.getScreenRGB().reshape(-1, 3)):
+                return False
+    return True
 
 
 def games() -> list[str]:

@@ -153,9 +153,17 @@ class PublishedPlayer:
         return about, {"w": self.w, "traced": traced, "e": self.e.reshape(-1)[traced], "random": self.random, "x": self.x}
 
     def restore(self, about: dict[str, Any], parts: dict[str, np.ndarray]) -> None:
+        traced, sound = parts["traced"], parts["w"].shape == self.w.shape and parts["random"].shape == self.random.shape
+        if (
+            not sound
+            or traced.shape != parts["e"].shape
+            or (traced.size and not 0 <= traced.min() <= traced.max() < self.w.size)
+        ):
+            raise ValueError("the parts of the learner do not fit together")
         self.divisor, self.q_old, self.action = int(about["divisor"]), float(about["q_old"]), int(about["action"])
         self.diverged, self.w, self.random, self.x = bool(about["diverged"]), parts["w"], parts["random"], parts["x"]
         self.count = len(parts["traced"])
+        self.e[:] = 0.0
         self.traced[: self.count] = parts["traced"]
         self.e.reshape(-1)[parts["traced"]] = parts["e"]
 

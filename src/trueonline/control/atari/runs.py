@@ -197,11 +197,19 @@ class Run:
                 f"{path} is a checkpoint of another setting: its {name} is {theirs.get(name)}, this run's is "
                 f"{ours[name]}; delete it, or choose another place"
             )
-        self.emulator.restore(arrays)
-        parts = {name.removeprefix("player_"): part for name, part in arrays.items() if name.startswith("player_")}
-        self.player.restore(settings["player"], parts)
-        self.episodes = [(int(score), int(frames)) for score, frames in arrays["episodes"]]
-        for name, value in settings["now"].items():
+        before = self.emulator.dump()
+        try:
+            player = self.settings.player(len(self.emulator.actions))
+            parts = {name.removeprefix("player_"): part for name, part in arrays.items() if name.startswith("player_")}
+            player.restore(settings["player"], parts)
+            episodes = [(int(score), int(frames)) for score, frames in arrays["episodes"]]
+            now = {name: settings["now"][name] for name in ("score", "frames", "played", "action", "diverged")}
+            self.emulator.restore(arrays)
+        except (KeyError, ValueError, TypeError, IndexError, RuntimeError) as error:
+            self.emulator.restore(before)
+            raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from None
+        self.player, self.episodes = player, episodes
+        for name, value in now.items():
             setattr(self, name, value)
 
 

@@ -134,7 +134,7 @@ class Screens:
 def checked(background: Any, height: int | None = None) -> np.ndarray:
     """A background as the kernels take it; ValueError where it is none, or not as high as it should be."""
     array = np.asarray(background)
-    if array.ndim != 2 or array.shape[1] != WIDTH or array.shape[0] != (height or array.shape[0]):
+    if array.ndim != 2 or array.size == 0 or array.shape != (height or len(array), WIDTH):
         raise ValueError(f"a background must have {height or 210} rows of {WIDTH} colours, got shape {array.shape}")
     if array.dtype.kind not in "iu" or array.min() < 0 or array.max() > 255:
         raise ValueError("a background must be colours from 0 to 255")
