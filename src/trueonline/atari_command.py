@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +53,7 @@ def as_json(found: atari.Run) -> str:
 def described(found: atari.Run) -> dict[str, Any]:
     """Everything that determined the run, said out loud."""
     return {
-        **asdict(found.settings),
+        **found.about(),
         "discount": atari.DISCOUNT,
         "epsilon": atari.EPSILON,
         "actions": len(found.emulator.actions),
@@ -68,14 +67,16 @@ def described(found: atari.Run) -> dict[str, Any]:
 def as_text(found: atari.Run) -> str:
     """What a person wants to know."""
     settings, scores = found.settings, [score for score, _ in found.episodes]
-    rule = f"{settings.method}, α = {settings.step_size:g}, λ = {settings.trace_decay:g}"
+    numbers = "" if settings.method == "random" else f", α = {settings.step_size:g}, λ = {settings.trace_decay:g}"
+    rule = f"{settings.method}{numbers}"
     lines = [f"{settings.game}, protocol {settings.protocol}, {rule}, seed {settings.seed}"]
     if settings.scaled and settings.method != "random":
         lines.append(SCALING.format(divisor=getattr(found.player, "divisor", 1)))
     if scores:
         lines.append(
-            f"{len(scores):,} episodes in {found.played:,} frames: mean score {found.mean_score:,.1f}, "
-            f"best {max(scores):,}, last ten {np.mean(scores[-10:]):,.1f}"
+            f"{len(scores):,} episode{'s' * (len(scores) > 1)} in {found.played:,} frames: "
+            f"mean score {found.mean_score:,.1f}, best {max(scores):,}"
+            + (f", last ten {np.mean(scores[-10:]):,.1f}" if len(scores) > 10 else "")
         )
     if found.diverged:
         lines.append("The weights diverged.")

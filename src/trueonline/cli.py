@@ -207,7 +207,7 @@ def reproduce(
 
         if listing:
             for name in MODULES:
-                click.echo(f"{name:<12} {experiment(name).title}{'' if name in DEFAULT else '  (only by name)'}")
+                click.echo(f"{name:<13} {experiment(name).title}{'' if name in DEFAULT else '  (only by name)'}")
             return
         unknown = [name for name in names if name not in MODULES]
         if unknown:
@@ -360,7 +360,7 @@ def _atari_options(command: Any) -> Any:
             show_default=True,
             help="accumulate, replace, true_online, random; with the protocol paper also watkins_q, true_online_watkins_q.",
         ),
-        click.option("--step-size", default=0.5, show_default=True, type=float, help="α, divided as said above."),
+        click.option("--step-size", default=0.5, show_default=True, type=float, help="α, before it is divided."),
         click.option("--fixed-step-size", is_flag=True, help="Take α as it is, without dividing it."),
         click.option("--trace-decay", default=0.9, show_default=True, type=float, help="λ."),
         click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the choices."),
@@ -401,14 +401,24 @@ def asterix(**given: Any) -> None:
 
 
 @main.command()
-@click.argument("game")
+@click.argument("game", required=False)
+@click.option("--list", "listing", is_flag=True, help="List the games.")
 @_atari_options
-def atari(game: str, **given: Any) -> None:
+def atari(game: str | None, listing: bool, **given: Any) -> None:
     """Play one run of any Atari GAME while learning it, as `trueonline asterix` does.
 
-    GAME is a name such as breakout or space_invaders.
+    GAME is a name such as breakout or space_invaders; --list shows them. α is divided by the largest number of active
+    features seen so far.
     """
-    _play(game, **given)
+    if listing:
+        with _plain_errors():
+            from trueonline.control.atari import games
+
+            click.echo("\n".join(games()))
+        return
+    if game is None:
+        raise click.UsageError("name a game; --list shows them")
+    _play(game.lower(), **given)
 
 
 def _play(

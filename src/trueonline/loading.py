@@ -18,6 +18,15 @@ from trueonline.inputs import Schedule
 from trueonline.learner import Learner
 from trueonline.learners import AccumulateTD, ReplaceTD, TrueOnlineTD
 
+CODE = {  # what may be code, how to hand it in, what it is otherwise, and how to have another all the same
+    "step_size": ("a step-size schedule", "step_size=schedule", "the constant step_size", ""),
+    "policy": (
+        "a policy of your own, or one with a schedule",
+        "policy=your_policy",
+        "the policy",
+        ", and set agent.policy afterwards",
+    ),
+}
 LEARNERS: dict[str, type[Learner]] = {
     kind.__name__: kind for kind in (AccumulateTD, ReplaceTD, TrueOnlineTD, OnlineLambdaReturn, OfflineLambdaReturn)
 }
@@ -48,13 +57,10 @@ def load(path: str | os.PathLike, *, step_size: Schedule | None = None, policy: 
 
 def _given(path: str | os.PathLike, settings: dict[str, Any], name: str, code: Any) -> Any:
     """What was saved under this name, or the code that has to be handed in because it was not."""
-    if (settings.get(name) is None) != (code is not None):
-        what = {"step_size": "a step-size schedule", "policy": "a policy of your own, or one with a schedule"}[name]
-        raise ValueError(
-            f"{path} was saved with {what}, which is code: load it with {name}={'schedule' if name == 'step_size' else name}"
-            if code is None
-            else f"{path} was saved with the {'constant ' * (name == 'step_size')}{name} {settings[name]}: load it without {name}"
-        )
+    if settings.get(name) is None and code is None:
+        raise ValueError(f"{path} was saved with {CODE[name][0]}, which is code: load it with {CODE[name][1]}")
+    if settings.get(name) is not None and code is not None:
+        raise ValueError(f"{path} was saved with {CODE[name][2]} {settings[name]}: load it without {name}{CODE[name][3]}")
     return settings[name] if code is None else code
 
 

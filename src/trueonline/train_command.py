@@ -117,7 +117,16 @@ class Settings:
         return environments.make(self.environment, **self.options)
 
     def features_for(self, env: Any) -> Maker:
-        return features.from_space(env.observation_space, self.features, **self.feature_options)
+        try:
+            made = features.from_space(env.observation_space, self.features, **self.feature_options)
+        except TypeError:
+            given = ", ".join(f"--{name}" for name in self.feature_options)
+            raise ValueError(
+                f"these features have no {given}; bins and tilings are for tiles, order for fourier"
+            ) from None
+        if self.method == "replace_sarsa" and isinstance(made, features.Fourier):
+            raise ValueError("replacing traces need binary features, which --features fourier are not; use tiles")
+        return made
 
     def alpha(self, made: Maker) -> float:
         return self.step_size / made.n_active if self.divided else self.step_size
@@ -290,10 +299,12 @@ def _claim(out: Path, settings: Settings, env: Any, made: Maker) -> None:
             raise ValueError(f"{path} is damaged; remove the folder, or choose another with --out") from None
         here = settings.plain()
         different = [name for name in here if there.get(name) != here[name]]
-        if different:
+        begun = any((out / "tasks").glob("**/*"))
+        if different and begun:
             shown = "; ".join(f"{name} is {there.get(name)!r} there and {here[name]!r} here" for name in different)
             raise ValueError(f"the folder {out} holds a training with other settings: {shown}. Choose another with --out")
-        return
+        if not different:
+            return
     about = {
         "format": "trueonline training",
         "version": VERSION,
@@ -393,7 +404,8 @@ def summary(trained: Trained) -> Iterable[str]:
     returns = trained.by_run("train", "return")
     last = returns[:, -LAST:]
     what = f"last {last.shape[1]}" if last.shape[1] < returns.shape[1] else f"all {last.shape[1]}"
-    yield _row(what, f"mean return {_mean(last)}")
+    over = "runs" if trained.runs > 1 else "episodes"
+    yield _row(what, f"mean return {_mean(last)} (standard error over {over})")
     if trained.settings.evaluate:
         greedy = trained.by_run("evaluate", "return")
         each = " each" if trained.runs > 1 else ""
@@ -425,7 +437,9 @@ def _row(name: str, text: str) -> str:
 def suitable() -> Iterable[str]:
     """The registered environments that can be made here and have discrete actions and features, a line each."""
     gym = environments.gymnasium()
-    for name in list(gym.registry):
+    for name, spec in list(gym.registry.items()):
+        if str(spec.entry_point).startswith("ale_py"):  # games, which `trueonline atari` plays
+            continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:

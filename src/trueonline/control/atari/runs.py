@@ -166,8 +166,8 @@ class Run:
         self.score = self.frames = 0
         self.action = None
 
-    def _about(self) -> dict[str, Any]:
-        """What a checkpoint must agree with."""
+    def about(self) -> dict[str, Any]:
+        """Everything that determines the run: what a checkpoint must agree with."""
         return {
             **asdict(self.settings),
             "background": hashlib.sha256(self.screens.background.tobytes()).hexdigest()[:16],
@@ -179,7 +179,7 @@ class Run:
         """Write a checkpoint, emulator and random state included. It appears whole or not at all."""
         about, parts = self.player.dump()
         now = {"score": self.score, "frames": self.frames, "played": self.played, "action": self.action}
-        settings = {"run": self._about(), "player": about, "now": {**now, "diverged": self.diverged}}
+        settings = {"run": self.about(), "player": about, "now": {**now, "diverged": self.diverged}}
         arrays = {f"player_{name}": part for name, part in parts.items()} | self.emulator.dump()
         arrays["episodes"] = np.array(self.episodes, np.int64).reshape(-1, 2)
         files.write_learner(path, KIND, settings, arrays)
@@ -189,7 +189,7 @@ class Run:
         kind, settings, arrays = files.read_learner(path)
         if kind != KIND:
             raise ValueError(f"{path} holds a {kind}, not the checkpoint of an Atari run")
-        theirs, ours = settings["run"], self._about()
+        theirs, ours = settings["run"], self.about()
         different = [name for name in ours if ours[name] != theirs.get(name)]
         if different:
             name = different[0]

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,13 +115,19 @@ def _named(thing: Any) -> Any:
     """What tells a maker of features, a schedule or a policy from another, as far as can be seen; never an address."""
     if hasattr(thing, "settings"):
         return thing.settings()
+    if isinstance(thing, partial):
+        return ["partial", _named(thing.func), *map(_plain, thing.args), *sorted(map(repr, thing.keywords.items()))]
     if is_dataclass(thing) and not isinstance(thing, type):
         parts = {part.name: getattr(thing, part.name) for part in fields(thing)}
         return {"kind": type(thing).__qualname__, **{name: _plain(value) for name, value in parts.items()}}
     code = getattr(thing, "__code__", None)
     if code is not None:  # a function: two lambdas of one line have the same name, but other constants
-        return [thing.__module__, thing.__qualname__, *(repr(each) for each in code.co_consts if _is_plain(each))]
-    return f"{type(thing).__module__}.{type(thing).__qualname__}"
+        closed = [_plain(cell.cell_contents) for cell in thing.__closure__ or ()]
+        constants = [repr(each) for each in code.co_consts if _is_plain(each)]
+        return [thing.__module__, thing.__qualname__, *constants, *closed, *map(_plain, thing.__defaults__ or ())]
+    kind = f"{type(thing).__module__}.{type(thing).__qualname__}"
+    plain = {name: value for name, value in getattr(thing, "__dict__", {}).items() if _is_plain(value)}
+    return {"kind": kind, **plain} if plain else kind
 
 
 def _plain(value: Any) -> Any:

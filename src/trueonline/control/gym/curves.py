@@ -24,6 +24,7 @@ from trueonline.look import figure, look
 GREEN = "#009E73"
 FRAMES = 300  # in a film, at most
 WIDTH = 480  # pixels of the longer side of a film, at most
+FEW = 5  # runs; of fewer, an interval would fill the picture and say nothing
 WINDOW = 100  # episodes in a running mean, at most
 
 # Student's t at 97.5 %, for 1, 2, … degrees of freedom.
@@ -53,7 +54,7 @@ def curve(
 
     One run: every return thin, and bold the mean of the last `window` (by default a twentieth of the episodes, 100 at
     most). Several: their running means thin, and bold the mean of these over the runs, with its 95 % interval (Student's
-    t, at each episode by itself). The ending of the path says what kind of picture it is.
+    t, at each episode by itself) where there are at least five. The ending of the path says what kind of picture it is.
     """
     runs = np.atleast_2d(np.asarray(returns, float))
     if runs.ndim != 2 or runs.shape[1] == 0:
@@ -84,9 +85,9 @@ def _drawn(runs: np.ndarray, window: int, title: str, label: str) -> Any:
         middle = means.mean(axis=0)
         spread = t_value(len(runs)) * means.std(axis=0, ddof=1) / np.sqrt(len(runs))
         axes.plot(number, middle, color=GREEN, linewidth=1.8, label=f"mean of {len(runs)} runs", zorder=3, **marker)
-        axes.fill_between(
-            number, middle - spread, middle + spread, color=GREEN, alpha=0.18, linewidth=0, label="its 95 % interval"
-        )
+        if len(runs) >= FEW:
+            band = {"color": GREEN, "alpha": 0.18, "linewidth": 0, "label": "its 95 % interval"}
+            axes.fill_between(number, middle - spread, middle + spread, **band)
         shown = f" ({smoothed})" if smoothed else ""
         for i, each in enumerate(means):
             axes.plot(number, each, linewidth=0.6, alpha=0.5, label=f"each run{shown}" if i == 0 else None, **thin)

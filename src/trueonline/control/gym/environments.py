@@ -40,9 +40,11 @@ def make(name: str, **options: Any) -> Any:
         raise ValueError(f"unknown environment {name!r}{hint}") from None
     except (gym.error.Error, ImportError) as error:
         raise ValueError(f"the environment {name!r} cannot be made: {error}") from None
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # whatever the environment's own constructor does
         given = ", ".join(f"{key}={value!r}" for key, value in options.items()) or "no options"
-        raise ValueError(f"the environment {name!r} cannot be made with {given}: {error}") from error
+        raise ValueError(
+            f"the environment {name!r} cannot be made with {given}: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _close(name: str, known: Mapping[str, Any]) -> list[str]:

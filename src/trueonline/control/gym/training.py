@@ -37,7 +37,8 @@ class Training:
         return float(self.returns[-count("last", last) :].mean())
 
     def __repr__(self) -> str:
-        return f"Training({len(self.returns):,} episodes, {self.steps:,} steps, last 100: {self.mean():.4g} on average)"
+        last = f"last 100: {self.mean():.4g}" if len(self.returns) > 100 else f"return {self.mean():.4g}"
+        return f"Training({len(self.returns):,} episodes, {self.steps:,} steps, {last} on average)"
 
 
 @dataclass
