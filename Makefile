@@ -5,6 +5,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Processes that run the tests side by side:
+JOBS ?= 2
 
 .PHONY: reproduce test test-slow bench format clean
 .DELETE_ON_ERROR:
@@ -18,7 +20,7 @@ test: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow" -n $(JOBS) --dist loadfile
 
 test-slow: $(VENV)/installed-dev
 	$(BIN)/pytest -m slow

@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 import time
+from contextlib import suppress
 from html import unescape
 from html.parser import HTMLParser
 from types import SimpleNamespace
@@ -306,11 +307,15 @@ def browser(path, tmp_path_factory):
 
 def until(true, seconds=30):
     """Wait for something, and return it."""
+    from selenium.common.exceptions import StaleElementReferenceException
+
     end = time.monotonic() + seconds
-    while not (found := true()):
+    while True:
+        with suppress(StaleElementReferenceException):  # the page drew itself anew while it was looked at
+            if found := true():
+                return found
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.05)
-    return found
 
 
 def figures(browser):

@@ -570,7 +570,7 @@ def test_names_change_with_the_source_of_a_method(monkeypatch):
     with_kernel = {names(small(methods={"mine": method}))[0] for method in (own_true_online, own_accumulate)}
     assert len(with_kernel) == 2
     before = names(small())
-    monkeypatch.setattr(fingerprint_module, "cache_folder", lambda: "/another/hash-of-all-kernels")
+    monkeypatch.setattr(fingerprint_module, "cache_name", lambda: "hash-of-other-kernels")
     assert set(before).isdisjoint(names(small()))
 
 
@@ -617,7 +617,7 @@ def test_names_change_with_what_a_method_closes_over(one, other):
 @pytest.mark.parametrize("method", [own_accumulate, to.TrueOnlineTD], ids=["kernel", "class"])
 def test_names_of_a_users_method_change_with_the_package_below_it(method, monkeypatch):
     before = names(small(methods={"mine": method}))
-    monkeypatch.setattr(fingerprint_module, "cache_folder", lambda: "/another/hash-of-all-kernels")
+    monkeypatch.setattr(fingerprint_module, "cache_name", lambda: "hash-of-other-kernels")
     assert names(small(methods={"mine": method})) != before
 
 
