@@ -32,7 +32,7 @@ _HOME = {
     "check_learner": "contract",
     "sweep": "study",
 }
-_MODULES = ("control", "features", "forward", "problems", "study")
+_MODULES = ("control", "features", "forward", "nexting", "problems", "study")
 
 __all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from trueonline import control as control
     from trueonline import features as features
     from trueonline import forward as forward
+    from trueonline import nexting as nexting
     from trueonline import problems as problems
     from trueonline import study as study
     from trueonline.contract import check_learner as check_learner

@@ -104,8 +104,9 @@ def cache_folder() -> str:
         "control/atari/screens.py",
         "control/atari/published.py",
     )
+    nexting = ("nexting/answers.py",)
     observations = ("features/scaling.py", "features/tiles.py", "features/fourier.py")
-    sources = [path for name in (*names, *control, *observations) for path in package.glob(name)]
+    sources = [path for name in (*names, *control, *nexting, *observations) for path in package.glob(name)]
     digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(sources))).hexdigest()[:16]
     bases = (os.environ.get("NUMBA_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME"), str(Path.home() / ".cache"))
     for base in filter(None, bases):
