@@ -99,7 +99,7 @@ def test_the_files_hold_what_was_trained(lake):
     with Image.open(out / "film.gif") as picture:
         assert picture.n_frames > 1
     last = f"mean return {expected.returns.mean():.4g} ± {expected.returns.std(ddof=1) / np.sqrt(30):.2g}"
-    assert f"  all 30     {last}\n" in result.stdout
+    assert f"  all 30     {last} (standard error over episodes)\n" in result.stdout
     assert f"  greedy     mean return {played.mean:.4g} ± " in result.stdout
     assert "0.5 (0.5 divided by the 1 active feature)" in result.stdout
     assert str(out) in result.stdout.splitlines()[-1]
