@@ -13,7 +13,20 @@ from benchmarks import machine
 from benchmarks.report import Section, Settings, as_data, as_markdown, as_text, markdown_table, summary
 from trueonline.files import write_whole
 
-SECTIONS = ("sparse", "flat", "dense", "update", "methods", "study", "exactness", "start_up", "peers", "memory")
+SECTIONS = (
+    "sparse",
+    "flat",
+    "dense",
+    "update",
+    "methods",
+    "study",
+    "exactness",
+    "start_up",
+    "peers",
+    "memory",
+    "atari",
+    "mountain_car",
+)
 RESULTS = Path(__file__).with_name("results")
 
 
@@ -36,7 +49,7 @@ def main() -> None:
         "--peers-python",
         default=sys.executable,
         metavar="PYTHON",
-        help="the interpreter of an environment that has the packages of the section `peers`; by default this one",
+        help="the interpreter of an environment that has the packages of `peers` and `mountain_car`; by default this one",
     )
     options = parser.parse_args()
     unknown = [name for name in options.sections if name not in SECTIONS]
