@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from trueonline.control.atari.screens import NTSC, Screens
 
 SKIP = 5  # frames for each action
+FIRSTS = 64  # first screens that are remembered: most games have one
 
 
 class Emulator:
@@ -24,11 +26,12 @@ class Emulator:
     def __init__(self, game: str = "asterix", *, all_actions: bool = False) -> None:
         self.game = game
         self._raw, self._averaging = _load(game, averaged=False), _load(game, averaged=True)
-        self._american = _american(_load(game, averaged=False))
+        self._american = _american(game)
         self._ale = self._raw if self._american else self._averaging
         self.actions = list(self._ale.getLegalActionSet() if all_actions else self._ale.getMinimalActionSet())
         self.now, self.before = np.empty((2, *self._ale.getScreenDims()), np.uint8)
         self.first_reward = 0.0  # of the run, for those who measure by it
+        self.relative = 0.0  # the points of the last action, each frame's in units of that
         self._firsts: dict[bytes, np.ndarray] = {}  # averaged first screens, by the state that they show
         self._see_first(None)
 
@@ -52,6 +55,8 @@ class Emulator:
                 if state is not None:
                     self._averaging.restoreState(state)
                     self._averaging.reset_game()
+                if len(self._firsts) >= FIRSTS:
+                    self._firsts.clear()
                 self._firsts[seen] = self._averaging.getScreen()
             self.now[:] = self._firsts[seen]
         self.before[:] = self.now  # a colour's average with itself is the colour
@@ -59,12 +64,13 @@ class Emulator:
     def act(self, action: int) -> float:
         """Execute an action for five frames, also where the game ends before; return the points."""
         act, chosen = self._ale.act, self.actions[action]
-        points = 0.0
+        points = self.relative = 0.0
         for frame in range(SKIP):
             reward = act(chosen)
             if reward:
                 points += reward
                 self.first_reward = self.first_reward or abs(float(reward))
+                self.relative += reward / self.first_reward
             if frame == SKIP - 2:
                 self._ale.getScreen(self.before)
         self._ale.getScreen(self.now)
@@ -100,8 +106,10 @@ class Emulator:
         self.first_reward = float(parts["first_reward"])
 
 
-def _american(ale: Any) -> bool:
+@cache
+def _american(game: str) -> bool:
     """Whether a game has the colours of American televisions, by what a few seconds of it show."""
+    ale = _load(game, averaged=False)
     actions = ale.getLegalActionSet()
     for frame in range(240):
         ale.act(actions[frame // 10 % len(actions)])

@@ -143,7 +143,7 @@ class Run:
         points = self.emulator.act(self.action)
         self.score += int(points)
         self.frames += SKIP
-        reward = points / self.emulator.first_reward if self.normalised and points else points
+        reward = self.emulator.relative if self.normalised else points
         if self.emulator.over:
             self.player.end(reward)
             self._finish_episode()

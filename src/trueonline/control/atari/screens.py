@@ -7,7 +7,8 @@ colour / 2. The last feature, a bias, is always active.
 
 The Atari shows an object in every other frame only when it runs out of hardware; so a screen is the *average* of two frames, as
 a television's phosphor makes it. The average of two colours is the colour nearest to a mixture of 77 parts of the brighter
-and 23 of the darker one, in each of red, green and blue. It depends on both colours alone, and is a table.
+and 23 of the darker one, in each of red, green and blue, rounded down to a multiple of four. It depends on both colours alone,
+and is a table.
 """
 
 from __future__ import annotations
