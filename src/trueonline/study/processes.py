@@ -14,7 +14,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing import connection
+from multiprocessing import connection, resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,7 @@ def ctrl_c_blocked() -> Iterator[None]:
 
     Here it comes when this ends, and so to a process that knows all its children.
     """
+    resource_tracker.ensure_running()  # the first child would start it, and that unblocks the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
