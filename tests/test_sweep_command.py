@@ -193,6 +193,7 @@ def test_a_folder_in_the_place_of_which_there_is_a_file_is_a_mistake_said_in_a_l
 def test_a_cluster_that_does_not_answer_is_a_mistake_said_in_a_line(spec, tmp_path):
     import dask
 
+    pytest.importorskip("distributed")  # its defaults must be there before, or they would be gone afterwards
     with dask.config.set({"distributed.comm.timeouts.connect": "0.3s"}):
         result = sweep(spec, "--out", tmp_path / "out", "--engine", "dask:tcp://127.0.0.1:1")
     assert result.exit_code == 1
