@@ -97,16 +97,14 @@ def cache_name() -> str:
 def cache_folder() -> str:
     """The folder for compiled kernels: under `NUMBA_CACHE_DIR`, the user's cache folder, or the temporary one."""
     package = Path(__file__).parent
-    names = ("kernels.py", "forms.py", "memory.py", "streams.py", "study/blocks.py", "methods/*.py")
-    control = (
-        "control/transitions.py",
-        "control/replace_sarsa.py",
-        "control/atari/screens.py",
-        "control/atari/published.py",
+    names = (
+        *("kernels.py", "forms.py", "memory.py", "streams.py", "study/blocks.py", "methods/*.py"),
+        *("features/scaling.py", "features/tiles.py", "features/fourier.py"),
+        *("control/transitions.py", "control/replace_sarsa.py", "control/atari/screens.py", "control/atari/published.py"),
+        *("nexting/answers.py", "nexting/signals.py", "nexting/returns.py", "nexting/sources/*.py"),
+        "paper/myoelectric_runs.py",
     )
-    nexting = ("nexting/answers.py",)
-    observations = ("features/scaling.py", "features/tiles.py", "features/fourier.py")
-    sources = [path for name in (*names, *control, *nexting, *observations) for path in package.glob(name)]
+    sources = [path for name in names for path in package.glob(name)]
     digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(sources))).hexdigest()[:16]
     bases = (os.environ.get("NUMBA_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME"), str(Path.home() / ".cache"))
     for base in filter(None, bases):

@@ -1,0 +1,132 @@
+"""Lab Streaming Layer: a stream on the local network, found by its name."""
+
+from __future__ import annotations
+
+import threading
+import time as clocks
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from trueonline.inputs import count, positive
+from trueonline.nexting.sources.ring import Ring
+from trueonline.nexting.sources.sample import Block, Source, found, named
+
+QUEUE = 2**16  # samples that may wait
+LOOK = 1.0  # seconds of looking for a stream at a time
+PULL = 0.2  # seconds of waiting for samples at a time
+ANSWER = 5.0  # seconds for a stream to say what it is
+
+
+class Lsl(Source):
+    """The stream `name`; its channels by their labels, or, where it has none, by their numbers "0", "1", …
+
+    Times are those that the sender gave, in seconds since the epoch: mapped to this machine's clock once for each
+    connection, so that the distances between samples stay as they were sent.
+
+    The stream must be found within `patience` seconds. When its outlet goes away the source looks for it again, for ever,
+    and finds its channels anew: they may come back in another order. (So it does not leave this to liblsl, which would
+    recover only streams with a source id, and take the channels to be as before.) If it comes back without one of them,
+    reading ends with a ValueError.
+
+    Counted are `connections`, samples `received`, and those of them that made way for others because the reader was too
+    slow (`dropped_overflow`).
+    """
+
+    def __init__(self, name: str, signals: Sequence[str], *, queue: int = QUEUE, patience: float = 10.0) -> None:
+        try:
+            pylsl: Any = import_module("pylsl")
+        except (ImportError, RuntimeError, OSError) as error:  # without liblsl it says so by a RuntimeError
+            raise ValueError(f"LSL needs pylsl and liblsl: pip install 'trueonline[lsl]' ({str(error)[:200]})") from None
+        self._lsl = pylsl
+        self.name, self.signals = name, named(signals)
+        self._ring = Ring(len(self.signals), count("queue", queue))
+        self._epoch = clocks.time() - pylsl.local_clock()
+        self._connections = self._samples = 0
+        self._stop = threading.Event()
+        end = clocks.monotonic() + positive("patience", patience)
+        connection = self._connect()
+        while connection is None:
+            if clocks.monotonic() > end:
+                raise ValueError(f"no LSL stream is named {name!r}; check the name, and that its outlet runs")
+            connection = self._connect()
+        self._thread = threading.Thread(target=self._pull, args=connection, name=f"lsl {name}", daemon=True)
+        self._thread.start()
+
+    def _connect(self) -> tuple[Any, np.ndarray, float] | None:
+        """The newest stream of that name, the places of its channels, and what makes its times seconds since the epoch."""
+        streams = self._lsl.resolve_byprop("name", self.name, 1, LOOK)
+        if not streams:
+            return None
+        inlet = self._lsl.StreamInlet(max(streams, key=lambda each: each.created_at()), recover=False)
+        try:
+            about = inlet.info(ANSWER)
+            inlet.open_stream(ANSWER)
+            offset = inlet.time_correction(ANSWER)
+        except RuntimeError:  # lost again, or no answer in time
+            return None
+        if about.channel_format() == self._lsl.cf_string:
+            raise ValueError(f"LSL stream {self.name!r} must hold numbers, got text")
+        labels = _labels(about)
+        found(f"LSL stream {self.name!r}", labels, self.signals, "the labels of its channels")
+        self._connections += 1
+        return inlet, np.array([labels.index(name) for name in self.signals]), offset + self._epoch
+
+    # --- In a thread of its own ---
+
+    def _pull(self, inlet: Any, places: np.ndarray, offset: float) -> None:
+        try:
+            while not self._stop.is_set():
+                try:
+                    first, time = inlet.pull_sample(PULL)
+                    if first is None:
+                        continue
+                    values, times = inlet.pull_chunk(0.0, 1024)  # whatever else has come
+                except RuntimeError:  # pylsl's LostError is one
+                    connection = None
+                    while connection is None and not self._stop.is_set():
+                        connection = self._connect()
+                    if connection is not None:
+                        inlet, places, offset = connection
+                    continue
+                chosen = np.array([first, *values], np.float64)[:, places]
+                self._ring.put(np.array([time, *times]) + offset, chosen)
+        except Exception as error:  # whatever it is, the reader must hear of it
+            self._ring.fail(error)
+
+    # --- In the reader's thread ---
+
+    def read(self, timeout: float | None = None) -> Block | None:
+        block = self._ring.take(timeout)
+        self._samples += 0 if block is None else len(block)
+        return block
+
+    def position(self) -> dict[str, Any]:
+        return {"kind": "lsl", "samples": self._samples}
+
+    def counters(self) -> dict[str, int]:
+        return {
+            "malformed": 0,
+            "connections": self._connections,
+            "received": self._ring.received,
+            "dropped_overflow": self._ring.dropped,
+        }
+
+    def close(self) -> None:
+        self._stop.set()
+        self._ring.close()
+        self._thread.join()
+
+
+def _labels(about: Any) -> list[str]:
+    """The label of each channel; its number where it has none."""
+    labels = [str(i) for i in range(about.channel_count())]
+    channel = about.desc().child("channels").child("channel")
+    for i in range(len(labels)):
+        if channel.empty():
+            break
+        labels[i] = channel.child_value("label") or labels[i]
+        channel = channel.next_sibling("channel")
+    return labels

@@ -1,0 +1,166 @@
+"""MQTT: samples as JSON, published to a topic of a broker."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+
+from trueonline.inputs import count, positive
+from trueonline.nexting.sources.records import MalformedError, Row, parsed, row
+from trueonline.nexting.sources.ring import Ring
+from trueonline.nexting.sources.sample import Block, Clock, Source, named
+
+LIMIT = 2**20  # bytes in a message
+QUEUE = 2**16  # samples that may wait
+KEEP_ALIVE = 15  # seconds; after half as much again without a word, the broker is taken to be gone
+DELAYS = (1, 8)  # seconds between attempts to connect: the first and the longest
+ADDRESS = re.compile(
+    r"mqtt://(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?"
+    r"(?P<host>\[[^\]/]+\]|[^:/@]+)(?::(?P<port>\d{1,5}))?/(?P<topic>.+)"
+)
+
+
+class Mqtt(Source):
+    """The messages on `mqtt://[user[:password]@]host[:port]/topic`; the topic may have wildcards (+ and #).
+
+    A message is a JSON object {"time": …, "a": …, "b": …}, or an array of such; see `records`. The time is under the key
+    "time" unless told otherwise, or made from the rate.
+
+    The first connection must succeed within `patience` seconds. From then on the source connects again whenever the broker
+    has gone away, for ever. What is published meanwhile is lost to it, and so is what the broker drops by itself: mosquitto
+    lets 1000 messages wait for a listener unless its `max_queued_messages` says otherwise.
+
+    Counted are messages that are `malformed` (as are objects in an array), `huge` (over 1 MiB; they are dropped unread) or
+    `retained` (the broker's copy of an old message, which each new connection gets; dropped), `connections`, samples
+    `received`, and those of them that made way for others because the reader was too slow (`dropped_overflow`).
+    """
+
+    def __init__(
+        self,
+        url: str,
+        signals: Sequence[str],
+        *,
+        time: str | None = None,
+        rate: float | None = None,
+        time_unit: str = "s",
+        queue: int = QUEUE,
+        patience: float = 10.0,
+    ) -> None:
+        address = ADDRESS.fullmatch(url)
+        port = int((address and address["port"]) or 1883)
+        if address is None or not 0 < port < 2**16:
+            raise ValueError(f"the address must be mqtt://[user[:password]@]host[:port]/topic, got {_shown(url)}")
+        time = "time" if time is None and rate is None else time
+        self.signals = named(signals, time)
+        self._clock = Clock(time, rate, time_unit)
+        self._ring = Ring(len(self.signals), count("queue", queue))
+        self._counts = {"malformed": 0, "huge": 0, "retained": 0, "connections": 0}
+        self._samples = self._number = 0
+        self._topic = address["topic"]
+        self._ready = threading.Event()
+        self._refused = ""
+        seconds = positive("patience", patience)
+        self._client = self._connect(address, port)
+        self._ready.wait(seconds)
+        if not self._ready.is_set() or self._refused:
+            self.close()
+            why = self._refused or f"it did not answer within {seconds:g} s"
+            raise ValueError(f"cannot listen to {_shown(url)}: {why}; check the address, and that the broker runs")
+
+    def _connect(self, address: re.Match[str], port: int) -> Any:
+        try:
+            from paho.mqtt.client import Client
+            from paho.mqtt.enums import CallbackAPIVersion
+        except ImportError:
+            raise ValueError("MQTT needs paho-mqtt 2 or later: pip install 'trueonline[mqtt]'") from None
+        client = Client(CallbackAPIVersion.VERSION2)
+        if address["user"] is not None:
+            client.username_pw_set(unquote(address["user"]), unquote(address["password"] or ""))
+        client.on_connect, client.on_subscribe, client.on_message = self._connected, self._subscribed, self._message
+        client.reconnect_delay_set(*DELAYS)
+        client.connect_async(address["host"].strip("[]"), port, KEEP_ALIVE)
+        client.loop_start()
+        return client
+
+    # --- In the client's thread ---
+
+    def _connected(self, client: Any, data: Any, flags: Any, reason: Any, properties: Any) -> None:
+        if reason.is_failure:
+            self._refuse(f"the broker says {reason}")
+        else:
+            client.subscribe(self._topic, qos=1)
+
+    def _subscribed(self, client: Any, data: Any, number: int, reasons: Any, properties: Any) -> None:
+        if any(reason.is_failure for reason in reasons):
+            self._refuse(f"the broker does not let it subscribe to {self._topic}")
+        else:
+            self._counts["connections"] += 1
+            self._ready.set()
+
+    def _refuse(self, why: str) -> None:
+        """Matters at the first connection only: later ones are tried again and again."""
+        if not self._ready.is_set():
+            self._refused = why
+            self._ready.set()
+
+    def _message(self, client: Any, data: Any, message: Any) -> None:
+        try:
+            self._take(message)
+        except Exception as error:  # it would end the client's thread without a word: the reader must hear of it
+            self._ring.fail(error)
+
+    def _take(self, message: Any) -> None:
+        if message.retain:
+            self._counts["retained"] += 1
+        elif len(message.payload) > LIMIT:
+            self._counts["huge"] += 1
+        else:
+            rows = self._rows(message.payload)
+            if rows:
+                times = np.array([time for time, _ in rows])
+                if self._clock.time is None:
+                    times = self._clock.made(np.arange(self._number, self._number + len(rows)))
+                    self._number += len(rows)
+                self._ring.put(times, np.array([values for _, values in rows]))
+
+    def _rows(self, payload: bytes) -> list[Row]:
+        rows = []
+        try:
+            found = parsed(payload)
+        except MalformedError:
+            self._counts["malformed"] += 1
+            return []
+        for each in found if type(found) is list else [found]:
+            try:
+                rows.append(row(each, self.signals, self._clock))
+            except MalformedError:
+                self._counts["malformed"] += 1
+        return rows
+
+    # --- In the reader's thread ---
+
+    def read(self, timeout: float | None = None) -> Block | None:
+        block = self._ring.take(timeout)
+        self._samples += 0 if block is None else len(block)
+        return block
+
+    def position(self) -> dict[str, Any]:
+        return {"kind": "mqtt", "samples": self._samples}
+
+    def counters(self) -> dict[str, int]:
+        return {**self._counts, "received": self._ring.received, "dropped_overflow": self._ring.dropped}
+
+    def close(self) -> None:
+        self._ring.close()
+        self._client.disconnect()
+        self._client.loop_stop()
+
+
+def _shown(url: str) -> str:
+    """The address without its password."""
+    return re.sub(r"(//[^:@/]*):[^@/]*@", r"\1:…@", str(url))

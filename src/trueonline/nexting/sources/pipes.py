@@ -1,0 +1,98 @@
+"""Standard input, or any other pipe: CSV or JSON lines, as they arrive."""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import sys
+import threading
+from collections.abc import Sequence
+from typing import IO, Any
+
+from trueonline.nexting.sources.sample import Block, Clock, Patience, Source, named, nothing
+from trueonline.nexting.sources.text import CHUNK, Text
+
+POLL = 0.1  # seconds between looks whether the source was closed
+
+
+class Pipe(Source):
+    """What comes through a pipe, until its end; see `text` for what is understood. A block holds what has arrived.
+
+    `stream` is the path of a named pipe or a device, or a stream of bytes, or None for standard input. Its file descriptor
+    is read directly, so that nothing waits in a buffer of Python; a stream without one, such as a BytesIO, is read as it
+    is. A stream that was given open stays open.
+    """
+
+    def __init__(
+        self,
+        stream: str | os.PathLike | IO[bytes] | None,
+        signals: Sequence[str],
+        *,
+        time: str | None = None,
+        rate: float | None = None,
+        time_unit: str = "s",
+    ) -> None:
+        self.signals = named(signals, time)
+        clock = Clock(time, rate, time_unit)
+        name = "standard input" if stream is None else "the pipe"
+        self._stream: Any = sys.stdin.buffer if stream is None else stream
+        self._owned = isinstance(stream, str | os.PathLike)
+        if isinstance(stream, str | os.PathLike):
+            name, self._stream = os.fspath(stream), io.FileIO(stream)
+        self._text = Text(name, self.signals, clock)
+        self._samples = 0
+        self._ended = False
+        self._closed, self._lock = threading.Event(), threading.Lock()
+        try:
+            self._number: int | None = self._stream.fileno()
+        except (AttributeError, OSError):  # io.UnsupportedOperation is an OSError
+            self._number = None
+
+    def read(self, timeout: float | None = None) -> Block | None:
+        patience = Patience(timeout)
+        while True:
+            with self._lock:
+                if self._closed.is_set():
+                    return None
+                block = self._text.take()
+                if block is not None and len(block):
+                    self._samples += len(block)
+                    return block
+                if block is None:
+                    if self._ended:
+                        return None
+                    self._more(patience)
+            if patience.over:
+                return nothing(len(self.signals))
+
+    def _more(self, patience: Patience) -> None:
+        """Read what has arrived, if anything has within a moment."""
+        if self._number is None:
+            data = self._stream.read1(CHUNK) if hasattr(self._stream, "read1") else self._stream.read(CHUNK)
+        else:
+            ready = select.poll()
+            ready.register(self._number, select.POLLIN)
+            if not ready.poll(1000.0 * patience.left(POLL)):
+                return
+            try:
+                data = os.read(self._number, CHUNK)
+            except BlockingIOError:
+                return
+        if data:
+            self._text.feed(data)
+        else:
+            self._text.finish()
+            self._ended = True
+
+    def position(self) -> dict[str, Any]:
+        return {"kind": "pipe", "samples": self._samples, **self._text.position()}
+
+    def counters(self) -> dict[str, int]:
+        return {"malformed": self._text.malformed, "unterminated": self._text.unterminated}
+
+    def close(self) -> None:
+        self._closed.set()
+        if self._owned:
+            with self._lock:
+                self._stream.close()

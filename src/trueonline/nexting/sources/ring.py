@@ -1,0 +1,62 @@
+"""A bounded queue of samples between a thread that receives them and one that reads them."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from trueonline.nexting.sources.sample import ROWS, Block, Patience, nothing
+
+
+class Ring:
+    """Room for `size` samples. When it is full the oldest make way, and are counted: the new ones matter more."""
+
+    def __init__(self, signals: int, size: int) -> None:
+        self._times, self._values = np.empty(size), np.empty((size, signals))
+        self._first = self._length = 0
+        self._changed = threading.Condition()
+        self._closed = False
+        self._failure: Exception | None = None
+        self.received = self.dropped = 0
+
+    def put(self, times: np.ndarray, values: np.ndarray) -> None:
+        size = len(self._times)
+        with self._changed:
+            self.received += len(times)
+            excess = max(self._length + len(times) - size, 0)
+            self.dropped += excess
+            times, values = times[-size:], values[-size:]
+            drop = min(excess, self._length)
+            self._first, self._length = (self._first + drop) % size, self._length - drop
+            places = (self._first + self._length + np.arange(len(times))) % size
+            self._times[places], self._values[places] = times, values
+            self._length += len(times)
+            self._changed.notify()
+
+    def take(self, timeout: float | None) -> Block | None:
+        """What is there, at most a block of it; None when the queue is closed. What went wrong comes after what arrived."""
+        patience = Patience(timeout)
+        with self._changed:
+            while not self._length and not self._closed and self._failure is None and not patience.over:
+                self._changed.wait(patience.left(1.0))
+            if self._closed:
+                return None
+            if self._length:
+                places = (self._first + np.arange(min(self._length, ROWS))) % len(self._times)
+                self._first, self._length = (self._first + len(places)) % len(self._times), self._length - len(places)
+                return Block(self._times[places], self._values[places])
+            if self._failure is not None:
+                raise self._failure
+            return nothing(self._values.shape[1])
+
+    def fail(self, error: Exception) -> None:
+        """Nothing more will come, and this is why."""
+        with self._changed:
+            self._failure = error
+            self._changed.notify()
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify()

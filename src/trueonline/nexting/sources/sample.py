@@ -1,0 +1,177 @@
+"""Samples in blocks, and what every source of them can do.
+
+A *sample* is a time and one number per signal. Samples travel in blocks, because a call for each of them would take longer
+than the learning.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from trueonline.inputs import positive
+
+ROWS = 4096  # at most as many samples are in a block
+
+UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Block:
+    """Samples as they came: `times` in seconds and `values[k, s]` of the signals asked for. What is missing is NaN."""
+
+    times: np.ndarray
+    values: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Clean:
+    """Samples to learn from: times that rise, finite values, and whether each sample begins something new."""
+
+    times: np.ndarray
+    values: np.ndarray
+    starts: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+
+def nothing(signals: int) -> Block:
+    """A block without samples."""
+    return Block(np.empty(0), np.empty((0, signals)))
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How samples get their times: from the column `time`, in `unit` since the epoch, or from `rate` where there is none.
+
+    With both, the column is used. Text such as 2024-05-01T12:00:00.25+02:00 (ISO 8601) is understood in the column,
+    whatever the unit; without a time zone it is UTC. Made from the rate, the sample of row i has the time i / rate, and
+    rows that cannot be read are counted in i: time went on.
+    """
+
+    time: str | None = None
+    rate: float | None = None
+    unit: str = "s"
+
+    def __post_init__(self) -> None:
+        if self.time is not None and not (isinstance(self.time, str) and self.time):
+            raise ValueError(f"time must be the name of a column, got {self.time!r}")
+        if self.rate is not None:
+            object.__setattr__(self, "rate", positive("rate", self.rate))
+        if self.unit not in UNITS:
+            raise ValueError(f"time_unit must be one of {', '.join(UNITS)}, got {self.unit!r}")
+        if self.time is None and self.rate is None:
+            raise ValueError(
+                "the samples need times: give time= the name of the column with them, or rate= the samples per second"
+            )
+
+    def made(self, rows: Any) -> Any:
+        """The times of rows, by their numbers, from the rate."""
+        assert self.rate is not None
+        return rows / self.rate
+
+    @property
+    def per_second(self) -> float:
+        return UNITS[self.unit]
+
+
+def named(signals: Sequence[str], time: str | None = None) -> tuple[str, ...]:
+    """The signals asked for, checked: names, each once, the time not among them."""
+    if isinstance(signals, str) or not all(isinstance(name, str) and name for name in signals):
+        raise ValueError(f"signals must be a list of names, got {signals!r}")
+    names = tuple(signals)
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"signals must be at least one name, each given once, got {', '.join(names) or 'none'}")
+    if time in names:
+        raise ValueError(f"{time} is the time of the samples, so it cannot be one of the signals {', '.join(names)}")
+    return names
+
+
+def found(name: str, columns: Sequence[str], wanted: Sequence[str], hint: str) -> None:
+    """ValueError unless each of the columns wanted is there once."""
+    absent = [each for each in wanted if each not in columns]
+    if absent:
+        there = ", ".join(columns[:100]) + (", …" if len(columns) > 100 else "")
+        raise ValueError(f"{name} has no column {', '.join(absent)}; it has {there or 'none'} ({hint})")
+    twice = [each for each in wanted if columns.count(each) > 1]
+    if twice:
+        raise ValueError(f"{name} has the column {twice[0]} more than once; rename all but one")
+
+
+class Source(ABC):
+    """Where samples come from: an iterator over blocks.
+
+    >>> import io
+    >>> from trueonline.nexting.sources import Pipe
+    >>> with Pipe(io.BytesIO(b"b,a,time\\n1,2,0.5\\n3,,0.75\\n"), ["a", "b"], time="time") as source:
+    ...     [(block.times, block.values) for block in source]
+    [(array([0.5 , 0.75]), array([[ 2.,  1.], [nan,  3.]]))]
+    """
+
+    replayable: bool = False
+    signals: tuple[str, ...]
+
+    @abstractmethod
+    def read(self, timeout: float | None = None) -> Block | None:
+        """The next block: at least one sample, or none when none came within `timeout` seconds. None at the end.
+
+        Without a timeout it waits for as long as it takes.
+        """
+
+    @abstractmethod
+    def position(self) -> dict[str, Any]:
+        """How far this has been read: up to the end of the last block. It can be written as JSON."""
+
+    def seek(self, position: dict[str, Any]) -> None:
+        """Go on from a position, as if all before it had been read. ValueError where that cannot be."""
+        raise ValueError(f"{type(self).__name__} cannot be replayed: what was sent is gone; go on without seek")
+
+    @abstractmethod
+    def counters(self) -> dict[str, int]:
+        """What was counted since the beginning: `malformed` and others that a kind of source has."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End it, from any thread: `read` returns None soon after."""
+
+    def __iter__(self) -> Source:
+        return self
+
+    def __next__(self) -> Block:
+        block = self.read()
+        if block is None:
+            raise StopIteration
+        return block
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Patience:
+    """How much of a timeout is left."""
+
+    def __init__(self, timeout: float | None) -> None:
+        self._end = None if timeout is None else monotonic() + timeout
+
+    def left(self, most: float) -> float:
+        """Seconds to wait now: at most `most`."""
+        return most if self._end is None else min(most, max(0.0, self._end - monotonic()))
+
+    @property
+    def over(self) -> bool:
+        return self._end is not None and monotonic() >= self._end

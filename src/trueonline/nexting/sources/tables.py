@@ -1,0 +1,367 @@
+"""Files: CSV and JSON lines, compressed or growing, and Parquet. All can be replayed, and none is held in memory."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import threading
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trueonline.nexting.sources.records import MalformedError, moment
+from trueonline.nexting.sources.sample import ROWS, Block, Clock, Patience, Source, found, named, nothing
+from trueonline.nexting.sources.text import CHUNK, Text
+
+POLL = 0.01  # seconds between looks at a file that may grow
+GZIP = b"\x1f\x8b"
+BUFFER = 2**20  # bytes of a Parquet column that are read at a time
+
+
+class TextFile(Source):
+    """A CSV file, or one of JSON lines, plain or gzipped; see `text` for what is understood.
+
+    `follow` goes on as the file grows, and waits for more at its end. It then takes whole lines only. When the file becomes
+    shorter, or another file takes its name, it goes on from the beginning of what is there (`truncated`, `replaced`).
+
+    Without `follow` the end of the file is the end. Of a file that is being written, ask for `whole_lines`: a last line
+    without a line break is then left, and a later reading that goes on from this one's position finds it whole. A file
+    that became shorter while it was read, or whose compressed part breaks off, ends where its last whole line does, and
+    is counted as `truncated`.
+    """
+
+    replayable = True
+
+    def __init__(
+        self,
+        path: str | os.PathLike,
+        signals: Sequence[str],
+        *,
+        time: str | None = None,
+        rate: float | None = None,
+        time_unit: str = "s",
+        follow: bool = False,
+        whole_lines: bool = False,
+    ) -> None:
+        self.path, self.follow, self.whole_lines = Path(path), follow, whole_lines
+        self.signals = named(signals, time)
+        self._text = Text(str(self.path), self.signals, Clock(time, rate, time_unit))
+        self._closed, self._lock = threading.Event(), threading.Lock()
+        self._truncated = self._replaced = 0
+        self._ended = False
+        self._file = self._open()
+        try:
+            if not follow:
+                self._first()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _open(self) -> Any:
+        with open(self.path, "rb") as file:
+            compressed = file.read(len(GZIP)) == GZIP
+        if not compressed:
+            return open(self.path, "rb", buffering=0)
+        if self.follow:
+            raise ValueError(f"{self.path} is compressed and cannot be followed; follow the plain file")
+        return gzip.open(self.path, "rb")
+
+    def _first(self) -> None:
+        """Read as far as the first line."""
+        while not self._text.started and not self._ended:
+            self._more()
+            self._text.look()
+        if not self._text.started:
+            raise ValueError(f"{self.path} is empty; its first line must name the columns")
+
+    def _more(self) -> bool:
+        """Read a chunk, or notice that there is none."""
+        cut = False
+        try:
+            data = self._file.read(CHUNK)
+        except EOFError:
+            data, cut = b"", True
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(
+                f"{self.path} is damaged, after {self._text.position()['offset']:,} bytes: {error}"
+            ) from None
+        if data:
+            self._text.feed(data)
+        elif not self.follow:
+            cut = cut or self._shorter()
+            self._truncated += cut
+            if not cut:
+                self._text.finish(self.whole_lines)
+            self._ended = True
+        return bool(data)
+
+    def _shorter(self) -> bool:
+        return not isinstance(self._file, gzip.GzipFile) and os.fstat(self._file.fileno()).st_size < self._file.tell()
+
+    def read(self, timeout: float | None = None) -> Block | None:
+        patience = Patience(timeout)
+        while True:
+            with self._lock:
+                if self._closed.is_set():
+                    return None
+                block = self._text.take()
+                if block is not None and len(block):
+                    return block
+                if block is None:
+                    if self._ended:
+                        return None
+                    if self._more() or not self.follow:
+                        continue
+                    self._look_again()
+            self._closed.wait(patience.left(POLL) if block is None else 0.0)
+            if patience.over:
+                return nothing(len(self.signals))
+
+    def _look_again(self) -> None:
+        """Whether the file has become shorter, or another one has its name."""
+        if self._shorter():
+            self._truncated += 1
+            self._file.seek(0)
+            self._text.renew()
+            return
+        here = os.fstat(self._file.fileno())
+        try:
+            there = os.stat(self.path)
+            if (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino) or self._more():
+                return
+            other = self._open()
+        except OSError:  # renamed or deleted, and nothing new is there yet
+            return
+        self._replaced += 1
+        self._file.close()
+        self._file = other
+        self._text.renew()
+
+    def position(self) -> dict[str, Any]:
+        return {"kind": "text", **self._text.position(), "truncated": self._truncated, "replaced": self._replaced}
+
+    def seek(self, position: dict[str, Any]) -> None:
+        if self._closed.is_set():
+            raise ValueError(f"{self.path} was closed; open it again")
+        wholes(position, "text", "offset", "row", "malformed", "unterminated", "truncated", "replaced")
+        file = self._open()
+        try:
+            text = self._placed(file, position)
+        except BaseException:
+            file.close()
+            raise
+        with self._lock:
+            self._file.close()
+            self._file, self._text, self._ended = file, text, False
+            self._truncated, self._replaced = position["truncated"], position["replaced"]
+
+    def _placed(self, file: Any, position: dict[str, Any]) -> Text:
+        """Put a file to a position, after a look whether it can be the one in which that was taken."""
+        text, offset = Text(self._text.name, self.signals, self._text.clock), position["offset"]
+        if offset == 0:
+            text.resume(position)
+            return text
+        short = f"{self.path} is shorter than what was read of it, {offset:,} bytes; start from its beginning"
+        try:
+            while not text.started:
+                data = file.read(CHUNK)
+                text.feed(data or b"\n")
+                text.look()
+                if not data and not text.started:
+                    raise ValueError(short)
+            if position.get("columns") != (None if text.columns is None else list(text.columns)):
+                raise ValueError(f"{self.path} has other columns than when the position was taken: {text.columns}")
+            file.seek(offset - 1)
+            before = file.read(1)
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            raise ValueError(short) from None
+        if not before:
+            raise ValueError(short)
+        if before != b"\n" and not position.get("cut"):
+            raise ValueError(f"{self.path} has no line that begins at byte {offset:,}: it is not the file that was read")
+        text.resume(position)
+        return text
+
+    def counters(self) -> dict[str, int]:
+        return {
+            "malformed": self._text.malformed,
+            "unterminated": self._text.unterminated,
+            "truncated": self._truncated,
+            "replaced": self._replaced,
+        }
+
+    def close(self) -> None:
+        self._closed.set()
+        with self._lock:
+            self._file.close()
+
+
+class ParquetFile(Source):
+    """The columns of a Parquet file: numbers, and for the time also timestamps (UTC without a time zone) or ISO 8601 text.
+
+    Rows without a time are malformed. Other nulls are missing values.
+    """
+
+    replayable = True
+
+    def __init__(
+        self,
+        path: str | os.PathLike,
+        signals: Sequence[str],
+        *,
+        time: str | None = None,
+        rate: float | None = None,
+        time_unit: str = "s",
+    ) -> None:
+        self.path = Path(path)
+        self.signals = named(signals, time)
+        self._clock = Clock(time, rate, time_unit)
+        self._wanted = [*self.signals, *([] if time is None else [time])]
+        self._row = self._malformed = 0
+        self._lock = threading.Lock()
+        self._closed = False
+        self._file = self._open()
+        try:
+            self._check()
+        except BaseException:
+            self._file.close()
+            raise
+        self._blocks = self._from(0)
+
+    def _open(self) -> Any:
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError:
+            raise ValueError("Parquet files need pyarrow: pip install 'trueonline[study]'") from None
+        try:
+            return pq.ParquetFile(self.path, buffer_size=BUFFER, pre_buffer=False)
+        except (pa.ArrowInvalid, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:  # not there, or not to be opened
+                raise
+            raise ValueError(
+                f"{self.path} is not a Parquet file, or is cut short: one that is still being written cannot be read ({error})"
+            ) from None
+
+    def _check(self) -> None:
+        from pyarrow import types
+
+        schema = self._file.schema_arrow
+        found(str(self.path), schema.names, self._wanted, "the columns of the Parquet file")
+        for name in self._wanted:
+            kind = schema.field(name).type
+            fits = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_null(kind)
+            if name == self._clock.time:
+                fits = fits or types.is_timestamp(kind) or types.is_string(kind) or types.is_large_string(kind)
+            if not fits:
+                raise ValueError(
+                    f"column {name} of {self.path} must hold numbers, got {kind}; convert it or leave it out"
+                )
+
+    def _from(self, row: int) -> Iterator[Any]:
+        """Batches of rows from a row on."""
+        groups, before = self._file.num_row_groups, 0
+        for group in range(groups):
+            size = self._file.metadata.row_group(group).num_rows
+            skip, before = max(row - before, 0), before + size
+            if skip >= size:
+                continue
+            options = {"batch_size": ROWS, "row_groups": [group], "columns": self._wanted, "use_threads": False}
+            for batch in self._file.iter_batches(**options):
+                drop = min(skip, batch.num_rows)
+                skip -= drop
+                if drop < batch.num_rows:
+                    yield batch.slice(drop)
+
+    def read(self, timeout: float | None = None) -> Block | None:
+        while True:
+            with self._lock:
+                if self._closed:
+                    return None
+                try:
+                    batch = next(self._blocks, None)
+                except (OSError, ValueError) as error:  # pyarrow's errors are among them
+                    raise ValueError(
+                        f"{self.path} is damaged or was cut short after row {self._row:,}: {error}"
+                    ) from None
+                if batch is None:
+                    return None
+                block = self._block(batch)
+            if len(block):
+                return block
+
+    def _block(self, batch: Any) -> Block:
+        columns = [batch.column(batch.schema.get_field_index(name)) for name in self._wanted]
+        values = np.empty((batch.num_rows, len(self.signals)))
+        for j, column in enumerate(columns[: len(self.signals)]):
+            values[:, j] = _floats(column)
+        first, self._row = self._row, self._row + batch.num_rows
+        if self._clock.time is None:
+            return Block(self._clock.made(np.arange(first, self._row)), values)
+        times = _times(columns[-1], self._clock.per_second)
+        good = np.isfinite(times)
+        self._malformed += len(good) - int(good.sum())
+        return Block(times[good], values[good])
+
+    def position(self) -> dict[str, Any]:
+        return {"kind": "parquet", "row": self._row, "malformed": self._malformed}
+
+    def seek(self, position: dict[str, Any]) -> None:
+        if self._closed:
+            raise ValueError(f"{self.path} was closed; open it again")
+        row, malformed = wholes(position, "parquet", "row", "malformed")
+        there = self._file.metadata.num_rows
+        if row > there:
+            raise ValueError(f"{self.path} has {there:,} rows, fewer than the {row:,} that were read; start from row 0")
+        with self._lock:
+            self._row, self._malformed, self._blocks = row, malformed, self._from(row)
+
+    def counters(self) -> dict[str, int]:
+        return {"malformed": self._malformed}
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._blocks = iter(())
+            self._file.close()
+
+
+def _floats(column: Any) -> np.ndarray:
+    """A column of numbers as floats, with NaN for null."""
+    import pyarrow as pa
+
+    return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+
+
+def _times(column: Any, per_second: float) -> np.ndarray:
+    """A column of times in seconds, with NaN for null and for text that is no time."""
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(column.type):
+        parts = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[column.type.unit]
+        whole = column.cast(pa.int64()).fill_null(0).to_numpy()
+        seconds = whole // parts + (whole % parts) / parts  # each is exact, where the number as a whole may not be
+        return np.where(column.is_null().to_numpy(zero_copy_only=False), np.nan, seconds)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return np.array([_moment(text, per_second) for text in column.to_pylist()])
+    return _floats(column) / per_second
+
+
+def _moment(text: str | None, per_second: float) -> float:
+    try:
+        return np.nan if text is None else moment(text, per_second)
+    except MalformedError:
+        return np.nan
+
+
+def wholes(position: Any, kind: str, *names: str) -> list[int]:
+    """Entries of a position, checked: whole numbers that are not negative."""
+    if not isinstance(position, dict) or position.get("kind") != kind:
+        raise ValueError(f"this is not a position in a {kind} file: {str(position)[:80]}")
+    for name in names:
+        if type(position.get(name)) is not int or position[name] < 0:
+            raise ValueError(f"the position is damaged: {name} must be a whole number, got {position.get(name)!r}")
+    return [position[name] for name in names]

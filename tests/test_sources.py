@@ -1,0 +1,811 @@
+"""Where samples come from: files, pipes, the queue of live sources, and their cleaning. Brokers are in test_brokers."""
+
+import csv
+import gzip
+import io
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trueonline.nexting.sources import Block, Cleaner, ParquetFile, Pipe, TextFile, open_source
+from trueonline.nexting.sources.ring import Ring
+from trueonline.nexting.sources.sample import ROWS, Clock
+from trueonline.nexting.sources.text import CHUNK, LIMIT, Text
+
+NAN, INF = float("nan"), float("inf")
+PATIENCE = 30.0  # seconds after which something that should have come is taken to be lost
+
+
+def joined(source, signals=None):
+    """All that a source gives, as one block."""
+    with source:
+        blocks = list(source)
+    assert all(0 < len(block) <= ROWS for block in blocks)
+    return together(blocks, len(signals or source.signals))
+
+
+def together(blocks, signals):
+    times = np.concatenate([np.empty(0), *(block.times for block in blocks)])
+    return times, np.concatenate([np.empty((0, signals)), *(block.values for block in blocks)])
+
+
+def wait_for(source, samples):
+    """As many samples of a live source."""
+    blocks, end = [], time.monotonic() + PATIENCE
+    while sum(map(len, blocks)) < samples:
+        assert time.monotonic() < end, f"{sum(map(len, blocks))} of {samples} samples came; {source.counters()}"
+        block = source.read(0.2)
+        assert block is not None
+        blocks.append(block)
+    return together(blocks, len(source.signals))
+
+
+def text_of(times, values, names=("time", "a", "b"), end="\n"):
+    rows = [",".join(names)]
+    rows += [",".join(map(repr, [float(t), *map(float, row)])) for t, row in zip(times, values, strict=True)]
+    return "".join(row + end for row in rows)
+
+
+def some(n, seed=0, signals=2):
+    rng = np.random.default_rng(seed)
+    return np.cumsum(rng.random(n)), rng.standard_normal((n, signals))
+
+
+# --- Cleaning -------------------------------------------------------------------------------------
+
+
+def cleaned(samples, size, max_gap, missing):
+    """The rules, one by one, in plain Python."""
+    counters = dict.fromkeys(("samples", "dropped_duplicate", "dropped_late", "dropped_missing", "held", "gaps"), 0)
+    out, before, last = [], None, [None] * size
+    for t, values in samples:
+        counters["samples"] += 1
+        if not math.isfinite(t):
+            counters["dropped_missing"] += 1
+        elif before is not None and t == before:
+            counters["dropped_duplicate"] += 1
+        elif before is not None and t < before:
+            counters["dropped_late"] += 1
+        else:
+            there = [math.isfinite(x) for x in values]
+            if missing == "hold":
+                last = [x if is_there else old for x, is_there, old in zip(values, there, last, strict=True)]
+                row = last
+            else:
+                row = [x if is_there else None for x, is_there in zip(values, there, strict=True)]
+            if None in row:
+                counters["dropped_missing"] += 1
+                continue
+            counters["held"] += there.count(False)
+            gap = before is not None and t - before > max_gap
+            counters["gaps"] += gap
+            out.append((t, list(row), gap or before is None))
+            before = t
+    return out, counters
+
+
+NUMBERS = st.sampled_from([0.0, 1.0, -2.5, 1e300, NAN, NAN, INF, -INF])
+TIMES = st.one_of(st.integers(0, 12).map(float), st.sampled_from([NAN, INF, -INF, -0.0, 1e18, 2.5]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_cleaning_follows_its_rules_wherever_the_blocks_are_split_and_the_process_restarts(data):
+    size = data.draw(st.integers(1, 3))
+    samples = data.draw(st.lists(st.tuples(TIMES, st.lists(NUMBERS, min_size=size, max_size=size)), max_size=30))
+    if data.draw(st.booleans()):
+        samples.sort(key=lambda sample: (not math.isfinite(sample[0]), sample[0]))
+    max_gap = data.draw(st.sampled_from([None, 0.5, 1.0, 3.0]))
+    missing = data.draw(st.sampled_from(["hold", "skip"]))
+    names = ["a", "b", "c"][:size]
+    cleaner = Cleaner(names, max_gap, missing)
+    times = np.array([t for t, _ in samples])
+    values = np.array([v for _, v in samples]).reshape(len(samples), size)
+    got, cuts = [], sorted(data.draw(st.lists(st.integers(0, len(samples)), max_size=5)))
+    for at, to in zip([0, *cuts], [*cuts, len(samples)], strict=True):
+        clean = cleaner(Block(times[at:to], values[at:to]))
+        assert np.isfinite(clean.values).all()
+        got += zip(clean.times.tolist(), clean.values.tolist(), clean.starts.tolist(), strict=True)
+        if data.draw(st.booleans()):
+            state = json.loads(json.dumps(cleaner.state(), allow_nan=False))
+            cleaner = Cleaner(names, max_gap, missing)
+            cleaner.restore(state)
+    expected, counters = cleaned(samples, size, INF if max_gap is None else max_gap, missing)
+    assert got == expected
+    assert cleaner.counters() == counters
+
+
+def test_cleaning_a_long_stream_equals_the_rules():
+    rng = np.random.default_rng(3)
+    n = 200_000
+    times = np.round(np.cumsum(rng.exponential(0.01, n)), 2) - 0.02 * (rng.random(n) < 0.1)
+    values = rng.standard_normal((n, 3))
+    values[rng.random(values.shape) < 0.01] = NAN
+    cleaner = Cleaner(["a", "b", "c"], max_gap=0.05)
+    parts = [cleaner(Block(times[i : i + ROWS], values[i : i + ROWS])) for i in range(0, n, ROWS)]
+    expected, counters = cleaned(zip(times.tolist(), values.tolist(), strict=True), 3, 0.05, "hold")
+    assert cleaner.counters() == counters
+    assert all(count > 100 for name, count in counters.items() if name != "dropped_missing")
+    np.testing.assert_array_equal(np.concatenate([part.times for part in parts]), [t for t, _, _ in expected])
+    np.testing.assert_array_equal(np.concatenate([part.values for part in parts]), [v for _, v, _ in expected])
+    np.testing.assert_array_equal(np.concatenate([part.starts for part in parts]), [s for _, _, s in expected])
+
+
+def test_a_missing_value_can_be_an_error_that_changes_nothing():
+    cleaner = Cleaner(["a", "force"], missing="error")
+    cleaner(Block(np.array([1.0]), np.array([[1.0, 2.0]])))
+    state = cleaner.state()
+    bad = Block(np.array([1.0, 2.0, 3.5, 4.0]), np.array([[NAN, 1.0], [1.0, 2.0], [1.0, INF], [1.0, 1.0]]))
+    with pytest.raises(ValueError, match=r"signal force must be a finite number, got inf at time 3\.5; use missing="):
+        cleaner(bad)
+    assert cleaner.state() == state
+    assert cleaner(Block(bad.times[:2], bad.values[:2])).times.tolist() == [2.0]  # the first was a duplicate
+
+
+def test_what_a_cleaner_refuses():
+    with pytest.raises(ValueError, match="missing must be one of hold, skip, error, got 'drop'"):
+        Cleaner(["a"], missing="drop")
+    with pytest.raises(ValueError, match="max_gap must be a finite number > 0, got 0"):
+        Cleaner(["a"], max_gap=0)
+    with pytest.raises(ValueError, match=r"each given once, got a, a"):
+        Cleaner(["a", "a"])
+    with pytest.raises(ValueError, match="must be a list of names, got 'ab'"):
+        Cleaner("ab")
+    cleaner = Cleaner(["a"])
+    with pytest.raises(ValueError, match=r"k rows of 1 values, got shapes \(2,\) and \(2, 2\)"):
+        cleaner(Block(np.zeros(2), np.zeros((2, 2))))
+    state = Cleaner(["b"]).state()
+    for wrong in (None, {}, state, {**cleaner.state(), "last": []}, {**cleaner.state(), "last": [True]}):
+        with pytest.raises(ValueError, match=r"state|value held"):
+            cleaner.restore(wrong)
+    assert cleaner.state() == Cleaner(["a"]).state()
+
+
+# --- CSV ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_columns_in_any_order_under_any_separator(tmp_path, seed):
+    rng = random.Random(seed)
+    n = rng.choice([0, 1, 17, 9000])
+    times, values = some(n, seed, signals=4)
+    values[np.random.default_rng(seed).random(values.shape) < 0.1] = NAN
+    names = ["force", "emg 1", "angle°", 'say "x"']
+    table = {name: [NAN if math.isnan(x) else x for x in values[:, j].tolist()] for j, name in enumerate(names)}
+    table |= {"time": times.tolist(), "note": [rng.choice(["", "a, b; c\td", 'so "called"', "x"]) for _ in range(n)]}
+    order = rng.sample(list(table), len(table))
+    separator, compressed = rng.choice(",;\t"), rng.random() < 0.5
+    missing = ["", "NA", "nan", "NaN", " ", "na", "null", "N/A"]
+    path = tmp_path / f"log.csv{'.gz' if compressed else ''}"
+    opened = gzip.open if compressed else open
+    with opened(path, "wt", newline="", encoding=rng.choice(["utf-8", "utf-8-sig"])) as file:
+        writer = csv.writer(file, delimiter=separator, lineterminator=rng.choice(["\n", "\r\n"]))
+        writer.writerow(order)
+        for i in range(n):
+            cells = (table[name][i] for name in order)
+            writer.writerow([rng.choice(missing) if cell is NAN else cell for cell in cells])
+    wanted = rng.sample(range(4), rng.randint(1, 4))
+    source = open_source(path, [names[j] for j in wanted], time="time")
+    got_times, got_values = joined(source)
+    np.testing.assert_array_equal(got_times, times)
+    np.testing.assert_array_equal(got_values, values[:, wanted])
+    assert source.counters()["malformed"] == 0
+
+
+def test_numbers_are_the_nearest_floats():
+    rng = random.Random(5)
+    texts = ["0", "-0", "+1", ".5", "5.", "1e5", "1E-5", "-2.5e+3", "1e400", "-1e400", "1e-400", "4.9e-324", "inf"]
+    texts += ["2.2250738585072011e-308", "9007199254740993", "0." + "0" * 30 + "1", "1" * 40, "1" * 25 + ".5", "00012"]
+    texts += [repr(rng.gauss(0, 1) * 10.0 ** rng.randint(-300, 300)) for _ in range(5000)]
+    texts += [f"{rng.uniform(-9, 9):.18e}" for _ in range(5000)]
+    texts += [f"{rng.randrange(10 ** rng.randint(1, 22))}e{rng.randint(-340, 310)}" for _ in range(5000)]
+    texts += [f"{2 * rng.randrange(2**52, 2**53) + 1}" for _ in range(1000)]  # half-way between two floats
+    texts += [f"{rng.randrange(1, 2**20, 2) * 5**k}e-{k}" for k in range(1, 20) for _ in range(100)]
+    texts += [f"{rng.randrange(1000)}.{rng.randrange(100):02}" for _ in range(5000)]
+    _, values = joined(Pipe(io.BytesIO(("x\n" + "\n".join(texts)).encode()), ["x"], rate=1))
+    np.testing.assert_array_equal(values[:, 0], [float(text) for text in texts])
+    assert np.signbit(values[1, 0])
+
+
+def test_a_comma_is_the_decimal_point_between_semicolons():
+    source = Pipe(io.BytesIO(b"time;a\n0,5;-1,25e2\n1.5;2.5\n2;1,234.5\n"), ["a"], time="time")
+    times, values = joined(source)
+    assert (times.tolist(), values[:, 0].tolist()) == ([0.5, 1.5], [-125.0, 2.5])
+    assert source.counters()["malformed"] == 1
+
+
+def test_times_in_any_form_are_seconds():
+    rng = random.Random(8)
+    moments, texts = [], []
+    for _ in range(3000):
+        zone = timezone(timedelta(minutes=rng.randint(-14 * 60, 14 * 60))) if rng.random() < 0.7 else None
+        moment = datetime(1, 1, 2) + timedelta(microseconds=rng.randrange(9998 * 365 * 86400 * 10**6))
+        moment = moment.replace(tzinfo=zone, microsecond=rng.choice([0, 250000, moment.microsecond]))
+        text = moment.isoformat(rng.choice(["T", " "]))
+        moments.append(moment.replace(tzinfo=zone or UTC))
+        texts.append(rng.choice([text, text.replace("+00:00", "Z"), text.replace(".", ",") if zone is None else text]))
+    texts += ["2024-02-29", "20240229T120000Z", "2024-02-29T12:00", "2024-02-29T12:00+0530", "1709208000.5", "1e9"]
+    instants = [moment.timestamp() for moment in moments]
+    instants += [1709164800.0, 1709208000.0, 1709208000.0, 1709188200.0, 1709208000.5, 1e9]
+    bad = ["2023-02-29T12:00:00", "2024-13-01T00:00", "2024-01-01T24:00:01", "12:00", "soon", "", "nan", "inf", "1e400"]
+    bad += [
+        "2024-01-01T00:00:00.",
+        "2024-01-01T00:00:00+99:00",
+        "2024-01-01T00:60:00",
+        "2024-01-01T00:00:61",
+        "0000-01-01T00:00",
+    ]
+    lines = "time;x\n" + "\n".join(f'"{text}";1' for text in texts + bad)
+    source = Pipe(io.BytesIO(lines.encode()), ["x"], time="time")
+    times, _ = joined(source)
+    np.testing.assert_array_equal(times, instants)
+    assert source.counters()["malformed"] == len(bad)
+    for unit, text in (("s", "1700000000.125"), ("ms", "1700000000125"), ("us", "1700000000125000")):
+        for line in (f"t,x\n{text},1\n", f'{{"t": {text}, "x": 1}}\n', f'{{"t": "{text}", "x": 1}}\n'):
+            times, _ = joined(Pipe(io.BytesIO(line.encode()), ["x"], time="t", time_unit=unit))
+            assert times.tolist() == [1700000000.125]
+
+
+def test_times_made_from_the_rate_go_on_where_rows_cannot_be_read():
+    for text in (b"x\n1\n\noops\n3\n1,2\n5\n", b'{"x":1}\n\noops\n{"x":3}\n[]\n{"x":5}\n'):
+        source = Pipe(io.BytesIO(text), ["x"], rate=4)
+        times, values = joined(source)
+        assert (times.tolist(), values[:, 0].tolist()) == ([0.0, 0.5, 1.0], [1.0, 3.0, 5.0])
+        assert source.counters()["malformed"] == 2
+
+
+def test_malformed_rows_are_counted_and_skipped():
+    good = b"1,2,3\n"
+    bad = [b"1,2\n", b"1,2,3,4\n", b"1,2,3,\n", b"1\n", b"a,2,3\n", b"1,2,0x10\n", b",2,3\n", b"1,2,1_0\n", b"1,2,--3\n"]
+    bad += [
+        b"1,2,3e\n",
+        b"1,2,+\n",
+        b"1,2,.\n",
+        b"1,2,1.2.3\n",
+        b"1,2,True\n",
+        b'1,"2,3\n',
+        b"\xff\xfe\n",
+        b"1,2,\xd9\xa3\n",
+    ]
+    bad += [b"\x00\x00,1,2\n", b"1," + b"2" * LIMIT + b",3\n", b"1,2,3" + b" " * (2 * LIMIT) + b"\n"]
+    text = b"time,note,a\n" + b"".join(good + line for line in bad) + b"\n  \n\r\n" + good
+    for chunk in (len(text), CHUNK):
+        source = Text("it", ("a",), Clock("time"))
+        values = []
+        for at in range(0, len(text), chunk):
+            source.feed(text[at : at + chunk])
+            while (block := source.take()) is not None:
+                values += block.values[:, 0].tolist()
+        assert values == [3.0] * (len(bad) + 1)
+        assert source.malformed == len(bad)
+        assert source.row == 2 * len(bad) + 1
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_how_the_bytes_arrive_makes_no_difference(data):
+    pieces = st.sampled_from(
+        [b"1,2,3\n", b"4,,5\r\n", b"\n", b'"6",x,NA\n', b"7,8\n", b"9", b",", b'"', b"0.5,1,-2\n", b"\r"]
+    )
+    objects = st.sampled_from([b'{"t":1,"a":2}\n', b"{}\n", b'{"t":3', b"}\n", b',"a":null}\n', b"\n", b"[1]\n"])
+    if data.draw(st.booleans()):
+        text = b"t,note,a\n" + b"".join(data.draw(st.lists(pieces, max_size=25)))
+    else:
+        text = b'{"t":0,"a":0}\n' + b"".join(data.draw(st.lists(objects, max_size=25)))
+
+    def read(cuts):
+        source, blocks = Text("it", ("a",), Clock("t")), []
+        for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True):
+            source.feed(text[a:b])
+            while (block := source.take()) is not None:
+                blocks.append(block)
+        source.finish()
+        while (block := source.take()) is not None:
+            blocks.append(block)
+        times, values = together(blocks, 1)
+        return times.tolist(), str(values.tolist()), source.position()
+
+    whole = read([])
+    assert read(sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=10)))) == whole
+    assert whole[2]["offset"] <= len(text)
+
+
+def test_what_a_text_file_refuses(tmp_path):
+    path = tmp_path / "x.csv"
+    for content, signals, options, message in [
+        ("a,b\n1,2\n", ["c", "a", "d"], {}, r"x\.csv has no column c, d; it has a, b"),
+        ("a;b\n1;2\n", ["c"], {}, r"has no column c; it has a, b"),
+        ("1,2\n3,4\n", ["a"], {}, r"has no column a; it has 1, 2 \(the first line must name them\)"),
+        ("a,b,a\n1,2,3\n", ["a"], {}, "has the column a more than once"),
+        ("", ["a"], {}, r"x\.csv is empty; its first line must name the columns"),
+        ("\n\n", ["a"], {}, "is empty"),
+        ("a,b\n", ["a"], {"rate": None, "time": "t"}, "has no column t; it has a, b"),
+        ("a,b\n", ["a"], {"rate": None}, "give time= the name of the column with them, or rate="),
+        ("a,b\n", ["a"], {"rate": -1}, "rate must be a finite number > 0, got -1"),
+        ("a,b\n", ["a"], {"time_unit": "min"}, "time_unit must be one of s, ms, us, ns, got 'min'"),
+        ("a,b\n", ["a"], {"time": "a"}, "a is the time of the samples, so it cannot be one of the signals a"),
+        ("a,b\n", [], {}, "at least one name"),
+        ("a,b\n", "a", {}, "must be a list of names"),
+        ("x" * (LIMIT + 1), ["a"], {}, "must name the columns, but it is longer than 1 MiB"),
+        ('"' + "x" * 200_000 + '"\n', ["a"], {}, "must name the columns, but it is not CSV"),
+    ]:
+        path.write_text(content)
+        with pytest.raises(ValueError, match=message):
+            open_source(path, signals, **{"rate": 1.0, **options})
+    path.write_text("a,b\n1,2\n", encoding="utf-16")
+    with pytest.raises(ValueError, match="is UTF-16; save it as UTF-8"):
+        open_source(path, ["a"], rate=1)
+    with pytest.raises(FileNotFoundError):
+        open_source(tmp_path / "none.csv", ["a"], rate=1)
+    for spec, message in [("http://x/y", "begin with mqtt:// or lsl://"), ("", "must be a path")]:
+        with pytest.raises(ValueError, match=message):
+            open_source(spec, ["a"], rate=1)
+    for spec in ("-", "mqtt://x/y", "lsl://x", "x.parquet"):
+        with pytest.raises(ValueError, match="follow is for text files that grow"):
+            open_source(spec, ["a"], rate=1, follow=True)
+
+
+# --- Positions ------------------------------------------------------------------------------------
+
+
+def written(path, times, values):
+    """The same samples in the form that a path asks for, with some rows that cannot be read."""
+    if path.suffix == ".parquet":
+        stamps = pa.array([None if i % 1000 == 7 else t for i, t in enumerate(times.tolist())], pa.float64())
+        table = pa.table({"b": values[:, 1], "time": stamps, "a": values[:, 0]})
+        pq.write_table(table, path, row_group_size=5000)
+    elif path.suffix == ".jsonl":
+        with open(path, "w") as file:
+            for i, (t, (a, b)) in enumerate(zip(times.tolist(), values.tolist(), strict=True)):
+                file.write("oops\n" if i % 1000 == 7 else json.dumps({"b": b, "time": t, "a": a}) + "\n")
+    else:
+        lines = text_of(times, values).splitlines(keepends=True)
+        lines[8::1000] = ["oops\n"] * len(lines[8::1000])
+        with gzip.open(path, "wt") if path.suffix == ".gz" else open(path, "w") as file:
+            file.writelines(lines)
+    kept = np.arange(len(times)) % 1000 != 7
+    return times[kept], values[kept]
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.csv.gz", "log.jsonl", "log.parquet"])
+@pytest.mark.parametrize("clock", [{"time": "time"}, {"rate": 40.0}])
+def test_reading_in_two_goes_equals_reading_in_one(tmp_path, name, clock):
+    path = tmp_path / name
+    times, values = some(15_000)
+    times, values = written(path, times, values)
+    once = open_source(path, ["a", "b"], **clock)
+    assert once.replayable
+    whole_times, whole_values = joined(once)
+    if "time" in clock:
+        np.testing.assert_array_equal(whole_times, times)
+        np.testing.assert_array_equal(whole_values, values)
+    elif name != "log.parquet":  # where a row is whole without its time
+        np.testing.assert_array_equal(whole_times, np.flatnonzero(np.arange(15_000) % 1000 != 7) / 40)
+    n_blocks = math.ceil(len(whole_times) / ROWS)
+    for goes in range(n_blocks + 2):
+        with open_source(path, ["a", "b"], **clock) as first:
+            blocks = [block for _, block in zip(range(goes), first, strict=False)]
+            position = json.loads(json.dumps(first.position()))
+        with open_source(path, ["a", "b"], **clock) as second:
+            next(second)  # wherever it was
+            second.seek(position)
+            blocks += list(second)
+            assert second.counters() == once.counters()
+            assert second.position() == once.position()
+        got_times, got_values = together(blocks, 2)
+        np.testing.assert_array_equal(got_times, whole_times)
+        np.testing.assert_array_equal(got_values, whole_values)
+
+
+def test_positions_of_another_file_are_refused_and_change_nothing(tmp_path):
+    path, other, short = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "c.csv"
+    times, values = some(10_000)
+    path.write_text(text_of(times, values))
+    other.write_text(text_of(times, values, ("time", "b", "a")))
+    short.write_text(text_of(times[:100], values[:100]))
+    table = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"time": times[:10], "a": times[:10]}), table)
+    with TextFile(path, ["a"], time="time") as source:
+        first = next(source)
+        position = source.position()
+        shifted = {**position, "offset": position["offset"] - 3}
+        for each, where, message in [
+            (other, position, "has other columns than when the position was taken"),
+            (short, position, "is shorter than what was read of it"),
+            (path, shifted, "has no line that begins at byte"),
+            (path, {**position, "row": -1}, "the position is damaged: row must be a whole number, got -1"),
+            (path, {**position, "offset": True}, "the position is damaged: offset"),
+            (path, {"kind": "parquet", "row": 1, "malformed": 0}, "not a position in a text file"),
+            (path, None, "not a position in a text file"),
+        ]:
+            with TextFile(each, ["a"], time="time") as reader:
+                reader.read()
+                before = reader.position()
+                with pytest.raises(ValueError, match=message):
+                    reader.seek(where)
+                assert reader.position() == before
+    with TextFile(path, ["a"], time="time") as reader:
+        reader.read()
+        with pytest.raises(ValueError, match="damaged"):
+            reader.seek({**position, "offset": "x"})
+        second = next(reader)
+        assert second.times[0] == times[len(first)]
+    with ParquetFile(table, ["a"], time="time") as reader:
+        with pytest.raises(ValueError, match="has 10 rows, fewer than the 11 that were read"):
+            reader.seek({"kind": "parquet", "row": 11, "malformed": 0})
+        assert len(next(reader)) == 10
+
+
+# --- Files that are cut, or grow ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cut", range(0, 40, 3))
+def test_a_file_cut_in_mid_line_gives_its_whole_rows(tmp_path, cut):
+    times, values = some(50)
+    text = text_of(times, values)
+    path = tmp_path / "log.csv"
+    path.write_text(text[: len(text) - cut])
+    lines = text[: len(text) - cut].split("\n")[1:]
+    all_cells = [line.split(",") for line in lines if line.count(",") == 2 and not line.endswith(",")]
+    for whole_lines, expected in ((True, [line.split(",") for line in lines[:-1]]), (False, all_cells)):
+        source = open_source(path, ["a", "b"], time="time", whole_lines=whole_lines)
+        got_times, got_values = joined(source)
+        assert len(got_times) >= 48
+        np.testing.assert_array_equal(np.column_stack([got_times, got_values]), np.array(expected, float))
+        assert source.counters()["unterminated"] == (lines[-1] != "")
+    with open_source(path, ["a", "b"], time="time", whole_lines=True) as source:
+        blocks = list(source)
+        position = source.position()
+    path.write_text(text)
+    with open_source(path, ["a", "b"], time="time") as source:
+        source.seek(position)
+        got_times, got_values = together([*blocks, *source], 2)
+        assert source.counters() == {"malformed": 0, "unterminated": 0, "truncated": 0, "replaced": 0}
+    np.testing.assert_array_equal(got_times, times)
+    np.testing.assert_array_equal(got_values, values)
+
+
+def test_a_row_without_a_line_break_is_read_once_even_if_the_rest_of_it_comes_later(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("time,a\n1,1\n2,2")
+    for rest, expected, malformed in (
+        ("", [], 0),
+        ("\n3,3\n", [3.0], 0),
+        ("\r\n3,3", [3.0], 0),
+        ("5,9\n3,3\n", [3.0], 1),
+    ):
+        path.write_text("time,a\n1,1\n2,2")
+        with open_source(path, ["a"], time="time") as source:
+            assert [t for block in source for t in block.times] == [1.0, 2.0]
+            position = source.position()
+        with open(path, "a", newline="") as file:
+            file.write(rest)
+        with open_source(path, ["a"], time="time") as source:
+            source.seek(position)
+            assert [t for block in source for t in block.times] == expected
+            assert source.counters()["malformed"] == malformed
+
+
+def test_a_file_cut_short_while_it_is_read_ends_with_a_whole_row(tmp_path):
+    times, values = some(40_000)
+    path = tmp_path / "log.csv"
+    path.write_text(text_of(times, values))
+    with TextFile(path, ["a", "b"], time="time") as source:
+        blocks = [next(source)]
+        os.truncate(path, 100_000)
+        blocks += list(source)
+        got_times, got_values = together(blocks, 2)
+        np.testing.assert_array_equal(got_times, times[: len(got_times)])
+        np.testing.assert_array_equal(got_values, values[: len(got_times)])
+        assert len(got_times) >= ROWS
+        assert source.counters() == {"malformed": 0, "unterminated": 0, "truncated": 1, "replaced": 0}
+
+
+def test_a_compressed_file_that_breaks_off_gives_its_whole_rows(tmp_path):
+    times, values = some(20_000)
+    path = tmp_path / "log.csv.gz"
+    whole = gzip.compress(text_of(times, values).encode())
+    path.write_bytes(whole[: len(whole) // 2])
+    source = open_source(path, ["b", "a"], time="time")
+    got_times, got_values = joined(source)
+    assert 5000 < len(got_times) < 15_000
+    np.testing.assert_array_equal(got_times, times[: len(got_times)])
+    np.testing.assert_array_equal(got_values, values[: len(got_times), ::-1])
+    assert source.counters()["truncated"] == 1
+    path.write_bytes(whole[:1000] + bytes(range(256)) + whole[1256:])
+    with pytest.raises(ValueError, match=r"log\.csv\.gz is damaged"):
+        joined(open_source(path, ["a"], time="time"))
+
+
+def test_a_growing_file_is_followed_line_by_line(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("")
+    times, values = some(5000)
+    text = text_of(times, values).encode()
+    rng = random.Random(2)
+
+    def write():
+        at = 0
+        with open(path, "ab", buffering=0) as file:
+            while at < len(text):
+                step = rng.randrange(1, 4000)
+                file.write(text[at : at + step])
+                at += step
+                time.sleep(0.001)
+
+    writer = threading.Thread(target=write)
+    with TextFile(path, ["a", "b"], time="time", follow=True) as source:
+        empty = source.read(0.05)  # there is no header yet
+        assert empty is not None
+        assert len(empty) == 0
+        writer.start()
+        got_times, got_values = wait_for(source, len(times))
+        writer.join()
+        np.testing.assert_array_equal(got_times, times)
+        np.testing.assert_array_equal(got_values, values)
+        position = source.position()
+        with open(path, "a") as file:
+            file.write("1e9,1,")
+        assert len(source.read(0.05)) == 0
+        with open(path, "a") as file:
+            file.write("2\n")
+        assert wait_for(source, 1)[1].tolist() == [[1.0, 2.0]]
+        assert source.counters() == {"malformed": 0, "unterminated": 0, "truncated": 0, "replaced": 0}
+    assert source.read() is None
+    with TextFile(path, ["b"], time="time", follow=True) as source:
+        source.seek(position)
+        assert wait_for(source, 1)[1].tolist() == [[2.0]]
+
+
+def test_a_followed_file_may_be_emptied_or_replaced(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("time,a\n1,1\n2,2\n")
+    with TextFile(path, ["a"], time="time", follow=True) as source:
+        assert wait_for(source, 2)[0].tolist() == [1.0, 2.0]
+        path.write_text("a,time\n")  # shorter: the same file, emptied and begun anew, with other columns
+        assert len(source.read(0.1)) == 0
+        with open(path, "a") as file:
+            file.write("30,3\n")
+        assert [part.tolist() for part in wait_for(source, 1)] == [[3.0], [[30.0]]]
+        with open(path, "a") as file:
+            file.write("40,4\n50")  # the last line never becomes whole
+        path.rename(tmp_path / "log.1")
+        path.write_text("time;a\n6;60\n")
+        assert [part.tolist() for part in wait_for(source, 2)] == [[4.0, 6.0], [[40.0], [60.0]]]
+        assert source.counters() == {"malformed": 1, "unterminated": 0, "truncated": 1, "replaced": 1}
+
+
+def test_closing_ends_a_source_that_waits(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("a\n")
+    end, begin = os.pipe()
+    with open(end, "rb") as stream, open(begin, "wb"):
+        for source in (TextFile(path, ["a"], rate=1, follow=True), Pipe(stream, ["a"], rate=1)):
+            answers = []
+            reader = threading.Thread(target=lambda source=source, answers=answers: answers.append(source.read()))
+            reader.start()
+            source.close()
+            reader.join(PATIENCE)
+            assert answers == [None]
+
+
+# --- Memory ---------------------------------------------------------------------------------------
+
+
+def resident():
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc to see the memory in use")
+def test_a_large_file_takes_no_more_memory_than_a_small_one(tmp_path):
+    times, values = some(20_000)
+    piece = text_of(times, values).encode().partition(b"\n")[2]
+    path, repeats = tmp_path / "log.csv", 150_000_000 // len(piece)
+    with open(path, "wb") as file:
+        file.write(b"time,a,b\n")
+        for _ in range(repeats):
+            file.write(piece)
+    with TextFile(path, ["a", "b"], time="time") as source:
+        cleaner = Cleaner(["a", "b"])
+        cleaner(next(source))
+        before, most, samples = resident(), 0, ROWS
+        for i, block in enumerate(source):
+            samples += len(block)
+            cleaner(block)
+            if i % 50 == 0:
+                most = max(most, resident())
+        del block
+    path.unlink()
+    assert samples == repeats * 20_000
+    assert most - before < 16_000_000, (
+        f"{(most - before) / 1e6:.0f} MB more for {len(piece) * repeats / 1e6:.0f} MB of text"
+    )
+
+
+# --- Parquet --------------------------------------------------------------------------------------
+
+
+def test_parquet_columns_of_many_types(tmp_path):
+    path = tmp_path / "log.parquet"
+    n = 10
+    moments = [datetime(2024, 2, 29, 12, 0, i, 123456, UTC) for i in range(n)]
+    seconds = [moment.timestamp() for moment in moments]
+    numbers = [None if i == 3 else i for i in range(n)]
+    table = {
+        "ns": pa.array(moments, pa.timestamp("ns", "UTC")),
+        "us": pa.array([moment.replace(tzinfo=None) for moment in moments], pa.timestamp("us")),
+        "ms": pa.array([round(s * 1000) for s in seconds]),
+        "iso": pa.array([None if i == 3 else moment.isoformat() for i, moment in enumerate(moments)]),
+        "text": pa.array(["x"] * n),
+        "a.b": pa.array([0.0] * n),
+        **{str(kind): pa.array(numbers, kind) for kind in (pa.int8(), pa.uint64(), pa.float32(), pa.float64())},
+        "decimal": pa.array(numbers, pa.float64()).cast(pa.decimal128(10, 2)),
+        "null": pa.nulls(n),
+        "flag": pa.array([True] * n),
+    }
+    pq.write_table(pa.table(table), path)
+    names = ["decimal", "int8", "uint64", "null", "float", "double"]
+    for time_name in ("ns", "us"):
+        times, values = joined(open_source(path, names, time=time_name))
+        np.testing.assert_allclose(times, seconds, rtol=0, atol=3e-7)
+        expected = np.array([[NAN if x is None else x for x in numbers]] * len(names), float).T
+        expected[:, 3] = NAN
+        np.testing.assert_array_equal(values, expected)
+    np.testing.assert_array_equal(joined(open_source(path, ["int8"], time="ms", time_unit="ms"))[0], np.round(seconds, 3))
+    source = open_source(path, ["int8"], time="iso")
+    np.testing.assert_array_equal(joined(source)[0], np.delete(seconds, 3))
+    assert source.counters() == {"malformed": 1}
+    for name in ("text", "flag", "us"):
+        with pytest.raises(ValueError, match=f"column {name} of .* must hold numbers, got"):
+            open_source(path, [name], time="ns")
+    with pytest.raises(ValueError, match=r"has no column force; it has ns, us, ms"):
+        open_source(path, ["force"], time="ns")
+
+
+def test_a_parquet_file_that_is_cut_short_says_so(tmp_path):
+    path = tmp_path / "log.parquet"
+    times, values = some(50_000)
+    pq.write_table(pa.table({"time": times, "a": values[:, 0]}), path, row_group_size=10_000)
+    whole = path.read_bytes()
+    for content in (b"", whole[:100], whole[:-1], whole[: len(whole) // 2], b"time,a\n1,2\n"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"log\.parquet is not a Parquet file, or is cut short"):
+            open_source(path, ["a"], time="time")
+    path.write_bytes(whole)
+    source = open_source(path, ["a"], time="time")
+    with source:
+        next(source)
+        os.truncate(path, len(whole) // 2)
+        with pytest.raises(ValueError, match=r"log\.parquet is damaged or was cut short after row [1-4]\d,\d"):
+            list(source)
+
+
+# --- Pipes ----------------------------------------------------------------------------------------
+
+READER = """
+import json, sys
+from trueonline.nexting.sources import open_source
+with open_source("-", ["a", "b"], time="time") as source:
+    for block in source:
+        print(json.dumps([block.times.tolist(), [[str(x) for x in row] for row in block.values]]), flush=True)
+    print(json.dumps(source.counters()))
+"""
+
+
+def test_standard_input_is_read_as_it_comes():
+    for first, more, counters in [
+        (
+            b"b,time,a\n2,0.5,1\n",
+            [b"4,1.5,3\n", b"oops\n" + b"5" * (LIMIT + 9) + b"\n,2.5", b",6", b"\n1"],
+            {"malformed": 3, "unterminated": 1},
+        ),
+        (
+            b'{"time": 0.5, "a": 1, "b": 2}\n',
+            [
+                b'{"b": 4, "a": 3, "time": 1.5}\n',
+                b'{"a": 1}\n{"time": 2, "c": 3}\n{"time": true, "a": 1}\n{"time": 2, "a": [1]}\n{"time": 2, "a": 1\n'
+                + b"[" * 100_000
+                + b"\n",
+                b'{"time": 9, "a": "' + b"x" * LIMIT + b'"}\n{"time": 2, "a": 1' + b"0" * 400 + b"}\n\xff{}\n",
+                b'{"time": "2.5", "a": "6", "b": null}\n',
+            ],
+            {"malformed": 9, "unterminated": 0},
+        ),
+    ]:
+        reader = subprocess.Popen([sys.executable, "-c", READER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        with reader:
+            reader.stdin.write(first)
+            reader.stdin.flush()
+            assert json.loads(reader.stdout.readline()) == [[0.5], [["1.0", "2.0"]]]  # before anything else was written
+            for piece in more:
+                reader.stdin.write(piece)
+                reader.stdin.flush()
+            reader.stdin.close()
+            *blocks, last = [json.loads(line) for line in reader.stdout]
+            assert reader.wait(PATIENCE) == 0
+        assert [t for times, _ in blocks for t in times] == [1.5, 2.5]
+        assert [row for _, values in blocks for row in values] == [["3.0", "4.0"], ["6.0", "nan"]]
+        assert last == counters
+
+
+def test_a_named_pipe_is_a_pipe(tmp_path):
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: path.write_text("a\n1\n2\n"))
+    writer.start()
+    with open_source(path, ["a"], rate=2) as source:
+        assert not source.replayable
+        assert [block.values[:, 0].tolist() for block in source] == [[1.0, 2.0]]
+        assert source.position()["samples"] == 2
+        with pytest.raises(ValueError, match="Pipe cannot be replayed"):
+            source.seek(source.position())
+    writer.join()
+
+
+def test_a_pipe_without_a_header_ends_without_samples():
+    assert joined(Pipe(io.BytesIO(b""), ["a"], rate=1))[0].size == 0
+    with pytest.raises(ValueError, match="the pipe has no column a; it has b"):
+        Pipe(io.BytesIO(b"b\n1\n"), ["a"], rate=1).read()
+
+
+# --- The queue of live sources --------------------------------------------------------------------
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 12), st.lists(st.tuples(st.booleans(), st.integers(0, 20)), max_size=30))
+def test_a_full_queue_drops_the_oldest_and_counts_them(size, actions):
+    ring, kept, sent, dropped, got = Ring(1, size), [], 0, 0, []
+    for put, n in actions:
+        if put:
+            new = list(range(sent, sent + n))
+            ring.put(np.array(new, float), np.array(new, float).reshape(n, 1) * 10)
+            sent, kept = sent + n, kept + new
+            dropped += max(len(kept) - size, 0)
+            kept = kept[-size:]
+        else:
+            block = ring.take(0.0)
+            assert block.times.tolist() == kept
+            assert block.values[:, 0].tolist() == [10.0 * t for t in kept]
+            got, kept = got + kept, []
+    assert (ring.received, ring.dropped) == (sent, dropped)
+    assert len(got) + len(kept) + dropped == sent
+
+
+def test_what_went_wrong_in_the_thread_is_told_to_the_reader_after_what_arrived():
+    ring = Ring(1, 4)
+    ring.put(np.array([1.0]), np.array([[2.0]]))
+    ring.fail(ValueError("gone"))
+    assert len(ring.take(None)) == 1
+    with pytest.raises(ValueError, match="gone"):
+        ring.take(None)
+    ring.close()
+    assert ring.take(None) is None
+
+
+@pytest.mark.parametrize(
+    ("module", "spec", "extra"),
+    [
+        ("paho.mqtt.client", "mqtt://localhost/x", "mqtt"),
+        ("pylsl", "lsl://x", "lsl"),
+        ("pyarrow.parquet", "x.pq", "study"),
+    ],
+)
+def test_what_is_not_installed_is_named(monkeypatch, module, spec, extra):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ValueError, match=rf"need.*pip install 'trueonline\[{extra}\]'"):
+        open_source(spec, ["a"], rate=1)
