@@ -26,6 +26,7 @@ SECTIONS = (
     "memory",
     "atari",
     "mountain_car",
+    "myoelectric",
 )
 RESULTS = Path(__file__).with_name("results")
 

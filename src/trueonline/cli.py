@@ -182,6 +182,15 @@ def sweep(spec: str, out: str, engine: str, share: str | None, threads: int | No
     help="How much of asterix: minutes, a night on two cores, or all of it on a cluster.",
 )
 @click.option("--engine", default="local", show_default=True, help=ENGINE_HELP)
+@click.option(
+    "--data", metavar="FILE", help="For myoelectric: a recording (CSV or Parquet) to stand beside the simulated arm."
+)
+@click.option(
+    "--columns",
+    metavar="ROLE=COLUMN,…",
+    help="Where FILE has force, muscle1, muscle2, position, velocity, recording, if columns are called otherwise.",
+)
+@click.option("--rate", type=float, help="Samples of FILE a second, a multiple of 40.  [default: 40]")
 @click.option("--shard", "share", metavar="I/N", help="Of asterix, do the I-th of N shares only; all share one folder.")
 @click.option("--threads", type=click.IntRange(1), help="Threads, processes or workers; by default one for each core.")
 def reproduce(
@@ -192,6 +201,9 @@ def reproduce(
     seed: int,
     scale: str,
     engine: str,
+    data: str | None,
+    columns: str | None,
+    rate: float | None,
     share: str | None,
     threads: int | None,
 ) -> None:
@@ -228,9 +240,19 @@ def reproduce(
 
         if share is not None and set(names) != {"asterix"}:
             raise click.BadParameter("only asterix can be done in shares: name it alone", param_hint="--shard")
+        if data is None and (columns is not None or rate is not None):
+            raise click.BadParameter("there is no --data that they describe", param_hint="--columns, --rate")
+        if data is not None and "myoelectric" not in names:
+            raise click.BadParameter("only myoelectric can use a recording: name it", param_hint="--data")
+        given: dict[str, Any] = {}
+        if data is not None:
+            from trueonline.nexting import recordings
+
+            roles = {} if columns is None else recordings.parse(columns)
+            given = {"data": Path(data), "columns": roles, "rate": 40.0 if rate is None else rate}
         with TasksBar("Sweeping") as progress:
             say = partial(click.echo, err=True)
-            settings = Settings(Path(out) / "tasks", seed, runs, engine, threads, progress, scale, share, say)
+            settings = Settings(Path(out) / "tasks", seed, runs, engine, threads, progress, scale, share, say, **given)
             try:
                 finished = run(names or DEFAULT, out, settings, announce)
             except Unfinished as error:

@@ -28,6 +28,9 @@ class Settings:
     scale: str = "quick"  # of the experiments that have several
     share: str | None = None  # i/N: of experiments whose tasks can be shared out
     say: Callable[[str], None] = lambda text: None  # what has to be known before a long wait
+    data: Path | None = None  # a recording, for the experiment that can use one
+    columns: Mapping[str, str] = field(default_factory=dict)  # what is where in it: role → column
+    rate: float = 40.0  # how many samples a second it has
 
     def number(self, of_runs: int) -> int:
         return of_runs if self.runs is None else self.runs

@@ -14,6 +14,7 @@ MODULES = {
     "appendix-c": "appendix_c",
     "fig9": "fig9",
     "cost": "cost",
+    "myoelectric": "myoelectric",
     "many-mrps": "many_mrps",
     "asterix": "asterix",
     "mountain-car": "mountain_car",

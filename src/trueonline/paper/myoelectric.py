@@ -1,0 +1,299 @@
+"""Figure 6 and Appendix D: predicting the motor angle and the grip force of a myoelectric arm (section 5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from trueonline import study
+from trueonline.nexting import arm, recordings
+from trueonline.nexting.recordings import SIGNALS, Recording
+from trueonline.paper import myoelectric_runs as runs
+from trueonline.paper.experiment import (
+    FAILS,
+    HOLDS,
+    NOISE,
+    ROUNDING,
+    Chart,
+    Claim,
+    Experiment,
+    Outcome,
+    Settings,
+    at_most,
+    interval,
+    overall,
+    resample,
+)
+from trueonline.paper.style import COLOURS, NAMES, figure, line
+
+STEPS = arm.SAMPLES  # of learning that are scored
+SHOWN = (0.0, 0.4, 0.8, 0.9, 0.95, 0.99, 1.0)  # λ in the pictures of Appendix D
+MINUTE = 60 * arm.RATE  # samples in the picture of the signals
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """The errors on one stream: for each method an array over α, λ and block of time, infinite where it diverged."""
+
+    source: str
+    target: str
+    of: str  # what is predicted, in words
+    step_sizes: np.ndarray
+    trace_decays: np.ndarray
+    by_method: dict[str, np.ndarray]
+    seed: int  # of the bootstrap
+
+    @property
+    def panel(self) -> str:
+        return f"{self.of} ({self.source})"
+
+    def mean(self, method: str) -> np.ndarray:
+        return self.by_method[method].mean(axis=2)
+
+    def best(self, method: str) -> np.ndarray:
+        """For each λ the error at its best α."""
+        return self.mean(method).min(axis=0)
+
+    def best_alphas(self, method: str) -> np.ndarray:
+        return self.step_sizes[self.mean(method).argmin(axis=0)]
+
+    @cached_property
+    def samples(self) -> dict[str, np.ndarray]:
+        """The same for bootstrap samples of the blocks, the best α chosen anew in each: an array over sample and λ."""
+        found = {}
+        for method, errors in self.by_method.items():
+            finite = np.minimum(errors, 10.0 * runs.HUGE)  # 0 · ∞ is no number
+            means = resample(errors.shape[2], seed=self.seed) @ finite.reshape(-1, errors.shape[2]).T
+            found[method] = means.reshape(-1, *errors.shape[:2]).min(axis=1)
+        return found
+
+    def ratio(self, method: str) -> tuple[np.ndarray, np.ndarray]:
+        """For each λ the error over that of λ = 0, where all methods are one; also for the bootstrap samples."""
+        zero = int(self.trace_decays.argmin())
+        return (
+            self.best(method) / self.best("true_online")[zero],
+            self.samples[method] / self.samples["true_online"][:, [zero]],
+        )
+
+
+def run(settings: Settings) -> Outcome:
+    made = [recordings.simulated(STEPS + runs.tail(runs.DISCOUNT), settings.seed)]
+    if settings.data is not None:
+        made.append(recordings.read(settings.data, settings.columns, settings.rate))
+    found = errors(made, settings)
+    pictures = {"figure": _picture(found)}
+    for recording in made:
+        some = [each for each in found if each.source == recording.name]
+        pictures |= {f"appendix-d-{recording.name}": _details(some), f"signals-{recording.name}": _signals(recording)}
+    best, every = _best(found), _every(found)
+    names: dict[str, Any] = {"columns": "panel", "series": "method", "y": "error"}
+    title = "mean absolute return error, over that of λ = 0"
+    charts = [
+        Chart(best, x="trace_decay", x_title="λ", y_title=title, low="low", high="high", **names),
+        Chart(
+            every.filter(pc.field("error") < 3.0),
+            x="step_size",
+            x_title="step-size α, over 9",
+            y_title=title,
+            choose="trace_decay",
+            log_x=True,
+            y_domain=(0.0, 2.0),
+            title="All step-sizes (Appendix D)",
+            **names,
+        ),
+    ]
+    claims = [claim for each in found for claim in _claims(each)]
+    note = " ".join(recording.about for recording in made)
+    return Outcome(every, pictures, charts, claims, shown="signals-simulator", note=note)
+
+
+def errors(made: Sequence[Recording], settings: Settings) -> list[Errors]:
+    """The errors of all settings on all streams. What has been computed before is read."""
+    todo = {(recording, stream.target): runs.tasks([stream]) for recording in made for stream in runs.streams(recording)}
+    options: dict[str, Any] = {"engine": settings.engine, "threads": settings.threads, "progress": settings.progress}
+    study.execute_tasks([task for some in todo.values() for task in some], settings.tasks, **options)
+    found = []
+    for (recording, target), tasks in todo.items():
+        table = study.gather_tasks(tasks, settings.tasks)
+        if table is None:
+            raise RuntimeError("results vanished while they were gathered; run again")
+        alphas, parts = np.array(tasks[0].step_sizes), tasks[0].stream.parts
+        pieces: dict[str, list[np.ndarray]] = {}
+        values, at = table["error"].to_numpy(), 0
+        for task in tasks:
+            piece = values[at : at + task.rows].reshape(len(alphas), len(task.trace_decays), parts)
+            pieces.setdefault(task.method, []).append(piece)
+            at += task.rows
+        lams = np.array([lam for task in tasks if task.method == "true_online" for lam in task.trace_decays])
+        of = recording.position if target == "position" else "grip force"
+        by_method = {method: np.concatenate(some, axis=1) for method, some in pieces.items()}
+        found.append(Errors(recording.name, target, of, alphas, lams, by_method, settings.seed))
+    return found
+
+
+# --- Tables and pictures --------------------------------------------------------------------------
+
+
+def _best(found: Sequence[Errors]) -> pa.Table:
+    """For each λ the normalised error at the best α, with a 95 % interval."""
+    rows = []
+    for each in found:
+        for method in each.by_method:
+            ratio, samples = each.ratio(method)
+            for j, (lam, alpha) in enumerate(zip(each.trace_decays, each.best_alphas(method), strict=True)):
+                rows.append((each.panel, method, lam, alpha, ratio[j], *interval(samples[:, j])))
+    names = ("panel", "method", "trace_decay", "step_size", "error", "low", "high")
+    return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def _every(found: Sequence[Errors]) -> pa.Table:
+    """All settings: the error as it is, and over that of λ = 0 at its best α."""
+    tables = []
+    for each in found:
+        alpha, lam = np.meshgrid(each.step_sizes, each.trace_decays, indexing="ij")
+        td0 = each.best("true_online")[each.trace_decays.argmin()]
+        for method in each.by_method:
+            mean = each.mean(method).ravel()
+            words = {"panel": each.panel, "source": each.source, "target": each.target, "method": method}
+            columns: dict[str, Any] = {name: [word] * mean.size for name, word in words.items()}
+            columns |= {"step_size": alpha.ravel(), "trace_decay": lam.ravel()}
+            tables.append(pa.table({**columns, "error": mean / td0, "absolute_error": mean}))
+    return pa.concat_tables(tables)
+
+
+def _picture(found: Sequence[Errors]) -> Any:
+    """Figure 6: targets across, recordings down."""
+    sources = list(dict.fromkeys(each.source for each in found))
+    made, axes = figure(len(sources), 2, width=7.4, height=0.6 + 2.4 * len(sources), sharex=True, sharey=True)
+    for each in found:
+        row, column = sources.index(each.source), runs.TARGETS.index(each.target)
+        panel = axes[row, column]
+        for method in each.by_method:
+            ratio, samples = each.ratio(method)
+            low, high = np.quantile(samples, [0.025, 0.975], axis=0)
+            panel.fill_between(each.trace_decays, low, high, color=COLOURS[method], alpha=0.12, linewidth=0)
+            line(panel, each.trace_decays, ratio, method)
+        panel.set(xlim=(0.0, 1.0), title=each.panel)
+        if column == 0:
+            panel.set_ylabel("absolute return error\n(λ = 0 is 1)")
+        if row == len(sources) - 1:
+            panel.set_xlabel("λ, each at its best α")
+    for panel in axes.flat:
+        panel.axhline(1.0, color="#999999", linewidth=0.8, zorder=0)
+    low, high = axes[0, 0].get_ylim()
+    axes[0, 0].set_ylim(low, min(high, 1.5))
+    made.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    return made
+
+
+def _details(found: Sequence[Errors]) -> Any:
+    """Appendix D: the error against α, a line for each of some λ; targets across, methods down."""
+    import matplotlib as mpl
+
+    shades = mpl.colormaps["viridis"]
+    methods = list(found[0].by_method)
+    made, axes = figure(len(methods), 2, width=7.4, height=7.6, sharex=True)
+    for column, each in enumerate(found):
+        for row, method in enumerate(methods):
+            panel = axes[row, column]
+            ratio = each.mean(method) / each.best("true_online")[each.trace_decays.argmin()]
+            for position, lam in enumerate(SHOWN):
+                at = int(abs(each.trace_decays - lam).argmin())
+                shade = shades(position / (len(SHOWN) - 1) * 0.92)
+                panel.plot(each.step_sizes, ratio[:, at], ".-", color=shade, linewidth=1.2, ms=3.5, label=f"λ = {lam:g}")
+            panel.set(xscale="log", ylim=(0.0, 2.0), title=each.panel if row == 0 else "")
+            if column == 0:
+                panel.set_ylabel(f"{NAMES[method]}\nabsolute return error")
+            if row == len(methods) - 1:
+                panel.set_xlabel("α, over 9")
+    made.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=7, fontsize=7.5)
+    return made
+
+
+def _signals(recording: Recording) -> Any:
+    """A minute in the middle of the recording."""
+    rows = recording.signals
+    first = max(0, len(rows) // 2 - MINUTE // 2)
+    some = rows[first : first + MINUTE]
+    made, axes = figure(len(SIGNALS), 1, width=7.4, height=5.6, sharex=True)
+    for panel, name, values in zip(axes[:, 0], SIGNALS, some.T, strict=True):
+        panel.plot((first + np.arange(len(some))) / arm.RATE, values, color="#333333", linewidth=0.8)
+        for begin in np.flatnonzero(recording.starts[first : first + MINUTE]):
+            panel.axvline((first + begin) / arm.RATE, color=COLOURS["accumulate"], linewidth=0.8, linestyle=":")
+        panel.set_ylabel(name)
+    axes[0, 0].set_title(f"A minute of the {recording.name}")
+    axes[-1, 0].set_xlabel("seconds")
+    return made
+
+
+# --- Claims ---------------------------------------------------------------------------------------
+
+
+def _claims(each: Errors) -> list[Claim]:
+    said = (
+        ("replace", "accumulate", "is better than {} at all λ > 0")
+        if each.target == "force"
+        else ("accumulate", "replace", "dominates {}")
+    )
+    pairs = [said, *(("true_online", other, "dominates {}") for other in ("accumulate", "replace"))]
+    return [_claim(each, *pair) for pair in pairs]
+
+
+def _claim(each: Errors, better: str, worse: str, said: str) -> Claim:
+    """`better` has no larger error than `worse`, both at their best α, for every λ > 0 (λ = 0 is the same for all)."""
+    difference = each.best(better) / each.best(worse) - 1.0
+    samples = each.samples[better] / each.samples[worse] - 1.0
+    verdicts = {
+        float(lam): at_most(*interval(samples[:, j]), ROUNDING) for j, lam in enumerate(each.trace_decays) if lam > 0.0
+    }
+    which = {word: [lam for lam, verdict in verdicts.items() if verdict == word] for word in (HOLDS, FAILS, NOISE)}
+    at_best = interval(each.samples[better].min(axis=1) / each.samples[worse].min(axis=1) - 1.0)
+    numbers: dict[str, Any] = {
+        "λ at which it holds": f"{len(which[HOLDS])} of {len(verdicts)}",
+        "λ at which it does not": which[FAILS] or "none",
+        "λ within noise": which[NOISE] or "none",
+        "relative difference for each λ": [float(value) for value in difference],
+        "at the best α and λ of each": float(each.best(better).min() / each.best(worse).min() - 1.0),
+        "95 % interval of that": list(at_best),
+    }
+    for method in (better, worse):
+        at = int(each.best(method).argmin())
+        blocks = each.by_method[method][each.mean(method)[:, at].argmin(), at]
+        numbers[f"best of {method}, over λ = 0"] = float(each.ratio(method)[0][at])
+        numbers[f"its α × {runs.TILINGS + 1} and λ ({method})"] = [
+            float(each.best_alphas(method)[at]),
+            float(each.trace_decays[at]),
+        ]
+        numbers[f"of its error, share of the first block ({method})"] = float(blocks[0] / blocks.sum())
+    text = f"{NAMES[better]} {said.format(NAMES[worse])}"
+    return Claim(f"{each.panel}: {text}", overall(list(verdicts.values())), numbers)
+
+
+EXPERIMENT = Experiment(
+    "myoelectric",
+    "Figure 6 and Appendix D — a myoelectric arm",
+    f"""Two predictions about a robot hand that a person moves by two muscles: the discounted sum (γ = 0.97) of the motor angle, and
+of the grip force. Five signals (position, velocity and force of the gripper, two muscle signals), each normalised from its smallest
+value to its largest, are tile-coded jointly: 10 bins each, 8 tilings, and a bias unit make 800,001 features, hashed to 200,000, of
+which 9 are active. {STEPS:,} steps at 40 Hz. The error is the mean over all steps of |V − G|, where V is the prediction before the
+step is learned from and G the return that came true, over the error of λ = 0; α is divided by 9.
+
+The paper's recordings are not public. In their place stands a simulated arm, whose parameters were set before anything was learned
+from it; with --data a recording of yours stands beside it.
+
+G is computed backwards over the recording. It is scored where at least {runs.tail(runs.DISCOUNT)} samples follow, so that what is
+cut off is less than a thousandth of the largest possible return; the simulated recording is longer by so many, and all
+{STEPS:,} steps count.
+
+There is one stream and no runs to take an interval over. Intervals are from a bootstrap over time: errors are averaged over
+{runs.BLOCKS} consecutive blocks, which are drawn 1,000 times, the same for all methods, with the best α chosen anew each time. They
+say how much a verdict depends on some stretches of this recording, and nothing about other people or arms. A claim about all λ
+holds when the interval of every λ > 0 is on its side, and fails when that of one is on the other.""",
+    run,
+)
