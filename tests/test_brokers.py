@@ -150,6 +150,14 @@ def test_malformed_huge_and_retained_messages_are_counted(broker, publish):
 
 
 @with_broker
+def test_times_made_from_the_rate_go_on_where_a_message_cannot_be_read(broker, publish):
+    with open_source(broker.url(), ["a"], rate=4.0) as source:
+        publish({"a": 0}, b"oops", [{"a": 2}, 5, {"a": 4}], {"b": 5}, [], {"a": 6})
+        assert received(source, 4) == ([0.0, 0.5, 1.0, 1.5], [[0.0], [2.0], [4.0], [6.0]])
+        assert source.counters()["malformed"] == 3
+
+
+@with_broker
 def test_the_broker_may_be_killed_and_come_back(broker, publish):
     with open_source(broker.url(), ["b", "a"]) as source:
         publish(*(sample(t) for t in range(50)))
@@ -183,22 +191,137 @@ def test_a_slow_reader_loses_the_oldest_samples_and_every_one_is_accounted_for(b
         assert values == [[t] for t in range(100, 600)]
 
 
+PUBLISHER = """
+import json, sys, threading, time
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion
+
+port, quality, n, faults = map(int, sys.argv[1:])
+client = Client(CallbackAPIVersion.VERSION2)
+client.max_inflight_messages_set(1000)
+client.connect("127.0.0.1", port)
+client.loop_start()
+while not client.is_connected():
+    time.sleep(0.01)
+messages = 0
+
+
+def send(what):
+    global messages, last
+    messages += 1
+    last = client.publish("arm", what if isinstance(what, str) else json.dumps(what), qos=quality)
+
+
+def fault(i, where):
+    return faults and i % 5000 == where
+
+
+def sample(i):
+    return {"time": i / 1000, "number": None if fault(i, 99) else i}
+
+
+stop = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.read(), stop.set()), daemon=True).start()
+i, start = 0, time.monotonic()
+while i < n and not (stop.is_set() and i % 100 == 0):
+    time.sleep(max(0.0, start + i / 1000 - time.monotonic()))
+    if i % 10000 >= 9000:  # one second in ten comes in arrays
+        send([sample(i + k) for k in range(20)])
+        i += 20
+    elif fault(i, 33):  # in the wrong order
+        send(sample(i + 1))
+        send(sample(i))
+        i += 2
+    elif fault(i, 71):
+        send("{")
+        i += 1
+    else:
+        send(sample(i))
+        if fault(i, 17):
+            send(sample(i))
+        i += 1
+seconds = time.monotonic() - start
+last.wait_for_publish(30)
+client.disconnect()
+client.loop_stop()
+print(json.dumps({"numbers": i, "messages": messages, "seconds": seconds}))
+"""
+
+
+@pytest.fixture
+def publisher(broker):
+    """Numbers at 1 kHz from a process of its own, perhaps with a fault of each kind every 5 s."""
+    running = []
+
+    def start(quality, numbers, faults):
+        command = [sys.executable, "-c", PUBLISHER, *(str(int(x)) for x in (broker.port, quality, numbers, faults))]
+        running.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        return running[-1]
+
+    yield start
+    for process in running:
+        process.kill()
+        with process:
+            pass
+
+
 @with_broker
-def test_a_feed_at_1_khz_is_cleaned_without_a_loss(broker, publish):
-    n = 3000
-    with open_source(broker.url(), ["a", "b"]) as source:
-        cleaner, kept = Cleaner(source.signals, max_gap=0.5), 0
-        client, start, end = publish.client, time.monotonic(), time.monotonic() + PATIENCE + n / 1000
-        for t in range(n):
-            client.publish("arm", json.dumps(sample(t / 1000)), qos=1)
-            if t % 10 == 0:
-                time.sleep(max(0.0, start + t / 1000 - time.monotonic()))
-                kept += len(cleaner(source.read(0.0)))
-        while kept < n and time.monotonic() < end:
-            kept += len(cleaner(source.read(0.2)))
-        counters = cleaner.counters()
-        assert (kept, counters["samples"], counters["gaps"]) == (n, n, 0)
-        assert source.counters()["dropped_overflow"] == 0
+def test_of_a_minute_at_1_khz_every_sample_is_kept_once_or_accounted_for(broker, publisher):
+    n, faults = 60_000, 60_000 // 5000
+    with open_source(broker.url(), ["number"]) as source:
+        cleaner, kept = Cleaner(source.signals, max_gap=0.5, missing="skip"), []
+        sender, end = publisher(1, n, True), time.monotonic() + n / 1000 + PATIENCE
+        while cleaner.counters()["samples"] < n and time.monotonic() < end:  # one more of some, one fewer of others
+            kept += cleaner(source.read(0.2)).values[:, 0].tolist()
+        report = json.loads(sender.communicate(timeout=PATIENCE)[0])
+        assert len(source.read(0.2)) == 0
+        counters, counted = source.counters(), cleaner.counters()
+    assert report["numbers"] == n
+    assert report["seconds"] >= n / 1000 - 0.1  # it was not in a hurry
+    dropped = {"late": 33, "malformed": 71, "missing": 99}
+    assert kept == [i for i in range(n) if i % 5000 not in dropped.values()]
+    assert counters.pop("malformed") == faults
+    assert counters == {"huge": 0, "retained": 0, "connections": 1, "received": n, "dropped_overflow": 0}
+    expected = {"samples": n, "held": 0, "gaps": 0, "clock_set_back": 0}
+    assert counted == {**expected, **dict.fromkeys(("dropped_duplicate", "dropped_late", "dropped_missing"), faults)}
+    assert len(kept) + cleaner.dropped == counted["samples"]
+
+
+@with_broker
+def test_of_a_feed_at_1_khz_whose_broker_is_killed_all_is_there_before_and_after(broker, publisher):
+    with open_source(broker.url(), ["number"]) as source:
+        cleaner, times, starts = Cleaner(source.signals, max_gap=0.5), [], []
+
+        def read_until(condition):
+            end = time.monotonic() + PATIENCE
+            while not condition():
+                assert time.monotonic() < end, f"nothing more after {len(times)}; {source.counters()}"
+                clean = cleaner(source.read(0.2))
+                times.extend(clean.times.tolist())
+                starts.extend(clean.starts.tolist())
+
+        sender = publisher(0, 10**9, False)
+        read_until(lambda: len(times) > 1500)
+        broker.kill()
+        broker.start()
+        read_until(lambda: source.counters()["connections"] == 2)
+        before = len(times)
+        read_until(lambda: len(times) > before + 1500)
+        sender.stdin.close()
+        sender.stdin = None
+        n = json.loads(sender.communicate(timeout=PATIENCE)[0])["numbers"]
+        read_until(lambda: times[-1] == (n - 1) / 1000)
+        assert sum(starts) == 2
+        again = starts.index(True, 1)  # the first that came through the new broker
+        numbers = [round(1000.0 * t) for t in times]
+        assert numbers == [*range(again), *range(numbers[again], n)]
+        lost = numbers[again] - again
+        assert lost > 500  # what was sent while there was no broker
+        assert len(numbers) + lost == n
+        assert cleaner.dropped == 0
+        received = source.counters()
+        assert received["received"] == len(numbers)
+        assert received["malformed"] == received["dropped_overflow"] == 0
 
 
 @with_broker
@@ -236,12 +359,22 @@ OUTLET = """
 import sys, time
 import pylsl
 name, labels, first, form, source = sys.argv[1], sys.argv[2].split(","), int(sys.argv[3]), sys.argv[4], sys.argv[5]
-info = pylsl.StreamInfo(name, "test", len(labels), 200.0, form, source)
+total = int(sys.argv[6])
+info = pylsl.StreamInfo(name, "test", len(labels), 1000.0 if total else 200.0, form, source)
 channels = info.desc().append_child("channels")
 for label in labels if labels[0] else []:
     channels.append_child("channel").append_child_value("label", label)
 outlet = pylsl.StreamOutlet(info)
 print("ready", flush=True)
+if total:  # so many at 1 kHz, as soon as somebody listens
+    while not outlet.have_consumers():
+        time.sleep(0.01)
+    start = pylsl.local_clock()
+    for i in range(total):
+        time.sleep(max(0.0, start + i / 1000 - pylsl.local_clock()))
+        outlet.push_sample([i] * len(labels), start + i / 1000)
+    print(pylsl.local_clock() - start, flush=True)
+    time.sleep(1000)
 i = first
 while True:
     if form == "string":
@@ -263,8 +396,8 @@ def outlet(tmp_path, monkeypatch):
     monkeypatch.setenv("LSLAPICFG", str(config))  # liblsl reads it once: all tests here have the same session
     running = []
 
-    def start(labels, first=0, form="double64", name="arm", source=""):
-        command = [sys.executable, "-c", OUTLET, name, labels, str(first), form, source]
+    def start(labels, first=0, form="double64", name="arm", source="", total=0):
+        command = [sys.executable, "-c", OUTLET, name, labels, str(first), form, source, str(total)]
         running.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL))
         assert running[-1].stdout.readline() == b"ready\n"
         return running[-1]
@@ -305,6 +438,21 @@ def test_an_outlet_may_be_killed_and_come_back_with_other_channels(outlet, sourc
         assert (counters["connections"], counters["dropped_overflow"]) == (2, 0)
         assert source.position()["samples"] == len(times) <= counters["received"]
     assert source.read() is None
+
+
+@with_lsl
+def test_every_sample_of_an_outlet_at_1_khz_is_kept(outlet):
+    n = 10_000
+    running = outlet("a,b", name="fast", total=n)
+    with open_source("lsl://fast", ["b"]) as source:
+        cleaner, kept, end = Cleaner(source.signals, max_gap=0.5), [], time.monotonic() + n / 1000 + PATIENCE
+        while cleaner.counters()["samples"] < n and time.monotonic() < end:
+            kept += cleaner(source.read(0.2)).values[:, 0].tolist()
+        assert kept == list(range(n))
+        assert float(running.stdout.readline()) >= n / 1000 - 0.1
+        assert len(source.read(0.2)) == 0
+        assert cleaner.dropped == cleaner.counters()["gaps"] == 0
+        assert source.counters() == {"malformed": 0, "connections": 1, "received": n, "dropped_overflow": 0}
 
 
 @with_lsl

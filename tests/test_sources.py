@@ -21,10 +21,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trueonline.nexting.sources import Block, Cleaner, ParquetFile, Pipe, TextFile, open_source
+from trueonline.nexting import arm
+from trueonline.nexting.sources import Arm, Block, Cleaner, Paced, ParquetFile, Pipe, TextFile, open_source, pacing
 from trueonline.nexting.sources.ring import Ring
 from trueonline.nexting.sources.sample import ROWS, Clock
-from trueonline.nexting.sources.text import CHUNK, LIMIT, Text
+from trueonline.nexting.sources.text import CHUNK, LIMIT, PAST, Text
 
 NAN, INF = float("nan"), float("inf")
 PATIENCE = 30.0  # seconds after which something that should have come is taken to be lost
@@ -70,18 +71,22 @@ def some(n, seed=0, signals=2):
 
 def cleaned(samples, size, max_gap, missing):
     """The rules, one by one, in plain Python."""
-    counters = dict.fromkeys(("samples", "dropped_duplicate", "dropped_late", "dropped_missing", "held", "gaps"), 0)
-    out, before, last = [], None, [None] * size
+    names = ("samples", "dropped_duplicate", "dropped_late", "dropped_missing", "held", "gaps", "clock_set_back")
+    counters = dict.fromkeys(names, 0)
+    out, before, last, late = [], None, [None] * size, 0
     for t, values in samples:
         counters["samples"] += 1
-        if not math.isfinite(t):
+        if not math.isfinite(t) or abs(t) > 1e11:
             counters["dropped_missing"] += 1
         elif before is not None and t == before:
             counters["dropped_duplicate"] += 1
-        elif before is not None and t < before:
+        elif before is not None and t < before and late < 1000:
             counters["dropped_late"] += 1
+            late += 1
         else:
-            there = [math.isfinite(x) for x in values]
+            set_back = before is not None and t < before
+            late = late if set_back else 0
+            there = [math.isfinite(x) and abs(x) <= 1e100 for x in values]
             if missing == "hold":
                 last = [x if is_there else old for x, is_there, old in zip(values, there, last, strict=True)]
                 row = last
@@ -93,13 +98,16 @@ def cleaned(samples, size, max_gap, missing):
             counters["held"] += there.count(False)
             gap = before is not None and t - before > max_gap
             counters["gaps"] += gap
-            out.append((t, list(row), gap or before is None))
-            before = t
+            counters["clock_set_back"] += set_back
+            out.append((t, list(row), gap or set_back or before is None))
+            before, late = t, 0
     return out, counters
 
 
-NUMBERS = st.sampled_from([0.0, 1.0, -2.5, 1e300, NAN, NAN, INF, -INF])
-TIMES = st.one_of(st.integers(0, 12).map(float), st.sampled_from([NAN, INF, -INF, -0.0, 1e18, 2.5]))
+NUMBERS = st.sampled_from([0.0, 1.0, -2.5, 1e100, -1e100, 1.01e100, -1e300, NAN, NAN, INF, -INF])
+TIMES = st.one_of(
+    st.integers(0, 12).map(float), st.sampled_from([NAN, INF, -INF, -0.0, 1e11, -1e11, 1.01e11, -1e300, 1e18, 2.5])
+)
 
 
 @settings(max_examples=200, deadline=None)
@@ -127,6 +135,45 @@ def test_cleaning_follows_its_rules_wherever_the_blocks_are_split_and_the_proces
     expected, counters = cleaned(samples, size, INF if max_gap is None else max_gap, missing)
     assert got == expected
     assert cleaner.counters() == counters
+    assert cleaner.dropped == len(samples) - len(got)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_after_a_thousand_late_samples_the_clock_was_set_back(seed):
+    rng = random.Random(seed)
+    missing, size, clock, samples, late = rng.choice(["hold", "skip"]), 2, 0.0, [], 0
+    for _ in range(12):
+        for _ in range(rng.choice([1, 50, 990, 999, 1000, 1001, 1500])):  # as the clock goes
+            clock += rng.choice([0.5, 1.0])
+            values = [rng.choice([1.0, 2.0, 3.0, NAN, 1e200]) if rng.random() < 0.1 else 1.5 for _ in range(size)]
+            samples.append((clock, values))
+            if rng.random() < 0.02:
+                samples.append((rng.choice([NAN, 1e12, clock, max(t for t, _ in samples if t < 1e11)]), values))
+        samples.append((clock + rng.choice([1e3, 1e6, 1e10]), [0.0] * size))  # a time from the future
+        clock -= rng.choice([0.0, 0.0, 700.0])
+    cleaner, got, at = Cleaner(["a", "b"], 10.0, missing), [], 0
+    while at < len(samples):
+        piece = samples[at : at + rng.choice([1, 7, 600, 3000])]
+        clean = cleaner(Block(np.array([t for t, _ in piece]), np.array([v for _, v in piece])))
+        got += zip(clean.times.tolist(), clean.values.tolist(), clean.starts.tolist(), strict=True)
+        at += len(piece)
+        late = max(late, cleaner.state()["late_in_a_row"])
+        state, cleaner = json.loads(json.dumps(cleaner.state())), Cleaner(["a", "b"], 10.0, missing)
+        cleaner.restore(state)
+    expected, counters = cleaned(samples, size, 10.0, missing)
+    assert got == expected
+    assert cleaner.counters() == counters
+    assert counters["clock_set_back"] > 0
+    assert late > 0
+
+
+def test_one_time_from_the_future_does_not_end_a_stream():
+    times = np.arange(3000.0)
+    times[100] = 1e10
+    cleaner = Cleaner(["a"])
+    kept = np.concatenate([cleaner(Block(times[i : i + 1], np.ones((1, 1)))).times for i in range(3000)])
+    assert kept.tolist() == [*range(100), 1e10, *range(1101, 3000)]
+    assert (cleaner.counters()["dropped_late"], cleaner.counters()["clock_set_back"], cleaner.dropped) == (1000, 1, 1000)
 
 
 def test_cleaning_a_long_stream_equals_the_rules():
@@ -139,7 +186,7 @@ def test_cleaning_a_long_stream_equals_the_rules():
     parts = [cleaner(Block(times[i : i + ROWS], values[i : i + ROWS])) for i in range(0, n, ROWS)]
     expected, counters = cleaned(zip(times.tolist(), values.tolist(), strict=True), 3, 0.05, "hold")
     assert cleaner.counters() == counters
-    assert all(count > 100 for name, count in counters.items() if name != "dropped_missing")
+    assert all(count > 100 for name, count in counters.items() if name not in ("dropped_missing", "clock_set_back"))
     np.testing.assert_array_equal(np.concatenate([part.times for part in parts]), [t for t, _, _ in expected])
     np.testing.assert_array_equal(np.concatenate([part.values for part in parts]), [v for _, v, _ in expected])
     np.testing.assert_array_equal(np.concatenate([part.starts for part in parts]), [s for _, _, s in expected])
@@ -150,7 +197,9 @@ def test_a_missing_value_can_be_an_error_that_changes_nothing():
     cleaner(Block(np.array([1.0]), np.array([[1.0, 2.0]])))
     state = cleaner.state()
     bad = Block(np.array([1.0, 2.0, 3.5, 4.0]), np.array([[NAN, 1.0], [1.0, 2.0], [1.0, INF], [1.0, 1.0]]))
-    with pytest.raises(ValueError, match=r"signal force must be a finite number, got inf at time 3\.5; use missing="):
+    with pytest.raises(
+        ValueError, match=r"signal force must be a number within ±1e100, got inf at time 3\.5; use missing="
+    ):
         cleaner(bad)
     assert cleaner.state() == state
     assert cleaner(Block(bad.times[:2], bad.values[:2])).times.tolist() == [2.0]  # the first was a duplicate
@@ -169,8 +218,12 @@ def test_what_a_cleaner_refuses():
     with pytest.raises(ValueError, match=r"k rows of 1 values, got shapes \(2,\) and \(2, 2\)"):
         cleaner(Block(np.zeros(2), np.zeros((2, 2))))
     state = Cleaner(["b"]).state()
-    for wrong in (None, {}, state, {**cleaner.state(), "last": []}, {**cleaner.state(), "last": [True]}):
-        with pytest.raises(ValueError, match=r"state|value held"):
+    wrongs = [None, {}, state] + [{**cleaner.state(), "last": last} for last in ([], [True], [1e101], ["1"], 1, "1")]
+    wrongs += [{**cleaner.state(), "late_in_a_row": late} for late in (None, -1, 1.0, 1001, 2**70)]
+    wrongs += [{**cleaner.state(), "time": t} for t in (True, 1e12)]
+    wrongs += [{**cleaner.state(), "counters": counters} for counters in ({}, {**cleaner.counters(), "held": 0.5})]
+    for wrong in wrongs:
+        with pytest.raises(ValueError, match=r"state|value held|time kept last"):
             cleaner.restore(wrong)
     assert cleaner.state() == Cleaner(["a"]).state()
 
@@ -290,6 +343,7 @@ def test_malformed_rows_are_counted_and_skipped():
             source.feed(text[at : at + chunk])
             while (block := source.take()) is not None:
                 values += block.values[:, 0].tolist()
+                assert source.past() == text[: source.position()["offset"]][-PAST:]
         assert values == [3.0] * (len(bad) + 1)
         assert source.malformed == len(bad)
         assert source.row == 2 * len(bad) + 1
@@ -317,6 +371,7 @@ def test_how_the_bytes_arrive_makes_no_difference(data):
         while (block := source.take()) is not None:
             blocks.append(block)
         times, values = together(blocks, 1)
+        assert source.past() == text[: source.position()["offset"]][-PAST:]
         return times.tolist(), str(values.tolist()), source.position()
 
     whole = read([])
@@ -351,12 +406,17 @@ def test_what_a_text_file_refuses(tmp_path):
         open_source(path, ["a"], rate=1)
     with pytest.raises(FileNotFoundError):
         open_source(tmp_path / "none.csv", ["a"], rate=1)
-    for spec, message in [("http://x/y", "begin with mqtt:// or lsl://"), ("", "must be a path")]:
+    for spec, message in [("http://x/y", "begin with mqtt://, lsl:// or arm://"), ("", "must be a path")]:
         with pytest.raises(ValueError, match=message):
             open_source(spec, ["a"], rate=1)
-    for spec in ("-", "mqtt://x/y", "lsl://x", "x.parquet"):
+    for spec in ("-", "mqtt://x/y", "lsl://x", "x.parquet", "arm"):
         with pytest.raises(ValueError, match="follow is for text files that grow"):
             open_source(spec, ["a"], rate=1, follow=True)
+    for spec in ("-", "mqtt://x/y", "lsl://x"):
+        with pytest.raises(ValueError, match="pace is for files and the arm"):
+            open_source(spec, ["a"], rate=1, pace=1.0)
+    with pytest.raises(ValueError, match="pace must be a finite number > 0, got 0"):
+        open_source("arm", ["force"], pace=0)
 
 
 # --- Positions ------------------------------------------------------------------------------------
@@ -423,14 +483,17 @@ def test_positions_of_another_file_are_refused_and_change_nothing(tmp_path):
         first = next(source)
         position = source.position()
         shifted = {**position, "offset": position["offset"] - 3}
+        table_position = {"kind": "parquet", "row": 1, "malformed": 0, "skip": 0, "hash": {}}
         for each, where, message in [
             (other, position, "has other columns than when the position was taken"),
             (short, position, "is shorter than what was read of it"),
-            (path, shifted, "has no line that begins at byte"),
+            (path, shifted, "is not the file that was read, or was changed: what comes before byte"),
+            (path, {**position, "hash": None}, "is not the file that was read"),
+            (path, {**position, "skip": None}, "the position is damaged: skip must be a whole number, got None"),
             (path, {**position, "row": -1}, "the position is damaged: row must be a whole number, got -1"),
             (path, {**position, "offset": True}, "the position is damaged: offset"),
-            (path, {"kind": "parquet", "row": 1, "malformed": 0}, "not a position in a text file"),
-            (path, None, "not a position in a text file"),
+            (path, table_position, "not a position in a source of the kind text"),
+            (path, None, "not a position in a source of the kind text"),
         ]:
             with TextFile(each, ["a"], time="time") as reader:
                 reader.read()
@@ -446,8 +509,39 @@ def test_positions_of_another_file_are_refused_and_change_nothing(tmp_path):
         assert second.times[0] == times[len(first)]
     with ParquetFile(table, ["a"], time="time") as reader:
         with pytest.raises(ValueError, match="has 10 rows, fewer than the 11 that were read"):
-            reader.seek({"kind": "parquet", "row": 11, "malformed": 0})
+            reader.seek({**table_position, "row": 11})
+        with pytest.raises(ValueError, match="the position is damaged: hash must hold a hash for each column, got None"):
+            reader.seek({**table_position, "hash": None})
         assert len(next(reader)) == 10
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.csv.gz", "log.jsonl", "log.parquet"])
+@pytest.mark.parametrize("clock", [{"time": "time"}, {"rate": 40.0}])
+def test_a_position_tells_a_file_that_grew_from_one_that_was_replaced(tmp_path, name, clock):
+    path = tmp_path / name
+    times, values = some(12_000)
+    written(path, times[:9000], values[:9000])
+    with open_source(path, ["a", "b"], **clock) as source:
+        before = [next(source), next(source)]
+        position = json.loads(json.dumps(source.position()))
+    written(path, times, values)
+    with open_source(path, ["b", "a"], **clock) as source:
+        source.seek(position)  # other columns may be asked for
+        assert source.position() == position
+        _, rest = together(list(source), 2)
+    _, whole = joined(open_source(path, ["a", "b"], **clock))
+    np.testing.assert_array_equal(np.concatenate([*(block.values for block in before), rest[:, ::-1]]), whole)
+    read = int(times.searchsorted(before[-1].times[-1])) if "time" in clock else round(before[-1].times[-1] * 40.0)
+    changed = values.copy()
+    changed[read - 1, 0] += 1.0
+    other_times, other = some(12_000, seed=1)
+    for t, v in ((times, changed), (other_times, other)):
+        written(path, t, v)
+        with open_source(path, ["a", "b"], **clock) as source:
+            first = source.position()
+            with pytest.raises(ValueError, match=r"is not the file that was read, or was changed"):
+                source.seek(position)
+            assert source.position() == first
 
 
 # --- Files that are cut, or grow ------------------------------------------------------------------
@@ -601,6 +695,243 @@ def test_closing_ends_a_source_that_waits(tmp_path):
             source.close()
             reader.join(PATIENCE)
             assert answers == [None]
+
+
+def test_a_followed_file_that_is_cut_in_mid_line_is_read_again_from_its_beginning(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("time,a\n1,10\n2,20\n3,30\n")
+    with TextFile(path, ["a"], time="time", follow=True) as source:
+        cleaner = Cleaner(["a"])
+        assert len(cleaner(source.read(PATIENCE))) == 3
+        os.truncate(path, len("time,a\n1,10\n2,2"))
+        assert wait_for(source, 1)[0].tolist() == [1.0]
+        with open(path, "a") as file:
+            file.write("5\n4,40\n")
+        times, values = wait_for(source, 2)
+        assert (times.tolist(), values[:, 0].tolist()) == ([2.0, 4.0], [25.0, 40.0])
+        clean = cleaner(Block(np.array([1.0, *times]), np.array([[10.0], *values])))
+        assert clean.times.tolist() == [4.0]  # what had been seen is late now
+        assert source.counters() == {"malformed": 0, "unterminated": 0, "truncated": 1, "replaced": 0}
+
+
+def test_files_without_a_row_give_nothing(tmp_path):
+    path = tmp_path / "log"
+    for content in (b"time,a\n", b"time,a", b"\n\ntime;a\r\n\r\n", gzip.compress(b"a\ttime\n")):
+        path.write_bytes(content)
+        source = open_source(path, ["a"], time="time")
+        assert joined(source)[0].size == 0
+        assert source.counters()["malformed"] == 0
+    for content in (b"", gzip.compress(b""), gzip.compress(b"time,a\n1,2\n")[:5], b"\x1f\x8b"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="is empty; its first line must name the columns"):
+            open_source(path, ["a"], time="time")
+    table = tmp_path / "log.parquet"
+    pq.write_table(pa.table({"time": pa.array([], pa.float64()), "a": pa.array([], pa.float64())}), table)
+    with open_source(table, ["a"], time="time") as source:
+        assert source.read() is None
+        source.seek(source.position())
+        assert source.read() is None
+
+
+def test_json_lines_that_say_strange_things(tmp_path):
+    path = tmp_path / "log.jsonl"
+    lines = [
+        (b'{"time": 1, "a": NaN}', NAN),
+        (b'{"time": 2, "a": Infinity}', INF),
+        (b'{"time": 3, "a": -1e999}', -INF),
+        (b'{"time": 4, "a": 1e-999}', 0.0),
+        (b'{"time": NaN, "a": 1}', None),
+        (b'{"time": Infinity, "a": 1}', None),
+        (b'{"time": 1e999, "a": 1}', None),
+        (b'{"time": 5, "a": 1, "a": 2, "b": {"a": 3}}', 2.0),  # as everywhere in Python, the last one counts
+        (b'{"time": 6, "a": ' + b"[" * 5000 + b"]" * 5000 + b"}", None),
+        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, None),
+        (b'{"time": 7, "a": "\xff"}', None),
+        (b'{"time": 8, "a": 1e1000000000}', INF),
+        (b'{"time": 9, "a": ' + b"1" * 400 + b"}", None),
+        (b'{"time": 10, "a": "1e100"}', 1e100),
+        (b'{"time": 11, "a": 1}, {}', None),
+        (b'{"time": 12, "a": 1, "b": "' + b"x" * LIMIT + b'"}', None),
+    ]
+    path.write_bytes(b"".join(line + b"\n" for line, _ in lines))
+    source = open_source(path, ["a"], time="time")
+    _, values = joined(source)
+    np.testing.assert_array_equal(values[:, 0], [value for _, value in lines if value is not None])
+    assert source.counters()["malformed"] == sum(value is None for _, value in lines)
+
+
+def test_a_header_that_is_not_utf_8_hides_its_own_columns_only(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_bytes("time,größe,a\n1,2,3\n".encode("latin-1"))
+    assert joined(open_source(path, ["a"], time="time"))[1].tolist() == [[3.0]]
+    with pytest.raises(ValueError, match=r"has no column größe; it has time, gr��e, a"):
+        open_source(path, ["größe"], time="time")
+
+
+# --- The simulated arm, and the pace of recordings ------------------------------------------------
+
+
+def first_of(source, samples):
+    """As many samples, and whatever else is in the last block."""
+    blocks = []
+    while sum(map(len, blocks)) < samples:
+        blocks.append(source.read())
+    return together(blocks, len(source.signals))
+
+
+def test_the_arm_is_a_source():
+    for spec, seed in (("arm", 0), ("arm://", 0), ("arm://7", 7)):
+        with open_source(spec, ["force", "position"]) as source:
+            assert source.replayable
+            times, values = first_of(source, 5000)
+            expected = arm.simulate(len(times), seed)
+            np.testing.assert_array_equal(values, expected[:, [arm.NAMES.index("force"), arm.NAMES.index("position")]])
+            np.testing.assert_array_equal(times, np.arange(len(times)) / 40)
+            position = json.loads(json.dumps(source.position()))
+            assert position == {"kind": "arm", "seed": seed, "row": len(times), "skip": 0}
+            further = next(source)
+            source.seek({**position, "row": 40, "skip": 60})
+            assert source.position() == {**position, "row": 100}
+            np.testing.assert_array_equal(next(source).values[:1000], values[100:1100])
+            source.seek(position)
+            while not len(again := source.read(0.0)):  # whose time may be over before it has got there
+                assert source.position() == position
+            np.testing.assert_array_equal(again.values, further.values)
+        assert source.read() is None
+    for spec in ("arm://x", "arm://-1", "arm://1.5", "ARM://1"):
+        with pytest.raises(ValueError, match=r"the address must be arm or arm://SEED with a whole number, got"):
+            open_source(spec, ["force"])
+    with pytest.raises(ValueError, match="the simulated arm has no column a; it has position, velocity, force"):
+        open_source("arm", ["a"])
+    with pytest.raises(ValueError, match="the seed of the arm must be a whole number that is not negative, got True"):
+        Arm(True, ["force"])
+    with pytest.raises(ValueError, match=r"of the arm with seed 7, this one has 0; use arm://7"):
+        open_source("arm", ["force"]).seek(position)
+
+
+class Hands:
+    """A clock that stands still but for waiting, or when it is set."""
+
+    def __init__(self, monkeypatch):
+        self.now = 1000.0
+        monkeypatch.setattr(pacing, "monotonic", lambda: self.now)
+
+    def drive(self, source):
+        source._closed.wait = self.wait
+        return source
+
+    def wait(self, seconds):
+        assert seconds > 0.0
+        self.now += seconds
+
+
+def due(times, pace, longest):
+    """When each sample falls due, after the first one."""
+    result, reached = [0.0], times[0]
+    for t in times[1:]:
+        ahead = (t - reached) / pace
+        result.append(result[-1] + min(max(ahead, 0.0), longest))
+        if not -longest <= ahead <= 0.0:
+            reached = t
+    return result
+
+
+@pytest.mark.parametrize("pace", [0.5, 1.0, 20.0])
+def test_samples_are_given_when_they_fall_due(tmp_path, monkeypatch, pace):
+    rng = np.random.default_rng(5)
+    times = np.cumsum(rng.exponential(0.25, 9000)) + 1.7e9
+    times[rng.random(9000) < 0.05] -= 0.5  # some are late
+    times[3000:] += 3600.0  # a gap
+    times[6000:] -= 5000.0  # and the clock was set back
+    times[4500] += 1e9
+    path = tmp_path / "log.csv"
+    path.write_text(text_of(times, rng.standard_normal((9000, 2))))
+    hands = Hands(monkeypatch)
+    got, when, start = [], [], hands.now
+    with hands.drive(open_source(path, ["a"], time="time", pace=pace)) as source:
+        for block in source:
+            got += block.times.tolist()
+            when += [hands.now - start] * len(block)
+    np.testing.assert_array_equal(got, times)
+    np.testing.assert_allclose(when, due(times.tolist(), pace, 5.0), rtol=0, atol=1e-6)
+    assert when[-1] < 9000 * 0.3 / pace + 30.0
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.csv.gz", "log.jsonl", "log.parquet", "arm"])
+def test_a_position_in_a_paced_source_is_where_the_reader_is(tmp_path, monkeypatch, name):
+    options, total, signals = {"time": "time"}, 9990, ["a", "b"]
+    if name == "arm":
+        spec, options, signals = "arm://3", {}, ["force", "flexor"]
+        times = np.arange(total) / 40
+        values = arm.simulate(total, 3)[:, [arm.NAMES.index(signal) for signal in signals]]
+    else:
+        spec = tmp_path / name
+        times, values = written(spec, *some(10_000))
+    hands, rng = Hands(monkeypatch), random.Random(1)
+    position, at, paced, counters = None, 0, True, None
+    while at < total:
+        with open_source(spec, signals, **options, pace=1.0 if paced else None) as source:
+            if position is not None:
+                source.seek(position)
+                assert source.position() == position or name == "arm"  # which counts in rows only
+            for _ in range(rng.randint(1, 6) if paced else 1):
+                if paced:
+                    hands.drive(source)
+                    hands.now += rng.choice([0.0, 0.0, 1.0, 100.0])
+                block = source.read()
+                upto = min(at + len(block), total)
+                np.testing.assert_array_equal(block.times[: upto - at], times[at:upto])
+                np.testing.assert_array_equal(block.values[: upto - at], values[at:upto])
+                at = upto
+                if at == total:
+                    break
+            position, counters = json.loads(json.dumps(source.position())), source.counters()
+        paced = rng.random() < 0.9
+    assert counters["malformed"] == (0 if name == "arm" else 10)
+
+
+def test_a_paced_source_in_real_time(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("time,a\n0,0\n0.1,1\n0.2,2\n0.3,3\n0.3,4\n1e6,5\n")
+    with Paced(open_source(path, ["a"], time="time"), pace=2.0, longest=0.1) as source:
+        assert source.signals == ("a",)
+        assert source.replayable
+        start, got = time.monotonic(), []
+        for block in source:
+            got += [(t, time.monotonic() - start) for t in block.times.tolist()]
+            if len(got) == 2:
+                time.sleep(0.1)  # a slow reader gets what has fallen due meanwhile
+        assert [t for t, _ in got] == [0.0, 0.1, 0.2, 0.3, 0.3, 1e6]
+        assert all(when >= least for (_, when), least in zip(got, [0.0, 0.05, 0.1, 0.15, 0.15, 0.25], strict=True))
+        assert source.counters()["malformed"] == 0
+    with pytest.raises(ValueError, match="pace is for what can be replayed, got Pipe"):
+        Paced(Pipe(io.BytesIO(b"a\n"), ["a"], rate=1))
+    for options in ({"pace": -1}, {"longest": 0.0}):
+        with pytest.raises(ValueError, match="must be a finite number > 0"):
+            Paced(Arm(0, ["force"]), **options)
+
+
+def test_a_paced_file_may_grow_and_closing_ends_the_wait(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("time,a\n0,0\n")
+    with open_source(path, ["a"], time="time", follow=True, pace=1000.0) as source:
+        assert source.read(PATIENCE).times.tolist() == [0.0]
+        assert len(source.read(0.05)) == 0
+        with open(path, "a") as file:
+            file.write("1,1\n2,2\n")
+        assert wait_for(source, 2)[0].tolist() == [1.0, 2.0]
+        position = source.position()
+    with open_source(path, ["a"], time="time") as source:
+        source.seek(position)
+        assert source.read() is None
+    source = open_source("arm", ["force"], pace=1e-6)
+    assert len(source.read()) == 1
+    answers = []
+    reader = threading.Thread(target=lambda: answers.append(source.read()))
+    reader.start()
+    source.close()
+    reader.join(PATIENCE)
+    assert answers == [None]
 
 
 # --- Memory ---------------------------------------------------------------------------------------
@@ -757,6 +1088,31 @@ def test_a_named_pipe_is_a_pipe(tmp_path):
     writer.join()
 
 
+@pytest.mark.parametrize(("whole_lines", "expected"), [(True, [10.0, 20.0]), (False, [10.0, 20.0, 3.0])])
+def test_a_named_pipe_whose_writer_is_killed_ends(tmp_path, whole_lines, expected):
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    code = "import os, sys; fifo = os.open(sys.argv[1], os.O_WRONLY); os.write(fifo, sys.argv[2].encode()); "
+    code += "os.kill(os.getpid(), 9)"
+    with subprocess.Popen([sys.executable, "-c", code, str(path), "time,a\n1,10\n2,20\n3,3"]) as writer:
+        with open_source(path, ["a"], time="time", whole_lines=whole_lines) as source:
+            _, values = together(list(source), 1)
+            assert values[:, 0].tolist() == expected  # 3 was perhaps to be 30: only whole lines are safe
+            assert source.counters() == {"malformed": 0, "unterminated": 1}
+        assert writer.wait(PATIENCE) == -9
+
+
+def test_a_pipe_gives_what_has_come_when_it_may_not_wait():
+    end, begin = os.pipe()
+    with open(end, "rb") as stream, open(begin, "wb", buffering=0) as pipe, Pipe(stream, ["a"], rate=1) as source:
+        assert len(source.read(0.0)) == 0
+        pipe.write(b"a\n1\n2\n")
+        assert source.read(0.0).values[:, 0].tolist() == [1.0, 2.0]
+        pipe.write(b"oops\n" * 1000)
+        assert len(source.read(0.0)) == 0
+        assert source.counters()["malformed"] == 1000
+
+
 def test_a_pipe_without_a_header_ends_without_samples():
     assert joined(Pipe(io.BytesIO(b""), ["a"], rate=1))[0].size == 0
     with pytest.raises(ValueError, match="the pipe has no column a; it has b"):
@@ -777,6 +1133,10 @@ def test_a_full_queue_drops_the_oldest_and_counts_them(size, actions):
             sent, kept = sent + n, kept + new
             dropped += max(len(kept) - size, 0)
             kept = kept[-size:]
+            for _ in range(n % 3):  # and alone
+                ring.put_one(float(sent), [10.0 * sent])
+                dropped += len(kept) == size
+                kept, sent = [*kept, sent][-size:], sent + 1
         else:
             block = ring.take(0.0)
             assert block.times.tolist() == kept
@@ -809,3 +1169,24 @@ def test_what_is_not_installed_is_named(monkeypatch, module, spec, extra):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ValueError, match=rf"need.*pip install 'trueonline\[{extra}\]'"):
         open_source(spec, ["a"], rate=1)
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.csv.gz", "log.parquet"])
+def test_files_know_how_far_they_have_been_read(name, tmp_path):
+    values = np.random.default_rng(0).normal(size=20_000)
+    rows = pa.table({"a": values})
+    if name == "log.parquet":
+        pq.write_table(rows, tmp_path / name)
+    else:
+        text = "a\n" + "".join(f"{value!r}\n" for value in values.tolist())
+        (tmp_path / name).write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+    with open_source(tmp_path / name, ["a"], rate=1.0, pace=1e9) as source:
+        shares = [source.progress()]
+        while source.read() is not None:
+            shares.append(source.progress())
+    assert shares == sorted(shares)
+    assert 0.0 <= shares[0] < 1.0
+    assert shares[-1] == 1.0
+    assert source.progress() is None
+    with open_source("arm", ["force"]) as source:
+        assert source.progress() is None

@@ -1,4 +1,4 @@
-"""Where samples come from, behind one iterator: files, pipes, MQTT and Lab Streaming Layer; and their cleaning.
+"""Where samples come from, behind one iterator: files, pipes, MQTT, Lab Streaming Layer, a simulated arm; and their cleaning.
 
 | spec                          | source                                                          | replayable |
 |-------------------------------|-----------------------------------------------------------------|------------|
@@ -7,6 +7,9 @@
 | `-`, or a path of a pipe or device | `Pipe`: CSV or JSON lines                                  | no         |
 | `mqtt://host:port/topic`      | `Mqtt`: JSON                                                    | no         |
 | `lsl://name`                  | `Lsl`                                                           | no         |
+| `arm` or `arm://SEED`         | `Arm`: simulated, without end, at 40 Hz (a file named arm: `./arm`) | yes    |
+
+What is replayable can be read from any `position` on, and in the pace of its times (`Paced`).
 """
 
 from __future__ import annotations
@@ -16,14 +19,30 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import unquote
 
+from trueonline.inputs import positive
 from trueonline.nexting.sources.cleaning import Cleaner
 from trueonline.nexting.sources.lsl import Lsl
 from trueonline.nexting.sources.mqtt import QUEUE, Mqtt
+from trueonline.nexting.sources.pacing import Paced
 from trueonline.nexting.sources.pipes import Pipe
 from trueonline.nexting.sources.sample import Block, Clean, Source
+from trueonline.nexting.sources.simulated import Arm, seed_of
 from trueonline.nexting.sources.tables import ParquetFile, TextFile
 
-__all__ = ["Block", "Clean", "Cleaner", "Lsl", "Mqtt", "ParquetFile", "Pipe", "Source", "TextFile", "open_source"]
+__all__ = [
+    "Arm",
+    "Block",
+    "Clean",
+    "Cleaner",
+    "Lsl",
+    "Mqtt",
+    "Paced",
+    "ParquetFile",
+    "Pipe",
+    "Source",
+    "TextFile",
+    "open_source",
+]
 
 
 def open_source(
@@ -36,31 +55,43 @@ def open_source(
     follow: bool = False,
     whole_lines: bool = False,
     queue: int = QUEUE,
+    pace: float | None = None,
 ) -> Source:
     """The source that a path or an address stands for (see the table above).
 
     `time` names the column with the times, in `time_unit` (s, ms, us, ns) since the epoch or as ISO 8601; without it they
-    are made from `rate`, in samples per second. MQTT looks under "time" when given neither. LSL has times of its own and
-    uses neither. `follow` is for text files that grow; `whole_lines` leaves their last line if it has no line break. `queue` is
-    for live sources: how many samples may wait.
+    are made from `rate`, in samples per second. MQTT looks under "time" when given neither. LSL and the arm have times of
+    their own and use neither. `follow` is for text files that grow; `whole_lines` leaves the last line of a text file or a
+    pipe if it has no line break. `queue` is for live sources: how many samples may wait. `pace` is for the others: 1 gives
+    the samples in real time, 2 twice as fast (see `Paced`), and None as fast as they are read.
     """
     name = os.fspath(spec)
     if not isinstance(name, str) or not name:
         raise ValueError(f"the source must be a path, '-' or an address, got {spec!r}")
     clock: dict[str, Any] = {"time": time, "rate": rate, "time_unit": time_unit}
-    scheme = name.partition("://")[0].lower() if "://" in name else ""
-    if scheme and scheme not in ("mqtt", "lsl"):
-        raise ValueError(f"addresses begin with mqtt:// or lsl://, got {name}")
-    live = bool(scheme) or name == "-" or (os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name))
+    scheme = "arm" if name == "arm" else name.partition("://")[0].lower() if "://" in name else ""
+    if scheme and scheme not in ("mqtt", "lsl", "arm"):
+        raise ValueError(f"addresses begin with mqtt://, lsl:// or arm://, got {name}")
+    piped = name == "-" or (os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name))
+    live = piped or scheme in ("mqtt", "lsl")
     parquet = name.lower().endswith((".parquet", ".pq"))
-    if follow and (live or parquet):
+    if follow and (live or scheme or parquet):
         raise ValueError(f"follow is for text files that grow, got {name}; leave it out")
+    if pace is not None:
+        if live:
+            raise ValueError(f"pace is for files and the arm, got {name}, which comes when it is sent; leave it out")
+        positive("pace", pace)
+    source: Source
     if scheme == "mqtt":
-        return Mqtt(name, signals, **clock, queue=queue)
-    if scheme == "lsl":
-        return Lsl(unquote(name.partition("://")[2].rstrip("/")), signals, queue=queue)
-    if live:
-        return Pipe(None if name == "-" else name, signals, **clock)
-    if parquet:
-        return ParquetFile(name, signals, **clock)
-    return TextFile(name, signals, **clock, follow=follow, whole_lines=whole_lines)
+        source = Mqtt(name, signals, **clock, queue=queue)
+    elif scheme == "lsl":
+        source = Lsl(unquote(name.partition("://")[2].rstrip("/")), signals, queue=queue)
+    elif scheme == "arm":
+        source = Arm(seed_of(name), signals)
+    elif piped:
+        source = Pipe(None if name == "-" else name, signals, **clock, whole_lines=whole_lines)
+    elif parquet:
+        source = ParquetFile(name, signals, **clock)
+    else:
+        source = TextFile(name, signals, **clock, follow=follow, whole_lines=whole_lines)
+    return source if pace is None else Paced(source, pace)

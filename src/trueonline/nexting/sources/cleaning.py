@@ -11,14 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.inputs import number, positive
+from trueonline.inputs import FLOATS, number, positive
 from trueonline.kernels import call, specialise
 from trueonline.nexting.sources.sample import Block, Clean, named
 
 POLICIES = ("hold", "skip", "error")
-COUNTERS = ("samples", "dropped_duplicate", "dropped_late", "dropped_missing", "held", "gaps")
-SAMPLES, DUPLICATE, LATE, MISSING, HELD, GAPS = range(6)
+COUNTERS = ("samples", "dropped_duplicate", "dropped_late", "dropped_missing", "held", "gaps", "clock_set_back")
+SAMPLES, DUPLICATE, LATE, MISSING, HELD, GAPS, SET_BACK, RUN = range(8)  # RUN: late samples in a row, up to now
 HOLD, SKIP, ERROR = range(3)
+
+LARGEST = 1e100  # the square of a larger value, or a sum of squares, might not be finite
+LATEST = 1e11  # seconds: in the year 5138; a later time, or one as long before 1970, is none
+MOST_LATE = 1000  # late samples in a row, after which the clock must have been set back
 
 
 # --- In a kernel ----------------------------------------------------------------------------------
@@ -34,20 +38,22 @@ def clean(times, values, policy, max_gap, last, counts, out_times, out_values, s
     for k in range(times.size):
         t, before = times[k], last[size]
         counts[SAMPLES] += 1
-        if not np.isfinite(t):
+        if not abs(t) <= LATEST:
             counts[MISSING] += 1
             continue
         if t == before:
             counts[DUPLICATE] += 1
             continue
-        if t < before:
+        set_back = t < before
+        if set_back and counts[RUN] < MOST_LATE:
             counts[LATE] += 1
+            counts[RUN] += 1
             continue
         complete = True
         held = 0
         for j in range(size):
             x = values[k, j]
-            if np.isfinite(x):
+            if abs(x) <= LARGEST:
                 if policy == HOLD:
                     last[j] = x
             elif policy == HOLD and not np.isnan(last[j]):
@@ -58,14 +64,18 @@ def clean(times, values, policy, max_gap, last, counts, out_times, out_values, s
             else:
                 complete = False
             out_values[kept, j] = x
+        if not set_back:
+            counts[RUN] = 0
         if not complete:
             counts[MISSING] += 1
             continue
         gap = t - before > max_gap
         counts[GAPS] += gap
+        counts[SET_BACK] += set_back
         counts[HELD] += held
+        counts[RUN] = 0
         out_times[kept] = t
-        starts[kept] = gap or np.isnan(before)
+        starts[kept] = gap or set_back or np.isnan(before)
         last[size] = t
         kept += 1
     return kept, -1, -1
@@ -80,22 +90,30 @@ _CLEAN = specialise(clean, "cleaning")
 class Cleaner:
     """From blocks to clean blocks, by these rules, for each sample in its turn:
 
-    1. A sample with the time of the one kept last is a duplicate, and one with an earlier time is late. Both are dropped.
-       A time that is not finite is missing: the sample is dropped, whatever the policy.
-    2. A value that is NaN or infinite is missing. `missing="hold"` puts the signal's last value in its place, and drops
-       the sample while there is none (its other values are remembered). `"skip"` drops the sample. `"error"` is a
-       ValueError that names the time and the signal, and the whole block counts as not seen.
-    3. The first sample that is kept is a start. So is one more than `max_gap` seconds after the one kept last. Values are
-       held across gaps.
+    1. A time that is not finite, or beyond ±1e11 s, is missing: the sample is dropped, whatever the policy.
+    2. A sample with the time of the one kept last is a duplicate, and one with an earlier time is late. Both are dropped.
+    3. After 1,000 late samples in a row the clock is taken to have been set back: the next sample, however early, is the
+       first of what comes, and counted as `clock_set_back`. Otherwise one time from the far future would be the last that
+       is ever kept. A sample with a later time ends such a run; duplicates and samples without a time neither end it
+       nor belong to it.
+    4. A value that is NaN, infinite or beyond ±1e100 is missing. `missing="hold"` puts the signal's last value in its
+       place, and drops the sample while there is none (its other values are remembered). `"skip"` drops the sample.
+       `"error"` is a ValueError that names the time and the signal, and the whole block counts as not seen.
+    5. The first sample that is kept is a start. So is one more than `max_gap` seconds after the one kept last, and one at
+       which the clock was set back. Values are held across starts.
 
-    `held` counts values; everything else counts samples. How the samples are split into blocks makes no difference.
+    `held` counts values; everything else counts samples. Every sample is kept or `dropped`. How the samples are split into
+    blocks makes no difference.
 
     >>> cleaner = Cleaner(["a"], max_gap=1.0)
     >>> clean = cleaner(Block(np.array([0.0, 0.5, 0.5, 2.0]), np.array([[1.0], [np.nan], [2.0], [3.0]])))
     >>> clean.times, clean.values[:, 0], clean.starts
     (array([0. , 0.5, 2. ]), array([1., 1., 3.]), array([ True, False,  True]))
     >>> cleaner.counters()
-    {'samples': 4, 'dropped_duplicate': 1, 'dropped_late': 0, 'dropped_missing': 0, 'held': 1, 'gaps': 1}
+    {'samples': 4, 'dropped_duplicate': 1, 'dropped_late': 0, 'dropped_missing': 0, 'held': 1, 'gaps': 1,
+     'clock_set_back': 0}
+    >>> cleaner.dropped
+    1
     """
 
     def __init__(self, signals: Sequence[str], max_gap: float | None = None, missing: str = "hold") -> None:
@@ -105,48 +123,73 @@ class Cleaner:
             raise ValueError(f"missing must be one of {', '.join(POLICIES)}, got {missing!r}")
         self.missing = missing
         self._last = np.full(len(self.signals) + 1, math.nan)
-        self._counts = np.zeros(len(COUNTERS), np.int64)
+        self._counts = np.zeros(len(COUNTERS) + 1, np.int64)
 
     def __call__(self, block: Block) -> Clean:
-        times = np.require(block.times, np.float64, ("C", "A", "W"))
-        values = np.require(block.values, np.float64, ("C", "A", "W"))
+        times, values = _fit(block.times), _fit(block.values)
         if times.ndim != 1 or values.shape != (len(times), len(self.signals)):
             raise ValueError(
                 f"a block must have k times and k rows of {len(self.signals)} values, got shapes {times.shape} and "
                 f"{values.shape}"
             )
         last, counts = self._last.copy(), self._counts.copy()
-        kept_times, kept_values = np.empty_like(times), np.empty_like(values)
-        starts = np.empty(len(times), np.bool_)
+        kept_times, kept_values = np.empty(times.shape), np.empty(values.shape)
+        starts = np.empty(times.shape, np.bool_)
         policy = POLICIES.index(self.missing)
         state = (policy, self.max_gap, last, counts)
         kept, k, j = call(_CLEAN, times, values, *state, kept_times, kept_values, starts)
         if k >= 0:
             raise ValueError(
-                f"signal {self.signals[j]} must be a finite number, got {values[k, j]} at time {float(times[k])}; "
+                f"signal {self.signals[j]} must be a number within ±1e100, got {values[k, j]} at time {float(times[k])}; "
                 "use missing='hold' or 'skip' to go on without"
             )
         self._last, self._counts = last, counts
+        if kept == len(times):
+            return Clean(kept_times, kept_values, starts)
         return Clean(kept_times[:kept], kept_values[:kept], starts[:kept])
 
     def counters(self) -> dict[str, int]:
-        return dict(zip(COUNTERS, self._counts.tolist(), strict=True))
+        return dict(zip(COUNTERS, self._counts[:RUN].tolist(), strict=True))
+
+    @property
+    def dropped(self) -> int:
+        """How many samples were not kept, for whatever reason."""
+        return int(self._counts[DUPLICATE] + self._counts[LATE] + self._counts[MISSING])
 
     def state(self) -> dict[str, Any]:
         """What `restore` needs to go on exactly. It can be written as JSON."""
         last = [None if math.isnan(value) else value for value in self._last.tolist()]
-        return {"signals": list(self.signals), "last": last[:-1], "time": last[-1], "counters": self.counters()}
+        return {
+            "signals": list(self.signals),
+            "last": last[:-1],
+            "time": last[-1],
+            "late_in_a_row": int(self._counts[RUN]),
+            "counters": self.counters(),
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state. The signals must be the same; the gap and the policy may be others."""
         try:
-            signals, last = tuple(state["signals"]), [*state["last"], state["time"]]
-            counts = [state["counters"][name] for name in COUNTERS]
+            signals, last, time = tuple(state["signals"]), state["last"], state["time"]
+            counts = [*(state["counters"][name] for name in COUNTERS), state["late_in_a_row"]]
         except (KeyError, TypeError) as error:
             raise ValueError(f"this is not the state of a Cleaner: {error!r} in {str(state)[:80]}") from None
         if signals != self.signals:
             raise ValueError(f"the state is of signals {', '.join(map(str, signals))}, not of {', '.join(self.signals)}")
-        if len(last) != len(self._last) or not all(type(count) is int and count >= 0 for count in counts):
+        whole = all(type(count) is int and 0 <= count < 2**63 for count in counts) and counts[RUN] <= MOST_LATE
+        if type(last) is not list or len(last) != len(self.signals) or not whole:
             raise ValueError(f"the state of the Cleaner is damaged: {str(state)[:80]}")
-        self._last = np.array([math.nan if value is None else number("a value held", value) for value in last])
+        kept = [_held("a value held", value, LARGEST) for value in last]
+        self._last = np.array([*kept, _held("the time kept last", time, LATEST)])
         self._counts = np.array(counts, np.int64)
+
+
+def _held(name: str, value: Any, most: float) -> float:
+    return math.nan if value is None else number(name, value, f"within ±{most:g}", lambda x: abs(x) <= most)
+
+
+def _fit(array: np.ndarray) -> np.ndarray:
+    """The array itself if the kernel can read it, which is so for what all sources give; `require` takes a microsecond."""
+    if type(array) is np.ndarray and array.dtype is FLOATS and array.flags.carray:
+        return array
+    return np.require(array, np.float64, ("C", "A", "W"))

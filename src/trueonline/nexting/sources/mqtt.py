@@ -121,23 +121,25 @@ class Mqtt(Source):
             self._counts["huge"] += 1
         else:
             rows = self._rows(message.payload)
-            if rows:
-                times = np.array([time for time, _ in rows])
-                if self._clock.time is None:
-                    times = self._clock.made(np.arange(self._number, self._number + len(rows)))
-                    self._number += len(rows)
-                self._ring.put(times, np.array([values for _, values in rows]))
+            if len(rows) == 1:
+                self._ring.put_one(*rows[0])
+            elif rows:
+                self._ring.put(np.array([time for time, _ in rows]), np.array([values for _, values in rows]))
 
     def _rows(self, payload: bytes) -> list[Row]:
+        """The samples of a message. Times made from the rate go on where one is malformed."""
         rows = []
         try:
             found = parsed(payload)
         except MalformedError:
             self._counts["malformed"] += 1
+            self._number += 1
             return []
         for each in found if type(found) is list else [found]:
+            number, self._number = self._number, self._number + 1
             try:
-                rows.append(row(each, self.signals, self._clock))
+                time, values = row(each, self.signals, self._clock)
+                rows.append((self._clock.made(number) if self._clock.time is None else time, values))
             except MalformedError:
                 self._counts["malformed"] += 1
         return rows

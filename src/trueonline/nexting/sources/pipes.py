@@ -21,7 +21,8 @@ class Pipe(Source):
 
     `stream` is the path of a named pipe or a device, or a stream of bytes, or None for standard input. Its file descriptor
     is read directly, so that nothing waits in a buffer of Python; a stream without one, such as a BytesIO, is read as it
-    is. A stream that was given open stays open.
+    is. A stream that was given open stays open. `whole_lines` leaves a last line without a line break: where the writer may
+    die in the middle of a line, its last number could be half of one.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class Pipe(Source):
         time: str | None = None,
         rate: float | None = None,
         time_unit: str = "s",
+        whole_lines: bool = False,
     ) -> None:
         self.signals = named(signals, time)
         clock = Clock(time, rate, time_unit)
@@ -42,12 +44,15 @@ class Pipe(Source):
             name, self._stream = os.fspath(stream), io.FileIO(stream)
         self._text = Text(name, self.signals, clock)
         self._samples = 0
-        self._ended = False
+        self._ended, self._whole_lines = False, whole_lines
         self._closed, self._lock = threading.Event(), threading.Lock()
         try:
             self._number: int | None = self._stream.fileno()
         except (AttributeError, OSError):  # io.UnsupportedOperation is an OSError
             self._number = None
+        else:
+            self._ready = select.poll()
+            self._ready.register(self._number, select.POLLIN)
 
     def read(self, timeout: float | None = None) -> Block | None:
         patience = Patience(timeout)
@@ -56,34 +61,33 @@ class Pipe(Source):
                 if self._closed.is_set():
                     return None
                 block = self._text.take()
+                if block is None and not self._ended and self._more(patience):
+                    block = self._text.take()
                 if block is not None and len(block):
                     self._samples += len(block)
                     return block
-                if block is None:
-                    if self._ended:
-                        return None
-                    self._more(patience)
+                if block is None and self._ended:
+                    return None
             if patience.over:
                 return nothing(len(self.signals))
 
-    def _more(self, patience: Patience) -> None:
-        """Read what has arrived, if anything has within a moment."""
+    def _more(self, patience: Patience) -> bool:
+        """Read what has arrived, if anything has within a moment; say whether there is more to take."""
         if self._number is None:
             data = self._stream.read1(CHUNK) if hasattr(self._stream, "read1") else self._stream.read(CHUNK)
         else:
-            ready = select.poll()
-            ready.register(self._number, select.POLLIN)
-            if not ready.poll(1000.0 * patience.left(POLL)):
-                return
+            if not self._ready.poll(1000.0 * patience.left(POLL)):
+                return False
             try:
                 data = os.read(self._number, CHUNK)
             except BlockingIOError:
-                return
+                return False
         if data:
             self._text.feed(data)
         else:
-            self._text.finish()
+            self._text.finish(self._whole_lines)
             self._ended = True
+        return True
 
     def position(self) -> dict[str, Any]:
         return {"kind": "pipe", "samples": self._samples, **self._text.position()}

@@ -66,9 +66,9 @@ def number(value: Any) -> float:
 
 def row(found: Any, signals: tuple[str, ...], clock: Clock) -> Row:
     """The time and the values of an object. The time is 0 where it is to be made from the rate."""
-    if type(found) is not dict or not any(name in found for name in signals):
+    if type(found) is not dict or found.keys().isdisjoint(signals):
         raise MalformedError(found)
-    values = [number(found.get(name)) for name in signals]
+    values = [value if type(value := found.get(name)) is float else number(value) for name in signals]
     if clock.time is None:
         return 0.0, values
     given = found.get(clock.time)

@@ -29,26 +29,53 @@ class Ring:
             times, values = times[-size:], values[-size:]
             drop = min(excess, self._length)
             self._first, self._length = (self._first + drop) % size, self._length - drop
-            places = (self._first + self._length + np.arange(len(times))) % size
-            self._times[places], self._values[places] = times, values
+            at = (self._first + self._length) % size
+            until = min(size - at, len(times))  # what does not fit before the end goes to the beginning
+            rest = len(times) - until
+            self._times[at : at + until], self._values[at : at + until] = times[:until], values[:until]
+            if rest:
+                self._times[:rest], self._values[:rest] = times[until:], values[until:]
             self._length += len(times)
+            self._changed.notify()
+
+    def put_one(self, time: float, values: list[float]) -> None:
+        """The same for a single sample, without an array of it."""
+        size = len(self._times)
+        with self._changed:
+            self.received += 1
+            at = (self._first + self._length) % size
+            if self._length == size:
+                self.dropped += 1
+                self._first = (self._first + 1) % size
+            else:
+                self._length += 1
+            self._times[at], self._values[at] = time, values
             self._changed.notify()
 
     def take(self, timeout: float | None) -> Block | None:
         """What is there, at most a block of it; None when the queue is closed. What went wrong comes after what arrived."""
-        patience = Patience(timeout)
         with self._changed:
-            while not self._length and not self._closed and self._failure is None and not patience.over:
-                self._changed.wait(patience.left(1.0))
+            if not self._length:
+                self._wait(Patience(timeout))
             if self._closed:
                 return None
             if self._length:
-                places = (self._first + np.arange(min(self._length, ROWS))) % len(self._times)
-                self._first, self._length = (self._first + len(places)) % len(self._times), self._length - len(places)
-                return Block(self._times[places], self._values[places])
+                return self._out()
             if self._failure is not None:
                 raise self._failure
             return nothing(self._values.shape[1])
+
+    def _wait(self, patience: Patience) -> None:
+        while not self._length and not self._closed and self._failure is None and not patience.over:
+            self._changed.wait(patience.left(1.0))
+
+    def _out(self) -> Block:
+        size, at, number = len(self._times), self._first, min(self._length, ROWS)
+        self._first, self._length = (at + number) % size, self._length - number
+        if at + number <= size:
+            return Block(self._times[at : at + number].copy(), self._values[at : at + number].copy())
+        places = np.arange(at, at + number) % size
+        return Block(self._times[places], self._values[places])
 
     def fail(self, error: Exception) -> None:
         """Nothing more will come, and this is why."""

@@ -50,6 +50,12 @@ def nothing(signals: int) -> Block:
     return Block(np.empty(0), np.empty((0, signals)))
 
 
+def later(block: Block, skip: int) -> tuple[Block, int]:
+    """A block without its first `skip` samples, and how many of what comes after it are still to be left out."""
+    drop = min(skip, len(block))
+    return Block(block.times[drop:], block.values[drop:]), skip - drop
+
+
 @dataclass(frozen=True)
 class Clock:
     """How samples get their times: from the column `time`, in `unit` since the epoch, or from `rate` where there is none.
@@ -108,6 +114,16 @@ def found(name: str, columns: Sequence[str], wanted: Sequence[str], hint: str) -
         raise ValueError(f"{name} has the column {twice[0]} more than once; rename all but one")
 
 
+def wholes(position: Any, kind: str, *names: str) -> list[int]:
+    """Entries of a position, checked: whole numbers that are not negative."""
+    if not isinstance(position, dict) or position.get("kind") != kind:
+        raise ValueError(f"this is not a position in a source of the kind {kind}: {str(position)[:80]}")
+    for name in names:
+        if type(position.get(name)) is not int or position[name] < 0:
+            raise ValueError(f"the position is damaged: {name} must be a whole number, got {position.get(name)!r}")
+    return [position[name] for name in names]
+
+
 class Source(ABC):
     """Where samples come from: an iterator over blocks.
 
@@ -130,15 +146,26 @@ class Source(ABC):
 
     @abstractmethod
     def position(self) -> dict[str, Any]:
-        """How far this has been read: up to the end of the last block. It can be written as JSON."""
+        """How far this has been read: up to the end of the last block. It can be written as JSON.
+
+        Where the source is replayable, `skip` in it is a number of samples that come after the place, and were given.
+        """
 
     def seek(self, position: dict[str, Any]) -> None:
-        """Go on from a position, as if all before it had been read. ValueError where that cannot be."""
+        """Go on from a position, as if all before it had been read.
+
+        ValueError where that cannot be, or where it was taken in something else than what is there now; nothing has
+        changed then.
+        """
         raise ValueError(f"{type(self).__name__} cannot be replayed: what was sent is gone; go on without seek")
 
     @abstractmethod
     def counters(self) -> dict[str, int]:
         """What was counted since the beginning: `malformed` and others that a kind of source has."""
+
+    def progress(self) -> float | None:
+        """The share that has been read, from 0 to 1; None where nobody knows the whole."""
+        return None
 
     @abstractmethod
     def close(self) -> None:

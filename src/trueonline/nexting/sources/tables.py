@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 import threading
 import zlib
@@ -13,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from trueonline.nexting.sources.records import MalformedError, moment
-from trueonline.nexting.sources.sample import ROWS, Block, Clock, Patience, Source, found, named, nothing
-from trueonline.nexting.sources.text import CHUNK, Text
+from trueonline.nexting.sources.sample import ROWS, Block, Clock, Patience, Source, found, later, named, nothing, wholes
+from trueonline.nexting.sources.text import CHUNK, PAST, Text
 
 POLL = 0.01  # seconds between looks at a file that may grow
 GZIP = b"\x1f\x8b"
 BUFFER = 2**20  # bytes of a Parquet column that are read at a time
+RECENT = 64  # rows before a position that tell one Parquet file from another
 
 
 class TextFile(Source):
@@ -31,6 +33,8 @@ class TextFile(Source):
     without a line break is then left, and a later reading that goes on from this one's position finds it whole. A file
     that became shorter while it was read, or whose compressed part breaks off, ends where its last whole line does, and
     is counted as `truncated`.
+
+    A position holds a hash of the up to 4 KiB before it, and `seek` refuses a file that has something else there.
     """
 
     replayable = True
@@ -50,7 +54,7 @@ class TextFile(Source):
         self.signals = named(signals, time)
         self._text = Text(str(self.path), self.signals, Clock(time, rate, time_unit))
         self._closed, self._lock = threading.Event(), threading.Lock()
-        self._truncated = self._replaced = 0
+        self._truncated = self._replaced = self._skip = 0
         self._ended = False
         self._file = self._open()
         try:
@@ -108,6 +112,8 @@ class TextFile(Source):
                 if self._closed.is_set():
                     return None
                 block = self._text.take()
+                if block is not None and self._skip:
+                    block, self._skip = later(block, self._skip)
                 if block is not None and len(block):
                     return block
                 if block is None:
@@ -125,7 +131,7 @@ class TextFile(Source):
         if self._shorter():
             self._truncated += 1
             self._file.seek(0)
-            self._text.renew()
+            self._anew()
             return
         here = os.fstat(self._file.fileno())
         try:
@@ -138,15 +144,26 @@ class TextFile(Source):
         self._replaced += 1
         self._file.close()
         self._file = other
+        self._anew()
+
+    def _anew(self) -> None:
         self._text.renew()
+        self._skip = 0
 
     def position(self) -> dict[str, Any]:
-        return {"kind": "text", **self._text.position(), "truncated": self._truncated, "replaced": self._replaced}
+        return {
+            "kind": "text",
+            **self._text.position(),
+            "hash": _hash(self._text.past()),
+            "truncated": self._truncated,
+            "replaced": self._replaced,
+            "skip": self._skip,
+        }
 
     def seek(self, position: dict[str, Any]) -> None:
         if self._closed.is_set():
             raise ValueError(f"{self.path} was closed; open it again")
-        wholes(position, "text", "offset", "row", "malformed", "unterminated", "truncated", "replaced")
+        wholes(position, "text", "offset", "row", "malformed", "unterminated", "truncated", "replaced", "skip")
         file = self._open()
         try:
             text = self._placed(file, position)
@@ -156,13 +173,13 @@ class TextFile(Source):
         with self._lock:
             self._file.close()
             self._file, self._text, self._ended = file, text, False
-            self._truncated, self._replaced = position["truncated"], position["replaced"]
+            self._truncated, self._replaced, self._skip = (position[name] for name in ("truncated", "replaced", "skip"))
 
     def _placed(self, file: Any, position: dict[str, Any]) -> Text:
         """Put a file to a position, after a look whether it can be the one in which that was taken."""
         text, offset = Text(self._text.name, self.signals, self._text.clock), position["offset"]
         if offset == 0:
-            text.resume(position)
+            text.resume(position, b"")
             return text
         short = f"{self.path} is shorter than what was read of it, {offset:,} bytes; start from its beginning"
         try:
@@ -174,15 +191,19 @@ class TextFile(Source):
                     raise ValueError(short)
             if position.get("columns") != (None if text.columns is None else list(text.columns)):
                 raise ValueError(f"{self.path} has other columns than when the position was taken: {text.columns}")
-            file.seek(offset - 1)
-            before = file.read(1)
+            size = min(PAST, offset)
+            file.seek(offset - size)
+            past = file.read(size)
         except (EOFError, gzip.BadGzipFile, zlib.error):
             raise ValueError(short) from None
-        if not before:
+        if len(past) < size:
             raise ValueError(short)
-        if before != b"\n" and not position.get("cut"):
-            raise ValueError(f"{self.path} has no line that begins at byte {offset:,}: it is not the file that was read")
-        text.resume(position)
+        if position.get("hash") != _hash(past):
+            raise ValueError(
+                f"{self.path} is not the file that was read, or was changed: what comes before byte {offset:,} is not what "
+                "it was; start from its beginning"
+            )
+        text.resume(position, past)
         return text
 
     def counters(self) -> dict[str, int]:
@@ -192,6 +213,12 @@ class TextFile(Source):
             "truncated": self._truncated,
             "replaced": self._replaced,
         }
+
+    def progress(self) -> float | None:
+        if self.follow or self._file.closed:
+            return None
+        file = getattr(self._file, "fileobj", self._file)  # of a compressed file, the compressed bytes
+        return min(file.tell() / max(os.fstat(file.fileno()).st_size, 1), 1.0)
 
     def close(self) -> None:
         self._closed.set()
@@ -203,6 +230,9 @@ class ParquetFile(Source):
     """The columns of a Parquet file: numbers, and for the time also timestamps (UTC without a time zone) or ISO 8601 text.
 
     Rows without a time are malformed. Other nulls are missing values.
+
+    A position holds a hash of the up to 64 rows before it, column by column, and `seek` refuses a file that has others
+    there. So a file that was written anew with more rows than before can be gone on with.
     """
 
     replayable = True
@@ -220,7 +250,8 @@ class ParquetFile(Source):
         self.signals = named(signals, time)
         self._clock = Clock(time, rate, time_unit)
         self._wanted = [*self.signals, *([] if time is None else [time])]
-        self._row = self._malformed = 0
+        self._row = self._malformed = self._skip = 0
+        self._recent = np.empty((0, len(self._wanted)))  # the rows before that one
         self._lock = threading.Lock()
         self._closed = False
         self._file = self._open()
@@ -276,57 +307,102 @@ class ParquetFile(Source):
                 if drop < batch.num_rows:
                     yield batch.slice(drop)
 
+    def _next(self, batches: Iterator[Any]) -> Any:
+        try:
+            return next(batches, None)
+        except (OSError, ValueError) as error:  # pyarrow's errors are among them
+            raise ValueError(f"{self.path} is damaged or was cut short after row {self._row:,}: {error}") from None
+
     def read(self, timeout: float | None = None) -> Block | None:
         while True:
             with self._lock:
                 if self._closed:
                     return None
-                try:
-                    batch = next(self._blocks, None)
-                except (OSError, ValueError) as error:  # pyarrow's errors are among them
-                    raise ValueError(
-                        f"{self.path} is damaged or was cut short after row {self._row:,}: {error}"
-                    ) from None
+                batch = self._next(self._blocks)
                 if batch is None:
                     return None
-                block = self._block(batch)
+                block = self._block(self._matrix(batch))
+                if self._skip:
+                    block, self._skip = later(block, self._skip)
             if len(block):
                 return block
 
-    def _block(self, batch: Any) -> Block:
+    def _matrix(self, batch: Any) -> np.ndarray:
+        """The columns of a batch as floats: the signals and the time."""
         columns = [batch.column(batch.schema.get_field_index(name)) for name in self._wanted]
-        values = np.empty((batch.num_rows, len(self.signals)))
-        for j, column in enumerate(columns[: len(self.signals)]):
-            values[:, j] = _floats(column)
-        first, self._row = self._row, self._row + batch.num_rows
+        matrix = np.empty((batch.num_rows, len(columns)))
+        for j, column in enumerate(columns):
+            is_time = j == len(self.signals)
+            matrix[:, j] = _times(column, self._clock.per_second) if is_time else _floats(column)
+        return matrix
+
+    def _block(self, matrix: np.ndarray) -> Block:
+        size = len(self.signals)
+        first, self._row = self._row, self._row + len(matrix)
+        self._recent = np.concatenate([self._recent, matrix[-RECENT:]])[-RECENT:]
         if self._clock.time is None:
-            return Block(self._clock.made(np.arange(first, self._row)), values)
-        times = _times(columns[-1], self._clock.per_second)
-        good = np.isfinite(times)
+            return Block(self._clock.made(np.arange(first, self._row)), matrix)
+        good = np.isfinite(matrix[:, size])
         self._malformed += len(good) - int(good.sum())
-        return Block(times[good], values[good])
+        return Block(matrix[good, size], matrix[good, :size])
 
     def position(self) -> dict[str, Any]:
-        return {"kind": "parquet", "row": self._row, "malformed": self._malformed}
+        return {
+            "kind": "parquet",
+            "row": self._row,
+            "malformed": self._malformed,
+            "hash": self._hashes(self._recent),
+            "skip": self._skip,
+        }
+
+    def _hashes(self, recent: np.ndarray) -> dict[str, str]:
+        return {name: _hash(recent[:, j].tobytes()) for j, name in enumerate(self._wanted)}
 
     def seek(self, position: dict[str, Any]) -> None:
         if self._closed:
             raise ValueError(f"{self.path} was closed; open it again")
-        row, malformed = wholes(position, "parquet", "row", "malformed")
+        row, malformed, skip = wholes(position, "parquet", "row", "malformed", "skip")
         there = self._file.metadata.num_rows
         if row > there:
             raise ValueError(f"{self.path} has {there:,} rows, fewer than the {row:,} that were read; start from row 0")
+        hashes = position.get("hash")
+        if not isinstance(hashes, dict):
+            raise ValueError(f"the position is damaged: hash must hold a hash for each column, got {str(hashes)[:80]}")
         with self._lock:
-            self._row, self._malformed, self._blocks = row, malformed, self._from(row)
+            recent = self._before(row)
+            for name, here in self._hashes(recent).items():
+                if hashes.get(name, here) != here:
+                    raise ValueError(
+                        f"{self.path} is not the file that was read, or was changed: column {name} before row {row:,} is "
+                        "not what it was; start from row 0"
+                    )
+            self._row, self._malformed, self._skip, self._recent = row, malformed, skip, recent
+            self._blocks = self._from(row)
+
+    def _before(self, row: int) -> np.ndarray:
+        """The rows that come just before a row."""
+        first = max(row - RECENT, 0)
+        recent = np.empty((0, len(self._wanted)))
+        batches = self._from(first)
+        while len(recent) < row - first:
+            recent = np.concatenate([recent, self._matrix(self._next(batches))])
+        return recent[: row - first]
 
     def counters(self) -> dict[str, int]:
         return {"malformed": self._malformed}
+
+    def progress(self) -> float | None:
+        return None if self._closed else self._row / max(self._file.metadata.num_rows, 1)
 
     def close(self) -> None:
         with self._lock:
             self._closed = True
             self._blocks = iter(())
             self._file.close()
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32]
 
 
 def _floats(column: Any) -> np.ndarray:
@@ -355,13 +431,3 @@ def _moment(text: str | None, per_second: float) -> float:
         return np.nan if text is None else moment(text, per_second)
     except MalformedError:
         return np.nan
-
-
-def wholes(position: Any, kind: str, *names: str) -> list[int]:
-    """Entries of a position, checked: whole numbers that are not negative."""
-    if not isinstance(position, dict) or position.get("kind") != kind:
-        raise ValueError(f"this is not a position in a {kind} file: {str(position)[:80]}")
-    for name in names:
-        if type(position.get(name)) is not int or position[name] < 0:
-            raise ValueError(f"the position is damaged: {name} must be a whole number, got {position.get(name)!r}")
-    return [position[name] for name in names]

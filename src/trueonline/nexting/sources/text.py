@@ -39,6 +39,7 @@ HARD = 4096  # cells of a block that are left to Python
 NEWLINE, RETURN, QUOTE, A, N = (ord(c) for c in '\n\r"an')
 NO_COMMA = -1
 SEPARATORS = (",", ";", "\t")
+PAST = 4096  # bytes before a position that tell one file from another
 KEEP, LONG, REST = range(3)  # of the coming bytes: all, not the rest of a long line, not the rest of a line taken already
 
 
@@ -79,12 +80,13 @@ def rows(lines, begin, end, separator, comma, slots, per_second, first, out, num
                     value /= per_second
                     if not read:
                         value, read = moment_in(text, first_byte, last_byte)
+                    right = not read or np.isfinite(value)
                 out[kept, slot] = value
                 if not read:
                     hard[left, 0], hard[left, 1], hard[left, 2], hard[left, 3] = kept, slot, first_byte, last_byte
                     left += 1
             c += 1
-        if right and c == slots.size:
+        if right and c == slots.size:  # all that is left to say about it is in `hard`
             numbers[kept] = number - 1
             kept += 1
         else:
@@ -163,13 +165,14 @@ class Text:
         self.columns, self.json = None, False
         self._empty(0)
 
-    def _empty(self, offset: int) -> None:
+    def _empty(self, offset: int, past: bytes = b"") -> None:
         self._base = offset  # where in the whole text the lines at hand begin
+        self._past = past  # the bytes before them
         self._lines, self._at = b"", 0
         self._tail: list[bytes] = []
         self._tail_size = 0
         self._skip = KEEP
-        self._skipped, self._skipped_any = 0, False
+        self._skipped, self._skipped_any, self._skipped_last = 0, False, b""
         self._cut = False  # whether the last line was given the line break that it had not
         self._left = False  # whether it was left because of that
 
@@ -195,9 +198,14 @@ class Text:
             "cut": ended,
         }
 
-    def resume(self, position: dict[str, Any]) -> None:
-        """Go on from a position: the bytes from `offset` on come next."""
-        self._empty(position["offset"])
+    def past(self) -> bytes:
+        """The bytes before the position: as many of them as count."""
+        ended = self._cut and self._at == len(self._lines)
+        return (self._past + self._lines[: self._at - ended])[-PAST:]
+
+    def resume(self, position: dict[str, Any], past: bytes) -> None:
+        """Go on from a position, after these bytes: those from `offset` on come next."""
+        self._empty(position["offset"], past)
         self.row, self.malformed = position["row"], position["malformed"]
         self._unterminated = position["unterminated"]
         self._skip = REST if position["cut"] else KEEP
@@ -206,7 +214,7 @@ class Text:
         """Take more bytes, when `take` has nothing left."""
         if self._skip != KEEP:
             data = self._skipping(data)
-        self._base += len(self._lines)
+        self._pass(self._lines, len(self._lines))
         stop = data.rfind(b"\n") + 1
         self._lines, self._at = b"".join([*self._tail, data[:stop]]) if stop else b"", 0
         if stop:
@@ -217,19 +225,26 @@ class Text:
         if self._tail_size > LIMIT:
             self._too_long()
 
+    def _pass(self, data: bytes, size: int) -> None:
+        """Let go of `size` bytes that end with these."""
+        self._base += size
+        self._past = (self._past + data)[-PAST:] if len(data) < PAST else data[-PAST:]
+
     def _too_long(self) -> None:
         """Let go of a line that is too long, and skip what else comes of it."""
         if not (self.started or self._lines):
-            self.json = b"".join(self._tail).lstrip().startswith(b"{")
+            self.json = b"".join(self._tail).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
             if not self.json:
                 raise ValueError(f"the first line of {self.name} must name the columns, but it is longer than 1 MiB")
         self._skip, self._skipped, self._skipped_any = LONG, self._tail_size, True
+        self._skipped_last = b"".join(self._tail)[-PAST:]
         self._tail, self._tail_size = [], 0
 
     def _skipping(self, data: bytes) -> bytes:
         """What comes after the line that is being skipped."""
         stop = data.find(b"\n") + 1
         self._skipped += stop or len(data)
+        self._skipped_last = (self._skipped_last + (data[:stop] if stop else data)[-PAST:])[-PAST:]
         self._skipped_any |= bool((data[:stop] if stop else data).strip())
         if not stop:
             return b""
@@ -237,11 +252,12 @@ class Text:
         return data[stop:]
 
     def _skipped_all(self) -> None:
-        self._base += len(self._lines) + self._skipped
+        self._pass(self._lines, len(self._lines))
+        self._pass(self._skipped_last, self._skipped)
         self._lines, self._at = b"", 0
         self.malformed += self._skipped_any
         self.row += self._skip == LONG
-        self._skip, self._skipped, self._skipped_any = KEEP, 0, False
+        self._skip, self._skipped, self._skipped_any, self._skipped_last = KEEP, 0, False, b""
 
     def finish(self, whole_lines: bool = False) -> None:
         """No more bytes will come: what is left is the last line."""
@@ -305,20 +321,23 @@ class Text:
         form = (self._separator, self._comma, self._slots, self.clock.per_second, self.row)
         answer = call(_ROWS, text, self._at, len(text), *form, self._out, self._numbers, self._hard)
         self._at, kept, left, malformed, self.row = answer
-        out, size = self._out[:kept], len(self.signals)
+        self.malformed += malformed
+        size = len(self.signals)
+        times, values = self._out[:kept, size], self._out[:kept, :size]
+        if self.clock.time is None:
+            times = self.clock.made(self._numbers[:kept])
+        if not left:
+            return Block(times.copy(), values.copy())
         good = np.ones(kept, np.bool_)
         for k, slot, a, b in self._hard[:left].tolist():
             try:
-                out[k, slot] = self._cell(self._lines[a:b], slot == size)
+                value = self._cell(self._lines[a:b], slot == size)
+                self._out[k, slot] = value
+                good[k] &= slot < size or math.isfinite(value)
             except MalformedError:
                 good[k] = False
-        if self.clock.time is None:
-            times = self.clock.made(self._numbers[:kept])
-        else:
-            times = out[:, size]
-            good &= np.isfinite(times)
-        self.malformed += malformed + kept - int(good.sum())
-        return Block(times[good], out[good, :size])
+        self.malformed += kept - int(good.sum())
+        return Block(times[good], values[good])
 
     def _cell(self, text: bytes, is_time: bool) -> float:
         shown = text.decode("utf-8", "replace").replace('""', '"')

@@ -1,0 +1,101 @@
+"""A recording in the pace of its times, so that it can be watched as if it came now."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from time import monotonic
+from typing import Any
+
+from trueonline.inputs import positive
+from trueonline.nexting.sources.sample import Block, Patience, Source, nothing
+
+LONGEST = 5.0  # seconds; nothing is waited for any longer
+POLL = 0.1  # seconds of waiting for what is wrapped at a time
+
+
+class Paced(Source):
+    """The samples of a source that can be replayed, each when it falls due: `pace` seconds of its times in a second.
+
+    The first sample is due at once, and each later one as long after it as their times say. A block holds what has fallen
+    due, so that a reader that was slow gets all of it at once. There are two exceptions. What would be waited for longer
+    than `longest` seconds comes after that many: gaps are not sat through. And what has an earlier time than a sample
+    before it is due at once; if that is so by more than `longest` seconds, the pace is taken from there.
+
+    Positions are those of the source itself, exact to the sample, and either can go on from the other's. Counters are of
+    what was read, which may be up to a block ahead of what was given.
+    """
+
+    def __init__(self, source: Source, pace: float = 1.0, longest: float = LONGEST) -> None:
+        if not source.replayable:
+            raise ValueError(
+                f"pace is for what can be replayed, got {type(source).__name__}, which has its own; leave it out"
+            )
+        self.source, self.signals, self.replayable = source, source.signals, True
+        self.pace, self.longest = positive("pace", pace), positive("longest", longest)
+        self._closed = threading.Event()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._block, self._before = nothing(len(self.signals)), self.source.position()
+        self._due: list[float] = []  # of the samples of the block
+        self._at = 0  # how many of them were given
+        self._latest: float | None = None  # the time to which the pace is kept
+        self._last = 0.0  # when the last of them is due
+
+    def read(self, timeout: float | None = None) -> Block | None:
+        patience = Patience(timeout)
+        while not self._closed.is_set():
+            if self._at == len(self._due) and not self._more(patience):
+                return None
+            now, first = monotonic(), self._at
+            self._at = bisect_right(self._due, now, first)
+            if self._at > first:
+                return Block(self._block.times[first : self._at], self._block.values[first : self._at])
+            if patience.over:
+                return nothing(len(self.signals))
+            if first < len(self._due):
+                self._closed.wait(patience.left(self._due[first] - now))
+        return None
+
+    def _more(self, patience: Patience) -> bool:
+        """Read on, if something comes within a moment; False at the end."""
+        before = self.source.position()
+        block = self.source.read(patience.left(POLL))
+        if block is None:
+            return False
+        self._block, self._before, self._at = block, before, 0
+        self._due = self._falling_due(block.times.tolist(), monotonic())
+        return True
+
+    def _falling_due(self, times: list[float], now: float) -> list[float]:
+        if self._latest is None and times:
+            self._latest, self._last = times[0], now
+        due = []
+        for t in times:
+            wait = (t - self._latest) / self.pace  # type: ignore[operator]
+            if wait > 0.0:
+                self._last += min(wait, self.longest)
+            if wait > 0.0 or wait < -self.longest:
+                self._latest = t
+            due.append(self._last)
+        return due
+
+    def position(self) -> dict[str, Any]:
+        if self._at == len(self._due):
+            return self.source.position()
+        return {**self._before, "skip": self._before["skip"] + self._at}
+
+    def seek(self, position: dict[str, Any]) -> None:
+        self.source.seek(position)
+        self._begin()
+
+    def counters(self) -> dict[str, int]:
+        return self.source.counters()
+
+    def progress(self) -> float | None:
+        return self.source.progress()
+
+    def close(self) -> None:
+        self._closed.set()
+        self.source.close()
