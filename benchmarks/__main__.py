@@ -27,6 +27,8 @@ SECTIONS = (
     "atari",
     "mountain_car",
     "myoelectric",
+    "horde",
+    "live",
 )
 RESULTS = Path(__file__).with_name("results")
 

@@ -1,9 +1,14 @@
 """A horde answers as separate learners do, at every step."""
 
+from itertools import pairwise
+from pathlib import Path
+
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import trueonline as to
+from trueonline.nexting import answers
 from trueonline.nexting.horde import Horde
 from trueonline.nexting.questions import Question, discount_of, horizon_of
 
@@ -58,8 +63,8 @@ def test_a_horde_equals_separate_learners(seed):
     for q, question in enumerate(questions):
         expected, weights, trace = alone(question, X, C[:, q], contact, starts)
         scale = max(1.0, np.abs(weights).max())
-        np.testing.assert_allclose(values[:, q], expected, rtol=0.0, atol=1e-10 * scale)
-        np.testing.assert_allclose(horde.weights(question.name), weights, rtol=0.0, atol=1e-10 * scale)
+        np.testing.assert_allclose(values[:, q], expected, rtol=0.0, atol=1e-12 * scale)
+        np.testing.assert_allclose(horde.weights(question.name), weights, rtol=0.0, atol=1e-12 * scale)
         np.testing.assert_allclose(horde.trace(question.name), trace, rtol=1e-9, atol=1e-12)
 
 
@@ -71,7 +76,7 @@ def test_real_valued_features():
     values = Horde(N, questions).run(X, C, starts=starts)
     for q, question in enumerate(questions):
         expected, weights, _ = alone(question, X, C[:, q], contact, starts)
-        np.testing.assert_allclose(values[:, q], expected, rtol=0.0, atol=1e-10 * max(1.0, np.abs(weights).max()))
+        np.testing.assert_allclose(values[:, q], expected, rtol=0.0, atol=1e-12 * max(1.0, np.abs(weights).max()))
 
 
 def test_updates_equal_a_run_and_pieces_the_whole():
@@ -138,8 +143,20 @@ def test_saved_equals_continued(tmp_path):
 
 def test_memory_is_that_of_the_features_met():
     horde = Horde(2_000_000, [Question(f"q{i}", discount=0.9) for i in range(100)])
-    horde.run(np.arange(40).reshape(20, 2) * 50_000, np.ones((19, 100)))
-    assert horde._u.nbytes < 1_000_000
+    horde.run(np.arange(40).reshape(20, 2) * 50_000, np.ones((19, 100)))  # compiled, and at least one growth
+    before = resident()
+    horde.run(np.arange(4000).reshape(2000, 2) * 500, np.ones((1999, 100)))  # 4,000 rows of 800 bytes
+    assert horde._memory.counts[answers.TAKEN] == 4000
+    assert resident() - before < 40e6
+    horde.add([Question("one more", discount=0.9)])
+    assert resident() - before < 60e6
+    assert horde._memory.u.nbytes <= 2 * answers.RESERVE
+
+
+def resident():
+    """Bytes of memory that are in use; 0 where the system does not tell."""
+    statm = Path("/proc/self/statm")
+    return int(statm.read_text().split()[1]) * 4096 if statm.exists() else 0
 
 
 def test_a_long_run_stays_exact():
@@ -150,17 +167,245 @@ def test_a_long_run_stays_exact():
     horde = Horde(2000, [question])
     values = horde.run(X, C)
     learner = to.TrueOnlineTD(2000, 0.05, 0.95, 0.99)
-    np.testing.assert_allclose(values[:, 0], learner.run(X, C[:, 0]), rtol=0.0, atol=1e-10)
+    np.testing.assert_allclose(values[:, 0], learner.run(X, C[:, 0]), rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ages_that_use_pages_again_and_growth_change_nothing(seed, monkeypatch):
+    """With few pages, and room for few features at a time."""
+    rng = np.random.default_rng(seed)
+    n, steps = 300, 2000
+    monkeypatch.setattr(answers, "SPARE", 14)
+    questions = asked(rng, 12)
+    monkeypatch.setattr(answers, "RESERVE", 8 * len(questions) * 10)
+    centre = (np.cumsum(rng.normal(size=steps + 1)) * 10).astype(int)  # features come, go, and come back
+    X = np.array([(c + rng.choice(25, size=4, replace=False)) % n for c in centre])
+    C = rng.normal(size=(steps, len(questions)))
+    starts = rng.random(steps + 1) < 0.002
+    horde, single = Horde(n, questions), Horde(n, questions)
+    values = horde.run(X, C, starts=starts)
+    assert len(horde._memory.u) > 100
+    assert horde._memory.places[answers.AGE].max() > 3 * len(horde._memory.owing)
+    for t in range(steps + 1):
+        if t == 0 or starts[t]:
+            single.start(X[t])
+        else:
+            single.update(C[t - 1], X[t])
+    for q, question in enumerate(questions):
+        gamma = question.discount
+        learner = LEARNERS[question.method](n, question.step_size, question.trace_decay, gamma)
+        expected = learner.run(X, C[:, q], starts=starts)
+        scale = max(1.0, np.abs(learner.weights).max())
+        np.testing.assert_allclose(values[:, q], expected, rtol=0.0, atol=1e-12 * scale)
+        np.testing.assert_allclose(horde.weights(question.name), learner.weights, rtol=0.0, atol=1e-12 * scale)
+        np.testing.assert_allclose(horde.trace(question.name), learner.trace, rtol=1e-9, atol=1e-15)
+        np.testing.assert_array_equal(single.weights(question.name), horde.weights(question.name))
+
+
+def test_predict_equals_the_weights_whenever_features_were_last_active():
+    rng = np.random.default_rng(5)
+    questions = asked(rng, 9)
+    X, _, starts = stream(rng)
+    horde = Horde(N, questions)
+    horde.run(X, rng.normal(size=(T, 9)), starts=starts)
+    w = np.array([horde.weights(question.name) for question in questions])
+    assert len(np.unique(horde._memory.since)) > 3
+    for x in range(N):
+        np.testing.assert_allclose(horde.predict([x]), w[:, x], rtol=1e-13, atol=1e-15)
+
+
+def test_a_question_that_diverges_disturbs_no_other():
+    shared = {"discount": 0.9, "trace_decay": 0.9, "step_size": 3.0, "method": "accumulate"}
+    questions = [Question("wild", **shared), Question("zero", **shared), Question("calm", discount=0.9)]
+    X = np.tile([[0, 1], [1, 2]], (1000, 1))
+    C = np.tile([1.0, 0.0, 1.0], (len(X) - 1, 1))
+    horde = Horde(3, questions)
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = horde.run(X, C)
+        assert not np.isfinite(horde.weights("wild")).all()
+    assert (values[:, 1] == 0.0).all()
+    learner = to.TrueOnlineTD(3, 0.1, 0.9, 0.9)
+    np.testing.assert_allclose(values[:, 2], learner.run(X, C[:, 2]), rtol=0.0, atol=1e-12)
+
+
+# --- Forms of features ----------------------------------------------------------------------------
+
+
+def test_a_stream_may_be_given_in_any_form():
+    rng = np.random.default_rng(6)
+    questions = asked(rng, 7)
+    X = np.sort(np.array([rng.choice(N, size=4, replace=False) for _ in range(T + 1)]), axis=1)
+    dense = np.zeros((T + 1, N))
+    np.put_along_axis(dense, X, 1.0, axis=1)
+    C = rng.normal(size=(T, 7))
+    expected = Horde(N, questions).run(X, C)
+    for form in (list(X), X.tolist(), X.astype(np.int32), csr_array(dense), dense, (X, np.ones(X.shape)), list(dense)):
+        np.testing.assert_array_equal(Horde(N, questions).run(form, C), expected)
+
+
+def test_a_sample_may_be_given_in_any_form():
+    rng = np.random.default_rng(7)
+    questions = asked(rng, 7)
+    X = np.sort(np.array([rng.choice(N, size=4, replace=False) for _ in range(T + 1)]), axis=1)
+    C = rng.normal(size=(T, 7))
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    forms = [
+        lambda t: X[t],
+        lambda t: X[t].tolist(),
+        lambda t: frozen[t],
+        lambda t: np.repeat(X[t], 2)[::2],
+        lambda t: (X[t], np.ones(4)),
+        lambda t: np.isin(np.arange(N), X[t]).astype(float),
+        lambda t: (np.append(X[t], np.setdiff1d(np.arange(N), X[t])[0]), np.append(np.ones(4), 0.0)),
+    ]
+    expected = Horde(N, questions)
+    expected.run(X, C)
+    for form in forms:
+        horde = Horde(N, questions)
+        horde.start(form(0))
+        for t in range(T):
+            horde.update(C[t] if t % 2 else C[t].tolist(), form(t + 1))
+        for question in questions:
+            np.testing.assert_array_equal(horde.weights(question.name), expected.weights(question.name))
+        np.testing.assert_array_equal(horde.predict(form(3)), expected.predict(X[3]))
+
+
+def test_rows_without_any_feature():
+    horde = Horde(N, [Question("a", discount=0.5), Question("b", discount=0.9, method="replace")])
+    nothing = np.zeros(0, np.int64)
+    np.testing.assert_array_equal(horde.run([nothing] * 3, np.ones((2, 2)), last=True), np.zeros((3, 2)))
+    horde.update(np.ones(2), np.array([3]))
+    np.testing.assert_array_equal(horde.update(np.ones(2), nothing), np.ones(2))
+    np.testing.assert_allclose(horde.predict([3]), [0.1, 0.1])
+
+
+# --- The answers at the last row ------------------------------------------------------------------
+
+
+def test_last_gives_the_newest_answers_too():
+    rng = np.random.default_rng(8)
+    questions = asked(rng, 8, named=True)
+    X, contact, starts = stream(rng)
+    C = rng.normal(size=(T, 8))
+    plain, horde = Horde(N, questions), Horde(N, questions)
+    expected = plain.run(X, C, {"contact": contact}, starts=starts)
+    values = horde.run(X, C, {"contact": contact}, starts=starts, last=True)
+    assert values.shape == (T + 1, 8)
+    np.testing.assert_array_equal(values[:-1], expected)
+    np.testing.assert_allclose(values[-1], plain.predict(X[-1]), rtol=1e-12, atol=1e-13)
+
+
+def test_last_answers_of_a_piece_are_the_first_of_the_next():
+    rng = np.random.default_rng(9)
+    questions = asked(rng, 8)
+    X, _, _ = stream(rng)
+    C = rng.normal(size=(T, 8))
+    whole = Horde(N, questions).run(X, C, last=True)
+    horde = Horde(N, questions)
+    ends = [0, 0, 1, 2, 40, 40, T]  # pieces of no transition at all among them
+    rows = [horde.run(X[:1], [], last=True)]
+    for first, end in pairwise(ends):
+        piece = horde.run(X[first : end + 1], C[first:end], last=True)
+        np.testing.assert_array_equal(piece[0], rows[-1][-1])
+        rows.append(piece)
+    np.testing.assert_array_equal(np.concatenate([rows[0], *(piece[1:] for piece in rows[1:])]), whole)
+    assert horde.steps == T
+
+
+def test_one_row_starts():
+    questions = [Question("a", discount=0.9), Question("b", discount=0.5)]
+    horde = Horde(N, questions)
+    assert horde.run(np.array([[1, 2]]), np.empty((0, 2))).shape == (0, 2)
+    horde.update(np.array([1.0, 2.0]), np.array([3]))
+    answers_at = horde.run(np.array([[1, 2]]), np.empty((0, 2)), starts=[True], last=True)
+    np.testing.assert_allclose(answers_at, [[0.2, 0.4]], rtol=1e-15)
+    np.testing.assert_array_equal(horde.trace("a"), np.zeros(N))
+    assert horde.steps == 1
+
+
+# --- Bad input ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.array([[0, 1], [2, 3], [4, N]]), r"X\[2\] has index 30, but indices go from 0"),
+        (np.array([[0, 1], [2, -1], [4, 5]]), r"X\[1\] has index -1"),
+        (np.array([[0, 1], [2, 3], [4, 4]]), r"X\[2\] has index 4 more than once"),
+        ([np.array([0, 1]), np.array([2]), np.array([4, 4])], r"X\[2\] has index 4 more than once"),
+        ([np.array([0, 1]), np.array([2]), np.array([N])], r"X\[2\] has index 30"),
+        ((np.array([[0, 1], [2, 3], [4, 5]]), np.array([[1.0, 1.0], [1.0, np.nan], [1.0, 1.0]])), "must be finite"),
+        ((np.array([[0, 1], [2, 3], [4, 5]]), np.array([[1.0, 1.0], [1.0, 0.5], [1.0, 1.0]])), "must be binary"),
+        (np.full((3, N), np.inf), r"X\[0\] must be finite"),
+        (np.full((3, N), 0.5), r"X\[0\] must be binary"),
+        ([np.array([0, 1]), np.array([True]), np.array([4])], "booleans"),
+        ([], "empty"),
+    ],
+)
+def test_bad_streams_change_nothing(X, message):
+    horde = Horde(N, [Question("a", discount=0.9, method="replace"), Question("b", discount=0.9)])
+    horde.run(np.array([[0, 1], [2, 3]]), np.ones((1, 2)))
+    before = horde.weights("a"), horde.weights("b"), horde.trace("a"), horde._standing()[0].copy()
+    with pytest.raises(ValueError, match=message):
+        horde.run(X, np.ones((2, 2)))
+    now = horde.weights("a"), horde.weights("b"), horde.trace("a"), horde._standing()[0]
+    for one, other in zip(now, before, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert horde.steps == 1
+
+
+@pytest.mark.parametrize(
+    "C", [np.full((2, 2), np.nan), np.ones((2, 3)), [[1.0], [1.0, 2.0]], np.ones((2, 2), bool), "ab"]
+)
+def test_bad_cumulants(C):
+    horde = Horde(N, [Question("a", discount=0.9), Question("b", discount=0.9)])
+    with pytest.raises(ValueError, match="cumulants must be 2 rows of 2 finite numbers"):
+        horde.run(np.array([[0, 1], [2, 3], [4, 5]]), C)
+
+
+def broken(parts, name, change):
+    parts = {key: array.copy() for key, array in parts.items()}
+    change(parts[name])
+    return parts
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("rows", lambda a: a.__setitem__(a >= 0, 0)),
+        ("rows", lambda a: a.__setitem__(0, N)),
+        ("at", lambda a: a.__setitem__(0, N)),
+        ("at", lambda a: a.__setitem__(0, -1)),
+        ("since", lambda a: a.__setitem__(slice(None), 10**6)),
+        ("places", lambda a: a.__setitem__((answers.LAST, 0), 10**6)),
+        ("places", lambda a: a.__setitem__((answers.TURN, 0), 10**6)),
+        ("order", lambda a: a.__setitem__(0, 10**6)),
+        ("counts", lambda a: a.__setitem__(answers.TAKEN, N + 1)),
+        ("counts", lambda a: a.__setitem__(answers.LENGTH, 5)),
+        ("numbers", lambda a: a.__setitem__((answers.SCALE, 0), np.nan)),
+    ],
+)
+def test_damaged_files_are_refused(name, change, tmp_path):
+    rng = np.random.default_rng(3)
+    horde = Horde(N, asked(rng, 5))
+    horde.run(np.array([rng.choice(N - 1, 3, replace=False) + 1 for _ in range(50)]), rng.normal(size=(49, 5)))
+    horde.save(tmp_path / "h.npz")
+    with np.load(tmp_path / "h.npz") as file:
+        parts = broken(dict(file), name, change)
+    np.savez(tmp_path / "broken.npz", **parts)
+    with pytest.raises(ValueError, match="is damaged"):
+        Horde.load(tmp_path / "broken.npz")
 
 
 @pytest.mark.parametrize(
     ("attempt", "message"),
     [
-        (lambda h: h.update([1.0], [0]), "cumulants must be 2 finite numbers"),
-        (lambda h: h.update([1.0, np.nan], [0]), "cumulants must be 2 finite numbers"),
+        (lambda h: h.update([1.0], [0], {"contact": 0.5}), "cumulants must be 2 finite numbers"),
+        (lambda h: h.update([1.0, np.nan], [0], {"contact": 0.5}), "cumulants must be 2 finite numbers"),
         (lambda h: h.update([1.0, 2.0], [N], {"contact": 0.5}), "indices go from 0"),
         (lambda h: h.update([1.0, 2.0], [1, 1], {"contact": 0.5}), "more than once"),
-        (lambda h: h.update([1.0, 2.0], [1], {"contact": 2.0}), r"numbers in \[0, 1\]"),
+        (lambda h: h.update([1.0, 2.0], [1], {"contact": 2.0}), r"number in \[0, 1\]"),
         (lambda h: h.update([1.0, 2.0], [1], {}), "must give 'contact'"),
         (lambda h: h.add([Question("a", discount=0.5)]), "two questions have the name 'a'"),
         (lambda h: h.add(["what?"]), "of the class Question"),
@@ -193,4 +438,25 @@ def test_questions_are_checked():
         Question("", discount=0.9)
     with pytest.raises(ValueError, match="at least one sample"):
         discount_of(0.01, 40.0)
-    assert horizon_of(discount_of(5.0, 100.0), 100.0) == 5.0
+    assert horizon_of(discount_of(5.0, 100.0), 100.0) == pytest.approx(5.0, rel=1e-12)
+    assert horizon_of(discount_of(0.003, 1000.0), 1000.0) == pytest.approx(0.003, rel=1e-12)
+    assert horizon_of(1.0, 40.0) == np.inf
+
+
+def test_a_state_is_gone_on_from():
+    rng = np.random.default_rng(5)
+    questions = asked(rng, 10)
+    X, _, starts = stream(rng)
+    C = rng.normal(size=(T, 10))
+    first, second = Horde(N, questions), Horde(N, questions)
+    first.run(X[:61], C[:60], starts=starts[:61])
+    second.restore(first.state())
+    assert second.steps == first.steps
+    for horde in (first, second):
+        horde.run(X[60:], C[60:], starts=starts[60:])
+    np.testing.assert_array_equal(first.predict(X[3]), second.predict(X[3]))
+    before = second.predict(X[3])
+    for bad in ({}, Horde(N, questions[:9]).state(), Horde(N + 1, questions).state()):
+        with pytest.raises(ValueError, match="does not fit"):
+            second.restore(bad)
+    np.testing.assert_array_equal(second.predict(X[3]), before)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from trueonline import files, inputs
+from trueonline.inputs import FLOATS, INTEGERS
 from trueonline.kernels import call
-from trueonline.nexting.answers import METHODS, PREDICT, RUN
+from trueonline.nexting import answers
+from trueonline.nexting.answers import CHECK, DONE, FINITE, FULL, LENGTH, METHODS, PREDICT, RUN, STEP
 from trueonline.nexting.questions import Question
 
 KIND = "Horde"
-ROOM = 256  # rows to begin with
+Triple = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Horde:
@@ -37,17 +40,9 @@ class Horde:
         self.n_features = inputs.count("n_features", n_features)
         self.steps = 0
         self._questions: list[Question] = []
-        self._here: tuple[np.ndarray, np.ndarray] | None = None
-        self._row = np.full(self.n_features, -1, np.int32)  # feature → row
-        self._rows = 0  # that are taken
         self._keys: list[tuple] = []  # what the questions of each group share
-        self._column = np.empty(0, np.int64)  # question → column
-        self._starts_at = np.zeros(1, np.int64)  # the first column of each group
-        self._u = np.zeros((ROOM, 0))
-        self._c, self._v_old = np.zeros(0), np.zeros(0)
-        self._z, self._on = np.zeros((0, ROOM)), np.zeros((0, ROOM), np.bool_)
-        self._listed = np.zeros((0, ROOM), np.int64)
-        self._counts, self._scales, self._gammas = np.zeros(0, np.int64), np.ones(0), np.zeros(0)
+        self._stands = False
+        self._memory = answers.allocate(self.n_features)
         self.add(questions)
 
     @property
@@ -64,195 +59,192 @@ class Horde:
         more = list(questions)
         if not all(isinstance(question, Question) for question in more):
             raise ValueError("questions must be of the class Question")
-        names = [question.name for question in (*self._questions, *more)]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"two questions have the name {twice!r}")
-        known = set(self._keys)
-        groups = [*self._keys, *dict.fromkeys(question.shares for question in more if question.shares not in known)]
-        asked = [*self._questions, *more]
-        member = np.array([groups.index(question.shares) for question in asked], np.int64)
-        order = np.argsort(member, kind="stable")
-        column = np.empty(len(asked), np.int64)
-        column[order] = np.arange(len(asked))
-        before = column[: len(self._questions)]
-        for name in ("_u", "_c", "_v_old"):
-            old = getattr(self, name)
-            new = np.zeros((*old.shape[:-1], len(asked)))
-            new[..., before] = old[..., self._column]
-            setattr(self, name, new)
-        fresh = len(groups) - len(self._keys)
-        room = self._u.shape[0]
-        self._z = np.vstack([self._z, np.zeros((fresh, room))])
-        self._on = np.vstack([self._on, np.zeros((fresh, room), np.bool_)])
-        self._listed = np.vstack([self._listed, np.zeros((fresh, room), np.int64)])
-        self._counts = np.append(self._counts, np.zeros(fresh, np.int64))
-        self._scales, self._gammas = np.append(self._scales, np.ones(fresh)), np.append(self._gammas, np.zeros(fresh))
-        self._questions, self._keys, self._column = asked, groups, column
-        self._starts_at = np.concatenate([[0], np.cumsum(np.bincount(member, minlength=len(groups)))]).astype(np.int64)
-        self._methods = np.array([METHODS[key[0]] for key in groups], np.int64)
-        self._alphas = np.array([key[1] for key in groups], float)
-        self._lams = np.array([key[3] for key in groups], float)
+        asked, names = [*self._questions, *more], set()
+        for question in asked:
+            if question.name in names:
+                raise ValueError(f"two questions have the name {question.name!r}")
+            names.add(question.name)
+        number = {key: group for group, key in enumerate(self._keys)}
+        members = np.array([number.setdefault(question.shares, len(number)) for question in asked], np.int64)
+        groups = [(METHODS[method], alpha, lam) for method, alpha, _, lam in number]
+        self._memory = answers.widen(self._memory, members, groups)
+        self._questions, self._keys = asked, list(number)
+        self._binary = any(method == "replace" for method, *_ in number)
+        self._named = [(group, key[2]) for group, key in enumerate(number) if isinstance(key[2], str)]
+        self._constant = np.array([0.0 if isinstance(key[2], str) else key[2] for key in number], float)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Make single steps ready: whenever an array has been replaced by another."""
+        self._step: Callable = partial(STEP, tuple(self._memory), self._binary)
+
+    def _hold(self, size: int) -> None:
+        """Have room for that many active features."""
+        if size > len(self._memory.at):
+            self._memory = answers.hold(self._memory, 2 * size)
+            self._prepare()
 
     # --- Learning ---------------------------------------------------------------------------------
 
     def start(self, x: Any) -> None:
         """Stand at features x, the first of a stream, with no trace."""
-        self._here = self._checked(x, "x")
-        self._begin()
-
-    def _begin(self) -> None:
-        self._scales[:] = self._gammas[:] = 0.0
-        self._v_old[:] = 0.0
+        indices, values = inputs.as_pair(self._checked(x, "x"))
+        X = np.array([0, len(indices)], np.int64), indices, values
+        self._run(X, np.empty((0, len(self._questions))), np.empty((0, self.groups)), np.ones(1, np.bool_), last=False)
 
     def update(self, cumulants: Any, x_next: Any, discounts: Mapping[str, float] | None = None) -> np.ndarray:
         """Learn from one sample; return the TD errors. `discounts` gives γ for the questions whose discount is a name."""
-        if self._here is None:
+        if not self._stands:
             raise RuntimeError("no stream has begun: call start(x) with its first features before update")
-        C = np.asarray(cumulants, float)
-        if C.shape != (len(self._questions),) or not np.isfinite(C).all():
-            raise ValueError(f"cumulants must be {len(self._questions)} finite numbers, got {_shown(cumulants)}")
-        gammas = self._discounts({name: [value] for name, value in (discounts or {}).items()}, 1)
-        x = self._checked(x_next, "x_next")
-        deltas = self._run([self._here, x], C[None], gammas, np.zeros(2, bool))[1]
-        self._here = x
+        gammas = self._constant if not self._named else self._discounts_now(discounts or {})
+        deltas = np.empty(len(self._questions))
+        outcome = None
+        if _ready(cumulants, FLOATS) and _sparse(x_next):
+            with suppress(TypeError):  # the first of its kind
+                outcome = self._step(gammas, cumulants, x_next, deltas)
+        if outcome != DONE:  # nothing has changed; there may be something wrong, and the long way finds out
+            C = self._cumulants(cumulants, (len(self._questions),))
+            x = self._checked(x_next, "x_next")
+            if not _sparse(x):
+                x = inputs.as_pair(x)
+            self._hold(inputs.length(x))
+            while call(STEP, tuple(self._memory), self._binary, gammas, C, x, deltas) == FULL:
+                self._grow()
+        self.steps += 1
         return deltas
 
     def run(
-        self, X: Any, cumulants: Any, discounts: Mapping[str, Any] | None = None, *, starts: Any = None
+        self,
+        X: Any,
+        cumulants: Any,
+        discounts: Mapping[str, Any] | None = None,
+        *,
+        starts: Any = None,
+        last: bool = False,
     ) -> np.ndarray:
         """Learn from a stream of T transitions; return the answers V_t(S_t), T × questions, each from before its update.
 
         X has T + 1 rows, `cumulants` T rows of one number for each question. `discounts` maps the name of a discount to T
         numbers. `starts[t]` says that row t begins anew. A stream may come in pieces that share a row, as with learners.
+        With `last` there is one more row of answers: at the last row of X, after all updates.
         """
-        X, rows = inputs.stream(X, self.n_features)
-        C = np.asarray(cumulants, float)
-        if C.shape != (rows - 1, len(self._questions)) or not np.isfinite(C).all():
-            wanted = f"{rows - 1} rows of {len(self._questions)} finite numbers"
-            raise ValueError(f"cumulants must be {wanted}, got shape {C.shape}")
+        given, rows = _listed(X) or inputs.stream(X, self.n_features)
+        C = self._cumulants(cumulants, (rows - 1, len(self._questions)))
         gammas = self._discounts(discounts or {}, rows - 1)
         begins = inputs.marks("starts", starts, rows)
-        features = [self._checked(inputs.row(X, t), f"X[{t}]") for t in range(rows)]
-        if begins[0] or self._here is None or not inputs.same(self._here, features[0]):
-            self._begin()
-        values, _ = self._run(features, C, gammas, begins)
-        self._here = features[-1]
+        sparse = _compressed(given)
+        bad = call(CHECK, self.n_features, sparse, self._binary)
+        if bad >= 0:
+            self._checked(inputs.row(given, bad), f"X[{bad}]")
+        if not begins[0] and not (self._stands and inputs.same(self._standing(), inputs.row(sparse, 0))):
+            begins = begins.copy()
+            begins[0] = True
+        return self._run(sparse, C, gammas, begins, last)
+
+    def _run(self, X: Triple, C: np.ndarray, gammas: np.ndarray, begins: np.ndarray, last: bool) -> np.ndarray:
+        self._hold(int(np.diff(X[0]).max()))
+        values = np.empty((len(C) + bool(last), len(self._questions)))
+        t = int(not begins[0])
+        while (t := call(RUN, tuple(self._memory), X, C, gammas, begins, values, t)) < len(begins):
+            self._grow()
+        self._stands = True
+        self.steps += int((~begins[1:]).sum())
         return values
+
+    def _grow(self) -> None:
+        self._memory = answers.grow(self._memory)
+        self._prepare()
 
     def predict(self, x: Any) -> np.ndarray:
         """The answers at features x."""
-        indices, values = self._checked(x, "x")
         found = np.empty(len(self._questions))
-        met = self._row[indices] >= 0  # a feature that was never met has no weights
-        rows = self._row[indices[met]].astype(np.int64)
-        call(PREDICT, self._u, self._c, self._z, self._starts_at, rows, values[met], found)
-        return found[self._column]
-
-    def _run(
-        self, features: Sequence[tuple[np.ndarray, np.ndarray]], C: np.ndarray, gammas: np.ndarray, begins: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        indptr = np.cumsum([0, *(len(indices) for indices, _ in features)], dtype=np.int64)
-        rows = self._rows_of(np.concatenate([indices for indices, _ in features]))
-        x = np.concatenate([values for _, values in features])
-        inner = np.empty_like(C)
-        inner[:, self._column] = C
-        values, deltas = np.empty_like(C), np.empty(C.shape[1])
+        if _sparse(x):
+            with suppress(TypeError):
+                if PREDICT(tuple(self._memory), self._binary, x, found) == DONE:
+                    return found
+        features = self._checked(x, "x")
         call(
-            RUN, self._u, self._c, self._v_old, self._z, self._on, self._listed, self._counts, self._scales, self._starts_at,
-            self._methods, self._alphas, self._gammas, self._lams, indptr, rows, x, inner, gammas, begins, values, deltas,
-        )  # fmt: skip
-        self.steps += int((~begins[1:]).sum())
-        return values[:, self._column], deltas[self._column]
+            PREDICT, tuple(self._memory), self._binary, features if _sparse(features) else inputs.as_pair(features), found
+        )
+        return found
 
-    def _rows_of(self, indices: np.ndarray) -> np.ndarray:
-        """The rows of features, given to those that are new."""
-        new = np.unique(indices[self._row[indices] < 0])
-        if len(new):
-            self._row[new] = np.arange(self._rows, self._rows + len(new))
-            self._rows += len(new)
-            room = self._u.shape[0]
-            if self._rows > room:
-                more = max(room, self._rows - room)
-                self._u = np.vstack([self._u, np.zeros((more, self._u.shape[1]))])
-                self._z = np.hstack([self._z, np.zeros((len(self._z), more))])
-                self._on = np.hstack([self._on, np.zeros((len(self._z), more), np.bool_)])
-                self._listed = np.hstack([self._listed, np.zeros((len(self._z), more), np.int64)])
-        return self._row[indices].astype(np.int64)
+    def _standing(self) -> tuple[np.ndarray, np.ndarray]:
+        """The features it stands at."""
+        length = self._memory.counts[LENGTH]
+        return self._memory.at[:length], self._memory.at_x[:length]
 
-    def _checked(self, x: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
-        found = inputs.features(x if not isinstance(x, list) else np.asarray(x), self.n_features, name=name)
-        indices, values = inputs.as_pair(found)
-        if any(key[0] == "replace" for key in self._keys) and not np.isin(values, (0.0, 1.0)).all():
-            raise ValueError(f"{name} must be binary (0 or 1), because some questions have replacing traces")
-        return indices.copy(), values.copy()
+    def _checked(self, x: Any, name: str) -> inputs.Features:
+        return inputs.features(x, self.n_features, binary=self._binary, name=name)
+
+    def _cumulants(self, given: Any, shape: tuple[int, ...]) -> np.ndarray:
+        try:
+            array = np.asarray(given)
+        except ValueError:  # its rows differ in length
+            array = np.asarray(None)
+        if shape[0] == 0 == array.size:
+            return np.empty(shape)
+        if array.dtype.kind in "fiu" and array.shape == shape:
+            C = np.require(array, np.float64, ("C", "A", "W"))
+            if call(FINITE, C.reshape(-1)):
+                return C
+        rows = f"{shape[0]} rows of " if len(shape) > 1 else ""
+        got = f"{array.dtype} of shape {array.shape}" if len(shape) > 1 else _shown(given)
+        raise ValueError(f"cumulants must be {rows}{shape[-1]} finite numbers, one for each question, got {got}")
 
     def _discounts(self, given: Mapping[str, Any], steps: int) -> np.ndarray:
         """γ for each step and group."""
         result = np.empty((steps, len(self._keys)))
-        for group, (_, _, discount, _) in enumerate(self._keys):
-            if isinstance(discount, str):
-                if discount not in given:
-                    raise ValueError(f"discounts must give {discount!r}, which some questions are discounted by")
-                values = np.asarray(given[discount], float)
-                if values.shape != (steps,) or not ((values >= 0.0) & (values <= 1.0)).all():
-                    raise ValueError(f"the discount {discount!r} must be {steps} numbers in [0, 1]")
-                result[:, group] = values
-            else:
-                result[:, group] = discount
+        result[:] = self._constant
+        for group, name in self._named:
+            values = np.asarray(_given(given, name), float)
+            if values.shape != (steps,) or not ((values >= 0.0) & (values <= 1.0)).all():
+                raise ValueError(f"the discount {name!r} must be {steps} numbers in [0, 1]")
+            result[:, group] = values
+        return result
+
+    def _discounts_now(self, given: Mapping[str, Any]) -> np.ndarray:
+        """γ for each group at a single step."""
+        result = self._constant.copy()
+        for group, name in self._named:
+            result[group] = inputs.unit(f"the discount {name!r}", _given(given, name))
         return result
 
     # --- Looking, saving --------------------------------------------------------------------------
 
     def weights(self, name: str) -> np.ndarray:
         """A dense copy of the weights of one question."""
-        column, group = self._place(name)
-        w = np.zeros(self.n_features)
-        met = self._row >= 0
-        rows = self._row[met]
-        w[met] = self._u[rows, column] + self._c[column] * self._z[group, rows]
-        return w
+        return answers.weights(self._memory, self._number(name))
 
     def trace(self, name: str) -> np.ndarray:
         """A dense copy of the trace that a question has, with others."""
-        _, group = self._place(name)
-        e = np.zeros(self.n_features)
-        met = self._row >= 0
-        e[met] = self._scales[group] * self._z[group, self._row[met]]
-        return e
+        return answers.trace(self._memory, self._number(name))
 
-    def _place(self, name: str) -> tuple[int, int]:
+    def _number(self, name: str) -> int:
         names = [question.name for question in self._questions]
         if name not in names:
             raise ValueError(f"there is no question {name!r}; there are {', '.join(names[:10])}")
-        number = names.index(name)
-        return int(self._column[number]), self._keys.index(self._questions[number].shares)
+        return names.index(name)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What `restore` needs to go on bit for bit."""
+        parts = {name: array.copy() for name, array in answers.dump(self._memory).items()}
+        return {**parts, "horde": np.array([self.steps, self._stands, len(self._memory.u)])}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from the state of a horde with the same features and questions. ValueError where it does not fit."""
+        arrays = {name: array.copy() for name, array in state.items()}
+        try:
+            steps, stands, room = (int(number) for number in arrays.pop("horde"))
+            memory = answers.restore(self._memory, room, arrays)
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise ValueError(f"the state does not fit this horde: {error}") from None
+        self._memory, self.steps, self._stands = memory, steps, bool(stands)
+        self._prepare()
 
     def save(self, path: str | os.PathLike) -> None:
         """Write everything to one file, from which `Horde.load` goes on bit for bit. It appears whole or not at all."""
-        settings = {
-            "n_features": self.n_features,
-            "questions": [asdict(question) for question in self._questions],
-            "keys": [list(key) for key in self._keys],
-            "steps": self.steps,
-        }
-        used = slice(self._rows)
-        arrays: dict[str, np.ndarray] = {
-            "row": self._row,
-            "column": self._column,
-            "u": self._u[used],
-            "c": self._c,
-            "v_old": self._v_old,
-            "z": self._z[:, used],
-            "on": self._on[:, used],
-            "listed": self._listed[:, used],
-            "counts": self._counts,
-            "scales": self._scales,
-            "gammas": self._gammas,
-        }
-        if self._here is not None:
-            arrays |= {"here_indices": self._here[0], "here_values": self._here[1]}
-        files.write_learner(path, KIND, settings, arrays)
+        settings = {"n_features": self.n_features, "questions": [asdict(question) for question in self._questions]}
+        files.write_learner(path, KIND, settings, self.state())
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Horde:
@@ -261,30 +253,51 @@ class Horde:
         if kind != KIND:
             raise ValueError(f"{path} holds a {kind}, not a horde")
         try:
-            horde = cls(settings["n_features"])
-            # Groups are in the order in which they came to be, which the questions alone do not tell.
-            asked = [Question(**question) for question in settings["questions"]]
-            horde.add(asked)
-            if json.loads(json.dumps([list(key) for key in horde._keys])) != settings["keys"]:
-                raise ValueError("its groups are not those of its questions")
-            for name in ("row", "column", "c", "v_old", "counts", "scales", "gammas"):
-                own, saved = getattr(horde, f"_{name}"), arrays[name]
-                if own.shape != saved.shape or own.dtype != saved.dtype:
-                    raise ValueError(f"its {name} does not fit")
-                setattr(horde, f"_{name}", saved)
-            horde._rows = int((arrays["row"] >= 0).sum())
-            for name in ("u", "z", "on", "listed"):
-                setattr(horde, f"_{name}", np.ascontiguousarray(arrays[name]))
-            shapes = (horde._u.shape, horde._z.shape, horde._on.shape, horde._listed.shape)
-            rows, m, g = horde._rows, len(asked), horde.groups
-            if shapes != ((rows, m), (g, rows), (g, rows), (g, rows)):
-                raise ValueError("its parts do not fit together")
-            horde.steps = int(settings["steps"])
-            if "here_indices" in arrays:
-                horde._here = arrays["here_indices"], arrays["here_values"]
+            horde = cls(settings["n_features"], [Question(**question) for question in settings["questions"]])
+            horde.restore(arrays)
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise ValueError(f"{path} is damaged: {error}") from None
         return horde
+
+
+def _given(discounts: Mapping[str, Any], name: str) -> Any:
+    if name not in discounts:
+        raise ValueError(f"discounts must give {name!r}, which some questions are discounted by")
+    return discounts[name]
+
+
+def _ready(x: Any, dtype: np.dtype) -> bool:
+    """Whether x is an array that a kernel may be handed to look at: it is slow to refuse others."""
+    return type(x) is np.ndarray and x.dtype is dtype and x.ndim == 1 and x.flags.carray
+
+
+def _sparse(x: Any) -> bool:
+    """Whether x is indices, or a pair of indices and values, that a kernel may be handed to look at."""
+    if type(x) is tuple:
+        return len(x) == 2 and _ready(x[0], INTEGERS) and _ready(x[1], FLOATS)
+    return _ready(x, INTEGERS)
+
+
+def _listed(X: Any) -> tuple[Triple, int] | None:
+    """Rows of indices that differ in length, as a tile coder gives them; None for any other stream."""
+    if type(X) is list and X and all(type(x) is np.ndarray and x.dtype is INTEGERS and x.ndim == 1 for x in X):
+        indices = np.concatenate(X)
+        return (_ends([len(x) for x in X]), indices, np.ones(len(indices))), len(X)
+    return None
+
+
+def _compressed(X: inputs.Stream) -> Triple:
+    """Any stream in one form: where rows end, indices and values."""
+    if isinstance(X, tuple):
+        return X
+    if X.dtype == FLOATS:
+        rows, indices = np.nonzero(X)
+        return _ends(np.bincount(rows, minlength=len(X))), np.ascontiguousarray(indices), X[rows, indices]
+    return np.arange(len(X) + 1, dtype=np.int64) * X.shape[1], X.reshape(-1), np.ones(X.size)
+
+
+def _ends(lengths: Any) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def _shown(value: Any) -> str:

@@ -57,10 +57,10 @@ def discount_of(horizon: float, rate: float) -> float:
 
 
 def horizon_of(discount: float, rate: float) -> float:
-    """The time scale in seconds of a discount.
+    """The time scale in seconds of a discount at a sampling rate in Hz: the mean horizon of 1/(1 − γ) samples.
 
-    >>> horizon_of(discount=0.97, rate=40.0)
-    0.83
+    >>> horizon_of(discount=0.75, rate=40.0)
+    0.1
     """
     left = 1.0 - unit("discount", discount)
-    return round(1.0 / (left * positive("rate", rate)), 2) if left > 0.0 else math.inf
+    return 1.0 / (left * positive("rate", rate)) if left > 0.0 else math.inf
