@@ -2,11 +2,16 @@
 
 import http.client
 import json
+import re
 import shutil
+import signal
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -749,7 +754,7 @@ def test_lines_move(browser, feed):
         delay = until(lambda: browser.of("delay()"))
         assert delay >= 0
         until(lambda: browser.one("#delay").text.endswith("ms"))
-        until(lambda: browser.one(".chart .score").text == "error 2 ° (0.50 %)")  # 40·(1 − γ)
+        until(lambda: browser.one(".chart .score").text == "error 2 ° (0.5 %)")  # 40·(1 − γ)
         assert browser.of("missed") == 0
         labels = browser.js("return document.querySelector('.chart .when').textContent")
         assert labels == "newest"
@@ -1060,3 +1065,77 @@ def test_a_zoomed_stretch_is_kept_when_the_samples_go(browser):
         browser.key("0")
         browser.key("p")
         until(lambda: browser.of("range()")[1] == 2299 / RATE)
+
+
+# --- The command --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def command(*arguments, **options):
+    """`trueonline live`, and the address of its page."""
+    started = [sys.executable, "-m", "trueonline", "live", *map(str, arguments), "--port", "0"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(started, **pipes, **options)
+    try:
+        line = process.stderr.readline()
+        found = re.search(r"http://\S+", line)
+        assert found, line + process.stderr.read()
+        process.url = found[0]
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ended(process):
+    process.send_signal(signal.SIGINT)
+    told, said = process.communicate()
+    assert process.returncode == 0, said
+    return told
+
+
+def test_the_command_shows_the_arm_as_it_moves(browser):
+    targets = ["--target", "position,force", "--signals", ",".join(arm.NAMES), "--horizon", "0.2s"]
+    with command("arm", *targets, "--pace", "4") as process:
+        browser.open(process)
+        shown = browser.of("shown()")
+        assert shown == ["position@0.2s", "force@0.2s"]
+        before = until(lambda: browser.of("points('force@0.2s')"))
+        until(lambda: browser.of("points('force@0.2s')") > before)
+        until(lambda: "%" in browser.one("#charts").text)  # an error is shown
+        series = browser.series("position@0.2s")
+        assert set(series["signal"]) <= set(arm.simulate(2000)[:, 0].astype(np.float32).tolist())
+        told = ended(process)
+    assert "position@0.2s" in told
+    assert "0 dropped" in told
+
+
+def test_the_page_stays_when_a_recording_has_ended(browser, tmp_path):
+    (tmp_path / "log.csv").write_text("x\n" + "".join(f"{t % 9}\n" for t in range(300)))
+    with command(tmp_path / "log.csv", "--rate", 100, "--target", "x", "--horizon", "0.1s", "--pace", 100) as process:
+        browser.open(process)
+        until(lambda: "ended" in browser.one("header").text)
+        assert browser.of("samples") == 300
+        assert "300 samples" in ended(process)
+
+
+def test_the_command_wants_a_token_beyond_this_machine():
+    from click.testing import CliRunner
+
+    from trueonline.cli import main
+
+    result = CliRunner().invoke(main, ["live", "arm", "--target", "force", "--host", "0.0.0.0", "--port", "0"])
+    assert result.exit_code == 1
+    assert "token" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_samples_from_a_pipe_reach_the_page_at_once(browser):
+    with command("-", "--rate", 40, "--time", "time", "--target", "x", stdin=subprocess.PIPE) as process:
+        browser.open(process)
+        for t in range(3):
+            stamp = time.time()
+            process.stdin.write(json.dumps({"time": stamp, "x": t}) + "\n")
+            process.stdin.flush()
+            until(lambda stamp=stamp: browser.of("series('x@1s')")["times"][-1:] == [stamp])
+        assert "3 samples" in ended(process)

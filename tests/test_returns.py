@@ -81,12 +81,15 @@ def test_a_look_at_the_scores_changes_nothing():
     assert watched.scores() == alone.scores()
 
 
-def test_what_waits_is_not_in_the_standing():
-    returns = Returns([0.9])
-    ones = np.ones((200, 1))
+def test_at_a_glance_what_waits_is_left_out():
+    returns = Returns([0.9, 0.0, 0.9, 1.0])
+    ones = np.ones((200, 4))
     returns(ones, ones, np.arange(200) == 0)
     window = returns.windows[0]
-    assert returns.standing()[0].scored == 200 - window
+    seen = returns.at_a_glance()
+    assert seen["scored"].tolist() == [200 - window, 199, 200 - window, 0]
+    assert seen["mean_return"] == pytest.approx([10.0, 1.0, 10.0, np.nan], rel=1e-5, nan_ok=True)
+    assert seen["error"] == pytest.approx([9.0, 0.0, 9.0, np.nan], rel=1e-5, nan_ok=True)
     known = next(n for n in range(1, 1000) if 0.9**n <= KNOWN)
     assert returns.scores()[0].scored == 200 - known
     assert returns.scores()[0].truncated == known

@@ -366,6 +366,206 @@ def train(
             click.echo(f"No film: {trained.no_film}", err=True)
 
 
+def _stream_options(command: Any) -> Any:
+    """The options that `predict` and `live` share."""
+    options = (
+        click.argument("source"),
+        click.option("--target", "targets", multiple=True, required=True, help="What to predict: names, with commas."),
+        click.option("--signals", help="What predictions depend on: names, with commas.  [default: the targets]"),
+        click.option("--rate", type=float, help="Samples a second. Times are made from it unless --time is given."),
+        click.option(
+            "--horizon", "horizons", multiple=True, help="Time scale: 2s, 500ms; may be repeated.  [default: 1s]"
+        ),
+        click.option(
+            "--discount", "discounts", multiple=True, help="γ instead: a number, or the name of a signal that has it."
+        ),
+        click.option(
+            "--method",
+            default="true_online",
+            show_default=True,
+            type=click.Choice([name for name, kind in METHODS.items() if "TD" in kind]),
+            help="The rule that learns.",
+        ),
+        click.option(
+            "--step-size",
+            default=0.1,
+            show_default=True,
+            type=float,
+            help="α. It is divided by the number of active features (tilings and bias), so that 1 goes all the way.",
+        ),
+        click.option("--trace-decay", default=0.9, show_default=True, type=float, help="λ."),
+        click.option("--tilings", default=8, show_default=True, type=click.IntRange(1), help="Grids, shifted against each other."),
+        click.option("--bins", default=10, show_default=True, type=click.IntRange(1), help="Into how many each signal is divided."),
+        click.option("--features", default=200_000, show_default=True, type=int, help="How many tiles are hashed to, at most."),
+        click.option(
+            "--tiles",
+            default="joint",
+            show_default=True,
+            type=click.Choice(["joint", "pairs", "single"]),
+            help="Grids over all signals, every two, or each.",
+        ),
+        click.option(
+            "--range", "ranges", multiple=True, metavar="NAME=LOW:HIGH",
+            help="Bounds of a signal; may be repeated.  [default: they widen as values come]",
+        ),
+        click.option("--time", metavar="COLUMN", help="The column (MQTT, JSON: the key) with the times."),
+        click.option(
+            "--time-unit", default="s", show_default=True, type=click.Choice(["s", "ms", "us", "ns"]),
+            help="Their unit, unless they are ISO 8601.",
+        ),
+        click.option("--max-gap", type=float, help="Seconds; a longer gap cuts the trace.  [default: 10 samples]"),
+        click.option(
+            "--missing",
+            default="hold",
+            show_default=True,
+            type=click.Choice(["hold", "skip", "error"]),
+            help="Missing values and NaN: keep the last one, leave the sample out, or stop.",
+        ),
+        click.option("--follow", is_flag=True, help="Wait for what is appended to a text file."),
+        click.option("--out", metavar="FILE", help="Predictions: a .csv or .parquet file, or - to print them."),
+        click.option("--checkpoint", metavar="FILE", help="Where to go on from.  [default: OUT.checkpoint]"),
+        click.option("--every", default=10.0, show_default=True, type=float, help="Seconds between checkpoints, at least."),
+        click.option("--fresh", is_flag=True, help="Begin anew although there is a checkpoint."),
+        click.option("--samples", "limit", type=click.IntRange(1), help="Stop after so many."),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _stream(given: dict[str, Any], pace: float | None) -> tuple[Any, Any]:
+    """The options of `predict` and `live`, understood."""
+    from trueonline.nexting.predictor import Setup
+    from trueonline.nexting.signals import seconds, split
+    from trueonline.predict_command import Options
+
+    def several(texts: tuple[str, ...]) -> list[str]:
+        return [name for text in texts for name in split(text)]
+
+    targets = several(given.pop("targets"))
+    signals = given.pop("signals")
+    discounts = [_number_or_name(text) for text in several(given.pop("discounts"))]
+    horizons = [seconds(text) for text in several(given.pop("horizons"))]
+    ranges = dict(_range(text) for text in given.pop("ranges"))
+    names = ("rate", "method", "step_size", "trace_decay", "tilings", "bins", "features", "tiles")
+    chosen = {name: given.pop(name) for name in names}
+    if (given["source"] == "arm" or given["source"].startswith("arm://")) and chosen["rate"] is None:
+        from trueonline.nexting.arm import RATE
+
+        chosen["rate"] = float(RATE)
+    if chosen["rate"] is None and given["time"] is None and not given["source"].startswith("lsl:"):
+        raise click.UsageError(
+            "The samples need times: give --rate, in samples a second, or --time, the column with them."
+        )
+    setup = Setup(
+        signals=split(signals) if signals is not None else targets,
+        targets=targets,
+        discounts=discounts,
+        horizons=horizons or ([] if discounts else [1.0]),
+        bounds=ranges,
+        **chosen,
+    )
+    return Options(pace=pace, **given), setup
+
+
+def _number_or_name(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _range(text: str) -> tuple[str, tuple[float, float]]:
+    name, sign, bounds = text.rpartition("=")
+    low, colon, high = bounds.partition(":")
+    try:
+        if not (sign and colon and name):
+            raise ValueError
+        return name, (float(low), float(high))
+    except ValueError:
+        raise click.BadParameter(
+            f"must be NAME=LOW:HIGH, such as force=0:5, got {text!r}", param_hint="--range"
+        ) from None
+
+
+@main.command()
+@_stream_options
+@click.option("--pace", type=float, help="Replay a file so many times as fast as it was recorded; 1 is real time.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end: samples, dropped, questions.")
+def predict(pace: float | None, as_json: bool, limit: int | None, **given: Any) -> None:
+    """Predict signals of a stream while learning to, and score the predictions against what came true.
+
+    SOURCE is a file (CSV, JSON lines, Parquet), - for standard input, mqtt://host:port/topic, lsl://name, or arm, a
+    simulated arm. For each TARGET and time scale the return is predicted: the discounted sum of the coming values. A
+    horizon of 2s is γ = 1 − 1/(2·rate): the prediction is about the coming 2 seconds.
+
+    \b
+    Examples:
+      trueonline predict arm --target force --horizon 0.5s,2s --samples 20000
+      trueonline predict log.csv --rate 40 --signals a,b,force --target force --horizon 800ms --out predictions.csv
+      trueonline predict mqtt://localhost/arm --rate 100 --time time --target grip --out predictions.parquet \\
+          --signals "grip,velocity(grip),envelope(emg, 0.2)"
+
+    Signals may be derived: velocity(x), lowpass(x, 0.5), envelope(x, 0.2), lag(x, 1). A name is as in the source.
+
+    With --out a checkpoint is written every so often. After Ctrl-C or kill -9, give the same command again: it goes on from
+    the last one, and says what was lost. A file that was read to its end leaves no checkpoint unless one was named.
+    """
+    with _plain_errors("Stopped."):
+        from trueonline import predict_command
+        from trueonline.progress import StreamBar
+
+        options, setup = _stream(given, pace)
+        if as_json and options.out == "-":
+            raise click.UsageError("--json and --out - would both print; give one of them.")
+        say = partial(click.echo, err=True)
+        with predict_command.until_stopped() as stop:
+            run = predict_command.prepare(options, setup, sys.stdout, say)
+            with StreamBar() as watch:
+                summary = predict_command.predict(run, stop, watch, limit, forget=options.checkpoint is None)
+        if as_json:
+            click.echo(json.dumps(summary, indent=2))
+        else:
+            click.echo(predict_command.as_text(summary, options.out), err=options.out == "-")
+        if run.source.replayable and not run.ended:
+            click.echo("Stopped before the end. Give the same command again to go on.", err=True)
+            sys.exit(130)
+
+
+@main.command()
+@_stream_options
+@click.option("--pace", type=float, help="How fast a file is replayed.  [default: 1, real time]")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Where the page is served; beyond this machine with --token."
+)
+@click.option("--port", default=8040, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one.")
+@click.option("--token", envvar="TRUEONLINE_TOKEN", help="A secret of 16 characters or more, or $TRUEONLINE_TOKEN.")
+def live(pace: float | None, host: str, port: int, token: str | None, limit: int | None, **given: Any) -> None:
+    """Predict as `predict` does, and watch it on a web page.
+
+    The page shows each signal, its prediction, and the return that came true sliding in behind it.
+
+    \b
+    Examples:
+      trueonline live arm --target force,position --horizon 0.5s,2s --signals position,velocity,force,flexor,extensor
+      trueonline live mqtt://localhost/arm --rate 100 --time time --target grip
+      trueonline live lsl://EMG --rate 200 --target 0 --host 0.0.0.0 --token "$(openssl rand -hex 16)"
+    """
+    with _plain_errors("Stopped."):
+        from trueonline import predict_command
+        from trueonline.nexting.sources import is_live
+
+        if pace is None and not is_live(given["source"]) and not given["follow"]:
+            pace = 1.0
+        options, setup = _stream(given, pace)
+        say = partial(click.echo, err=True)
+        with predict_command.until_stopped() as stop:
+            run = predict_command.prepare(options, setup, sys.stdout, say)
+            ready = lambda url: say(f"Open {url} in a browser. Ctrl-C ends it.")  # noqa: E731
+            summary = predict_command.live(run, stop, options.source, host, port, token, ready, limit)
+        click.echo(predict_command.as_text(summary, options.out), err=options.out == "-")
+
+
 def _atari_options(command: Any) -> Any:
     """The options that `asterix` and `atari` share."""
     options = (

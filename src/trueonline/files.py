@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import tempfile
@@ -39,6 +40,13 @@ def write_whole(path: str | os.PathLike, write: Callable[[IO[bytes]], Any]) -> N
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def sweep_up(path: str | os.PathLike) -> None:
+    """Remove what writers of this file left beside it when they were killed. For a file that has one writer at a time."""
+    target = Path(path)
+    for beside in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
+        beside.unlink(missing_ok=True)
 
 
 def _umask() -> int:

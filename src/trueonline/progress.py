@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from time import monotonic
 from types import TracebackType
 from typing import Any
 
@@ -67,6 +68,50 @@ class TasksBar:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._end()
+
+
+class StreamBar:
+    """A line about a run over a stream, some times a second: call it with the run."""
+
+    EVERY = 0.2  # seconds
+
+    def __init__(self) -> None:
+        self.console = Console(stderr=True)
+        self.bar: Progress | None = None
+        self.begun = self.due = monotonic()
+        self.first: int | None = None
+
+    def __call__(self, run: Any) -> None:
+        now, samples = monotonic(), run.predictor.samples
+        if self.first is None:
+            self.first = samples
+        if now < self.due or not self.console.is_terminal:
+            return
+        self.due = now + self.EVERY
+        share = run.source.progress()
+        if self.bar is None:
+            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"))
+            self.bar = Progress(*columns, console=self.console)
+            self.bar.add_task("Learning" if share is not None else "Listening", total=None, told="")
+            self.bar.start()
+        elapsed = now - self.begun
+        told = f"{samples:,} samples  {_short((samples - self.first) / max(elapsed, 1e-9))}samples/s"
+        dropped = sum(run.dropped().values())
+        told += f"  {dropped:,} dropped" if dropped else ""
+        if share is not None and share > 0.0:
+            told += f"  left {timedelta(seconds=round(elapsed * (1.0 - share) / share))}"
+            self.bar.update(self.bar.task_ids[0], completed=share, total=1.0, told=told)
+        else:
+            self.bar.update(self.bar.task_ids[0], told=told)
+
+    def __enter__(self) -> StreamBar:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.bar is not None:
+            self.bar.stop()
 
 
 def _short(number: float) -> str:

@@ -1,6 +1,20 @@
 """Predictions from streams of samples."""
 
 from trueonline.nexting.horde import Horde
+from trueonline.nexting.predictor import Answers, DivergedError, Predictor, Setup
 from trueonline.nexting.questions import Question, discount_of, horizon_of
+from trueonline.nexting.sources import Clean, Cleaner, open_source
 
-__all__ = ["Horde", "Question", "discount_of", "horizon_of"]
+__all__ = [
+    "Answers",
+    "Clean",
+    "Cleaner",
+    "DivergedError",
+    "Horde",
+    "Predictor",
+    "Question",
+    "Setup",
+    "discount_of",
+    "horizon_of",
+    "open_source",
+]

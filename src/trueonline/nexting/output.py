@@ -96,10 +96,8 @@ class Csv(Output):
 
     def __init__(self, path: Path, names: Sequence[str], going_on: bool = False) -> None:
         self._path, self._head = path, _head(names).encode()
-        if going_on:
-            self._file = open(path, "r+b")  # noqa: SIM115  (open for as long as this is)
-        else:
-            self._file = open(path, "wb")  # noqa: SIM115
+        self._file = open(path, "r+b" if going_on else "w+b")  # noqa: SIM115  (open for as long as this is)
+        if not going_on:
             self._file.write(self._head)
 
     def write(self, times: np.ndarray, predictions: np.ndarray) -> None:

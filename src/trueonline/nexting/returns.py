@@ -219,9 +219,18 @@ class Returns:
         self._go(state, nothing, nothing, np.empty((0, len(self.discounts))), np.empty(0, np.bool_), True)
         return self._scores(state)
 
-    def standing(self) -> list[Score]:
-        """The same without those that wait: cheap, for a look now and then."""
-        return self._scores(self._state)
+    def at_a_glance(self) -> dict[str, np.ndarray]:
+        """The recent error and the mean return of each question, NaN where nothing is scored yet, and how much is scored.
+
+        Without those that wait: cheap, for a look now and then.
+        """
+        scored = np.repeat(self._state["counts"][:, SCORED], np.diff(self._firsts))
+        found = {"error": self._state["totals"][RECENT], "mean_return": self._state["totals"][MEAN], "scored": scored}
+        back = np.argsort(self._order)
+        return {
+            name: values[back] if name == "scored" else np.where(scored > 0, values, np.nan)[back]
+            for name, values in found.items()
+        }
 
     def _scores(self, state: dict[str, np.ndarray]) -> list[Score]:
         found: list[Score] = [None] * len(self._order)  # type: ignore[list-item]

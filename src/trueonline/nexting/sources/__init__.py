@@ -41,6 +41,7 @@ __all__ = [
     "Pipe",
     "Source",
     "TextFile",
+    "is_live",
     "open_source",
 ]
 
@@ -69,11 +70,9 @@ def open_source(
     if not isinstance(name, str) or not name:
         raise ValueError(f"the source must be a path, '-' or an address, got {spec!r}")
     clock: dict[str, Any] = {"time": time, "rate": rate, "time_unit": time_unit}
-    scheme = "arm" if name == "arm" else name.partition("://")[0].lower() if "://" in name else ""
+    scheme, live = _scheme(name), is_live(name)
     if scheme and scheme not in ("mqtt", "lsl", "arm"):
         raise ValueError(f"addresses begin with mqtt://, lsl:// or arm://, got {name}")
-    piped = name == "-" or (os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name))
-    live = piped or scheme in ("mqtt", "lsl")
     parquet = name.lower().endswith((".parquet", ".pq"))
     if follow and (live or scheme or parquet):
         raise ValueError(f"follow is for text files that grow, got {name}; leave it out")
@@ -88,10 +87,21 @@ def open_source(
         source = Lsl(unquote(name.partition("://")[2].rstrip("/")), signals, queue=queue)
     elif scheme == "arm":
         source = Arm(seed_of(name), signals)
-    elif piped:
+    elif live:
         source = Pipe(None if name == "-" else name, signals, **clock, whole_lines=whole_lines)
     elif parquet:
         source = ParquetFile(name, signals, **clock)
     else:
         source = TextFile(name, signals, **clock, follow=follow, whole_lines=whole_lines)
     return source if pace is None else Paced(source, pace)
+
+
+def is_live(spec: str | os.PathLike) -> bool:
+    """Whether samples come when they are sent: a pipe, MQTT or LSL."""
+    name = os.fspath(spec)
+    piped = os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)
+    return name == "-" or piped or _scheme(name) in ("mqtt", "lsl")
+
+
+def _scheme(name: str) -> str:
+    return "arm" if name == "arm" else name.partition("://")[0].lower() if "://" in name else ""

@@ -126,7 +126,7 @@ function tellScore(chart) {
   const { error, mean } = scored(chart.question, scores, chart.number);
   const share = mean ? Math.abs(error / mean) : NaN;
   const unit = chart.question.unit && !chart.raw ? ` ${chart.question.unit}` : "";
-  chart.score.textContent = `error ${amount(error)}${unit}${share < 10 ? ` (${(100 * share).toPrecision(2)} %)` : ""}`;
+  chart.score.textContent = `error ${amount(error)}${unit}${share < 10 ? ` (${Number((100 * share).toPrecision(2))} %)` : ""}`;
   chart.score.title = "mean absolute difference between prediction and what came, and its share of the mean of what came";
 }
 

@@ -1,0 +1,253 @@
+"""What `trueonline predict` and `trueonline live` do: put a run together, go on where one was stopped, and tell about it."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from trueonline.files import sweep_up
+from trueonline.inputs import positive
+from trueonline.nexting.output import open_output
+from trueonline.nexting.predictor import Answers, Predictor, Setup
+from trueonline.nexting.questions import horizon_of
+from trueonline.nexting.running import Checkpoint, Run, refuse_same
+from trueonline.nexting.sources import Cleaner, open_source
+
+GAP = 10.0  # samples that may be missing before a trace is cut, unless told otherwise
+REPORTS = 0.5  # seconds between what a page is told of scores and counters
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command was told, beside what determines the predictions."""
+
+    source: str
+    time: str | None = None
+    time_unit: str = "s"
+    follow: bool = False
+    pace: float | None = None
+    missing: str = "hold"
+    max_gap: float | None = None
+    out: str | None = None
+    checkpoint: str | None = None
+    every: float = 10.0
+    fresh: bool = False
+
+
+def prepare(options: Options, setup: Setup, stream: TextIO, say: Say) -> Run:
+    """The run, at its beginning or where a checkpoint says. Nothing is written before everything has been checked."""
+    named = None if options.out in (None, "-") else options.out
+    place = options.checkpoint if options.checkpoint is not None else named and f"{named}.checkpoint"
+    file = options.source if Path(options.source).is_file() else None
+    refuse_same({"the source": file, "--out": named, "--checkpoint": place})
+    predictor = Predictor(setup)
+    gap = options.max_gap if options.max_gap is not None else setup.rate and GAP / setup.rate
+    cleaner = Cleaner(predictor.columns, max_gap=gap, missing=options.missing)
+    every = positive("every", options.every)
+    clock: dict[str, Any] = {"time": options.time, "rate": setup.rate, "time_unit": options.time_unit}
+    told = {"source": options.source, "time": options.time, "time_unit": options.time_unit}
+    path = None if place is None else Path(place)
+    found = None
+    if path is not None and path.exists() and not options.fresh:
+        found = Checkpoint.read(path)
+        found.refuse_others(path, setup.as_json(), told)
+    source = open_source(options.source, predictor.columns, **clock, follow=options.follow, pace=options.pace)
+    try:
+        output = open_output(options.out, predictor.names, stream, going_on=found is not None)
+    except BaseException:
+        source.close()
+        raise
+    counted = options.time is None and not options.source.startswith("lsl:")
+    run = Run(source, told, cleaner, predictor, output, path, every, counted)
+    if path is not None:
+        sweep_up(path)
+    if named is not None:
+        sweep_up(named)
+    if found is not None:
+        with run.abandoned_on_error():
+            run.go_on(found)
+        _tell(run, found, say)
+    return run
+
+
+def _tell(run: Run, found: Checkpoint, say: Say) -> None:
+    """What going on means: what was kept and what was lost."""
+    age = max(0.0, time.time() - float(found.about["written"]))
+    say(f"Going on from sample {run.resumed_at:,}, the checkpoint of {_duration(age)} ago.")
+    if run.source.replayable:
+        say("Nothing is lost: the source is read again from there.")
+    else:
+        lost = f"what was learned from {run.lost:,} samples after it, and " if run.lost else ""
+        say(f"Lost: {lost}whatever was sent since the run stopped; this source does not send again.")
+
+
+@contextmanager
+def until_stopped() -> Iterator[threading.Event]:
+    """An event that Ctrl-C and a request to terminate set: the run then ends in good order. A second one ends it at once."""
+    stop = threading.Event()
+    before: dict[signal.Signals, Any] = {}
+
+    def ask(number: int, frame: Any) -> None:
+        stop.set()
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        before[each] = signal.signal(each, ask)
+    try:
+        yield stop
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def predict(
+    run: Run, stop: threading.Event, watch: Callable[[Run], None], limit: int | None, forget: bool
+) -> dict[str, Any]:
+    """Learn until the end; return the summary. `forget`: a stream that has ended leaves no checkpoint."""
+    begun = time.monotonic()
+    with run.abandoned_on_error():
+        run(stop, idle=lambda: watch(run), limit=limit)
+    run.finish(forget=forget and run.ended)
+    return {**run.summary(), "seconds": round(time.monotonic() - begun, 3)}
+
+
+# --- The page ------------------------------------------------------------------------------------
+
+
+def live(
+    run: Run,
+    stop: threading.Event,
+    title: str,
+    host: str,
+    port: int,
+    token: str | None,
+    ready: Callable[[str], None],
+    limit: int | None = None,
+) -> dict[str, Any]:
+    """The same with a page, which stays after the stream has ended, until `stop`."""
+    from trueonline.nexting.live import Hub, Server, Shown
+
+    predictor, rate = run.predictor, run.predictor.setup.rate
+    shown = []
+    told = {f"{horizon:g}s" for horizon in predictor.setup.horizons}  # in their names already
+    for question, target in zip(predictor.questions, predictor.targets, strict=True):
+        known = (
+            rate is not None and not isinstance(question.discount, str) and question.name.rpartition("@")[2] not in told
+        )
+        horizon = horizon_of(question.discount, rate) if known else None  # type: ignore[arg-type]
+        shown.append(Shown(question.name, target, question.discount, horizon))
+    hub = Hub(shown, predictor.observed, rate or 1.0, title)
+    reporter = _Reporter(run, hub)
+
+    def seen(answers: Answers) -> None:
+        hub.publish(answers.times, answers.starts, answers.signals, answers.predictions)
+
+    with Server(hub, host, port, token) as server:
+        ready(server.url)
+        reporter("waiting")
+        with run.abandoned_on_error():
+            run(stop, seen=seen, idle=reporter, limit=limit)
+        run.finish(forget=False)
+        reporter("ended")
+        stop.wait()
+    return run.summary()
+
+
+class _Reporter:
+    """Tells a hub twice a second how the run is getting on."""
+
+    def __init__(self, run: Run, hub: Any) -> None:
+        self._run, self._hub = run, hub
+        self._begun = self._at = time.monotonic()
+        self._before, self._rate = run.predictor.samples, 0.0
+
+    def __call__(self, state: str | None = None) -> None:
+        now, samples = time.monotonic(), self._run.predictor.samples
+        if state is None and now < self._at + REPORTS:
+            return
+        if now > self._at:
+            self._rate = (samples - self._before) / (now - self._at)
+        self._hub.report(
+            {
+                "state": state or ("learning" if samples > self._before else "waiting"),
+                "samples": samples,
+                "rate": self._rate,
+                "dropped": self._run.dropped(),
+                "clipped": self._run.predictor.counters()["clipped"],
+                "uptime": now - self._begun,
+                "note": "",
+                "questions": self._run.predictor.returns.at_a_glance(),
+            }
+        )
+        self._at, self._before = now, samples
+
+
+# --- For people ----------------------------------------------------------------------------------
+
+
+def as_text(summary: dict[str, Any], out: str | None) -> str:
+    """The summary as a table."""
+    took = f" in {_duration(summary['seconds'])}" if "seconds" in summary else ""
+    lines = [f"{summary['samples']:,} samples{took}, {summary['dropped']:,} dropped."]
+    noted = {
+        name: number
+        for name, number in summary["counters"].items()
+        if number and name not in ("read", "received", "connections", "widened")
+    }
+    if noted:
+        lines.append(
+            "Counted: " + ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in noted.items()) + "."
+        )
+    rows = [["question", "horizon", "mean return", "mean error", "rms error", "of deviation", "scored", "truncated"]]
+    for each in summary["questions"]:
+        deviation, rms = each["return_deviation"], each["root_mean_square_return_error"]
+        rows.append(
+            [
+                each["name"],
+                "–" if each["horizon"] is None else f"{each['horizon']:.3g} s",
+                _figure(each["mean_return"]),
+                _figure(each["mean_absolute_return_error"]),
+                _figure(rms),
+                "–" if not deviation or rms is None else f"{rms / deviation:.0%}",
+                f"{each['scored']:,}",
+                f"{each['truncated']:,}",
+            ]
+        )
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines += ["", *("  ".join(_placed(row, widths)).rstrip() for row in rows), ""]
+    lines.append(
+        "Errors are those of predicted returns, over the samples whose return became known to within 1 % (scored). 100 % of the "
+        "deviation\nis what a constant, the mean return, would have."
+    )
+    if out not in (None, "-"):
+        lines.append(f"Predictions are in {out}.")
+    return "\n".join(lines)
+
+
+def _placed(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    return [cell.rjust(w) if i else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))]
+
+
+def _figure(value: float | None) -> str:
+    return (
+        "–" if value is None or not math.isfinite(value) else np.format_float_positional(float(f"{value:.4g}"), trim="-")
+    )
+
+
+def _duration(seconds: float) -> str:
+    for size, name in ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute")):
+        if seconds >= 2.0 * size:
+            return f"{seconds / size:.0f} {name}s"
+    return f"{seconds:.1f} s" if seconds < 10.0 else f"{seconds:.0f} s"
