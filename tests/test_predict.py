@@ -21,7 +21,7 @@ from trueonline.cli import main
 from trueonline.features import TileCoder
 from trueonline.nexting import arm
 from trueonline.nexting.predictor import DivergedError, Predictor, Setup
-from trueonline.nexting.sources import Clean
+from trueonline.nexting.sources import Block, Clean, Cleaner
 
 SIGNALS = ("a", "b", "c")
 COMMAND = ["--rate", "40", "--signals", "a,b,c", "--target", "force", "--discount", "0.97", "--method", "true_online"]
@@ -294,19 +294,23 @@ def test_it_stops_at_a_number_of_samples_and_goes_on_from_there(source, table, t
     assert (tmp_path / "parts.csv").read_bytes() == (tmp_path / "once.csv").read_bytes()
 
 
-def test_a_long_stream_does_not_grow_memory():
+@pytest.mark.parametrize("hours", [12, pytest.param(7 * 24, marks=pytest.mark.slow)])
+def test_a_long_stream_does_not_grow_memory(hours):
     psutil = pytest.importorskip("psutil")
     setup = Setup(signals=["a", "b"], targets=["a"], horizons=[1.0, 60.0], rate=40.0)
     predictor, process = Predictor(setup), psutil.Process()
+    cleaner = Cleaner(predictor.columns, max_gap=1.0)
     rng = np.random.default_rng(0)
     sizes = []
-    for k in range(400):  # eleven hours and a half at 40 Hz
+    for k in range(hours * 3600 * 40 // 4096):
         values = rng.random((4096, 2))
-        predictor.learn(Clean(np.arange(4096) / 40 + k * 102.4, values, np.arange(4096) + k == 0))
-        sizes.append((process.memory_info().rss, sum(array.nbytes for array in predictor.state().values())))
-    assert predictor.samples == 400 * 4096
-    assert sizes[-1][1] == sizes[50][1]
-    assert sizes[-1][0] - sizes[50][0] < 2**25
+        values[rng.integers(4096, size=5)] = np.nan
+        predictor.learn(cleaner(Block(np.arange(4096) / 40 + k * 102.4, values)))
+        if k % 20 == 0:
+            sizes.append((process.memory_info().rss, sum(array.nbytes for array in predictor.state().values())))
+    assert predictor.samples > hours * 3600 * 40 - 2 * 4096
+    assert sizes[-1][1] == sizes[2][1]
+    assert sizes[-1][0] - sizes[2][0] < 2**25
 
 
 # --- Killed, stopped, gone on ---------------------------------------------------------------------
