@@ -443,6 +443,12 @@ def test_questions_are_checked():
     assert horizon_of(1.0, 40.0) == np.inf
 
 
+def test_a_new_horde_is_saved_as_well(tmp_path):
+    horde = Horde(4, [Question("a", 0.9)])
+    horde.save(tmp_path / "h.npz")
+    assert Horde.load(tmp_path / "h.npz").predict([1]) == [0.0]
+
+
 def test_a_state_is_gone_on_from():
     rng = np.random.default_rng(5)
     questions = asked(rng, 10)

@@ -1087,7 +1087,8 @@ def command(*arguments, **options):
         process.communicate()
 
 
-def ended(process):
+def ended(process, browser):
+    browser.chrome.get("about:blank")  # or it would complain that the server is gone
     process.send_signal(signal.SIGINT)
     told, said = process.communicate()
     assert process.returncode == 0, said
@@ -1105,7 +1106,7 @@ def test_the_command_shows_the_arm_as_it_moves(browser):
         until(lambda: "%" in browser.one("#charts").text)  # an error is shown
         series = browser.series("position@0.2s")
         assert set(series["signal"]) <= set(arm.simulate(2000)[:, 0].astype(np.float32).tolist())
-        told = ended(process)
+        told = ended(process, browser)
     assert "position@0.2s" in told
     assert "0 dropped" in told
 
@@ -1116,7 +1117,7 @@ def test_the_page_stays_when_a_recording_has_ended(browser, tmp_path):
         browser.open(process)
         until(lambda: "ended" in browser.one("header").text)
         assert browser.of("samples") == 300
-        assert "300 samples" in ended(process)
+        assert "300 samples" in ended(process, browser)
 
 
 def test_the_command_wants_a_token_beyond_this_machine():
@@ -1130,6 +1131,21 @@ def test_the_command_wants_a_token_beyond_this_machine():
     assert "Traceback" not in result.stderr
 
 
+def test_a_port_that_is_taken_costs_no_predictions(tmp_path):
+    from click.testing import CliRunner
+
+    from trueonline.cli import main
+
+    out = tmp_path / "kept.csv"
+    out.write_text("time,x@1s\n0.0,1.0\n")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        result = CliRunner().invoke(main, ["live", "arm", "--target", "force", "--port", port, "--out", str(out)])
+    assert result.exit_code == 1
+    assert port in result.stderr
+    assert out.read_text() == "time,x@1s\n0.0,1.0\n"
+
+
 def test_samples_from_a_pipe_reach_the_page_at_once(browser):
     with command("-", "--rate", 40, "--time", "time", "--target", "x", stdin=subprocess.PIPE) as process:
         browser.open(process)
@@ -1138,4 +1154,4 @@ def test_samples_from_a_pipe_reach_the_page_at_once(browser):
             process.stdin.write(json.dumps({"time": stamp, "x": t}) + "\n")
             process.stdin.flush()
             until(lambda stamp=stamp: browser.of("series('x@1s')")["times"][-1:] == [stamp])
-        assert "3 samples" in ended(process)
+        assert "3 samples" in ended(process, browser)

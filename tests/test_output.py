@@ -65,6 +65,37 @@ def test_it_is_cut_back_to_a_checkpoint(kind, kept, stopped, tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
 
 
+@pytest.mark.parametrize("removed", range(4))
+def test_it_may_be_killed_while_parts_are_removed(removed, monkeypatch, tmp_path):
+    monkeypatch.setattr(output, "PART", 300)
+    path = tmp_path / "out.parquet"
+    out = Parquet(path, NAMES)
+    for first in range(0, 400, 100):
+        out.write(*rows(first, first + 100))
+
+    def killed(folder, *_):
+        (folder / f"{removed:06}.parquet").unlink()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(output.shutil, "rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            out.close()
+    again = Parquet(path, NAMES, going_on=True)
+    assert again.go_on(400, drop=False) == 0
+    again.write(*rows(400, 450))
+    again.close()
+    np.testing.assert_array_equal(read(path), expected(0, 450))
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+def test_what_is_written_first_is_there_at_once(tmp_path):
+    out = Csv(tmp_path / "out.csv", NAMES)
+    out.keep()
+    assert (tmp_path / "out.csv").read_text().startswith("time,")
+    out.close()
+
+
 @pytest.mark.parametrize("kept", [0, 40, 250])
 def test_rows_that_will_not_come_again_are_kept(kind, kept, tmp_path):
     path = tmp_path / f"out.{kind}"
@@ -122,8 +153,7 @@ def test_other_files_are_left_alone(kind, tmp_path):
     with pytest.raises(ValueError, match="other columns"):
         again.go_on(10, drop=True)
     again.abandon()
-    found = path if path.exists() else next((tmp_path / "out.parquet.parts").iterdir())
-    assert found.read_bytes() == before
+    assert path.read_bytes() == before
 
 
 def test_too_few_rows_are_refused(kind, tmp_path):

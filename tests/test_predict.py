@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -20,8 +21,10 @@ from trueonline import AccumulateTD, ReplaceTD, TrueOnlineTD
 from trueonline.cli import main
 from trueonline.features import TileCoder
 from trueonline.nexting import arm
+from trueonline.nexting.output import Nowhere
 from trueonline.nexting.predictor import DivergedError, Predictor, Setup
-from trueonline.nexting.sources import Block, Clean, Cleaner
+from trueonline.nexting.running import Run
+from trueonline.nexting.sources import Block, Clean, Cleaner, open_source
 
 SIGNALS = ("a", "b", "c")
 COMMAND = ["--rate", "40", "--signals", "a,b,c", "--target", "force", "--discount", "0.97", "--method", "true_online"]
@@ -241,6 +244,21 @@ def test_weights_that_diverge_end_the_run_and_spoil_no_checkpoint(tmp_path, tabl
     said = predict(*command, "--step-size", 500, "--checkpoint", kept, fails=True)
     assert "diverged" in said
     assert "smaller step-size than 500" in said
+    calm = [
+        table / "log.csv",
+        "--rate",
+        40,
+        "--target",
+        "a",
+        "--discount",
+        0.9,
+        "--method",
+        "accumulate",
+        "--trace-decay",
+        1,
+    ]
+    said = predict(*calm, "--step-size", 3, "--json", fails=True)  # slower, but no less
+    assert "diverged" in said
     assert not kept.exists()
     predictor = Predictor(Setup(signals=["x"], targets=["x"], discounts=[0.99], method="accumulate", step_size=1000.0))
     times = np.arange(5000.0)
@@ -413,6 +431,62 @@ def test_a_pipe_that_was_killed_says_what_it_lost(tmp_path):
     assert told["counters"]["gaps"] == 1
 
 
+def test_a_stream_that_was_killed_before_its_first_sample_goes_on(tmp_path):
+    out = tmp_path / "out.csv"
+    command = ["-", "--rate", "100", "--target", "x", "--out", out, "--every", "0.05", "--json"]
+    process = started(*command, stdin=subprocess.PIPE)
+    process.stdin.write("x\n")
+    process.stdin.flush()
+    while not (tmp_path / "out.csv.checkpoint").exists():
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    process = started(*command, stdin=subprocess.PIPE)
+    told, said = process.communicate("x\n" + "1\n" * 50)
+    assert process.returncode == 0, said
+    assert (json.loads(told)["resumed_at"], json.loads(told)["samples"]) == (0, 50)
+
+
+def test_a_checkpoint_that_cannot_be_written_does_not_end_the_run(tmp_path, monkeypatch):
+    from trueonline.nexting import running
+
+    setup = Setup(signals=["x"], targets=["x"], discounts=[0.9], rate=10.0)
+    predictor = Predictor(setup)
+    (tmp_path / "log.csv").write_text("x\n" + "1\n" * 20_000)
+    source = open_source(tmp_path / "log.csv", ["x"], rate=10.0)
+    run = running.Run(source, {}, Cleaner(["x"]), predictor, Nowhere(), tmp_path / "kept", every=1e-9, counted_times=True)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(running, "write_learner", full)
+    run(threading.Event())
+    source.close()
+    assert predictor.samples == 20_000
+    assert any("No space left" in warning for warning in run.warnings())
+
+
+def test_the_number_of_samples_is_kept_to_whatever_is_dropped(tmp_path):
+    times = [0, 1, 2, 3, 2, 4, 5, 1, 6, 7]
+    (tmp_path / "log.csv").write_text("time,x\n" + "".join(f"{t},1\n" for t in times))
+    for limit in range(1, 9):
+        command = [tmp_path / "log.csv", "--rate", 1, "--time", "time", "--target", "x", "--discount", 0.5, "--json"]
+        assert predict(*command, "--samples", limit)["samples"] == limit
+
+
+def test_a_run_may_be_called_again_with_a_higher_limit(tmp_path):
+    (tmp_path / "log.csv").write_text("x\n" + "".join(f"{t % 9}\n" for t in range(1000)))
+    predictor = Predictor(Setup(signals=["x"], targets=["x"], discounts=[0.9], rate=10.0))
+    with open_source(tmp_path / "log.csv", ["x"], rate=10.0) as source:
+        run = Run(source, {}, Cleaner(["x"]), predictor, Nowhere(), counted_times=True)
+        for limit in (10, 20, 950):
+            run(threading.Event(), limit=limit)
+            assert predictor.samples == limit
+    once = Predictor(predictor.setup)
+    once.learn(Clean(np.arange(950) / 10, np.arange(950.0)[:, None] % 9, np.arange(950) == 0))
+    assert predictor.scores() == once.scores()
+
+
 def test_a_named_checkpoint_stays_and_goes_on_when_the_file_has_grown(tmp_path):
     log, out, kept = tmp_path / "log.csv", tmp_path / "out.csv", tmp_path / "kept"
     text = "x\n" + "".join(f"{t % 7}\n" for t in range(1000))
@@ -434,6 +508,7 @@ def test_another_run_does_not_go_on_from_it(tmp_path, table):
     predict(*command)
     said = predict(*command, "--bins", 5, fails=True)
     assert "bins was 10 and is 5" in said
+    assert "missing was 'hold' and is 'skip'" in predict(*command, "--missing", "skip", fails=True)
     assert "--fresh" in said
     assert predict(*command, "--bins", 5, "--fresh")["resumed_at"] is None
     kept.write_bytes(kept.read_bytes()[:-100])
@@ -476,6 +551,91 @@ def test_bad_options_are_refused_before_anything_is_written(arguments, said, tab
     assert said in found
     assert "Traceback" not in found
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_is_not_ours_is_not_replaced(table, tmp_path):
+    for name in ("out.csv", "out.parquet", "kept"):
+        path = tmp_path / name
+        path.write_text("something,dear\n1,2\n")
+        where = ["--checkpoint", path, "--fresh"] if name == "kept" else ["--out", path]
+        assert "is there already" in predict(table / "log.csv", *COMMAND, *where, fails=True)
+        assert path.read_text() == "something,dear\n1,2\n"
+    predict(table / "log.csv", *COMMAND, "--out", tmp_path / "out.csv", "--fresh")
+    predict(table / "log.csv", *COMMAND, "--out", tmp_path / "out.csv")  # predictions may be replaced by others
+    (tmp_path / "empty.csv").touch()
+    predict(table / "log.csv", *COMMAND, "--out", tmp_path / "empty.csv")
+    assert len(read(tmp_path / "empty.csv")["time"]) == 3000
+
+
+def test_two_runs_do_not_write_one_file(table, tmp_path):
+    out = tmp_path / "out.csv"
+    process = started("arm", "--target", "force", "--out", out, "--pace", "1")
+    while not out.exists():
+        time.sleep(0.01)
+    said = predict(table / "log.csv", *COMMAND, "--out", out, fails=True)
+    assert "another run" in said
+    process.kill()
+    process.communicate()
+    predict("arm", "--target", "force", "--out", out, "--samples", 100, "--fresh")  # kill -9 has released it
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["out.csv"]
+
+
+def test_a_rate_that_is_not_so_is_warned_of(tmp_path, table):
+    (tmp_path / "log.csv").write_text("time,x\n" + "".join(f"{t / 40},{t % 5}\n" for t in range(500)))
+    command = [tmp_path / "log.csv", "--time", "time", "--target", "x", "--json", "--rate"]
+    told = predict(*command, 1)
+    assert told["measured_rate"] == pytest.approx(40.0)
+    assert "samples come 40 a second" in told["warnings"][0]
+    assert predict(*command, 40)["warnings"] == []
+    assert predict(table / "log.csv", *COMMAND, "--json")["measured_rate"] is None
+    assert "discount of 1" in predict(*command, 40, "--discount", 1)["warnings"][0]
+
+
+def test_what_gives_nothing_to_learn_from_is_said(tmp_path):
+    (tmp_path / "log.csv").write_text("time,x\n" + "".join(f"{1.7e12 + 25 * t},{t % 5}\n" for t in range(500)))
+    command = [tmp_path / "log.csv", "--time", "time", "--target", "x", "--rate", 40]
+    said = predict(*command, fails=True)
+    assert "500 time" in said
+    assert "is the time unit ms?" in said
+    assert "no sample that could be used" in said
+    assert predict(*command, "--time-unit", "ms", "--json")["warnings"] == []
+
+
+def test_whoever_reads_what_is_printed_may_go(table):
+    command = f"{sys.executable} -m trueonline predict {table / 'log.csv'} {' '.join(COMMAND)} --out - | head -2"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=True)
+    assert len(done.stdout.splitlines()) == 2
+    assert "Errno" not in done.stderr
+
+
+def test_an_output_that_is_gone_is_said(tmp_path, table):
+    command = [table / "log.csv", *COMMAND, "--out", tmp_path / "out.csv", "--checkpoint", tmp_path / "kept"]
+    predict(*command, "--samples", 100)
+    (tmp_path / "out.csv").unlink()
+    assert "is gone" in predict(*command, fails=True)
+
+
+def test_a_line_that_is_not_whole_yet_is_waited_for(tmp_path):
+    log, lines = tmp_path / "log.csv", [f"{t % 7}.5\n" for t in range(1000)]
+    text = "x\n" + "".join(lines)
+    command = [
+        log,
+        "--rate",
+        10,
+        "--target",
+        "x",
+        "--json",
+        "--checkpoint",
+        tmp_path / "kept",
+        "--out",
+        tmp_path / "o.csv",
+    ]
+    log.write_text(text[: len("x\n") + 4 * 600 - 2])  # in the middle of a number
+    assert predict(*command)["samples"] == 599
+    log.write_text(text)
+    assert predict(*command)["samples"] == 1000
+    predict(log, "--rate", 10, "--target", "x", "--out", tmp_path / "whole.csv")
+    assert (tmp_path / "o.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
 def test_the_source_is_not_written_over(table):

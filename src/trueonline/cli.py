@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -519,17 +520,20 @@ def predict(pace: float | None, as_json: bool, limit: int | None, **given: Any) 
         if as_json and options.out == "-":
             raise click.UsageError("--json and --out - would both print; give one of them.")
         say = partial(click.echo, err=True)
-        with predict_command.until_stopped() as stop:
-            run = predict_command.prepare(options, setup, sys.stdout, say)
-            with StreamBar() as watch:
-                summary = predict_command.predict(run, stop, watch, limit, forget=options.checkpoint is None)
+        warn = predict_command.Warner(say)
+        run = predict_command.prepare(options, setup, sys.stdout, say)
+        with predict_command.until_stopped() as stop, StreamBar() as bar:
+            summary = predict_command.predict(run, stop, [bar, warn], limit, forget=options.checkpoint is None)
+        warn.tell(summary["warnings"])
         if as_json:
-            click.echo(json.dumps(summary, indent=2))
+            click.echo(json.dumps(summary, indent=2, allow_nan=False))
         else:
             click.echo(predict_command.as_text(summary, options.out), err=options.out == "-")
         if run.source.replayable and not run.ended:
             click.echo("Stopped before the end. Give the same command again to go on.", err=True)
             sys.exit(130)
+        if run.ended and not summary["samples"]:
+            raise click.ClickException("there was no sample that could be used")
 
 
 @main.command()
@@ -559,11 +563,15 @@ def live(pace: float | None, host: str, port: int, token: str | None, limit: int
             pace = 1.0
         options, setup = _stream(given, pace)
         say = partial(click.echo, err=True)
+        page = predict_command.Page(options.source, host, port, token)
+        run = predict_command.prepare(options, setup, sys.stdout, say, page.open)
         with predict_command.until_stopped() as stop:
-            run = predict_command.prepare(options, setup, sys.stdout, say)
-            ready = lambda url: say(f"Open {url} in a browser. Ctrl-C ends it.")  # noqa: E731
-            summary = predict_command.live(run, stop, options.source, host, port, token, ready, limit)
+            say(f"Open {page.url} in a browser. Ctrl-C ends it.")
+            summary = page.show(run, stop, limit)
+        predict_command.Warner(say).tell(summary["warnings"])
         click.echo(predict_command.as_text(summary, options.out), err=options.out == "-")
+        if run.checkpoint is not None and not run.ended:
+            say("Give the same command again to go on.")
 
 
 def _atari_options(command: Any) -> Any:
@@ -664,6 +672,9 @@ def _plain_errors(
         yield
     except ImportError as error:
         raise click.ClickException(f"{error}; this command needs the extras: pip install 'trueonline[all]'") from None
+    except BrokenPipeError:  # whoever read what is printed has gone: no more is wanted
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
     except (ValueError, OSError) as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:

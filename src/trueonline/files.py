@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import glob
 import json
 import os
@@ -42,10 +43,32 @@ def write_whole(path: str | os.PathLike, write: Callable[[IO[bytes]], Any]) -> N
         os.close(folder)
 
 
+class Lock:
+    """Keeps other processes from writing a file while this one does: they get a ValueError. kill -9 releases it."""
+
+    def __init__(self, path: str | os.PathLike) -> None:
+        target = Path(path)
+        self._place = target.with_name(f".{target.name}.lock")
+        while True:
+            self._file = open(self._place, "wb")  # noqa: SIM115  (open for as long as this is held)
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                self._file.close()
+                raise ValueError(f"another run is writing {path}; stop it first, or name another file") from None
+            if self._place.exists() and os.path.samestat(os.fstat(self._file.fileno()), os.stat(self._place)):
+                return
+            self._file.close()  # its holder removed it between the opening and the lock
+
+    def release(self) -> None:
+        self._place.unlink(missing_ok=True)
+        self._file.close()
+
+
 def sweep_up(path: str | os.PathLike) -> None:
     """Remove what writers of this file left beside it when they were killed. For a file that has one writer at a time."""
     target = Path(path)
-    for beside in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
+    for beside in target.parent.glob(f".{glob.escape(target.name)}.????????.part"):
         beside.unlink(missing_ok=True)
 
 
@@ -69,7 +92,10 @@ def read_learner(path: str | os.PathLike) -> tuple[str, dict[str, Any], dict[str
     except FileNotFoundError:
         raise
     except (OSError, ValueError, KeyError, EOFError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{path} is not a saved learner, or is damaged ({type(error).__name__}: {error})") from None
+        why = (
+            "no archive" if "pickle" in str(error) else f"{type(error).__name__}: {error}"
+        )  # NumPy would advise to unpickle
+        raise ValueError(f"{path} is not a saved learner, or is damaged ({why})") from None
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise ValueError(f"{path} is not a saved learner")
     if not isinstance(about.get("class"), str) or not isinstance(about.get("settings"), dict):

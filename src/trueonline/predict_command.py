@@ -7,22 +7,23 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 
-from trueonline.files import sweep_up
+from trueonline.files import Lock, sweep_up
 from trueonline.inputs import positive
 from trueonline.nexting.output import open_output
 from trueonline.nexting.predictor import Answers, Predictor, Setup
-from trueonline.nexting.questions import horizon_of
 from trueonline.nexting.running import Checkpoint, Run, refuse_same
-from trueonline.nexting.sources import Cleaner, open_source
+from trueonline.nexting.signals import FUNCTIONS
+from trueonline.nexting.sources import Cleaner, Source, is_live, open_source
 
 GAP = 10.0  # samples that may be missing before a trace is cut, unless told otherwise
+WARN = 2.0  # seconds between looks for something to warn of
 REPORTS = 0.5  # seconds between what a page is told of scores and counters
 
 Say = Callable[[str], None]
@@ -45,8 +46,19 @@ class Options:
     fresh: bool = False
 
 
-def prepare(options: Options, setup: Setup, stream: TextIO, say: Say) -> Run:
-    """The run, at its beginning or where a checkpoint says. Nothing is written before everything has been checked."""
+def prepare(
+    options: Options,
+    setup: Setup,
+    stream: TextIO,
+    say: Say,
+    serve: Callable[[Predictor], AbstractContextManager] | None = None,
+) -> Run:
+    """The run, at its beginning or where a checkpoint says. Nothing is written before everything has been checked.
+
+    `serve` is what must be possible, too, before anything is written; it is ended with the run.
+    """
+    if options.follow and options.pace is not None:
+        raise ValueError("a file that is followed has a pace of its own: give --follow or --pace")
     named = None if options.out in (None, "-") else options.out
     place = options.checkpoint if options.checkpoint is not None else named and f"{named}.checkpoint"
     file = options.source if Path(options.source).is_file() else None
@@ -56,29 +68,52 @@ def prepare(options: Options, setup: Setup, stream: TextIO, say: Say) -> Run:
     cleaner = Cleaner(predictor.columns, max_gap=gap, missing=options.missing)
     every = positive("every", options.every)
     clock: dict[str, Any] = {"time": options.time, "rate": setup.rate, "time_unit": options.time_unit}
-    told = {"source": options.source, "time": options.time, "time_unit": options.time_unit}
+    told = {name: getattr(options, name) for name in ("source", "time", "time_unit", "missing", "max_gap")}
     path = None if place is None else Path(place)
-    found = None
-    if path is not None and path.exists() and not options.fresh:
-        found = Checkpoint.read(path)
-        found.refuse_others(path, setup.as_json(), told)
-    source = open_source(options.source, predictor.columns, **clock, follow=options.follow, pace=options.pace)
-    try:
-        output = open_output(options.out, predictor.names, stream, going_on=found is not None)
-    except BaseException:
-        source.close()
-        raise
-    counted = options.time is None and not options.source.startswith("lsl:")
-    run = Run(source, told, cleaner, predictor, output, path, every, counted)
-    if path is not None:
-        sweep_up(path)
-    if named is not None:
-        sweep_up(named)
-    if found is not None:
-        with run.abandoned_on_error():
+    with ExitStack() as held:
+        for each in (path, named):
+            if each is not None:
+                lock = Lock(each)
+                held.callback(lock.release)
+                sweep_up(each)
+        found = None
+        if path is not None and path.exists():
+            if not options.fresh:
+                found = Checkpoint.read(path)
+                found.refuse_others(path, setup.as_json(), told)
+            elif not _is_archive(path):
+                raise ValueError(f"{path} is there already, and is no checkpoint; name another file")
+        # A file that will be gone on with may end in a line that is not whole yet.
+        whole = options.checkpoint is not None and not is_live(options.source)
+        more: dict[str, Any] = {"follow": options.follow, "whole_lines": whole, "pace": options.pace}
+        source = held.enter_context(_opened(options.source, predictor, clock, more))
+        if serve is not None:
+            held.enter_context(serve(predictor))
+        output = open_output(options.out, predictor.names, stream, found is not None, options.fresh)
+        held.callback(output.abandon)
+        counted = options.time is None and not options.source.startswith("lsl:")
+        run = Run(source, told, cleaner, predictor, output, path, every, counted)
+        if found is not None:
             run.go_on(found)
-        _tell(run, found, say)
+            _tell(run, found, say)
+        run.held = held.pop_all()
     return run
+
+
+def _is_archive(path: Path) -> bool:
+    with open(path, "rb") as file:
+        return file.read(2) == b"PK"
+
+
+def _opened(spec: str, predictor: Predictor, clock: dict[str, Any], more: dict[str, Any]) -> Source:
+    try:
+        return open_source(spec, predictor.columns, **clock, **more)
+    except ValueError as error:
+        strange = [name for name in predictor.columns if "(" in name]
+        if "no column" in str(error) and strange:
+            known = ", ".join(FUNCTIONS.values())
+            raise ValueError(f"{error}. If {strange[0]} is meant to be derived: known are {known}") from None
+        raise
 
 
 def _tell(run: Run, found: Checkpoint, say: Say) -> None:
@@ -113,56 +148,79 @@ def until_stopped() -> Iterator[threading.Event]:
 
 
 def predict(
-    run: Run, stop: threading.Event, watch: Callable[[Run], None], limit: int | None, forget: bool
+    run: Run, stop: threading.Event, watchers: Sequence[Callable[[Run], None]], limit: int | None, forget: bool
 ) -> dict[str, Any]:
     """Learn until the end; return the summary. `forget`: a stream that has ended leaves no checkpoint."""
+
+    def idle() -> None:
+        for watch in watchers:
+            watch(run)
+
     begun = time.monotonic()
-    with run.abandoned_on_error():
-        run(stop, idle=lambda: watch(run), limit=limit)
-    run.finish(forget=forget and run.ended)
+    with run.held:
+        run(stop, idle=idle, limit=limit)
+        run.finish(forget=forget and run.ended)
     return {**run.summary(), "seconds": round(time.monotonic() - begun, 3)}
+
+
+class Warner:
+    """Says what a user should know of as soon as it shows, and once."""
+
+    def __init__(self, say: Say) -> None:
+        self._say, self._due = say, time.monotonic() + WARN
+        self._said: set[str] = set()
+
+    def __call__(self, run: Run) -> None:
+        if time.monotonic() >= self._due:
+            self._due = time.monotonic() + WARN
+            self.tell(run.warnings())
+
+    def tell(self, warnings: Sequence[str]) -> None:
+        for warning in warnings:
+            kind = warning.partition(":")[0]  # numbers in it may change
+            if kind not in self._said:
+                self._said.add(kind)
+                self._say(f"Warning: {warning}.")
 
 
 # --- The page ------------------------------------------------------------------------------------
 
 
-def live(
-    run: Run,
-    stop: threading.Event,
-    title: str,
-    host: str,
-    port: int,
-    token: str | None,
-    ready: Callable[[str], None],
-    limit: int | None = None,
-) -> dict[str, Any]:
-    """The same with a page, which stays after the stream has ended, until `stop`."""
-    from trueonline.nexting.live import Hub, Server, Shown
+class Page:
+    """The page of a run. `open` it for the predictor; then it shows a `run`, and stays after the stream has ended, until `stop`."""
 
-    predictor, rate = run.predictor, run.predictor.setup.rate
-    shown = []
-    told = {f"{horizon:g}s" for horizon in predictor.setup.horizons}  # in their names already
-    for question, target in zip(predictor.questions, predictor.targets, strict=True):
-        known = (
-            rate is not None and not isinstance(question.discount, str) and question.name.rpartition("@")[2] not in told
-        )
-        horizon = horizon_of(question.discount, rate) if known else None  # type: ignore[arg-type]
-        shown.append(Shown(question.name, target, question.discount, horizon))
-    hub = Hub(shown, predictor.observed, rate or 1.0, title)
-    reporter = _Reporter(run, hub)
+    def __init__(self, title: str, host: str, port: int, token: str | None) -> None:
+        self._title, self._place = title, (host, port, token)
 
-    def seen(answers: Answers) -> None:
-        hub.publish(answers.times, answers.starts, answers.signals, answers.predictions)
+    def open(self, predictor: Predictor) -> AbstractContextManager:
+        from trueonline.nexting.live import Hub, Server, Shown
 
-    with Server(hub, host, port, token) as server:
-        ready(server.url)
+        told = {f"{horizon:g}s" for horizon in predictor.setup.horizons}  # in their names already
+        shown = [
+            Shown(question.name, target, question.discount, None if question.name.rpartition("@")[2] in told else horizon)
+            for question, target, horizon in zip(predictor.questions, predictor.targets, predictor.horizons, strict=True)
+        ]
+        self._hub = Hub(shown, predictor.observed, predictor.setup.rate or 1.0, self._title)
+        self._server = Server(self._hub, *self._place)
+        return self._server
+
+    @property
+    def url(self) -> str:
+        return self._server.url
+
+    def show(self, run: Run, stop: threading.Event, limit: int | None = None) -> dict[str, Any]:
+        """Learn, and show it; return the summary."""
+        reporter = _Reporter(run, self._hub)
         reporter("waiting")
-        with run.abandoned_on_error():
-            run(stop, seen=seen, idle=reporter, limit=limit)
-        run.finish(forget=False)
-        reporter("ended")
-        stop.wait()
-    return run.summary()
+        with run.held:
+            run(stop, seen=self._seen, idle=reporter, limit=limit)
+            run.finish(forget=False)
+            reporter("ended")
+            stop.wait()
+        return run.summary()
+
+    def _seen(self, answers: Answers) -> None:
+        self._hub.publish(answers.times, answers.starts, answers.signals, answers.predictions)
 
 
 class _Reporter:
@@ -187,7 +245,7 @@ class _Reporter:
                 "dropped": self._run.dropped(),
                 "clipped": self._run.predictor.counters()["clipped"],
                 "uptime": now - self._begun,
-                "note": "",
+                "note": "; ".join(self._run.warnings()),
                 "questions": self._run.predictor.returns.at_a_glance(),
             }
         )

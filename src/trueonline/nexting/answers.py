@@ -600,7 +600,7 @@ def restore(fresh: Buffers, room: int, parts: dict[str, np.ndarray]) -> Buffers:
     sound = {
         "order": np.array_equal(saved.order, fresh.order),
         "places": np.array_equal(saved.places[: METHOD + 1], fresh.places[: METHOD + 1])
-        and (age >= 0).all() and ((saved.places[TURN] >= 0) & (saved.places[TURN] < room)).all(),
+        and (age >= 0).all() and ((saved.places[TURN] >= 0) & (saved.places[TURN] < max(room, 1))).all(),
         "numbers": np.array_equal(saved.numbers[: LAM + 1], fresh.numbers[: LAM + 1])
         and ((saved.numbers >= 0.0) & (saved.numbers <= 1.0))[GAMMA:].all(),
         "since": ((since <= age) & (since > age - len(saved.owing)) | ~traced).all(),

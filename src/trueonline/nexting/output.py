@@ -55,8 +55,13 @@ class Output(ABC):
         """Leave everything as it is, for another run to go on from."""
 
 
-def open_output(path: str | None, names: Sequence[str], stream: TextIO, going_on: bool) -> Output:
-    """The output for a path: `*.parquet`, another file, `-` for `stream`, or None. What is there is replaced unless `going_on`."""
+def open_output(
+    path: str | None, names: Sequence[str], stream: TextIO, going_on: bool = False, fresh: bool = False
+) -> Output:
+    """The output for a path: `*.parquet`, another file, `-` for `stream`, or None.
+
+    Predictions that are there are replaced unless `going_on`, and other files only if they may be (`fresh`).
+    """
     if path is None:
         return Nowhere()
     if path == "-":
@@ -66,8 +71,23 @@ def open_output(path: str | None, names: Sequence[str], stream: TextIO, going_on
         raise ValueError(f"there is no folder {folder} to write {Path(path).name} to; make it first")
     if Path(path).is_dir():
         raise ValueError(f"{path} is a folder; give the name of a file")
-    kind = Parquet if path.lower().endswith((".parquet", ".pq")) else Csv
-    return kind(Path(path), names, going_on)
+    parquet = path.lower().endswith((".parquet", ".pq"))
+    if going_on and not parquet and not Path(path).exists():
+        raise ValueError(f"{path} is gone, but the checkpoint goes on from its rows; begin anew with --fresh")
+    if not (going_on or fresh) and Path(path).exists() and not _ours(Path(path), parquet):
+        raise ValueError(
+            f"{path} is there already, and holds no predictions; name another file, or replace it with --fresh"
+        )
+    return Parquet(Path(path), names, going_on) if parquet else Csv(Path(path), names, going_on)
+
+
+def _ours(path: Path, parquet: bool) -> bool:
+    """Whether a file is empty, or begins as one that this module wrote."""
+    with open(path, "rb") as file:
+        first = file.readline(2**16)
+    if parquet:
+        return not first or first.startswith(b"PAR1")
+    return not first or (first.startswith(b"time,") and b"@" in first)
 
 
 class Nowhere(Output):
@@ -99,6 +119,7 @@ class Csv(Output):
         self._file = open(path, "r+b" if going_on else "w+b")  # noqa: SIM115  (open for as long as this is)
         if not going_on:
             self._file.write(self._head)
+            self._file.flush()
 
     def write(self, times: np.ndarray, predictions: np.ndarray) -> None:
         self._file.write(_lines(times, predictions).encode())
@@ -147,8 +168,11 @@ class Parquet(Output):
         self._parts = 0  # that are full
         self._tail: list[np.ndarray] = []  # rows of the part that is not
         self._tail_rows, self._tail_kept = 0, 0
+        self._old = path.with_name(path.name + ".parts.old")  # that were put together
+        shutil.rmtree(self._old, ignore_errors=True)
         if not going_on:
             shutil.rmtree(self._folder, ignore_errors=True)
+            path.unlink(missing_ok=True)
         self._folder.mkdir(exist_ok=True)
 
     def write(self, times: np.ndarray, predictions: np.ndarray) -> None:
@@ -178,14 +202,10 @@ class Parquet(Output):
             number += 1
 
     def go_on(self, rows: int, drop: bool) -> int:
-        if self._path.exists() and not self._part(0).exists():  # it was put together when the run was stopped
+        together = self._path.exists() and not self._part(0).exists()  # as it is when a run was stopped in good order
+        lengths = [self._length(part) for part in ([self._path] if together else self._found())]
+        if together:
             os.replace(self._path, self._part(0))
-        lengths = []
-        for part in self._found():
-            with self._pq.ParquetFile(part) as file:
-                if file.schema_arrow != self._schema:
-                    raise _others(part)
-                lengths.append(file.metadata.num_rows)
         found = sum(lengths)
         if found < rows:
             raise _lacking(self._path, found, rows)
@@ -200,6 +220,13 @@ class Parquet(Output):
             part.unlink()
         return found - rows
 
+    def _length(self, part: Path) -> int:
+        """How many rows a part has; ValueError where it is not one of ours."""
+        with self._pq.ParquetFile(part) as file:
+            if file.schema_arrow != self._schema:
+                raise _others(part)
+            return file.metadata.num_rows
+
     def close(self) -> None:
         """Put the parts together."""
         self.keep()
@@ -210,7 +237,8 @@ class Parquet(Output):
                     writer.write_table(self._pq.read_table(part, partitioning=None))
 
         write_whole(self._path, together)
-        shutil.rmtree(self._folder)
+        os.replace(self._folder, self._old)  # all at once: some parts beside the whole would be taken for the whole
+        shutil.rmtree(self._old)
 
 
 def _others(path: Path) -> ValueError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -14,11 +13,12 @@ from trueonline.features import TileCoder
 from trueonline.inputs import MAX_FEATURES, count, positive, unit
 from trueonline.nexting.answers import METHODS
 from trueonline.nexting.horde import Horde
-from trueonline.nexting.questions import Question, discount_of
+from trueonline.nexting.questions import Question, discount_of, horizon_of
 from trueonline.nexting.returns import Returns, Score
 from trueonline.nexting.signals import Bounds, Signals, spelling
 from trueonline.nexting.sources import Clean
 
+DIVERGED = 1e140  # no return is as large: signals lie within ±1e100
 TILES = ("joint", "pairs", "single")
 
 
@@ -80,10 +80,10 @@ class Setup:
         found: dict[str, float | str] = {}
         for horizon in self.horizons:
             assert self.rate is not None
-            found[f"{horizon:g}s"] = discount_of(horizon, self.rate)
+            found[f"{_short(horizon)}s"] = discount_of(horizon, self.rate)
         for discount in self.discounts:
             told = discount if isinstance(discount, float | int) else spelling(discount)
-            found[told if isinstance(told, str) else f"{told:g}"] = told
+            found[told if isinstance(told, str) else _short(told)] = told
         if len(set(found.values())) < len(self.horizons) + len(self.discounts):
             raise ValueError("two of the time scales are the same; give each once")
         return found
@@ -147,6 +147,10 @@ class Predictor:
             for target, (_, label, gamma) in zip(self.targets, asked, strict=True)
         )
         self.names = tuple(question.name for question in self.questions)
+        seconds = {discount: horizon for horizon, discount in zip(setup.horizons, scales.values(), strict=False)}
+        self.horizons = tuple(
+            seconds.get(question.discount, _seconds(question.discount, setup.rate)) for question in self.questions
+        )
         self.horde = Horde(self.coder.n_features, self.questions)
         recent = 60.0 * setup.rate if setup.rate else 1000.0  # about a minute
         self.returns = Returns([question.discount for question in self.questions], recent=max(recent, 1.0))
@@ -155,13 +159,15 @@ class Predictor:
         self._last: np.ndarray | None = None  # features of the last sample
 
     def learn(self, clean: Clean) -> Answers:
-        """Learn from samples; return the prediction at each. DivergedError when a prediction is not finite."""
+        """Learn from samples; return the prediction at each. DivergedError when a prediction is beyond all bounds."""
+        if not len(clean):
+            return Answers(clean.times, clean.starts, np.empty((0, len(self.observed))), np.empty((0, len(self.names))))
         observed = self._signals(clean.times, clean.values, clean.starts)
         X = self.coder.many(self.bounds(observed.take(self._inputs, axis=1)))
         C = observed.take(self._target, axis=1)
         moving = {name: self._gamma(observed[:, place]) for name, place in self._gammas.items()}
         predictions = self._answers(X, C, moving, clean.starts)
-        if not np.isfinite(predictions).all():
+        if not (np.abs(predictions) < DIVERGED).all():
             raise DivergedError(
                 f"the weights diverged at about sample {self.samples + len(C):,}: give a smaller step-size than "
                 f"{self.setup.step_size:g}, or a smaller trace decay than {self.setup.trace_decay:g}"
@@ -243,7 +249,11 @@ class Predictor:
             raise ValueError("what was saved holds numbers that are not finite")
 
 
-def open_share(score: Score) -> float:
-    """The share of samples whose return is not known to within 1 %."""
-    total = score.scored + score.truncated
-    return score.truncated / total if total else math.nan
+def _short(value: float) -> str:
+    """A number as short as it can be written without becoming another."""
+    return f"{value:g}" if float(f"{value:g}") == value else repr(float(value))
+
+
+def _seconds(discount: float | str, rate: float | None) -> float | None:
+    """The time scale of a discount; None where there is none."""
+    return None if rate is None or isinstance(discount, str) or discount == 1.0 else horizon_of(discount, rate)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from bisect import bisect_left
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Event
@@ -17,13 +17,22 @@ import numpy as np
 from trueonline.files import read_learner, write_learner
 from trueonline.nexting.output import Output
 from trueonline.nexting.predictor import Answers, Predictor
-from trueonline.nexting.questions import horizon_of
 from trueonline.nexting.sources import Block, Clean, Cleaner, Source
 
 KIND = "Predictor"
 PATIENCE = 0.2  # seconds of waiting for a sample at a time
 SPARING = 20.0  # writing checkpoints takes at most about a twentieth of the time
-DROPPED = ("malformed", "huge", "dropped_overflow", "dropped_duplicate", "dropped_late", "dropped_missing")
+DROPPED = (
+    "malformed",
+    "huge",
+    "dropped_overflow",
+    "dropped_duplicate",
+    "dropped_late",
+    "dropped_missing",
+    "dropped_time",
+)
+ENOUGH = 200  # distances between samples that tell their rate
+TOLERANCE = 0.2  # by which it may differ from the rate that was given
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +44,15 @@ class Checkpoint:
 
     @classmethod
     def read(cls, path: Path) -> Checkpoint:
-        kind, about, arrays = read_learner(path)
-        if kind != KIND:
-            raise ValueError(f"{path} holds a {kind}, and no checkpoint of predictions")
-        wanted = {"setup", "source", "position", "cleaner", "rows", "counted", "written"}
-        if not wanted <= about.keys():
-            raise ValueError(f"{path} is damaged: it lacks {', '.join(sorted(wanted - about.keys()))}")
+        try:
+            kind, about, arrays = read_learner(path)
+            if kind != KIND:
+                raise ValueError(f"{path} holds a {kind}, and no checkpoint of predictions")
+            wanted = {"setup", "source", "position", "cleaner", "rows", "counted", "written"}
+            if not wanted <= about.keys():
+                raise ValueError(f"{path} is damaged: it lacks {', '.join(sorted(wanted - about.keys()))}")
+        except ValueError as error:
+            raise ValueError(f"{error}; name another --checkpoint, or begin anew with --fresh") from None
         return cls(about, arrays)
 
     def refuse_others(self, path: Path, setup: dict[str, Any], source: dict[str, Any]) -> None:
@@ -73,13 +85,8 @@ class Run:
         every: float = 10.0,
         counted_times: bool = False,
     ) -> None:
-        self.source, self._told, self.cleaner, self.predictor, self.output = (
-            source,
-            source_told,
-            cleaner,
-            predictor,
-            output,
-        )
+        self.source, self._told = source, source_told
+        self.cleaner, self.predictor, self.output = cleaner, predictor, output
         self.checkpoint, self._every = checkpoint, every
         self.resumed_at: int | None = None
         self.lost = 0  # samples that were learned from after the checkpoint, and will not come again
@@ -88,6 +95,9 @@ class Run:
         self._due = time.monotonic() + every
         self._counted_times, self._shift = counted_times, 0.0
         self._position: dict[str, Any] | None = None  # in the source, where a block was not used to its end
+        self._times: list[float] = []  # of the first samples
+        self._unsaved = ""  # why the last checkpoint could not be written
+        self.held = ExitStack()  # what is to be let go of in the end: source, output, locks
 
     def go_on(self, found: Checkpoint) -> None:
         """Go on from a checkpoint of the same setup and source."""
@@ -115,12 +125,17 @@ class Run:
 
         `seen` is told of all samples, `idle` is called after each block and whenever none came for a while.
         """
+        if self._position is not None:  # an earlier call left some of a block
+            self.source.seek(self._position)
+            self._position = None
         while not stop.is_set() and (limit is None or self.predictor.samples < limit):
             clean = self._cleaned() if limit is None else self._cleaned_to(limit)
             if clean is None:
                 self.ended = True
                 break
             if len(clean):
+                if len(self._times) <= ENOUGH:
+                    self._times += clean.times[:ENOUGH].tolist()
                 answers = self.predictor.learn(clean)
                 self.output.write(answers.times, answers.predictions)
                 if seen is not None:
@@ -128,8 +143,7 @@ class Run:
             if idle is not None:
                 idle()
             if self.checkpoint is not None and time.monotonic() >= self._due:
-                self.save()
-
+                self._try_to_save()
         self.ended |= limit is not None and self.predictor.samples >= limit
 
     def _cleaned(self) -> Clean | None:
@@ -148,12 +162,26 @@ class Run:
         times = block.times + self._shift
         clean = self.cleaner(Block(times, block.values))
         if len(clean) > left:
-            rows = 1 + int(np.flatnonzero(times == clean.times[left - 1])[-1])
+
+            def kept(rows: int) -> int:
+                self.cleaner.restore(state)
+                return len(self.cleaner(Block(times[:rows], block.values[:rows])))
+
+            rows = bisect_left(range(len(block)), left, key=kept)
             self.cleaner.restore(state)
             clean = self.cleaner(Block(times[:rows], block.values[:rows]))
             if self.source.replayable:
                 self._position = {**position, "skip": position["skip"] + rows}
         return clean
+
+    def _try_to_save(self) -> None:
+        """A full disk, or the like, does not end a run that may go on for months: it is tried again."""
+        try:
+            self.save()
+            self._unsaved = ""
+        except OSError as error:
+            self._unsaved = str(error)
+            self._due = time.monotonic() + self._every
 
     def save(self) -> None:
         """Write a checkpoint: after the rows that it knows of are safe."""
@@ -175,26 +203,12 @@ class Run:
         self._due = now + max(self._every, SPARING * (now - begun))
 
     def finish(self, forget: bool) -> None:
-        """The last checkpoint, or none where all is done and nobody asked to keep one; then close everything."""
-        try:
-            if forget and self.checkpoint is not None:
-                self.output.close()
-                self.checkpoint.unlink(missing_ok=True)
-            else:
-                self.save()
-                self.output.close()
-        finally:
-            self.source.close()
-
-    @contextmanager
-    def abandoned_on_error(self) -> Iterator[None]:
-        """Where something goes wrong, the last checkpoint and the rows stay as they are."""
-        try:
-            yield
-        except BaseException:
-            self.source.close()
-            self.output.abandon()
-            raise
+        """The last checkpoint, or none where all is done and nobody asked to keep one; the output is closed."""
+        if not forget:
+            self.save()
+        self.output.close()
+        if forget and self.checkpoint is not None:
+            self.checkpoint.unlink(missing_ok=True)
 
     # --- What there is to tell --------------------------------------------------------------------
 
@@ -207,29 +221,52 @@ class Run:
     def counters(self) -> dict[str, int]:
         """Everything that was counted. `samples` of the cleaner are those that came, dropped ones among them."""
         cleaned = self.cleaner.counters()
-        return {"read": cleaned.pop("samples"), **cleaned, **self._source_counters(), **self.predictor.counters()}
+        of_source = {f"source_{name}" if name == "truncated" else name: n for name, n in self._source_counters().items()}
+        return {"read": cleaned.pop("samples"), **cleaned, **of_source, **self.predictor.counters()}
 
     def dropped(self) -> dict[str, int]:
         """Samples that were not learned from, by the reason."""
         counted = self.counters()
         return {name.removeprefix("dropped_"): counted[name] for name in DROPPED if counted.get(name)}
 
+    def warnings(self) -> list[str]:
+        """What the user should know of."""
+        found = []
+        rate, measured = self.predictor.setup.rate, self._rate()
+        if rate and measured and not 1.0 - TOLERANCE < measured / rate < 1.0 + TOLERANCE:
+            found.append(
+                f"samples come {measured:.4g} a second by their times, and the rate was said to be {rate:g}: time scales and the "
+                "longest gap are other than they seem; give the true rate"
+            )
+        if 1.0 in [question.discount for question in self.predictor.questions]:
+            found.append("with a discount of 1 no return is ever known, and nothing is scored; give less than 1")
+        if self._unsaved:
+            found.append(f"the checkpoint could not be written: {self._unsaved}")
+        dropped = self.dropped()
+        most = max(dropped, key=dropped.__getitem__, default="")
+        if dropped and dropped[most] > self.predictor.samples:
+            why = {
+                "malformed": self.source.complaint() or "",
+                "time": "the times are not finite, or beyond ±1e11 s; is the time unit ms?",
+                "missing": f"values of {', '.join(self.cleaner.signals)} are missing",
+            }.get(most, "")
+            found.append(f"more samples are dropped than used: {dropped[most]:,} {most}{why and f' ({why})'}")
+        return found
+
+    def _rate(self) -> float | None:
+        """Samples a second, by the times of the first ones; None where times are made, or there are too few."""
+        if self._counted_times or len(self._times) < 10:
+            return None
+        return 1.0 / float(np.median(np.diff(self._times)))
+
     def summary(self) -> dict[str, Any]:
         """What `--json` prints."""
-        rate, predictor = self.predictor.setup.rate, self.predictor
-        questions = []
-        for question, target, score in zip(predictor.questions, predictor.targets, predictor.scores(), strict=True):
-            known = rate is not None and not isinstance(question.discount, str)
-            horizon = horizon_of(question.discount, rate) if known else None  # type: ignore[arg-type]
-            questions.append(
-                {
-                    "name": question.name,
-                    "target": target,
-                    "discount": question.discount,
-                    "horizon": horizon if horizon is not None and math.isfinite(horizon) else None,
-                    **asdict(score),
-                }
-            )
+        predictor = self.predictor
+        asked = zip(predictor.questions, predictor.targets, predictor.horizons, predictor.scores(), strict=True)
+        questions = [
+            {"name": question.name, "target": target, "discount": question.discount, "horizon": horizon, **asdict(score)}
+            for question, target, horizon, score in asked
+        ]
         return {
             "samples": predictor.samples,
             "dropped": sum(self.dropped().values()),
@@ -238,6 +275,8 @@ class Run:
             "ended": self.ended,
             "resumed_at": self.resumed_at,
             "lost": self.lost,
+            "measured_rate": self._rate(),
+            "warnings": self.warnings(),
         }
 
 

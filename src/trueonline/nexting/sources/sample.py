@@ -163,6 +163,10 @@ class Source(ABC):
     def counters(self) -> dict[str, int]:
         """What was counted since the beginning: `malformed` and others that a kind of source has."""
 
+    def complaint(self) -> str | None:
+        """Why the first thing that was malformed was so; None where nothing was."""
+        return None
+
     def progress(self) -> float | None:
         """The share that has been read, from 0 to 1; None where nobody knows the whole."""
         return None

@@ -6,6 +6,9 @@ import { axisMarks, clock, fixed, horizonLabel } from "./words.js";
 const COMPLETE = 0.01; // a return is known when this little of its weight is still to come …
 const SO_FAR = 0.6; // … and is shown as it is so far when this much is
 
+// Seconds between the marks of the time axis: what reads well, in seconds, minutes and hours.
+const STEPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400];
+
 export class Chart {
   // `number` is that of the question. `pick(from, to)` is called when a stretch of time is chosen, `reset()` to go back.
   constructor(number, question, signalNumbers, { pick, reset }) {
@@ -56,7 +59,7 @@ export class Chart {
         ...(this.raw ? { sum: { range: steady[1] } } : {}),
       },
       axes: [
-        { ...axis, size: 24, space: 70, values: (u, ticks, _, __, step) => this.times(u, ticks, step) },
+        { ...axis, size: 24, space: 70, incrs: STEPS, values: (u, ticks, _, __, step) => this.times(u, ticks, step) },
         numbers,
         ...(rightAxis ? [{ ...numbers, scale, side: 1, size: 46, grid: { show: false }, values: this.raw ? numbers.values : () => [] }] : []),
       ],
