@@ -7,12 +7,14 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
 import pytest
 
 from trueonline.nexting.sources import Cleaner, Lsl, Mqtt, open_source
+from trueonline.nexting.sources.lsl import _places
 
 PATIENCE = 30.0  # seconds after which something that should have happened is taken never to happen
 
@@ -282,7 +284,7 @@ def test_of_a_minute_at_1_khz_every_sample_is_kept_once_or_accounted_for(broker,
     assert kept == [i for i in range(n) if i % 5000 not in dropped.values()]
     assert counters.pop("malformed") == faults
     assert counters == {"huge": 0, "retained": 0, "connections": 1, "received": n, "dropped_overflow": 0}
-    expected = {"samples": n, "held": 0, "gaps": 0, "clock_set_back": 0}
+    expected = {"samples": n, "held": 0, "gaps": 0, "clock_set_back": 0, "dropped_time": 0}
     assert counted == {**expected, **dict.fromkeys(("dropped_duplicate", "dropped_late", "dropped_missing"), faults)}
     assert len(kept) + cleaner.dropped == counted["samples"]
 
@@ -339,8 +341,12 @@ def test_users_and_addresses_that_are_not_let_in(tmp_path):
             assert "wrong" not in str(caught.value)
     finally:
         broker.kill()
-    with pytest.raises(ValueError, match=r"it did not answer within 0\.2 s; check the address"):
-        Mqtt(broker.url(), ["a"], patience=0.2)
+    begun = time.monotonic()
+    with pytest.raises(
+        ValueError, match=r"cannot listen to .*: the connection is refused: nothing listens there; check the"
+    ):
+        Mqtt(broker.url(), ["a"], patience=1000.0)
+    assert time.monotonic() - begun < 500.0  # it did not wait for as long as it might have
     for url in (
         "mqtt://host",
         "mqtt://host/",
@@ -348,9 +354,68 @@ def test_users_and_addresses_that_are_not_let_in(tmp_path):
         "mqtt://host:99999/x",
         "mqtt://host:x/y",
         "mqtt://a:b:c/y",
+        "mqtt://a..b/y",
     ):
         with pytest.raises(ValueError, match="the address must be mqtt://"):
             Mqtt(url, ["a"])
+
+
+@pytest.mark.skipif(importlib.util.find_spec("paho") is None, reason="needs paho-mqtt")
+def test_a_broker_that_is_slow_is_waited_for_and_one_that_says_nothing_is_not_for_ever():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"mqtt://127.0.0.1:{server.getsockname()[1]}/arm"
+        with pytest.raises(ValueError, match=r"it did not answer within 0\.3 s; check the address"):
+            Mqtt(url, ["a"], patience=0.3)
+        server.accept()[0].close()
+
+        def answer():
+            peer = server.accept()[0]
+            with peer:
+                peer.recv(1000)  # CONNECT
+                time.sleep(0.5)
+                peer.sendall(bytes([0x20, 2, 0, 0]))  # CONNACK
+                asked = peer.recv(1000)  # SUBSCRIBE: its number is in bytes 2 and 3
+                peer.sendall(bytes([0x90, 3, asked[2], asked[3], 1]))
+                peer.recv(1000)
+
+        broker = threading.Thread(target=answer)
+        broker.start()
+        with Mqtt(url, ["a"], patience=PATIENCE) as source:
+            assert source.counters()["connections"] == 1
+        broker.join(PATIENCE)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("paho") is None, reason="needs paho-mqtt")
+def test_a_host_that_is_not_there_is_told_at_once_and_one_that_nobody_can_ask_about_is_waited_for(monkeypatch):
+    numbers = iter([socket.EAI_NONAME, *[socket.EAI_AGAIN] * 1000])
+
+    def unknown(*_, **__):
+        raise socket.gaierror(next(numbers), "who knows")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(
+        ValueError, match=r"cannot listen to mqtt://nowhere/x: there is no such host \(who knows\); check"
+    ):
+        Mqtt("mqtt://nowhere/x", ["a"], patience=1000.0)
+    with pytest.raises(ValueError, match=r"it did not answer within 0\.3 s \(who knows\); check the address"):
+        Mqtt("mqtt://nowhere/x", ["a"], patience=0.3)
+
+
+@with_broker
+def test_what_was_wrong_with_the_first_message_is_told(broker, publish):
+    for bad, complaint in [
+        ([{"time": 1, "grip": 2}], 'no key a, b; it has time, grip: {"time": 1, "grip": 2}'),
+        ([[sample(1), {"grip": 2}]], "no key a, b; it has grip: {'grip': 2}"),
+        ([b"oops"], "it is not JSON (Expecting value: line 1 column 1 (char 0)): oops"),
+        ([{"time": 1, "a": 2}, {"time": 2, "a": 3, "c": 4}], "no key b so far; it has time, a"),
+        ([b"x" * (2**20 + 1)], "a message of 1,048,577 bytes is longer than 1 MiB: " + "x" * 99 + "…"),
+    ]:
+        with open_source(broker.url(), ["a", "b"]) as source:
+            assert source.complaint() is None
+            publish(*bad, {"time": 9, "a": 9})
+            while received(source, 1)[0][-1] != 9:
+                pass
+            assert source.complaint() == complaint
 
 
 # --- Lab Streaming Layer --------------------------------------------------------------------------
@@ -455,6 +520,39 @@ def test_every_sample_of_an_outlet_at_1_khz_is_kept(outlet):
         assert source.counters() == {"malformed": 0, "connections": 1, "received": n, "dropped_overflow": 0}
 
 
+def test_a_label_wins_over_a_number():
+    assert _places("it", ["1", "", "a", "a"], ["1", "0", "2", "3"]) == [0, 0, 2, 3]
+    assert _places("it", ["2", "1", "0"], ["0", "1", "2"]) == [2, 1, 0]
+    with pytest.raises(ValueError, match="it has the column a more than once"):
+        _places("it", ["a", "a"], ["a"])
+    with pytest.raises(ValueError, match=r"it has no column 01; it has none"):
+        _places("it", ["", ""], ["01"])
+
+
+LOOK = """
+from trueonline.nexting.sources import Lsl
+try:
+    Lsl("nobody", ["a"], patience=0.01)
+except ValueError as error:
+    print(error)
+"""
+
+
+@with_lsl
+def test_liblsl_says_nothing_at_its_start_unless_it_was_told_to(tmp_path):
+    if os.path.exists("/etc/lsl_api/lsl_api.cfg"):
+        pytest.skip("this machine has settings of its own")
+    settings = tmp_path / "settings.cfg"
+    settings.write_text("[log]\nlevel = 0\n[multicast]\nResolveScope = machine\n")
+    surroundings = {name: value for name, value in os.environ.items() if name != "LSLAPICFG"}
+    surroundings |= {"HOME": str(tmp_path)}
+    for more, quiet in (({}, True), ({"LSLAPICFG": str(settings)}, False)):
+        command = [sys.executable, "-c", LOOK]
+        done = subprocess.run(command, cwd=tmp_path, env=surroundings | more, capture_output=True, text=True, check=True)
+        assert "no LSL stream is named 'nobody'" in done.stdout
+        assert (done.stderr == "") == quiet, done.stderr
+
+
 @with_lsl
 def test_streams_that_do_not_fit_are_refused(outlet):
     running = outlet("a,b")
@@ -465,6 +563,15 @@ def test_streams_that_do_not_fit_are_refused(outlet):
     outlet("a", form="string", name="words")
     with pytest.raises(ValueError, match="'words' must hold numbers, got text"):
         Lsl("words", ["a"])
+    outlet("a,1,b", name="numbered")
+    with Lsl("numbered", ["2", "b", "1", "0"]) as source:  # channel 1 by its label; it would be the same by its number
+        _, values = received(source, 5)
+        assert all(row[0] == row[1] == row[2] + 1_000_000 == row[3] + 1_000_000 for row in values)
+        assert source.complaint() is None
+    with pytest.raises(
+        ValueError, match=r"'numbered' has no column 3; it has a, 1, b \(.*; their numbers, 0 to 2, will do too"
+    ):
+        Lsl("numbered", ["3"])
     outlet(",,", name="plain")
     with Lsl("plain", ["2", "0"]) as source:
         _, values = received(source, 5)

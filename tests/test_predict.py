@@ -217,7 +217,7 @@ def test_what_is_dropped_is_counted(tmp_path):
     assert (counted["held"], counted["gaps"]) == (3, 1)
     told = predict(*options, "--missing", "skip")
     assert (told["samples"], told["dropped"], told["counters"]["dropped_missing"]) == (160 - 7, 7, 3)
-    assert "must be a number" in predict(*options, "--missing", "error", fails=True)
+    assert "x is missing (nan)" in predict(*options, "--missing", "error", fails=True)
 
 
 def test_nothing_puts_a_nan_into_the_weights(tmp_path):

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -23,8 +24,9 @@ from hypothesis import strategies as st
 
 from trueonline.nexting import arm
 from trueonline.nexting.sources import Arm, Block, Cleaner, Paced, ParquetFile, Pipe, TextFile, open_source, pacing
+from trueonline.nexting.sources.compressed import Gunzipped
 from trueonline.nexting.sources.ring import Ring
-from trueonline.nexting.sources.sample import ROWS, Clock
+from trueonline.nexting.sources.sample import ROWS, Clock, shown, skipping
 from trueonline.nexting.sources.text import CHUNK, LIMIT, PAST, Text
 
 NAN, INF = float("nan"), float("inf")
@@ -71,21 +73,21 @@ def some(n, seed=0, signals=2):
 
 def cleaned(samples, size, max_gap, missing):
     """The rules, one by one, in plain Python."""
-    names = ("samples", "dropped_duplicate", "dropped_late", "dropped_missing", "held", "gaps", "clock_set_back")
-    counters = dict.fromkeys(names, 0)
-    out, before, last, late = [], None, [None] * size, 0
+    names = ("samples", "dropped_duplicate", "dropped_late", "dropped_missing", "dropped_time", "held", "gaps")
+    counters = dict.fromkeys((*names, "clock_set_back"), 0)
+    out, before, last, late = [], None, [None] * size, []  # late: the times of the late samples in a row
     for t, values in samples:
         counters["samples"] += 1
         if not math.isfinite(t) or abs(t) > 1e11:
-            counters["dropped_missing"] += 1
+            counters["dropped_time"] += 1
         elif before is not None and t == before:
             counters["dropped_duplicate"] += 1
-        elif before is not None and t < before and late < 1000:
+        elif before is not None and t < before and len(late) < 1000 and not goes_on(rise(late), t):
             counters["dropped_late"] += 1
-            late += 1
+            late.append(t)
         else:
             set_back = before is not None and t < before
-            late = late if set_back else 0
+            late = late if set_back else []
             there = [math.isfinite(x) and abs(x) <= 1e100 for x in values]
             if missing == "hold":
                 last = [x if is_there else old for x, is_there, old in zip(values, there, last, strict=True)]
@@ -100,13 +102,24 @@ def cleaned(samples, size, max_gap, missing):
             counters["gaps"] += gap
             counters["clock_set_back"] += set_back
             out.append((t, list(row), gap or set_back or before is None))
-            before, late = t, 0
+            before, late = t, []
     return out, counters
+
+
+def rise(late):
+    """The last of these times, as many as rise, each counted once where it comes several times in a row."""
+    each = [t for i, t in enumerate(late) if i == 0 or t != late[i - 1]]
+    falls = [i for i in range(1, len(each)) if each[i] < each[i - 1]]
+    return each[falls[-1] if falls else 0 :]
+
+
+def goes_on(rising, t):
+    return len(rising) >= 10 and rising[-1] - rising[0] > 10.0 and t > rising[-1]
 
 
 NUMBERS = st.sampled_from([0.0, 1.0, -2.5, 1e100, -1e100, 1.01e100, -1e300, NAN, NAN, INF, -INF])
 TIMES = st.one_of(
-    st.integers(0, 12).map(float), st.sampled_from([NAN, INF, -INF, -0.0, 1e11, -1e11, 1.01e11, -1e300, 1e18, 2.5])
+    st.integers(0, 30).map(float), st.sampled_from([NAN, INF, -INF, -0.0, 1e11, -1e11, 1.01e11, -1e300, 1e18, 2.5])
 )
 
 
@@ -117,6 +130,7 @@ def test_cleaning_follows_its_rules_wherever_the_blocks_are_split_and_the_proces
     samples = data.draw(st.lists(st.tuples(TIMES, st.lists(NUMBERS, min_size=size, max_size=size)), max_size=30))
     if data.draw(st.booleans()):
         samples.sort(key=lambda sample: (not math.isfinite(sample[0]), sample[0]))
+        samples[:0] = data.draw(st.sampled_from([[], [(1e9, [1.0] * size)]]))  # before which all others are late
     max_gap = data.draw(st.sampled_from([None, 0.5, 1.0, 3.0]))
     missing = data.draw(st.sampled_from(["hold", "skip"]))
     names = ["a", "b", "c"][:size]
@@ -139,12 +153,14 @@ def test_cleaning_follows_its_rules_wherever_the_blocks_are_split_and_the_proces
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_after_a_thousand_late_samples_the_clock_was_set_back(seed):
+def test_after_a_thousand_late_samples_or_some_that_rise_for_10_s_the_clock_was_set_back(seed):
     rng = random.Random(seed)
-    missing, size, clock, samples, late = rng.choice(["hold", "skip"]), 2, 0.0, [], 0
-    for _ in range(12):
-        for _ in range(rng.choice([1, 50, 990, 999, 1000, 1001, 1500])):  # as the clock goes
-            clock += rng.choice([0.5, 1.0])
+    missing, size, clock, samples, late = rng.choice(["hold", "skip"]), 2, 0.0, [], set()
+    for part in range(12):
+        step = rng.choice([0.001, 0.01, 0.5, 1.0, 30.0]) if part % 2 else 0.001
+        falls = rng.choice([0.0, 0.002, 0.05, 0.3])
+        for _ in range(rng.choice([1, 50, 500]) if part % 3 else rng.choice([990, 999, 1000, 1001, 1500])):
+            clock += step * rng.choice([0.5, 1.0]) if rng.random() >= falls else -rng.choice([0.0, step, 5.0])
             values = [rng.choice([1.0, 2.0, 3.0, NAN, 1e200]) if rng.random() < 0.1 else 1.5 for _ in range(size)]
             samples.append((clock, values))
             if rng.random() < 0.02:
@@ -157,23 +173,47 @@ def test_after_a_thousand_late_samples_the_clock_was_set_back(seed):
         clean = cleaner(Block(np.array([t for t, _ in piece]), np.array([v for _, v in piece])))
         got += zip(clean.times.tolist(), clean.values.tolist(), clean.starts.tolist(), strict=True)
         at += len(piece)
-        late = max(late, cleaner.state()["late_in_a_row"])
+        late.add((cleaner.state()["late_in_a_row"] > 0, cleaner.state()["late_rising"][0] > 1))
         state, cleaner = json.loads(json.dumps(cleaner.state())), Cleaner(["a", "b"], 10.0, missing)
         cleaner.restore(state)
     expected, counters = cleaned(samples, size, 10.0, missing)
     assert got == expected
     assert cleaner.counters() == counters
     assert counters["clock_set_back"] > 0
-    assert late > 0
+    assert (True, True) in late  # it went on from such a state
 
 
 def test_one_time_from_the_future_does_not_end_a_stream():
-    times = np.arange(3000.0)
-    times[100] = 1e10
+    for rate, lost in ((0.1, 10), (1.0, 12), (40.0, 402), (1000.0, 1000)):  # the first is at 0 s, the last after 10 s
+        times = np.arange(3000.0) / rate
+        times[100] = 1e10
+        cleaner = Cleaner(["a"])
+        clean = [cleaner(Block(times[i : i + 1], np.ones((1, 1)))) for i in range(3000)]
+        kept, starts = (np.concatenate([getattr(each, name) for each in clean]) for name in ("times", "starts"))
+        assert kept.tolist() == [*times[:101], *times[101 + lost :]]
+        assert np.flatnonzero(starts).tolist() == [0, 101]
+        assert (cleaner.counters()["dropped_late"], cleaner.counters()["clock_set_back"]) == (lost, 1)
+        assert cleaner.dropped == lost
+
+
+def test_what_comes_again_or_in_the_wrong_order_is_late_and_no_clock_was_set_back():
+    rng = np.random.default_rng(4)
+    burst = np.arange(899, 999) / 10  # ten seconds, less a tenth, once more
+    shuffled = rng.permutation(1000)[:900] / 10
+    few = np.array([0.0, 1.0, 2.0, 3.0, 50.0, 51.0, 52.0, 53.0, 99.0])  # nine that rise, over 99 s
+    times = np.concatenate([np.arange(1000) / 10, burst, [100.0], shuffled, [100.1], few, [100.2]])
     cleaner = Cleaner(["a"])
-    kept = np.concatenate([cleaner(Block(times[i : i + 1], np.ones((1, 1)))).times for i in range(3000)])
-    assert kept.tolist() == [*range(100), 1e10, *range(1101, 3000)]
-    assert (cleaner.counters()["dropped_late"], cleaner.counters()["clock_set_back"], cleaner.dropped) == (1000, 1, 1000)
+    kept = cleaner(Block(times, np.ones((len(times), 1)))).times
+    assert kept.tolist() == [*(np.arange(1000) / 10), 100.0, 100.1, 100.2]
+    assert cleaner.counters()["dropped_late"] == len(burst) + len(shuffled) + len(few)
+    assert cleaner.counters()["clock_set_back"] == 0
+
+
+def test_times_that_are_none_are_told_from_missing_values():
+    cleaner = Cleaner(["a"], missing="skip")
+    times = np.array([1.7e12, NAN, 1.0, 2.0, INF, -1.01e11, 3.0])  # the first is milliseconds since the epoch
+    assert cleaner(Block(times, np.array([[1.0], [1.0], [NAN], [1.0], [NAN], [1.0], [1.0]]))).times.tolist() == [2.0, 3.0]
+    assert (cleaner.counters()["dropped_time"], cleaner.counters()["dropped_missing"], cleaner.dropped) == (4, 1, 5)
 
 
 def test_cleaning_a_long_stream_equals_the_rules():
@@ -186,7 +226,8 @@ def test_cleaning_a_long_stream_equals_the_rules():
     parts = [cleaner(Block(times[i : i + ROWS], values[i : i + ROWS])) for i in range(0, n, ROWS)]
     expected, counters = cleaned(zip(times.tolist(), values.tolist(), strict=True), 3, 0.05, "hold")
     assert cleaner.counters() == counters
-    assert all(count > 100 for name, count in counters.items() if name not in ("dropped_missing", "clock_set_back"))
+    rare = ("dropped_missing", "dropped_time", "clock_set_back")
+    assert all(count > 100 for name, count in counters.items() if name not in rare)
     np.testing.assert_array_equal(np.concatenate([part.times for part in parts]), [t for t, _, _ in expected])
     np.testing.assert_array_equal(np.concatenate([part.values for part in parts]), [v for _, v, _ in expected])
     np.testing.assert_array_equal(np.concatenate([part.starts for part in parts]), [s for _, _, s in expected])
@@ -198,7 +239,8 @@ def test_a_missing_value_can_be_an_error_that_changes_nothing():
     state = cleaner.state()
     bad = Block(np.array([1.0, 2.0, 3.5, 4.0]), np.array([[NAN, 1.0], [1.0, 2.0], [1.0, INF], [1.0, 1.0]]))
     with pytest.raises(
-        ValueError, match=r"signal force must be a number within ±1e100, got inf at time 3\.5; use missing="
+        ValueError,
+        match=r"signal force is missing \(inf\) in the sample of time 3\.5; with `missing` hold or skip it goes on",
     ):
         cleaner(bad)
     assert cleaner.state() == state
@@ -221,9 +263,12 @@ def test_what_a_cleaner_refuses():
     wrongs = [None, {}, state] + [{**cleaner.state(), "last": last} for last in ([], [True], [1e101], ["1"], 1, "1")]
     wrongs += [{**cleaner.state(), "late_in_a_row": late} for late in (None, -1, 1.0, 1001, 2**70)]
     wrongs += [{**cleaner.state(), "time": t} for t in (True, 1e12)]
+    risings = [None, 0, [], [0], [0, None], [0, 1.0, None], [1, None, None], [-1, None, None], [0, None, None, None]]
+    risings += [[1, True, 1.0], [1, 1.0, 1e12], [3, 1.0, 2.0], [1.0, 1.0, 1.0]]
+    wrongs += [{**cleaner.state(), "late_in_a_row": 2, "late_rising": rising} for rising in risings]
     wrongs += [{**cleaner.state(), "counters": counters} for counters in ({}, {**cleaner.counters(), "held": 0.5})]
     for wrong in wrongs:
-        with pytest.raises(ValueError, match=r"state|value held|time kept last"):
+        with pytest.raises(ValueError, match=r"state|value held|time kept last|late time"):
             cleaner.restore(wrong)
     assert cleaner.state() == Cleaner(["a"]).state()
 
@@ -389,7 +434,7 @@ def test_what_a_text_file_refuses(tmp_path):
         ("", ["a"], {}, r"x\.csv is empty; its first line must name the columns"),
         ("\n\n", ["a"], {}, "is empty"),
         ("a,b\n", ["a"], {"rate": None, "time": "t"}, "has no column t; it has a, b"),
-        ("a,b\n", ["a"], {"rate": None}, "give time= the name of the column with them, or rate="),
+        ("a,b\n", ["a"], {"rate": None}, "give the rate, in samples per second, or the column with the times"),
         ("a,b\n", ["a"], {"rate": -1}, "rate must be a finite number > 0, got -1"),
         ("a,b\n", ["a"], {"time_unit": "min"}, "time_unit must be one of s, ms, us, ns, got 'min'"),
         ("a,b\n", ["a"], {"time": "a"}, "a is the time of the samples, so it cannot be one of the signals a"),
@@ -404,8 +449,16 @@ def test_what_a_text_file_refuses(tmp_path):
     path.write_text("a,b\n1,2\n", encoding="utf-16")
     with pytest.raises(ValueError, match="is UTF-16; save it as UTF-8"):
         open_source(path, ["a"], rate=1)
-    with pytest.raises(FileNotFoundError):
-        open_source(tmp_path / "none.csv", ["a"], rate=1)
+    (tmp_path / "folder.pq").mkdir()
+    for opened in (open_source, Pipe):
+        for name in ("none.csv", "none.parquet"):
+            with pytest.raises(ValueError, match=rf"there is no file .*{name}; check its name"):
+                opened(tmp_path / name, ["a"], rate=1)
+        for folder in (tmp_path, tmp_path / "folder.pq"):
+            with pytest.raises(ValueError, match=rf"{folder} is a folder; give a file in it"):
+                opened(folder, ["a"], rate=1)
+    with pytest.raises(ValueError, match=r"there is no file"):
+        open_source(tmp_path / "none.csv", ["a"], rate=1, follow=True)
     for spec, message in [("http://x/y", "begin with mqtt://, lsl:// or arm://"), ("", "must be a path")]:
         with pytest.raises(ValueError, match=message):
             open_source(spec, ["a"], rate=1)
@@ -544,6 +597,99 @@ def test_a_position_tells_a_file_that_grew_from_one_that_was_replaced(tmp_path, 
             assert source.position() == first
 
 
+@pytest.mark.parametrize("name", ["log.csv", "log.csv.gz", "log.jsonl", "log.parquet"])
+@pytest.mark.parametrize("clock", [{"time": "time"}, {"rate": 40.0}])
+@pytest.mark.parametrize("begun", [0, 1])
+def test_a_position_within_a_block_tells_too(tmp_path, name, clock, begun):
+    path = tmp_path / name
+    times, values = some(9000)
+
+    def opened(signals=("a", "b")):
+        return open_source(path, list(signals), **clock)
+
+    def row_of(k):
+        """The number of the row of a sample of the block."""
+        return int(times.searchsorted(block.times[k])) if "time" in clock else round(block.times[k] * 40.0)
+
+    written(path, times[:8500], values[:8500])
+    with opened() as source:
+        for _ in range(begun):
+            next(source)
+        before = source.position()
+        block = next(source)
+    used, some_of_it = len(block) // 2, len(block) // 5
+    first, second = skipping(before, block, some_of_it), skipping(before, block, used)
+    rest = Block(block.times[some_of_it:], block.values[some_of_it:])
+    assert skipping(first, rest, used - some_of_it) == second  # in one go or in two
+    position = json.loads(json.dumps(second))
+    assert (position["skip"], position["skipped"]["times"] > 0) == (used, True)
+    written(path, times, values)  # it grew
+    with opened() as source:
+        source.seek(position)
+        assert source.position() == position
+        again = next(source)
+        np.testing.assert_array_equal(again.times[:50], block.times[used : used + 50])
+        np.testing.assert_array_equal(again.values[:50], block.values[used : used + 50])
+        assert source.position()["skip"] == 0
+        assert sum(map(len, source)) + len(again) > len(block) - used
+    with opened(("c", "b")[1:]) as source:  # other columns may be asked for
+        source.seek(position)
+        np.testing.assert_array_equal(next(source).values[:50, 0], block.values[used : used + 50, 1])
+    row = row_of(used // 2)
+    for column, what in ((0, "a are"), (1, "b are")):
+        changed = values.copy()
+        changed[row, column] += 1.0
+        written(path, times, changed)
+        with opened() as source:
+            at = next(source) and source.position()
+            with pytest.raises(ValueError, match=rf"not the file .* of the [0-9,]+ samples .* {what} not .* --fresh"):
+                source.seek(position)
+            assert source.position() == at
+            following = next(source)
+            assert len(following) > 0
+    other_times, other = some(9000, seed=1)
+    size = row_of(used - 1)
+    for t, v in ((times[:size], values[:size]), (other_times[:1], other[:1]), (other_times, other)):
+        written(path, t, v)
+        with opened() as source:
+            at = source.position()
+            with pytest.raises(ValueError, match=r"(shorter than|fewer than|is not the file) .*begin anew .*--fresh"):
+                source.seek(position)
+            assert source.position() == at
+    written(path, times, values)
+    with opened() as source:
+        for wrong in (None, {}, {"times": 1}, {"times": -1, "values": {}}, {"times": 1, "values": {"a": True}}):
+            with pytest.raises(ValueError, match="the position is damaged: skipped must hold a checksum for each signal"):
+                source.seek({**position, "skipped": wrong})
+        assert source.position()["skip"] == 0
+
+
+def test_a_position_is_within_its_block_or_refused():
+    block = Block(np.arange(3.0), np.zeros((3, 1)))
+    position = {"kind": "arm", "seed": 0, "row": 7, "skip": 2}
+    assert skipping(position, block, 3) == {**position, "skip": 5}  # the arm needs no checksums
+    for rows in (-1, 4):
+        with pytest.raises(ValueError, match=f"from 0 to the 3 of the block, got {rows}"):
+            skipping(position, block, rows)
+
+
+def test_a_position_of_the_pace_in_a_file_that_was_replaced_is_refused(tmp_path, monkeypatch):
+    path, hands = tmp_path / "log.csv", Hands(monkeypatch)
+    times, values = some(3000)
+    path.write_text(text_of(times, values))
+    with hands.drive(open_source(path, ["a"], time="time", pace=1.0)) as source:
+        for _ in range(20):
+            hands.now += 10.0
+            source.read()
+        position = source.position()
+    assert 100 < position["skip"] < 3000
+    path.write_text(text_of(times[: position["skip"] - 1], values[: position["skip"] - 1]))
+    with open_source(path, ["a"], time="time", pace=1.0) as source:
+        with pytest.raises(ValueError, match="is shorter than what was read of it: of "):
+            source.seek(position)
+        assert source.position()["skip"] == 0
+
+
 # --- Files that are cut, or grow ------------------------------------------------------------------
 
 
@@ -623,6 +769,54 @@ def test_a_compressed_file_that_breaks_off_gives_its_whole_rows(tmp_path):
     path.write_bytes(whole[:1000] + bytes(range(256)) + whole[1256:])
     with pytest.raises(ValueError, match=r"log\.csv\.gz is damaged"):
         joined(open_source(path, ["a"], time="time"))
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_of_a_compressed_file_that_breaks_off_nothing_is_lost(tmp_path, members):
+    times, values = some(3000)
+    text = text_of(times, values).encode()
+    parts = [text[i * len(text) // members : (i + 1) * len(text) // members] for i in range(members)]
+    whole = (b"\0" * 7).join(map(gzip.compress, parts)) + b"\0" * 5
+    path, rng = tmp_path / "log.csv.gz", random.Random(members)
+    for size in [1, 10, 11, 100, *(rng.randrange(len(whole)) for _ in range(12)), len(whole) - 13, len(whole)]:
+        path.write_bytes(whole[:size])
+        out, rest = b"", whole[:size]  # all that zlib makes of it, a byte at a time
+        while rest:
+            one = zlib.decompressobj(31)
+            for i in range(len(rest)):
+                out += one.decompress(rest[i : i + 1])
+                if one.eof:
+                    break
+            ended, rest = one.eof, rest[i + 1 :].lstrip(b"\0") if one.eof else b""
+        file = Gunzipped(path)
+        chunks = [file.read(1000)]
+        while chunks[-1]:
+            assert len(chunks[-1]) == 1000 or not file.read(1)
+            chunks.append(file.read(1000))
+        assert b"".join(chunks) == out
+        assert file.cut != ended
+        for at in (len(out) // 2, 0, len(out) // 3, len(out) + 5):
+            file.seek(at)
+            assert file.read(77) == out[at : at + 77]
+        file.close()
+        assert file.closed
+        if b"\n" not in out:
+            continue
+        source = open_source(path, ["a", "b"], time="time")
+        got_times, got_values = joined(source)
+        lines = out[: out.rindex(b"\n")].split(b"\n")[1:] if file.cut else out.split(b"\n")[1:]
+        rows = [line.split(b",") for line in lines if line.count(b",") == 2 and not line.endswith(b",")]
+        np.testing.assert_array_equal(np.column_stack([got_times, got_values]), np.array(rows, float).reshape(-1, 3))
+        assert source.counters()["truncated"] == file.cut
+
+
+def test_what_follows_a_compressed_file_and_is_none_is_damage_after_all_that_was_good(tmp_path):
+    path = tmp_path / "log.csv.gz"
+    path.write_bytes(gzip.compress(b"time,a\n1,2\n") + b"garbage")
+    with open_source(path, ["a"], time="time") as source:
+        assert source.read().times.tolist() == [1.0]
+        with pytest.raises(ValueError, match=r"log\.csv\.gz is damaged, after 11 bytes: .*incorrect header"):
+            source.read()
 
 
 def test_a_growing_file_is_followed_line_by_line(tmp_path):
@@ -766,6 +960,77 @@ def test_a_header_that_is_not_utf_8_hides_its_own_columns_only(tmp_path):
     assert joined(open_source(path, ["a"], time="time"))[1].tolist() == [[3.0]]
     with pytest.raises(ValueError, match=r"has no column größe; it has time, gr��e, a"):
         open_source(path, ["größe"], time="time")
+
+
+# --- What there is to complain about --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("time,a,b\n1,2,3\n\n2,,\n", None),
+        ("time,a,b\n1,2,3\n4,5\n6\n", "a row has 2 cells, and the first line has 3: 4,5"),
+        ("time,a,b\n1\n4,5\n", "a row has 1 cell, and the first line has 3: 1"),
+        ("time,a,b\n1,2,3\n,5,6\n6\n", "the time in column time is missing or not finite: ,5,6"),
+        ("time,a,b\n1,oops,3\n", "a: 'oops' is not a number"),
+        ("time,a,b\nsoon,1,3\n", "time: 'soon' is not a time"),
+        ("time;a;b\n1;2;3;4" + "x" * 300 + "\n", "a row has 4 cells, and the first line has 3: 1;2;3;4" + "x" * 92 + "…"),
+        ("time,a,b\n1,2," + "3" * LIMIT + "\n", "a line is longer than 1 MiB: " + "1,2," + "3" * 95 + "…"),
+        ('{"time": 1, "a": 2, "b": 3}\n', None),
+        ('{"time": 1, "a": 2}\n{"time": 2, "b": 3}\n', None),
+        ('{"time": 1, "grip": 2, "emg": 3}\n', 'no key a, b; it has time, grip, emg: {"time": 1, "grip": 2, "emg": 3}'),
+        ('{"time": 1, "a": 2, "emg": 3}\n', "no key b so far; it has time, a, emg"),
+        ('{"a": 1, "b": 2}\n', 'no time under the key time; it has a, b: {"a": 1, "b": 2}'),
+        ('{"time": 1, "a": true, "b": 2}\n', 'a: true or false is not a number: {"time": 1, "a": true, "b": 2}'),
+        ('{"time": "soon", "a": 1, "b": 2}\n', '\'soon\' is not a time: {"time": "soon", "a": 1, "b": 2}'),
+        (
+            '{"time": 1e999, "a": 1, "b": 2}\n',
+            'the time under the key time is not finite: {"time": 1e999, "a": 1, "b": 2}',
+        ),
+        (
+            "{oops\n",
+            "it is not JSON (Expecting property name enclosed in double quotes: line 1 column 2 (char 1)): {oops",
+        ),
+        ('{"time": 1, "a": 1, "b": 1}\n[7]\n', "it must be an object, and is an array: [7]"),
+        ('{"time": 1, "a": 1, "b": 1}\n7\n', "it must be an object, and is a number: 7"),
+    ],
+)
+def test_the_first_thing_that_is_malformed_is_told(tmp_path, text, complaint):
+    path = tmp_path / "log"
+    path.write_text(text)
+    sources = [open_source(path, ["a", "b"], time="time"), open_source(path, ["a", "b"], time="time", pace=1e9)]
+    sources.append(Pipe(io.BytesIO(text.encode()), ["a", "b"], time="time"))
+    for source in sources:
+        joined(source)
+        got = source.complaint()
+        if len(text) > LIMIT and got is not None:  # of a line too long to be kept, any part is shown
+            got, complaint = got.partition(": ")[0], complaint.partition(": ")[0]
+        assert got == complaint
+
+
+def test_a_parquet_file_and_a_file_that_was_cut_complain_too(tmp_path):
+    path = tmp_path / "log.parquet"
+    pq.write_table(pa.table({"time": ["1", "soon", None], "a": [1.0, 2.0, 3.0]}), path)
+    source = open_source(path, ["a"], time="time")
+    assert source.complaint() is None
+    joined(source)
+    assert source.complaint() == "row 1 has no time: in column time is soon"
+    assert source.counters()["malformed"] == 2
+    path = tmp_path / "log.csv"
+    path.write_text("time,a\n1,1\n2,")
+    with TextFile(path, ["a"], time="time", follow=True) as followed:
+        wait_for(followed, 1)
+        path.write_text("time,a\n")
+        assert len(followed.read(0.1)) == 0
+        assert followed.complaint() == "a line broke off when the file was cut or replaced: 2,"
+    assert Arm(0, ["force"]).complaint() is None
+
+
+def test_what_is_shown_is_one_short_line():
+    assert shown(b" a\nb\xff\x00c ") == "a b\ufffd c"
+    assert shown("x" * 101) == "x" * 99 + "…"
+    assert shown("x" * 100) == "x" * 100
+    assert shown({"a": [1]}) == "{'a': [1]}"
 
 
 # --- The simulated arm, and the pace of recordings ------------------------------------------------

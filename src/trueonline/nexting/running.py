@@ -17,7 +17,7 @@ import numpy as np
 from trueonline.files import read_learner, write_learner
 from trueonline.nexting.output import Output
 from trueonline.nexting.predictor import Answers, Predictor
-from trueonline.nexting.sources import Block, Clean, Cleaner, Source
+from trueonline.nexting.sources import Block, Clean, Cleaner, Source, skipping
 
 KIND = "Predictor"
 PATIENCE = 0.2  # seconds of waiting for a sample at a time
@@ -171,7 +171,7 @@ class Run:
             self.cleaner.restore(state)
             clean = self.cleaner(Block(times[:rows], block.values[:rows]))
             if self.source.replayable:
-                self._position = {**position, "skip": position["skip"] + rows}
+                self._position = skipping(position, block, rows)
         return clean
 
     def _try_to_save(self) -> None:

@@ -25,7 +25,7 @@ from trueonline.nexting.sources.lsl import Lsl
 from trueonline.nexting.sources.mqtt import QUEUE, Mqtt
 from trueonline.nexting.sources.pacing import Paced
 from trueonline.nexting.sources.pipes import Pipe
-from trueonline.nexting.sources.sample import Block, Clean, Source
+from trueonline.nexting.sources.sample import Block, Clean, Source, skipping
 from trueonline.nexting.sources.simulated import Arm, seed_of
 from trueonline.nexting.sources.tables import ParquetFile, TextFile
 
@@ -43,6 +43,7 @@ __all__ = [
     "TextFile",
     "is_live",
     "open_source",
+    "skipping",
 ]
 
 

@@ -12,17 +12,28 @@ from typing import Any
 import numpy as np
 
 from trueonline.inputs import FLOATS, number, positive
-from trueonline.kernels import call, specialise
+from trueonline.kernels import call, kernel, specialise
 from trueonline.nexting.sources.sample import Block, Clean, named
 
 POLICIES = ("hold", "skip", "error")
-COUNTERS = ("samples", "dropped_duplicate", "dropped_late", "dropped_missing", "held", "gaps", "clock_set_back")
-SAMPLES, DUPLICATE, LATE, MISSING, HELD, GAPS, SET_BACK, RUN = range(8)  # RUN: late samples in a row, up to now
+COUNTERS = (
+    "samples",
+    "dropped_duplicate",
+    "dropped_late",
+    "dropped_missing",
+    "dropped_time",
+    "held",
+    "gaps",
+    "clock_set_back",
+)
+SAMPLES, DUPLICATE, LATE, MISSING, TIMELESS, HELD, GAPS, SET_BACK = range(len(COUNTERS))
+RUN, RISING = len(COUNTERS), len(COUNTERS) + 1  # late samples in a row up to now, and how many of the last of them rise
 HOLD, SKIP, ERROR = range(3)
 
 LARGEST = 1e100  # the square of a larger value, or a sum of squares, might not be finite
 LATEST = 1e11  # seconds: in the year 5138; a later time, or one as long before 1970, is none
 MOST_LATE = 1000  # late samples in a row, after which the clock must have been set back
+LEAST_RISING, LONG_RISING = 10, 10.0  # or as many, and over more than so many seconds, if their times rise
 
 
 # --- In a kernel ----------------------------------------------------------------------------------
@@ -31,7 +42,8 @@ MOST_LATE = 1000  # late samples in a row, after which the clock must have been 
 def clean(times, values, policy, max_gap, last, counts, out_times, out_values, starts):
     """Write what is kept; return how much that is, and the row and signal of a value that must not be missing (or −1).
 
-    `last` is the value of each signal that was seen last, then the time that was kept last; NaN where there is none yet.
+    `last` is the value of each signal that was seen last, then the time that was kept last, and the first and the newest of
+    the late times that rise up to now; NaN where there is none yet.
     """
     size = values.shape[1]
     kept = 0
@@ -39,15 +51,13 @@ def clean(times, values, policy, max_gap, last, counts, out_times, out_values, s
         t, before = times[k], last[size]
         counts[SAMPLES] += 1
         if not abs(t) <= LATEST:
-            counts[MISSING] += 1
+            counts[TIMELESS] += 1
             continue
         if t == before:
             counts[DUPLICATE] += 1
             continue
         set_back = t < before
-        if set_back and counts[RUN] < MOST_LATE:
-            counts[LATE] += 1
-            counts[RUN] += 1
+        if set_back and late(t, last[size + 1 :], counts):
             continue
         complete = True
         held = 0
@@ -64,8 +74,9 @@ def clean(times, values, policy, max_gap, last, counts, out_times, out_values, s
             else:
                 complete = False
             out_values[kept, j] = x
-        if not set_back:
-            counts[RUN] = 0
+        if counts[RUN] and (complete or not set_back):
+            counts[RUN] = counts[RISING] = 0
+            last[size + 1 :] = np.nan
         if not complete:
             counts[MISSING] += 1
             continue
@@ -73,12 +84,29 @@ def clean(times, values, policy, max_gap, last, counts, out_times, out_values, s
         counts[GAPS] += gap
         counts[SET_BACK] += set_back
         counts[HELD] += held
-        counts[RUN] = 0
         out_times[kept] = t
         starts[kept] = gap or set_back or np.isnan(before)
         last[size] = t
         kept += 1
     return kept, -1, -1
+
+
+@kernel
+def late(t, span, counts):
+    """Whether a sample of an earlier time than the one kept last is late, and counted so: else the clock was set back."""
+    rises = counts[RISING] > 0 and t > span[1]
+    risen = rises and counts[RISING] >= LEAST_RISING and span[1] - span[0] > LONG_RISING
+    if risen or counts[RUN] >= MOST_LATE:
+        return False
+    counts[LATE] += 1
+    counts[RUN] += 1
+    if rises:
+        counts[RISING] += 1
+        span[1] = t
+    elif counts[RISING] == 0 or t < span[1]:
+        counts[RISING] = 1
+        span[:] = t
+    return True
 
 
 _CLEAN = specialise(clean, "cleaning")
@@ -90,12 +118,16 @@ _CLEAN = specialise(clean, "cleaning")
 class Cleaner:
     """From blocks to clean blocks, by these rules, for each sample in its turn:
 
-    1. A time that is not finite, or beyond ±1e11 s, is missing: the sample is dropped, whatever the policy.
+    1. A time that is not finite, or beyond ±1e11 s, is none: the sample is dropped, whatever the policy, and counted as
+       `dropped_time`. (Times since the epoch in milliseconds, taken for seconds, are such times.)
     2. A sample with the time of the one kept last is a duplicate, and one with an earlier time is late. Both are dropped.
     3. After 1,000 late samples in a row the clock is taken to have been set back: the next sample, however early, is the
        first of what comes, and counted as `clock_set_back`. Otherwise one time from the far future would be the last that
-       is ever kept. A sample with a later time ends such a run; duplicates and samples without a time neither end it
-       nor belong to it.
+       is ever kept. The same is so after fewer where the times of the last ten or more of them rise, over more than 10 s
+       from the first to the newest, and the next sample goes on with that: slow streams need not wait for 1,000. (A late
+       sample with the same time as the one before it neither ends such a rise nor belongs to it.) A sample with a later
+       time than the one kept last ends the run; duplicates of that one and samples without a time neither end it nor
+       belong to it.
     4. A value that is NaN, infinite or beyond ±1e100 is missing. `missing="hold"` puts the signal's last value in its
        place, and drops the sample while there is none (its other values are remembered). `"skip"` drops the sample.
        `"error"` is a ValueError that names the time and the signal, and the whole block counts as not seen.
@@ -110,8 +142,8 @@ class Cleaner:
     >>> clean.times, clean.values[:, 0], clean.starts
     (array([0. , 0.5, 2. ]), array([1., 1., 3.]), array([ True, False,  True]))
     >>> cleaner.counters()
-    {'samples': 4, 'dropped_duplicate': 1, 'dropped_late': 0, 'dropped_missing': 0, 'held': 1, 'gaps': 1,
-     'clock_set_back': 0}
+    {'samples': 4, 'dropped_duplicate': 1, 'dropped_late': 0, 'dropped_missing': 0, 'dropped_time': 0, 'held': 1,
+     'gaps': 1, 'clock_set_back': 0}
     >>> cleaner.dropped
     1
     """
@@ -122,8 +154,8 @@ class Cleaner:
         if missing not in POLICIES:
             raise ValueError(f"missing must be one of {', '.join(POLICIES)}, got {missing!r}")
         self.missing = missing
-        self._last = np.full(len(self.signals) + 1, math.nan)
-        self._counts = np.zeros(len(COUNTERS) + 1, np.int64)
+        self._last = np.full(len(self.signals) + 3, math.nan)
+        self._counts = np.zeros(len(COUNTERS) + 2, np.int64)
 
     def __call__(self, block: Block) -> Clean:
         times, values = _fit(block.times), _fit(block.values)
@@ -140,8 +172,8 @@ class Cleaner:
         kept, k, j = call(_CLEAN, times, values, *state, kept_times, kept_values, starts)
         if k >= 0:
             raise ValueError(
-                f"signal {self.signals[j]} must be a number within ±1e100, got {values[k, j]} at time {float(times[k])}; "
-                "use missing='hold' or 'skip' to go on without"
+                f"signal {self.signals[j]} is missing ({values[k, j]}) in the sample of time {float(times[k])}; with `missing` "
+                "hold or skip it goes on without"
             )
         self._last, self._counts = last, counts
         if kept == len(times):
@@ -154,16 +186,17 @@ class Cleaner:
     @property
     def dropped(self) -> int:
         """How many samples were not kept, for whatever reason."""
-        return int(self._counts[DUPLICATE] + self._counts[LATE] + self._counts[MISSING])
+        return int(self._counts[[DUPLICATE, LATE, MISSING, TIMELESS]].sum())
 
     def state(self) -> dict[str, Any]:
         """What `restore` needs to go on exactly. It can be written as JSON."""
         last = [None if math.isnan(value) else value for value in self._last.tolist()]
         return {
             "signals": list(self.signals),
-            "last": last[:-1],
-            "time": last[-1],
+            "last": last[:-3],
+            "time": last[-3],
             "late_in_a_row": int(self._counts[RUN]),
+            "late_rising": [int(self._counts[RISING]), *last[-2:]],  # how many, the first and the newest
             "counters": self.counters(),
         }
 
@@ -171,16 +204,19 @@ class Cleaner:
         """Go on from a state. The signals must be the same; the gap and the policy may be others."""
         try:
             signals, last, time = tuple(state["signals"]), state["last"], state["time"]
-            counts = [*(state["counters"][name] for name in COUNTERS), state["late_in_a_row"]]
-        except (KeyError, TypeError) as error:
+            rising, *span = state["late_rising"]
+            counts = [*(state["counters"][name] for name in COUNTERS), state["late_in_a_row"], rising]
+        except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"this is not the state of a Cleaner: {error!r} in {str(state)[:80]}") from None
         if signals != self.signals:
             raise ValueError(f"the state is of signals {', '.join(map(str, signals))}, not of {', '.join(self.signals)}")
-        whole = all(type(count) is int and 0 <= count < 2**63 for count in counts) and counts[RUN] <= MOST_LATE
-        if type(last) is not list or len(last) != len(self.signals) or not whole:
+        whole = all(type(count) is int and 0 <= count < 2**63 for count in counts) and rising <= counts[RUN] <= MOST_LATE
+        fits = type(last) is list and len(last) == len(self.signals) and len(span) == 2
+        if not whole or not fits or any((each is None) != (rising == 0) for each in span):
             raise ValueError(f"the state of the Cleaner is damaged: {str(state)[:80]}")
         kept = [_held("a value held", value, LARGEST) for value in last]
-        self._last = np.array([*kept, _held("the time kept last", time, LATEST)])
+        times = [_held("the time kept last", time, LATEST), *(_held("a late time", each, LATEST) for each in span)]
+        self._last = np.array([*kept, *times])
         self._counts = np.array(counts, np.int64)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time as clocks
 from collections.abc import Sequence
@@ -18,10 +19,12 @@ QUEUE = 2**16  # samples that may wait
 LOOK = 1.0  # seconds of looking for a stream at a time
 PULL = 0.2  # seconds of waiting for samples at a time
 ANSWER = 5.0  # seconds for a stream to say what it is
+QUIET = b"[log]\nlevel = -2\n"  # errors only: no word about each start
+SETTINGS = ("lsl_api.cfg", "~/lsl_api/lsl_api.cfg", "/etc/lsl_api/lsl_api.cfg")  # where liblsl looks for a user's own
 
 
 class Lsl(Source):
-    """The stream `name`; its channels by their labels, or, where it has none, by their numbers "0", "1", …
+    """The stream `name`; its channels by their labels, or by their numbers "0", "1", … where no label is such a number.
 
     Times are those that the sender gave, in seconds since the epoch: mapped to this machine's clock once for each
     connection, so that the distances between samples stay as they were sent.
@@ -33,6 +36,9 @@ class Lsl(Source):
 
     Counted are `connections`, samples `received`, and those of them that made way for others because the reader was too
     slow (`dropped_overflow`).
+
+    liblsl's settings are the user's own where there are any (LSLAPICFG, or a file lsl_api.cfg). Where there are none it is
+    told to log errors only; it would write to standard error at every start.
     """
 
     def __init__(self, name: str, signals: Sequence[str], *, queue: int = QUEUE, patience: float = 10.0) -> None:
@@ -41,6 +47,7 @@ class Lsl(Source):
         except (ImportError, RuntimeError, OSError) as error:  # without liblsl it says so by a RuntimeError
             raise ValueError(f"LSL needs pylsl and liblsl: pip install 'trueonline[lsl]' ({str(error)[:200]})") from None
         self._lsl = pylsl
+        _hush(pylsl)
         self.name, self.signals = name, named(signals)
         self._ring = Ring(len(self.signals), count("queue", queue))
         self._epoch = clocks.time() - pylsl.local_clock()
@@ -69,10 +76,9 @@ class Lsl(Source):
             return None
         if about.channel_format() == self._lsl.cf_string:
             raise ValueError(f"LSL stream {self.name!r} must hold numbers, got text")
-        labels = _labels(about)
-        found(f"LSL stream {self.name!r}", labels, self.signals, "the labels of its channels")
+        places = _places(f"LSL stream {self.name!r}", _labels(about), self.signals)
         self._connections += 1
-        return inlet, np.array([labels.index(name) for name in self.signals]), offset + self._epoch
+        return inlet, np.array(places), offset + self._epoch
 
     # --- In a thread of its own ---
 
@@ -120,13 +126,31 @@ class Lsl(Source):
         self._thread.join()
 
 
+def _hush(pylsl: Any) -> None:
+    """Has no effect where liblsl has been used before, or is too old to be told."""
+    if os.environ.get("LSLAPICFG") or any(os.path.exists(os.path.expanduser(path)) for path in SETTINGS):
+        return
+    tell = getattr(getattr(getattr(pylsl, "lib", None), "lib", None), "lsl_set_config_content", None)
+    if tell is not None:
+        tell(QUIET)
+
+
+def _places(name: str, labels: list[str], signals: Sequence[str]) -> list[int]:
+    """The channel of each signal: by its label, which wins, or by its number."""
+    numbers = [str(i) for i in range(len(labels))]
+    by_label = [each for each in signals if each in labels or each not in numbers]
+    hint = f"the labels of its channels; their numbers, 0 to {len(labels) - 1}, will do too"
+    found(name, [label for label in labels if label], by_label, hint)
+    return [labels.index(each) if each in by_label else int(each) for each in signals]
+
+
 def _labels(about: Any) -> list[str]:
-    """The label of each channel; its number where it has none."""
-    labels = [str(i) for i in range(about.channel_count())]
+    """The label of each channel, or "" where it has none."""
+    labels = [""] * about.channel_count()
     channel = about.desc().child("channels").child("channel")
     for i in range(len(labels)):
         if channel.empty():
             break
-        labels[i] = channel.child_value("label") or labels[i]
+        labels[i] = channel.child_value("label") or ""
         channel = channel.next_sibling("channel")
     return labels

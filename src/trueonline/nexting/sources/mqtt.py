@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import socket
+import sys
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +13,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from trueonline.inputs import count, positive
-from trueonline.nexting.sources.records import MalformedError, Row, parsed, row
+from trueonline.nexting.sources.records import MalformedError, Objects, Row, parsed
 from trueonline.nexting.sources.ring import Ring
 from trueonline.nexting.sources.sample import Block, Clock, Source, named
 
@@ -31,7 +33,8 @@ class Mqtt(Source):
     A message is a JSON object {"time": …, "a": …, "b": …}, or an array of such; see `records`. The time is under the key
     "time" unless told otherwise, or made from the rate.
 
-    The first connection must succeed within `patience` seconds. From then on the source connects again whenever the broker
+    The first connection must succeed within `patience` seconds; where it is refused, or there is no such host, that is said
+    at once. From then on the source connects again whenever the broker
     has gone away, for ever. What is published meanwhile is lost to it, and so is what the broker drops by itself: mosquitto
     lets 1000 messages wait for a listener unless its `max_queued_messages` says otherwise.
 
@@ -53,23 +56,24 @@ class Mqtt(Source):
     ) -> None:
         address = ADDRESS.fullmatch(url)
         port = int((address and address["port"]) or 1883)
-        if address is None or not 0 < port < 2**16:
+        if address is None or not 0 < port < 2**16 or not _can_be_host(address["host"]):
             raise ValueError(f"the address must be mqtt://[user[:password]@]host[:port]/topic, got {_shown(url)}")
         time = "time" if time is None and rate is None else time
         self.signals = named(signals, time)
         self._clock = Clock(time, rate, time_unit)
+        self._objects = Objects(self.signals, self._clock)
         self._ring = Ring(len(self.signals), count("queue", queue))
         self._counts = {"malformed": 0, "huge": 0, "retained": 0, "connections": 0}
         self._samples = self._number = 0
         self._topic = address["topic"]
         self._ready = threading.Event()
-        self._refused = ""
+        self._refused = self._failed = ""
         seconds = positive("patience", patience)
         self._client = self._connect(address, port)
         self._ready.wait(seconds)
         if not self._ready.is_set() or self._refused:
             self.close()
-            why = self._refused or f"it did not answer within {seconds:g} s"
+            why = self._refused or f"it did not answer within {seconds:g} s{self._failed}"
             raise ValueError(f"cannot listen to {_shown(url)}: {why}; check the address, and that the broker runs")
 
     def _connect(self, address: re.Match[str], port: int) -> Any:
@@ -82,6 +86,7 @@ class Mqtt(Source):
         if address["user"] is not None:
             client.username_pw_set(unquote(address["user"]), unquote(address["password"] or ""))
         client.on_connect, client.on_subscribe, client.on_message = self._connected, self._subscribed, self._message
+        client.on_connect_fail = self._not_connected
         client.reconnect_delay_set(*DELAYS)
         client.connect_async(address["host"].strip("[]"), port, KEEP_ALIVE)
         client.loop_start()
@@ -94,6 +99,16 @@ class Mqtt(Source):
             self._refuse(f"the broker says {reason}")
         else:
             client.subscribe(self._topic, qos=1)
+
+    def _not_connected(self, client: Any, data: Any) -> None:
+        """There is no connection. Why is in the exception that paho is handling: it does not hand it over."""
+        error = sys.exc_info()[1]
+        if isinstance(error, ConnectionRefusedError):
+            self._refuse("the connection is refused: nothing listens there")
+        elif isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN:
+            self._refuse(f"there is no such host ({error.strerror})")
+        elif isinstance(error, OSError):
+            self._failed = f" ({error.strerror or error})"
 
     def _subscribed(self, client: Any, data: Any, number: int, reasons: Any, properties: Any) -> None:
         if any(reason.is_failure for reason in reasons):
@@ -119,6 +134,7 @@ class Mqtt(Source):
             self._counts["retained"] += 1
         elif len(message.payload) > LIMIT:
             self._counts["huge"] += 1
+            self._objects.complain(f"a message of {len(message.payload):,} bytes is longer than 1 MiB", message.payload)
         else:
             rows = self._rows(message.payload)
             if len(rows) == 1:
@@ -131,17 +147,19 @@ class Mqtt(Source):
         rows = []
         try:
             found = parsed(payload)
-        except MalformedError:
+        except MalformedError as error:
             self._counts["malformed"] += 1
+            self._objects.complain(error, payload)
             self._number += 1
             return []
         for each in found if type(found) is list else [found]:
             number, self._number = self._number, self._number + 1
             try:
-                time, values = row(each, self.signals, self._clock)
+                time, values = self._objects.row(each)
                 rows.append((self._clock.made(number) if self._clock.time is None else time, values))
-            except MalformedError:
+            except MalformedError as error:
                 self._counts["malformed"] += 1
+                self._objects.complain(error, payload if each is found else each)
         return rows
 
     # --- In the reader's thread ---
@@ -157,10 +175,21 @@ class Mqtt(Source):
     def counters(self) -> dict[str, int]:
         return {**self._counts, "received": self._ring.received, "dropped_overflow": self._ring.dropped}
 
+    def complaint(self) -> str | None:
+        return self._objects.complaint()
+
     def close(self) -> None:
         self._ring.close()
         self._client.disconnect()
         self._client.loop_stop()
+
+
+def _can_be_host(host: str) -> bool:
+    """What Python cannot write as the name of a host would end the client's thread."""
+    try:
+        return bool(host.encode("idna"))
+    except UnicodeError:
+        return False
 
 
 def _shown(url: str) -> str:

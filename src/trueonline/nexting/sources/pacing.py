@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Any
 
 from trueonline.inputs import positive
-from trueonline.nexting.sources.sample import Block, Patience, Source, nothing
+from trueonline.nexting.sources.sample import Block, Patience, Source, nothing, skipping
 
 LONGEST = 5.0  # seconds; nothing is waited for any longer
 POLL = 0.1  # seconds of waiting for what is wrapped at a time
@@ -84,7 +84,7 @@ class Paced(Source):
     def position(self) -> dict[str, Any]:
         if self._at == len(self._due):
             return self.source.position()
-        return {**self._before, "skip": self._before["skip"] + self._at}
+        return skipping(self._before, self._block, self._at)
 
     def seek(self, position: dict[str, Any]) -> None:
         self.source.seek(position)
@@ -92,6 +92,9 @@ class Paced(Source):
 
     def counters(self) -> dict[str, int]:
         return self.source.counters()
+
+    def complaint(self) -> str | None:
+        return self.source.complaint()
 
     def progress(self) -> float | None:
         return self.source.progress()

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 from typing import IO, Any
 
-from trueonline.nexting.sources.sample import Block, Clock, Patience, Source, named, nothing
+from trueonline.nexting.sources.sample import Block, Clock, Patience, Source, named, nothing, opening
 from trueonline.nexting.sources.text import CHUNK, Text
 
 POLL = 0.1  # seconds between looks whether the source was closed
@@ -41,7 +41,8 @@ class Pipe(Source):
         self._stream: Any = sys.stdin.buffer if stream is None else stream
         self._owned = isinstance(stream, str | os.PathLike)
         if isinstance(stream, str | os.PathLike):
-            name, self._stream = os.fspath(stream), io.FileIO(stream)
+            with opening(stream):
+                name, self._stream = os.fspath(stream), io.FileIO(stream)
         self._text = Text(name, self.signals, clock)
         self._samples = 0
         self._ended, self._whole_lines = False, whole_lines
@@ -94,6 +95,9 @@ class Pipe(Source):
 
     def counters(self) -> dict[str, int]:
         return {"malformed": self._text.malformed, "unterminated": self._text.unterminated}
+
+    def complaint(self) -> str | None:
+        return self._text.complaint()
 
     def close(self) -> None:
         self._closed.set()

@@ -6,8 +6,12 @@ than the learning.
 
 from __future__ import annotations
 
+import errno
+import os
+import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
@@ -20,6 +24,8 @@ from trueonline.inputs import positive
 ROWS = 4096  # at most as many samples are in a block
 
 UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+ANEW = "begin anew (on the command line: --fresh)"  # what helps where a position does not fit
+SHOWN = 100  # characters of what was sent that a complaint shows
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -50,10 +56,102 @@ def nothing(signals: int) -> Block:
     return Block(np.empty(0), np.empty((0, signals)))
 
 
-def later(block: Block, skip: int) -> tuple[Block, int]:
-    """A block without its first `skip` samples, and how many of what comes after it are still to be left out."""
-    drop = min(skip, len(block))
-    return Block(block.times[drop:], block.values[drop:]), skip - drop
+# --- Positions within blocks ----------------------------------------------------------------------
+
+
+def skipping(position: dict[str, Any], block: Block, rows: int) -> dict[str, Any]:
+    """The position `rows` samples after another one, where `block` is what was read there.
+
+    Its `skip` says how many samples are left out after the place, and its `skipped` what they were: a checksum of their
+    times and one for each signal. (CRC-32, because it can be continued; it is proof against accidents, not against malice.)
+    What makes its samples from a seed has none, and needs none.
+    """
+    if not 0 <= rows <= len(block):
+        raise ValueError(f"rows must be a whole number from 0 to the {len(block)} of the block, got {rows!r}")
+    moved = {**position, "skip": position["skip"] + int(rows)}
+    if "skipped" in position:
+        moved["skipped"] = _summed(position["skipped"], Block(block.times[:rows], block.values[:rows]))
+    return moved
+
+
+def nothing_skipped(signals: Sequence[str]) -> dict[str, Any]:
+    """What `skipped` of a position is where no samples are left out."""
+    return {"times": 0, "values": dict.fromkeys(signals, 0)}
+
+
+def _summed(skipped: dict[str, Any], block: Block) -> dict[str, Any]:
+    """The checksums continued. A signal of which there is none (None) was not asked for when they were begun."""
+    values = {
+        name: None if before is None else zlib.crc32(block.values[:, j].tobytes(), before)
+        for j, (name, before) in enumerate(skipped["values"].items())
+    }
+    return {"times": zlib.crc32(block.times.tobytes(), skipped["times"]), "values": values}
+
+
+def told_of_skipped(position: dict[str, Any], signals: Sequence[str]) -> dict[str, Any]:
+    """`skipped` of a position that was given, checked, for these signals: perhaps others than when it was taken."""
+    skipped = position.get("skipped")
+    values = skipped.get("values") if isinstance(skipped, dict) else None
+    if isinstance(skipped, dict) and isinstance(values, dict):
+        sums = [skipped.get("times"), *(value for value in values.values() if value is not None)]
+        if all(type(each) is int and 0 <= each < 2**32 for each in sums):
+            return {"times": skipped["times"], "values": {name: values.get(name) for name in signals}}
+    raise ValueError(f"the position is damaged: skipped must hold a checksum for each signal, got {str(skipped)[:80]}")
+
+
+def after_skipped(name: str, position: dict[str, Any], signals: Sequence[str], blocks: Iterable[Block]) -> Block:
+    """Leave out as many samples as the position says, and return what else is in the block where they end.
+
+    ValueError where they are not what they were when the position was taken, or where there are not so many.
+    """
+    told, skip = told_of_skipped(position, signals), position["skip"]
+    found, left, rest = nothing_skipped(signals), skip, nothing(len(signals))
+    for block in blocks:
+        drop = min(left, len(block))
+        found = _summed(found, Block(block.times[:drop], block.values[:drop]))
+        left, rest = left - drop, Block(block.times[drop:], block.values[drop:])
+        if not left:
+            break
+    if left:
+        raise ValueError(
+            f"{name} is shorter than what was read of it: of {skip:,} samples after the place of the position it has "
+            f"{skip - left:,}; {ANEW}"
+        )
+    differing = [signal for signal, before in told["values"].items() if before not in (None, found["values"][signal])]
+    if found["times"] != told["times"] or differing:
+        what = ", ".join([*(["the times"] if found["times"] != told["times"] else []), *differing])
+        raise ValueError(
+            f"{name} is not the file that was read, or was changed: of the {skip:,} samples after the place of the position, "
+            f"{what} are not what they were; {ANEW}"
+        )
+    return rest
+
+
+@contextmanager
+def opening(path: str | os.PathLike) -> Iterator[None]:
+    """Say in words why a file cannot be opened."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, FileNotFoundError):
+            raise ValueError(f"there is no file {path}; check its name, and the folder") from None
+        if os.path.isdir(path):
+            raise ValueError(f"{path} is a folder; give a file in it") from None
+        if error.errno is None:
+            raise
+        raise ValueError(f"{path} cannot be read: {error.strerror or errno.errorcode.get(error.errno)}") from None
+
+
+def shown(sent: Any) -> str:
+    """The beginning of what was sent, on one line, as a complaint quotes it."""
+    if isinstance(sent, bytes | bytearray):
+        sent = bytes(sent[: 4 * SHOWN]).decode("utf-8", "replace")
+    text = sent[: 4 * SHOWN] if isinstance(sent, str) else repr(sent)
+    text = "".join(each if each.isprintable() else " " for each in text).strip()
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+# --- Times and names ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -77,9 +175,7 @@ class Clock:
         if self.unit not in UNITS:
             raise ValueError(f"time_unit must be one of {', '.join(UNITS)}, got {self.unit!r}")
         if self.time is None and self.rate is None:
-            raise ValueError(
-                "the samples need times: give time= the name of the column with them, or rate= the samples per second"
-            )
+            raise ValueError("the samples need times: give the rate, in samples per second, or the column with the times")
 
     def made(self, rows: Any) -> Any:
         """The times of rows, by their numbers, from the rate."""
@@ -148,7 +244,8 @@ class Source(ABC):
     def position(self) -> dict[str, Any]:
         """How far this has been read: up to the end of the last block. It can be written as JSON.
 
-        Where the source is replayable, `skip` in it is a number of samples that come after the place, and were given.
+        Where the source is replayable, `skip` in it is a number of samples that come after the place, and were given. See
+        `skipping` for positions within a block.
         """
 
     def seek(self, position: dict[str, Any]) -> None:
@@ -164,7 +261,10 @@ class Source(ABC):
         """What was counted since the beginning: `malformed` and others that a kind of source has."""
 
     def complaint(self) -> str | None:
-        """Why the first thing that was malformed was so; None where nothing was."""
+        """What was wrong with the first thing that could not be used, in words; None where all is well.
+
+        It is of what this process has read. What it quotes is cut to about 100 characters.
+        """
         return None
 
     def progress(self) -> float | None:

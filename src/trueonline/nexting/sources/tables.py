@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
 import threading
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from trueonline.nexting.sources.compressed import GZIP, Gunzipped
 from trueonline.nexting.sources.records import MalformedError, moment
-from trueonline.nexting.sources.sample import ROWS, Block, Clock, Patience, Source, found, later, named, nothing, wholes
+from trueonline.nexting.sources.sample import (
+    ANEW,
+    ROWS,
+    Block,
+    Clock,
+    Patience,
+    Source,
+    after_skipped,
+    found,
+    named,
+    nothing,
+    nothing_skipped,
+    opening,
+    shown,
+    told_of_skipped,
+    wholes,
+)
 from trueonline.nexting.sources.text import CHUNK, PAST, Text
 
 POLL = 0.01  # seconds between looks at a file that may grow
-GZIP = b"\x1f\x8b"
 BUFFER = 2**20  # bytes of a Parquet column that are read at a time
 RECENT = 64  # rows before a position that tell one Parquet file from another
 
@@ -34,7 +48,8 @@ class TextFile(Source):
     that became shorter while it was read, or whose compressed part breaks off, ends where its last whole line does, and
     is counted as `truncated`.
 
-    A position holds a hash of the up to 4 KiB before it, and `seek` refuses a file that has something else there.
+    A position holds a hash of the up to 4 KiB before it, and `seek` refuses a file that has something else there. It reads
+    the samples that the position leaves out after that place, and refuses others too.
     """
 
     replayable = True
@@ -54,9 +69,11 @@ class TextFile(Source):
         self.signals = named(signals, time)
         self._text = Text(str(self.path), self.signals, Clock(time, rate, time_unit))
         self._closed, self._lock = threading.Event(), threading.Lock()
-        self._truncated = self._replaced = self._skip = 0
+        self._truncated = self._replaced = 0
         self._ended = False
-        self._file = self._open()
+        self._rest: tuple[Block, dict[str, Any]] | None = None  # of the block where a position ends, and that position
+        with opening(self.path):
+            self._file = self._open()
         try:
             if not follow:
                 self._first()
@@ -71,7 +88,7 @@ class TextFile(Source):
             return open(self.path, "rb", buffering=0)
         if self.follow:
             raise ValueError(f"{self.path} is compressed and cannot be followed; follow the plain file")
-        return gzip.open(self.path, "rb")
+        return Gunzipped(self.path)
 
     def _first(self) -> None:
         """Read as far as the first line."""
@@ -83,19 +100,11 @@ class TextFile(Source):
 
     def _more(self) -> bool:
         """Read a chunk, or notice that there is none."""
-        cut = False
-        try:
-            data = self._file.read(CHUNK)
-        except EOFError:
-            data, cut = b"", True
-        except (gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(
-                f"{self.path} is damaged, after {self._text.position()['offset']:,} bytes: {error}"
-            ) from None
+        data = self._file.read(CHUNK)
         if data:
             self._text.feed(data)
         elif not self.follow:
-            cut = cut or self._shorter()
+            cut = self._shorter()
             self._truncated += cut
             if not cut:
                 self._text.finish(self.whole_lines)
@@ -103,7 +112,10 @@ class TextFile(Source):
         return bool(data)
 
     def _shorter(self) -> bool:
-        return not isinstance(self._file, gzip.GzipFile) and os.fstat(self._file.fileno()).st_size < self._file.tell()
+        """Whether the file ends before it should."""
+        if isinstance(self._file, Gunzipped):
+            return self._file.cut
+        return os.fstat(self._file.fileno()).st_size < self._file.tell()
 
     def read(self, timeout: float | None = None) -> Block | None:
         patience = Patience(timeout)
@@ -111,9 +123,11 @@ class TextFile(Source):
             with self._lock:
                 if self._closed.is_set():
                     return None
-                block = self._text.take()
-                if block is not None and self._skip:
-                    block, self._skip = later(block, self._skip)
+                block: Block | None
+                if self._rest is not None:
+                    block, self._rest = self._rest[0], None
+                else:
+                    block = self._text.take()
                 if block is not None and len(block):
                     return block
                 if block is None:
@@ -148,32 +162,50 @@ class TextFile(Source):
 
     def _anew(self) -> None:
         self._text.renew()
-        self._skip = 0
+        self._rest = None
 
     def position(self) -> dict[str, Any]:
+        if self._rest is not None:
+            return dict(self._rest[1])
         return {
             "kind": "text",
             **self._text.position(),
             "hash": _hash(self._text.past()),
             "truncated": self._truncated,
             "replaced": self._replaced,
-            "skip": self._skip,
+            "skip": 0,
+            "skipped": nothing_skipped(self.signals),
         }
 
     def seek(self, position: dict[str, Any]) -> None:
         if self._closed.is_set():
             raise ValueError(f"{self.path} was closed; open it again")
         wholes(position, "text", "offset", "row", "malformed", "unterminated", "truncated", "replaced", "skip")
-        file = self._open()
+        with opening(self.path):
+            file = self._open()
         try:
-            text = self._placed(file, position)
+            text, rest = self._placed(file, position), None
+            if position["skip"]:
+                block = after_skipped(str(self.path), position, self.signals, self._blocks(file, text))
+                rest = block, {**position, "skipped": told_of_skipped(position, self.signals)}
         except BaseException:
             file.close()
             raise
         with self._lock:
             self._file.close()
-            self._file, self._text, self._ended = file, text, False
-            self._truncated, self._replaced, self._skip = (position[name] for name in ("truncated", "replaced", "skip"))
+            self._file, self._text, self._ended, self._rest = file, text, False, rest
+            self._truncated, self._replaced = position["truncated"], position["replaced"]
+
+    def _blocks(self, file: Any, text: Text) -> Iterator[Block]:
+        """What comes next in a file. The line at its end is left alone: whoever took it had all of the block."""
+        while True:
+            block = text.take()
+            if block is not None:
+                yield block
+            elif data := file.read(CHUNK):
+                text.feed(data)
+            else:
+                return
 
     def _placed(self, file: Any, position: dict[str, Any]) -> Text:
         """Put a file to a position, after a look whether it can be the one in which that was taken."""
@@ -181,27 +213,26 @@ class TextFile(Source):
         if offset == 0:
             text.resume(position, b"")
             return text
-        short = f"{self.path} is shorter than what was read of it, {offset:,} bytes; start from its beginning"
-        try:
-            while not text.started:
-                data = file.read(CHUNK)
-                text.feed(data or b"\n")
-                text.look()
-                if not data and not text.started:
-                    raise ValueError(short)
-            if position.get("columns") != (None if text.columns is None else list(text.columns)):
-                raise ValueError(f"{self.path} has other columns than when the position was taken: {text.columns}")
-            size = min(PAST, offset)
-            file.seek(offset - size)
-            past = file.read(size)
-        except (EOFError, gzip.BadGzipFile, zlib.error):
-            raise ValueError(short) from None
+        short = f"{self.path} is shorter than what was read of it, {offset:,} bytes; {ANEW}"
+        while not text.started:
+            data = file.read(CHUNK)
+            text.feed(data or b"\n")
+            text.look()
+            if not data and not text.started:
+                raise ValueError(short)
+        columns = None if text.columns is None else list(text.columns)
+        if position.get("columns") != columns:
+            there = "JSON lines" if columns is None else shown(", ".join(columns))
+            raise ValueError(f"{self.path} has other columns than when the position was taken: {there}; {ANEW}")
+        size = min(PAST, offset)
+        file.seek(offset - size)
+        past = file.read(size)
         if len(past) < size:
             raise ValueError(short)
         if position.get("hash") != _hash(past):
             raise ValueError(
                 f"{self.path} is not the file that was read, or was changed: what comes before byte {offset:,} is not what "
-                "it was; start from its beginning"
+                f"it was; {ANEW}"
             )
         text.resume(position, past)
         return text
@@ -213,6 +244,9 @@ class TextFile(Source):
             "truncated": self._truncated,
             "replaced": self._replaced,
         }
+
+    def complaint(self) -> str | None:
+        return self._text.complaint()
 
     def progress(self) -> float | None:
         if self.follow or self._file.closed:
@@ -232,7 +266,8 @@ class ParquetFile(Source):
     Rows without a time are malformed. Other nulls are missing values.
 
     A position holds a hash of the up to 64 rows before it, column by column, and `seek` refuses a file that has others
-    there. So a file that was written anew with more rows than before can be gone on with.
+    there, or others than those that the position leaves out after that place. So a file that was written anew with more
+    rows than before can be gone on with.
     """
 
     replayable = True
@@ -250,7 +285,9 @@ class ParquetFile(Source):
         self.signals = named(signals, time)
         self._clock = Clock(time, rate, time_unit)
         self._wanted = [*self.signals, *([] if time is None else [time])]
-        self._row = self._malformed = self._skip = 0
+        self._row = self._malformed = 0
+        self._complaint: str | None = None
+        self._rest: tuple[Block, dict[str, Any]] | None = None  # of the block where a position ends, and that position
         self._recent = np.empty((0, len(self._wanted)))  # the rows before that one
         self._lock = threading.Lock()
         self._closed = False
@@ -260,7 +297,7 @@ class ParquetFile(Source):
         except BaseException:
             self._file.close()
             raise
-        self._blocks = self._from(0)
+        self._batches = self._from(0)
 
     def _open(self) -> Any:
         try:
@@ -268,11 +305,11 @@ class ParquetFile(Source):
             import pyarrow.parquet as pq
         except ImportError:
             raise ValueError("Parquet files need pyarrow: pip install 'trueonline[study]'") from None
+        with opening(self.path), open(self.path, "rb"):  # or say why not; what pyarrow says may be about anything
+            pass
         try:
             return pq.ParquetFile(self.path, buffer_size=BUFFER, pre_buffer=False)
         except (pa.ArrowInvalid, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:  # not there, or not to be opened
-                raise
             raise ValueError(
                 f"{self.path} is not a Parquet file, or is cut short: one that is still being written cannot be read ({error})"
             ) from None
@@ -318,14 +355,21 @@ class ParquetFile(Source):
             with self._lock:
                 if self._closed:
                     return None
-                batch = self._next(self._blocks)
-                if batch is None:
-                    return None
-                block = self._block(self._matrix(batch))
-                if self._skip:
-                    block, self._skip = later(block, self._skip)
-            if len(block):
+                block: Block | None
+                if self._rest is not None:
+                    block, self._rest = self._rest[0], None
+                else:
+                    block = self._read()
+            if block is None or len(block):
                 return block
+
+    def _read(self) -> Block | None:
+        batch = self._next(self._batches)
+        return None if batch is None else self._block(batch)
+
+    def _blocks(self) -> Iterator[Block]:
+        while (block := self._read()) is not None:
+            yield block
 
     def _matrix(self, batch: Any) -> np.ndarray:
         """The columns of a batch as floats: the signals and the time."""
@@ -336,23 +380,31 @@ class ParquetFile(Source):
             matrix[:, j] = _times(column, self._clock.per_second) if is_time else _floats(column)
         return matrix
 
-    def _block(self, matrix: np.ndarray) -> Block:
-        size = len(self.signals)
+    def _block(self, batch: Any) -> Block:
+        matrix, size = self._matrix(batch), len(self.signals)
         first, self._row = self._row, self._row + len(matrix)
         self._recent = np.concatenate([self._recent, matrix[-RECENT:]])[-RECENT:]
         if self._clock.time is None:
             return Block(self._clock.made(np.arange(first, self._row)), matrix)
         good = np.isfinite(matrix[:, size])
-        self._malformed += len(good) - int(good.sum())
+        if not good.all():
+            self._malformed += len(good) - int(good.sum())
+            at = int(np.argmin(good))
+            if self._complaint is None:
+                given = batch.column(batch.schema.get_field_index(self._clock.time))[at].as_py()
+                self._complaint = f"row {first + at:,} has no time: in column {self._clock.time} is {shown(given)}"
         return Block(matrix[good, size], matrix[good, :size])
 
     def position(self) -> dict[str, Any]:
+        if self._rest is not None:
+            return dict(self._rest[1])
         return {
             "kind": "parquet",
             "row": self._row,
             "malformed": self._malformed,
             "hash": self._hashes(self._recent),
-            "skip": self._skip,
+            "skip": 0,
+            "skipped": nothing_skipped(self.signals),
         }
 
     def _hashes(self, recent: np.ndarray) -> dict[str, str]:
@@ -364,7 +416,7 @@ class ParquetFile(Source):
         row, malformed, skip = wholes(position, "parquet", "row", "malformed", "skip")
         there = self._file.metadata.num_rows
         if row > there:
-            raise ValueError(f"{self.path} has {there:,} rows, fewer than the {row:,} that were read; start from row 0")
+            raise ValueError(f"{self.path} has {there:,} rows, fewer than the {row:,} that were read; {ANEW}")
         hashes = position.get("hash")
         if not isinstance(hashes, dict):
             raise ValueError(f"the position is damaged: hash must hold a hash for each column, got {str(hashes)[:80]}")
@@ -374,10 +426,23 @@ class ParquetFile(Source):
                 if hashes.get(name, here) != here:
                     raise ValueError(
                         f"{self.path} is not the file that was read, or was changed: column {name} before row {row:,} is "
-                        "not what it was; start from row 0"
+                        f"not what it was; {ANEW}"
                     )
-            self._row, self._malformed, self._skip, self._recent = row, malformed, skip, recent
-            self._blocks = self._from(row)
+            was = self._row, self._malformed, self._recent, self._batches, self._rest
+            self._row, self._malformed, self._recent, self._batches, self._rest = (
+                row,
+                malformed,
+                recent,
+                self._from(row),
+                None,
+            )
+            try:
+                if skip:
+                    block = after_skipped(str(self.path), position, self.signals, self._blocks())
+                    self._rest = block, {**position, "skipped": told_of_skipped(position, self.signals)}
+            except BaseException:
+                self._row, self._malformed, self._recent, self._batches, self._rest = was
+                raise
 
     def _before(self, row: int) -> np.ndarray:
         """The rows that come just before a row."""
@@ -391,13 +456,16 @@ class ParquetFile(Source):
     def counters(self) -> dict[str, int]:
         return {"malformed": self._malformed}
 
+    def complaint(self) -> str | None:
+        return self._complaint
+
     def progress(self) -> float | None:
         return None if self._closed else self._row / max(self._file.metadata.num_rows, 1)
 
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            self._blocks = iter(())
+            self._batches = iter(())
             self._file.close()
 
 

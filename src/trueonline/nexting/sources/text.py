@@ -29,7 +29,7 @@ from trueonline.forms import pointer
 from trueonline.kernels import call, kernel, specialise
 from trueonline.nexting.sources.decimals import LOWER, SPACE, decimal
 from trueonline.nexting.sources.decimals import moment as moment_in
-from trueonline.nexting.sources.records import MalformedError, cell, moment, parsed, row
+from trueonline.nexting.sources.records import MalformedError, Objects, cell, moment, parsed
 from trueonline.nexting.sources.sample import ROWS, Block, Clock, found
 
 LIMIT = 2**20  # bytes in a line
@@ -51,13 +51,14 @@ def rows(lines, begin, end, separator, comma, slots, per_second, first, out, num
 
     Column c goes to out[:, slots[c]] if that is not negative; the last place of `out` is for the time. Return where the
     reading stopped, how many rows were kept, how many cells are in `hard` (row, place, begin, end), how many rows were
-    malformed, and the number of the next row.
+    malformed, where the first of these begins (or −1), and the number of the next row.
     """
     text = pointer(lines, 0)
     at, number = begin, first
     kept = left = malformed = 0
+    bad = -1
     while at < end and kept < out.shape[0] and left + out.shape[1] <= hard.shape[0]:
-        a = stop = at
+        a = stop = line = at
         while text[stop] != NEWLINE:
             stop += 1
         at = stop + 1
@@ -90,9 +91,11 @@ def rows(lines, begin, end, separator, comma, slots, per_second, first, out, num
             numbers[kept] = number - 1
             kept += 1
         else:
+            if malformed == 0:
+                bad = line
             malformed += 1
             left = was
-    return at, kept, left, malformed, number
+    return at, kept, left, malformed, bad, number
 
 
 @kernel
@@ -155,13 +158,16 @@ class Text:
         width = len(signals) + 1
         self._out, self._numbers = np.empty((ROWS, width)), np.empty(ROWS, np.int64)
         self._hard = np.empty((HARD + width, 4), np.int64)
+        self._objects = Objects(signals, clock)
         self.columns: tuple[str, ...] | None = None
         self.json = False
         self._empty(0)
 
     def renew(self) -> None:
         """Begin with another text: its first line comes next. What was counted stays; a line that breaks off is malformed."""
-        self.malformed += bool(self._tail)
+        if self._tail:
+            self.malformed += 1
+            self._objects.complain("a line broke off when the file was cut or replaced", b"".join(self._tail))
         self.columns, self.json = None, False
         self._empty(0)
 
@@ -253,6 +259,9 @@ class Text:
 
     def _skipped_all(self) -> None:
         self._pass(self._lines, len(self._lines))
+        if self._skipped_any:
+            what = "a line is longer than 1 MiB" if self._skip == LONG else "the rest of a line whose beginning was read"
+            self._objects.complain(what, self._skipped_last)
         self._pass(self._skipped_last, self._skipped)
         self._lines, self._at = b"", 0
         self.malformed += self._skipped_any
@@ -310,7 +319,7 @@ class Text:
         slots = np.full(len(columns), -1, np.int64)
         for slot, name in enumerate(wanted):
             slots[columns.index(name)] = slot
-        self._separator, self._slots = ord(SEPARATORS[best]), slots
+        self._separator, self._slots, self._wanted = ord(SEPARATORS[best]), slots, wanted
         self._comma = ord(",") if SEPARATORS[best] == ";" else NO_COMMA
         self.columns = columns
 
@@ -320,8 +329,11 @@ class Text:
         text = np.frombuffer(self._lines, np.uint8)
         form = (self._separator, self._comma, self._slots, self.clock.per_second, self.row)
         answer = call(_ROWS, text, self._at, len(text), *form, self._out, self._numbers, self._hard)
-        self._at, kept, left, malformed, self.row = answer
+        self._at, kept, left, malformed, bad, self.row = answer
         self.malformed += malformed
+        if malformed and self.complaint() is None:
+            line = self._lines[bad : self._lines.index(b"\n", bad)]
+            self._objects.complain(self._why(line[: LIMIT + 1]), line)
         size = len(self.signals)
         times, values = self._out[:kept, size], self._out[:kept, :size]
         if self.clock.time is None:
@@ -334,10 +346,31 @@ class Text:
                 value = self._cell(self._lines[a:b], slot == size)
                 self._out[k, slot] = value
                 good[k] &= slot < size or math.isfinite(value)
-            except MalformedError:
+            except MalformedError as error:
                 good[k] = False
+                if self.complaint() is None:
+                    self._objects.complain(self._wanted[slot], str(error))
         self.malformed += kept - int(good.sum())
         return Block(times[good], values[good])
+
+    def _why(self, line: bytes) -> str:
+        """What is wrong with a row that the kernel called malformed, in words. It is asked once."""
+        assert self.columns is not None
+        if len(line) > LIMIT:
+            return "a line is longer than 1 MiB"
+        try:
+            cells = len(next(csv.reader([line.decode("utf-8", "replace")], delimiter=chr(self._separator)), []))
+        except csv.Error:
+            cells = -1
+        if cells == len(self.columns) and self.clock.time is not None:
+            return f"the time in column {self.clock.time} is missing or not finite"
+        if cells in (-1, len(self.columns)):
+            return "a row is not like the first line"
+        return f"a row has {cells} cell{'s' * (cells != 1)}, and the first line has {len(self.columns)}"
+
+    def complaint(self) -> str | None:
+        """What was wrong with the first line that could not be read; None where all could."""
+        return self._objects.complaint()
 
     def _cell(self, text: bytes, is_time: bool) -> float:
         shown = text.decode("utf-8", "replace").replace('""', '"')
@@ -356,10 +389,11 @@ class Text:
             self.row += 1
             try:
                 if len(line) > LIMIT:
-                    raise MalformedError("too long")
-                time, found = row(parsed(line), self.signals, self.clock)
-            except MalformedError:
+                    raise MalformedError("a line is longer than 1 MiB")
+                time, found = self._objects.row(parsed(line))
+            except MalformedError as error:
                 self.malformed += 1
+                self._objects.complain(error, line)
                 continue
             times.append(time if self.clock.time is not None else self.clock.made(self.row - 1))
             values.append(found)

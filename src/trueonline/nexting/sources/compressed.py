@@ -1,0 +1,83 @@
+"""Gzipped files, of which everything is read that is there, also where the file breaks off."""
+
+from __future__ import annotations
+
+import os
+import zlib
+
+GZIP = b"\x1f\x8b"
+CHUNK = 2**16  # compressed bytes that are read at a time
+WHOLE = 31  # zlib's number for: a gzip header and trailer around the largest window
+
+
+class Gunzipped:
+    """The bytes of a gzip file of one member or several, with zeros between or after them if it likes.
+
+    Where it breaks off, all that came out before is given first; then it ends, and `cut` is True. (Python's own reader
+    keeps back what it has, and says only that the file ended.) What is damaged is a ValueError, after what came before.
+    """
+
+    def __init__(self, path: str | os.PathLike) -> None:
+        self.fileobj = open(path, "rb", buffering=0)  # noqa: SIM115 (it stays open)
+        self._path = path
+        self._begin()
+
+    def _begin(self) -> None:
+        self.cut = False
+        self._at = 0  # bytes that were given
+        self._stream = zlib.decompressobj(WHOLE)
+        self._input = b""  # compressed bytes that wait
+        self._between = False  # whether a member has ended, and no other has begun
+        self._failure = ""
+
+    @property
+    def closed(self) -> bool:
+        return self.fileobj.closed
+
+    def read(self, size: int) -> bytes:
+        """As many bytes, or those that are left."""
+        pieces, left = [], size
+        while left and not self._failure:
+            try:
+                piece = self._piece(left)
+            except zlib.error as error:
+                self._failure = str(error)
+                break
+            if not piece:
+                break
+            pieces.append(piece)
+            left -= len(piece)
+        if self._failure and not pieces:
+            raise ValueError(f"{self._path} is damaged, after {self._at:,} bytes: {self._failure}")
+        self._at += size - left
+        return b"".join(pieces)
+
+    def _piece(self, most: int) -> bytes:
+        """Some bytes; none at the end."""
+        while True:
+            if self._between:
+                self._input = self._input.lstrip(b"\0")
+                if self._input:
+                    self._stream, self._between = zlib.decompressobj(WHOLE), False
+            if not self._between:
+                piece = self._stream.decompress(self._input, most)  # also without input: some may be waiting inside
+                self._between = self._stream.eof
+                self._input = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
+                if piece:
+                    return piece
+            if not self._input:
+                self._input = self.fileobj.read(CHUNK)
+                if not self._input:
+                    self.cut = not self._between
+                    return b""
+
+    def seek(self, offset: int) -> None:
+        """Go to a place, by reading all before it; to the end, where there is no such place."""
+        if offset < self._at:
+            self.fileobj.seek(0)
+            self._begin()
+        while self._at < offset and self.read(min(offset - self._at, 2**20)):
+            pass
+
+    def close(self) -> None:
+        self.fileobj.close()
