@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -583,3 +584,72 @@ def test_streams_that_do_not_fit_are_refused(outlet):
         outlet("c,d")
         with pytest.raises(ValueError, match="'arm' has no column a; it has c, d"):
             received(source, 10**9)
+
+
+# --- The whole command ----------------------------------------------------------------------------
+
+
+@with_broker
+def test_predict_goes_on_when_the_broker_and_then_the_command_are_killed(broker, publish, tmp_path):
+    out, checkpoint = tmp_path / "out.csv", tmp_path / "out.csv.checkpoint"
+    command = [
+        sys.executable,
+        "-m",
+        "trueonline",
+        "predict",
+        broker.url(),
+        "--rate",
+        "40",
+        "--time",
+        "time",
+        "--target",
+        "a",
+    ]
+    command += ["--out", str(out), "--every", "0.1", "--json"]
+
+    def rows():
+        return len(out.read_text().splitlines()) - 1 if out.exists() else -1
+
+    def started():
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def feed(first, last, wanted):
+        """Send until that many are written: the first ones may come before the command listens."""
+        end = time.monotonic() + PATIENCE
+        for t in range(first, last):
+            publish({"time": t / 40, "a": t % 7}, b"{not json")
+        while rows() < wanted:
+            assert time.monotonic() < end, f"{rows()} of {wanted} rows"
+            time.sleep(0.02)
+
+    process = started()
+    until(lambda: rows() == 0, "the start of the command")
+    feed(0, 100, 100)
+    broker.kill()
+    broker.start()
+    until(publish.client.is_connected, "the publisher's return")
+    t = 100
+    while rows() < 101:  # until the command listens again
+        publish({"time": t / 40, "a": t % 7})
+        t += 1
+        time.sleep(0.02)
+    written = checkpoint.stat().st_mtime_ns
+    until(lambda: checkpoint.stat().st_mtime_ns > written, "a checkpoint")
+    process.kill()
+    process.communicate()
+    before = rows()
+    process = started()
+    assert "Going on from sample" in process.stderr.readline()
+    sent = t + 1000  # after a gap
+    while rows() == before:
+        publish({"time": sent / 40, "a": 1})
+        sent += 1
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    told, said = process.communicate()
+    assert process.returncode == 0, said
+    told = json.loads(told)
+    assert told["samples"] + told["lost"] == rows()
+    assert told["counters"]["malformed"] == 100
+    assert told["counters"]["gaps"] >= 1
+    assert told["questions"][0]["name"] == "a@1s"
