@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import re
 import shutil
 import signal
@@ -11,7 +12,8 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -272,9 +274,9 @@ def test_requests():
 # --- The server ---------------------------------------------------------------------------------------
 
 
-def get(served, path="/", **headers):
+def get(served, path="/", address="127.0.0.1", **headers):
     """Status, headers and body of a plain request."""
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+    connection = http.client.HTTPConnection(address, served.port, timeout=30)
     try:
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
@@ -336,6 +338,50 @@ def test_only_names_of_this_machine_are_accepted_as_host():
             status, headers, _ = get(served, Host=name)
             assert status == 403
             assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize(("address", "name"), [("127.0.0.2", "127.0.0.2"), ("::1", "[::1]")])
+def test_the_address_that_was_asked_for_is_a_name(address, name):
+    try:
+        served = Server(small_hub(), host=address)
+    except ValueError as error:
+        pytest.skip(f"not on this machine: {error}")
+    with served:
+        assert served.url == f"http://{name}:{served.port}/"
+        assert get(served, address=address)[0] == 200  # under the name that a browser would give
+        assert get(served, address=address, Host=f"{name}:{served.port}")[0] == 200
+        assert get(served, address=address, Host=f"localhost:{served.port}")[0] == 200
+        assert get(served, address=address, Host=f"127.0.0.3:{served.port}")[0] == 403
+        from websockets.sync.client import connect as open_socket
+
+        place = f"{name}:{served.port}"
+        with open_socket(f"ws://{place}/feed", origin=f"http://{place}", compression=None, proxy=None) as client:
+            assert heard(client, "hello")["title"] == "An arm"
+
+
+def test_browsers_leave_out_port_80():
+    from starlette.requests import HTTPConnection
+
+    def asked(host, origin=None):
+        headers = [(b"host", host.encode())] + ([(b"origin", origin.encode())] if origin else [])
+        scope = {"type": "websocket", "path": "/feed", "query_string": b"", "headers": headers}
+        return served.refusal(HTTPConnection(scope))
+
+    served = Server(small_hub())
+    try:
+        assert "this machine alone" in asked("127.0.0.1")
+        served.port = 80  # a port that few may bind
+        for name in ("127.0.0.1", "localhost", "[::1]"):
+            for given in (name, f"{name}:80"):
+                assert asked(given) is None
+                assert asked(given, f"http://{name}") is None
+                assert asked(given, f"http://{name}:80") is None
+                assert "Other sites" in asked(given, f"http://{name}:8000")
+                assert "Other sites" in asked(given, "http://evil.example")
+        for name in ("evil.example", "127.0.0.1:8000", "evil.example:80", ":80", ""):
+            assert "this machine alone" in asked(name)
+    finally:
+        served.stop()
 
 
 def test_other_sites_cannot_open_the_feed():
@@ -605,6 +651,101 @@ def test_a_page_that_takes_nothing_for_long_is_forgotten(monkeypatch):
         until(gone)
 
 
+def plain_client(served, sent=b""):
+    client = socket.create_connection(("127.0.0.1", served.port), timeout=60)
+    client.sendall(sent)
+    return client
+
+
+def ended_by_server(client):
+    """Whether the server has ended a connection. Reads what comes, but does not wait."""
+    client.setblocking(False)
+    try:
+        while client.recv(65536):
+            pass
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        pass
+    return True
+
+
+def test_connections_that_do_nothing_take_few_descriptors(monkeypatch):
+    if not os.path.isdir("/dev/fd"):
+        pytest.skip("this system does not list descriptors")
+    monkeypatch.setattr(server, "REQUEST", 1000.0)  # none ends by itself
+    hub = small_hub()
+    with Server(hub, token=TOKEN) as served, connect(served, f"/feed?token={TOKEN}") as page, ExitStack() as stack:
+        heard(page, bytes)
+        before = len(os.listdir("/dev/fd"))
+        most, idle = 0, []
+        for _ in range(300):
+            idle.append(stack.enter_context(plain_client(served)))
+            most = max(most, len(os.listdir("/dev/fd")) - len(idle))  # this process is both sides
+        until(lambda: sum(map(ended_by_server, idle)) == 300 - (server.MOST_CONNECTIONS - 1))  # a page has one
+        assert most <= before + server.MOST_CONNECTIONS
+        assert not any(map(ended_by_server, idle[: server.MOST_CONNECTIONS - 1]))  # the newest had to go
+        publish(hub, 3)
+        assert len(heard(page, bytes)["times"]) == 3
+        for client in idle:
+            client.close()
+
+        def served_again():
+            try:
+                return get(served, f"/?token={TOKEN}")[0] == 200
+            except (ConnectionError, http.client.HTTPException):  # the others are not yet forgotten
+                return False
+
+        until(served_again)
+        assert served.pages == 1
+
+
+def test_only_pages_stay_connected(monkeypatch):
+    monkeypatch.setattr(server, "REQUEST", 0.6)
+    hub = small_hub()
+    head = b"GET / HTTP/1.1\r\nHost: here\r\n"
+    upgrade = b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    key = b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    sent = {
+        "nothing": b"",
+        "half a line": b"GE",
+        "no end": head,
+        "answered": head + b"Connection: keep-alive\r\n\r\n",
+        "a long body": b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000\r\n\r\n",
+        "no token": head.replace(b"GET /", b"GET /feed") + upgrade + key,
+        "half an upgrade": head + upgrade,
+        "no request": bytes(100),
+    }
+    with Server(hub, token=TOKEN) as served, connect(served, f"/feed?token={TOKEN}") as page, ExitStack() as stack:
+        heard(page, bytes)
+        clients = {name: stack.enter_context(plain_client(served, each)) for name, each in sent.items()}
+        stop = threading.Event()
+        slow = stack.enter_context(plain_client(served, head))
+
+        def trickle():
+            try:
+                while not stop.wait(0.02):
+                    slow.send(b"x")
+            except ConnectionError:
+                pass
+
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        try:
+            until(lambda: not thread.is_alive())
+            for client in clients.values():
+                until(lambda client=client: ended_by_server(client))
+        finally:
+            stop.set()
+            thread.join()
+        time.sleep(1.5)  # a page stays, although it is older than that
+        publish(hub, 3)
+        assert len(heard(page, bytes)["times"]) == 3
+        assert served.pages == 1
+        until(lambda: len(served._server.server_state.connections) == 1)
+        assert get(served, f"/?token={TOKEN}")[0] == 200
+
+
 def test_a_page_that_vanishes_is_forgotten():
     hub = small_hub()
     with Server(hub) as served:
@@ -872,6 +1013,122 @@ def test_times_of_a_recording_are_seconds_and_those_of_a_clock_are_not(browser):
         until(lambda: browser.one(".when").text.count(":") == 2)
 
 
+@contextmanager
+def screen(browser, width):
+    """A screen of that many pixels, which is a phone's where they are few."""
+    metrics = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 800}
+    browser.chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        yield
+    finally:
+        browser.chrome.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("begin", [0.0, 1.7e9 + 0.3])
+def test_marks_of_time_say_when_they_are(browser, width, begin):
+    name, form = "force, 0.5 s", "%H:%M:%S"
+    hub = small_hub()
+    publish(hub, 4813, times=begin + np.arange(4813) / RATE)
+    with Server(hub) as served, screen(browser, width):
+        browser.open(served)
+        until(lambda: browser.of(f"points('{name}')"))
+        for key, seconds in (("1", 10), ("2", 30), ("3", 120)):
+            browser.key(key)
+            low, high = browser.of("range()")
+            assert high - low == pytest.approx(seconds)
+            until(lambda low=low, high=high: low <= browser.of(f"marks('{name}')")[0][0] < (low + high) / 2)
+            marks = browser.of(f"marks('{name}')")
+            times = np.array([time for time, _ in marks])
+            steps = np.unique(np.diff(times).round(6))
+            assert len(steps) == 1
+            assert steps[0] in (1, 2, 5, 10, 15, 30)
+            assert len([words for _, words in marks if words]) >= 2
+            for time_, words in marks[:-1]:  # at the right there may be no room
+                assert words == (datetime.fromtimestamp(time_).strftime(form) if begin else f"{time_:.0f} s")
+                assert time_ == round(time_)
+
+
+def test_a_clock_that_is_set_back_leaves_what_came_after(browser):
+    name = "position, 0.5 s"
+    signals, predictions = readings(2000)
+    begins = {0: 100.0, 400: 95.0, 1500: 50.0}  # the time at some samples, after which it goes on
+    starts = np.isin(np.arange(2000), list(begins))
+    times = np.concatenate([begins[k] + np.arange(n) / RATE for k, n in zip(begins, (400, 1100, 500), strict=True)])
+    small = signals[:, 0].astype(np.float32).astype(float)
+    hub = small_hub()
+
+    def more(first, end):
+        part = slice(first, end)
+        hub.publish(times[part], starts[part], signals[part], predictions[part])
+
+    def drawn(first, end):
+        series = browser.series(name)
+        same = [series["times"], series["signal"]] == [times[first:end].tolist(), small[first:end].tolist()]
+        return same and browser.of("range()")[1] == times[end - 1]
+
+    more(0, 500)
+    with Server(hub) as served:
+        browser.open(served)
+        until(lambda: drawn(400, 500))  # set back within what was there already
+        more(500, 1400)
+        until(lambda: drawn(400, 1400))
+        browser.key("1")
+        browser.key("+")
+        looked_at = browser.of("range()")
+        assert times[400] < looked_at[0] < looked_at[1] < times[1399]
+        more(1400, 1500)
+        until(lambda: browser.of("samples") == 1500)
+        assert browser.of("range()") == looked_at
+        more(1500, 1520)  # now that is gone
+        until(lambda: drawn(1500, 1520))
+        assert not browser.one("#reset").is_displayed()
+        browser.key("p")
+        more(1520, 1800)
+        until(lambda: browser.of("samples") == 1800)
+        assert drawn(1500, 1520)
+        browser.key("p")
+        until(lambda: drawn(1500, 1800))
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_note_can_be_read(browser, width):
+    hub = small_hub()
+    publish(hub, 100)
+    note = "samples come 40 a second by their times, and the rate was said to be 1: " + "a_long_name_" * 20
+    with Server(hub) as served, screen(browser, width):
+        browser.open(served)
+        until(lambda: browser.of("points('force, 0.5 s')"))
+        assert not browser.one("#note").is_displayed()
+        hub.report({"state": "learning", "note": note})
+        until(lambda: browser.one("#note").text == note)
+        box = browser.one("#note").rect
+        assert 0 <= box["x"] < box["x"] + box["width"] <= width
+        assert browser.js("return document.documentElement.scrollWidth") == width
+        assert browser.js("return document.getElementById('note').scrollWidth") <= box["width"]
+        hub.report({"state": "learning", "note": ""})
+        until(lambda: not browser.one("#note").is_displayed())
+
+
+def test_it_is_told_when_there_will_be_scores(browser):
+    hub = small_hub()
+    publish(hub, 100)
+    nothing = {"error": None, "mean_return": None, "scored": 0}
+    hub.report({"state": "learning", "questions": [nothing] * 4})
+    with Server(hub) as served:
+        browser.open(served)
+        browser.box("grip").click()
+        told = ["error: known after about 7 s"] * 2 + [""]  # 14 · 0.5 s; of a discount that is a signal, who knows
+        until(lambda: [each.text for each in browser.all(".chart .score")] == told)
+        titles = [each.get_attribute("title") for each in browser.all("#list td:nth-child(2)")]
+        assert titles == [f"known after about {time} s" for time in (7, 28, 7)] + [""]
+        hub.report({"state": "learning", "questions": [{"error": 40.0, "mean_return": 0.0, "scored": 1}] + [nothing] * 3})
+        until(lambda: browser.one(".chart .score").text == "error 2 °")
+        assert browser.one("#list td:nth-child(2)").get_attribute("title") == ""
+        hub.report({"state": "ended"})
+        until(lambda: [each.text for each in browser.all(".chart .score")] == ["error 2 °", "", ""])
+
+
 def test_realised_returns_are_those_of_the_definition(browser):
     n = 1190
     starts = np.zeros(n, bool)
@@ -1105,7 +1362,7 @@ def test_the_command_shows_the_arm_as_it_moves(browser):
         until(lambda: browser.of("points('force@0.2s')") > before)
         until(lambda: "%" in browser.one("#charts").text)  # an error is shown
         series = browser.series("position@0.2s")
-        assert set(series["signal"]) <= set(arm.simulate(2000)[:, 0].astype(np.float32).tolist())
+        assert set(series["signal"]) <= set(arm.simulate(20_000)[:, 0].astype(np.float32).tolist())
         told = ended(process, browser)
     assert "position@0.2s" in told
     assert "0 dropped" in told

@@ -8,6 +8,9 @@ What protects it:
   this machine only its own names are accepted as the Host, and the Origin of a WebSocket must be the Host.
 - The page may load nothing from elsewhere and run no script but ours (Content-Security-Policy).
 - What pages send is short and checked. A malformed message ends that connection and nothing else.
+- Connections are few, and only those of pages last: all others serve one request each and end soon, whatever they send. So
+  nobody can use up the descriptors, which the learner needs for its own files. Who holds all connections that are allowed can
+  keep new pages away, but neither those that are there nor the learner are touched.
 """
 
 from __future__ import annotations
@@ -20,13 +23,14 @@ import re
 import socket
 import threading
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from time import time
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary, WeakSet
 
 from trueonline.nexting.live import messages
 from trueonline.nexting.live.hub import Hub
@@ -34,6 +38,8 @@ from trueonline.nexting.live.hub import Hub
 PACE = 1 / 40  # seconds between two frames to a page, at least
 FRAME = 8192  # samples in a frame, at most
 MOST_PAGES = 64
+MOST_CONNECTIONS = 128  # those of pages among them
+REQUEST = 10.0  # seconds from the beginning of a connection to the end of its request, at most
 GIVE_UP = 60.0  # seconds after which a connection that takes nothing is closed
 SEND_BUFFER = 1 << 18  # bytes that the system keeps for a page that is slow
 
@@ -54,6 +60,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
+    "Connection": "close",  # a connection that waits for another request would be one that does nothing
 }
 
 log = logging.getLogger(__name__)
@@ -82,6 +89,7 @@ class Server:
         self._local, self._token = local, token
         # An address that stands for all of this machine's is no address to go to.
         shown = socket.gethostname() if address in ("0.0.0.0", "::") else f"[{address}]" if ":" in address else address
+        self._name = shown
         self.url = f"http://{shown}:{self.port}/" + (f"?token={token}" if token else "")
         self._pages: set[_Page] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -107,6 +115,9 @@ class Server:
             access_log=False,
             lifespan="off",
             server_header=False,
+            proxy_headers=False,  # by its address a connection is known
+            http="h11",  # which has a limit to what it keeps of a request
+            timeout_keep_alive=5,
             ws_max_size=messages.LONGEST,
             ws_per_message_deflate=False,  # would take memory and time for a page on this machine
             timeout_graceful_shutdown=1,
@@ -153,10 +164,25 @@ class Server:
             self._loop = asyncio.get_running_loop()
             self.hub.listen(self._wake)
             ready.set()
+        tidying = asyncio.create_task(self._tidy())
         await serving
+        tidying.cancel()
         for connection in list(self._server.server_state.connections):  # those that take nothing, not even the end
             connection.transport.abort()
         await asyncio.sleep(0)
+
+    async def _tidy(self) -> None:
+        """End the connections that are no pages' and had their time."""
+        loop = asyncio.get_running_loop()
+        begun: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
+        while True:
+            pages, now = {page.client for page in self._pages}, loop.time()
+            for transport in [connection.transport for connection in self._server.server_state.connections]:
+                if _peer(transport.get_extra_info("peername")) in pages:
+                    begun[transport] = now  # a page that leaves has as long to say goodbye
+                elif now > begun.setdefault(transport, now) + REQUEST:
+                    transport.abort()
+            await asyncio.sleep(REQUEST / 20)
 
     def _wake(self) -> None:
         """Called by the thread that learns."""
@@ -201,12 +227,13 @@ class Server:
 
     def refusal(self, connection: Any) -> str | None:
         """Why a request is refused, if it is. `connection` is Starlette's."""
-        host = connection.headers.get("host", "")
-        if self._local and host.lower() not in {f"{name}:{self.port}" for name in ("127.0.0.1", "localhost", "[::1]")}:
-            return f"This page is for this machine alone, at 127.0.0.1:{self.port}.\n"
+        host = _without_80(connection.headers.get("host", ""))
+        names = ("127.0.0.1", "localhost", "[::1]", self._name)
+        if self._local and host not in {_without_80(f"{name}:{self.port}") for name in names}:
+            return f"This page is for this machine alone, at {self._name}:{self.port}.\n"
         if connection.scope["type"] == "websocket" and (origin := connection.headers.get("origin")) is not None:
             parts = urlsplit(origin)
-            if parts.scheme not in ("http", "https") or parts.netloc.lower() != host.lower():
+            if parts.scheme not in ("http", "https") or _without_80(parts.netloc) != host:
                 return "Other sites cannot look at this page's data.\n"
         if self._token is not None:
             given = connection.query_params.get("token") or connection.cookies.get(self._cookie) or ""
@@ -254,6 +281,7 @@ class _Page:
 
     def __init__(self, hub: Hub, websocket: Any) -> None:
         self.hub, self.websocket = hub, websocket
+        self.client = _peer(websocket.scope["client"])
         self.news = asyncio.Event()
         self.wanted = (1, hub.first_shown())  # the number of the subscription, and its questions
         self._told = 0  # the subscription that was begun
@@ -347,6 +375,16 @@ def _is_local(address: str) -> bool:
         return False  # a name: who knows where it leads
 
 
+def _without_80(place: str) -> str:
+    """A host and its port, without the port where it is the one that browsers leave out."""
+    return place.lower().removesuffix(":80")
+
+
+def _peer(address: Any) -> tuple[Any, ...] | None:
+    """Address and port of the other side. Those of IPv6 have two more parts, which not everybody tells."""
+    return tuple(address[:2]) if address else None
+
+
 def _is_gone(error: BaseException, websocket: Any) -> bool:
     """Whether an error only says that the page has left, or was sent away."""
     from starlette.websockets import WebSocketDisconnect, WebSocketState
@@ -355,13 +393,29 @@ def _is_gone(error: BaseException, websocket: Any) -> bool:
     return ended or isinstance(error, WebSocketDisconnect | OSError)
 
 
+class _Listener(socket.socket):
+    """Accepts a connection only while there are fewer than `MOST_CONNECTIONS`, and closes it at once otherwise."""
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        accepted, address = socket.socket.accept(self)
+        if sum(each.fileno() >= 0 for each in self._open) >= MOST_CONNECTIONS:
+            accepted.close()
+            raise ConnectionAbortedError  # which asyncio takes for one that ended before it was accepted
+        self._open.add(accepted)
+        return accepted, address
+
+    @cached_property
+    def _open(self) -> WeakSet[socket.socket]:
+        return WeakSet()
+
+
 def _bound(address: str, port: int) -> socket.socket:
     """A socket that listens. The options go over to the connections that it accepts."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(
             address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        made = socket.socket(family, kind, protocol)
+        made = _Listener(family, kind, protocol)
     except (OSError, UnicodeError) as error:
         raise ValueError(f"cannot serve at {address!r}, port {port}: {error}") from None
     try:

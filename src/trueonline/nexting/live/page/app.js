@@ -3,7 +3,7 @@
 import { Chart } from "./charts.js";
 import { Samples } from "./samples.js";
 import { scored, Table } from "./table.js";
-import { amount, median, span, uptime, whole } from "./words.js";
+import { amount, firstScore, median, span, uptime, whole } from "./words.js";
 import { Connection } from "./wire.js";
 
 const $ = (id) => document.getElementById(id);
@@ -57,7 +57,8 @@ const receive = {
       if (liveSince === Infinity) liveSince = coming.since; // what is older has no delay to speak of
       drawnTo = Math.max(drawnTo > frame.first + frame.length ? 0 : drawnTo, frame.first);
     }
-    samples.append(frame);
+    const forgot = samples.append(frame);
+    if (forgot && zoom && frozenAt === null && !frame.anew) reset(); // the stretch that was looked at is gone
     missed += frame.missed;
     for (const chart of charts) {
       if (frozenAt === null) chart.source = chart.has(samples) ? samples : null;
@@ -66,7 +67,9 @@ const receive = {
     schedule();
   },
   status(message) {
+    const changed = message.state !== status.state;
     status = message;
+    if (changed) for (const chart of charts) tellScore(chart);
     schedule();
   },
   scores(message) {
@@ -120,7 +123,9 @@ function remove(chart) {
 
 function tellScore(chart) {
   if (!scores?.scored[chart.number]) {
-    chart.score.textContent = "";
+    const wait = status.state === "ended" ? "" : firstScore(chart.question);
+    chart.score.textContent = wait && `error: ${wait}`;
+    chart.score.title = wait && "an error is told when what was predicted has come, but for a millionth";
     return;
   }
   const { error, mean } = scored(chart.question, scores, chart.number);
@@ -220,7 +225,11 @@ function tell() {
   $("empty").hidden = !empty;
   $("charts").hidden = !shown.length;
   write("empty", empty);
-  write("note", status.note ?? "");
+  if ($("note").textContent !== (status.note ?? "")) {
+    write("note", status.note ?? "");
+    $("note").hidden = !status.note;
+    resize(); // there is less room for the charts, or more
+  }
   if (!tellingAt) tellingAt = setTimeout(tellFigures, 250);
 }
 
@@ -376,6 +385,7 @@ window.trueonline = {
     const [times, signal, realised, soFar, prediction] = chartOf(name)?.data ?? [];
     return { times, signal, realised, soFar, prediction };
   },
+  marks: (name) => chartOf(name)?.marks, // of the time axis: [time, words]
   shown: () => shown.map((number) => hello.questions[number].name),
   range: currentRange,
   get paused() { return frozenAt !== null; },

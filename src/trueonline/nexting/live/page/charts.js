@@ -49,6 +49,8 @@ export class Chart {
     const steady = [steadyRange(), steadyRange()];
     const axis = { stroke: colours.soft, font: "11px system-ui, sans-serif", grid: { stroke: colours.grid, width: 1 }, ticks: { show: false } };
     const numbers = { ...axis, size: 58, gap: 4, values: (_, ticks, __, ___, step) => axisMarks(ticks, step) };
+    // Pixels between two marks of time: less on a phone, where few have room, but not where they have decimals.
+    const apart = (_, __, from, to, wide) => (wide < 400 && to - from > 8 ? 54 : 70);
     const scale = this.raw ? "sum" : "y";
     const line = (stroke, width, more = {}) => ({ scale, stroke, width, points: { show: false }, spanGaps: false, ...more });
     const options = {
@@ -59,7 +61,7 @@ export class Chart {
         ...(this.raw ? { sum: { range: steady[1] } } : {}),
       },
       axes: [
-        { ...axis, size: 24, space: 70, incrs: STEPS, values: (u, ticks, _, __, step) => this.times(u, ticks, step) },
+        { ...axis, size: 24, space: apart, incrs: STEPS, values: (u, ticks, _, __, step) => this.times(u, ticks, step) },
         numbers,
         ...(rightAxis ? [{ ...numbers, scale, side: 1, size: 46, grid: { show: false }, values: this.raw ? numbers.values : () => [] }] : []),
       ],
@@ -154,7 +156,8 @@ export class Chart {
   // What is written at marks of the time axis, unless it would not fit at the right end.
   times(u, ticks, step) {
     const [from, to] = this.range, room = (30 * (to - from) * devicePixelRatio) / u.bbox.width;
-    return ticks.map((tick) => (to - tick > room ? clock(tick, this.wallClock, step) : ""));
+    this.marks = ticks.map((tick) => [tick, to - tick > room ? clock(tick, this.wallClock, step) : ""]);
+    return this.marks.map(([, words]) => words);
   }
 
   // Where the stream began anew: dotted.

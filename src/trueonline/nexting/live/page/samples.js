@@ -14,8 +14,14 @@ export class Samples {
     this.columns = Array.from({ length: signals.length + predictions.length }, () => new Float32Array(2 * kept));
   }
 
+  // Times must rise, or nothing could be found by its time. Where a clock was set back, what came before is forgotten.
+  // Returns whether it was.
   append(frame) {
-    const from = Math.max(frame.length - this.kept, 0), n = frame.length - from;
+    let back = frame.length - 1;
+    while (back > 0 && frame.times[back] >= frame.times[back - 1]) back--;
+    const forgets = back > 0 || (back === 0 && this.length > 0 && frame.times[0] < this.newest());
+    if (forgets) this.length = 0;
+    const from = Math.max(frame.length - this.kept, back, 0), n = frame.length - from;
     if (this.length + n > 2 * this.kept) { // rarely: the newer half moves to the front
       const stay = Math.min(this.kept, this.length);
       for (const all of [this.times, this.received, this.starts, ...this.columns]) {
@@ -30,6 +36,7 @@ export class Samples {
     if (frame.missed && n) this.starts[this.length] = 1; // there is a hole before it
     this.length += n;
     this.end = frame.first + frame.length;
+    return forgets;
   }
 
   // A copy of the samples before number `end`, to be looked at while others come.

@@ -1,6 +1,6 @@
 // The list of questions: which are shown, and how well each is answered.
 
-import { amount, horizonLabel, whole } from "./words.js";
+import { amount, firstScore, horizonLabel, whole } from "./words.js";
 
 const ROWS = 200; // more than that are not listed at a time
 const FIND = 15; // with more questions than that there is a field to find them
@@ -66,6 +66,7 @@ export class Table {
     for (const [number, row] of this.rows) {
       const { error, mean } = scored(this.questions[number], scores, number);
       const cells = row.cells;
+      cells[1].title = cells[2].title = scores.scored[number] ? "" : firstScore(this.questions[number]);
       cells[1].textContent = amount(error);
       cells[2].textContent = amount(mean);
       cells[3].textContent = whole(scores.scored[number]);

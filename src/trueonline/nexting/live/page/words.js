@@ -59,6 +59,9 @@ export function horizonLabel(question) {
   return typeof question.discount === "string" ? `until ${question.discount}` : "";
 }
 
+// When there will be a score: a return counts as known when all but a millionth of its weight, e^−13.8, has come.
+export const firstScore = (question) => (question.horizon === null ? "" : `known after about ${span(14 * question.horizon)}`);
+
 export function median(values) {
   if (!values.length) return NaN;
   const sorted = Float64Array.from(values).sort();
