@@ -5,8 +5,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Processes that run the tests side by side:
-JOBS ?= 2
+# Processes that run the tests side by side. Some tests wait for most of their time, so one more than there are cores:
+JOBS ?= 3
 
 .PHONY: reproduce test test-slow bench format clean
 .DELETE_ON_ERROR:

@@ -588,6 +588,10 @@ def test_a_rate_that_is_not_so_is_warned_of(tmp_path, table):
     assert "samples come 40 a second" in told["warnings"][0]
     assert predict(*command, 40)["warnings"] == []
     assert predict(table / "log.csv", *COMMAND, "--json")["measured_rate"] is None
+    assert (
+        "samples come 40 a second"
+        in predict("arm", "--rate", 100, "--target", "force", "--samples", 50, "--json")["warnings"][0]
+    )
     assert "discount of 1" in predict(*command, 40, "--discount", 1)["warnings"][0]
 
 

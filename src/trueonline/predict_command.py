@@ -91,7 +91,8 @@ def prepare(
             held.enter_context(serve(predictor))
         output = open_output(options.out, predictor.names, stream, found is not None, options.fresh)
         held.callback(output.abandon)
-        counted = options.time is None and not options.source.startswith("lsl:")
+        own_times = options.source == "arm" or options.source.startswith(("arm://", "lsl://"))
+        counted = options.time is None and not own_times
         run = Run(source, told, cleaner, predictor, output, path, every, counted)
         if found is not None:
             run.go_on(found)
