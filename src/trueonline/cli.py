@@ -530,7 +530,8 @@ def predict(pace: float | None, as_json: bool, limit: int | None, **given: Any) 
         else:
             click.echo(predict_command.as_text(summary, options.out), err=options.out == "-")
         if run.source.replayable and not run.ended:
-            click.echo("Stopped before the end. Give the same command again to go on.", err=True)
+            go_on = " Give the same command again to go on." if run.checkpoint is not None else ""
+            say(f"Stopped before the end.{go_on}")
             sys.exit(130)
         if run.ended and not summary["samples"]:
             raise click.ClickException("there was no sample that could be used")

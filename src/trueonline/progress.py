@@ -111,6 +111,8 @@ class StreamBar:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.bar is not None:
+            if error is None and self.bar.tasks[0].total is not None:
+                self.bar.update(self.bar.task_ids[0], completed=self.bar.tasks[0].total)
             self.bar.stop()
 
 
