@@ -80,8 +80,10 @@ class StreamBar:
         self.bar: Progress | None = None
         self.begun = self.due = monotonic()
         self.first: int | None = None
+        self.run: Any = None
 
     def __call__(self, run: Any) -> None:
+        self.run = run
         now, samples = monotonic(), run.predictor.samples
         if self.first is None:
             self.first = samples
@@ -111,7 +113,7 @@ class StreamBar:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.bar is not None:
-            if error is None and self.bar.tasks[0].total is not None:
+            if self.run.ended and self.bar.tasks[0].total is not None:
                 self.bar.update(self.bar.task_ids[0], completed=self.bar.tasks[0].total)
             self.bar.stop()
 
