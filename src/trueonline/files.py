@@ -17,6 +17,11 @@ import numpy as np
 
 FORMAT = "trueonline learner"
 VERSION = 1
+# What reading an archive may end in where some of its bytes are others (a RuntimeError is one that seems to be encrypted).
+DAMAGED = (
+    *(OSError, ValueError, KeyError, EOFError, AttributeError, TypeError, RuntimeError, MemoryError),
+    *(zipfile.BadZipFile, zlib.error),
+)
 
 
 def write_whole(path: str | os.PathLike, write: Callable[[IO[bytes]], Any]) -> None:
@@ -91,7 +96,7 @@ def read_learner(path: str | os.PathLike) -> tuple[str, dict[str, Any], dict[str
         about = json.loads(str(arrays.pop("about")))
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, KeyError, EOFError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+    except DAMAGED as error:
         why = (
             "no archive" if "pickle" in str(error) else f"{type(error).__name__}: {error}"
         )  # NumPy would advise to unpickle
