@@ -436,8 +436,10 @@ def _stream_options(command: Any) -> Any:
 
 def _stream(given: dict[str, Any], pace: float | None) -> tuple[Any, Any]:
     """The options of `predict` and `live`, understood."""
+    from trueonline.nexting.arm import RATE
     from trueonline.nexting.predictor import Setup
     from trueonline.nexting.signals import seconds, split
+    from trueonline.nexting.sources import has_own_times, is_live
     from trueonline.predict_command import Options
 
     def several(texts: tuple[str, ...]) -> list[str]:
@@ -450,11 +452,10 @@ def _stream(given: dict[str, Any], pace: float | None) -> tuple[Any, Any]:
     ranges = dict(_range(text) for text in given.pop("ranges"))
     names = ("rate", "method", "step_size", "trace_decay", "tilings", "bins", "features", "tiles")
     chosen = {name: given.pop(name) for name in names}
-    if (given["source"] == "arm" or given["source"].startswith("arm://")) and chosen["rate"] is None:
-        from trueonline.nexting.arm import RATE
-
+    own_times = has_own_times(given["source"])
+    if chosen["rate"] is None and own_times and not is_live(given["source"]):  # the arm
         chosen["rate"] = float(RATE)
-    if chosen["rate"] is None and given["time"] is None and not given["source"].startswith("lsl:"):
+    if chosen["rate"] is None and given["time"] is None and not own_times:
         raise click.UsageError(
             "The samples need times: give --rate, in samples a second, or --time, the column with them."
         )

@@ -20,7 +20,7 @@ from trueonline.nexting.output import open_output
 from trueonline.nexting.predictor import Answers, Predictor, Setup
 from trueonline.nexting.running import Checkpoint, Run, refuse_same
 from trueonline.nexting.signals import FUNCTIONS
-from trueonline.nexting.sources import Cleaner, Source, is_live, open_source
+from trueonline.nexting.sources import Cleaner, Source, has_own_times, is_live, open_source
 
 GAP = 10.0  # samples that may be missing before a trace is cut, unless told otherwise
 WARN = 2.0  # seconds between looks for something to warn of
@@ -91,8 +91,7 @@ def prepare(
             held.enter_context(serve(predictor))
         output = open_output(options.out, predictor.names, stream, found is not None, options.fresh)
         held.callback(output.abandon)
-        own_times = options.source == "arm" or options.source.startswith(("arm://", "lsl://"))
-        counted = options.time is None and not own_times
+        counted = options.time is None and not has_own_times(options.source)
         run = Run(source, told, cleaner, predictor, output, path, every, counted)
         if found is not None:
             run.go_on(found)
@@ -196,7 +195,7 @@ class Page:
     def open(self, predictor: Predictor) -> AbstractContextManager:
         from trueonline.nexting.live import Hub, Server, Shown
 
-        told = {f"{horizon:g}s" for horizon in predictor.setup.horizons}  # in their names already
+        told = [*predictor.setup.scales()][: len(predictor.setup.horizons)]  # in seconds, in their names already
         shown = [
             Shown(question.name, target, question.discount, None if question.name.rpartition("@")[2] in told else horizon)
             for question, target, horizon in zip(predictor.questions, predictor.targets, predictor.horizons, strict=True)

@@ -41,6 +41,7 @@ __all__ = [
     "Pipe",
     "Source",
     "TextFile",
+    "has_own_times",
     "is_live",
     "open_source",
     "skipping",
@@ -102,6 +103,11 @@ def is_live(spec: str | os.PathLike) -> bool:
     name = os.fspath(spec)
     piped = os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)
     return name == "-" or piped or _scheme(name) in ("mqtt", "lsl")
+
+
+def has_own_times(spec: str | os.PathLike) -> bool:
+    """Whether samples bring times that nobody need tell of: LSL, and the arm."""
+    return _scheme(os.fspath(spec)) in ("lsl", "arm")
 
 
 def _scheme(name: str) -> str:
