@@ -14,7 +14,7 @@ from trueonline.kernels import call
 from trueonline.learner import Learner
 from trueonline.memory import LENGTH, STEPS
 from trueonline.methods import accumulate_td, replace_td, true_online_td, true_online_td_varying
-from trueonline.streams import COMPILED
+from trueonline.streams import compiled
 
 
 class MemoryLearner(Learner):
@@ -25,7 +25,7 @@ class MemoryLearner(Learner):
     def reset(self) -> None:
         parameters = self._parameters
         varying = callable(parameters.step_size)
-        self._entries = COMPILED[self._methods[varying]]
+        self._entries = compiled(self._methods[varying])
         self._memory = memory.allocate(parameters.n_features, parameters.initial_weights)
         self._here: Features | None = None
         self._quick: Callable | None = None

@@ -6,6 +6,7 @@ Input is checked here, where it costs least, and before anything changes; what i
 
 from __future__ import annotations
 
+from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -200,6 +201,16 @@ def entries(method: Any, *, binary: bool = False, cached: bool = False) -> Entri
     name = method.py_func.__name__
     templates = (step, run, predict, check)
     return Entries(*(specialise(t, name, cached=cached, method=method, BINARY=binary) for t in templates))
+
+
+@cache
+def _entries_of(method: Any) -> Entries:
+    return entries(method)
+
+
+def compiled(method: Any) -> Entries:
+    """The entry points of a method of this package, or of one that was made elsewhere."""
+    return COMPILED.get(method) or _entries_of(method)
 
 
 COMPILED = MappingProxyType(

@@ -21,6 +21,7 @@ WORDS: dict[tuple, tuple[str, str, str]] = {
     ("lam", 0): ("lam", "λ_t", r"\lambda_t"),
     ("alpha", 0): ("alpha", "α_t", r"\alpha_t"),
     ("greedy", 0): ("greedy", "g_t", r"g_t"),
+    ("rho", -1): ("ratio_old", "ρ_{t−1}", r"\rho_{t-1}"),
     ("rho", 0): ("ratio", "ρ_t", r"\rho_t"),
     ("V", 0, 0): ("v", "V_t(S_t)", r"V_t(S_t)"),
     ("V", 0, 1): ("v_next", "V_t(S_{t+1})", r"V_t(S_{t+1})"),
@@ -51,6 +52,18 @@ class Derivation:
     @property
     def name(self) -> str:
         return self.view.name
+
+    @property
+    def identifier(self) -> str:
+        """Its name in code."""
+        return _identifier(self.name)
+
+    @cached_property
+    def learner(self) -> Any:
+        """A class of learners (see `trueonline.TrueOnlineTD`), compiled over the core's memory."""
+        from trueonline.derive.compiling import learner
+
+        return learner(self)
 
     @cached_property
     def correction(self) -> sp.Expr:
@@ -90,7 +103,7 @@ class Derivation:
 
     def source(self) -> str:
         """A method file that a person can read, and that is what gets compiled."""
-        f, name = self.factors, _identifier(self.name)
+        f, name = self.factors, self.identifier
         code = lambda expression, where: _written(_constants(expression, where), KERNEL)  # noqa: E731
         c, d, beta, b = code(f.c, "trace"), code(f.d, "target"), code(f.beta, "target"), code(f.b, "target")
         dutch = f"{beta} - {_product(beta, 'c')} * trace_x" if b == "1" else f"{_product(beta, b)} - {_product(beta, 'c')} * trace_x"

@@ -60,10 +60,13 @@ def factor(view: ForwardView, horizons: int = HORIZONS) -> Factors:
     if all(difference == 0 for difference in D.values()):
         return Factors(sp.Integer(1), sp.Integer(0), sp.Integer(0), first, beta)
     ratio = _ratio(D, horizons)
-    before, now = _split(ratio)
-    b, c = before.xreplace(_shift(before, 1)), sp.cancel(before.xreplace(_shift(before, 1)) * now)
-    # `before` is of step −1 and `now` of step 0, where the ratio is that of k = −1 to k + 1 = 0.
+    before, now = _split(ratio)  # of k = −1 and of k + 1 = 0
+    b = _moved(before, 1)
+    c = sp.cancel(b * now)
     d = sp.factor(sp.cancel(_moved(D[1, 2], -2) / (before * c)))
+    if sp.denom(sp.together(d)).free_symbols:  # would divide by what may be 0: c remembers the step before instead
+        b, c = sp.Integer(1), ratio
+        d = sp.factor(sp.cancel(_moved(D[1, 2], -2) / c))
     factors = Factors(b, c, d, first, beta)
     _confirm(D, factors)
     return factors

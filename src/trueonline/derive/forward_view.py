@@ -86,9 +86,9 @@ class ForwardView:
     step: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:
-        _asked(self.target, ("k", "h"))
+        asked(self.target, ("k", "h"))
         if self.step is not None:
-            _asked(self.step, ("k",))
+            asked(self.step, ("k",))
 
     @property
     def name(self) -> str:
@@ -107,17 +107,17 @@ class ForwardView:
             return value
 
         given |= {kind: values(kind) for kind in VALUES}
-        names = _asked(self.target, ("k", "h"))
+        names = asked(self.target, ("k", "h"))
         return _expression(self.target, f"U(k={k}, h={h})", k, h, **{name: given[name] for name in names})
 
     def beta(self, k: int) -> sp.Expr:
         if self.step is None:
             return At("alpha", k)
         given = {name: Quantity(name, k) for name in LAST}
-        return _expression(self.step, f"the step-size of update {k}", k, **{n: given[n] for n in _asked(self.step, ("k",))})
+        return _expression(self.step, f"the step-size of update {k}", k, **{n: given[n] for n in asked(self.step, ("k",))})
 
 
-def _asked(function: Any, first: tuple[str, ...]) -> list[str]:
+def asked(function: Any, first: tuple[str, ...]) -> list[str]:
     """The names of what a function asks for, after its first arguments."""
     if not callable(function):
         raise ForwardViewError(f"a forward view must be a function U({', '.join(first)}, …), got {function!r:.80}")

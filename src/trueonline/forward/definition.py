@@ -11,6 +11,9 @@ from trueonline import inputs
 from trueonline.learner import Learner
 
 
+VECTORS = ("x", "reached", "weights_then")  # of the history
+
+
 class Definition(Learner):
     """A learner that keeps all transitions since the last beginning, and the weights it had then.
 
@@ -30,6 +33,8 @@ class Definition(Learner):
         """Begin a history: the weights now are its w_0."""
         self._first_weights = self._weights.copy()
         self.x: list[np.ndarray] = []  # φ_0, φ_1, …
+        self.reached: list[np.ndarray] = []  # φ_1, φ_2, …: where transitions led to, zero at the end of an episode
+        self.weights_then: list[np.ndarray] = []  # w_0, w_1, …
         self.rewards: list[float] = []  # R_1, R_2, …
         self.discounts: list[float] = []  # γ_1, γ_2, …
         self.trace_decays: list[float] = []  # λ_1, λ_2, …
@@ -85,6 +90,8 @@ class Definition(Learner):
 
         v, v_next = float(self._weights @ self._here), float(self._weights @ phi)
         self.x.append(self._here)
+        self.reached.append(phi)
+        self.weights_then.append(self._weights)
         self.rewards.append(reward)
         self.discounts.append(gamma)
         self.trace_decays.append(lam)
@@ -128,18 +135,21 @@ class Definition(Learner):
         history = ("rewards", "discounts", "trace_decays", "alphas", "next_values", "deltas")
         parts = {name: np.array(getattr(self, name), float) for name in history}
         parts |= {"weights": self._weights, "first_weights": self._first_weights, "steps": np.array(self._steps)}
-        parts["x"] = np.array(self.x, float).reshape(len(self.x), self.n_features)
+        for name in VECTORS:
+            parts[name] = np.array(getattr(self, name), float).reshape(len(self.x), self.n_features)
         return parts if self._here is None else {**parts, "here": self._here}
 
     def _restore(self, parts: dict[str, np.ndarray]) -> None:
         n, length = self.n_features, len(parts["x"])
         history = ("rewards", "discounts", "trace_decays", "alphas", "next_values", "deltas")
-        shapes = {"x": (length, n), "weights": (n,), "first_weights": (n,), **dict.fromkeys(history, (length,))}
+        shapes = {"weights": (n,), "first_weights": (n,), **dict.fromkeys(history, (length,))}
+        shapes |= dict.fromkeys(VECTORS, (length, n))
         if any(parts[name].shape != shape for name, shape in shapes.items()):
             raise ValueError("the parts of the history do not fit together")
         self._weights, self._first_weights = parts["weights"].copy(), parts["first_weights"].copy()
         self._steps = int(parts["steps"])
-        self.x = list(parts["x"])
+        for name in VECTORS:
+            setattr(self, name, list(parts[name]))
         for name in history:
             setattr(self, name, parts[name].tolist())
         self.goes_on = [True] * length
