@@ -30,6 +30,7 @@ _HOME = {
     "load": "loading",
     "verify": "verification",
     "check_learner": "contract",
+    "derive": "derivation",
     "sweep": "study",
 }
 _MODULES = ("control", "features", "forward", "nexting", "problems", "study")
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from trueonline import problems as problems
     from trueonline import study as study
     from trueonline.contract import check_learner as check_learner
+    from trueonline.derivation import derive as derive
     from trueonline.forward import OfflineLambdaReturn as OfflineLambdaReturn
     from trueonline.forward import OnlineLambdaReturn as OnlineLambdaReturn
     from trueonline.learner import Learner as Learner

@@ -316,7 +316,9 @@ def _differences(trial: Trial, learner_class: Callable, truth: Callable) -> tupl
         if hasattr(_class(learner_class), "step"):  # an agent: the others do as it did
             shape = (trial.n_features, ACTIONS)
             acting = {"policy": Replay(wavering.chosen) if number else wavering, "seed": trial.seed}
-        learner = make(*shape, trial.step_size, trace_decay=0.9, discount=0.9, **acting)
+        # Each transition brings its own γ and λ; for those who want constants, they are those of the first.
+        constants = {"trace_decay": float(trial.trace_decays[0]), "discount": float(trial.discounts[0])}
+        learner = make(*shape, trial.step_size, **constants, **acting)
         with np.errstate(over="ignore", invalid="ignore"):
             weights.append(np.array([w.reshape(-1) for w in follow(learner, trial)]))
     return _relative(weights[0], weights[1]), _relative(weights[0], weights[-1])

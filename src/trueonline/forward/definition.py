@@ -10,7 +10,6 @@ import numpy as np
 from trueonline import inputs
 from trueonline.learner import Learner
 
-
 VECTORS = ("x", "reached", "weights_then")  # of the history
 
 
@@ -142,7 +141,7 @@ class Definition(Learner):
     def _restore(self, parts: dict[str, np.ndarray]) -> None:
         n, length = self.n_features, len(parts["x"])
         history = ("rewards", "discounts", "trace_decays", "alphas", "next_values", "deltas")
-        shapes = {"weights": (n,), "first_weights": (n,), **dict.fromkeys(history, (length,))}
+        shapes: dict[str, tuple[int, ...]] = {"weights": (n,), "first_weights": (n,), **dict.fromkeys(history, (length,))}
         shapes |= dict.fromkeys(VECTORS, (length, n))
         if any(parts[name].shape != shape for name, shape in shapes.items()):
             raise ValueError("the parts of the history do not fit together")

@@ -10,8 +10,8 @@ from typing import Any
 
 import sympy as sp
 
-from trueonline.derive.factoring import Factors, factor
-from trueonline.derive.forward_view import At, ForwardView, ForwardViewError
+from trueonline.derivation.factoring import Factors, factor
+from trueonline.derivation.forward_view import At, ForwardView, ForwardViewError
 
 # What a method is handed: letter and times relative to t → its name in a kernel, as text, as LaTeX.
 WORDS: dict[tuple, tuple[str, str, str]] = {
@@ -53,6 +53,21 @@ class Derivation:
     def name(self) -> str:
         return self.view.name
 
+    @cached_property
+    def _symbols(self) -> set[sp.Symbol]:
+        f = self.factors
+        return set().union(*(part.free_symbols for part in (f.b, f.c, f.d, f.beta, self.correction)))
+
+    @property
+    def letters(self) -> set[str]:
+        """What its equations are made of, by the names of a forward view's arguments."""
+        return {symbol.letter if isinstance(symbol, At) else symbol.name for symbol in self._symbols}
+
+    @property
+    def constants(self) -> set[str]:
+        """Those of them that do not vary from step to step."""
+        return {symbol.name for symbol in self._symbols if not isinstance(symbol, At)}
+
     @property
     def identifier(self) -> str:
         """Its name in code."""
@@ -61,9 +76,16 @@ class Derivation:
     @cached_property
     def learner(self) -> Any:
         """A class of learners (see `trueonline.TrueOnlineTD`), compiled over the core's memory."""
-        from trueonline.derive.compiling import learner
+        from trueonline.derivation.compiling import learner
 
         return learner(self)
+
+    @cached_property
+    def agent(self) -> Any:
+        """A class of agents (see `trueonline.control.TrueOnlineSarsa`)."""
+        from trueonline.derivation.compiling import agent
+
+        return agent(self)
 
     @cached_property
     def correction(self) -> sp.Expr:
@@ -106,7 +128,7 @@ class Derivation:
         f, name = self.factors, self.identifier
         code = lambda expression, where: _written(_constants(expression, where), KERNEL)  # noqa: E731
         c, d, beta, b = code(f.c, "trace"), code(f.d, "target"), code(f.beta, "target"), code(f.b, "target")
-        dutch = f"{beta} - {_product(beta, 'c')} * trace_x" if b == "1" else f"{_product(beta, b)} - {_product(beta, 'c')} * trace_x"
+        dutch = f"{_product(beta, b)} - {_product(beta, 'c')} * trace_x"
         correction = code(f.beta * self.correction, "target")
         indented = "\n".join(f"    {left} = {right}" for left, right in self.equations())
         return f'''"""{self.name}: the backward view that was derived from a forward view, and equals it at every step.
@@ -134,10 +156,11 @@ def derive(target: Any, step: Any = None) -> Derivation:
     """The backward view of a forward view: of a function U(k, h, …), and of the step-size of its updates if that is not α_k."""
     view = ForwardView(target, step)
     found = Derivation(view, factor(view))
-    for expression in (found.factors.c, found.factors.d, found.factors.beta, found.factors.b, found.correction):
-        for symbol in expression.free_symbols:
-            if isinstance(symbol, At) and (symbol.letter, *symbol.at) not in WORDS:
-                raise ForwardViewError(f"a method is not handed {symbol}, counted from the time of the update")
+    strange = [s for s in found._symbols if isinstance(s, At) and (s.letter, *s.at) not in WORDS]
+    if strange:
+        raise ForwardViewError(
+            f"an update of time t = 0 would need {', '.join(sorted(map(str, strange)))}, which is not at hand then"
+        )
     return found
 
 
@@ -169,7 +192,7 @@ def _written(expression: sp.Expr, how: int) -> str:
     if expression.is_Mul:
         sign, rest = expression.as_coeff_Mul()
         if sign == -1:
-            return f"{'-' if how == KERNEL else '−'}{_bracketed(rest, how)}" if not rest.is_Mul else "-" * (how == KERNEL) + "−" * (how != KERNEL) + _written(rest, how)
+            return ("-" if how != TEXT else "−") + (_written(rest, how) if rest.is_Mul else _bracketed(rest, how))
         times = {KERNEL: " * ", TEXT: "·", LATEX: " "}[how]
         parts = sorted(expression.args, key=lambda each: (_order(each), str(each)))
         return times.join(_bracketed(part, how) for part in parts)
@@ -192,7 +215,7 @@ def _joined(left: str, right: str, after: str = "") -> str:
         return left
     sign = right[:1] if right[:1] in "-−" else "+"
     rest = right[1:] if sign != "+" else right
-    if after and re.search(r"[ ][+−-] ", rest):
+    if after and re.search(r"^[^(]* [+−-] ", rest):  # a sum on its outside
         rest = f"({rest})"
     return f"{left} {sign} {rest}{after}"
 
@@ -200,14 +223,16 @@ def _joined(left: str, right: str, after: str = "") -> str:
 def _order(expression: sp.Expr) -> int:
     """Rewards before what is bootstrapped from, before what it is compared with."""
     ranks = {"alpha": 0, "rho": 1, "gamma": 2, "lam": 3, "greedy": 4, "R": -1, "V": 6, "V_max": 6}
-    symbols = [s for s in expression.free_symbols]
+    symbols = list(expression.free_symbols)
     if expression.is_Mul and expression.as_coeff_Mul()[0] < 0:
         return 10
     return min((ranks.get(getattr(s, "letter", s.name), 5) for s in symbols), default=5)
 
 
 def _product(left: str, right: str) -> str:
-    return " * ".join(f"({each})" if re.search(r"[ ][+-] ", each) else each for each in (left, right) if each != "1") or "1"
+    return (
+        " * ".join(f"({each})" if re.search(r"[ ][+-] ", each) else each for each in (left, right) if each != "1") or "1"
+    )
 
 
 def _identifier(name: str) -> str:

@@ -94,9 +94,9 @@ class ForwardView:
     def name(self) -> str:
         return getattr(self.target, "__name__", "forward view")
 
-    def U(self, k: int, h: int) -> sp.Expr:
-        """The interim target, expanded."""
-        given = {name: Quantity(name, h + last) for name, last in LAST.items()}
+    def interim(self, k: int, h: int) -> sp.Expr:
+        """The interim target U_k^h."""
+        given: dict[str, Any] = {name: Quantity(name, h + last) for name, last in LAST.items()}
 
         def values(kind: str) -> Callable[[int, int], At]:
             def value(i: int, j: int) -> At:
@@ -114,7 +114,9 @@ class ForwardView:
         if self.step is None:
             return At("alpha", k)
         given = {name: Quantity(name, k) for name in LAST}
-        return _expression(self.step, f"the step-size of update {k}", k, **{n: given[n] for n in asked(self.step, ("k",))})
+        return _expression(
+            self.step, f"the step-size of update {k}", k, **{n: given[n] for n in asked(self.step, ("k",))}
+        )
 
 
 def asked(function: Any, first: tuple[str, ...]) -> list[str]:

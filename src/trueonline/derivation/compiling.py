@@ -8,14 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.derive.backward import Derivation
-from trueonline.derive.forward_view import LAST, ForwardViewError, asked
+from trueonline.control.agent import Agent
+from trueonline.control.transitions import entries, greedy, sarsa
+from trueonline.derivation.backward import Derivation
+from trueonline.derivation.forward_view import ForwardViewError, asked
+from trueonline.forward.agents import DefinitionAgent
 from trueonline.forward.definition import Definition
 from trueonline.learners import MemoryLearner
 
 
 def method(derivation: Derivation) -> Any:
     """The kernel, compiled from the text that `source` gives."""
+    if "rho" in derivation.letters:
+        raise ForwardViewError(
+            "there are no learners with importance ratios yet; the equations, and the file, can be had"
+        )
     text, name = derivation.source(), derivation.identifier
     path = f"<derived {name} {hashlib.sha256(text.encode()).hexdigest()[:8]}>"
     linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)  # for tracebacks and `inspect`
@@ -29,11 +36,47 @@ def learner(derivation: Derivation) -> type[MemoryLearner]:
     kernel = method(derivation)
     about = f"{derivation.name}, derived from its forward view.\n\n{derivation}"
     made = {"__doc__": about, "_methods": (kernel, kernel), "definition": definition(derivation)}
+    fixed = [name for name, public in PUBLIC.items() if name in derivation.constants]
+    if fixed:
+        made |= _held_to(fixed)
     return type(_title(derivation.name), (MemoryLearner,), made)
+
+
+PUBLIC = {"gamma": "discount", "lam": "trace_decay"}
+
+
+def _held_to(fixed: list[str]) -> dict[str, Any]:
+    """`update` and `run` that refuse other values of what the forward view has as constants. (γ = 0 ends an episode.)"""
+
+    def refuse_others(self: MemoryLearner, **given: Any) -> None:
+        for name in fixed:
+            own, values = getattr(self, PUBLIC[name]), given[name]
+            allowed = (own, 0.0) if name == "gamma" else (own,)
+            if values is not None and not np.isin(np.asarray(values, float), allowed).all():
+                raise ValueError(
+                    f"{PUBLIC[name]} is a constant of this forward view, {own:g}; write {name}[j] in it to let it vary"
+                )
+
+    def update(
+        self: MemoryLearner, reward: float, x_next: Any, discount: float | None = None, trace_decay: float | None = None
+    ) -> float:
+        refuse_others(self, gamma=discount, lam=trace_decay)
+        return MemoryLearner.update(self, reward, x_next, discount, trace_decay)
+
+    def run(
+        self: MemoryLearner, X: Any, rewards: Any, discounts: Any = None, *, trace_decays: Any = None, starts: Any = None
+    ) -> np.ndarray:
+        refuse_others(self, gamma=discounts, lam=trace_decays)
+        return MemoryLearner.run(self, X, rewards, discounts, trace_decays=trace_decays, starts=starts)
+
+    return {"update": update, "run": run}
 
 
 class Numbers(float):
     """A quantity as numbers: one for each step, and without an index the constant."""
+
+    steps: list[float]
+    first: int
 
     def __new__(cls, constant: float, steps: list[float], first: int) -> Numbers:
         made = super().__new__(cls, constant)
@@ -63,8 +106,14 @@ def definition(derivation: Derivation) -> type[Definition]:
                 "lam": Numbers(self.trace_decay, self.trace_decays, 1),
                 "alpha": Numbers(self.alphas[0], self.alphas, 0),
             }
-            features = [self.x[0], *self.reached]
-            given = {**series, "V": lambda i, j: float(self.weights_then[i] @ features[j])}
+            features = [*self.x, self.reached[-1]]  # of (S_j, A_j), where there are actions
+
+            def best(i: int, j: int) -> float:
+                state = features[j].reshape(-1, self.n_actions).sum(axis=1)
+                return float((state @ self.weights_then[i].reshape(-1, self.n_actions)).max())
+
+            given = {**series, "V": lambda i, j: float(self.weights_then[i] @ features[j]), "V_max": best}
+            given["greedy"] = Numbers(np.nan, [float(goes_on) for goes_on in self.goes_on], 1)
             unknown = [name for name in (*wanted, *of_step) if name not in given]
             if unknown:
                 raise ForwardViewError(f"a learner of predictions has no {unknown[0]}")
@@ -83,8 +132,22 @@ def definition(derivation: Derivation) -> type[Definition]:
             raise AttributeError("a forward view has no trace")
 
     Forward.__name__ = Forward.__qualname__ = f"{_title(derivation.name)}ForwardView"
-    assert set(LAST) >= {"R", "gamma", "lam", "alpha"}
     return Forward
+
+
+def agent(derivation: Derivation) -> type[Agent]:
+    """A class of agents over ψ(s, a): it bootstraps from the best action where the forward view has V_max, else from the next."""
+    kernel = method(derivation)
+    greedily = "V_max" in asked(derivation.view.target, ("k", "h"))
+    rule = entries(kernel, greedy if greedily else sarsa)
+    forward = type(
+        f"{_title(derivation.name)}ForwardView",
+        (DefinitionAgent,),
+        {"definition": definition(derivation), "greedy": greedily},
+    )
+    about = f"{derivation.name}, derived from its forward view.\n\n{derivation}"
+    made = {"__doc__": about, "_rule": lambda self: (rule, rule), "definition": forward}
+    return type(_title(derivation.name), (Agent,), made)
 
 
 def _title(name: str) -> str:

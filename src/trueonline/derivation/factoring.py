@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from trueonline.derive.forward_view import At, ForwardView
+from trueonline.derivation.forward_view import At, ForwardView
 
 HORIZONS = 5  # that are looked at
 
@@ -49,13 +49,13 @@ class Factors:
 def factor(view: ForwardView, horizons: int = HORIZONS) -> Factors:
     """Find b, c and d; NotDerivableError where there are none."""
     D = {
-        (k, h): sp.factor(sp.together(view.U(k, h + 1) - view.U(k, h)))
+        (k, h): sp.factor(sp.together(view.interim(k, h + 1) - view.interim(k, h)))
         for h in range(1, horizons + 1)
         for k in range(h)
     }
     t = 2  # far enough from the beginning for everything to be as it is later
-    first = _moved(view.U(t, t + 1), -t)
-    _same(view, lambda s: view.U(s, s + 1), first, t)
+    first = _moved(view.interim(t, t + 1), -t)
+    _same(view, first, t)
     beta = _moved(view.beta(t), -t)
     if all(difference == 0 for difference in D.values()):
         return Factors(sp.Integer(1), sp.Integer(0), sp.Integer(0), first, beta)
@@ -84,15 +84,21 @@ def _ratio(D: dict[tuple[int, int], sp.Expr], horizons: int) -> sp.Expr:
             ratio = sp.cancel(D[k, h] / D[k + 1, h])
             strange = [s for s in _symbols(ratio) if s.letter in ("R", "V", "V_max") or s.at[0] not in (k, k + 1)]
             if strange:
-                raise NotDerivableError(k, h, f"its growth, over that of the next time, depends on {_names(strange)}", ratio)
+                raise NotDerivableError(
+                    k, h, f"its growth, over that of the next time, depends on {_names(strange)}", ratio
+                )
             ratio = _moved(ratio, -(k + 1))
             if found is None:
                 found = ratio
             elif sp.cancel(found - ratio) != 0:
-                raise NotDerivableError(k, h, "its growth, over that of the next time, is another than before", sp.cancel(ratio - found))
+                raise NotDerivableError(
+                    k, h, "its growth, over that of the next time, is another than before", sp.cancel(ratio - found)
+                )
     if found is None or found == 0:
         k, h = next(at for at, difference in D.items() if difference != 0)
-        raise NotDerivableError(max(k - 1, 0), h, "it has stopped growing, while that of later times has not; these still grow by", D[k, h])
+        raise NotDerivableError(
+            max(k - 1, 0), h, "it has stopped growing, while that of later times has not; these still grow by", D[k, h]
+        )
     return found
 
 
@@ -113,14 +119,17 @@ def _split(ratio: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
 def _confirm(D: dict[tuple[int, int], sp.Expr], factors: Factors) -> None:
     """(★) for all k and h that were looked at."""
     for (k, h), difference in D.items():
-        product = _moved(factors.b, k) * sp.prod([_moved(factors.c, j) for j in range(k + 1, h + 1)]) * _moved(factors.d, h)
+        product = (
+            _moved(factors.b, k) * sp.prod([_moved(factors.c, j) for j in range(k + 1, h + 1)]) * _moved(factors.d, h)
+        )
         left = sp.cancel(sp.expand(difference - product))
         if left != 0:
             raise NotDerivableError(k, h, "what is left over when it is written as one", left)
 
 
-def _same(view: ForwardView, of: object, first: sp.Expr, t: int) -> None:
-    later = _moved(view.U(t + 1, t + 2), -(t + 1))
+def _same(view: ForwardView, first: sp.Expr, t: int) -> None:
+    """The first target, U_t^{t+1}, must be made in the same way at all times."""
+    later = _moved(view.interim(t + 1, t + 2), -(t + 1))
     if sp.expand(later - first) != 0:
         raise NotDerivableError(t + 1, t + 2, "the first target is another than before", sp.expand(later - first))
 

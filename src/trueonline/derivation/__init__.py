@@ -1,0 +1,7 @@
+"""From a forward view to a backward view that equals it at every step."""
+
+from trueonline.derivation.backward import Derivation, derive
+from trueonline.derivation.factoring import NotDerivableError
+from trueonline.derivation.forward_view import ForwardViewError
+
+__all__ = ["Derivation", "ForwardViewError", "NotDerivableError", "derive"]
