@@ -17,6 +17,9 @@ from trueonline.methods import accumulate_td, replace_td, true_online_td, true_o
 from trueonline.streams import compiled
 
 
+ONE = np.ones(1)
+
+
 class MemoryLearner(Learner):
     """A method over a memory. Where it stands is `_here`, a buffer in the form of the features last seen, or None."""
 
@@ -111,6 +114,9 @@ class MemoryLearner(Learner):
     def run(
         self, X: Any, rewards: Any, discounts: Any = None, *, trace_decays: Any = None, starts: Any = None
     ) -> np.ndarray:
+        return self._run(X, rewards, discounts, trace_decays, starts, ONE)
+
+    def _run(self, X: Any, rewards: Any, discounts: Any, trace_decays: Any, starts: Any, ratios: np.ndarray) -> np.ndarray:
         X, rows = inputs.stream(X, self.n_features)
         R = inputs.rewards(rewards, rows)
         gammas = inputs.units("discounts", discounts, len(R), self.discount)
@@ -124,7 +130,7 @@ class MemoryLearner(Learner):
         before = memory.snapshot(self._memory) if dense else ()
         if anew[0] or self._here is None or not inputs.same(self._standing(), inputs.row(X, 0)):
             memory.begin(self._memory)
-        if not call(self._entries.run, *self._memory, X, R, alphas, gammas, lams, anew, values):
+        if not call(self._entries.run, *self._memory, X, R, alphas, gammas, lams, ratios, anew, values):
             memory.undo(self._memory, before)
             self._check(X, rows)
         self._stand(inputs.row(X, rows - 1))

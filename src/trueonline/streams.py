@@ -26,7 +26,21 @@ from trueonline.forms import (
     view,
 )
 from trueonline.kernels import operation, outlined, specialise
-from trueonline.memory import GAMMA, LAM, LENGTH, NOT_BINARY, STEPS, V_OLD, attach, decay, settle, value
+from trueonline.memory import (
+    GAMMA,
+    LAM,
+    LAM_NEXT,
+    LENGTH,
+    NOT_BINARY,
+    RATIO,
+    RATIO_OLD,
+    STEPS,
+    V_OLD,
+    attach,
+    decay,
+    settle,
+    value,
+)
 from trueonline.methods import accumulate_td, replace_td, true_online_td, true_online_td_varying
 
 # Placeholders in the templates below, for which `specialise` puts each method.
@@ -46,8 +60,10 @@ def step(numbers, places, here, alpha, gamma_next, lam_next, x, reward):
         raise ValueError
     now = shortened(held, int(head[LENGTH]))
     v_old, gamma, lam = head[V_OLD], head[GAMMA], head[LAM]
+    head[LAM_NEXT] = lam_next
     _, delta, v_next = method(memory, v_old, now, reward, x_next, alpha, gamma, gamma_next, lam)
     settle(memory, now)
+    head[RATIO_OLD] = head[RATIO]
     head[V_OLD], head[GAMMA], head[LAM] = v_next, gamma_next, lam_next
     head[STEPS] += 1.0
     head[LENGTH] = x_next.size
@@ -55,7 +71,7 @@ def step(numbers, places, here, alpha, gamma_next, lam_next, x, reward):
     return delta
 
 
-def run(numbers, places, X, rewards, alphas, gammas, lams, starts, values):
+def run(numbers, places, X, rewards, alphas, gammas, lams, ratios, starts, values):
     """Learn from a stream; write V_t(S_t) to `values`; return whether all was well.
 
     A row t + 1 with `starts` set begins anew: no transition leads into it. An array of one entry stands for a constant.
@@ -79,9 +95,11 @@ def run(numbers, places, X, rewards, alphas, gammas, lams, starts, values):
                 return False
         else:
             alpha = alphas[min(t, alphas.size - 1)]
-            gamma_next = gammas[min(t, gammas.size - 1)]
+            gamma_next, lam_next = gammas[min(t, gammas.size - 1)], lams[min(t, lams.size - 1)]
+            head[RATIO], head[LAM_NEXT] = ratios[min(t, ratios.size - 1)], lam_next
             v, _, v_next = method(memory, v_old, x, rewards[t], x_next, alpha, gamma, gamma_next, lam)
-            v_old, gamma, lam = v_next, gamma_next, lams[min(t, lams.size - 1)]
+            v_old, gamma, lam = v_next, gamma_next, lam_next
+            head[RATIO_OLD] = head[RATIO]
             steps += 1.0
         sound = np.isfinite(v_next) and not (BINARY and head[NOT_BINARY] != 0.0)
         if not (certain(x) or sound or acceptable(memory.n, x_next, BINARY)):
