@@ -326,6 +326,24 @@ def rewards(values: Any, rows: int) -> np.ndarray:
     return array
 
 
+def ratio(name: str, value: Any) -> float:
+    """An importance ratio."""
+    return number(name, value, "a finite number ≥ 0", lambda v: math.isfinite(v) and v >= 0.0)
+
+
+def ratios(name: str, values: Any, length: int) -> np.ndarray:
+    """An importance ratio for each step; 1 where none are given."""
+    if values is None:
+        return np.ones(1)
+    array = np.asarray(values)
+    if array.shape != (length,) or array.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must be {length} numbers, got shape {array.shape} of {array.dtype}")
+    bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
+    if bad.size:
+        raise ValueError(f"{name} must be finite numbers ≥ 0, got {array[bad[0]]} at position {bad[0]}")
+    return np.require(array, np.float64, ["C", "A", "W"])
+
+
 def units(name: str, values: Any, steps: int, default: float) -> np.ndarray:
     """One number in [0, 1] per transition, or a single one that stands for all."""
     if values is None:

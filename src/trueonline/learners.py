@@ -16,7 +16,6 @@ from trueonline.memory import LENGTH, STEPS
 from trueonline.methods import accumulate_td, replace_td, true_online_td, true_online_td_varying
 from trueonline.streams import compiled
 
-
 ONE = np.ones(1)
 
 
@@ -116,7 +115,9 @@ class MemoryLearner(Learner):
     ) -> np.ndarray:
         return self._run(X, rewards, discounts, trace_decays, starts, ONE)
 
-    def _run(self, X: Any, rewards: Any, discounts: Any, trace_decays: Any, starts: Any, ratios: np.ndarray) -> np.ndarray:
+    def _run(
+        self, X: Any, rewards: Any, discounts: Any, trace_decays: Any, starts: Any, ratios: np.ndarray
+    ) -> np.ndarray:
         X, rows = inputs.stream(X, self.n_features)
         R = inputs.rewards(rewards, rows)
         gammas = inputs.units("discounts", discounts, len(R), self.discount)

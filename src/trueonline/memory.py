@@ -45,8 +45,8 @@ SPARE = 64  # how many entries the list may always hold before they are looked t
 S, C, COUNT, ROOM, DENSE, NOTED, NOTED_S, NOTED_C, NOTED_A, NOTED_B, NOT_BINARY = range(11)
 # What a learner carries from one step to the next:
 V_OLD, GAMMA, LAM, STEPS, LENGTH = range(11, 16)
-# What else there is to know of a step, for methods that ask for it: the importance ratio of the action taken, that of the step before,
-# and λ of the state entered.
+# What else there is to know of a step, for methods that ask for it: the importance ratio of the action taken, that of the
+# step before, and λ of the state entered.
 RATIO, RATIO_OLD, LAM_NEXT = range(16, 19)
 HEADER = 24
 IMPRINT, REPLACE = 1.0, 2.0  # what may be noted

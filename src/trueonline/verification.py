@@ -57,6 +57,7 @@ class Trial:
     n_features: int
     step_size: float | Callable[[int], float]
     seed: Any
+    ratios: np.ndarray  # ρ of each transition, for learners that take them
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,9 @@ def draw(kind: Kind, seed: Any, steps: int) -> Trial:
     low, high = kind.step_sizes
     alphas = rng.uniform(low, high, size=steps)
     step_size = (lambda t: float(alphas[t])) if kind.schedule else float(alphas[0])
-    return Trial(kind.name, x, rng.normal(size=steps), discounts, trace_decays, endings, kind.n_features, step_size, seed)
+    rewards = rng.normal(size=steps)
+    ratios = rng.choice([0.0, 0.5, 1.0, 1.5], size=steps) * rng.random(steps)
+    return Trial(kind.name, x, rewards, discounts, trace_decays, endings, kind.n_features, step_size, seed, ratios)
 
 
 def follow(learner: Any, trial: Trial) -> Iterator[np.ndarray]:
@@ -148,7 +151,8 @@ def follow(learner: Any, trial: Trial) -> Iterator[np.ndarray]:
 
 def _learned(learner: Any, trial: Trial, t: int) -> None:
     x_next = None if trial.endings[t] == "terminal" else trial.x[t + 1]
-    learner.update(float(trial.rewards[t]), x_next, float(trial.discounts[t]), float(trial.trace_decays[t]))
+    more = {"ratio": float(trial.ratios[t])} if getattr(learner, "takes_ratios", False) else {}
+    learner.update(float(trial.rewards[t]), x_next, float(trial.discounts[t]), float(trial.trace_decays[t]), **more)
 
 
 def _acted(agent: Any, trial: Trial, t: int) -> None:

@@ -19,6 +19,7 @@ WORDS: dict[tuple, tuple[str, str, str]] = {
     ("gamma", 0): ("gamma", "γ_t", r"\gamma_t"),
     ("gamma", 1): ("gamma_next", "γ_{t+1}", r"\gamma_{t+1}"),
     ("lam", 0): ("lam", "λ_t", r"\lambda_t"),
+    ("lam", 1): ("lam_next", "λ_{t+1}", r"\lambda_{t+1}"),
     ("alpha", 0): ("alpha", "α_t", r"\alpha_t"),
     ("greedy", 0): ("greedy", "g_t", r"g_t"),
     ("rho", -1): ("ratio_old", "ρ_{t−1}", r"\rho_{t-1}"),
@@ -114,11 +115,11 @@ class Derivation:
         f = self.factors
         imprint = write(f.beta if f.b == 1 else f.beta * f.b)
         moved = _joined(r"\theta_t + d_t \mathbf{e}_t", write(f.beta * self.correction), r" \phi_t")
+        dutch = rf"\mathbf{{e}}_{{t-1}} - {write(f.beta)} (\phi_t^\top \mathbf{{e}}_{{t-1}}) \phi_t"
         lines = [
             rf"c_t &= {write(f.c)} \\",
             rf"d_t &= {write(f.d)} \\",
-            rf"\mathbf{{e}}_t &= c_t \left(\mathbf{{e}}_{{t-1}} - {write(f.beta)} (\phi_t^\top \mathbf{{e}}_{{t-1}}) \phi_t\right) "
-            rf"+ {imprint} \phi_t \\",
+            rf"\mathbf{{e}}_t &= c_t \left({dutch}\right) + {imprint} \phi_t \\",
             rf"\theta_{{t+1}} &= {moved}",
         ]
         return "\n".join([r"\begin{align*}", *lines, r"\end{align*}"])
@@ -130,6 +131,8 @@ class Derivation:
         c, d, beta, b = code(f.c, "trace"), code(f.d, "target"), code(f.beta, "target"), code(f.b, "target")
         dutch = f"{_product(beta, b)} - {_product(beta, 'c')} * trace_x"
         correction = code(f.beta * self.correction, "target")
+        more = [word for word in ("ratio", "ratio_old", "lam_next") if word in {_word(s, KERNEL) for s in self._symbols}]
+        asked = "".join(f"    {word} = memory.head[{word.upper()}]\n" for word in more)
         indented = "\n".join(f"    {left} = {right}" for left, right in self.equations())
         return f'''"""{self.name}: the backward view that was derived from a forward view, and equals it at every step.
 
@@ -137,12 +140,12 @@ class Derivation:
 """
 
 from trueonline.kernels import kernel
-from trueonline.memory import decay, imprint, learn, recall
+from trueonline.memory import {", ".join([*(word.upper() for word in more), "decay", "imprint", "learn", "recall"])}
 
 
 @kernel
 def {name}(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
-    v, trace_x, v_next = recall(memory, x, x_next)  # V ← θᵀφ,  eᵀφ,  V' ← θᵀφ'
+{asked}    v, trace_x, v_next = recall(memory, x, x_next)  # V ← θᵀφ,  eᵀφ,  V' ← θᵀφ'
     c = {c}
     d = {d}
     decay(memory, c)  # e ← c·e …

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from trueonline import inputs
 from trueonline.control.agent import Agent
 from trueonline.control.transitions import entries, greedy, sarsa
 from trueonline.derivation.backward import Derivation
@@ -15,14 +16,11 @@ from trueonline.derivation.forward_view import ForwardViewError, asked
 from trueonline.forward.agents import DefinitionAgent
 from trueonline.forward.definition import Definition
 from trueonline.learners import MemoryLearner
+from trueonline.memory import RATIO
 
 
 def method(derivation: Derivation) -> Any:
     """The kernel, compiled from the text that `source` gives."""
-    if "rho" in derivation.letters:
-        raise ForwardViewError(
-            "there are no learners with importance ratios yet; the equations, and the file, can be had"
-        )
     text, name = derivation.source(), derivation.identifier
     path = f"<derived {name} {hashlib.sha256(text.encode()).hexdigest()[:8]}>"
     linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)  # for tracebacks and `inspect`
@@ -39,7 +37,42 @@ def learner(derivation: Derivation) -> type[MemoryLearner]:
     fixed = [name for name, public in PUBLIC.items() if name in derivation.constants]
     if fixed:
         made |= _held_to(fixed)
+    if "rho" in derivation.letters:
+        made |= {"takes_ratios": True, "update": _update_with_ratio, "run": _run_with_ratios}
     return type(_title(derivation.name), (MemoryLearner,), made)
+
+
+def _update_with_ratio(
+    self: MemoryLearner,
+    reward: float,
+    x_next: Any,
+    discount: float | None = None,
+    trace_decay: float | None = None,
+    ratio: float = 1.0,
+) -> float:
+    """As always; `ratio` is ρ of the action that was taken: how likely the target policy is to take it, over how likely it was."""
+    numbers = self._memory.numbers
+    before, numbers[RATIO] = numbers[RATIO], inputs.ratio("ratio", ratio)
+    try:
+        return MemoryLearner.update(self, reward, x_next, discount, trace_decay)
+    except BaseException:
+        numbers[RATIO] = before
+        raise
+
+
+def _run_with_ratios(
+    self: MemoryLearner,
+    X: Any,
+    rewards: Any,
+    discounts: Any = None,
+    *,
+    trace_decays: Any = None,
+    starts: Any = None,
+    ratios: Any = None,
+) -> np.ndarray:
+    """As always; `ratios[t]` is ρ of the action that led from row t to row t + 1."""
+    rho = inputs.ratios("ratios", ratios, len(np.atleast_1d(rewards)))
+    return self._run(X, rewards, discounts, trace_decays, starts, rho)
 
 
 PUBLIC = {"gamma": "discount", "lam": "trace_decay"}
@@ -98,6 +131,9 @@ def definition(derivation: Derivation) -> type[Definition]:
     class Forward(Definition):
         """θ_{k+1}^h = θ_k^h + β_k (U_k^h − φ_kᵀθ_k^h) φ_k for 0 ≤ k < h, and θ_h = θ_h^h."""
 
+        takes_ratios = True
+        ratio = 1.0  # of the last transition
+
         def _weights_now(self) -> np.ndarray:
             h = len(self.rewards)
             series = {
@@ -113,6 +149,7 @@ def definition(derivation: Derivation) -> type[Definition]:
                 return float((state @ self.weights_then[i].reshape(-1, self.n_actions)).max())
 
             given = {**series, "V": lambda i, j: float(self.weights_then[i] @ features[j]), "V_max": best}
+            given["rho"] = Numbers(np.nan, self.ratios, 0)
             given["greedy"] = Numbers(np.nan, [float(goes_on) for goes_on in self.goes_on], 1)
             unknown = [name for name in (*wanted, *of_step) if name not in given]
             if unknown:
@@ -123,6 +160,24 @@ def definition(derivation: Derivation) -> type[Definition]:
                 beta = self.alphas[k] if view.step is None else view.step(k, **{name: given[name] for name in of_step})
                 w = w + beta * (target - w @ self.x[k]) * self.x[k]
             return w
+
+        def update(
+            self,
+            reward: float,
+            x_next: Any,
+            discount: float | None = None,
+            trace_decay: float | None = None,
+            ratio: float = 1.0,
+        ) -> float:
+            self.ratio = ratio
+            return Definition.update(self, reward, x_next, discount, trace_decay)
+
+        @property
+        def ratios(self) -> list[float]:
+            """ρ_0, ρ_1, … of the history."""
+            kept = getattr(self, "_ratios", [])
+            self._ratios = [*kept[: len(self.rewards) - 1], self.ratio]
+            return self._ratios
 
         def _weights_at_end(self) -> np.ndarray:
             return self._weights

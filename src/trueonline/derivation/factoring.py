@@ -30,8 +30,8 @@ class NotDerivableError(ValueError):
     def __init__(self, k: int, h: int, why: str, terms: sp.Expr) -> None:
         self.k, self.h, self.terms = k, h, terms
         super().__init__(
-            f"the target does not grow by a product: at k = {k}, h = {h} {why}: {_short(terms)}. So no backward view of this kind, at a "
-            "cost that does not grow with time, is equal to it"
+            f"the target does not grow by a product: at k = {k}, h = {h} {why}: {_short(terms)}. So no backward view of this "
+            "kind, at a cost that does not grow with time, is equal to it"
         )
 
 
