@@ -576,6 +576,38 @@ def live(pace: float | None, host: str, port: int, token: str | None, limit: int
             say("Give the same command again to go on.")
 
 
+@main.command()
+@click.argument("file")
+@click.option("--function", "name", help="Which function of FILE, if there are several.")
+@click.option("--latex", is_flag=True, help="Print the equations for LaTeX.")
+@click.option("--out", metavar="METHOD.py", help="Write the method to a file.")
+@click.option("--trials", default=3, show_default=True, type=click.IntRange(0), help="Random streams of each kind to check it on.")
+def derive(file: str, name: str | None, latex: bool, out: str | None, trials: int) -> None:
+    """Derive the backward view of a forward view.
+
+    FILE is Python with a function U(k, h, …): what the update of time k aims at when everything up to time h is known,
+    made of R[j], gamma[j], lam[j], rho[j], alpha[j] and V(i, j), which it asks for by the names of its arguments. A function
+    step(k, …) in the same file gives the step-size, if it is not alpha[k].
+
+    Printed are the equations, and the largest difference between the compiled method and the forward view at any step of
+    random streams. Where there is no backward view at a cost that does not grow, it says at which k and h.
+    """
+    with _plain_errors("Stopped."):
+        from trueonline import derive_command
+        from trueonline.files import write_whole
+
+        found = derive_command.of_file(file, name)
+        click.echo(found.latex() if latex else str(found))
+        if out is not None:
+            write_whole(out, lambda stream: stream.write(found.source().encode()))
+            click.echo(f"The method is in {out}.", err=True)
+        if trials:
+            report = derive_command.check(found, trials)
+            click.echo(f"\n{report}", err=latex)
+            if not report.exact:
+                sys.exit(1)
+
+
 def _atari_options(command: Any) -> Any:
     """The options that `asterix` and `atari` share."""
     options = (

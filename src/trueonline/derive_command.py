@@ -1,0 +1,56 @@
+"""What `trueonline derive` does: find the forward view in a file, derive its backward view, check it, and tell about it."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from trueonline.derivation import Derivation, ForwardViewError, derive
+from trueonline.verification import Report, verify
+
+CONSTANT = "constant γ and λ"  # the kind of stream for forward views with constants
+
+
+def load(path: str) -> ModuleType:
+    """The module in a file."""
+    if not Path(path).is_file():
+        raise ValueError(f"there is no file {path}")
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"{path} cannot be run: {type(error).__name__}: {error}") from None
+    return module
+
+
+def found(module: ModuleType, name: str | None) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+    """The target U(k, h, …), by its name or because it is the only one, and the step-size `step(k, …)` if there is one."""
+    functions = {
+        key: value
+        for key, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and not key.startswith("_")
+    }
+    targets = {key: value for key, value in functions.items() if [*inspect.signature(value).parameters][:2] == ["k", "h"]}
+    if name is not None and name not in targets:
+        raise ForwardViewError(f"there is no function {name}(k, h, …); there are {', '.join(targets) or 'none'}")
+    if name is None and len(targets) != 1:
+        raise ForwardViewError(f"name one of the functions (k, h, …) with --function; there are {', '.join(targets) or 'none'}")
+    return targets[name or next(iter(targets))], functions.get("step")
+
+
+def check(derivation: Derivation, trials: int) -> Report:
+    """The compiled method against the forward view, at every step of random streams."""
+    kinds = [CONSTANT] if derivation.constants & {"gamma", "lam"} else None
+    made = derivation.agent if {"V_max", "greedy"} & derivation.letters else derivation.learner
+    return verify(made, kinds=kinds, trials=trials)
+
+
+def of_file(path: str, name: str | None) -> Derivation:
+    return derive(*found(load(path), name))
