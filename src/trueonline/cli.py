@@ -581,7 +581,9 @@ def live(pace: float | None, host: str, port: int, token: str | None, limit: int
 @click.option("--function", "name", help="Which function of FILE, if there are several.")
 @click.option("--latex", is_flag=True, help="Print the equations for LaTeX.")
 @click.option("--out", metavar="METHOD.py", help="Write the method to a file.")
-@click.option("--trials", default=3, show_default=True, type=click.IntRange(0), help="Random streams of each kind to check it on.")
+@click.option(
+    "--trials", default=3, show_default=True, type=click.IntRange(0), help="Random streams of each kind to check it on."
+)
 def derive(file: str, name: str | None, latex: bool, out: str | None, trials: int) -> None:
     """Derive the backward view of a forward view.
 
