@@ -252,7 +252,7 @@ def test_the_file_is_what_is_compiled(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("view", "k", "h"), [(gamma_return, 0, 2), (newest_weights, 0, 2), (two_steps, 0, 1)]
+    ("view", "k", "h"), [(gamma_return, 0, 2), (newest_weights, 0, 2), (two_steps, 0, 2)]
 )  # fmt: skip
 def test_what_does_not_factor_is_refused_with_the_place(view, k, h):
     with pytest.raises(NotDerivableError, match=f"at k = {k}, h = {h}") as refused:

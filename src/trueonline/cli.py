@@ -604,7 +604,7 @@ def derive(file: str, name: str | None, latex: bool, out: str | None, trials: in
             write_whole(out, lambda stream: stream.write(found.source().encode()))
             click.echo(f"The method is in {out}.", err=True)
         if trials:
-            report = derive_command.check(found, trials)
+            report = found.verify(trials=trials)
             click.echo(f"\n{report}", err=latex)
             if not report.exact:
                 sys.exit(1)

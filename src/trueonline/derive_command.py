@@ -10,9 +10,6 @@ from types import ModuleType
 from typing import Any
 
 from trueonline.derivation import Derivation, ForwardViewError, derive
-from trueonline.verification import Report, verify
-
-CONSTANT = "constant γ and λ"  # the kind of stream for forward views with constants
 
 
 def load(path: str) -> ModuleType:
@@ -45,13 +42,6 @@ def found(module: ModuleType, name: str | None) -> tuple[Callable[..., Any], Cal
             f"name one of the functions (k, h, …) with --function; there are {', '.join(targets) or 'none'}"
         )
     return targets[name or next(iter(targets))], functions.get("step")
-
-
-def check(derivation: Derivation, trials: int) -> Report:
-    """The compiled method against the forward view, at every step of random streams."""
-    kinds = [CONSTANT] if derivation.constants & {"gamma", "lam"} else None
-    made = derivation.agent if {"V_max", "greedy"} & derivation.letters else derivation.learner
-    return verify(made, kinds=kinds, trials=trials)
 
 
 def of_file(path: str, name: str | None) -> Derivation:

@@ -129,7 +129,12 @@ class Learner(ABC):
             "trace_decay": self.trace_decay,
             "discount": self.discount,
         }
-        files.write_learner(path, type(self).__name__, settings, arrays)
+        files.write_learner(path, self._kind(), settings, arrays)
+
+    @classmethod
+    def _kind(cls) -> str:
+        """What a saved file calls it."""
+        return cls.__name__
 
     def __getstate__(self) -> dict[str, Any]:
         return {"parameters": self._parameters, "parts": self._dump()}

@@ -12,7 +12,7 @@ from trueonline import inputs, memory
 from trueonline.inputs import Features
 from trueonline.kernels import call
 from trueonline.learner import Learner
-from trueonline.memory import LENGTH, STEPS
+from trueonline.memory import DISCOUNT, LENGTH, RATIO, STEPS, TRACE_DECAY
 from trueonline.methods import accumulate_td, replace_td, true_online_td, true_online_td_varying
 from trueonline.streams import compiled
 
@@ -29,6 +29,7 @@ class MemoryLearner(Learner):
         varying = callable(parameters.step_size)
         self._entries = compiled(self._methods[varying])
         self._memory = memory.allocate(parameters.n_features, parameters.initial_weights)
+        self._memory.numbers[[DISCOUNT, TRACE_DECAY]] = parameters.discount, parameters.trace_decay
         self._here: Features | None = None
         self._quick: Callable | None = None
 
@@ -155,6 +156,43 @@ class MemoryLearner(Learner):
         if "here" in parts:
             x = (parts["here_indices"], parts["here"]) if "here_indices" in parts else parts["here"]
             self._stand(self._checked(x, "the saved features"))
+
+
+class OffPolicyLearner(MemoryLearner):
+    """A learner about one policy, π, from what another one, b, does: a transition has an importance ratio, π(A | S) / b(A | S)."""
+
+    takes_ratios = True
+
+    def update(
+        self,
+        reward: float,
+        x_next: Any,
+        discount: float | None = None,
+        trace_decay: float | None = None,
+        ratio: float = 1.0,
+    ) -> float:
+        """As always; `ratio` is ρ of the action taken: its probability under the target policy over that under the behaviour."""
+        numbers = self._memory.numbers
+        before, numbers[RATIO] = numbers[RATIO], inputs.ratio("ratio", ratio)
+        try:
+            return super().update(reward, x_next, discount, trace_decay)
+        except BaseException:
+            numbers[RATIO] = before
+            raise
+
+    def run(
+        self,
+        X: Any,
+        rewards: Any,
+        discounts: Any = None,
+        *,
+        trace_decays: Any = None,
+        starts: Any = None,
+        ratios: Any = None,
+    ) -> np.ndarray:
+        """As always; `ratios[t]` is ρ of the action that led from row t to row t + 1."""
+        rho = inputs.ratios("ratios", ratios, len(np.atleast_1d(rewards)))
+        return self._run(X, rewards, discounts, trace_decays, starts, rho)
 
 
 class AccumulateTD(MemoryLearner):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from trueonline import files
@@ -40,17 +41,30 @@ def load(path: str | os.PathLike, *, step_size: Schedule | None = None, policy: 
 
     `step_size` and `policy` give back a schedule and a policy of your own, which are code and are not saved.
     """
+    return load_one_of({**LEARNERS, **AGENTS}, path, step_size, policy)
+
+
+def load_one_of(
+    kinds: Mapping[str, type], path: str | os.PathLike, step_size: Schedule | None, policy: Policy | None
+) -> Any:
+    """The same for a file that holds one of these classes, by the names that files give them."""
     name, settings, arrays = files.read_learner(path)
-    if name not in LEARNERS and name not in AGENTS:
-        raise ValueError(f"{path} holds a {name}, which is none of {', '.join((*LEARNERS, *AGENTS))}")
+    if name not in kinds:
+        hint = (
+            "; it was derived: load it with `derive(…).learner.load(path)`, or `.agent`"
+            if name.startswith("derived ")
+            else ""
+        )
+        raise ValueError(f"{path} holds a {name}, which is none of {', '.join(kinds)}{hint}")
+    kind = kinds[name]
     given = {"step_size": _given(path, settings, "step_size", step_size)}
-    make = _agent if name in AGENTS else _learner
-    if name in AGENTS:
+    if issubclass(kind, Agent):
         given["policy"] = _given(path, settings, "policy", policy)
     elif policy is not None:
         raise ValueError(f"{path} holds a {name}, which has no policy: load it without policy")
+    make = _agent if issubclass(kind, Agent) else _learner
     try:
-        return make(name, {**settings, **given}, arrays)
+        return make(kind, {**settings, **given}, arrays)
     except (ValueError, KeyError, TypeError, IndexError, OverflowError, NotImplementedError, AttributeError) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
 
@@ -64,15 +78,15 @@ def _given(path: str | os.PathLike, settings: dict[str, Any], name: str, code: A
     return settings[name] if code is None else code
 
 
-def _learner(name: str, settings: dict[str, Any], arrays: dict[str, Any]) -> Learner:
-    learner = LEARNERS[name](**settings, initial_weights=arrays.pop("initial_weights", None))
+def _learner(kind: type[Learner], settings: dict[str, Any], arrays: dict[str, Any]) -> Learner:
+    learner = kind(**settings, initial_weights=arrays.pop("initial_weights", None))
     learner._restore(arrays)
     return learner
 
 
-def _agent(name: str, settings: dict[str, Any], arrays: dict[str, Any]) -> Agent:
+def _agent(kind: type[Agent], settings: dict[str, Any], arrays: dict[str, Any]) -> Agent:
     rng, action, policy = (settings.pop(part) for part in ("rng", "action", "policy"))
     policy = restore(policy) if isinstance(policy, dict) else policy
-    agent = AGENTS[name](**settings, policy=policy, initial_weights=arrays.pop("initial_weights", None))
+    agent = kind(**settings, policy=policy, initial_weights=arrays.pop("initial_weights", None))
     agent._restore(arrays, rng, action)
     return agent

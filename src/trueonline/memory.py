@@ -16,7 +16,7 @@ Entries without trace have slot 0, where y and z are zero for ever; so reading n
 | e_i ← 1 where x_i = 1       | z_k ← 1/s and y_k ← y_k − c·(1/s − old z_k) over the active features                  |
 | e ← 0                       | s ← 0                                                                                 |
 
-As s shrinks, digits are lost. So before an imprint, when s has left [EDGE, 1], the list is *rebased*: y ← y + c·z,
+As s shrinks, digits are lost. So before an imprint, when s has left [EDGE, 1/EDGE], the list is *rebased*: y ← y + c·z,
 z ← s·z, c ← 0, s ← 1, one vectorised pass over consecutive numbers. When the list has doubled since the last look,
 entries whose trace is below DROP of the whole trace are taken off it (u_i ← u_i + y_k, slot_i ← 0). Since s ← 0 is an
 ordinary value here, λ = 0, γ = 0 and the end of an episode need no case of their own.
@@ -38,6 +38,10 @@ from trueonline.forms import Dense, entry, is_a, pointer
 from trueonline.kernels import kernel, operation, outlined
 
 EDGE = 1e-2  # rebase below this s: an imprint at s loses log10(1/s) digits, a rebase costs a pass over the list
+MIDDLE, REACH = (
+    (1.0 / EDGE + EDGE) / 2.0,
+    (1.0 / EDGE - EDGE) / 2.0,
+)  # of [EDGE, 1/EDGE]; s grows by importance ratios alone
 DROP = 1e-20  # a trace entry below this share of the whole trace can no longer change a weight in double precision
 SPARE = 64  # how many entries the list may always hold before they are looked through
 
@@ -46,8 +50,8 @@ S, C, COUNT, ROOM, DENSE, NOTED, NOTED_S, NOTED_C, NOTED_A, NOTED_B, NOT_BINARY 
 # What a learner carries from one step to the next:
 V_OLD, GAMMA, LAM, STEPS, LENGTH = range(11, 16)
 # What else there is to know of a step, for methods that ask for it: the importance ratio of the action taken, that of the
-# step before, and λ of the state entered.
-RATIO, RATIO_OLD, LAM_NEXT = range(16, 19)
+# step before, λ of the state entered, whether the action taken is greedy; and γ and λ where they are constants.
+RATIO, RATIO_OLD, LAM_NEXT, GREEDY, DISCOUNT, TRACE_DECAY = range(16, 22)
 HEADER = 24
 IMPRINT, REPLACE = 1.0, 2.0  # what may be noted
 LINE = 8  # numbers in a cache line
@@ -337,7 +341,7 @@ def _imprint_sparse(memory, x, a, b):
         return None
 
     def imprint_sparse(memory, x, a, b):
-        if memory.head[S] < EDGE:
+        if abs(memory.head[S] - MIDDLE) > REACH:
             rebase(memory)
         a_z = a / memory.head[S]
         b_y = b - memory.head[C] * a_z

@@ -70,7 +70,9 @@ class Kind:
     binary: bool = False
     step_sizes: tuple[float, float] = (0.01, 1.0)
     schedule: bool = False
-    constant: bool = False  # γ and λ of all steps alike, λ from the ends of its range too
+    constant: tuple[
+        str, ...
+    ] = ()  # which of γ and λ are alike at all steps (but for γ = 0 at ends), λ from the ends of its range too
     episodes: bool = True
 
 
@@ -108,7 +110,15 @@ KINDS = (
     Kind("states of a table", _states, 5, binary=True),
     Kind("repeated features", _lingering, 16, binary=True, step_sizes=(0.01, 0.25)),
     Kind("large step-size", _states, 5, binary=True, step_sizes=(1.0, 2.0)),
-    Kind("constant γ and λ", _lingering, 16, binary=True, step_sizes=(0.01, 0.25), constant=True, episodes=False),
+    Kind(
+        "constant γ and λ",
+        _lingering,
+        16,
+        binary=True,
+        step_sizes=(0.01, 0.25),
+        constant=("gamma", "lam"),
+        episodes=False,
+    ),
     Kind("step-size schedule", _pairs, 40, schedule=True),
     Kind("schedule, binary", _lingering, 16, binary=True, step_sizes=(0.01, 0.25), schedule=True),
 )
@@ -121,8 +131,9 @@ def draw(kind: Kind, seed: Any, steps: int) -> Trial:
     discounts[rng.random(steps) < 0.2] = 1.0
     trace_decays[rng.random(steps) < 0.2] = 1.0
     trace_decays[rng.random(steps) < 0.1] = 0.0
-    if kind.constant:
+    if "gamma" in kind.constant:
         discounts[:] = rng.choice([0.5, 0.9, 0.99, 1.0])
+    if "lam" in kind.constant:
         trace_decays[:] = rng.choice([0.0, 0.3, 0.9, 1.0])
     endings = [""] * steps
     if kind.episodes:
@@ -320,8 +331,8 @@ def _differences(trial: Trial, learner_class: Callable, truth: Callable) -> tupl
         if hasattr(_class(learner_class), "step"):  # an agent: the others do as it did
             shape = (trial.n_features, ACTIONS)
             acting = {"policy": Replay(wavering.chosen) if number else wavering, "seed": trial.seed}
-        # Each transition brings its own γ and λ; for those who want constants, they are those of the first.
-        constants = {"trace_decay": float(trial.trace_decays[0]), "discount": float(trial.discounts[0])}
+        # Each transition brings its own γ and λ; for those who want constants, they are these (γ is 0 at ends).
+        constants = {"trace_decay": float(trial.trace_decays.max()), "discount": float(trial.discounts.max())}
         learner = make(*shape, trial.step_size, **constants, **acting)
         with np.errstate(over="ignore", invalid="ignore"):
             weights.append(np.array([w.reshape(-1) for w in follow(learner, trial)]))

@@ -15,7 +15,7 @@ from trueonline.control.policies import EpsilonGreedy, Policy, describe
 from trueonline.control.transitions import Entries
 from trueonline.inputs import Features, Parameters, Schedule
 from trueonline.kernels import call
-from trueonline.memory import STEPS
+from trueonline.memory import DISCOUNT, STEPS, TRACE_DECAY
 
 
 class Agent(ABC):
@@ -118,6 +118,7 @@ class Agent(ABC):
         """Forget what was learned: back to the initial weights. The random numbers go on."""
         self._entries = self._rule()[callable(self.step_size)]
         self._memory = memory.allocate(self._parameters.n_features, self._parameters.initial_weights)
+        self._memory.numbers[[DISCOUNT, TRACE_DECAY]] = self.discount, self.trace_decay
         self._here: Features | None = None
         self._action: int | None = None
         self._q = np.empty(self.n_actions)
@@ -233,7 +234,12 @@ class Agent(ABC):
         The file appears whole or not at all. Schedules and policies of your own are code and are not saved: hand them to
         `load` again.
         """
-        files.write_learner(path, type(self).__name__, self._settings(), self._dump())
+        files.write_learner(path, self._kind(), self._settings(), self._dump())
+
+    @classmethod
+    def _kind(cls) -> str:
+        """What a saved file calls it."""
+        return cls.__name__
 
     def _dump(self) -> dict[str, np.ndarray]:
         parts = memory.dump(self._memory)

@@ -12,7 +12,7 @@ import numpy as np
 
 from trueonline.forms import Chosen, view
 from trueonline.kernels import kernel, specialise
-from trueonline.memory import GAMMA, LAM, STEPS, V_OLD, action_values, attach
+from trueonline.memory import GAMMA, GREEDY, LAM, LAM_NEXT, STEPS, V_OLD, action_values, attach
 from trueonline.methods import true_online_td
 from trueonline.streams import acceptable
 
@@ -40,6 +40,7 @@ def greedy(q, action):
 method = true_online_td
 target = sarsa
 BINARY = False
+CUTS = True  # whether λ is 0 in a state in which the trace does not go on; a method may see to that itself
 
 
 def values(numbers, places, x, q):
@@ -63,8 +64,10 @@ def transition(numbers, places, here, action, reward, x, q, action_next, alpha, 
     psi = Chosen(now, q.size, action, now.size)
     psi_next = Chosen(then, q.size, best, then.size)
     v_old, gamma, lam = head[V_OLD], head[GAMMA], head[LAM]
+    head[LAM_NEXT] = lam_next
     _, delta, v_next = method(memory, v_old, psi, reward, psi_next, alpha, gamma, gamma_next, lam)
-    head[V_OLD], head[GAMMA], head[LAM] = v_next, gamma_next, lam_next if goes_on else 0.0
+    head[V_OLD], head[GAMMA], head[LAM] = v_next, gamma_next, lam_next if goes_on or not CUTS else 0.0
+    head[GREEDY] = goes_on
     head[STEPS] += 1.0
     return delta
 
@@ -96,10 +99,10 @@ class Entries(NamedTuple):
     transition: Any
 
 
-def entries(method: Any, target: Any, *, binary: bool = False, cached: bool = False) -> Entries:
+def entries(method: Any, target: Any, *, binary: bool = False, cuts: bool = True, cached: bool = False) -> Entries:
     """The entry points of a rule. `cached` is for this package's own: an edit elsewhere would go unnoticed."""
     name = f"{method.py_func.__name__}_{target.py_func.__name__}"
-    names = {"method": method, "target": target, "BINARY": binary}
+    names = {"method": method, "target": target, "BINARY": binary, "CUTS": cuts}
     return Entries(*(specialise(template, name, cached=cached, **names) for template in (values, transition)))
 
 

@@ -13,7 +13,8 @@ of it asks for by the names of its other arguments:
 | `V`            | `V(i, j)`     | the value of S_j under the weights of time i, θ_iᵀφ_j; with actions that of (S_j, A_j) |
 | `V_max`        | `V_max(i, j)` | with actions: that of the best action in S_j                                         |
 
-At horizon h there are rewards, γ and λ up to R_h, γ_h and λ_h, weights up to θ_{h−1}, and actions up to A_{h−1}.
+At horizon h there are rewards, γ and λ up to R_h, γ_h and λ_h, weights up to θ_{h−1}, and actions up to A_{h−1}. The value of a
+state that ends an episode is 0.
 
 Called with symbols U gives an expression, and called with numbers a number: what is derived from and what is checked against is one
 function.
@@ -22,13 +23,15 @@ function.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import sympy as sp
 
 LAST = {"R": 0, "gamma": 0, "lam": 0, "alpha": -1, "rho": -1, "greedy": -1}  # relative to h
+FIRST = {"R": 1, "gamma": 1, "lam": 1, "alpha": 0, "rho": 0, "greedy": 1, "V": 0, "V_max": 0}
 VALUES = ("V", "V_max")
 
 
@@ -40,7 +43,8 @@ class At(sp.Symbol):
     """A quantity of one step (kind and time), or a value (kind, time of the weights, time of the state)."""
 
     def __new__(cls, kind: str, *at: int) -> At:
-        made = super().__new__(cls, f"{kind}{list(at)}", real=True)
+        where = f"({at[0]}, {at[1]})" if kind in VALUES else f"[{at[0]}]"
+        made = super().__new__(cls, f"{kind}{where}", real=True)
         made.letter, made.at = kind, at
         return made
 
@@ -74,8 +78,25 @@ def _known(what: str, j: Any, last: int) -> None:
         raise ForwardViewError(f"{what}: a time must be a whole number, got {j!r}")
     if j > last:
         raise ForwardViewError(f"{what} is beyond the horizon: the last one that is known is {last}")
-    if j < -1:
+    if j < -1:  # −1 is let through: it may cancel, as V(k − 1, k) does in the λ-return written with TD errors
         raise ForwardViewError(f"{what} is before the beginning, time 0")
+
+
+class Numbers(float):
+    """A quantity as numbers: one for each step from `first` on (0 before that), and without an index the constant."""
+
+    steps: Sequence[float]
+    first: int
+
+    def __new__(cls, constant: float, steps: Sequence[float], first: int) -> Numbers:
+        made = super().__new__(cls, constant)
+        made.steps, made.first = steps, first
+        return made
+
+    def __getitem__(self, j: int) -> float:
+        if j - self.first >= len(self.steps):
+            raise ForwardViewError(f"there is nothing at time {j} yet")
+        return self.steps[j - self.first] if j >= self.first else 0.0
 
 
 @dataclass(frozen=True)
@@ -86,16 +107,25 @@ class ForwardView:
     step: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:
-        asked(self.target, ("k", "h"))
+        asked(self.target, ("k", "h"), (*LAST, *VALUES))
         if self.step is not None:
-            asked(self.step, ("k",))
+            asked(self.step, ("k",), tuple(LAST))
 
     @property
     def name(self) -> str:
         return getattr(self.target, "__name__", "forward view")
 
+    @cached_property
+    def letters(self) -> list[str]:
+        """The names of what its target is made of."""
+        return asked(self.target, ("k", "h"), (*LAST, *VALUES))
+
+    @cached_property
+    def letters_of_step(self) -> list[str]:
+        return [] if self.step is None else asked(self.step, ("k",), tuple(LAST))
+
     def interim(self, k: int, h: int) -> sp.Expr:
-        """The interim target U_k^h."""
+        """The interim target U_k^h, as an expression."""
         given: dict[str, Any] = {name: Quantity(name, h + last) for name, last in LAST.items()}
 
         def values(kind: str) -> Callable[[int, int], At]:
@@ -107,33 +137,43 @@ class ForwardView:
             return value
 
         given |= {kind: values(kind) for kind in VALUES}
-        names = asked(self.target, ("k", "h"))
-        return _expression(self.target, f"U(k={k}, h={h})", k, h, **{name: given[name] for name in names})
+        found = _expression(self.target, f"U(k={k}, h={h})", k, h, **{name: given[name] for name in self.letters})
+        return _begun(found, f"U(k={k}, h={h})")
 
     def beta(self, k: int) -> sp.Expr:
+        """The step-size of update k, as an expression."""
         if self.step is None:
             return At("alpha", k)
-        given = {name: Quantity(name, k) for name in LAST}
-        return _expression(
-            self.step, f"the step-size of update {k}", k, **{n: given[n] for n in asked(self.step, ("k",))}
-        )
+        given = {name: Quantity(name, k) for name in self.letters_of_step}
+        return _begun(_expression(self.step, f"the step-size of update {k}", k, **given), f"the step-size of update {k}")
+
+    def number(self, k: int, h: int, given: Mapping[str, Any]) -> float:
+        """The interim target U_k^h, from numbers."""
+        return float(self.target(k, h, **{name: given[name] for name in self.letters}))
+
+    def step_number(self, k: int, given: Mapping[str, Any]) -> float:
+        """The step-size of update k, from numbers."""
+        if self.step is None:
+            return given["alpha"][k]
+        return float(self.step(k, **{name: given[name] for name in self.letters_of_step}))
 
 
-def asked(function: Any, first: tuple[str, ...]) -> list[str]:
+def asked(function: Any, first: tuple[str, ...], known: tuple[str, ...]) -> list[str]:
     """The names of what a function asks for, after its first arguments."""
     if not callable(function):
         raise ForwardViewError(f"a forward view must be a function U({', '.join(first)}, …), got {function!r:.80}")
     try:
-        names = list(inspect.signature(function).parameters)
+        parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
         raise ForwardViewError(f"the arguments of {function!r:.80} cannot be seen; give a plain function") from None
+    names = list(parameters)
     if tuple(names[: len(first)]) != first:
         raise ForwardViewError(f"the first arguments must be {' and '.join(first)}, got {', '.join(names) or 'none'}")
-    known = (*LAST, *VALUES)
-    unknown = [name for name in names[len(first) :] if name not in known]
+    wanted = [name for name in names[len(first) :] if parameters[name].default is inspect.Parameter.empty]
+    unknown = [name for name in wanted if name not in known]
     if unknown:
         raise ForwardViewError(f"there is no {unknown[0]!r} to write a forward view with; there are {', '.join(known)}")
-    return names[len(first) :]
+    return wanted
 
 
 def _expression(function: Callable, what: str, *arguments: Any, **given: Any) -> sp.Expr:
@@ -142,7 +182,22 @@ def _expression(function: Callable, what: str, *arguments: Any, **given: Any) ->
     except ForwardViewError:
         raise
     except Exception as error:
-        raise ForwardViewError(f"{what} failed: {type(error).__name__}: {error}") from error
+        hint = "; for a minimum or maximum use SymPy's Min and Max" if "truth value" in str(error) else ""
+        raise ForwardViewError(f"{what} failed: {type(error).__name__}: {error}{hint}") from error
     if not isinstance(found, sp.Expr) or found.has(sp.zoo, sp.nan, sp.oo):
         raise ForwardViewError(f"{what} must be a finite expression, got {found!s:.80}")
+    strange = [s for s in found.free_symbols if not isinstance(s, At | Quantity)]
+    if strange:
+        raise ForwardViewError(f"{what} has {strange[0]} in it, which is none of the arguments")
     return found
+
+
+def _begun(expression: sp.Expr, what: str) -> sp.Expr:
+    """Refuse what would have to be known from before the beginning, unless it cancels."""
+    early = [s for s in expression.free_symbols if isinstance(s, At) and s.at[0] < FIRST[s.letter]]
+    if early:
+        left = sp.cancel(expression).free_symbols
+        for symbol in sorted(early, key=str):
+            if symbol in left:
+                raise ForwardViewError(f"{what} needs {symbol}, which is before the beginning")
+    return expression

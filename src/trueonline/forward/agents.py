@@ -62,7 +62,7 @@ class DefinitionAgent:
         self.inner.update(reward, self._psi(x_next, from_), discount, trace_decay)
         self.inner._here = self._psi(x_next, action)
         if self.inner.goes_on:  # unless that was the end of the episode
-            self.inner.goes_on[-1] = bool(q[action] >= q[from_] - TIE * max(1.0, abs(q[from_])))
+            self.inner.goes_on[-1] = bool(q[action] >= q.max() - TIE * max(1.0, abs(q.max())))
         return action
 
     def truncate(self, reward: float, x_next: Any, discount: float | None = None) -> None:

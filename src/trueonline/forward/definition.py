@@ -11,6 +11,7 @@ from trueonline import inputs
 from trueonline.learner import Learner
 
 VECTORS = ("x", "reached", "weights_then")  # of the history
+SCALARS = ("rewards", "discounts", "trace_decays", "alphas", "ratios", "next_values", "deltas")
 
 
 class Definition(Learner):
@@ -38,9 +39,10 @@ class Definition(Learner):
         self.discounts: list[float] = []  # γ_1, γ_2, …
         self.trace_decays: list[float] = []  # λ_1, λ_2, …
         self.alphas: list[float] = []  # α_0, α_1, …
+        self.ratios: list[float] = []  # ρ_0, ρ_1, …
         self.next_values: list[float] = []  # V(S_1 | w_0), V(S_2 | w_1), …
         self.deltas: list[float] = []  # δ_0, δ_1, …
-        self.goes_on: list[bool] = []  # whether targets grow beyond S_1, S_2, …: always, but for Watkins's Q(λ)
+        self.goes_on: list[bool] = []  # whether A_1, A_2, … are greedy, where there are actions
 
     @abstractmethod
     def _weights_now(self) -> np.ndarray:
@@ -78,11 +80,17 @@ class Definition(Learner):
     def update(
         self, reward: float, x_next: Any, discount: float | None = None, trace_decay: float | None = None
     ) -> float:
+        return self._update(reward, x_next, discount, trace_decay, 1.0)
+
+    def _update(
+        self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None, ratio: float
+    ) -> float:
         if self._here is None:
             raise RuntimeError("no episode has begun: call start(x) with its first features before update")
         reward = inputs.number("reward", reward)
         gamma = inputs.unit("discount", self.discount if discount is None else discount)
         lam = inputs.unit("trace_decay", self.trace_decay if trace_decay is None else trace_decay)
+        rho = inputs.ratio("ratio", ratio)
         alpha = self._parameters.alpha(self._steps)
         there = None if x_next is None else self._checked(x_next, "x_next")
         gamma, phi = (0.0, np.zeros(self.n_features)) if there is None else (gamma, there)
@@ -95,6 +103,7 @@ class Definition(Learner):
         self.discounts.append(gamma)
         self.trace_decays.append(lam)
         self.alphas.append(alpha)
+        self.ratios.append(rho)
         self.next_values.append(v_next)
         self.deltas.append(reward + gamma * v_next - v)
         self.goes_on.append(True)
@@ -112,11 +121,15 @@ class Definition(Learner):
     def run(
         self, X: Any, rewards: Any, discounts: Any = None, *, trace_decays: Any = None, starts: Any = None
     ) -> np.ndarray:
+        return self._run(X, rewards, discounts, trace_decays, starts, None)
+
+    def _run(self, X: Any, rewards: Any, discounts: Any, trace_decays: Any, starts: Any, ratios: Any) -> np.ndarray:
         X, rows = inputs.stream(X, self.n_features)
         R = inputs.rewards(rewards, rows)
         gammas = inputs.units("discounts", discounts, len(R), self.discount)
         lams = inputs.units("trace_decays", trace_decays, len(R), self.trace_decay)
         anew = inputs.marks("starts", starts, rows)
+        rhos = inputs.ratios("ratios", ratios, len(R))
         self._parameters.alphas(self._steps, ~anew[1:])  # a schedule that is wrong shows itself before anything changes
         phi = [self._checked(inputs.row(X, t), f"X[{t}]") for t in range(rows)]
         if anew[0] or self._here is None or not np.array_equal(self._here, phi[0]):
@@ -127,12 +140,12 @@ class Definition(Learner):
             if anew[t + 1]:
                 self.start(phi[t + 1])
             else:
-                self.update(R[t], phi[t + 1], gammas[min(t, len(gammas) - 1)], lams[min(t, len(lams) - 1)])
+                given = (each[min(t, len(each) - 1)] for each in (gammas, lams, rhos))
+                self._update(R[t], phi[t + 1], *given)
         return values
 
     def _dump(self) -> dict[str, np.ndarray]:
-        history = ("rewards", "discounts", "trace_decays", "alphas", "next_values", "deltas")
-        parts = {name: np.array(getattr(self, name), float) for name in history}
+        parts = {name: np.array(getattr(self, name), float) for name in SCALARS}
         parts |= {"weights": self._weights, "first_weights": self._first_weights, "steps": np.array(self._steps)}
         for name in VECTORS:
             parts[name] = np.array(getattr(self, name), float).reshape(len(self.x), self.n_features)
@@ -140,8 +153,7 @@ class Definition(Learner):
 
     def _restore(self, parts: dict[str, np.ndarray]) -> None:
         n, length = self.n_features, len(parts["x"])
-        history = ("rewards", "discounts", "trace_decays", "alphas", "next_values", "deltas")
-        shapes: dict[str, tuple[int, ...]] = {"weights": (n,), "first_weights": (n,), **dict.fromkeys(history, (length,))}
+        shapes: dict[str, tuple[int, ...]] = {"weights": (n,), "first_weights": (n,), **dict.fromkeys(SCALARS, (length,))}
         shapes |= dict.fromkeys(VECTORS, (length, n))
         if any(parts[name].shape != shape for name, shape in shapes.items()):
             raise ValueError("the parts of the history do not fit together")
@@ -149,7 +161,35 @@ class Definition(Learner):
         self._steps = int(parts["steps"])
         for name in VECTORS:
             setattr(self, name, list(parts[name]))
-        for name in history:
+        for name in SCALARS:
             setattr(self, name, parts[name].tolist())
         self.goes_on = [True] * length
         self._here = self._checked(parts["here"], "the saved features") if "here" in parts else None
+
+
+class OffPolicyDefinition(Definition):
+    """The same about a target policy, from what another one does: transitions carry importance ratios."""
+
+    takes_ratios = True
+
+    def update(
+        self,
+        reward: float,
+        x_next: Any,
+        discount: float | None = None,
+        trace_decay: float | None = None,
+        ratio: float = 1.0,
+    ) -> float:
+        return self._update(reward, x_next, discount, trace_decay, ratio)
+
+    def run(
+        self,
+        X: Any,
+        rewards: Any,
+        discounts: Any = None,
+        *,
+        trace_decays: Any = None,
+        starts: Any = None,
+        ratios: Any = None,
+    ) -> np.ndarray:
+        return self._run(X, rewards, discounts, trace_decays, starts, ratios)

@@ -9,30 +9,34 @@ from numba import types
 
 from trueonline.forms import Active, Dense, pointer
 from trueonline.kernels import operation, specialise
-from trueonline.memory import attach, enlist, offset
+from trueonline.memory import DISCOUNT, LAM_NEXT, RATIO, RATIO_OLD, TRACE_DECAY, attach, enlist, offset
 from trueonline.methods import accumulate_td, replace_td, true_online_td
 
 method = true_online_td  # a placeholder, for which `specialise` puts each method
 
 
-def sweep(numbers, places, features, states, rewards, discounts, root, target, alphas, lams, errors):
+def sweep(numbers, places, features, states, rewards, discounts, ratios, discount, root, target, alphas, lams, errors):
     """Write to errors[i, j] the mean over the steps of ‖B(w − w*)‖², over its value at w = 0, for α_i and λ_j.
 
     Infinite where it is no longer a finite number.
     """
     memory = attach(numbers, places)
+    head = memory.head
+    head[DISCOUNT] = discount
     nothing = np.zeros(memory.n)
     off = nothing - target
     initial = squared(root, off)
     for i in range(alphas.size):
         for j in range(lams.size):
             enlist(memory, nothing)
+            head[LAM_NEXT] = head[TRACE_DECAY] = lams[j]
             total = v_old = gamma = 0.0
             for t in range(rewards.size):
                 x = seen(features, states[t], states[max(t - 1, 0)])
                 x_next = seen(features, states[t + 1], states[t])
+                head[RATIO] = ratios[min(t, ratios.size - 1)]
                 _, _, v_old = method(memory, v_old, x, rewards[t], x_next, alphas[i], gamma, discounts[t], lams[j])
-                gamma = discounts[t]
+                gamma, head[RATIO_OLD] = discounts[t], head[RATIO]
                 offset(memory, x, target, off)
                 total += squared(root, off)
                 if not total < np.inf:

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from trueonline import memory
-from trueonline.inputs import count, positive, unit
+from trueonline.inputs import count, positive, ratios, unit
 from trueonline.kernels import call
 from trueonline.study.blocks import KERNELS, compiled
 from trueonline.study.checks import check_methods, check_problem, grid
@@ -51,8 +51,11 @@ class Problem(Protocol):
     lms_weights: np.ndarray  # w*
     discount: float
 
-    def trajectory(self, steps: int, seed: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """States (steps + 1), rewards and discounts of a run; the same seed gives the same run."""
+    def trajectory(self, steps: int, seed: Any) -> tuple[np.ndarray, ...]:
+        """States (steps + 1), rewards and discounts of a run; the same seed gives the same run.
+
+        Where states are left by another policy than the one that is learned about, importance ratios are a fourth part.
+        """
 
 
 def run_seed(seed: int, run: int) -> list[int]:
@@ -92,11 +95,11 @@ class Case:
         check_problem(self.problem)
         check_methods(self.methods, self.problem)
 
-    def trajectory(self, run: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """A run of the problem, checked: the kernel trusts it."""
-        states, rewards, discounts = (
-            np.asarray(part) for part in self.problem.trajectory(self.steps, run_seed(self.seed, run))
-        )
+    def trajectory(self, run: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """States, rewards, discounts and importance ratios of a run, checked: the kernel trusts it."""
+        parts = (np.asarray(part) for part in self.problem.trajectory(self.steps, run_seed(self.seed, run)))
+        states, rewards, discounts, *more = parts
+        rhos = ratios("the ratios of the problem's trajectory", more[0] if more else None, self.steps)
         whole = (states.shape, rewards.shape, discounts.shape) == ((self.steps + 1,), (self.steps,), (self.steps,))
         if not whole or states.dtype.kind not in "iu" or states.min() < 0 or states.max() >= len(self.problem.features):
             raise ValueError(
@@ -105,7 +108,7 @@ class Case:
             )
         if not np.isfinite(rewards).all() or not ((discounts >= 0.0) & (discounts <= 1.0)).all():
             raise ValueError("the problem's trajectory must have finite rewards, and discounts from 0 to 1")
-        return states.astype(np.int64), rewards.astype(np.float64), discounts.astype(np.float64)
+        return states.astype(np.int64), rewards.astype(np.float64), discounts.astype(np.float64), rhos
 
     def tasks(self) -> list[Task]:
         work = len(self.step_sizes) * len(self.trace_decays) * self.steps
@@ -166,12 +169,25 @@ class Task:
         case, method = self.case, self.case.methods[self.method]
         alphas, lams = np.array(case.step_sizes), np.array(case.trace_decays)
         errors = np.empty((len(self.runs), len(alphas), len(lams)))
+        trajectories: Iterable[tuple] = map(case.trajectory, self.runs)
+        if "gamma" in getattr(method, "constants", ()):
+            trajectories = (_constant(trajectory, case.problem.discount) for trajectory in trajectories)
+        method = getattr(method, "kernel", method)  # a class over the memory is quicker by its kernel
         block = _learner_block if inspect.isclass(method) else _kernel_block
-        trajectories = map(case.trajectory, self.runs)
         block(case.problem, method or KERNELS[self.method], trajectories, alphas, lams, errors)
         runs, alpha, lam = np.meshgrid(self.runs, alphas, lams, indexing="ij")
         columns = [np.full(errors.size, self.method), alpha.ravel(), lam.ravel(), runs.ravel(), errors.ravel()]
         return pa.table(columns, schema=SCHEMA)
+
+
+def _constant(trajectory: tuple, discount: float) -> tuple:
+    """For methods that have γ as a constant."""
+    others = np.setdiff1d(trajectory[2], (0.0, discount))
+    if others.size:
+        raise ValueError(
+            f"this method is for a constant discount, here {discount:g}, but the problem has {others[0]:g} too"
+        )
+    return trajectory
 
 
 def _kernel_block(
@@ -186,8 +202,9 @@ def _kernel_block(
         root = np.diag(root).copy()
     target = np.ascontiguousarray(problem.lms_weights, np.float64)
     buffers = memory.allocate(len(target))
+    discount = float(problem.discount)
     for trajectory, error in zip(trajectories, errors, strict=True):
-        call(kernel, *buffers, features, *trajectory, root, target, alphas, lams, error)
+        call(kernel, *buffers, features, *trajectory, discount, root, target, alphas, lams, error)
 
 
 def _learner_block(
@@ -196,14 +213,16 @@ def _learner_block(
     """The same with any learner, a step at a time."""
     w, B, phi = problem.lms_weights, _root(problem.metric), np.asarray(problem.features, float)
     initial = np.sum((B @ w) ** 2)
-    for (states, rewards, discounts), error in zip(trajectories, errors, strict=True):
+    takes_ratios = getattr(learner_class, "takes_ratios", False)
+    for (states, rewards, discounts, rhos), error in zip(trajectories, errors, strict=True):
         for i, j in np.ndindex(error.shape):
             learner = learner_class(len(w), float(alphas[i]), float(lams[j]), problem.discount)
             learner.start(phi[states[0]])
             total = 0.0
             with np.errstate(over="ignore", invalid="ignore"):
                 for t, reward in enumerate(rewards):
-                    learner.update(float(reward), phi[states[t + 1]], float(discounts[t]))
+                    more = {"ratio": float(rhos[min(t, len(rhos) - 1)])} if takes_ratios else {}
+                    learner.update(float(reward), phi[states[t + 1]], float(discounts[t]), **more)
                     total += np.sum((B @ (learner.weights - w)) ** 2)
                     if not total < np.inf:
                         break

@@ -1,0 +1,40 @@
+"""The first steps of both views, with symbols for everything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sympy as sp
+
+from trueonline.derivation.factoring import moved
+from trueonline.derivation.forward_view import At, ForwardViewError
+
+if TYPE_CHECKING:
+    from trueonline.derivation.backward import Derivation
+
+STEPS, FEATURES = 3, 2
+
+
+def prove(derivation: Derivation) -> None:
+    """θ_1, θ_2 and θ_3 by the forward view and by the derived equations are the same; ForwardViewError where they are not.
+
+    Values V_i(S_j) stay symbols: the views are equal whatever they are. This cannot fail where the theorem holds and its parts were
+    read off rightly; it guards against mistakes in this package.
+    """
+    view, f = derivation.view, derivation.factors
+    phi = [sp.Matrix(sp.symbols(f"phi{t}_:{FEATURES}")) for t in range(STEPS)]
+    start = sp.Matrix(sp.symbols(f"theta_:{FEATURES}"))
+    backward, e = start, sp.zeros(FEATURES, 1)
+    for h in range(1, STEPS + 1):
+        forward = start
+        for k in range(h):
+            forward = forward + view.beta(k) * (view.interim(k, h) - forward.dot(phi[k])) * phi[k]
+        t = h - 1
+        b, c, d, beta, moves = (moved(part, t) for part in (f.b, f.c, f.d, f.beta, derivation.correction + At("V", 0, 0)))
+        e = c * (e - beta * e.dot(phi[t]) * phi[t]) + beta * b * phi[t]
+        backward = backward + d * e + beta * (moves - backward.dot(phi[t])) * phi[t]
+        for difference in forward - backward:
+            if sp.expand(difference) != 0 and sp.cancel(difference) != 0:
+                raise ForwardViewError(
+                    f"θ_{h} of the derived method is not that of the forward view: this must not happen"
+                )
