@@ -29,6 +29,7 @@ SECTIONS = (
     "myoelectric",
     "horde",
     "live",
+    "derived",
 )
 RESULTS = Path(__file__).with_name("results")
 

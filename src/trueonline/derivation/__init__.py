@@ -2,6 +2,6 @@
 
 from trueonline.derivation.backward import Derivation, derive
 from trueonline.derivation.factoring import NotDerivableError
-from trueonline.derivation.forward_view import ForwardViewError
+from trueonline.derivation.forward_view import ForwardViewError, Max, Min
 
-__all__ = ["Derivation", "ForwardViewError", "NotDerivableError", "derive"]
+__all__ = ["Derivation", "ForwardViewError", "Max", "Min", "NotDerivableError", "derive"]

@@ -87,7 +87,7 @@ class Derivation:
     @cached_property
     def method(self) -> Any:
         """The kernel, with the nine arguments of those in `trueonline.methods`."""
-        from trueonline.derivation.compiling import method
+        from trueonline.derived import method
 
         return method(self.source(), self.identifier)
 
@@ -212,6 +212,7 @@ def derive(target: Any, step: Any = None) -> Derivation:
         raise ForwardViewError(
             "an agent bootstraps from the best action or from the one it takes, not from both V_max and V"
         )
+    found.source()  # or its parts cannot be written
     prove(found)
     return found
 

@@ -1,151 +1,15 @@
-"""A derivation made to run: its method as a kernel, and learners and agents over it."""
+"""A derivation made to run: the classes of its learners and agents, each with the forward view that it is held to."""
 
 from __future__ import annotations
 
-import hashlib
-import linecache
-import os
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from trueonline.control.agent import Agent
-from trueonline.control.policies import Policy
-from trueonline.control.transitions import Entries, entries, greedy, sarsa
 from trueonline.derivation.definition import definition, definition_agent
 from trueonline.derivation.forward_view import ForwardViewError
-from trueonline.inputs import Schedule
-from trueonline.kernels import kernel
-from trueonline.learners import MemoryLearner, OffPolicyLearner
-from trueonline.loading import load_one_of
+from trueonline.derived import Plan, class_of
 
 if TYPE_CHECKING:
     from trueonline.derivation.backward import Derivation
-
-PUBLIC = {"gamma": "discount", "lam": "trace_decay"}  # what a learner calls them
-
-
-@dataclass(frozen=True)
-class Plan:
-    """All that a derived class is made of, as plain data: so that its instances can be pickled where it is not."""
-
-    name: str
-    source: str
-    about: str
-    constants: tuple[str, ...]
-    base: str
-
-    @property
-    def title(self) -> str:
-        return "".join(part[:1].upper() + part[1:] for part in self.name.split("_")) or "Derived"
-
-    @property
-    def digest(self) -> str:
-        return hashlib.sha256(self.source.encode()).hexdigest()[:16]
-
-
-@cache
-def method(source: str, name: str) -> Any:
-    """The kernel in the text that `Derivation.source` gives."""
-    path = f"<derived {name} {hashlib.sha256(source.encode()).hexdigest()[:8]}>"
-    linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)  # for tracebacks and `inspect`
-    names: dict[str, Any] = {"__name__": "trueonline.derived"}
-    exec(compile(source, path, "exec"), names)
-    return names[name]
-
-
-@kernel
-def sarsa_noting(q: Any, action: Any) -> Any:
-    """Bootstrap from the action that will be taken; tell whether it ties for the best."""
-    return action, greedy(q, action)[1]
-
-
-class Derived:
-    """What derived learners and agents share: a plan, files and pickles of their own, and constants that stay what they are."""
-
-    plan: ClassVar[Plan]
-
-    @classmethod
-    def _kind(cls) -> str:
-        return f"derived {cls.plan.name} {cls.plan.base} {cls.plan.digest}"
-
-    def __reduce__(self) -> tuple[Callable, tuple]:
-        return _rebuilt, (self.plan, self.__getstate__())
-
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
-        super().__init__(*arguments, **settings)
-        if "alpha" in self.plan.constants and callable(self.step_size):  # type: ignore[attr-defined]
-            raise ValueError(
-                "step_size is a constant of this forward view, got a schedule; write alpha[j] in it to let it vary"
-            )
-
-    def _refuse_others(self, discounts: Any, trace_decays: Any) -> None:
-        for name, given in (("gamma", discounts), ("lam", trace_decays)):
-            if given is None or name not in self.plan.constants:
-                continue
-            own = getattr(self, PUBLIC[name])
-            allowed = (own, 0.0) if name == "gamma" else (own,)  # γ = 0 ends an episode
-            if not np.isin(np.asarray(given, float), allowed).all():
-                raise ValueError(
-                    f"{PUBLIC[name]} is a constant of this forward view, {own:g}; write {name}[j] in it to let it vary"
-                )
-
-
-class DerivedLearner(Derived, MemoryLearner):
-    """A learner whose method was derived."""
-
-    def update(
-        self, reward: float, x_next: Any, discount: float | None = None, trace_decay: float | None = None
-    ) -> float:
-        self._refuse_others(discount, trace_decay)
-        return super().update(reward, x_next, discount, trace_decay)
-
-    def _run(
-        self, X: Any, rewards: Any, discounts: Any, trace_decays: Any, starts: Any, ratios: np.ndarray
-    ) -> np.ndarray:
-        self._refuse_others(discounts, trace_decays)
-        return super()._run(X, rewards, discounts, trace_decays, starts, ratios)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike, *, step_size: Schedule | None = None) -> Any:
-        """The learner that `save` wrote, which goes on bit for bit. A schedule is code: hand it in again."""
-        return load_one_of({cls._kind(): cls}, path, step_size, None)
-
-
-class DerivedOffPolicyLearner(DerivedLearner, OffPolicyLearner):
-    """A learner whose method was derived, and takes importance ratios."""
-
-    def update(
-        self,
-        reward: float,
-        x_next: Any,
-        discount: float | None = None,
-        trace_decay: float | None = None,
-        ratio: float = 1.0,
-    ) -> float:
-        self._refuse_others(discount, trace_decay)
-        return OffPolicyLearner.update(self, reward, x_next, discount, trace_decay, ratio)
-
-
-class DerivedAgent(Derived, Agent):
-    """An agent whose rule was derived."""
-
-    _entries_of_rule: ClassVar[Entries]
-
-    def _rule(self) -> tuple[Entries, Entries]:
-        return self._entries_of_rule, self._entries_of_rule
-
-    def _learn(self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None) -> Any:
-        self._refuse_others(discount, trace_decay)
-        return super()._learn(reward, x_next, discount, trace_decay)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike, *, step_size: Schedule | None = None, policy: Policy | None = None) -> Any:
-        """The agent that `save` wrote, which goes on bit for bit. Schedules and policies of your own: hand them in again."""
-        return load_one_of({cls._kind(): cls}, path, step_size, policy)
 
 
 def learner(derivation: Derivation) -> Any:
@@ -155,7 +19,7 @@ def learner(derivation: Derivation) -> Any:
             "this forward view is about actions (V_max, greedy): use its agent, or verify, not its learner"
         )
     plan = _plan(derivation, "off-policy" if "rho" in derivation.letters else "learner")
-    made = _class(plan)
+    made = class_of(plan)
     made.definition = definition(derivation, plan.title)
     return made
 
@@ -165,7 +29,7 @@ def agent(derivation: Derivation) -> Any:
     if "rho" in derivation.letters:
         raise ForwardViewError("agents have no importance ratios: use the learner of this forward view")
     plan = _plan(derivation, "greedy" if "V_max" in derivation.view.letters else "sarsa")
-    made = _class(plan)
+    made = class_of(plan)
     made.definition = definition_agent(derivation, plan.title)
     return made
 
@@ -173,27 +37,3 @@ def agent(derivation: Derivation) -> Any:
 def _plan(derivation: Derivation, base: str) -> Plan:
     about = f"{derivation.name}, derived from its forward view.\n\n{derivation}"
     return Plan(derivation.name, derivation.source(), about, tuple(sorted(derivation.constants)), base)
-
-
-@cache
-def _class(plan: Plan) -> Any:
-    rule = method(plan.source, _function(plan.source))
-    made: dict[str, Any] = {"__doc__": plan.about, "__module__": "trueonline.derived", "plan": plan}
-    if plan.base in ("learner", "off-policy"):
-        base: type = DerivedOffPolicyLearner if plan.base == "off-policy" else DerivedLearner
-        return type(plan.title, (base,), {**made, "_methods": (rule, rule), "kernel": rule, "constants": plan.constants})
-    target = greedy if plan.base == "greedy" else sarsa_noting if "GREEDY" in plan.source else sarsa
-    return type(plan.title, (DerivedAgent,), {**made, "_entries_of_rule": entries(rule, target, cuts=False)})
-
-
-def _function(source: str) -> str:
-    """The name of the kernel in a method file."""
-    return source.split("\ndef ", 1)[1].split("(", 1)[0]
-
-
-def _rebuilt(plan: Plan, state: dict[str, Any]) -> Any:
-    """A pickled learner or agent. (A pickle is code anyway; files of `save` hold none.)"""
-    made = _class(plan)
-    copy = made.__new__(made)
-    copy.__setstate__(state)
-    return copy

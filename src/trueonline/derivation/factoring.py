@@ -25,6 +25,7 @@ import sympy as sp
 from trueonline.derivation.forward_view import FIRST, LAST, At, ForwardView, ForwardViewError, Numbers
 
 HORIZONS = 5  # that are looked at as expressions
+PLACES = [(k, h) for h in range(1, HORIZONS + 1) for k in range(h)]
 LATER = (6, 7, 8, 9, 10, 15, 25, 50)  # that are looked at as numbers
 
 
@@ -50,15 +51,23 @@ class Factors:
     beta: sp.Expr
 
 
+class Growth(dict[tuple[int, int], sp.Expr]):
+    """U_k^{h+1} − U_k^h by (k, h), worked out when it is asked for: what does not factor shows itself early."""
+
+    def __init__(self, view: ForwardView) -> None:
+        self.view = view
+
+    def __missing__(self, at: tuple[int, int]) -> sp.Expr:
+        k, h = at
+        self[at] = sp.factor(sp.together(self.view.interim(k, h + 1) - self.view.interim(k, h)))
+        return self[at]
+
+
 def factor(view: ForwardView) -> Factors:
     """Find b, c and d; NotDerivableError where there are none."""
-    D = {
-        (k, h): sp.factor(sp.together(view.interim(k, h + 1) - view.interim(k, h)))
-        for h in range(1, HORIZONS + 1)
-        for k in range(h)
-    }
     first, beta = _always(view)
-    if all(difference == 0 for difference in D.values()):
+    D = Growth(view)
+    if all(D[at] == 0 for at in PLACES):
         factors = Factors(sp.Integer(1), sp.Integer(0), sp.Integer(0), first, beta)
     else:
         ratio = _ratio(D)
@@ -87,7 +96,7 @@ def _always(view: ForwardView) -> tuple[sp.Expr, sp.Expr]:
     return first, beta
 
 
-def _last(D: dict[tuple[int, int], sp.Expr], b: sp.Expr, c: sp.Expr) -> sp.Expr:
+def _last(D: Growth, b: sp.Expr, c: sp.Expr) -> sp.Expr:
     """d, from U_1^3 − U_1^2 = b_1 c_2 d_2."""
     return tidy(sp.cancel(moved(D[1, 2], -2) / (moved(b, -1) * c)))
 
@@ -100,22 +109,17 @@ def _safe(view: ForwardView, *parts: sp.Expr) -> bool:
     return {getattr(symbol, "letter", symbol.name) for symbol in below} <= known
 
 
-def _ratio(D: dict[tuple[int, int], sp.Expr]) -> sp.Expr:
+def _ratio(D: Growth) -> sp.Expr:
     """The ratio of neighbouring differences, moved so that k + 1 is 0. It must be the same for every k and h."""
     found = None
     for h in range(2, HORIZONS + 1):
         for k in range(h - 1):
             if D[k + 1, h] == 0:
                 if D[k, h] != 0:
-                    raise NotDerivableError(
-                        k,
-                        h,
-                        f"U_{k}^{h + 1} − U_{k}^{h} is not 0, but U_{k + 1}^{h + 1} − U_{k + 1}^{h} is; it is",
-                        D[k, h],
-                    )
+                    raise NotDerivableError(k, h, f"U_{k + 1} does not grow, while U_{k}^{h + 1} − U_{k}^{h} is", D[k, h])
                 continue
             ratio = sp.cancel(D[k, h] / D[k + 1, h])
-            strange = [s for s in _symbols(ratio) if s.letter in ("R", "V", "V_max") or s.at[0] not in (k, k + 1)]
+            strange = [s for s in _symbols(ratio) if s.letter == "R" or not {*s.at} <= {k, k + 1}]
             if strange:
                 raise NotDerivableError(k, h, f"{_over(k, h)} depends on {_names(strange)}", ratio)
             ratio = moved(ratio, -(k + 1))
@@ -125,13 +129,11 @@ def _ratio(D: dict[tuple[int, int], sp.Expr]) -> sp.Expr:
                 raise NotDerivableError(
                     k, h, f"{_over(k, h)} is another than for smaller k and h, by", sp.cancel(ratio - found)
                 )
-    if (
-        found is None or found == 0
-    ):  # then the growth of U_k is b_k (c_{k+1} ⋯ c_h) d_h for one k of each h alone, or for one h
-        k, h = next(at for at, grows in D.items() if grows == 0 and any(other != 0 for other in D.values()))
-        other = next((j for j in range(h) if D[j, h] != 0), None)
-        still = f"while U_{other}^{h + 1} − U_{other}^{h} is" if other is not None else "while U_0^2 − U_0^1 is"
-        raise NotDerivableError(k, h, f"U_{k} has stopped growing, {still}", D[0, 1] if other is None else D[other, h])
+    if found is None or found == 0:  # (★) would let U_k grow with one h alone, or one k with each
+        k, h = next(at for at in PLACES if D[at] == 0)
+        other, when = next(((j, h) for j in range(h) if D[j, h] != 0), (0, 1))
+        still = f"U_{k} has stopped growing, while U_{other}^{when + 1} − U_{other}^{when} is"
+        raise NotDerivableError(k, h, still, D[other, when])
     return found
 
 
@@ -150,11 +152,11 @@ def _split(ratio: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     return b, sp.cancel(b * now)
 
 
-def _confirm(D: dict[tuple[int, int], sp.Expr], factors: Factors) -> None:
+def _confirm(D: Growth, factors: Factors) -> None:
     """(★) for all k and h that were looked at."""
-    for (k, h), difference in D.items():
+    for k, h in PLACES:
         product = moved(factors.b, k) * sp.prod([moved(factors.c, j) for j in range(k + 1, h + 1)]) * moved(factors.d, h)
-        left = sp.cancel(sp.expand(difference - product))
+        left = sp.cancel(sp.expand(D[k, h] - product))
         if left != 0:
             raise NotDerivableError(k, h, f"this is left of U_{k}^{h + 1} − U_{k}^{h} when it is written as one", left)
 

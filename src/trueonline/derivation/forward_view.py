@@ -73,6 +73,16 @@ class Quantity(sp.Symbol):
         return At(self.letter, j)
 
 
+def Max(*values: Any) -> Any:  # noqa: N802
+    """The largest, of numbers or of symbols. (SymPy's own will do, but is slow with numbers.)"""
+    return sp.Max(*values) if any(isinstance(value, sp.Basic) for value in values) else max(values)
+
+
+def Min(*values: Any) -> Any:  # noqa: N802
+    """The smallest, of numbers or of symbols."""
+    return sp.Min(*values) if any(isinstance(value, sp.Basic) for value in values) else min(values)
+
+
 def _known(what: str, j: Any, last: int) -> None:
     if isinstance(j, bool) or not isinstance(j, int):
         raise ForwardViewError(f"{what}: a time must be a whole number, got {j!r}")
@@ -182,7 +192,9 @@ def _expression(function: Callable, what: str, *arguments: Any, **given: Any) ->
     except ForwardViewError:
         raise
     except Exception as error:
-        hint = "; for a minimum or maximum use SymPy's Min and Max" if "truth value" in str(error) else ""
+        hint = (
+            "; for a minimum or maximum use Min and Max of trueonline.derivation" if "truth value" in str(error) else ""
+        )
         raise ForwardViewError(f"{what} failed: {type(error).__name__}: {error}{hint}") from error
     if not isinstance(found, sp.Expr) or found.has(sp.zoo, sp.nan, sp.oo):
         raise ForwardViewError(f"{what} must be a finite expression, got {found!s:.80}")
@@ -194,7 +206,7 @@ def _expression(function: Callable, what: str, *arguments: Any, **given: Any) ->
 
 def _begun(expression: sp.Expr, what: str) -> sp.Expr:
     """Refuse what would have to be known from before the beginning, unless it cancels."""
-    early = [s for s in expression.free_symbols if isinstance(s, At) and s.at[0] < FIRST[s.letter]]
+    early = [s for s in expression.free_symbols if isinstance(s, At) and min(s.at) < FIRST[s.letter]]
     if early:
         left = sp.cancel(expression).free_symbols
         for symbol in sorted(early, key=str):

@@ -71,7 +71,7 @@ def written(expression: sp.Expr, how: int) -> str:
     if expression.func in FUNCTIONS:
         arguments = ", ".join(written(each, how) for each in sorted(expression.args, key=_sense))
         return f"{FUNCTIONS[expression.func][how]}({arguments})"
-    known = "+ − · / ** and SymPy's Min, Max, Abs, exp, log and sqrt"
+    known = "+ − · / **, Min, Max, and SymPy's Abs, exp, log and sqrt"
     raise ForwardViewError(f"a forward view may be made with {known}, got {expression.func.__name__}")
 
 
@@ -117,8 +117,8 @@ def product(left: str, right: str) -> str:
 
 
 def _product(expression: sp.Expr, how: int) -> str:
-    sign, rest = expression.as_coeff_Mul()
-    if sign == -1:
+    if expression.as_coeff_Mul()[0] < 0:
+        rest = -expression
         return MINUS[how] + (written(rest, how) if rest.is_Mul else bracketed(rest, how))
     numerator, denominator = sp.fraction(expression)
     if denominator != 1:

@@ -1,0 +1,93 @@
+"""Forward views of the literature, as `derive` takes them: to start from, and to change.
+
+Those of the second part have no backward view at a cost that does not grow, and `derive` says so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def lambda_return(k: int, h: int, R: Any, V: Any, gamma: Any, lam: Any) -> Any:
+    """The interim λ-return (section 3.1), with γ and λ of each state: true online TD(λ); with actions, true online Sarsa(λ)."""
+    total, weight = 0, 1
+    for n in range(1, h - k):
+        total, weight = total + weight * (1 - lam[k + n]) * n_step(k, n, R, V, gamma), weight * lam[k + n]
+    return total + weight * n_step(k, h - k, R, V, gamma)
+
+
+def n_step(k: int, n: int, R: Any, V: Any, gamma: Any) -> Any:
+    """The n-step return G_k^{(n)}, with γ of each state."""
+    total, weight = 0, 1
+    for i in range(k + 1, k + n + 1):
+        total, weight = total + weight * R[i], weight * gamma[i]
+    return total + weight * V(k + n - 1, k + n)
+
+
+def constant_lambda_return(k: int, h: int, R: Any, V: Any, gamma: Any, lam: Any) -> Any:
+    """The interim λ-return with constant γ and λ, as the paper prints it."""
+    G = _constant_n_step(k, h, R, V, gamma)
+    return (1 - lam) * sum(lam**n * g for n, g in enumerate(G[:-1])) + lam ** (h - k - 1) * G[-1]
+
+
+def _constant_n_step(k: int, h: int, R: Any, V: Any, gamma: Any) -> list[Any]:
+    """G_k^{(1)}, …, G_k^{(h−k)} with constant γ."""
+    return [
+        sum(gamma ** (i - 1) * R[k + i] for i in range(1, n + 1)) + gamma**n * V(k + n - 1, k + n)
+        for n in range(1, h - k + 1)
+    ]
+
+
+def monte_carlo(k: int, h: int, R: Any, gamma: Any) -> Any:
+    """The return so far, without bootstrapping: the Monte Carlo method with dutch traces (van Hasselt and Sutton 2015)."""
+    return sum(gamma ** (i - k - 1) * R[i] for i in range(k + 1, h + 1))
+
+
+def watkins(k: int, h: int, R: Any, V_max: Any, gamma: Any, lam: Any, greedy: Any) -> Any:
+    """The target of section 6.2, which stops growing at the first action that is not greedy: true online Watkins's Q(λ)."""
+    if k + 1 == h:
+        return R[h] + gamma[h] * V_max(k, h)
+    on = lam[k + 1] * greedy[k + 1]
+    rest = watkins(k + 1, h, R, V_max, gamma, lam, greedy)
+    return R[k + 1] + gamma[k + 1] * ((1 - on) * V_max(k, k + 1) + on * rest)
+
+
+def off_policy_lambda_return(k: int, h: int, R: Any, V: Any, gamma: Any, lam: Any, rho: Any) -> Any:
+    """The λ-return of van Hasselt, Mahmood and Sutton (2014), for updates with the step-size α_kρ_k: see `ratio_step`."""
+    if k + 1 == h:
+        return R[h] + gamma[h] * V(k, h)
+    rest = off_policy_lambda_return(k + 1, h, R, V, gamma, lam, rho)
+    later = rho[k + 1] * rest + (1 - rho[k + 1]) * V(k, k + 1)
+    return R[k + 1] + gamma[k + 1] * ((1 - lam[k + 1]) * V(k, k + 1) + lam[k + 1] * later)
+
+
+def ratio_step(k: int, alpha: Any, rho: Any) -> Any:
+    return alpha[k] * rho[k]
+
+
+# --- Without a backward view --------------------------------------------------------------------------
+
+
+def gamma_return(k: int, h: int, R: Any, V: Any, gamma: Any) -> Any:
+    """The γ-return of TD_γ (Konidaris, Niekum and Thomas 2011): n-step returns, weighted by 1 / Σ_{i<n} γ^{2i}."""
+    weights = [1 / sum(gamma ** (2 * i) for i in range(n)) for n in range(1, h - k + 1)]
+    return _mean(weights, _constant_n_step(k, h, R, V, gamma))
+
+
+def omega_return(k: int, h: int, R: Any, V: Any, gamma: Any, correlation: float = 0.5) -> Any:
+    """The Ω-return (Thomas, Niekum, Theocharous and Konidaris 2015): n-step returns, weighted by Ω⁻¹1, Ω their covariance.
+
+    Here the covariance of the i-step and the j-step return is the variance of the shorter one, and a share of it for each step
+    that the other goes on: any that does not make the weights geometric has the same end.
+    """
+    import sympy as sp
+
+    variance = [sum(gamma ** (2 * i) for i in range(n)) for n in range(1, h - k + 1)]
+    length = len(variance)
+    shared = lambda i, j: variance[min(i, j)] * sp.nsimplify(correlation) ** abs(i - j)  # noqa: E731
+    weights = sp.Matrix(length, length, shared).LUsolve(sp.ones(length, 1))
+    return _mean(list(weights), _constant_n_step(k, h, R, V, gamma))
+
+
+def _mean(weights: list[Any], values: list[Any]) -> Any:
+    return sum(w * g for w, g in zip(weights, values, strict=True)) / sum(weights)
