@@ -580,31 +580,45 @@ def live(pace: float | None, host: str, port: int, token: str | None, limit: int
 @click.argument("file")
 @click.option("--function", "name", help="Which function of FILE, if there are several.")
 @click.option("--latex", is_flag=True, help="Print the equations for LaTeX.")
-@click.option("--out", metavar="METHOD.py", help="Write the method to a file.")
+@click.option("--out", metavar="METHOD.py", help="Write the method to a file, to read or to change.")
 @click.option(
-    "--trials", default=3, show_default=True, type=click.IntRange(0), help="Random streams of each kind to check it on."
+    "--trials",
+    default=3,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Random streams of each kind to check it on; 0 for none.",
 )
 def derive(file: str, name: str | None, latex: bool, out: str | None, trials: int) -> None:
     """Derive the backward view of a forward view.
 
     FILE is Python with a function U(k, h, …): what the update of time k aims at when everything up to time h is known,
     made of R[j], gamma[j], lam[j], rho[j], alpha[j] and V(i, j), which it asks for by the names of its arguments. A function
-    step(k, …) in the same file gives the step-size, if it is not alpha[k].
+    step(k, …) in the same file gives the step-size, if it is not alpha[k]. For example (the λ-return):
+
+    \b
+    def target(k, h, R, V, gamma, lam):
+        if k + 1 == h:
+            return R[h] + gamma[h] * V(k, h)
+        rest = target(k + 1, h, R, V, gamma, lam)
+        return R[k + 1] + gamma[k + 1] * ((1 - lam[k + 1]) * V(k, k + 1) + lam[k + 1] * rest)
 
     Printed are the equations, and the largest difference between the compiled method and the forward view at any step of
-    random streams. Where there is no backward view at a cost that does not grow, it says at which k and h.
+    random streams. Where there is no backward view at a cost that does not grow, it says at which k and h; the exit status
+    is then 1. FILE is run: give only files that you trust.
     """
     with _plain_errors("Stopped."):
         from trueonline import derive_command
         from trueonline.files import write_whole
 
         found = derive_command.of_file(file, name)
-        click.echo(found.latex() if latex else str(found))
+        click.echo(found.latex() if latex else derive_command.as_text(found))
         if out is not None:
             write_whole(out, lambda stream: stream.write(found.source().encode()))
             click.echo(f"The method is in {out}.", err=True)
         if trials:
-            report = found.verify(trials=trials)
+            length = trials * len(found.kinds())
+            with click.progressbar(length=length, label="Verifying", file=sys.stderr) as bar:
+                report = found.verify(trials=trials, progress=lambda: bar.update(1))
             click.echo(f"\n{report}", err=latex)
             if not report.exact:
                 sys.exit(1)
@@ -707,7 +721,8 @@ def _plain_errors(
     try:
         yield
     except ImportError as error:
-        raise click.ClickException(f"{error}; this command needs the extras: pip install 'trueonline[all]'") from None
+        hint = "" if "pip install" in str(error) else "; this command needs the extras: pip install 'trueonline[all]'"
+        raise click.ClickException(f"{error}{hint}") from None
     except BrokenPipeError:  # whoever read what is printed has gone: no more is wanted
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)

@@ -46,3 +46,8 @@ def found(module: ModuleType, name: str | None) -> tuple[Callable[..., Any], Cal
 
 def of_file(path: str, name: str | None) -> Derivation:
     return derive(*found(load(path), name))
+
+
+def as_text(derivation: Derivation) -> str:
+    parts = (("Forward view", derivation.forward()), ("Backward view", derivation.equations()))
+    return "\n\n".join("\n".join([title, *(f"  {left} = {right}" for left, right in pairs)]) for title, pairs in parts)

@@ -107,13 +107,17 @@ class Derivation:
 
     def verify(self, **options: Any) -> Any:
         """Hold the compiled method to the forward view, at every step of random streams (see `trueonline.verify`)."""
-        from trueonline.verification import KINDS, verify
+        from trueonline.verification import verify
+
+        return verify(self.agent if self.acts else self.learner, **{"kinds": self.kinds(), **options})
+
+    def kinds(self) -> list[Any]:
+        """The kinds of streams to hold it to: with its constants constant."""
+        from trueonline.verification import KINDS
 
         constant = tuple(sorted(self.constants & {"gamma", "lam"}))
         kinds = [replace(kind, constant=kind.constant or constant) for kind in KINDS]
-        if "alpha" in self.constants:
-            kinds = [kind for kind in kinds if not kind.schedule]
-        return verify(self.agent if self.acts else self.learner, **{"kinds": kinds, **options})
+        return [kind for kind in kinds if not kind.schedule] if "alpha" in self.constants else kinds
 
     # --- To read ---
 
