@@ -612,9 +612,6 @@ def derive(file: str, name: str | None, latex: bool, out: str | None, trials: in
 
         found = derive_command.of_file(file, name)
         click.echo(found.latex() if latex else derive_command.as_text(found))
-        if out is not None:
-            write_whole(out, lambda stream: stream.write(found.source().encode()))
-            click.echo(f"The method is in {out}.", err=True)
         if trials:
             length = trials * len(found.kinds())
             with click.progressbar(length=length, label="Verifying", file=sys.stderr) as bar:
@@ -622,6 +619,9 @@ def derive(file: str, name: str | None, latex: bool, out: str | None, trials: in
             click.echo(f"\n{report}", err=latex)
             if not report.exact:
                 sys.exit(1)
+        if out is not None:
+            write_whole(out, lambda stream: stream.write(found.source().encode()))
+            click.echo(f"The method is in {out}.", err=True)
 
 
 def _atari_options(command: Any) -> Any:

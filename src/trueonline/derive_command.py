@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -16,14 +17,17 @@ def load(path: str) -> ModuleType:
     """The module in a file."""
     if not Path(path).is_file():
         raise ValueError(f"there is no file {path}")
-    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    spec = importlib.util.spec_from_file_location(f"forward_view_{Path(path).stem}", path)
     if spec is None or spec.loader is None:
         raise ValueError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look there
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ValueError(f"{path} cannot be run: {type(error).__name__}: {error}") from None
+    finally:
+        del sys.modules[spec.name]
     return module
 
 
@@ -32,9 +36,13 @@ def found(module: ModuleType, name: str | None) -> tuple[Callable[..., Any], Cal
     functions = {
         key: value
         for key, value in vars(module).items()
-        if inspect.isfunction(value) and value.__module__ == module.__name__ and not key.startswith("_")
+        if callable(value) and getattr(value, "__module__", "") == module.__name__ and not key.startswith("_")
     }
-    targets = {key: value for key, value in functions.items() if [*inspect.signature(value).parameters][:2] == ["k", "h"]}
+    targets = {
+        key: value
+        for key, value in functions.items()
+        if not inspect.isclass(value) and [*inspect.signature(value).parameters][:2] == ["k", "h"]
+    }
     if name is not None and name not in targets:
         raise ForwardViewError(f"there is no function {name}(k, h, …); there are {', '.join(targets) or 'none'}")
     if name is None and len(targets) != 1:

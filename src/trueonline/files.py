@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import glob
 import json
@@ -27,6 +28,8 @@ DAMAGED = (
 def write_whole(path: str | os.PathLike, write: Callable[[IO[bytes]], Any]) -> None:
     """Write beside the place, flush, and rename: a crash leaves the old file or the new one."""
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "There is no such folder", str(target.parent))
     handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:

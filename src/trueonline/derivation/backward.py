@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import keyword
 import re
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import sympy as sp
 
-from trueonline.derivation.factoring import Factors, factor, moved, tidy
-from trueonline.derivation.forward_view import At, ForwardView, ForwardViewError
+from trueonline.derivation.factoring import Factors, NotDerivableError, factor, moved, tidy
+from trueonline.derivation.forward_view import At, ForwardView, ForwardViewError, Quantity
+from trueonline.derivation.later import confirm_later
 from trueonline.derivation.proof import prove
-from trueonline.derivation.writing import KERNEL, LATEX, NAMES, TEXT, joined, product, word, written
+from trueonline.derivation.writing import KERNEL, LATEX, NAMES, TEXT, TIMES, plus, word, written
 
+TAKEN = {
+    "kernel",
+    "decay",
+    "imprint",
+    "learn",
+    "recall",
+    "np",
+    "min",
+    "max",
+    "abs",
+    "memory",
+}  # by what a method file uses
 BOOTSTRAPPED = (At("V", 0, 1), At("V_max", 0, 1))  # V'
 HEADER = (
     "ratio",
@@ -53,7 +66,7 @@ class Derivation:
     def identifier(self) -> str:
         """Its name in code."""
         text = re.sub(r"\W", "_", self.name)
-        return f"derived_{text}" if not text.isidentifier() or keyword.iskeyword(text) else text
+        return f"derived_{text}" if not text.isidentifier() or keyword.iskeyword(text) or text in TAKEN else text
 
     @cached_property
     def symbols(self) -> set[sp.Symbol]:
@@ -75,6 +88,11 @@ class Derivation:
     def acts(self) -> bool:
         """Whether it is about actions alone: then it is for agents, and not for learners of predictions."""
         return bool({"V_max", "greedy"} & {*self.letters, *self.view.letters})
+
+    @property
+    def greedily(self) -> bool:
+        """Whether its agents bootstrap from the best action."""
+        return "V_max" in self.letters
 
     @cached_property
     def correction(self) -> sp.Expr:
@@ -127,13 +145,19 @@ class Derivation:
 
     def equations(self) -> list[tuple[str, str]]:
         """The backward view as pairs of left and right sides."""
+        return [("c_t", written(self.factors.c, TEXT)), ("d_t", written(self.factors.d, TEXT)), *self._updates(TEXT)]
+
+    def _updates(self, how: int) -> list[tuple[str, str]]:
+        """Those of the trace and of the weights."""
         f = self.factors
-        beta, imprint = written(f.beta, TEXT), written(f.beta * f.b, TEXT)
+        e, theta, phi, dot = (("e", "θ", "φ_t", "φ_tᵀ"), (r"\mathbf{e}", r"\theta", r"\phi_t", r"\phi_t^\top "))[how - 1]
+        times = TIMES[how]
+        before = "{t−1}" if how == TEXT else "{t-1}"
+        inner = plus(f"{e}_{before}", -f.beta, how, f"({dot}{e}_{before}){times}{phi}")
+        inner = f"({inner})" if how == TEXT else rf"\left({inner}\right)"
         return [
-            ("c_t", written(f.c, TEXT)),
-            ("d_t", written(f.d, TEXT)),
-            ("e_t", f"c_t·(e_{{t−1}} − {beta}·(φ_tᵀe_{{t−1}})·φ_t) + {imprint}·φ_t"),
-            ("θ_{t+1}", joined("θ_t + d_t·e_t", written(f.beta * self.correction, TEXT), "·φ_t")),
+            (f"{e}_t", plus(f"c_t{times}{inner}", f.beta * f.b, how, phi)),
+            (f"{theta}_{{t+1}}", plus(f"{theta}_t + d_t{times}{e}_t", tidy(f.beta * self.correction), how, phi)),
         ]
 
     def __str__(self) -> str:
@@ -144,18 +168,10 @@ class Derivation:
 
     def latex(self) -> str:
         """Both views for LaTeX, in an `align*`."""
-        write = lambda expression: written(expression, LATEX)  # noqa: E731
-        f = self.factors
-        moves = joined(r"\theta_t + d_t \mathbf{e}_t", write(f.beta * self.correction), r" \phi_t")
-        dutch = rf"\mathbf{{e}}_{{t-1}} - {write(f.beta)} (\phi_t^\top \mathbf{{e}}_{{t-1}}) \phi_t"
-        lines = [
-            *(rf"U_t^{{t+{n}}} &= {write(self._target(n))} \\" for n in (1, 2)),
-            rf"c_t &= {write(f.c)} \\",
-            rf"d_t &= {write(f.d)} \\",
-            rf"\mathbf{{e}}_t &= c_t \left({dutch}\right) + {write(f.beta * f.b)} \phi_t \\",
-            rf"\theta_{{t+1}} &= {moves}",
-        ]
-        return "\n".join([r"\begin{align*}", *lines, r"\end{align*}"])
+        pairs = [(f"U_t^{{t+{n}}}", written(self._target(n), LATEX)) for n in (1, 2)]
+        pairs += [("c_t", written(self.factors.c, LATEX)), ("d_t", written(self.factors.d, LATEX)), *self._updates(LATEX)]
+        lines = " \\\\\n".join(f"{left} &= {right}" for left, right in pairs)
+        return "\n".join([r"\begin{align*}", lines, r"\end{align*}"])
 
     def _target(self, n: int) -> sp.Expr:
         return moved(self.view.interim(2, 2 + n), -2)
@@ -172,7 +188,7 @@ class Derivation:
         )
         ended = [part.xreplace({At("gamma", 1): sp.Integer(0)}).has(*BOOTSTRAPPED) for part in (d, correction)]
         end = "    v_next = v_next if gamma_next > 0.0 else 0.0  # nothing follows an end\n" if any(ended) else ""
-        dutch = f"{_code(beta * b)} - {product(_code(beta), 'c')} * trace_x"
+        dutch = plus(_code(beta * b), -beta, KERNEL, "c * trace_x")
         parts = [_code(part) for part in (c, d, correction)]
         used = set().union(*(part.free_symbols for part in (c, d, correction, beta, b)))
         asked = [name for name in HEADER if name in {word(symbol, KERNEL) for symbol in used}]
@@ -180,7 +196,7 @@ class Derivation:
         imports = ", ".join([*(name.upper() for name in asked), "decay", "imprint", "learn", "recall"])
         numpy = "import numpy as np\n\n" if "np." in "".join([*parts, dutch]) else ""
         indented = "\n".join(f"    {line}" for line in self._equations().splitlines())
-        return f'''"""{self.name}: the backward view that was derived from a forward view, and equals it at every step.
+        return f'''"""{self.identifier}: the backward view that was derived from a forward view, and equals it at every step.
 
 {indented}
 """
@@ -207,17 +223,31 @@ def derive(target: Any, step: Any = None) -> Derivation:
     NotDerivableError where there is none, ForwardViewError where it cannot be understood; both are ValueErrors.
     """
     view = ForwardView(target, step)
-    found = Derivation(view, factor(view))
-    strange = [symbol for symbol in found.symbols if isinstance(symbol, At) and (symbol.letter, *symbol.at) not in NAMES]
-    if strange:
-        names = ", ".join(sorted(word(symbol, TEXT) for symbol in strange))
-        raise ForwardViewError(f"the update of time t would need {names}, which is not at hand then")
-    if {"V_max"} & found.letters and {At("V", 0, 1), At("V", -1, 0)} & found.symbols:
+    try:
+        factors = factor(view)
+    except NotDerivableError as error:
+        if view.has_floats:
+            error.args = (f"{error}. It has floats in it, which are not exact: give fractions, Fraction(7, 10) for 0.7",)
+        raise
+    found = Derivation(view, factors)
+    if "alpha" in found.constants:  # α of an update is then that constant, too
+        found = Derivation(
+            view, Factors(*(part.xreplace({At("alpha", 0): _constant("alpha")}) for part in astuple(factors)))
+        )
+    if "V_max" in found.letters and {At("V", 0, 1), At("V", -1, 0)} & found.symbols:
         raise ForwardViewError(
             "an agent bootstraps from the best action or from the one it takes, not from both V_max and V"
         )
-    found.source()  # or its parts cannot be written
+    strange = [
+        word(symbol, TEXT)
+        for symbol in found.symbols
+        if isinstance(symbol, At) and (symbol.letter, *symbol.at) not in NAMES
+    ]
+    if strange:
+        raise ForwardViewError(f"the update of time t would need {', '.join(sorted(strange))}, which is not at hand then")
+    found.source()  # or it says what cannot be written
     prove(found)
+    confirm_later(view, factors)
     return found
 
 
@@ -229,17 +259,17 @@ def _equation(pair: tuple[str, str]) -> str:
 
 
 def _code(expression: sp.Expr) -> str:
-    return f"{expression}.0" if expression.is_Integer else written(expression, KERNEL)
+    return repr(float(expression)) if expression.is_Number else written(expression, KERNEL)
 
 
-def _constant(expression: sp.Expr, name: str) -> sp.Symbol | None:
-    return next((s for s in expression.free_symbols if not isinstance(s, At) and s.name == name), None)
+def _constant(name: str) -> sp.Symbol:
+    return Quantity(name, 0, "a constant")
 
 
 def _left(c: sp.Expr) -> sp.Expr:
     """c with γ, where it is a constant and a factor, as that of the state left: it is 0 where an episode begins."""
-    gamma = _constant(c, "gamma")
-    if gamma is None:
+    gamma = _constant("gamma")
+    if gamma not in c.free_symbols:
         return c
     rest = sp.cancel(c / gamma)
     return c if gamma in rest.free_symbols else At("gamma", 0) * rest
@@ -247,8 +277,8 @@ def _left(c: sp.Expr) -> sp.Expr:
 
 def _entered(expression: sp.Expr) -> sp.Expr:
     """With γ, where it is a constant and does nothing but discount V', as that of the state entered: it is 0 at an end."""
-    gamma = _constant(expression, "gamma")
-    if gamma is None:
+    gamma = _constant("gamma")
+    if gamma not in expression.free_symbols:
         return expression
     others = expression.xreplace({gamma: sp.Integer(0)})
     rest = sp.cancel((expression - others) / gamma)

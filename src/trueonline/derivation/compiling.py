@@ -28,7 +28,7 @@ def agent(derivation: Derivation) -> Any:
     """A class of agents over ψ(s, a): it bootstraps from the best action where the forward view has V_max, else from the next."""
     if "rho" in derivation.letters:
         raise ForwardViewError("agents have no importance ratios: use the learner of this forward view")
-    plan = _plan(derivation, "greedy" if "V_max" in derivation.view.letters else "sarsa")
+    plan = _plan(derivation, "greedy" if derivation.greedily else "sarsa")
     made = class_of(plan)
     made.definition = definition_agent(derivation, plan.title)
     return made

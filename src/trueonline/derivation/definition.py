@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueonline.derivation.forward_view import FIRST, Numbers
+from trueonline.derivation.forward_view import FIRST, ForwardViewError, Numbers
 from trueonline.forward.agents import DefinitionAgent
 from trueonline.forward.definition import OffPolicyDefinition
 
@@ -42,7 +42,10 @@ def definition(derivation: Derivation, title: str) -> type[OffPolicyDefinition]:
             }
             w = self._first_weights.copy()
             for k in range(h):
-                w = w + view.step_number(k, given) * (view.number(k, h, given) - w @ self.x[k]) * self.x[k]
+                target = view.number(k, h, given)
+                if not np.isfinite(target) and np.isfinite(self.weights_then).all():
+                    raise ForwardViewError(f"U(k={k}, h={h}) is no finite number here; does it divide by what may be 0?")
+                w = w + view.step_number(k, given) * (target - w @ self.x[k]) * self.x[k]
             return w
 
         def _weights_at_end(self) -> np.ndarray:
@@ -58,5 +61,5 @@ def definition(derivation: Derivation, title: str) -> type[OffPolicyDefinition]:
 
 def definition_agent(derivation: Derivation, title: str) -> type[DefinitionAgent]:
     """The same over ψ(s, a)."""
-    made = {"definition": definition(derivation, title), "greedy": "V_max" in derivation.view.letters}
+    made = {"definition": definition(derivation, title), "greedy": derivation.greedily}
     return type(f"{title}ForwardView", (DefinitionAgent,), made)

@@ -16,17 +16,17 @@ numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import sympy as sp
 
-from trueonline.derivation.forward_view import FIRST, LAST, At, ForwardView, ForwardViewError, Numbers
+from trueonline.derivation.forward_view import At, ForwardView, ForwardViewError
+from trueonline.derivation.writing import NAMES, TEXT, word
 
-HORIZONS = 5  # that are looked at as expressions
+HORIZONS = 5  # that are looked at
 PLACES = [(k, h) for h in range(1, HORIZONS + 1) for k in range(h)]
-LATER = (6, 7, 8, 9, 10, 15, 25, 50)  # that are looked at as numbers
+ENTERED = ("R", "gamma", "lam")  # what belongs to the state entered, and so is known one step earlier than its own
 
 
 class NotDerivableError(ValueError):
@@ -67,21 +67,10 @@ def factor(view: ForwardView) -> Factors:
     """Find b, c and d; NotDerivableError where there are none."""
     first, beta = _always(view)
     D = Growth(view)
-    if all(D[at] == 0 for at in PLACES):
-        factors = Factors(sp.Integer(1), sp.Integer(0), sp.Integer(0), first, beta)
-    else:
-        ratio = _ratio(D)
-        b, c = _split(ratio)
-        d = _last(D, b, c)
-        if not _safe(view, b, c, d):  # would divide by what may be 0: let c remember the step before instead
-            b, c = sp.Integer(1), ratio
-            d = _last(D, b, c)
-        if not _safe(view, b, c, d):
-            raise NotDerivableError(0, 2, "its factors would divide by what the target does not divide by", c * d)
-        factors = Factors(b, c, d, first, beta)
-    _confirm(D, factors)
-    _confirm_later(view, factors)
-    return factors
+    one, nothing = sp.Integer(1), sp.Integer(0)
+    b, c, d = (one, nothing, nothing) if all(D[at] == 0 for at in PLACES) else _parts(view, D)
+    _confirm(D, b, c, d)
+    return Factors(b, c, d, first, beta)
 
 
 def _always(view: ForwardView) -> tuple[sp.Expr, sp.Expr]:
@@ -93,24 +82,34 @@ def _always(view: ForwardView) -> tuple[sp.Expr, sp.Expr]:
             other = sp.cancel(moved(then, -k) - now)
             if other != 0:
                 raise NotDerivableError(k, k + 1, f"the {what} is another than at k = {t}, by", other)
-    return first, beta
+    return tidy(first), beta
 
 
-def _last(D: Growth, b: sp.Expr, c: sp.Expr) -> sp.Expr:
-    """d, from U_1^3 − U_1^2 = b_1 c_2 d_2."""
-    return tidy(sp.cancel(moved(D[1, 2], -2) / (moved(b, -1) * c)))
-
-
-def _safe(view: ForwardView, *parts: sp.Expr) -> bool:
-    """Whether the parts divide by nothing but what the target itself divides by."""
-    own = sp.denom(sp.together(view.interim(1, 3))).free_symbols
-    known = {getattr(symbol, "letter", symbol.name) for symbol in own}
-    below = set().union(*(sp.denom(sp.together(part)).free_symbols for part in parts))
-    return {getattr(symbol, "letter", symbol.name) for symbol in below} <= known
+def _parts(view: ForwardView, D: Growth) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
+    """b, c and d: the first way to split their ratio that needs nothing but what is at hand, and divides by nothing new."""
+    missing: list[sp.Symbol] = []
+    own = {*_below(view.interim(1, 3)), *_below(view.beta(1)), At("alpha", 0)}  # α is never 0
+    divided = sp.Integer(0)
+    for found, c in _splits(_ratio(D)):
+        b = found
+        d = tidy(sp.cancel(moved(D[1, 2], -2) / (moved(b, -1) * c)))  # from U_1^3 − U_1^2 = b_1 c_2 d_2
+        if b != 1 and d.could_extract_minus_sign():
+            b, d = tidy(-b), tidy(-d)
+        unknown = [s for part in (b, c, d) for s in symbols(part) if (s.letter, *s.at) not in NAMES]
+        new = [each for part in (b, c, d) for each in _below(part) if each not in own]
+        below = sp.denom(sp.together(d))
+        new += [below] if below.xreplace(dict.fromkeys(filter(_before, symbols(below)), sp.Integer(0))) == 0 else []
+        if not (unknown or new):
+            return b, c, d
+        missing, divided = missing or unknown, [divided, *new][-1]
+    if missing:
+        names = ", ".join(sorted({word(symbol, TEXT) for symbol in missing}))
+        raise ForwardViewError(f"the update of time t would need {names}, which is not at hand then")
+    raise NotDerivableError(0, 2, "its factors would divide by what may be 0 while the target does not", divided)
 
 
 def _ratio(D: Growth) -> sp.Expr:
-    """The ratio of neighbouring differences, moved so that k + 1 is 0. It must be the same for every k and h."""
+    """U_k^{h+1} − U_k^h over the same for k + 1, moved so that k + 1 is 0. It must be the same for every k and h."""
     found = None
     for h in range(2, HORIZONS + 1):
         for k in range(h - 1):
@@ -119,16 +118,15 @@ def _ratio(D: Growth) -> sp.Expr:
                     raise NotDerivableError(k, h, f"U_{k + 1} does not grow, while U_{k}^{h + 1} − U_{k}^{h} is", D[k, h])
                 continue
             ratio = sp.cancel(D[k, h] / D[k + 1, h])
-            strange = [s for s in _symbols(ratio) if s.letter == "R" or not {*s.at} <= {k, k + 1}]
+            strange = [s for s in symbols(ratio) if not _known_by(s, k + 1)]
             if strange:
                 raise NotDerivableError(k, h, f"{_over(k, h)} depends on {_names(strange)}", ratio)
             ratio = moved(ratio, -(k + 1))
             if found is None:
                 found = ratio
             elif sp.cancel(found - ratio) != 0:
-                raise NotDerivableError(
-                    k, h, f"{_over(k, h)} is another than for smaller k and h, by", sp.cancel(ratio - found)
-                )
+                another = sp.cancel(ratio - found)
+                raise NotDerivableError(k, h, f"{_over(k, h)} is another than for smaller k and h, by", another)
     if found is None or found == 0:  # (★) would let U_k grow with one h alone, or one k with each
         k, h = next(at for at in PLACES if D[at] == 0)
         other, when = next(((j, h) for j in range(h) if D[j, h] != 0), (0, 1))
@@ -137,82 +135,68 @@ def _ratio(D: Growth) -> sp.Expr:
     return found
 
 
-def _split(ratio: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """b and c, each of one step alone, with ratio = b_{−1} c_0 / b_0; b = 1 where there are none."""
-    before, now = sp.Integer(1), sp.Integer(1)
-    for base, power in sp.factor(ratio).as_powers_dict().items():
-        times = {s.at[0] for s in _symbols(base)}
-        if times == {-1, 0}:
-            return sp.Integer(1), ratio
-        if times == {-1}:
-            before *= base**power
-        else:
-            now *= base**power
-    b = moved(before, 1)
-    return b, sp.cancel(b * now)
+def _known_by(symbol: At, t: int) -> bool:
+    """Whether it belongs to the steps t − 1 and t."""
+    first, *second = symbol.at
+    if symbol.letter in ENTERED:
+        return t - 1 <= first <= t + 1
+    return t - 1 <= first <= t and all(t - 1 <= time <= t + 1 for time in second)
 
 
-def _confirm(D: Growth, factors: Factors) -> None:
-    """(★) for all k and h that were looked at."""
+def _splits(ratio: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+    """Ways to write it as b_{−1} c_0 / b_0."""
+    powers = dict(sp.factor(ratio).as_powers_dict())
+    b = sp.Integer(1)  # whatever is divided by now, and was multiplied by a step before
+    for base, power in powers.items():
+        if power.is_Number and power < 0 and powers.get(moved(base, -1)) == -power:
+            b *= base**-power
+    yield b, sp.cancel(ratio * b / moved(b, -1))
+    yield sp.Integer(1), ratio
+    before = sp.Integer(1)
+    for base, power in powers.items():
+        before *= base**power if {s.at[0] for s in symbols(base)} == {-1} else 1
+    yield moved(before, 1), sp.cancel(ratio * moved(before, 1) / before)
+
+
+def _below(expression: sp.Expr) -> list[sp.Expr]:
+    """The factors of its denominator, each moved to the beginning of time."""
+    found = []
+    for base in sp.factor(sp.denom(sp.together(expression))).as_powers_dict():
+        times = [time for s in symbols(base) for time in s.at]
+        if base.free_symbols:
+            found.append(moved(base, -min(times)) if times else base)
+    return found
+
+
+def _before(symbol: At) -> bool:
+    """Whether it is not known, or 0, at a beginning."""
+    return symbol in (At("gamma", 0), At("lam", 0), At("greedy", 0), At("rho", -1), At("V", -1, 0), At("V_max", -1, 0))
+
+
+def _confirm(D: Growth, b: sp.Expr, c: sp.Expr, d: sp.Expr) -> None:
+    """(★) for all k and h that are looked at."""
     for k, h in PLACES:
-        product = moved(factors.b, k) * sp.prod([moved(factors.c, j) for j in range(k + 1, h + 1)]) * moved(factors.d, h)
-        left = sp.cancel(sp.expand(D[k, h] - product))
+        product = moved(b, k) * sp.prod([moved(c, j) for j in range(k + 1, h + 1)]) * moved(d, h)
+        left = sp.cancel(D[k, h] - product)
         if left != 0:
             raise NotDerivableError(k, h, f"this is left of U_{k}^{h + 1} − U_{k}^{h} when it is written as one", left)
 
 
-def _confirm_later(view: ForwardView, factors: Factors) -> None:
-    """(★) for later horizons, with numbers: a target may change its mind."""
-    rng = np.random.default_rng(20160801)
-    size = max(LATER) + 2
-    given = {name: Numbers(rng.uniform(0.2, 0.9), rng.uniform(0.2, 1.1, size).tolist(), FIRST[name]) for name in LAST}
-    given["greedy"] = Numbers(np.nan, rng.integers(0, 2, size).astype(float).tolist(), FIRST["greedy"])
-    values = {kind: rng.normal(size=(size, size)) for kind in ("V", "V_max")}
-    functions = {kind: (lambda i, j, table=table: float(table[i, j])) for kind, table in values.items()}
-
-    def at(symbol: sp.Symbol, time: int) -> float:
-        if not isinstance(symbol, At):
-            return float(given[symbol.name])
-        times = [time + each for each in symbol.at]
-        return float(functions[symbol.letter](*times) if symbol.letter in functions else given[symbol.letter][times[0]])
-
-    def compiled(part: sp.Expr) -> Callable[[int], float]:
-        symbols = sorted(part.free_symbols, key=str)
-        function = sp.lambdify(symbols, part, modules="math")
-        return lambda time: float(function(*(at(symbol, time) for symbol in symbols)))
-
-    b, c, d = (compiled(part) for part in (factors.b, factors.c, factors.d))
-    for h in LATER:
-        grown, decay = d(h), 1.0
-        for k in range(h - 1, -1, -1):
-            decay *= c(k + 1)
-            try:
-                later, now = (view.number(k, horizon, {**given, **functions}) for horizon in (h + 1, h))
-            except Exception as error:
-                raise ForwardViewError(f"U(k={k}, h={h}) failed: {type(error).__name__}: {error}") from error
-            left = later - now - b(k) * decay * grown
-            if not abs(left) <= 1e-9 * (1.0 + abs(later) + abs(now)):
-                raise NotDerivableError(k, h, "what is left over, with numbers,", sp.Float(left, 3))
-
-
-def _symbols(expression: sp.Expr) -> list[At]:
+def symbols(expression: sp.Expr) -> list[At]:
     return sorted((s for s in expression.free_symbols if isinstance(s, At)), key=str)
 
 
-def _shift(expression: sp.Expr, by: int) -> dict[At, At]:
-    return {symbol: symbol.shifted(by) for symbol in _symbols(expression)}
-
-
 def moved(expression: sp.Expr, by: int) -> sp.Expr:
-    return expression.xreplace(_shift(expression, by))
+    """The same at another time."""
+    return expression.xreplace({symbol: symbol.shifted(by) for symbol in symbols(expression)})
 
 
 def _over(k: int, h: int) -> str:
     return f"(U_{k}^{h + 1} − U_{k}^{h}) / (U_{k + 1}^{h + 1} − U_{k + 1}^{h})"
 
 
-def _names(symbols: list[At]) -> str:
-    return ", ".join(map(str, symbols[:3]))
+def _names(strange: list[At]) -> str:
+    return ", ".join(map(str, strange[:3]))
 
 
 def _short(expression: sp.Expr) -> str:

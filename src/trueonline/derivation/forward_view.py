@@ -23,8 +23,13 @@ function.
 from __future__ import annotations
 
 import inspect
+import math
+import operator
+import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -33,13 +38,44 @@ import sympy as sp
 LAST = {"R": 0, "gamma": 0, "lam": 0, "alpha": -1, "rho": -1, "greedy": -1}  # relative to h
 FIRST = {"R": 1, "gamma": 1, "lam": 1, "alpha": 0, "rho": 0, "greedy": 1, "V": 0, "V_max": 0}
 VALUES = ("V", "V_max")
+CONSTANTS = ("gamma", "lam", "alpha")  # that may stand without an index
 
 
 class ForwardViewError(ValueError):
     """A forward view that cannot be understood."""
 
 
-class At(sp.Symbol):
+_asked = threading.local()  # `now`: whether a forward view is being called with symbols, in this thread
+
+
+class Uncertain(sp.Symbol):
+    """A symbol that a forward view may not branch on: it would go one way with all symbols, and others with numbers."""
+
+    def __bool__(self) -> bool:
+        self._refuse("whether {} is 0")
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, int | float):
+            self._refuse(f"whether {{}} is {other!r}")
+        return super().__eq__(other)
+
+    def __ne__(self, other: object) -> bool:
+        if isinstance(other, int | float):
+            self._refuse(f"whether {{}} is {other!r}")
+        return super().__ne__(other)
+
+    __hash__ = sp.Symbol.__hash__
+
+    def _refuse(self, what: str) -> None:
+        """Where a forward view asks, and not SymPy on its behalf."""
+        if getattr(_asked, "now", False) and not sys._getframe(2).f_globals.get("__name__", "").startswith("sympy."):
+            raise ForwardViewError(
+                f"a forward view may not depend on {what.format(self)}; for a minimum or maximum use Min and Max"
+            )
+
+
+class At(Uncertain):
     """A quantity of one step (kind and time), or a value (kind, time of the weights, time of the state)."""
 
     def __new__(cls, kind: str, *at: int) -> At:
@@ -55,22 +91,21 @@ class At(sp.Symbol):
         return At(self.letter, *(time + by for time in self.at))
 
 
-class Quantity(sp.Symbol):
+class Quantity(Uncertain):
     """A quantity that has a symbol for each step, and without an index is a constant."""
 
-    def __new__(cls, kind: str, last: int) -> Quantity:
-        made = super().__new__(cls, kind, real=True)
-        made.letter, made.last = kind, last
+    def __new__(cls, kind: str, last: int, what: str) -> Quantity:
+        made = sp.Symbol.__xnew__(cls, kind, real=True)  # not the one that SymPy keeps for all: `last` is its own
+        made.letter, made.last, made.what = kind, last, what
         return made
 
     def __getnewargs_ex__(self) -> Any:
-        return (self.letter, self.last), {}
+        return (self.letter, self.last, self.what), {}
 
     __iter__ = None  # what has items is not a sequence here
 
     def __getitem__(self, j: int) -> At:
-        _known(f"{self.letter}[{j}]", j, self.last)
-        return At(self.letter, j)
+        return At(self.letter, _known(f"{self.letter}[{j}], in {self.what},", j, self.last))
 
 
 def Max(*values: Any) -> Any:  # noqa: N802
@@ -83,13 +118,16 @@ def Min(*values: Any) -> Any:  # noqa: N802
     return sp.Min(*values) if any(isinstance(value, sp.Basic) for value in values) else min(values)
 
 
-def _known(what: str, j: Any, last: int) -> None:
-    if isinstance(j, bool) or not isinstance(j, int):
-        raise ForwardViewError(f"{what}: a time must be a whole number, got {j!r}")
-    if j > last:
+def _known(what: str, j: Any, last: int) -> int:
+    try:
+        time = operator.index(j)
+    except TypeError:
+        raise ForwardViewError(f"{what} has a time that is no whole number, {j!r}") from None
+    if time > last:
         raise ForwardViewError(f"{what} is beyond the horizon: the last one that is known is {last}")
-    if j < -1:  # −1 is let through: it may cancel, as V(k − 1, k) does in the λ-return written with TD errors
+    if time < -1:  # −1 is let through: it may cancel, as V(k − 1, k) does in the λ-return written with TD errors
         raise ForwardViewError(f"{what} is before the beginning, time 0")
+    return time
 
 
 class Numbers(float):
@@ -136,36 +174,46 @@ class ForwardView:
 
     def interim(self, k: int, h: int) -> sp.Expr:
         """The interim target U_k^h, as an expression."""
-        given: dict[str, Any] = {name: Quantity(name, h + last) for name, last in LAST.items()}
+        what = f"U(k={k}, h={h})"
+        given: dict[str, Any] = {name: Quantity(name, h + last, what) for name, last in LAST.items()}
 
         def values(kind: str) -> Callable[[int, int], At]:
             def value(i: int, j: int) -> At:
-                _known(f"{kind}({i}, {j}), at horizon {h}", i, h - 1)
-                _known(f"{kind}({i}, {j}), at horizon {h}", j, h)
-                return At(kind, i, j)
+                which = f"{kind}({i}, {j}), in {what},"
+                return At(kind, _known(which, i, h - 1), _known(which, j, h))
 
             return value
 
         given |= {kind: values(kind) for kind in VALUES}
-        found = _expression(self.target, f"U(k={k}, h={h})", k, h, **{name: given[name] for name in self.letters})
-        return _begun(found, f"U(k={k}, h={h})")
+        return _begun(_expression(self.target, what, k, h, **{name: given[name] for name in self.letters}), what)
+
+    @cached_property
+    def has_floats(self) -> bool:
+        """Whether floats are among what it is made of."""
+        symbols: dict[str, Any] = {name: Quantity(name, 3, "U") for name in LAST}
+        symbols |= {kind: (lambda i, j, kind=kind: At(kind, i, j)) for kind in VALUES}
+        found = self.target(0, 3, **{name: symbols[name] for name in self.letters})
+        return isinstance(found, sp.Basic) and found.has(sp.Float)
 
     def beta(self, k: int) -> sp.Expr:
         """The step-size of update k, as an expression."""
         if self.step is None:
             return At("alpha", k)
-        given = {name: Quantity(name, k) for name in self.letters_of_step}
-        return _begun(_expression(self.step, f"the step-size of update {k}", k, **given), f"the step-size of update {k}")
+        what = f"the step-size of update {k}"
+        given = {name: Quantity(name, k + 1 + LAST[name], what) for name in self.letters_of_step}
+        return _begun(_expression(self.step, what, k, **given), what)
 
     def number(self, k: int, h: int, given: Mapping[str, Any]) -> float:
         """The interim target U_k^h, from numbers."""
-        return float(self.target(k, h, **{name: given[name] for name in self.letters}))
+        return _number(self.target, f"U(k={k}, h={h})", k, h, **{name: given[name] for name in self.letters})
 
     def step_number(self, k: int, given: Mapping[str, Any]) -> float:
         """The step-size of update k, from numbers."""
         if self.step is None:
             return given["alpha"][k]
-        return float(self.step(k, **{name: given[name] for name in self.letters_of_step}))
+        return _number(
+            self.step, f"the step-size of update {k}", k, **{name: given[name] for name in self.letters_of_step}
+        )
 
 
 def asked(function: Any, first: tuple[str, ...], known: tuple[str, ...]) -> list[str]:
@@ -187,8 +235,11 @@ def asked(function: Any, first: tuple[str, ...], known: tuple[str, ...]) -> list
 
 
 def _expression(function: Callable, what: str, *arguments: Any, **given: Any) -> sp.Expr:
+    _asked.now = True
     try:
-        found = sp.sympify(function(*arguments, **given))
+        found = function(*arguments, **given)
+        _asked.now = False
+        found = found if isinstance(found, str) else exact(sp.sympify(found))
     except ForwardViewError:
         raise
     except Exception as error:
@@ -196,12 +247,35 @@ def _expression(function: Callable, what: str, *arguments: Any, **given: Any) ->
             "; for a minimum or maximum use Min and Max of trueonline.derivation" if "truth value" in str(error) else ""
         )
         raise ForwardViewError(f"{what} failed: {type(error).__name__}: {error}{hint}") from error
+    finally:
+        _asked.now = False
     if not isinstance(found, sp.Expr) or found.has(sp.zoo, sp.nan, sp.oo):
-        raise ForwardViewError(f"{what} must be a finite expression, got {found!s:.80}")
-    strange = [s for s in found.free_symbols if not isinstance(s, At | Quantity)]
-    if strange:
-        raise ForwardViewError(f"{what} has {strange[0]} in it, which is none of the arguments")
+        raise ForwardViewError(f"{what} must be a finite expression, got {found!r:.80}")
+    for symbol in sorted(found.free_symbols, key=str):
+        if not isinstance(symbol, At | Quantity):
+            raise ForwardViewError(f"{what} has {symbol} in it, which is none of the arguments")
+        if isinstance(symbol, Quantity) and symbol.letter not in CONSTANTS:
+            raise ForwardViewError(f"{what} has {symbol} without an index; write {symbol}[j] for that of time j")
     return found
+
+
+def exact(expression: sp.Expr) -> sp.Expr:
+    """With the simplest fractions that its floats may stand for: 0.1 · 3 is then 0.3."""
+    if not isinstance(expression, sp.Basic):
+        return expression
+    floats = expression.atoms(sp.Float)
+    return expression.xreplace({each: sp.Rational(Fraction(float(each)).limit_denominator(10**8)) for each in floats})
+
+
+def _number(function: Callable, what: str, *arguments: Any, **given: Any) -> float:
+    try:
+        return float(function(*arguments, **given))
+    except ForwardViewError:
+        raise
+    except (OverflowError, ZeroDivisionError):
+        return math.nan
+    except Exception as error:
+        raise ForwardViewError(f"{what} failed with numbers: {type(error).__name__}: {error}") from error
 
 
 def _begun(expression: sp.Expr, what: str) -> sp.Expr:

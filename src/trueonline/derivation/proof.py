@@ -28,7 +28,7 @@ def prove(derivation: Derivation) -> None:
     for h in range(1, STEPS + 1):
         forward = start
         for k in range(h):
-            forward = forward + view.beta(k) * (view.interim(k, h) - forward.dot(phi[k])) * phi[k]
+            forward = forward + moved(f.beta, k) * (view.interim(k, h) - forward.dot(phi[k])) * phi[k]
         t = h - 1
         b, c, d, beta, moves = (moved(part, t) for part in (f.b, f.c, f.d, f.beta, derivation.correction + At("V", 0, 0)))
         e = c * (e - beta * e.dot(phi[t]) * phi[t]) + beta * b * phi[t]

@@ -5,8 +5,6 @@ SymPy's own printers order terms by their names; these keep the sense.
 
 from __future__ import annotations
 
-import re
-
 import sympy as sp
 
 from trueonline.derivation.forward_view import At, ForwardViewError
@@ -53,16 +51,13 @@ FUNCTIONS = {
 def written(expression: sp.Expr, how: int) -> str:
     if expression.is_Symbol:
         return word(expression, how)
-    if expression.is_Rational and not expression.is_Integer:
-        return _over(sp.Integer(expression.p), sp.Integer(expression.q), how)
-    if expression.is_Number:
-        text = str(expression) if expression.is_Integer else repr(float(expression))
-        return text.replace("-", MINUS[how], 1) if text.startswith("-") else text
+    if expression.is_Number or expression.is_NumberSymbol:
+        return _number(expression, how)
     if expression.is_Add:
         first, *others = sorted(expression.args, key=_sense)
         text = written(first, how)
         for term in others:
-            text = joined(text, written(term, how))
+            text = plus(text, term, how)
         return text
     if expression.is_Mul:
         return _product(expression, how)
@@ -93,36 +88,43 @@ def _time(time: int, how: int) -> str:
     return "t" if time == 0 else f"{{t{'+' if time > 0 else MINUS[how]}{abs(time)}}}"
 
 
+def _number(value: sp.Expr, how: int) -> str:
+    """A number; fractions of small whole numbers as such, but for kernels."""
+    if value < 0:
+        return MINUS[how] + _number(-value, how)
+    if value.is_Integer and value < 2**53:
+        return str(value)
+    if value.is_Rational and 1 < value.q <= 4 and how != KERNEL:
+        return _over(sp.Integer(value.p), sp.Integer(value.q), how)
+    return repr(float(value))
+
+
 def bracketed(expression: sp.Expr, how: int) -> str:
     """As a factor of a product."""
     text = written(expression, how)
-    return f"({text})" if expression.is_Add or (expression.is_Number and (expression < 0 or "/" in text)) else text
+    return f"({text})" if expression.is_Add or text[0] in "-−" else text
 
 
-def joined(left: str, right: str, after: str = "") -> str:
-    """left + right, with a minus in front of right taken for the sign between them; nothing where right is 0."""
-    if right == "0":
+def plus(left: str, term: sp.Expr, how: int, after: str = "") -> str:
+    """left + term·after, with a minus in front of the term taken for the sign between them; nothing where it is 0."""
+    if term == 0:
         return left
-    sign = right[:1] if right[:1] in "-−" else "+"
-    rest = right[1:] if sign != "+" else right
-    if after and re.search(r"^[^(]* [+−-] ", rest):  # a sum on its outside
-        rest = f"({rest})"
-    return f"{left} {sign} {rest}{after}"
-
-
-def product(left: str, right: str) -> str:
-    """The code of a product of two that are code already."""
-    parts = [f"({each})" if re.search(r" [+-] ", each) else each for each in (left, right) if each != "1"]
-    return " * ".join(parts) or "1.0"
+    negative = term.as_coeff_Mul()[0] < 0
+    rest = -term if negative else term
+    text = bracketed(rest, how) if after or rest.is_Add else written(rest, how)
+    text = f"{text}{TIMES[how]}{after}" if after and rest != 1 else after or text
+    return f"{left} {MINUS[how] if negative else '+'} {text}"
 
 
 def _product(expression: sp.Expr, how: int) -> str:
-    if expression.as_coeff_Mul()[0] < 0:
-        rest = -expression
-        return MINUS[how] + (written(rest, how) if rest.is_Mul else bracketed(rest, how))
-    numerator, denominator = sp.fraction(expression)
+    number, rest = expression.as_coeff_Mul()
+    if number < 0:
+        return MINUS[how] + bracketed(-expression, how)
+    numerator, denominator = sp.fraction(rest)
+    if number.is_Rational and number.q <= 4 and how != KERNEL:
+        numerator, denominator, number = numerator * number.p, denominator * number.q, sp.Integer(1)
     if denominator != 1:
-        return _over(numerator, denominator, how)
+        return _over(number * numerator, denominator, how)
     return TIMES[how].join(bracketed(part, how) for part in sorted(expression.args, key=_weight))
 
 

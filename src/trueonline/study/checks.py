@@ -49,6 +49,8 @@ def check_methods(methods: Any, problem: Any) -> None:
             raise ValueError(f"the name of a method must be a text, got {name!r}")
         if method is None and name not in KERNELS:
             raise ValueError(f"unknown method {name!r}; known are {', '.join(KERNELS)}, or give a kernel or a class")
+        if inspect.isclass(method) and hasattr(method, "step"):
+            raise ValueError(f"the method {name!r} is a class of agents; a sweep is of predictions, and takes learners")
         if method is not None and not inspect.isclass(method):
             function = getattr(method, "py_func", None)
             if function is None or len(inspect.signature(function).parameters) != 9:
