@@ -7,7 +7,7 @@ and right equally often; what is to be predicted is what would happen if it went
 ratios, true online: one derived from the λ-return of van Hasselt, Mahmood and Sutton (2014), the other from `careful_return`.
 """
 
-import sys
+import argparse
 
 import numpy as np
 from careful_return import careful_return, step
@@ -95,4 +95,6 @@ def main(picture=None):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("picture", nargs="?", help="where to draw it, as PNG")
+    main(parser.parse_args().picture)

@@ -3,6 +3,7 @@
 import copy
 import inspect
 import itertools
+import math
 import pickle
 import subprocess
 import sys
@@ -144,7 +145,7 @@ DELTA = "R_{t+1} + γ_{t+1}·V_t(S_{t+1}) − V_{t−1}(S_t)"
         (off_policy_lambda_return, ratio_step, "ρ_t·γ_t·λ_t", DELTA, "θ_t + d_t·e_t + α_t·ρ_t·(V_{t−1}(S_t) − V_t(S_t))·φ_t"),
         (
             watkins, None, "γ_t·λ_t·g_t", "R_{t+1} + γ_{t+1}·max_a Q_t(S_{t+1}, a) − max_a Q_{t−1}(S_t, a)",
-            "θ_t + d_t·e_t + α_t·(max_a Q_{t−1}(S_t, a) − V_t(S_t))·φ_t",
+            "θ_t + d_t·e_t + α_t·(max_a Q_{t−1}(S_t, a) − Q_t(S_t, A_t))·φ_t",
         ),
     ],
 )  # fmt: skip
@@ -427,6 +428,11 @@ def test_a_target_may_not_change_its_mind_later():
         (lambda k, h, gamma: 1 if gamma[k + 1] else 0, "may not depend on whether"),
         (lambda k, h, R: 1 if R[k + 1] != 1.5 else 0, "may not depend on whether"),
         (lambda k, h, rho: rho, r"rho without an index; write rho\[j\]"),
+        (lambda k, h, gamma: gamma * gamma[k + 1], "gamma with and without an index"),
+        (lambda k, h, V: V(k), r"takes two times: V\(i, j\)"),
+        (lambda k, h, V: V[k], r"takes two times: V\(i, j\)"),
+        (lambda k, h, R: math.exp(R[k + 1]), "sympy.exp"),
+        (lambda k, h, V_max, rho: rho[k] * V_max(k, k + 1), "agents, which have no importance ratios"),
         (_twice, "does it call itself twice"),
         (lambda k, h, R: R[k + 1] * sp.Symbol("x"), "none of the arguments"),
         (lambda k, h, lam: lam[k], r"needs lam\[0\], which is before the beginning"),
@@ -509,6 +515,8 @@ def test_floats_are_taken_for_the_fractions_they_stand_for():
 def test_sums_are_bracketed_where_they_are_multiplied():
     found = dict(derive(td_zero, lambda k, alpha, lam: alpha[k] * (1 + lam)).equations())
     assert found["e_t"] == "c_t·(e_{t−1} − α_t·(1 + λ)·(φ_tᵀe_{t−1})·φ_t) + α_t·(1 + λ)·φ_t"
+    found = dict(derive(lambda k, h, R, V: sp.Rational(3, 10) * R[k + 1] + sp.Rational(7, 10) * V(k, k + 1)).equations())
+    assert found["θ_{t+1}"] == "θ_t + d_t·e_t + α_t·(0.3·R_{t+1} + 0.7·V_t(S_{t+1}) − V_t(S_t))·φ_t"
     found = dict(derive(lambda k, h, R: -R[k + 1] - 3, lambda k: 1).equations())
     assert found["θ_{t+1}"] == "θ_t + d_t·e_t + (−3 − R_{t+1} − V_t(S_t))·φ_t"
     assert found["e_t"] == "c_t·(e_{t−1} − (φ_tᵀe_{t−1})·φ_t) + φ_t"
@@ -527,6 +535,8 @@ def test_a_view_may_be_called_anything():
 def test_learners_and_agents_are_not_mistaken_for_each_other():
     with pytest.raises(ForwardViewError, match="use its agent"):
         derived(watkins).learner  # noqa: B018
+    with pytest.raises(ForwardViewError, match="use its agent"):
+        derived(watkins).method  # noqa: B018
     with pytest.raises(ForwardViewError, match="no importance ratios"):
         derived(off_policy_lambda_return, ratio_step).agent  # noqa: B018
 

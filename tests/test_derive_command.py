@@ -51,7 +51,8 @@ def test_the_method_is_written_to_a_file(run, tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [
-        ("", (), "there are none"),
+        ("", (), "there are none at all"),
+        ("def target(t, T, R): return R[T]", (), "there are target(t, T, R)"),
         ("def a(k, h, R): return R[h]\ndef b(k, h, R): return R[h]", (), "there are a, b"),
         ("def a(k, h, R): return R[h]", ("--function", "c"), "there is no function c(k, h, …); there are a"),
         ("def a(k, h, R): return R[h + 1]", (), "beyond the horizon"),
@@ -66,6 +67,13 @@ def test_what_cannot_be_derived_is_said_in_a_line(run, text, options, said):
     assert found.exit_code == 1
     assert said in found.output
     assert "Traceback" not in found.output
+
+
+def test_a_file_is_not_overwritten(run, tmp_path):
+    said = run(LAMBDA_RETURN, "--out", str(tmp_path / "view.py"))
+    assert (said.exit_code, "must be a new file" in said.output) == (1, True)
+    assert (tmp_path / "view.py").read_text() == LAMBDA_RETURN
+    assert run(LAMBDA_RETURN, "--out", str(tmp_path / "nowhere" / "view.py")).exit_code == 1
 
 
 def test_no_file():

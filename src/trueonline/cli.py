@@ -592,7 +592,8 @@ def derive(file: str, name: str | None, latex: bool, out: str | None, trials: in
     """Derive the backward view of a forward view.
 
     FILE is Python with a function U(k, h, …): what the update of time k aims at when everything up to time h is known,
-    made of R[j], gamma[j], lam[j], rho[j], alpha[j] and V(i, j), which it asks for by the names of its arguments. A function
+    made of R[j], gamma[j], lam[j], rho[j], alpha[j], V(i, j), and for agents greedy[j] and V_max(i, j), which it asks for by the
+    names of its arguments. A function
     step(k, …) in the same file gives the step-size, if it is not alpha[k]. For example (the λ-return):
 
     \b
@@ -610,6 +611,8 @@ def derive(file: str, name: str | None, latex: bool, out: str | None, trials: in
         from trueonline import derive_command
         from trueonline.files import write_whole
 
+        if out is not None and (os.path.exists(out) or not os.path.isdir(os.path.dirname(out) or ".")):
+            raise ValueError(f"--out must be a new file in a folder that is there, got {out}")
         found = derive_command.of_file(file, name)
         click.echo(found.latex() if latex else derive_command.as_text(found))
         if trials:
@@ -731,3 +734,7 @@ def _plain_errors(
     except KeyboardInterrupt:
         click.echo(f"\n{stopped}", err=True)
         sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -46,9 +46,14 @@ def found(module: ModuleType, name: str | None) -> tuple[Callable[..., Any], Cal
     if name is not None and name not in targets:
         raise ForwardViewError(f"there is no function {name}(k, h, …); there are {', '.join(targets) or 'none'}")
     if name is None and len(targets) != 1:
-        raise ForwardViewError(
-            f"name one of the functions (k, h, …) with --function; there are {', '.join(targets) or 'none'}"
-        )
+        if not targets:
+            others = ", ".join(
+                f"{key}({', '.join(inspect.signature(value).parameters)})" for key, value in functions.items()
+            )
+            raise ForwardViewError(
+                f"there is no function whose first arguments are k and h; there are {others or 'none at all'}"
+            )
+        raise ForwardViewError(f"name one of the functions (k, h, …) with --function; there are {', '.join(targets)}")
     return targets[name or next(iter(targets))], functions.get("step")
 
 

@@ -52,7 +52,7 @@ def load_one_of(
     if name not in kinds:
         hint = (
             "; it was derived: load it with `derive(…).learner.load(path)`, or `.agent`"
-            if name.startswith("derived ")
+            if name.startswith("derived ") and kinds.keys() >= LEARNERS.keys()
             else ""
         )
         raise ValueError(f"{path} holds a {name}, which is none of {', '.join(kinds)}{hint}")

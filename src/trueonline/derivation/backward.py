@@ -89,6 +89,13 @@ class Derivation:
         """Whether it is about actions alone: then it is for agents, and not for learners of predictions."""
         return bool({"V_max", "greedy"} & {*self.letters, *self.view.letters})
 
+    def for_predictions(self) -> None:
+        """ForwardViewError where it is for agents alone."""
+        if self.acts:
+            raise ForwardViewError(
+                "this forward view is about actions (V_max, greedy): use its agent, or verify, not its learner"
+            )
+
     @property
     def greedily(self) -> bool:
         """Whether its agents bootstrap from the best action."""
@@ -107,6 +114,7 @@ class Derivation:
         """The kernel, with the nine arguments of those in `trueonline.methods`."""
         from trueonline.derived import method
 
+        self.for_predictions()
         return method(self.source(), self.identifier)
 
     @cached_property
@@ -141,11 +149,18 @@ class Derivation:
 
     def forward(self) -> list[tuple[str, str]]:
         """The forward view, for the first two horizons, as pairs of left and right sides."""
-        return [(f"U_t^{{t+{n}}}", written(self._target(n), TEXT)) for n in (1, 2)]
+        return self._named([(f"U_t^{{t+{n}}}", written(self._target(n), TEXT)) for n in (1, 2)])
+
+    def _named(self, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        """With Q(S, A) for V(S), where there are actions."""
+        time = r"(t|\{[^}]*\})"
+        value = re.compile(rf"V_{time}\(S_{time}\)")
+        return [(left, value.sub(r"Q_\1(S_\2, A_\2)", right)) for left, right in pairs] if self.acts else pairs
 
     def equations(self) -> list[tuple[str, str]]:
         """The backward view as pairs of left and right sides."""
-        return [("c_t", written(self.factors.c, TEXT)), ("d_t", written(self.factors.d, TEXT)), *self._updates(TEXT)]
+        found = [("c_t", written(self.factors.c, TEXT)), ("d_t", written(self.factors.d, TEXT)), *self._updates(TEXT)]
+        return self._named(found)
 
     def _updates(self, how: int) -> list[tuple[str, str]]:
         """Those of the trace and of the weights."""
@@ -170,7 +185,7 @@ class Derivation:
         """Both views for LaTeX, in an `align*`."""
         pairs = [(f"U_t^{{t+{n}}}", written(self._target(n), LATEX)) for n in (1, 2)]
         pairs += [("c_t", written(self.factors.c, LATEX)), ("d_t", written(self.factors.d, LATEX)), *self._updates(LATEX)]
-        lines = " \\\\\n".join(f"{left} &= {right}" for left, right in pairs)
+        lines = " \\\\\n".join(f"{left} &= {right}" for left, right in self._named(pairs))
         return "\n".join([r"\begin{align*}", lines, r"\end{align*}"])
 
     def _target(self, n: int) -> sp.Expr:
@@ -227,7 +242,9 @@ def derive(target: Any, step: Any = None) -> Derivation:
         factors = factor(view)
     except NotDerivableError as error:
         if view.has_floats:
-            error.args = (f"{error}. It has floats in it, which are not exact: give fractions, Fraction(7, 10) for 0.7",)
+            error.args = (
+                f"{error}. (If that is for its floats, which are not exact: give fractions, Fraction(7, 10) for 0.7.)",
+            )
         raise
     found = Derivation(view, factors)
     if "alpha" in found.constants:  # α of an update is then that constant, too
@@ -237,6 +254,10 @@ def derive(target: Any, step: Any = None) -> Derivation:
     if "V_max" in found.letters and {At("V", 0, 1), At("V", -1, 0)} & found.symbols:
         raise ForwardViewError(
             "an agent bootstraps from the best action or from the one it takes, not from both V_max and V"
+        )
+    if found.acts and "rho" in found.letters:
+        raise ForwardViewError(
+            "a forward view with V_max or greedy is for agents, which have no importance ratios; leave rho out"
         )
     strange = [
         word(symbol, TEXT)

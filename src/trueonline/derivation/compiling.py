@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
 def learner(derivation: Derivation) -> Any:
     """A class of learners with the whole interface of those in `trueonline.learners`."""
-    if derivation.acts:
-        raise ForwardViewError(
-            "this forward view is about actions (V_max, greedy): use its agent, or verify, not its learner"
-        )
+    derivation.for_predictions()
     plan = _plan(derivation, "off-policy" if "rho" in derivation.letters else "learner")
     made = class_of(plan)
     made.definition = definition(derivation, plan.title)

@@ -32,12 +32,17 @@ ENTERED = ("R", "gamma", "lam")  # what belongs to the state entered, and so is 
 class NotDerivableError(ValueError):
     """The condition does not hold: there is no such backward view."""
 
-    def __init__(self, k: int, h: int, why: str, terms: sp.Expr) -> None:
+    def __init__(
+        self, k: int, h: int, why: str, terms: sp.Expr, headline: str = "the target does not grow by a product"
+    ) -> None:
         self.k, self.h, self.terms = k, h, terms
         super().__init__(
-            f"the target does not grow by a product: at k = {k}, h = {h} {why}: {_short(terms)}. So it has no backward view of "
-            "this kind, at a cost that does not grow with time"
+            f"{headline}: at k = {k}, h = {h} {why}: {_short(terms)}. So it has no backward view of this kind, at a cost that does "
+            "not grow with time"
         )
+
+
+CHANGES = "the forward view is not the same at all times (for step-sizes that change, give the learner a schedule)"
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ def _always(view: ForwardView) -> tuple[sp.Expr, sp.Expr]:
         for what, then, now in (("first target", view.interim(k, k + 1), first), ("step-size", view.beta(k), beta)):
             other = sp.cancel(moved(then, -k) - now)
             if other != 0:
-                raise NotDerivableError(k, k + 1, f"the {what} is another than at k = {t}, by", other)
+                raise NotDerivableError(k, k + 1, f"the {what} is another than at k = {t}, by", other, CHANGES)
     return tidy(first), beta
 
 
@@ -201,11 +206,16 @@ def _names(strange: list[At]) -> str:
 
 def _short(expression: sp.Expr) -> str:
     text = str(expression)
-    return text if len(text) <= 160 else f"{text[:157]}..."
+    return text if len(text) <= 160 else f"{text[:157].rsplit(' ', 1)[0]} …"
 
 
 def tidy(expression: sp.Expr) -> sp.Expr:
     """The shortest of some ways to write it."""
     spread = sp.expand(expression)
     ways = [sp.factor(expression), spread, *(sp.collect(spread, s) for s in sorted(spread.free_symbols, key=str))]
-    return min(ways, key=lambda way: (sp.count_ops(way), len(str(way))))
+    least = min(ways, key=lambda way: (sp.count_ops(way), len(str(way))))
+    number, rest = least.as_coeff_Mul()
+    sums = [part for part in sp.Mul.make_args(rest) if part.is_Add]
+    if number.is_Integer or not sums:
+        return least
+    return (rest / sums[0]) * sp.expand(number * sums[0])  # 0.3·R + 0.7·V, and not 0.1·(3·R + 7·V)

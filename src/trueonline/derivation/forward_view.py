@@ -41,6 +41,13 @@ VALUES = ("V", "V_max")
 CONSTANTS = ("gamma", "lam", "alpha")  # that may stand without an index
 
 
+HINTS = {  # for what Python and SymPy say
+    "truth value": "; for a minimum or maximum use Min and Max of trueonline.derivation",
+    "to float": "; of functions take SymPy's: sympy.exp, log, sqrt, Abs",
+    "ufunc": "; of functions take SymPy's: sympy.exp, log, sqrt, Abs",
+}
+
+
 class ForwardViewError(ValueError):
     """A forward view that cannot be understood."""
 
@@ -106,6 +113,24 @@ class Quantity(Uncertain):
 
     def __getitem__(self, j: int) -> At:
         return At(self.letter, _known(f"{self.letter}[{j}], in {self.what},", j, self.last))
+
+
+class Values:
+    """V(i, j) as symbols."""
+
+    def __init__(self, kind: str, h: int, what: str) -> None:
+        self.kind, self.h, self.what = kind, h, what
+
+    def __call__(self, *at: Any) -> At:
+        if len(at) != 2:
+            raise ForwardViewError(
+                f"{self.kind}, in {self.what}, takes two times: {self.kind}(i, j), weights of i and state of j"
+            )
+        which = f"{self.kind}({at[0]}, {at[1]}), in {self.what},"
+        return At(self.kind, _known(which, at[0], self.h - 1), _known(which, at[1], self.h))
+
+    def __getitem__(self, j: Any) -> At:
+        return self()
 
 
 def Max(*values: Any) -> Any:  # noqa: N802
@@ -177,14 +202,7 @@ class ForwardView:
         what = f"U(k={k}, h={h})"
         given: dict[str, Any] = {name: Quantity(name, h + last, what) for name, last in LAST.items()}
 
-        def values(kind: str) -> Callable[[int, int], At]:
-            def value(i: int, j: int) -> At:
-                which = f"{kind}({i}, {j}), in {what},"
-                return At(kind, _known(which, i, h - 1), _known(which, j, h))
-
-            return value
-
-        given |= {kind: values(kind) for kind in VALUES}
+        given |= {kind: Values(kind, h, what) for kind in VALUES}
         return _begun(_expression(self.target, what, k, h, **{name: given[name] for name in self.letters}), what)
 
     @cached_property
@@ -243,9 +261,7 @@ def _expression(function: Callable, what: str, *arguments: Any, **given: Any) ->
     except ForwardViewError:
         raise
     except Exception as error:
-        hint = (
-            "; for a minimum or maximum use Min and Max of trueonline.derivation" if "truth value" in str(error) else ""
-        )
+        hint = next((hint for sign, hint in HINTS.items() if sign in str(error)), "")
         raise ForwardViewError(f"{what} failed: {type(error).__name__}: {error}{hint}") from error
     finally:
         _asked.now = False
@@ -256,6 +272,12 @@ def _expression(function: Callable, what: str, *arguments: Any, **given: Any) ->
             raise ForwardViewError(f"{what} has {symbol} in it, which is none of the arguments")
         if isinstance(symbol, Quantity) and symbol.letter not in CONSTANTS:
             raise ForwardViewError(f"{what} has {symbol} without an index; write {symbol}[j] for that of time j")
+        if isinstance(symbol, Quantity) and any(
+            isinstance(s, At) and s.letter == symbol.letter for s in found.free_symbols
+        ):
+            raise ForwardViewError(
+                f"{what} has {symbol} with and without an index; where it varies, write {symbol}[j] everywhere"
+            )
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from trueonline.derivation.factoring import Factors, NotDerivableError
+from trueonline.derivation.factoring import CHANGES, Factors, NotDerivableError
 from trueonline.derivation.forward_view import FIRST, LAST, VALUES, At, ForwardView, ForwardViewError, Numbers
 
 HORIZONS = (6, 7, 8, 9, 10, 15, 25, 50)  # with all k
@@ -37,7 +37,7 @@ def confirm_later(view: ForwardView, factors: Factors) -> None:
                 ("the step-size", view.step_number(k, given), beta(k)),
             ):
                 if not _close(now, found):
-                    _refuse(k, k + 1, f"{what} is another than at first, by", now - found)
+                    _refuse(k, k + 1, f"{what} is another than at first, by", now - found, CHANGES)
         for h in (*HORIZONS, *FAR):
             grown, decay = d(h), 1.0
             for k in range(h - 1, -1, -1):
@@ -91,9 +91,9 @@ def _close(target: float, found: float) -> bool:
     return not math.isfinite(target) or abs(target - found) <= TOLERANCE * (1.0 + abs(target) + abs(found))
 
 
-def _refuse(k: int, h: int, why: str, left: float) -> None:
+def _refuse(k: int, h: int, why: str, left: float, *headline: str) -> None:
     if math.isfinite(left):
-        raise NotDerivableError(k, h, f"{why} (with numbers)", sp.Float(left, 3))
+        raise NotDerivableError(k, h, f"{why} (with numbers)", sp.Float(left, 3), *headline)
     raise ForwardViewError(f"with numbers, U(k={k}, h={h}) or what was derived from it is not finite there")
 
 

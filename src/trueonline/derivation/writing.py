@@ -112,6 +112,7 @@ def plus(left: str, term: sp.Expr, how: int, after: str = "") -> str:
     negative = term.as_coeff_Mul()[0] < 0
     rest = -term if negative else term
     text = bracketed(rest, how) if after or rest.is_Add else written(rest, how)
+    text = f"({text})" if after and "/" in text and text[0] != "(" else text
     text = f"{text}{TIMES[how]}{after}" if after and rest != 1 else after or text
     return f"{left} {MINUS[how] if negative else '+'} {text}"
 

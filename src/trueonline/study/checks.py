@@ -56,7 +56,7 @@ def check_methods(methods: Any, problem: Any) -> None:
             if function is None or len(inspect.signature(function).parameters) != 9:
                 raise ValueError(
                     f"the method {name!r} must be a class of learners, or a kernel with the nine arguments of those in "
-                    f"trueonline.methods, got {method!r}"
+                    f"trueonline.methods, got {method!r:.80}"
                 )
         binary = name == "replace" if method is None else getattr(method, "binary", False)
         if binary and not np.isin(problem.features, (0.0, 1.0)).all():
