@@ -184,44 +184,46 @@ def test_the_first_steps_are_compared_as_symbols(monkeypatch):
 # --- What runs ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("view", "step", "trials"),
-    [
-        (lambda_return, None, 2),
-        (constant_lambda_return, None, 1),
-        (monte_carlo, None, 1),
-        (off_policy_lambda_return, ratio_step, 2),
-        (per_decision, None, 1),
-        (td_zero, None, 1),
-        (clipped, ratio_step, 1),
-        (undiscounted, None, 1),
-        (discounts_the_first, None, 1),
-        (weighted, None, 1),
-        (errors, None, 1),
-    ],
-)
-def test_a_derived_learner_equals_its_forward_view(view, step, trials):
+@pytest.mark.parametrize(("view", "step"), [(lambda_return, None), (off_policy_lambda_return, ratio_step)])
+def test_a_derived_learner_equals_its_forward_view(view, step):
     """Dense and sparse, several episodes that end in all ways or are cut short, with all that varies varying."""
-    report = derived(view, step).verify(trials=trials)
+    report = derived(view, step).verify(trials=2)
     assert report.definition.endswith("ForwardView")
     assert (report.steps, len(report.rows)) == (50, 10)
     assert report.max_error < 1e-12
 
 
 @pytest.mark.parametrize(
-    ("view", "trials"),
-    [(lambda_return, 1), (watkins, 1), (cautious_sarsa, 1), (constant_lambda_return, 1), (idle_maximum, 1)],
+    ("view", "step"),
+    [
+        (constant_lambda_return, None),
+        (monte_carlo, None),
+        (per_decision, None),
+        (td_zero, None),
+        (clipped, ratio_step),
+        (undiscounted, None),
+        (discounts_the_first, None),
+        (weighted, None),
+        (errors, None),
+    ],
 )
-def test_a_derived_agent_equals_its_forward_view(view, trials):
+def test_so_do_stranger_ones(view, step):
+    found = derived(view, step)
+    kinds = [kind for kind in found.kinds() if kind.name in ("dense", "step-size schedule")]
+    assert found.verify(kinds=kinds, trials=2).max_error < 1e-12
+
+
+@pytest.mark.parametrize("view", [lambda_return, watkins, cautious_sarsa, constant_lambda_return, idle_maximum])
+def test_a_derived_agent_equals_its_forward_view(view):
     found = derived(view)
     constant = ("gamma", "lam") if found.constants else ()
-    kinds = [replace(kind, constant=constant) for kind in KINDS[::2]]
-    assert to.verify(found.agent, kinds=kinds, trials=trials, steps=40).max_error < 1e-12
+    kinds = [
+        replace(kind, constant=constant) for kind in KINDS if kind.name in ("states of a table", "repeated features")
+    ]
+    assert to.verify(found.agent, kinds=kinds, trials=2, steps=40).max_error < 1e-12
 
 
-@pytest.mark.parametrize(
-    ("view", "step"), [(lambda_return, None), (off_policy_lambda_return, ratio_step), (monte_carlo, None)]
-)
+@pytest.mark.parametrize(("view", "step"), [(off_policy_lambda_return, ratio_step), (monte_carlo, None)])
 def test_a_derived_learner_keeps_the_contract(view, step):
     """Saved, pickled and copied learners go on; bad input changes nothing; and so on."""
     assert "saved equals continued" in to.check_learner(derived(view, step).learner).kept
@@ -481,14 +483,14 @@ def test_nothing_is_divided_by_that_may_be_zero():
         return sum(_product(rho[j] / (1 + rho[j]) for j in range(k, i)) * R[i] for i in range(k + 1, h + 1))
 
     found = derive(bounded)
-    assert found.verify(trials=1).max_error < 1e-12  # with ρ = 0 among the ratios
+    assert found.verify(trials=2, steps=25, kinds=["states of a table"]).exact  # with ρ = 0 among the ratios
 
     def discounted(k, h, R, gamma):
         return sum(_product(gamma[j] for j in range(k + 1, i)) * R[i] / (1 + gamma[i - 1]) for i in range(k + 2, h + 1))
 
     found = derive(discounted)
     assert At("gamma", 0) in found.factors.d.free_symbols
-    assert found.verify(trials=1).exact
+    assert found.verify(trials=2, steps=25, kinds=["states of a table"]).exact
 
 
 def test_factors_may_be_of_the_state_entered():
@@ -501,7 +503,7 @@ def test_factors_may_be_of_the_state_entered():
     found = derive(entered, lambda k, alpha, gamma: alpha[k] * (2 - gamma[k + 1]))
     assert found.factors.b == 1 - At("lam", 1)
     assert found.factors.c == At("gamma", 1)
-    assert found.verify(trials=1).max_error < 1e-12
+    assert found.verify(trials=2, steps=25, kinds=["states of a table"]).exact
 
 
 def test_floats_are_taken_for_the_fractions_they_stand_for():

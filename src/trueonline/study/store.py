@@ -27,7 +27,11 @@ class Store:
         for litter in self.folder.glob(".*.part"):  # of a process that was killed while it wrote, long ago
             if time.time() - litter.stat().st_mtime > STALE:
                 litter.unlink(missing_ok=True)
-        for litter in self.folder.glob("scratch/*"):  # of a process that was killed between storing and tidying up
+        self._sweep_scratch()  # of a process that was killed between storing and tidying up
+
+    def _sweep_scratch(self) -> None:
+        """Remove the checkpoints of tasks that have a result."""
+        for litter in self.folder.glob("scratch/*"):
             if (self.folder / f"{litter.name}.parquet").exists():
                 shutil.rmtree(litter, ignore_errors=True)
 
@@ -57,7 +61,8 @@ class Store:
         shutil.rmtree(self.scratch(task), ignore_errors=True)
 
     def tidy(self) -> None:
-        """To be called when nobody else is at work in the folder."""
+        """To be called when nobody else is at work in the folder. (A cluster may have run a task twice, and one of them longer.)"""
+        self._sweep_scratch()
         with contextlib.suppress(OSError):  # there is none, or there are checkpoints in it
             (self.folder / "scratch").rmdir()
 
