@@ -493,6 +493,16 @@ def test_nothing_is_divided_by_that_may_be_zero():
     assert found.verify(trials=2, steps=25, kinds=["states of a table"]).exact
 
 
+def test_a_beginning_divides_by_nothing():
+    """λ of the state left is not known there; c may divide by it all the same, as the target does."""
+
+    def inverse(k, h, R, gamma, lam):
+        return sum(_product(gamma[j] / (1 + lam[j]) for j in range(k + 1, i)) * R[i] for i in range(k + 1, h + 1))
+
+    assert " if gamma > 0.0 else 0.0" in derive(inverse).source()
+    assert derive(inverse).verify(trials=2, steps=25, kinds=["states of a table"]).exact
+
+
 def test_factors_may_be_of_the_state_entered():
     """b_k = 1 − λ_{k+1}, c_t = γ_{t+1}, and a step-size with γ_{k+1}: all known when the transition is."""
 

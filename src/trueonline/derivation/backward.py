@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,27 +16,11 @@ from trueonline.derivation.later import confirm_later
 from trueonline.derivation.proof import prove
 from trueonline.derivation.writing import KERNEL, LATEX, NAMES, TEXT, TIMES, plus, word, written
 
-TAKEN = {
-    "kernel",
-    "decay",
-    "imprint",
-    "learn",
-    "recall",
-    "np",
-    "min",
-    "max",
-    "abs",
-    "memory",
-}  # by what a method file uses
+# Names that a method file uses for other things:
+TAKEN = {"kernel", "memory", "decay", "imprint", "learn", "recall", "np", "min", "max", "abs"}
 BOOTSTRAPPED = (At("V", 0, 1), At("V_max", 0, 1))  # V'
-HEADER = (
-    "ratio",
-    "ratio_old",
-    "lam_next",
-    "greedy",
-    "discount",
-    "trace_decay",
-)  # what a kernel finds in its memory's header
+# What a kernel finds in the header of its memory:
+HEADER = ("ratio", "ratio_old", "lam_next", "greedy", "discount", "trace_decay")
 
 
 @dataclass(frozen=True)
@@ -196,11 +180,8 @@ class Derivation:
         f = self.factors
         c, beta, b = _left(f.c), f.beta, f.b
         d, correction = _entered(f.d), _entered(f.beta * self.correction)
-        cut = (
-            ""
-            if c.xreplace({At("gamma", 0): sp.Integer(0)}) == 0
-            else " if gamma > 0.0 else 0.0  # no trace at a beginning"
-        )
+        fades = sp.denom(sp.together(c)) == 1 and c.xreplace({At("gamma", 0): sp.Integer(0)}) == 0
+        cut = "" if fades else " if gamma > 0.0 else 0.0  # no trace at a beginning"
         ended = [part.xreplace({At("gamma", 1): sp.Integer(0)}).has(*BOOTSTRAPPED) for part in (d, correction)]
         end = "    v_next = v_next if gamma_next > 0.0 else 0.0  # nothing follows an end\n" if any(ended) else ""
         dutch = plus(_code(beta * b), -beta, KERNEL, "c * trace_x")
@@ -248,9 +229,8 @@ def derive(target: Any, step: Any = None) -> Derivation:
         raise
     found = Derivation(view, factors)
     if "alpha" in found.constants:  # α of an update is then that constant, too
-        found = Derivation(
-            view, Factors(*(part.xreplace({At("alpha", 0): _constant("alpha")}) for part in astuple(factors)))
-        )
+        same = {At("alpha", 0): _constant("alpha")}
+        found = Derivation(view, Factors(**{name: part.xreplace(same) for name, part in vars(factors).items()}))
     if "V_max" in found.letters and {At("V", 0, 1), At("V", -1, 0)} & found.symbols:
         raise ForwardViewError(
             "an agent bootstraps from the best action or from the one it takes, not from both V_max and V"
