@@ -38,7 +38,7 @@ QUESTIONS = (
 )
 
 
-def until(true, seconds=60):
+def until(true, seconds=300):
     """Wait for something, and return it."""
     end = time.monotonic() + seconds
     while not (found := true()):
@@ -276,7 +276,7 @@ def test_requests():
 
 def get(served, path="/", address="127.0.0.1", **headers):
     """Status, headers and body of a plain request."""
-    connection = http.client.HTTPConnection(address, served.port, timeout=30)
+    connection = http.client.HTTPConnection(address, served.port, timeout=300)
     try:
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
@@ -303,7 +303,7 @@ def refused(served, path="/feed", **options):
 def heard(client, wanted):
     """The next message that is wanted: the name of a text, or bytes."""
     while True:
-        message = client.recv(timeout=60)
+        message = client.recv(timeout=300)
         if isinstance(message, bytes) and wanted is bytes and message[0] == messages.SAMPLES:
             return unpack(message)
         if isinstance(message, str) and json.loads(message)["type"] == wanted:
@@ -560,7 +560,7 @@ def test_there_is_a_limit_to_pages(monkeypatch):
     with Server(small_hub()) as served, connect(served) as first:
         heard(first, "hello")
         with connect(served) as second, pytest.raises(ConnectionClosed, match="too many pages"):
-            second.recv(timeout=60)
+            second.recv(timeout=300)
         publish(served.hub, 1)
         assert len(heard(first, bytes)["times"]) in (0, 1)
 
@@ -652,7 +652,7 @@ def test_a_page_that_takes_nothing_for_long_is_forgotten(monkeypatch):
 
 
 def plain_client(served, sent=b""):
-    client = socket.create_connection(("127.0.0.1", served.port), timeout=60)
+    client = socket.create_connection(("127.0.0.1", served.port), timeout=300)
     client.sendall(sent)
     return client
 

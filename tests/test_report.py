@@ -305,7 +305,7 @@ def browser(path, tmp_path_factory):
         chrome.quit()
 
 
-def until(true, seconds=30):
+def until(true, seconds=300):
     """Wait for something, and return it."""
     from selenium.common.exceptions import StaleElementReferenceException
 
