@@ -68,6 +68,7 @@ def test_a_second_call_computes_nothing_and_says_no_estimate(played):
     assert {file.name: file.stat().st_mtime_ns for file in (out / "tasks").glob("*.parquet")} == before
 
 
+@pytest.mark.slow
 def test_shares_of_asterix_add_up(played, tmp_path):
     whole, _ = played
     first = CliRunner().invoke(main, ["reproduce", "asterix", "--out", str(tmp_path), "--shard", "1/2"])

@@ -98,6 +98,7 @@ def test_figures_that_share_a_study_compute_it_once(reproduced):
     assert len(before) == 3 * (3 + 3 + 2 + 2)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_data_and_another_gives_other(reproduced, tmp_path):
     out, _, _ = reproduced
     for seed, equal in ((0, True), (1, False)):
