@@ -72,21 +72,24 @@ def _runs(settings: Settings, td: Any) -> list[tuple[str, int, dict[str, Any]]]:
     return found
 
 
-def _updates(td: Any) -> tuple[str, int, dict[str, Any]]:
-    n, steps = 200_000, 2_000
+def _stepping(n: int, steps: int, learn: str) -> Any:
+    """Take a learner or an agent through a stream, a transition at a time, by its method of this name."""
     X, rewards = streams.tile_coded(n, steps)
     rows, R = list(X), rewards.tolist()
 
-    def update(learner: Any) -> None:
+    def go(learner: Any) -> None:
         learner.start(rows[0])
+        step = getattr(learner, learn)
         for reward, x in zip(R, rows[1:], strict=True):
-            learner.update(reward, x)
+            step(reward, x)
 
-    return (
-        "`update`, 9 of 200,000 active",
-        steps,
-        _pair(td.learner(n, **PARAMETERS), TrueOnlineTD(n, **PARAMETERS), update),
-    )
+    return go
+
+
+def _updates(td: Any) -> tuple[str, int, dict[str, Any]]:
+    n, steps = 200_000, 2_000
+    learners = [kind(n, **PARAMETERS) for kind in (td.learner, TrueOnlineTD)]
+    return "`update`, 9 of 200,000 active", steps, _pair(*learners, _stepping(n, steps, "update"))
 
 
 def _sweeps(settings: Settings, td: Any) -> tuple[str, int, dict[str, Any]]:
@@ -103,13 +106,5 @@ def _sweeps(settings: Settings, td: Any) -> tuple[str, int, dict[str, Any]]:
 
 def _acting(watkins: Any) -> tuple[str, int, dict[str, Any]]:
     n, actions, steps = 50_000, 3, 2_000
-    X, rewards = streams.tile_coded(n, steps)
-    rows, R = list(X), rewards.tolist()
-
-    def act(agent: Any) -> None:
-        agent.start(rows[0])
-        for reward, x in zip(R, rows[1:], strict=True):
-            agent.step(reward, x)
-
     agents = [kind(n, actions, **PARAMETERS, seed=0) for kind in (watkins.agent, TrueOnlineWatkinsQ)]
-    return "an agent's `step`, 9 of 50,000 active", steps, _pair(*agents, act)
+    return "an agent's `step`, 9 of 50,000 active", steps, _pair(*agents, _stepping(n, steps, "step"))

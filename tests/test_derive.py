@@ -174,7 +174,7 @@ def test_the_condition_holds_for_later_horizons_too():
         assert sp.expand(view.interim(k, h + 1) - view.interim(k, h) - product) == 0
 
 
-def test_the_first_steps_are_compared_as_symbols(monkeypatch):
+def test_the_first_steps_are_compared_as_symbols():
     """A mistake in what was read off is found before anything is compiled."""
     right = derive(lambda_return)
     wrong = replace(right, factors=replace(right.factors, d=right.factors.d * 2))

@@ -150,3 +150,36 @@ class Learner(ABC):
             f"{type(self).__name__}(n_features={self.n_features}, step_size={schedule}, "
             f"trace_decay={self.trace_decay}, discount={self.discount})"
         )
+
+
+class OffPolicy:
+    """What learners and definitions share that are about one policy, π, while another one, b, acts.
+
+    A transition has an importance ratio, ρ = π(A | S) / b(A | S), 1 where none is given.
+    """
+
+    takes_ratios = True
+
+    def update(
+        self,
+        reward: float,
+        x_next: Any,
+        discount: float | None = None,
+        trace_decay: float | None = None,
+        ratio: float = 1.0,
+    ) -> float:
+        """As always; `ratio` is ρ of the action that was taken."""
+        return self._update(reward, x_next, discount, trace_decay, ratio)  # type: ignore[attr-defined]
+
+    def run(
+        self,
+        X: Any,
+        rewards: Any,
+        discounts: Any = None,
+        *,
+        trace_decays: Any = None,
+        starts: Any = None,
+        ratios: Any = None,
+    ) -> np.ndarray:
+        """As always; `ratios[t]` is ρ of the action that led from row t to row t + 1."""
+        return self._run(X, rewards, discounts, trace_decays, starts, ratios)  # type: ignore[attr-defined]

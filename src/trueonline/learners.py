@@ -11,12 +11,10 @@ import numpy as np
 from trueonline import inputs, memory
 from trueonline.inputs import Features
 from trueonline.kernels import call
-from trueonline.learner import Learner
+from trueonline.learner import Learner, OffPolicy
 from trueonline.memory import DISCOUNT, LENGTH, RATIO, STEPS, TRACE_DECAY
 from trueonline.methods import accumulate_td, replace_td, true_online_td, true_online_td_varying
 from trueonline.streams import compiled
-
-ONE = np.ones(1)
 
 
 class MemoryLearner(Learner):
@@ -114,15 +112,14 @@ class MemoryLearner(Learner):
     def run(
         self, X: Any, rewards: Any, discounts: Any = None, *, trace_decays: Any = None, starts: Any = None
     ) -> np.ndarray:
-        return self._run(X, rewards, discounts, trace_decays, starts, ONE)
+        return self._run(X, rewards, discounts, trace_decays, starts, None)
 
-    def _run(
-        self, X: Any, rewards: Any, discounts: Any, trace_decays: Any, starts: Any, ratios: np.ndarray
-    ) -> np.ndarray:
+    def _run(self, X: Any, rewards: Any, discounts: Any, trace_decays: Any, starts: Any, ratios: Any) -> np.ndarray:
         X, rows = inputs.stream(X, self.n_features)
         R = inputs.rewards(rewards, rows)
         gammas = inputs.units("discounts", discounts, len(R), self.discount)
         lams = inputs.units("trace_decays", trace_decays, len(R), self.trace_decay)
+        rhos = inputs.ratios("ratios", ratios, len(R))
         anew = inputs.marks("starts", starts, rows)
         alphas = self._parameters.alphas(self.steps, ~anew[1:])
         dense = isinstance(X, np.ndarray) and X.dtype.kind == "f"
@@ -132,7 +129,7 @@ class MemoryLearner(Learner):
         before = memory.snapshot(self._memory) if dense else ()
         if anew[0] or self._here is None or not inputs.same(self._standing(), inputs.row(X, 0)):
             memory.begin(self._memory)
-        if not call(self._entries.run, *self._memory, X, R, alphas, gammas, lams, ratios, anew, values):
+        if not call(self._entries.run, *self._memory, X, R, alphas, gammas, lams, rhos, anew, values):
             memory.undo(self._memory, before)
             self._check(X, rows)
         self._stand(inputs.row(X, rows - 1))
@@ -158,41 +155,19 @@ class MemoryLearner(Learner):
             self._stand(self._checked(x, "the saved features"))
 
 
-class OffPolicyLearner(MemoryLearner):
-    """A learner about one policy, π, from what another one, b, does: a transition has an importance ratio, π(A | S) / b(A | S)."""
+class OffPolicyLearner(OffPolicy, MemoryLearner):
+    """A learner about one policy from what another one does: transitions carry importance ratios."""
 
-    takes_ratios = True
-
-    def update(
-        self,
-        reward: float,
-        x_next: Any,
-        discount: float | None = None,
-        trace_decay: float | None = None,
-        ratio: float = 1.0,
+    def _update(
+        self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None, ratio: float
     ) -> float:
-        """As always; `ratio` is ρ of the action taken: its probability under the target policy over that under the behaviour."""
         numbers = self._memory.numbers
         before, numbers[RATIO] = numbers[RATIO], inputs.ratio("ratio", ratio)
         try:
-            return super().update(reward, x_next, discount, trace_decay)
+            return MemoryLearner.update(self, reward, x_next, discount, trace_decay)
         except BaseException:
             numbers[RATIO] = before
             raise
-
-    def run(
-        self,
-        X: Any,
-        rewards: Any,
-        discounts: Any = None,
-        *,
-        trace_decays: Any = None,
-        starts: Any = None,
-        ratios: Any = None,
-    ) -> np.ndarray:
-        """As always; `ratios[t]` is ρ of the action that led from row t to row t + 1."""
-        rho = inputs.ratios("ratios", ratios, len(np.atleast_1d(rewards)))
-        return self._run(X, rewards, discounts, trace_decays, starts, rho)
 
 
 class AccumulateTD(MemoryLearner):

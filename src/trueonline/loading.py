@@ -50,11 +50,8 @@ def load_one_of(
     """The same for a file that holds one of these classes, by the names that files give them."""
     name, settings, arrays = files.read_learner(path)
     if name not in kinds:
-        hint = (
-            "; it was derived: load it with `derive(…).learner.load(path)`, or `.agent`"
-            if name.startswith("derived ") and kinds.keys() >= LEARNERS.keys()
-            else ""
-        )
+        derived = "; it was derived: load it with `derive(…).learner.load(path)`, or `.agent`, of the same view"
+        hint = derived if name.startswith("derived ") else ""
         raise ValueError(f"{path} holds a {name}, which is none of {', '.join(kinds)}{hint}")
     kind = kinds[name]
     given = {"step_size": _given(path, settings, "step_size", step_size)}

@@ -70,9 +70,7 @@ class Kind:
     binary: bool = False
     step_sizes: tuple[float, float] = (0.01, 1.0)
     schedule: bool = False
-    constant: tuple[
-        str, ...
-    ] = ()  # which of γ and λ are alike at all steps (but for γ = 0 at ends), λ from the ends of its range too
+    constant: tuple[str, ...] = ()  # which of gamma and lam are alike at all steps (but for γ = 0 at ends)
     episodes: bool = True
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trueonline import inputs
-from trueonline.learner import Learner
+from trueonline.learner import Learner, OffPolicy
 
 VECTORS = ("x", "reached", "weights_then")  # of the history
 SCALARS = ("rewards", "discounts", "trace_decays", "alphas", "ratios", "next_values", "deltas")
@@ -167,29 +167,5 @@ class Definition(Learner):
         self._here = self._checked(parts["here"], "the saved features") if "here" in parts else None
 
 
-class OffPolicyDefinition(Definition):
+class OffPolicyDefinition(OffPolicy, Definition):
     """The same about a target policy, from what another one does: transitions carry importance ratios."""
-
-    takes_ratios = True
-
-    def update(
-        self,
-        reward: float,
-        x_next: Any,
-        discount: float | None = None,
-        trace_decay: float | None = None,
-        ratio: float = 1.0,
-    ) -> float:
-        return self._update(reward, x_next, discount, trace_decay, ratio)
-
-    def run(
-        self,
-        X: Any,
-        rewards: Any,
-        discounts: Any = None,
-        *,
-        trace_decays: Any = None,
-        starts: Any = None,
-        ratios: Any = None,
-    ) -> np.ndarray:
-        return self._run(X, rewards, discounts, trace_decays, starts, ratios)
