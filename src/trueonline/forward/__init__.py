@@ -8,7 +8,12 @@ from trueonline.forward.agents import (
     ReplaceSarsaSum,
     WatkinsQSum,
 )
+from trueonline.forward.emphatic import EmphaticSum, OnlineEmphaticReturn
+from trueonline.forward.gradient import GTDSum, OnlineGTDReturn
 from trueonline.forward.lambda_returns import OfflineLambdaReturn, OnlineLambdaReturn
+from trueonline.forward.monte_carlo import EpisodeMonteCarlo, OnlineMonteCarlo
+from trueonline.forward.off_policy import OffPolicySum, OnlineOffPolicyReturn, off_policy_lambda_returns
+from trueonline.forward.provisional import ProvisionalQView, ProvisionalTDView
 from trueonline.forward.returns import interim_lambda_return, lambda_return, n_step_returns
 from trueonline.forward.traces import AccumulateSum, ReplaceSum
 
@@ -16,14 +21,25 @@ __all__ = [
     "AccumulateSarsaSum",
     "AccumulateSum",
     "ClearingSarsaSum",
+    "EmphaticSum",
+    "EpisodeMonteCarlo",
+    "GTDSum",
+    "OffPolicySum",
     "OfflineLambdaReturn",
+    "OnlineEmphaticReturn",
+    "OnlineGTDReturn",
     "OnlineLambdaReturn",
+    "OnlineMonteCarlo",
+    "OnlineOffPolicyReturn",
     "OnlineSarsaReturn",
     "OnlineWatkinsReturn",
+    "ProvisionalQView",
+    "ProvisionalTDView",
     "ReplaceSarsaSum",
     "ReplaceSum",
     "WatkinsQSum",
     "interim_lambda_return",
     "lambda_return",
     "n_step_returns",
+    "off_policy_lambda_returns",
 ]

@@ -35,10 +35,7 @@ def interim_lambda_return(
     >>> float(interim_lambda_return(0, 3, rewards=one, discounts=one, trace_decays=one, next_values=one))
     4.0
     """
-    lam = trace_decays[k : h - 1]
-    so_far = np.concatenate(([1.0], np.cumprod(lam)))  # ∏_{j=1}^{n−1} λ_{k+j}, n = 1, …, h − k
-    share = so_far * np.concatenate((1.0 - lam, [1.0]))
-    return float(share @ n_step_returns(k, h, rewards, discounts, next_values))
+    return float(lambda_shares(trace_decays[k:h]) @ n_step_returns(k, h, rewards, discounts, next_values))
 
 
 def lambda_return(
@@ -46,3 +43,54 @@ def lambda_return(
 ) -> float:
     """G_k^λ: the interim λ-return whose horizon is the end of the episode."""
     return interim_lambda_return(k, len(rewards), rewards, discounts, trace_decays, next_values)
+
+
+# --- The shares that an average gives to the n-step returns -------------------------------------------
+
+
+def lambda_shares(trace_decays: np.ndarray) -> np.ndarray:
+    """Of the interim λ-return: geometric, and the longest return gets all that is left. From λ_{k+1}, …, λ_h.
+
+    >>> lambda_shares(np.array([0.5, 0.5, 0.5]))
+    array([0.5 , 0.25, 0.25])
+    """
+    lam = trace_decays[:-1]
+    so_far = np.concatenate(([1.0], np.cumprod(lam)))  # ∏_{j=1}^{n−1} λ_{k+j}, n = 1, …, h − k
+    return so_far * np.concatenate((1.0 - lam, [1.0]))
+
+
+def gamma_shares(discounts: np.ndarray) -> np.ndarray:
+    """Of the γ-return: the inverse of the variance that each n-step return would have, scaled to sum to 1. From γ_{k+1}, …, γ_h.
+
+    Var_n = Σ_{i=1}^{n} ∏_{j=1}^{i−1} γ_{k+j}², if all rewards had the same variance and were uncorrelated, and the value that is
+    bootstrapped from were certain. With a constant γ, Σ_{i=1}^{n} γ^{2(i−1)}: the model of Konidaris, Niekum and Thomas (2011).
+
+    >>> gamma_shares(np.array([1.0, 1.0]))   # 1 : 1/2
+    array([0.66666667, 0.33333333])
+    """
+    squares = np.cumprod(np.concatenate(([1.0], discounts[:-1] ** 2)))  # ∏_{j=1}^{i−1} γ_{k+j}², i = 1, …, h − k
+    certainty = 1.0 / np.cumsum(squares)
+    return certainty / certainty.sum()
+
+
+def omega_shares(covariance: np.ndarray) -> np.ndarray:
+    """Of the Ω-return: Ω⁻¹1 / (1ᵀΩ⁻¹1), the average that varies least if Ω is the covariance of the n-step returns.
+
+    Shares may be negative. The shortest return gets everything if the longer ones only add to its noise:
+
+    >>> omega_shares(np.array([[1.0, 1.0], [1.0, 2.0]]))
+    array([1., 0.])
+    """
+    certainty = np.linalg.solve(covariance, np.ones(len(covariance)))
+    return certainty / certainty.sum()
+
+
+def first_shares(shares: np.ndarray, length: int) -> np.ndarray:
+    """Of an average whose shares are given, where only the first returns are known yet: the longest gets those of all beyond it.
+
+    At the end of an episode nothing changes by this: all returns that would reach beyond it are the same.
+
+    >>> first_shares(np.array([0.5, 0.25, 0.25]), 2)
+    array([0.5, 0.5])
+    """
+    return np.concatenate((shares[: length - 1], [shares[length - 1 :].sum()]))

@@ -1,7 +1,24 @@
 """Problems with known answers: a model, seeded streams, exact values, and the best linear approximation of them."""
 
+from trueonline.problems import off_policy
 from trueonline.problems.examples import ONE_STATE_TERMINATION, one_state, random_walk, two_state
 from trueonline.problems.finite_mrp import FiniteMRP, Trajectory
+from trueonline.problems.off_policy import baird, random_mdp
+from trueonline.problems.off_policy_problem import OffPolicyProblem, OffPolicyTrajectory
 from trueonline.problems.random_mrp import random_mrp
 
-__all__ = ["ONE_STATE_TERMINATION", "FiniteMRP", "Trajectory", "one_state", "random_mrp", "random_walk", "two_state"]
+# `two_state` is the paper's; the counterexample of the same name is `off_policy.two_state`.
+__all__ = [
+    "ONE_STATE_TERMINATION",
+    "FiniteMRP",
+    "OffPolicyProblem",
+    "OffPolicyTrajectory",
+    "Trajectory",
+    "baird",
+    "off_policy",
+    "one_state",
+    "random_mdp",
+    "random_mrp",
+    "random_walk",
+    "two_state",
+]

@@ -1,0 +1,81 @@
+"""Emphatic TD(λ) and true online emphatic TD(λ) (Sutton, Mahmood and White 2016; Sutton 2015), by their definitions.
+
+A state is updated in proportion to its *emphasis* M_t: how interesting it is (I_t ≥ 0), and how much the predictions of
+interesting states before it bootstrap from it. I_t is the interest of the state that the transition leaves.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from trueonline import inputs
+from trueonline.forward.off_policy import FamilyDefinition, OffPolicySum, OnlineOffPolicyReturn
+
+
+class EmphaticDefinition(FamilyDefinition):
+    """A history with interests, and the emphasis by its explicit sum.
+
+        F_t = Σ_{k=0}^{t} (∏_{j=k+1}^{t} γ_jρ_{j−1}) I_k,   M_t = λ_tI_t + (1 − λ_t)F_t
+
+    The sum begins where the history does: after γ_t = 0, and after `start`, F_t = I_t and so M_t = I_t, whatever λ_t is.
+    """
+
+    takes_interests = True
+    more_scalars = ("interests", "emphases")
+    interests: list[float]  # I_0, I_1, …
+    emphases: list[float]  # M_0, M_1, …
+    _interest = 1.0
+
+    def update(
+        self,
+        reward: float,
+        x_next: Any,
+        discount: float | None = None,
+        trace_decay: float | None = None,
+        ratio: float = 1.0,
+        interest: float = 1.0,
+    ) -> float:
+        self._interest = inputs.number(
+            "interest", interest, "a finite number ≥ 0", lambda v: math.isfinite(v) and v >= 0.0
+        )
+        try:
+            return self._update(reward, x_next, discount, trace_decay, ratio)
+        finally:
+            self._interest = 1.0  # which `run` takes for all
+
+    def _more(self) -> dict[str, Any]:
+        t = len(self.interests)
+        interests = [*self.interests, self._interest]
+        passed = np.multiply(self.discounts, self.ratios)  # γ_{j+1}ρ_j at j = 0, …, t
+        followon = sum(np.prod(passed[k:t]) * interests[k] for k in range(t + 1))  # F_t
+        lam = self.trace_decays[t - 1] if t > 0 else 1.0  # any λ_0 will do, as F_0 = I_0
+        emphasis = lam * self._interest + (1.0 - lam) * float(followon)
+        return {**super()._more(), "interests": self._interest, "emphases": emphasis}
+
+
+class EmphaticSum(EmphaticDefinition, OffPolicySum):
+    """Emphatic TD(λ), by explicit sums: e_j = Σ_{i=0}^{j} (∏_{m=i+1}^{j} γ_mλ_mρ_m) ρ_iM_i φ_i."""
+
+    def _entering(self) -> np.ndarray:
+        return np.multiply(self.ratios, self.emphases)
+
+
+class OnlineEmphaticReturn(EmphaticDefinition, OnlineOffPolicyReturn):
+    """True online emphatic TD(λ): all updates redone at every step with the off-policy interim λ-return, at step α_kρ_kM_k.
+
+        w_{k+1}^t = w_k^t + α_kρ_kM_k (G_k^{λρ|t} − (w_k^t)ᵀφ_k) φ_k   for 0 ≤ k < t,   w_t = w_t^t
+
+    M_k is known at step k: no later horizon changes it.
+
+    >>> learner = OnlineEmphaticReturn(n_features=1, step_size=0.5, trace_decay=1.0, discount=1.0)
+    >>> learner.start(0)
+    >>> _ = [learner.update(1.0, 0, interest=0.0), learner.update(1.0, None, interest=1.0)]
+    >>> learner.weights
+    array([0.5])
+    """
+
+    def _step(self, k: int) -> float:
+        return self.alphas[k] * self.ratios[k] * self.emphases[k]

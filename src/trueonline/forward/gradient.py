@@ -1,0 +1,168 @@
+"""GTD(λ) and true online GTD(λ), by their definitions.
+
+GTD(λ) is that of Maei (2011); both are stated by van Hasselt, Mahmood and Sutton (2014, *Off-policy TD(λ) with a true online
+equivalence*). A second vector of weights, h, estimates from φ what the TD error will be, and corrects the updates of w with it.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from trueonline import inputs
+from trueonline.forward.off_policy import (
+    FamilyDefinition,
+    OffPolicySum,
+    OnlineOffPolicyReturn,
+    accumulated,
+    dutch_trace,
+)
+from trueonline.inputs import Schedule
+
+
+class GradientDefinition(FamilyDefinition):
+    """A history with the second weights h and their step-sizes β. h is learned across episodes, as w is; it begins at 0."""
+
+    more_scalars = ("betas",)
+    more_vectors = ("second_then",)
+    betas: list[float]  # β_0, β_1, …
+    second_then: list[np.ndarray]  # h_0, h_1, …
+
+    def __init__(
+        self,
+        n_features: int,
+        step_size: float | Schedule,
+        trace_decay: float,
+        discount: float,
+        initial_weights: Any = None,
+        *,
+        second_step_size: float | Schedule,
+    ) -> None:
+        self._second_step_size = second_step_size if callable(second_step_size) else _beta("", second_step_size)
+        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
+
+    @property
+    def second_step_size(self) -> float | Schedule:
+        return self._second_step_size
+
+    @property
+    def second_weights(self) -> np.ndarray:
+        """A fresh copy of h."""
+        return self._second.copy()
+
+    def reset(self) -> None:
+        self._second = np.zeros(self.n_features)
+        super().reset()
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._first_second = self._second.copy()
+
+    def _update(
+        self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None, ratio: float
+    ) -> float:
+        beta = self._second_step_size
+        self._coming_beta = _beta(f"({self._steps})", beta(self._steps)) if callable(beta) else beta
+        return super()._update(reward, x_next, discount, trace_decay, ratio)
+
+    def _more(self) -> dict[str, Any]:
+        return {**super()._more(), "betas": self._coming_beta, "second_then": self._second}
+
+    def _weights_now(self) -> np.ndarray:
+        w = super()._weights_now()
+        self._second = self._second_redone()
+        return w
+
+    @abstractmethod
+    def _second_redone(self) -> np.ndarray:
+        """h after the last transition of the history."""
+
+    def _correlation_trace(self, j: int) -> np.ndarray:
+        """e_j^∇ = Σ_{i=0}^{j} (∏_{m=i+1}^{j} γ_mλ_mρ_m) ρ_iφ_i."""
+        return accumulated(self.x, self._carried(), np.array(self.ratios), j, self.n_features)
+
+    def _correction(self, j: int) -> np.ndarray:
+        """γ_{j+1} (1 − λ_{j+1}) (h_jᵀe_j^∇) φ_{j+1}: how far the gradient is from that of TD."""
+        share = self.discounts[j] * (1.0 - self.trace_decays[j])
+        return share * (self.second_then[j] @ self._correlation_trace(j)) * self.reached[j]
+
+    def _dump(self) -> dict[str, np.ndarray]:
+        return {**super()._dump(), "second": self._second, "first_second": self._first_second}
+
+    def _restore(self, parts: dict[str, np.ndarray]) -> None:
+        if any(parts[name].shape != (self.n_features,) for name in ("second", "first_second")):
+            raise ValueError("the parts of the history do not fit together")
+        super()._restore(parts)
+        self._second, self._first_second = parts["second"].copy(), parts["first_second"].copy()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "second_step_size": self._second_step_size}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._second_step_size = state["second_step_size"]
+        super().__setstate__(state)
+
+
+class GTDSum(GradientDefinition, OffPolicySum):
+    """GTD(λ), by explicit sums, with e_j = Σ_{i=0}^{j} (∏_{m=i+1}^{j} γ_mλ_mρ_m) ρ_iφ_i.
+
+    w_t = w_0 + Σ_{j=0}^{t−1} α_j (δ_j e_j − γ_{j+1} (1 − λ_{j+1}) (e_jᵀh_j) φ_{j+1})
+    h_t = h_0 + Σ_{j=0}^{t−1} β_j (δ_j e_j − (h_jᵀφ_j) φ_j)
+    """
+
+    def _redone(self) -> np.ndarray:
+        terms = (self.alphas[j] * (self.deltas[j] * self._trace_at(j) - self._correction(j)) for j in range(len(self.x)))
+        return sum(terms, self._first_weights.copy())
+
+    def _second_redone(self) -> np.ndarray:
+        h = self._first_second.copy()
+        for j, phi in enumerate(self.x):
+            h += self.betas[j] * (self.deltas[j] * self._trace_at(j) - (self.second_then[j] @ phi) * phi)
+        return h
+
+
+class OnlineGTDReturn(GradientDefinition, OnlineOffPolicyReturn):
+    """True online GTD(λ): at every time t, all updates of w and of h are redone with the interim targets of horizon t.
+
+        w_{k+1}^t = w_k^t + α_kρ_k (G_k^{λρ|t} − (w_k^t)ᵀφ_k) φ_k − α_kγ_{k+1} (1 − λ_{k+1}) (h_kᵀe_k^∇) φ_{k+1}
+        h_{k+1}^t = h_k^t + β_k (Δ_k^t − (h_k^t)ᵀφ_k) φ_k          for 0 ≤ k < t,   w_t = w_t^t,   h_t = h_t^t
+        Δ_k^t = ρ_k Σ_{j=k}^{t−1} (∏_{i=k+1}^{j} γ_iλ_iρ_i) δ_j,   e_k^∇ = Σ_{i=0}^{k} (∏_{m=i+1}^{k} γ_mλ_mρ_m) ρ_iφ_i
+
+    The correction of step k takes h_k and δ_k as they were at that time: it is the same at every later horizon. With β = 0,
+    h = 0 and this is `OnlineOffPolicyReturn`; with ρ = 1 as well, it is the online λ-return algorithm.
+
+    >>> learner = OnlineGTDReturn(n_features=1, step_size=0.5, trace_decay=1.0, discount=1.0, second_step_size=0.5)
+    >>> learner.start(0)
+    >>> _ = [learner.update(0.0, 0), learner.update(1.0, None)]
+    >>> learner.weights, learner.second_weights   # λ = 1: no correction
+    (array([0.75]), array([0.75]))
+    """
+
+    def _aside(self, k: int) -> np.ndarray:
+        return -self.alphas[k] * self._correction(k)
+
+    def _second_redone(self) -> np.ndarray:
+        h = self._first_second.copy()
+        carried = self._carried()
+        for k, phi in enumerate(self.x):
+            ahead = (np.prod(carried[k + 1 : j + 1]) * self.deltas[j] for j in range(k, len(self.x)))
+            h = h + self.betas[k] * (self.ratios[k] * sum(ahead) - h @ phi) * phi
+        return h
+
+    @property
+    def correlation_trace(self) -> np.ndarray:
+        """e^∇."""
+        return self._correlation_trace(len(self.x) - 1)
+
+    @property
+    def second_trace(self) -> np.ndarray:
+        """ρ_te_t^h of the paper: Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_jρ_j) B_{i+1}^{t} β_iρ_iφ_i, with B_j = I − β_jφ_jφ_jᵀ."""
+        return dutch_trace(self.x, self._carried(), self.betas, self.ratios, self.n_features)
+
+
+def _beta(at: str, value: Any) -> float:
+    """A step-size of h: 0 leaves h where it is."""
+    return inputs.number(f"second_step_size{at}", value, "a finite number ≥ 0", lambda v: math.isfinite(v) and v >= 0.0)

@@ -1,0 +1,256 @@
+"""Learners towards other averages of n-step returns than the λ-return: no backward view of them is known (see `derive`)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from trueonline import inputs
+from trueonline.forward.definition import SCALARS, VECTORS, Definition
+from trueonline.forward.returns import first_shares, gamma_shares, n_step_returns, omega_shares
+from trueonline.inputs import Schedule
+
+# --- Options --------------------------------------------------------------------------------------
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def _numbers(name: str, value: Any, wanted: str, dimensions: int) -> np.ndarray:
+    """A read-only copy of finite numbers."""
+    try:
+        array = np.array(value)
+    except ValueError:  # rows of different lengths
+        array = np.array(None)
+    if array.dtype.kind not in "fiu" or array.ndim != dimensions or not array.size or not np.isfinite(array).all():
+        raise ValueError(f"{name} must be {wanted}, got {_shown(value)}")
+    array = array.astype(np.float64)
+    array.flags.writeable = False
+    return array
+
+
+def _summing_to_one(name: str, value: Any) -> np.ndarray:
+    array = _numbers(name, value, "finite numbers that sum to 1, the first for the one-step return", 1)
+    if abs(array.sum() - 1.0) > 1e-9:
+        raise ValueError(f"{name} must sum to 1, got a sum of {array.sum():g}: divide them by it")
+    return array
+
+
+def _covariance(name: str, value: Any) -> np.ndarray:
+    wanted = "a symmetric positive definite matrix"
+    array = _numbers(name, value, wanted, 2)
+    if array.shape[0] != array.shape[1] or not np.allclose(array, array.T, rtol=1e-9, atol=0.0):
+        raise ValueError(f"{name} must be {wanted}, got {_shown(value)}")
+    values = np.linalg.eigvalsh(array)
+    if not values[0] > 1e-12 * values[-1]:
+        raise ValueError(
+            f"{name} must be {wanted}, got one with the eigenvalue {values[0]:g}: add a little to its diagonal"
+        )
+    return array
+
+
+def _shown(value: Any) -> str:
+    text = repr(value.tolist() if isinstance(value, np.ndarray) else value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "offline": _flag,
+    "capacity": lambda name, value: None if value is None else inputs.count(name, value),
+    "shares": _summing_to_one,
+    "n": inputs.count,
+    "covariance": _covariance,
+}
+
+
+# --- Learners -------------------------------------------------------------------------------------
+
+
+class AverageReturn(Definition):
+    """At every time t, redo all updates of the episode with averages of the n-step returns that are known at t.
+
+        w_{k+1}^t = w_k^t + α_k (G_k^{|t} − (w_k^t)ᵀφ_k) φ_k   for 0 ≤ k < t,   w_t = w_t^t
+        G_k^{|h} = Σ_{n=1}^{h−k} s_n G_k^{(n)},   Σ_n s_n = 1
+
+    A subclass says what the shares s are. With the geometric shares of λ this is `OnlineLambdaReturn`. With `offline=True` the
+    updates are done once, at the end of the episode, as in `OfflineLambdaReturn`. Options are keywords; or attributes of a
+    subclass, which is how a sweep gets them, for it takes classes:
+
+    >>> class FourSteps(NStepReturn):
+    ...     n = 4
+    >>> FourSteps(n_features=2, step_size=0.1, trace_decay=0.0, discount=1.0)
+    FourSteps(n_features=2, step_size=0.1, trace_decay=0.0, discount=1.0, offline=False, n=4)
+
+    Time and memory per step grow with the episode; where no return of more than N steps has a share, with N only, since a
+    target is final after N steps. λ is ignored unless the shares depend on it.
+    """
+
+    options: tuple[str, ...] = ("offline",)
+    offline: bool = False
+
+    def __init__(
+        self,
+        n_features: int,
+        step_size: float | Schedule,
+        trace_decay: float,
+        discount: float,
+        initial_weights: Any = None,
+        **options: Any,
+    ) -> None:
+        self._take(options)
+        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
+
+    def _take(self, options: dict[str, Any]) -> None:
+        unknown = sorted(set(options) - set(self.options))
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no option {unknown[0]!r}; it has {', '.join(self.options)}")
+        for name in self.options:
+            setattr(self, name, CHECKS[name](name, options.get(name, getattr(type(self), name))))
+
+    @abstractmethod
+    def _shares(self, discounts: np.ndarray, trace_decays: np.ndarray) -> np.ndarray:
+        """s_1, …, s_{h−k}, from γ_{k+1}, …, γ_h and λ_{k+1}, …, λ_h; where there is a `reach`, of at most so many."""
+
+    @property
+    def reach(self) -> int | None:
+        """N, where no return of more than N steps ever has a share."""
+        return None
+
+    def _weights_now(self) -> np.ndarray:
+        return self._weights if self.offline else self._sweep()
+
+    def _weights_at_end(self) -> np.ndarray:
+        return self._sweep() if self.offline else self._weights
+
+    def _sweep(self) -> np.ndarray:
+        """One update for every state of the history. Those that are final become the beginning of a shorter one."""
+        h, reach = len(self.rewards), self.reach
+        rewards, discounts, trace_decays, next_values = (
+            np.array(part) for part in (self.rewards, self.discounts, self.trace_decays, self.next_values)
+        )
+        final = 0 if reach is None else max(h - reach + 1, 0)  # S_k for k ≤ h − N
+        w = self._first_weights.copy()
+        for k in range(h):
+            if k == final > 0:
+                self._first_weights = w.copy()
+            known = h if reach is None else min(h, k + reach)
+            shares = self._shares(discounts[k:known], trace_decays[k:known])
+            target = float(shares @ n_step_returns(k, known, rewards, discounts, next_values))
+            w += self.alphas[k] * (target - w @ self.x[k]) * self.x[k]
+        if final == h:
+            self._first_weights = w.copy()
+        for name in (*VECTORS, *SCALARS, "goes_on"):
+            del getattr(self, name)[:final]
+        return w
+
+    @property
+    def trace(self) -> np.ndarray:
+        raise AttributeError(f"{type(self).__name__} has no trace: no backward view of it is known")
+
+    def _dump(self) -> dict[str, np.ndarray]:
+        options = {name: getattr(self, name) for name in self.options}
+        return super()._dump() | {
+            f"option_{name}": np.zeros(0) if value is None else np.array(value) for name, value in options.items()
+        }
+
+    def _restore(self, parts: dict[str, np.ndarray]) -> None:
+        found = {name: parts[f"option_{name}"] for name in self.options}
+        self._take({name: None if part.size == 0 else part if part.ndim else part.item() for name, part in found.items()})
+        super()._restore(parts)
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{name}={_shown(getattr(self, name))}" for name in self.options)
+        return f"{super().__repr__()[:-1]}, {options})"
+
+
+class GammaReturn(AverageReturn):
+    """The γ-return of TD_γ (Konidaris, Niekum and Thomas 2011): the more a return varies, the less it counts.
+
+        s_n ∝ 1 / Σ_{i=1}^{n} ∏_{j=1}^{i−1} γ_{k+j}²,   with a constant γ  1 / Σ_{i=1}^{n} γ^{2(i−1)}
+
+    λ is ignored. With `capacity=C` only the first C returns are averaged, the target of TD_γ(C). The shares of all returns
+    change with each that is added, and so does every update at every step.
+
+    >>> learner = GammaReturn(n_features=2, step_size=1.0, trace_decay=0.0, discount=1.0)
+    >>> learner.start(0)
+    >>> _ = [learner.update(0.0, 1), learner.update(1.0, None)]
+    >>> learner.weights   # of the first state, 2/3 · 0 + 1/3 · 1
+    array([0.33333333, 1.        ])
+    """
+
+    options = ("offline", "capacity")
+    capacity: int | None = None
+
+    @property
+    def reach(self) -> int | None:
+        return self.capacity
+
+    def _shares(self, discounts: np.ndarray, trace_decays: np.ndarray) -> np.ndarray:
+        return gamma_shares(discounts)
+
+
+class ComplexReturn(AverageReturn):
+    """An average of n-step returns by shares that are given: s_1, …, s_N, which sum to 1; by default all for one step.
+
+    Where fewer returns are known, the longest gets the shares of all beyond it. λ is ignored.
+
+    >>> ComplexReturn(n_features=1, step_size=0.1, trace_decay=0.0, discount=1.0, shares=[0.5, 0.0, 0.5]).reach
+    3
+    """
+
+    options = ("offline", "shares")
+    shares: Any = (1.0,)
+
+    @property
+    def reach(self) -> int | None:
+        return len(self.shares)
+
+    def _shares(self, discounts: np.ndarray, trace_decays: np.ndarray) -> np.ndarray:
+        return first_shares(self.shares, len(discounts))
+
+
+class NStepReturn(AverageReturn):
+    """The n-step return alone, or the longest that is known: n-step TD as an online forward view. n is 1 by default, TD(0).
+
+    λ is ignored. In the n-step TD of the textbooks S_k waits for n steps and is updated once; here it has an update from the
+    first step on, which is done again until then. With n = 1 they are the same.
+    """
+
+    options = ("offline", "n")
+    n: int = 1
+
+    @property
+    def reach(self) -> int | None:
+        return self.n
+
+    def _shares(self, discounts: np.ndarray, trace_decays: np.ndarray) -> np.ndarray:
+        return np.concatenate((np.zeros(len(discounts) - 1), [1.0]))
+
+
+class OmegaReturn(AverageReturn):
+    """The Ω-return (Thomas, Niekum, Theocharous and Konidaris 2015): the average that varies least, for a given covariance.
+
+        s = Ω_L⁻¹1 / (1ᵀΩ_L⁻¹1),   L = min(N, h − k)
+
+    `covariance` is Ω, of the returns of 1, …, N steps: a symmetric positive definite matrix; Ω_L is the part of the first L. In the
+    paper it is approximated; here it is given, and the same for all states. By default N is 1. λ is ignored.
+
+    >>> OmegaReturn(n_features=1, step_size=0.1, trace_decay=0.0, discount=1.0, covariance=[[1.0, 0.5], [0.5, 2.0]]).reach
+    2
+    """
+
+    options = ("offline", "covariance")
+    covariance: Any = ((1.0,),)
+
+    @property
+    def reach(self) -> int | None:
+        return len(self.covariance)
+
+    def _shares(self, discounts: np.ndarray, trace_decays: np.ndarray) -> np.ndarray:
+        return omega_shares(self.covariance[: len(discounts), : len(discounts)])

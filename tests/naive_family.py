@@ -1,0 +1,278 @@
+"""Oracles of the off-policy family: their backward views, step by step, with dense vectors.
+
+| method | source |
+|---|---|
+| GTD(λ) | Maei 2011, *Gradient temporal-difference learning algorithms*, thesis; van Hasselt, Mahmood and Sutton 2014 |
+| true online GTD(λ) | van Hasselt, Mahmood and Sutton 2014, *Off-policy TD(λ) with a true online equivalence*, UAI |
+| emphatic TD(λ) | Sutton, Mahmood and White 2016, *An emphatic approach to the problem of off-policy TD learning*, JMLR 17(73) |
+| true online emphatic TD(λ) | Sutton 2015, *True online emphatic TD(λ): quick reference …*, arXiv:1507.07147 |
+| Monte Carlo | van Hasselt and Sutton 2015, *Learning to predict independent of span*, arXiv:1508.04582 |
+| PTD(λ), PQ(λ) | Sutton, Mahmood, Precup and van Hasselt 2014, *A new Q(λ) with interim forward view …*, ICML |
+
+The equations of Monte Carlo and of PTD(λ) and PQ(λ) are derived here from the forward views of those papers.
+
+Some come a second time, in a form that can run at a cost in proportion to the *active* features (`products`, `…_active`): all
+traces decay by the same factor, and every inner product of two long vectors is carried along as a number.
+
+γ and λ of a transition belong to the state it enters, ρ to the action it takes, and the interest to the state it leaves. An episode
+ends at its last transition: because γ = 0, or because φ = 0 there (a terminal state), or because it is cut short.
+
+All are generators that yield the weights after every transition. This file imports nothing of the package that it judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Episode(NamedTuple):
+    """T transitions from S_0 to S_T."""
+
+    x: Sequence[np.ndarray]  # φ_0, …, φ_T; with actions, φ(S_t, A_t)
+    rewards: Sequence[float]  # R_1, …, R_T
+    discounts: Sequence[float]  # γ_1, …, γ_T
+    trace_decays: Sequence[float]  # λ_1, …, λ_T
+    alphas: Sequence[float]  # α_0, …, α_{T−1}
+    betas: Sequence[float]  # β_0, …, β_{T−1}
+    ratios: Sequence[float]  # ρ_0, …, ρ_{T−1}
+    interests: Sequence[float]  # I_0, …, I_{T−1}
+    expected: Sequence[np.ndarray]  # φ̄_1, …, φ̄_T: with actions, the mean over the target policy's
+    over: bool = True  # False: more is to come
+
+
+def left_behind(episode: Episode, t: int) -> float:
+    """γ_tλ_t; 0 at the beginning, where all traces are 0."""
+    return episode.discounts[t - 1] * episode.trace_decays[t - 1] if t > 0 else 0.0
+
+
+def off_policy_td(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[np.ndarray]:
+    """e ← ρ(γλe + φ);  w ← w + αδe."""
+    for episode in episodes:
+        e = np.zeros(len(w))
+        for t, reward in enumerate(episode.rewards):
+            phi, phi_next = episode.x[t], episode.x[t + 1]
+            delta = reward + episode.discounts[t] * (w @ phi_next) - w @ phi
+            e = episode.ratios[t] * (left_behind(episode, t) * e + phi)
+            w = w + episode.alphas[t] * delta * e
+            yield w
+
+
+def gtd(episodes: Iterable[Episode], w: np.ndarray, *, products: bool = False) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """e ← ρ(γλe + φ);  w ← w + α(δe − γ'(1 − λ')(eᵀh)φ');  h ← h + β(δe − (hᵀφ)φ)."""
+    h = np.zeros(len(w))
+    for episode in episodes:
+        e = np.zeros(len(w))
+        he = ee = 0.0  # h_tᵀe_{t−1} and e_{t−1}ᵀe_{t−1}
+        for t, reward in enumerate(episode.rewards):
+            phi, phi_next, gamma, rho = episode.x[t], episode.x[t + 1], episode.discounts[t], episode.ratios[t]
+            alpha, beta = episode.alphas[t], episode.betas[t]
+            delta = reward + gamma * (w @ phi_next) - w @ phi
+            c, e_phi, h_phi = rho * left_behind(episode, t), e @ phi, h @ phi
+            e = c * e + rho * phi
+            he = c * he + rho * h_phi if products else h @ e
+            w = w + alpha * (delta * e - gamma * (1.0 - episode.trace_decays[t]) * he * phi_next)
+            h = h + beta * (delta * e - h_phi * phi)
+            ee = c * c * ee + 2.0 * c * rho * e_phi + rho * rho * (phi @ phi)
+            he += beta * (delta * ee - h_phi * (c * e_phi + rho * (phi @ phi)))
+            yield w, h
+
+
+def true_online_gtd(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """As published, with e, e^∇ and e^h.
+
+    e ← ρ(γλe + α(1 − ργλφᵀe)φ);   e^∇ ← ρ(γλe^∇ + φ);   e^h ← ρ_{t−1}γλe^h + β(1 − ρ_{t−1}γλφᵀe^h)φ
+    w ← w + δe + (e − αρφ)(w_t − w_{t−1})ᵀφ − αγ'(1 − λ')(hᵀe^∇)φ';   h ← h + ρδe^h − β(hᵀφ)φ
+    """
+    h = np.zeros(len(w))
+    for episode in episodes:
+        e, e_grad, e_h, w_old, rho_old = np.zeros(len(w)), np.zeros(len(w)), np.zeros(len(w)), w, 0.0
+        for t, reward in enumerate(episode.rewards):
+            phi, phi_next, gamma, rho = episode.x[t], episode.x[t + 1], episode.discounts[t], episode.ratios[t]
+            alpha, beta, decay = episode.alphas[t], episode.betas[t], left_behind(episode, t)
+            delta = reward + gamma * (w @ phi_next) - w @ phi
+            e = rho * (decay * e + alpha * (1.0 - rho * decay * (phi @ e)) * phi)
+            e_grad = rho * (decay * e_grad + phi)
+            e_h = rho_old * decay * e_h + beta * (1.0 - rho_old * decay * (phi @ e_h)) * phi
+            correction = alpha * gamma * (1.0 - episode.trace_decays[t]) * (h @ e_grad) * phi_next
+            w_next = w + delta * e + (e - alpha * rho * phi) * ((w - w_old) @ phi) - correction
+            h = h + rho * delta * e_h - beta * (h @ phi) * phi
+            w_old, w, rho_old = w, w_next, rho
+            yield w, h
+
+
+def true_online_gtd_active(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The same with traces that all decay by c_t = ρ_tγ_tλ_t, and no inner product but with φ_t and φ_{t+1}.
+
+    The trace of h is f_t = ρ_te_t^h, which needs no ρ_{t−1}. p_t = h_tᵀe_t^∇ and q_t = f_tᵀe_t^∇ are carried along.
+    """
+    h = np.zeros(len(w))
+    for episode in episodes:
+        e, g, f, v_old, p, q = np.zeros(len(w)), np.zeros(len(w)), np.zeros(len(w)), 0.0, 0.0, 0.0
+        for t, reward in enumerate(episode.rewards):
+            phi, phi_next, gamma, rho = episode.x[t], episode.x[t + 1], episode.discounts[t], episode.ratios[t]
+            alpha, beta, c = episode.alphas[t], episode.betas[t], rho * left_behind(episode, t)
+            v, v_next, u = w @ phi, w @ phi_next, h @ phi
+            e_phi, g_phi, f_phi, length = e @ phi, g @ phi, f @ phi, phi @ phi
+            delta = reward + gamma * v_next - v
+            into_f = beta * (rho - c * f_phi)
+            e = c * e + alpha * rho * (1.0 - c * e_phi) * phi
+            g = c * g + rho * phi
+            f = c * f + into_f * phi
+            p = c * p + rho * u  # h_tᵀe_t^∇
+            q = c * c * q + c * rho * f_phi + c * into_f * g_phi + into_f * rho * length  # f_tᵀe_t^∇
+            correction = alpha * gamma * (1.0 - episode.trace_decays[t]) * p
+            w = w + (delta + v - v_old) * e - alpha * rho * (v - v_old) * phi - correction * phi_next
+            h = h + delta * f - beta * u * phi
+            p = p + delta * q - beta * u * (c * g_phi + rho * length)  # h_{t+1}ᵀe_t^∇
+            v_old = v_next
+            yield w, h
+
+
+def emphatic_td(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[np.ndarray]:
+    """F ← ρ_{t−1}γF + I;  M ← λI + (1 − λ)F;  e ← ρ(γλe + Mφ);  w ← w + αδe."""
+    for episode in episodes:
+        e, F = np.zeros(len(w)), 0.0
+        for t, reward in enumerate(episode.rewards):
+            phi, phi_next, rho = episode.x[t], episode.x[t + 1], episode.ratios[t]
+            delta = reward + episode.discounts[t] * (w @ phi_next) - w @ phi
+            F, M = emphasis(episode, t, F)
+            e = rho * (left_behind(episode, t) * e + M * phi)
+            w = w + episode.alphas[t] * delta * e
+            yield w
+
+
+def true_online_emphatic_td(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[np.ndarray]:
+    """e ← ργλe + ραM(1 − ργλφᵀe)φ;  w ← w + δe + (e − αMρφ)(w_t − w_{t−1})ᵀφ."""
+    for episode in episodes:
+        e, F, w_old = np.zeros(len(w)), 0.0, w
+        for t, reward in enumerate(episode.rewards):
+            phi, phi_next, rho, alpha = episode.x[t], episode.x[t + 1], episode.ratios[t], episode.alphas[t]
+            c = rho * left_behind(episode, t)
+            delta = reward + episode.discounts[t] * (w @ phi_next) - w @ phi
+            F, M = emphasis(episode, t, F)
+            e = c * e + rho * alpha * M * (1.0 - c * (phi @ e)) * phi
+            w_next = w + delta * e + (e - alpha * M * rho * phi) * ((w - w_old) @ phi)
+            w_old, w = w, w_next
+            yield w
+
+
+def emphasis(episode: Episode, t: int, F: float) -> tuple[float, float]:
+    """F_t and M_t from F_{t−1}. At the beginning F = I, and so λ does not matter."""
+    F = (episode.ratios[t - 1] * episode.discounts[t - 1] * F if t > 0 else 0.0) + episode.interests[t]
+    lam = episode.trace_decays[t - 1] if t > 0 else 0.0
+    return F, lam * episode.interests[t] + (1.0 - lam) * F
+
+
+# --- Monte Carlo ----------------------------------------------------------------------------------
+
+
+def monte_carlo_so_far(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[np.ndarray]:
+    """Returns so far: e ← γ(e − α(φᵀe)φ) + αφ;  w ← w + Re − α(wᵀφ)φ."""
+    for episode in episodes:
+        e = np.zeros(len(w))
+        for t, reward in enumerate(episode.rewards):
+            phi, alpha = episode.x[t], episode.alphas[t]
+            decay = episode.discounts[t - 1] if t > 0 else 0.0
+            e = decay * (e - alpha * (phi @ e) * phi) + alpha * phi
+            w = w + reward * e - alpha * (w @ phi) * phi
+            yield w
+
+
+def monte_carlo_at_end(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[np.ndarray]:
+    """Predictions stay those of the beginning; a second vector y learns from the returns so far, and is taken over at the end.
+
+    Where an episode is cut short, V(S_T) stands for what would have followed: γ_TV(S_T) is one more reward.
+    """
+    for episode in episodes:
+        e, y, steps = np.zeros(len(w)), w, len(episode.rewards)
+        for t, reward in enumerate(episode.rewards):
+            phi, alpha = episode.x[t], episode.alphas[t]
+            decay = episode.discounts[t - 1] if t > 0 else 0.0
+            e = decay * (e - alpha * (phi @ e) * phi) + alpha * phi
+            y = y + reward * e - alpha * (y @ phi) * phi
+            if t < steps - 1 or not episode.over:
+                yield w
+        if episode.over:
+            w = y + episode.discounts[-1] * (w @ episode.x[-1]) * e
+            yield w
+
+
+def offline_td(episodes: Iterable[Episode], w: np.ndarray, *, lam: float | None = None) -> Iterator[np.ndarray]:
+    """The offline λ-return algorithm in constant memory: w is fixed, and w + d is what it will be, should the episode end here.
+
+    e ← γλ(e − α(φᵀe)φ) + αφ;  d ← d + δe − α(φᵀd)φ, with δ = R + γ'wᵀφ' − wᵀφ;  at the end w ← w + d and d ← 0
+    """
+    for episode in episodes:
+        e, d, steps = np.zeros(len(w)), np.zeros(len(w)), len(episode.rewards)
+        for t, reward in enumerate(episode.rewards):
+            phi, alpha = episode.x[t], episode.alphas[t]
+            decay = left_behind(episode, t) if lam is None else lam * (episode.discounts[t - 1] if t > 0 else 0.0)
+            delta = reward + episode.discounts[t] * (w @ episode.x[t + 1]) - w @ phi
+            e = decay * (e - alpha * (phi @ e) * phi) + alpha * phi
+            d = d + delta * e - alpha * (phi @ d) * phi
+            if t < steps - 1 or not episode.over:
+                yield w
+        if episode.over:
+            w = w + d
+            yield w
+
+
+# --- Provisional methods --------------------------------------------------------------------------
+
+
+def provisional_td(episodes: Iterable[Episode], w: np.ndarray, *, frozen: bool = False) -> Iterator[np.ndarray]:
+    """e ← ρ(γλe + αφ);  w ← w + δe + (ρ − 1)u;  u ← γ'λ'(ρu + δ̄e), with δ̄ = R + wᵀφ' − wᵀφ.
+
+    `frozen`: values are those of the weights at the episode's beginning, as in the paper's proof.
+    """
+    for episode in episodes:
+        e, u, w_0 = np.zeros(len(w)), np.zeros(len(w)), w
+        for t, reward in enumerate(episode.rewards):
+            phi, phi_next, gamma, rho = episode.x[t], episode.x[t + 1], episode.discounts[t], episode.ratios[t]
+            values = w_0 if frozen else w
+            v, v_next = values @ phi, values @ phi_next
+            e = rho * (left_behind(episode, t) * e + episode.alphas[t] * phi)
+            w = w + (reward + gamma * v_next - v) * e + (rho - 1.0) * u
+            u = gamma * episode.trace_decays[t] * (rho * u + (reward + v_next - v) * e)
+            yield w
+
+
+def provisional_q(episodes: Iterable[Episode], w: np.ndarray, *, frozen: bool = False) -> Iterator[np.ndarray]:
+    """e ← ργλe + αφ;  w ← w + δe + (wᵀφ − wᵀφ̄)(e − αφ) + (ρ − 1)u;  u ← γ'λ'(ρu + δ̄e + (wᵀφ − wᵀφ̄)(e − αφ)).
+
+    δ = R + γ'wᵀφ̄' − wᵀφ and δ̄ = R + wᵀφ̄' − wᵀφ, with φ̄ the mean over the actions of the target policy.
+    """
+    for episode in episodes:
+        e, u, w_0 = np.zeros(len(w)), np.zeros(len(w)), w
+        for t, reward in enumerate(episode.rewards):
+            phi, gamma, rho, alpha = episode.x[t], episode.discounts[t], episode.ratios[t], episode.alphas[t]
+            values = w_0 if frozen else w
+            v, v_next = values @ phi, values @ episode.expected[t]
+            beside = v - values @ (episode.expected[t - 1] if t > 0 else phi)
+            e = rho * left_behind(episode, t) * e + alpha * phi
+            w = w + (reward + gamma * v_next - v) * e + beside * (e - alpha * phi) + (rho - 1.0) * u
+            u = gamma * episode.trace_decays[t] * (rho * u + (reward + v_next - v) * e + beside * (e - alpha * phi))
+            yield w
+
+
+def provisional_active(episodes: Iterable[Episode], w: np.ndarray, *, actions: bool) -> Iterator[np.ndarray]:
+    """Both, with v_t = ρ_tu_t + δ̄_te_t + …, of which u_{t+1} = γ_{t+1}λ_{t+1}v_t: e and v decay alike, by c_t = ρ_tγ_tλ_t.
+
+    e ← ce + bφ, with b = α for PQ and αρ for PTD;  r ← δe + m(e − αφ);  w ← w + r + (ρ − 1)γλv;  v ← cv + r + (1 − γ')V'e
+    """
+    for episode in episodes:
+        e, v = np.zeros(len(w)), np.zeros(len(w))
+        for t, reward in enumerate(episode.rewards):
+            phi, gamma, rho, alpha = episode.x[t], episode.discounts[t], episode.ratios[t], episode.alphas[t]
+            decay = left_behind(episode, t)
+            value = w @ phi
+            value_next = w @ (episode.expected[t] if actions else episode.x[t + 1])
+            beside = value - w @ episode.expected[t - 1] if actions and t > 0 else 0.0
+            e = rho * decay * e + alpha * (1.0 if actions else rho) * phi
+            r = (reward + gamma * value_next - value + beside) * e - beside * alpha * phi
+            w = w + r + (rho - 1.0) * decay * v
+            v = rho * decay * v + r + (1.0 - gamma) * value_next * e
+            yield w
