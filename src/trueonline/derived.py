@@ -17,8 +17,9 @@ from trueonline.control.policies import Policy
 from trueonline.control.transitions import Entries, entries, greedy, sarsa
 from trueonline.inputs import Schedule
 from trueonline.kernels import kernel
-from trueonline.learners import MemoryLearner, OffPolicyLearner
+from trueonline.learners import MemoryLearner
 from trueonline.loading import load_one_of
+from trueonline.off_policy import OffPolicyLearner
 
 PUBLIC = {"gamma": "discount", "lam": "trace_decay"}  # what a learner calls them
 
@@ -118,9 +119,9 @@ class Held:
         self._refuse_others(discount, trace_decay)
         return super().update(reward, x_next, discount, trace_decay, *ratio, **more)  # type: ignore[misc]
 
-    def _run(self, X: Any, rewards: Any, discounts: Any, trace_decays: Any, starts: Any, ratios: Any) -> np.ndarray:
+    def _run(self, X: Any, rewards: Any, discounts: Any, trace_decays: Any, *more: Any) -> np.ndarray:
         self._refuse_others(discounts, trace_decays)
-        return super()._run(X, rewards, discounts, trace_decays, starts, ratios)  # type: ignore[misc]
+        return super()._run(X, rewards, discounts, trace_decays, *more)  # type: ignore[misc]
 
     def _learn(self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None) -> Any:
         self._refuse_others(discount, trace_decay)

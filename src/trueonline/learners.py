@@ -11,8 +11,8 @@ import numpy as np
 from trueonline import inputs, memory
 from trueonline.inputs import Features
 from trueonline.kernels import call
-from trueonline.learner import Learner, OffPolicy
-from trueonline.memory import DISCOUNT, LENGTH, RATIO, STEPS, TRACE_DECAY
+from trueonline.learner import Learner
+from trueonline.memory import DISCOUNT, LENGTH, STEPS, TRACE_DECAY, Buffers
 from trueonline.methods import accumulate_td, replace_td, true_online_td, true_online_td_varying
 from trueonline.streams import compiled
 
@@ -21,23 +21,27 @@ class MemoryLearner(Learner):
     """A method over a memory. Where it stands is `_here`, a buffer in the form of the features last seen, or None."""
 
     _methods: ClassVar[tuple[Any, Any]]  # for a constant step-size, and for a schedule
+    _memories: ClassVar[int] = 1  # how many the method is over; the first has the weights that predict
 
     def reset(self) -> None:
         parameters = self._parameters
         varying = callable(parameters.step_size)
         self._entries = compiled(self._methods[varying])
-        self._memory = memory.allocate(parameters.n_features, parameters.initial_weights)
+        self._memory = memory.allocate(parameters.n_features, parameters.initial_weights, self._memories)
         self._memory.numbers[[DISCOUNT, TRACE_DECAY]] = parameters.discount, parameters.trace_decay
         self._here: Features | None = None
         self._quick: Callable | None = None
 
+    def _each(self) -> list[Buffers]:
+        return memory.each(self._memory, self._memories) if self._memories > 1 else [self._memory]
+
     @property
     def weights(self) -> np.ndarray:
-        return memory.weights(self._memory)
+        return memory.weights(self._each()[0])
 
     @property
     def trace(self) -> np.ndarray:
-        return memory.trace(self._memory)
+        return memory.trace(self._each()[0])
 
     @property
     def steps(self) -> int:
@@ -112,25 +116,39 @@ class MemoryLearner(Learner):
     def run(
         self, X: Any, rewards: Any, discounts: Any = None, *, trace_decays: Any = None, starts: Any = None
     ) -> np.ndarray:
-        return self._run(X, rewards, discounts, trace_decays, starts, None)
+        return self._run(X, rewards, discounts, trace_decays, starts)
 
-    def _run(self, X: Any, rewards: Any, discounts: Any, trace_decays: Any, starts: Any, ratios: Any) -> np.ndarray:
+    def _run(
+        self,
+        X: Any,
+        rewards: Any,
+        discounts: Any,
+        trace_decays: Any,
+        starts: Any,
+        ratios: Any = None,
+        interests: Any = None,
+        betas: np.ndarray | None = None,
+    ) -> np.ndarray:
         X, rows = inputs.stream(X, self.n_features)
         R = inputs.rewards(rewards, rows)
         gammas = inputs.units("discounts", discounts, len(R), self.discount)
         lams = inputs.units("trace_decays", trace_decays, len(R), self.trace_decay)
         rhos = inputs.ratios("ratios", ratios, len(R))
+        stakes = inputs.ratios("interests", interests, len(R))
+        betas = np.ones(1) if betas is None else betas
         anew = inputs.marks("starts", starts, rows)
         alphas = self._parameters.alphas(self.steps, ~anew[1:])
         dense = isinstance(X, np.ndarray) and X.dtype.kind == "f"
         if not dense:
             self._check(X, rows)
         values = np.empty(len(R))
-        before = memory.snapshot(self._memory) if dense else ()
+        before = [memory.snapshot(one) for one in self._each()] if dense else []
         if anew[0] or self._here is None or not inputs.same(self._standing(), inputs.row(X, 0)):
             memory.begin(self._memory)
-        if not call(self._entries.run, *self._memory, X, R, alphas, gammas, lams, rhos, anew, values):
-            memory.undo(self._memory, before)
+        stream = (X, R, alphas, gammas, lams, rhos, stakes, betas, anew, values)
+        if not call(self._entries.run, *self._memory, *stream):
+            for one, then in zip(self._each(), before, strict=True):
+                memory.undo(one, then)
             self._check(X, rows)
         self._stand(inputs.row(X, rows - 1))
         return values
@@ -142,32 +160,28 @@ class MemoryLearner(Learner):
             self._checked(inputs.row(X, bad), f"X[{bad}]")
 
     def _dump(self) -> dict[str, np.ndarray]:
-        parts = memory.dump(self._memory)
+        first, *others = [memory.dump(one) for one in self._each()]
+        parts = first | {
+            f"{number}_{name}": part for number, other in enumerate(others, 2) for name, part in other.items()
+        }
         if self._here is not None:
             here = self._standing()
             parts |= {"here_indices": here[0], "here": here[1]} if isinstance(here, tuple) else {"here": here}
         return parts
 
     def _restore(self, parts: dict[str, np.ndarray]) -> None:
-        self._memory = memory.rebuild(self.n_features, parts)
+        groups = [
+            parts,
+            *(
+                {name.removeprefix(f"{n}_"): part for name, part in parts.items() if name.startswith(f"{n}_")}
+                for n in range(2, self._memories + 1)
+            ),
+        ]
+        rebuilt = [memory.rebuild(self.n_features, group) for group in groups]
+        self._memory = rebuilt[0] if len(rebuilt) == 1 else memory.joined(rebuilt)
         if "here" in parts:
             x = (parts["here_indices"], parts["here"]) if "here_indices" in parts else parts["here"]
             self._stand(self._checked(x, "the saved features"))
-
-
-class OffPolicyLearner(OffPolicy, MemoryLearner):
-    """A learner about one policy from what another one does: transitions carry importance ratios."""
-
-    def _update(
-        self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None, ratio: float
-    ) -> float:
-        numbers = self._memory.numbers
-        before, numbers[RATIO] = numbers[RATIO], inputs.ratio("ratio", ratio)
-        try:
-            return MemoryLearner.update(self, reward, x_next, discount, trace_decay)
-        except BaseException:
-            numbers[RATIO] = before
-            raise
 
 
 class AccumulateTD(MemoryLearner):

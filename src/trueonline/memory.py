@@ -52,7 +52,9 @@ V_OLD, GAMMA, LAM, STEPS, LENGTH = range(11, 16)
 # What else there is to know of a step, for methods that ask for it: the importance ratio of the action taken, that of the
 # step before, λ of the state entered, whether the action taken is greedy; and γ and λ where they are constants.
 RATIO, RATIO_OLD, LAM_NEXT, GREEDY, DISCOUNT, TRACE_DECAY = range(16, 22)
-HEADER = 24
+# More of that, for off-policy methods: the interest in the state left, the second step-size, and numbers of their own that they carry.
+INTEREST, BETA, CARRIED, CARRIED_TOO = range(22, 26)
+HEADER = 32
 IMPRINT, REPLACE = 1.0, 2.0  # what may be noted
 LINE = 8  # numbers in a cache line
 
@@ -69,6 +71,33 @@ class Memory(NamedTuple):
     owner: Any
 
 
+class Two(NamedTuple):
+    """A memory with another beside it, for methods with two vectors of weights."""
+
+    n: Any
+    head: Any
+    u: Any
+    z: Any
+    y: Any
+    slot: Any
+    owner: Any
+    second: Any
+
+
+class Three(NamedTuple):
+    """A memory with two others beside it."""
+
+    n: Any
+    head: Any
+    u: Any
+    z: Any
+    y: Any
+    slot: Any
+    owner: Any
+    second: Any
+    third: Any
+
+
 class Buffers(NamedTuple):
     """The memory outside of kernels: all its numbers in one array and all its places in another.
 
@@ -81,17 +110,34 @@ class Buffers(NamedTuple):
     places: np.ndarray
 
 
-def allocate(n: int, weights: np.ndarray | None = None) -> Buffers:
-    """A memory of n features, with these weights or zeros, and no trace."""
+def allocate(n: int, weights: np.ndarray | None = None, memories: int = 1) -> Buffers:
+    """A memory of n features, with these weights or zeros, and no trace; or several, one after the other."""
     length = HEADER + 3 * _stride.py_func(n)
-    numbers = np.zeros(length + LINE)
+    numbers = np.zeros(memories * length + LINE)
     skip = -(numbers.ctypes.data // numbers.itemsize) % LINE
-    numbers = numbers[skip : skip + length]
-    numbers[S] = numbers[RATIO] = numbers[RATIO_OLD] = 1.0
-    numbers[ROOM] = SPARE
+    numbers = numbers[skip : skip + memories * length]
+    for head in numbers.reshape(memories, length):
+        head[[S, RATIO, RATIO_OLD, INTEREST]] = 1.0
+        head[ROOM] = SPARE
     if weights is not None:
         numbers[HEADER : HEADER + n] = weights
-    return Buffers(numbers, np.zeros(2 * n + 1, np.int32))
+    return Buffers(numbers, np.zeros(memories * (2 * n + 1), np.int32))
+
+
+def each(buffers: Buffers, memories: int) -> list[Buffers]:
+    """The memories that lie in these buffers, each by itself."""
+    return [
+        Buffers(*pair)
+        for pair in zip(np.split(buffers.numbers, memories), np.split(buffers.places, memories), strict=True)
+    ]
+
+
+def joined(memories: list[Buffers]) -> Buffers:
+    """Several memories in one pair of buffers."""
+    made = allocate(size(memories[0]), memories=len(memories))
+    made.numbers[:] = np.concatenate([one.numbers for one in memories])
+    made.places[:] = np.concatenate([one.places for one in memories])
+    return made
 
 
 def size(buffers: Buffers) -> int:
@@ -120,6 +166,35 @@ def attach(numbers, places):
     )
 
 
+@kernel
+def beside(numbers, places, n, which):
+    """One of several memories of n features that lie in these buffers."""
+    stride = _stride(n)
+    first, place = which * (HEADER + 3 * stride), which * (2 * n + 1)
+    return Memory(
+        n,
+        pointer(numbers, first),
+        pointer(numbers, first + HEADER),
+        pointer(numbers, first + HEADER + stride - 1),
+        pointer(numbers, first + HEADER + 2 * stride - 1),
+        pointer(places, place),
+        pointer(places, place + n),
+    )
+
+
+@kernel
+def attach_two(numbers, places):
+    m = beside(numbers, places, places.size // 4, 0)
+    return Two(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, beside(numbers, places, m.n, 1))
+
+
+@kernel
+def attach_three(numbers, places):
+    m = beside(numbers, places, places.size // 6, 0)
+    second, third = beside(numbers, places, m.n, 1), beside(numbers, places, m.n, 2)
+    return Three(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, third)
+
+
 # --- What methods say -----------------------------------------------------------------------------
 
 
@@ -135,6 +210,16 @@ def value(memory, x):
 
 def imprint(memory, x, a, b):
     """e ← e + a·x and w ← w + b·x."""
+    raise NotImplementedError("for kernels only")
+
+
+def shift(memory, x, b):
+    """w ← w + b·x, beside the imprint of the step."""
+    raise NotImplementedError("for kernels only")
+
+
+def length_squared(x):
+    """xᵀx."""
     raise NotImplementedError("for kernels only")
 
 
@@ -281,12 +366,66 @@ def _imprint_dense(memory, x, a, b):
     return (lambda memory, x, a, b: note(memory, IMPRINT, a, b)) if is_a(Dense, x) else None
 
 
+@operation(shift)
+def _shift_dense(memory, x, b):
+    if not is_a(Dense, x):
+        return None
+
+    def shift_dense(memory, x, b):
+        for i in range(x.size):
+            memory.u[i] += b * x.values[i]  # whatever is noted is added to that: it makes no difference when
+
+    return shift_dense
+
+
+@operation(length_squared, reassociate=True)
+def _length_dense(x):
+    if not is_a(Dense, x):
+        return None
+
+    def length_dense(x):
+        total = 0.0
+        for i in range(x.size):
+            total += x.values[i] * x.values[i]
+        return total
+
+    return length_dense
+
+
 @operation(replace)
 def _replace_dense(memory, x):
     return (lambda memory, x: note(memory, REPLACE, 0.0, 0.0)) if is_a(Dense, x) else None
 
 
 # --- Sparse features: one loop for indices and for pairs ------------------------------------------
+
+
+@operation(shift)
+def _shift_sparse(memory, x, b):
+    if is_a(Dense, x):
+        return None
+
+    def shift_sparse(memory, x, b):
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            memory.u[i] += b * x_i
+
+    return shift_sparse
+
+
+@operation(length_squared)
+def _length_sparse(x):
+    if is_a(Dense, x):
+        return None
+
+    def length_sparse(x):
+        total = 0.0
+        for j in range(x.size):
+            x_i = entry(x, j)[1]
+            total += x_i * x_i
+        return total
+
+    return length_sparse
 
 
 @operation(recall)

@@ -25,10 +25,12 @@ from trueonline.forms import (
     shortened,
     view,
 )
-from trueonline.kernels import operation, outlined, specialise
+from trueonline.kernels import kernel, operation, outlined, specialise
 from trueonline.memory import (
     GAMMA,
     LAM,
+    BETA,
+    INTEREST,
     LAM_NEXT,
     LENGTH,
     NOT_BINARY,
@@ -37,15 +39,28 @@ from trueonline.memory import (
     STEPS,
     V_OLD,
     attach,
+    attach_three,
+    attach_two,
     decay,
     settle,
     value,
 )
-from trueonline.methods import accumulate_td, replace_td, true_online_td, true_online_td_varying
+from trueonline.methods import (
+    accumulate_td,
+    dutch_monte_carlo,
+    emphatic_td,
+    gtd,
+    replace_td,
+    true_online_emphatic_td,
+    true_online_gtd,
+    true_online_td,
+    true_online_td_varying,
+)
 
 # Placeholders in the templates below, for which `specialise` puts each method.
 method = true_online_td
 BINARY = False
+MORE = False  # whether it asks for interests and second step-sizes
 
 
 def step(numbers, places, here, alpha, gamma_next, lam_next, x, reward):
@@ -62,7 +77,7 @@ def step(numbers, places, here, alpha, gamma_next, lam_next, x, reward):
     v_old, gamma, lam = head[V_OLD], head[GAMMA], head[LAM]
     head[LAM_NEXT] = lam_next
     _, delta, v_next = method(memory, v_old, now, reward, x_next, alpha, gamma, gamma_next, lam)
-    settle(memory, now)
+    settle_all(memory, now)
     head[RATIO_OLD] = head[RATIO]
     head[V_OLD], head[GAMMA], head[LAM] = v_next, gamma_next, lam_next
     head[STEPS] += 1.0
@@ -71,7 +86,7 @@ def step(numbers, places, here, alpha, gamma_next, lam_next, x, reward):
     return delta
 
 
-def run(numbers, places, X, rewards, alphas, gammas, lams, ratios, starts, values):
+def run(numbers, places, X, rewards, alphas, gammas, lams, ratios, interests, betas, starts, values):
     """Learn from a stream; write V_t(S_t) to `values`; return whether all was well.
 
     A row t + 1 with `starts` set begins anew: no transition leads into it. An array of one entry stands for a constant.
@@ -87,16 +102,18 @@ def run(numbers, places, X, rewards, alphas, gammas, lams, ratios, starts, value
     for t in range(rewards.size):
         x_next = row(X, t + 1)
         if starts[min(t + 1, starts.size - 1)]:
-            settle(memory, earlier(x))
+            settle_all(memory, earlier(x))
             v, v_next = value(memory, x), value(memory, x_next)
             v_old = gamma = 0.0
-            decay(memory, 0.0)
+            decay(memory, 0.0)  # those beside it decay by γ = 0 at the next step
             if BINARY and not (certain(x) or acceptable(memory.n, x, BINARY)):  # it is not imprinted, so not looked at
                 return False
         else:
             alpha = alphas[min(t, alphas.size - 1)]
             gamma_next, lam_next = gammas[min(t, gammas.size - 1)], lams[min(t, lams.size - 1)]
             head[RATIO], head[LAM_NEXT] = ratios[min(t, ratios.size - 1)], lam_next
+            if MORE:
+                head[INTEREST], head[BETA] = interests[min(t, interests.size - 1)], betas[min(t, betas.size - 1)]
             v, _, v_next = method(memory, v_old, x, rewards[t], x_next, alpha, gamma, gamma_next, lam)
             v_old, gamma, lam = v_next, gamma_next, lam_next
             head[RATIO_OLD] = head[RATIO]
@@ -106,9 +123,28 @@ def run(numbers, places, X, rewards, alphas, gammas, lams, ratios, starts, value
             return False
         values[t] = v
         x = x_next
-    settle(memory, earlier(x))
+    settle_all(memory, earlier(x))
     head[V_OLD], head[GAMMA], head[LAM], head[STEPS] = v_old, gamma, lam, steps
     return head[NOT_BINARY] == 0.0
+
+
+@kernel
+def settle_all(memory, x):
+    """A placeholder: make noted imprints in all memories there are."""
+    settle(memory, x)
+
+
+@kernel
+def settle_two(memory, x):
+    settle(memory, x)
+    settle(memory.second, x)
+
+
+@kernel
+def settle_three(memory, x):
+    settle(memory, x)
+    settle(memory.second, x)
+    settle(memory.third, x)
 
 
 def predict(numbers, places, x):
@@ -214,11 +250,18 @@ class Entries(NamedTuple):
     check: Any
 
 
-def entries(method: Any, *, binary: bool = False, cached: bool = False) -> Entries:
+MEMORIES = {  # how to attach to several, and to settle them
+    1: {},
+    2: {"attach": attach_two, "settle_all": settle_two},
+    3: {"attach": attach_three, "settle_all": settle_three},
+}
+
+
+def entries(method: Any, *, binary: bool = False, cached: bool = False, memories: int = 1, more: bool = False) -> Entries:
     """The entry points of a method. `cached` is for this package's own: an edit elsewhere would go unnoticed."""
     name = method.py_func.__name__
-    templates = (step, run, predict, check)
-    return Entries(*(specialise(t, name, cached=cached, method=method, BINARY=binary) for t in templates))
+    names = {"method": method, "BINARY": binary, "MORE": more, **MEMORIES[memories]}
+    return Entries(*(specialise(t, name, cached=cached, **names) for t in (step, run, predict, check)))
 
 
 @cache
@@ -233,7 +276,12 @@ def compiled(method: Any) -> Entries:
 
 COMPILED = MappingProxyType(
     {
-        method: entries(method, binary=method is replace_td, cached=True)
-        for method in (accumulate_td, replace_td, true_online_td, true_online_td_varying)
+        **{
+            method: entries(method, binary=method is replace_td, cached=True)
+            for method in (accumulate_td, replace_td, true_online_td, true_online_td_varying, dutch_monte_carlo)
+        },
+        **{method: entries(method, more=True, cached=True) for method in (emphatic_td, true_online_emphatic_td)},
+        gtd: entries(gtd, memories=2, more=True, cached=True),
+        true_online_gtd: entries(true_online_gtd, memories=3, more=True, cached=True),
     }
 )

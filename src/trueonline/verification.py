@@ -58,6 +58,7 @@ class Trial:
     step_size: float | Callable[[int], float]
     seed: Any
     ratios: np.ndarray  # ρ of each transition, for learners that take them
+    interests: np.ndarray  # I of each state left, likewise
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,9 @@ def draw(kind: Kind, seed: Any, steps: int) -> Trial:
     step_size = (lambda t: float(alphas[t])) if kind.schedule else float(alphas[0])
     rewards = rng.normal(size=steps)
     ratios = rng.choice([0.0, 0.5, 1.0, 1.5], size=steps) * rng.random(steps)
-    return Trial(kind.name, x, rewards, discounts, trace_decays, endings, kind.n_features, step_size, seed, ratios)
+    interests = rng.choice([0.0, 0.5, 1.0, 1.5], size=steps)
+    more = (ratios, interests)
+    return Trial(kind.name, x, rewards, discounts, trace_decays, endings, kind.n_features, step_size, seed, *more)
 
 
 def follow(learner: Any, trial: Trial) -> Iterator[np.ndarray]:
@@ -161,6 +164,7 @@ def follow(learner: Any, trial: Trial) -> Iterator[np.ndarray]:
 def _learned(learner: Any, trial: Trial, t: int) -> None:
     x_next = None if trial.endings[t] == "terminal" else trial.x[t + 1]
     more = {"ratio": float(trial.ratios[t])} if getattr(learner, "takes_ratios", False) else {}
+    more |= {"interest": float(trial.interests[t])} if getattr(learner, "takes_interests", False) else {}
     learner.update(float(trial.rewards[t]), x_next, float(trial.discounts[t]), float(trial.trace_decays[t]), **more)
 
 

@@ -10,8 +10,23 @@ entered: the bootstrap is discounted by it, and 0 means that the episode ends th
 """
 
 from trueonline.methods.accumulate_td import accumulate_td
+from trueonline.methods.dutch_monte_carlo import dutch_monte_carlo
+from trueonline.methods.emphatic_td import emphatic_td
+from trueonline.methods.gtd import gtd
 from trueonline.methods.replace_td import replace_td
+from trueonline.methods.true_online_emphatic_td import true_online_emphatic_td
+from trueonline.methods.true_online_gtd import true_online_gtd
 from trueonline.methods.true_online_td import true_online_td
 from trueonline.methods.true_online_td_varying import true_online_td_varying
 
-__all__ = ["accumulate_td", "replace_td", "true_online_td", "true_online_td_varying"]
+__all__ = [
+    "accumulate_td",
+    "dutch_monte_carlo",
+    "emphatic_td",
+    "gtd",
+    "replace_td",
+    "true_online_emphatic_td",
+    "true_online_gtd",
+    "true_online_td",
+    "true_online_td_varying",
+]

@@ -1,0 +1,41 @@
+"""GTD(λ) (Maei 2011), with second weights h that correct the gradient.
+
+hᵀe, of two long vectors, is carried along: p = hᵀe and q = eᵀe change by inner products with φ alone.
+"""
+
+from trueonline.kernels import kernel
+from trueonline.memory import (
+    BETA,
+    CARRIED,
+    CARRIED_TOO,
+    LAM_NEXT,
+    RATIO,
+    decay,
+    imprint,
+    learn,
+    length_squared,
+    recall,
+    shift,
+)
+
+
+@kernel
+def gtd(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
+    head, second = memory.head, memory.second  # w and e; h and e
+    rho, beta = head[RATIO], head[BETA]
+    v, trace_x, v_next = recall(memory, x, x_next)
+    h_x, _, _ = recall(second, x, x_next)
+    delta, c, xx = reward + gamma_next * v_next - v, rho * gamma * lam, length_squared(x)
+    p = c * head[CARRIED] + rho * h_x  # hᵀe, of the new e
+    q = c * c * head[CARRIED_TOO] + 2.0 * c * rho * trace_x + rho * rho * xx  # eᵀe
+    for_h = -beta * h_x
+    decay(memory, c)  # e ← ργλe + ρφ
+    imprint(memory, x, rho, 0.0)
+    learn(memory, alpha * delta)  # w ← w + αδe …
+    shift(memory, x_next, -alpha * gamma_next * (1.0 - head[LAM_NEXT]) * p)  # … − αγ'(1 − λ')(hᵀe)φ'
+    decay(second, c)
+    imprint(second, x, rho, for_h)
+    learn(second, beta * delta)  # h ← h + βδe − β(hᵀφ)φ
+    head[CARRIED] = p + beta * delta * q + for_h * (c * trace_x + rho * xx)
+    head[CARRIED_TOO] = q
+    return v, delta, v_next

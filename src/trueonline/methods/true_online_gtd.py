@@ -1,0 +1,45 @@
+"""True online GTD(λ) (van Hasselt, Mahmood and Sutton 2014): equal at every step to the forward view of w and of h.
+
+Three traces, all of which decay by c = ργλ: the dutch trace e of w, the dutch trace f = ρe^h of h, and the accumulating g = e^∇.
+The correction needs hᵀg, of two long vectors; p = hᵀg and q = fᵀg change by inner products with φ alone.
+"""
+
+from trueonline.kernels import kernel
+from trueonline.memory import (
+    BETA,
+    CARRIED,
+    CARRIED_TOO,
+    LAM_NEXT,
+    RATIO,
+    decay,
+    imprint,
+    learn,
+    length_squared,
+    recall,
+    shift,
+)
+
+
+@kernel
+def true_online_gtd(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
+    head, second, third = memory.head, memory.second, memory.third  # w and e; h and f; g
+    rho, beta = head[RATIO], head[BETA]
+    v, trace_x, v_next = recall(memory, x, x_next)
+    h_x, f_x, _ = recall(second, x, x_next)
+    _, g_x, _ = recall(third, x, x_next)
+    delta, c, xx = reward + gamma_next * v_next - v, rho * gamma * lam, length_squared(x)
+    a = beta * (rho - c * f_x)
+    p = c * head[CARRIED] + rho * h_x  # hᵀg, of the new g
+    q = c * c * head[CARRIED_TOO] + c * rho * f_x + c * a * g_x + a * rho * xx  # fᵀg
+    decay(memory, c)  # e ← ργλe + αρ(1 − ργλeᵀφ)φ
+    imprint(memory, x, alpha * rho * (1.0 - c * trace_x), -alpha * rho * (v - v_old))
+    learn(memory, delta + v - v_old)  # w ← w + (δ + V − V_old)e − αρ(V − V_old)φ …
+    shift(memory, x_next, -alpha * gamma_next * (1.0 - head[LAM_NEXT]) * p)  # … − αγ'(1 − λ')(hᵀg)φ'
+    decay(second, c)  # f ← ργλf + aφ
+    imprint(second, x, a, -beta * h_x)
+    learn(second, delta)  # h ← h + δf − β(hᵀφ)φ
+    decay(third, c)  # g ← ργλg + ρφ
+    imprint(third, x, rho, 0.0)
+    head[CARRIED] = p + delta * q - beta * h_x * (c * g_x + rho * xx)
+    head[CARRIED_TOO] = q
+    return v, delta, v_next
