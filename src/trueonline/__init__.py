@@ -24,6 +24,11 @@ _HOME = {
     "AccumulateTD": "learners",
     "ReplaceTD": "learners",
     "TrueOnlineTD": "learners",
+    "MonteCarlo": "off_policy",
+    "EmphaticTD": "off_policy",
+    "TrueOnlineEmphaticTD": "off_policy",
+    "GTD": "off_policy",
+    "TrueOnlineGTD": "off_policy",
     "OnlineLambdaReturn": "forward",
     "OfflineLambdaReturn": "forward",
     "Learner": "learner",
@@ -33,7 +38,7 @@ _HOME = {
     "derive": "derivation",
     "sweep": "study",
 }
-_MODULES = ("control", "features", "forward", "nexting", "problems", "study")
+_MODULES = ("control", "features", "forward", "nexting", "nonlinear", "problems", "study")
 
 __all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604
 
@@ -42,6 +47,7 @@ if TYPE_CHECKING:
     from trueonline import features as features
     from trueonline import forward as forward
     from trueonline import nexting as nexting
+    from trueonline import nonlinear as nonlinear
     from trueonline import problems as problems
     from trueonline import study as study
     from trueonline.contract import check_learner as check_learner
@@ -53,6 +59,11 @@ if TYPE_CHECKING:
     from trueonline.learners import ReplaceTD as ReplaceTD
     from trueonline.learners import TrueOnlineTD as TrueOnlineTD
     from trueonline.loading import load as load
+    from trueonline.off_policy import GTD as GTD
+    from trueonline.off_policy import EmphaticTD as EmphaticTD
+    from trueonline.off_policy import MonteCarlo as MonteCarlo
+    from trueonline.off_policy import TrueOnlineEmphaticTD as TrueOnlineEmphaticTD
+    from trueonline.off_policy import TrueOnlineGTD as TrueOnlineGTD
     from trueonline.study import sweep as sweep
     from trueonline.verification import verify as verify
 

@@ -123,13 +123,16 @@ class Learner(ABC):
         arrays = self._dump()
         if self._parameters.initial_weights is not None:
             arrays["initial_weights"] = self._parameters.initial_weights
-        settings = {
+        files.write_learner(path, self._kind(), self._settings(), arrays)
+
+    def _settings(self) -> dict[str, Any]:
+        """What it was made with, as JSON takes it; None for what is code."""
+        return {
             "n_features": self.n_features,
             "step_size": None if callable(self.step_size) else self.step_size,
             "trace_decay": self.trace_decay,
             "discount": self.discount,
         }
-        files.write_learner(path, self._kind(), settings, arrays)
 
     @classmethod
     def _kind(cls) -> str:

@@ -15,12 +15,20 @@ from trueonline.control.true_online_sarsa import TrueOnlineSarsa
 from trueonline.control.true_online_watkins_q import TrueOnlineWatkinsQ
 from trueonline.control.watkins_q import WatkinsQ
 from trueonline.forward import OfflineLambdaReturn, OnlineLambdaReturn
+from trueonline.forward.other_returns import ComplexReturn, GammaReturn, NStepReturn, OmegaReturn
 from trueonline.inputs import Schedule
 from trueonline.learner import Learner
 from trueonline.learners import AccumulateTD, ReplaceTD, TrueOnlineTD
+from trueonline.off_policy import GTD, EmphaticTD, GradientLearner, MonteCarlo, TrueOnlineEmphaticTD, TrueOnlineGTD
 
 CODE = {  # what may be code, how to hand it in, what it is otherwise, and how to have another all the same
     "step_size": ("a step-size schedule", "step_size=schedule", "the constant step_size", ""),
+    "second_step_size": (
+        "a schedule of second step-sizes",
+        "second_step_size=schedule",
+        "the constant second_step_size",
+        "",
+    ),
     "policy": (
         "a policy of your own, or one with a schedule",
         "policy=your_policy",
@@ -29,23 +37,38 @@ CODE = {  # what may be code, how to hand it in, what it is otherwise, and how t
     ),
 }
 LEARNERS: dict[str, type[Learner]] = {
-    kind.__name__: kind for kind in (AccumulateTD, ReplaceTD, TrueOnlineTD, OnlineLambdaReturn, OfflineLambdaReturn)
+    kind.__name__: kind
+    for kind in (
+        *(AccumulateTD, ReplaceTD, TrueOnlineTD, OnlineLambdaReturn, OfflineLambdaReturn),
+        *(MonteCarlo, EmphaticTD, TrueOnlineEmphaticTD, GTD, TrueOnlineGTD),
+        *(GammaReturn, OmegaReturn, NStepReturn, ComplexReturn),
+    )
 }
 AGENTS: dict[str, type[Agent]] = {
     kind.__name__: kind for kind in (AccumulateSarsa, ReplaceSarsa, TrueOnlineSarsa, WatkinsQ, TrueOnlineWatkinsQ)
 }
 
 
-def load(path: str | os.PathLike, *, step_size: Schedule | None = None, policy: Policy | None = None) -> Any:
+def load(
+    path: str | os.PathLike,
+    *,
+    step_size: Schedule | None = None,
+    second_step_size: Schedule | None = None,
+    policy: Policy | None = None,
+) -> Any:
     """The learner or agent that `save` wrote, which goes on bit for bit.
 
-    `step_size` and `policy` give back a schedule and a policy of your own, which are code and are not saved.
+    `step_size`, `second_step_size` and `policy` give back schedules and a policy of your own, which are code and are not saved.
     """
-    return load_one_of({**LEARNERS, **AGENTS}, path, step_size, policy)
+    return load_one_of({**LEARNERS, **AGENTS}, path, step_size, policy, second_step_size)
 
 
 def load_one_of(
-    kinds: Mapping[str, type], path: str | os.PathLike, step_size: Schedule | None, policy: Policy | None
+    kinds: Mapping[str, type],
+    path: str | os.PathLike,
+    step_size: Schedule | None,
+    policy: Policy | None,
+    second_step_size: Schedule | None = None,
 ) -> Any:
     """The same for a file that holds one of these classes, by the names that files give them."""
     name, settings, arrays = files.read_learner(path)
@@ -59,6 +82,10 @@ def load_one_of(
         given["policy"] = _given(path, settings, "policy", policy)
     elif policy is not None:
         raise ValueError(f"{path} holds a {name}, which has no policy: load it without policy")
+    if issubclass(kind, GradientLearner):
+        given["second_step_size"] = _given(path, settings, "second_step_size", second_step_size)
+    elif second_step_size is not None:
+        raise ValueError(f"{path} holds a {name}, which has no second step-size: load it without second_step_size")
     make = _agent if issubclass(kind, Agent) else _learner
     try:
         return make(kind, {**settings, **given}, arrays)

@@ -52,7 +52,7 @@ V_OLD, GAMMA, LAM, STEPS, LENGTH = range(11, 16)
 # What else there is to know of a step, for methods that ask for it: the importance ratio of the action taken, that of the
 # step before, λ of the state entered, whether the action taken is greedy; and γ and λ where they are constants.
 RATIO, RATIO_OLD, LAM_NEXT, GREEDY, DISCOUNT, TRACE_DECAY = range(16, 22)
-# More of that, for off-policy methods: the interest in the state left, the second step-size, and numbers of their own that they carry.
+# More of that, for off-policy methods: the interest in the state left, the second step-size, and numbers that they carry along.
 INTEREST, BETA, CARRIED, CARRIED_TOO = range(22, 26)
 HEADER = 32
 IMPRINT, REPLACE = 1.0, 2.0  # what may be noted

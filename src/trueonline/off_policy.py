@@ -166,6 +166,10 @@ class GradientLearner(OffPolicyLearner):
         )
         return super()._run(X, rewards, discounts, trace_decays, starts, ratios, interests, betas)
 
+    def _settings(self) -> dict[str, Any]:
+        second = None if callable(self._second_step_size) else self._second_step_size
+        return {**super()._settings(), "second_step_size": second}
+
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "second_step_size": self._second_step_size}
 

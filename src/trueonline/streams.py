@@ -27,10 +27,10 @@ from trueonline.forms import (
 )
 from trueonline.kernels import kernel, operation, outlined, specialise
 from trueonline.memory import (
-    GAMMA,
-    LAM,
     BETA,
+    GAMMA,
     INTEREST,
+    LAM,
     LAM_NEXT,
     LENGTH,
     NOT_BINARY,

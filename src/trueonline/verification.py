@@ -18,7 +18,12 @@ from trueonline.forward import (
     AccumulateSarsaSum,
     AccumulateSum,
     ClearingSarsaSum,
+    EmphaticSum,
+    GTDSum,
+    OnlineEmphaticReturn,
+    OnlineGTDReturn,
     OnlineLambdaReturn,
+    OnlineMonteCarlo,
     OnlineSarsaReturn,
     OnlineWatkinsReturn,
     ReplaceSarsaSum,
@@ -26,12 +31,18 @@ from trueonline.forward import (
     WatkinsQSum,
 )
 from trueonline.learners import AccumulateTD, ReplaceTD, TrueOnlineTD
+from trueonline.off_policy import GTD, EmphaticTD, MonteCarlo, TrueOnlineEmphaticTD, TrueOnlineGTD
 
 TOLERANCE = 1e-10
 DEFINITIONS: dict[Any, Any] = {
     AccumulateTD: AccumulateSum,
     ReplaceTD: ReplaceSum,
     TrueOnlineTD: OnlineLambdaReturn,
+    MonteCarlo: OnlineMonteCarlo,
+    EmphaticTD: EmphaticSum,
+    TrueOnlineEmphaticTD: OnlineEmphaticReturn,
+    GTD: GTDSum,
+    TrueOnlineGTD: OnlineGTDReturn,
     AccumulateSarsa: AccumulateSarsaSum,
     ReplaceSarsa: ReplaceSarsaSum,
     TrueOnlineSarsa: OnlineSarsaReturn,
@@ -295,7 +306,7 @@ def verify(
         worst, forward = np.max(errors, axis=0)
         rows.append(Row(kind.name, float(worst), float(forward), trials))
     name = getattr(_class(learner_class), "__name__", str(learner_class))
-    return Report(name, getattr(truth, "__name__", str(truth)), steps, tolerance, tuple(rows))
+    return Report(name, getattr(_class(truth), "__name__", str(truth)), steps, tolerance, tuple(rows))
 
 
 def _class(learner_class: Any) -> Any:
@@ -305,10 +316,15 @@ def _class(learner_class: Any) -> Any:
 
 def _definition(learner_class: Any) -> Any:
     made = _class(learner_class)
+    if made in (GTD, TrueOnlineGTD) and not isinstance(learner_class, partial):
+        raise TypeError(f"give the second step-size: functools.partial({made.__name__}, second_step_size=0.1)")
     if made is ReplaceSarsa and isinstance(learner_class, partial) and learner_class.keywords.get("clear_others"):
         return ClearingSarsaSum
     default = OnlineSarsaReturn if hasattr(made, "step") else OnlineLambdaReturn
-    return DEFINITIONS.get(made) or getattr(made, "definition", default)
+    found: Any = DEFINITIONS.get(made) or getattr(made, "definition", default)
+    return (
+        partial(found, **learner_class.keywords) if made in (GTD, TrueOnlineGTD) else found
+    )  # with the second step-size
 
 
 def _chosen(kinds: Sequence[Kind | str] | None) -> Sequence[Kind]:
@@ -343,6 +359,7 @@ def _differences(trial: Trial, learner_class: Callable, truth: Callable) -> tupl
 
 def _aim(truth: Any) -> Any:
     """The online forward view of the kind that a definition belongs to."""
+    truth = _class(truth)
     if getattr(truth, "greedy", False):
         return OnlineWatkinsReturn
     return OnlineSarsaReturn if hasattr(truth, "step") else OnlineLambdaReturn

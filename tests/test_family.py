@@ -1,0 +1,137 @@
+"""Off-policy learners and Monte Carlo: equal to their definitions at every step, and what they are the same as at the limits."""
+
+import copy
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+
+import trueonline as to
+from trueonline.forward import EpisodeMonteCarlo
+
+GRADIENT = {"second_step_size": 0.3}
+METHODS = {
+    "monte_carlo": to.MonteCarlo,
+    "emphatic": to.EmphaticTD,
+    "true_online_emphatic": to.TrueOnlineEmphaticTD,
+    "gtd": partial(to.GTD, **GRADIENT),
+    "true_online_gtd": partial(to.TrueOnlineGTD, second_step_size=lambda t: 0.5 / (1 + t % 7)),
+}
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_equals_its_definition(method):
+    report = to.verify(method, trials=2)
+    assert len(report.rows) == 10
+    assert report.max_error < 1e-11
+
+
+@pytest.mark.parametrize(
+    "method", [to.MonteCarlo, to.TrueOnlineEmphaticTD, partial(to.GTD, **GRADIENT), partial(to.TrueOnlineGTD, **GRADIENT)]
+)
+def test_keeps_the_contract(method):
+    assert len(to.check_learner(method).kept) == 10
+
+
+def stream(seed, n=6, T=60):
+    rng = np.random.default_rng(seed)
+    discounts = rng.random(T)
+    discounts[T // 2] = 0.0
+    return rng.normal(size=(T + 1, n)) / 2, rng.normal(size=T), discounts
+
+
+def test_with_beta_zero_and_no_ratios_gtd_is_td():
+    X, rewards, discounts = stream(0)
+    settings = {"n_features": 6, "step_size": 0.1, "trace_decay": 0.8, "discount": 0.9}
+    for gradient, plain in ((to.GTD, to.AccumulateTD), (to.TrueOnlineGTD, to.TrueOnlineTD)):
+        ours, theirs = gradient(**settings, second_step_size=0.0), plain(**settings)
+        np.testing.assert_allclose(
+            ours.run(X, rewards, discounts), theirs.run(X, rewards, discounts), rtol=1e-11, atol=1e-13
+        )
+        np.testing.assert_allclose(ours.weights, theirs.weights, rtol=1e-11, atol=1e-13)
+        assert not ours.second_weights.any()
+
+
+def test_with_emphasis_one_emphatic_td_is_td():
+    """λ = 1 and I = 1 make M = 1."""
+    X, rewards, discounts = stream(1)
+    settings = {"n_features": 6, "step_size": 0.1, "trace_decay": 1.0, "discount": 0.9}
+    for emphatic, plain in ((to.EmphaticTD, to.AccumulateTD), (to.TrueOnlineEmphaticTD, to.TrueOnlineTD)):
+        ours, theirs = emphatic(**settings), plain(**settings)
+        ours.run(X, rewards, discounts)
+        theirs.run(X, rewards, discounts)
+        np.testing.assert_allclose(ours.weights, theirs.weights, rtol=1e-11, atol=1e-13)
+
+
+def test_monte_carlo_is_that_of_storing_the_episode():
+    X, rewards, discounts = stream(2)
+    discounts[-1] = 0.0
+    settings = {"n_features": 6, "step_size": lambda t: 0.3 / (1 + t), "trace_decay": 0.0, "discount": 0.9}
+    ours, stored = to.MonteCarlo(**settings), EpisodeMonteCarlo(**settings)
+    ours.run(X, rewards, discounts)
+    stored.run(X, rewards, discounts)
+    np.testing.assert_allclose(ours.weights, stored.weights, rtol=1e-11, atol=1e-13)
+
+
+def test_steps_and_runs_are_the_same_with_all_that_may_vary():
+    X, rewards, discounts = stream(3)
+    rng = np.random.default_rng(3)
+    ratios, interests, starts = rng.random(60) * 2, rng.random(60), rng.random(61) < 0.05
+    beta = lambda t: 0.3 / (1 + t)  # noqa: E731
+    settings = {"n_features": 6, "step_size": lambda t: 0.1 / (1 + t / 50), "trace_decay": 0.8, "discount": 0.9}
+    for make, more in (
+        (partial(to.TrueOnlineGTD, second_step_size=beta), {}),
+        (partial(to.GTD, second_step_size=beta), {}),
+        (to.TrueOnlineEmphaticTD, {"interests": interests}),
+    ):
+        ran, stepped = make(**settings), make(**settings)
+        ran.run(X, rewards, discounts, starts=starts, ratios=ratios, **more)
+        stepped.start(X[0])
+        for t in range(60):
+            if starts[t + 1]:
+                stepped.start(X[t + 1])
+                continue
+            interest = {"interest": interests[t]} if more else {}
+            stepped.update(rewards[t], X[t + 1], discounts[t], ratio=ratios[t], **interest)
+        np.testing.assert_allclose(ran.weights, stepped.weights, rtol=1e-11, atol=1e-13)
+
+
+def test_saved_and_copied_learners_go_on(tmp_path):
+    X, rewards, discounts = stream(4)
+    for second in (0.2, lambda t: 0.2):
+        learner = to.TrueOnlineGTD(6, 0.1, 0.9, 0.95, second_step_size=second)
+        learner.run(X[:31], rewards[:30], discounts[:30])
+        learner.save(tmp_path / "learner.npz")
+        if callable(second):
+            with pytest.raises(ValueError, match="load it with second_step_size=schedule"):
+                to.load(tmp_path / "learner.npz")
+        others = [
+            to.load(tmp_path / "learner.npz", second_step_size=second if callable(second) else None),
+            copy.deepcopy(learner),
+        ]
+        others += [] if callable(second) else [pickle.loads(pickle.dumps(learner))]
+        learner.run(X[30:], rewards[30:], discounts[30:])
+        for other in others:
+            other.run(X[30:], rewards[30:], discounts[30:])
+            np.testing.assert_array_equal(other.weights, learner.weights)
+            np.testing.assert_array_equal(other.second_weights, learner.second_weights)
+
+
+def test_bad_input_changes_nothing():
+    learner = to.TrueOnlineGTD(3, 0.1, 0.9, 0.95, second_step_size=lambda t: 0.1 if t < 1 else np.nan)
+    learner.start(0)
+    learner.update(1.0, 1, ratio=0.5)
+    before = learner.weights, learner.second_weights
+    with pytest.raises(ValueError, match=r"second_step_size\(1\) must be a finite number ≥ 0, got nan"):
+        learner.update(1.0, 2)
+    emphatic = to.EmphaticTD(3, 0.1, 0.9, 0.95)
+    emphatic.start(0)
+    for bad in ({"interest": -1.0}, {"interest": np.nan}, {"ratio": -0.5}, {"ratio": np.inf}):
+        with pytest.raises(ValueError, match="must be a finite number ≥ 0"):
+            emphatic.update(1.0, 1, **bad)
+    for bad in (-0.1, np.nan, "1", True):
+        with pytest.raises(ValueError, match="second_step_size must be"):
+            to.GTD(3, 0.1, 0.9, 0.95, second_step_size=bad)
+    np.testing.assert_array_equal((learner.weights, learner.second_weights), before)
+    assert not emphatic.weights.any()
