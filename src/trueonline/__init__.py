@@ -29,6 +29,8 @@ _HOME = {
     "TrueOnlineEmphaticTD": "off_policy",
     "GTD": "off_policy",
     "TrueOnlineGTD": "off_policy",
+    "ProvisionalTD": "provisional",
+    "ProvisionalQ": "provisional",
     "OnlineLambdaReturn": "forward",
     "OfflineLambdaReturn": "forward",
     "Learner": "learner",
@@ -64,6 +66,8 @@ if TYPE_CHECKING:
     from trueonline.off_policy import MonteCarlo as MonteCarlo
     from trueonline.off_policy import TrueOnlineEmphaticTD as TrueOnlineEmphaticTD
     from trueonline.off_policy import TrueOnlineGTD as TrueOnlineGTD
+    from trueonline.provisional import ProvisionalQ as ProvisionalQ
+    from trueonline.provisional import ProvisionalTD as ProvisionalTD
     from trueonline.study import sweep as sweep
     from trueonline.verification import verify as verify
 

@@ -99,6 +99,7 @@ def cache_folder() -> str:
     package = Path(__file__).parent
     names = (
         *("kernels.py", "forms.py", "memory.py", "streams.py", "study/blocks.py", "methods/*.py"),
+        *("two_traces.py", "provisional.py"),
         *("features/scaling.py", "features/tiles.py", "features/fourier.py"),
         *("control/transitions.py", "control/replace_sarsa.py", "control/atari/screens.py", "control/atari/published.py"),
         *("nexting/answers.py", "nexting/signals.py", "nexting/returns.py", "nexting/sources/*.py"),

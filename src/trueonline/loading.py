@@ -20,6 +20,7 @@ from trueonline.inputs import Schedule
 from trueonline.learner import Learner
 from trueonline.learners import AccumulateTD, ReplaceTD, TrueOnlineTD
 from trueonline.off_policy import GTD, EmphaticTD, GradientLearner, MonteCarlo, TrueOnlineEmphaticTD, TrueOnlineGTD
+from trueonline.provisional import ProvisionalQ, ProvisionalTD
 
 CODE = {  # what may be code, how to hand it in, what it is otherwise, and how to have another all the same
     "step_size": ("a step-size schedule", "step_size=schedule", "the constant step_size", ""),
@@ -40,7 +41,7 @@ LEARNERS: dict[str, type[Learner]] = {
     kind.__name__: kind
     for kind in (
         *(AccumulateTD, ReplaceTD, TrueOnlineTD, OnlineLambdaReturn, OfflineLambdaReturn),
-        *(MonteCarlo, EmphaticTD, TrueOnlineEmphaticTD, GTD, TrueOnlineGTD),
+        *(MonteCarlo, EmphaticTD, TrueOnlineEmphaticTD, GTD, TrueOnlineGTD, ProvisionalTD, ProvisionalQ),
         *(GammaReturn, OmegaReturn, NStepReturn, ComplexReturn),
     )
 }

@@ -26,12 +26,15 @@ from trueonline.forward import (
     OnlineMonteCarlo,
     OnlineSarsaReturn,
     OnlineWatkinsReturn,
+    ProvisionalQView,
+    ProvisionalTDView,
     ReplaceSarsaSum,
     ReplaceSum,
     WatkinsQSum,
 )
 from trueonline.learners import AccumulateTD, ReplaceTD, TrueOnlineTD
 from trueonline.off_policy import GTD, EmphaticTD, MonteCarlo, TrueOnlineEmphaticTD, TrueOnlineGTD
+from trueonline.provisional import ProvisionalQ, ProvisionalTD
 
 TOLERANCE = 1e-10
 DEFINITIONS: dict[Any, Any] = {
@@ -43,6 +46,8 @@ DEFINITIONS: dict[Any, Any] = {
     TrueOnlineEmphaticTD: OnlineEmphaticReturn,
     GTD: GTDSum,
     TrueOnlineGTD: OnlineGTDReturn,
+    ProvisionalTD: ProvisionalTDView,
+    ProvisionalQ: ProvisionalQView,
     AccumulateSarsa: AccumulateSarsaSum,
     ReplaceSarsa: ReplaceSarsaSum,
     TrueOnlineSarsa: OnlineSarsaReturn,

@@ -1,0 +1,33 @@
+"""Provisional Q(λ), or PQ(λ) (Sutton, Mahmood, Precup and van Hasselt 2014): provisional TD(λ) for action values.
+
+φ belongs to a state and the action taken there, and φ̄ is the mean over the target policy's actions. `x_next` is φ̄' here, not the
+features that are left next. V_old is wᵀφ̄ of the state being left, with the weights of now: what the step before gave back. The
+action being updated is given, and so it has no ratio.
+"""
+
+from trueonline.kernels import kernel
+from trueonline.memory import RATIO, learn
+from trueonline.two_traces import (
+    decay_both,
+    imprint_both,
+    learn_from_second,
+    recall_both,
+    second_learns,
+    settle_both,
+    value_of_both,
+)
+
+
+@kernel
+def provisional_q(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
+    rho = memory.head[RATIO]
+    v, v_next = recall_both(memory, x, x_next)
+    delta = reward + gamma_next * v_next - v  # δ ← R + γ'wᵀφ̄' − wᵀφ
+    m = v - v_old if gamma > 0.0 else 0.0  # m ← wᵀφ − wᵀφ̄; there is nothing before a beginning that it could matter to
+    learn_from_second(memory, (rho - 1.0) * gamma * lam)  # w ← w + (ρ − 1)γλv …
+    decay_both(memory, rho * gamma * lam)  # e ← ργλe …
+    imprint_both(memory, x, alpha, -alpha * m, -alpha * m)  # … + αφ;  w and v: … − αmφ
+    learn(memory, delta + m)  # w: … + (δ + m)e
+    second_learns(memory, delta + m + (1.0 - gamma_next) * v_next)  # v ← ργλv + (δ + m + (1 − γ')V')e − αmφ
+    settle_both(memory, x)
+    return v, delta, value_of_both(memory, x_next)  # wᵀφ̄', with the weights of now

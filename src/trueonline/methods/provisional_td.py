@@ -1,0 +1,23 @@
+"""Provisional TD(λ), or PTD(λ) (Sutton, Mahmood, Precup and van Hasselt 2014): off-policy, and taking back where policies part.
+
+What is learned about earlier states counts as provisional until the actions that follow are known: where ρ = 0 all of it is taken
+back, and where ρ > 1 it counts for more. Departures from the paper: the provisional weights u are kept as γλv, so that v decays as
+e does; γ, λ and α may differ from step to step. With ρ = 1 throughout it is TD(λ) with accumulating traces.
+"""
+
+from trueonline.kernels import kernel
+from trueonline.memory import RATIO, learn
+from trueonline.two_traces import decay_both, imprint_both, learn_from_second, recall_both, second_learns
+
+
+@kernel
+def provisional_td(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
+    rho = memory.head[RATIO]
+    v, v_next = recall_both(memory, x, x_next)
+    delta = reward + gamma_next * v_next - v  # δ ← R + γ'wᵀφ' − wᵀφ
+    learn_from_second(memory, (rho - 1.0) * gamma * lam)  # w ← w + (ρ − 1)γλv …
+    decay_both(memory, rho * gamma * lam)  # e ← ργλe …
+    imprint_both(memory, x, alpha * rho, 0.0, 0.0)  # … + αρφ
+    learn(memory, delta)  # … + δe
+    second_learns(memory, delta + (1.0 - gamma_next) * v_next)  # v ← ργλv + (δ + (1 − γ')V')e
+    return v, delta, v_next
