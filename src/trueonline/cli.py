@@ -14,10 +14,18 @@ import click
 
 from trueonline import __version__
 
-METHODS = {  # name → class, in `trueonline` or in `trueonline.control`
-    "accumulate": "AccumulateTD",
-    "replace": "ReplaceTD",
-    "true_online": "TrueOnlineTD",
+# Name → class, in `trueonline` or in `trueonline.control`.
+PREDICTION = {"accumulate": "AccumulateTD", "replace": "ReplaceTD", "true_online": "TrueOnlineTD"}
+OFF_POLICY = {
+    "monte_carlo": "MonteCarlo",
+    "emphatic": "EmphaticTD",
+    "true_online_emphatic": "TrueOnlineEmphaticTD",
+    "gtd": "GTD",
+    "true_online_gtd": "TrueOnlineGTD",
+    "provisional_td": "ProvisionalTD",
+    "provisional_q": "ProvisionalQ",
+}
+CONTROL = {
     "accumulate_sarsa": "AccumulateSarsa",
     "replace_sarsa": "ReplaceSarsa",
     "clearing_sarsa": "ReplaceSarsa",  # with its option
@@ -25,6 +33,7 @@ METHODS = {  # name → class, in `trueonline` or in `trueonline.control`
     "watkins_q": "WatkinsQ",
     "true_online_watkins_q": "TrueOnlineWatkinsQ",
 }
+METHODS = {**PREDICTION, **OFF_POLICY, **CONTROL}
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -42,9 +51,9 @@ def main() -> None:
 def verify(methods: tuple[str, ...], trials: int, steps: int, seed: int, as_json: bool) -> None:
     """Check that methods equal their definitions at every step of random streams.
 
-    METHOD is one or more of accumulate, replace, true_online (prediction), accumulate_sarsa, replace_sarsa,
-    clearing_sarsa (replacing traces that clear the other actions'), true_online_sarsa, watkins_q,
-    true_online_watkins_q (control); by default all of them. Each is run beside the equations that define it (for
+    METHOD is one or more of accumulate, replace, true_online (prediction), monte_carlo, emphatic, true_online_emphatic, gtd,
+    true_online_gtd, provisional_td, provisional_q (off-policy), accumulate_sarsa, replace_sarsa, clearing_sarsa (replacing
+    traces that clear the other actions'), true_online_sarsa, watkins_q, true_online_watkins_q (control); by default all of them. Each is run beside the equations that define it (for
     true_online: the online λ-return algorithm), and the largest difference of any weight after any transition is shown,
     relative to the largest weight so far. The exit status is 1 when one is not exact.
 
@@ -55,10 +64,12 @@ def verify(methods: tuple[str, ...], trials: int, steps: int, seed: int, as_json
     if unknown:
         raise click.BadParameter(f"unknown method {unknown[0]!r}; known are {', '.join(METHODS)}", param_hint="METHOD")
 
-    from trueonline import control, learners, verification
+    import trueonline
+    from trueonline import control, verification
 
-    classes = {name: getattr(learners if "TD" in kind else control, kind) for name, kind in METHODS.items()}
+    classes = {name: getattr(control if name in CONTROL else trueonline, kind) for name, kind in METHODS.items()}
     makers = {**classes, "clearing_sarsa": partial(control.ReplaceSarsa, clear_others=True)}
+    makers |= {name: partial(classes[name], second_step_size=0.2) for name in ("gtd", "true_online_gtd")}
     names = methods or tuple(METHODS)
     kinds = verification.KINDS
     rounds = sum(trials for name in names for kind in kinds if kind.binary or not classes[name].binary)
@@ -70,10 +81,10 @@ def verify(methods: tuple[str, ...], trials: int, steps: int, seed: int, as_json
     if as_json:
         click.echo(_as_json(reports))
     else:
-        groups = ("TD" in METHODS[name] for name in reports)
-        for of_prediction in sorted(set(groups), reverse=True):
-            some = {name: report for name, report in reports.items() if ("TD" in METHODS[name]) is of_prediction}
-            click.echo(_as_table(some, [kind.name for kind in kinds]) + "\n")
+        for group in (PREDICTION, OFF_POLICY, CONTROL):
+            some = {name: report for name, report in reports.items() if name in group}
+            if some:
+                click.echo(_as_table(some, [kind.name for kind in kinds]) + "\n")
     if not all(report.exact for report in reports.values()):
         sys.exit(1)
 
@@ -275,7 +286,7 @@ VERDICTS = {"holds": ("✓", "green"), "does not hold": ("✗", "red"), "within 
     "--method",
     default="true_online_sarsa",
     show_default=True,
-    type=click.Choice([name for name, kind in METHODS.items() if "TD" not in kind and name != "clearing_sarsa"]),
+    type=click.Choice([name for name in CONTROL if name != "clearing_sarsa"]),
     help="The rule that learns.",
 )
 @click.option(
@@ -384,7 +395,7 @@ def _stream_options(command: Any) -> Any:
             "--method",
             default="true_online",
             show_default=True,
-            type=click.Choice([name for name, kind in METHODS.items() if "TD" in kind]),
+            type=click.Choice(list(PREDICTION)),
             help="The rule that learns.",
         ),
         click.option(
