@@ -1,7 +1,9 @@
 """Sweeps as data: cases → tasks → engine → store → table. Knows no problem by name."""
 
+from trueonline.study.blocks import Method
 from trueonline.study.sweeps import (
     METHODS,
+    OFF_POLICY,
     STEP_SIZES,
     TRACE_DECAYS,
     applicable,
@@ -18,9 +20,11 @@ from trueonline.study.work import Work
 
 __all__ = [
     "METHODS",
+    "OFF_POLICY",
     "STEP_SIZES",
     "TRACE_DECAYS",
     "Case",
+    "Method",
     "Problem",
     "Task",
     "Work",

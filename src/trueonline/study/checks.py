@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.study.blocks import KERNELS
+from trueonline.study.blocks import METHODS, Method
 
 
 def grid(name: str, given: Any, check: Callable[[str, Any], float]) -> tuple[float, ...]:
@@ -35,29 +35,59 @@ def check_problem(problem: Any) -> None:
         )
     if not all(np.isfinite(part).all() for part in (phi, A, w)):
         raise ValueError("a problem's features, metric and lms_weights must be finite")
-    if not w @ A @ w > 0.0:
-        raise ValueError(
-            "the problem's error at zero weights is zero: there is nothing to learn, and nothing to measure by"
-        )
+    first = initial_weights(problem)
+    if first.shape != (n,) or not np.isfinite(first).all():
+        raise ValueError(f"a problem's initial_weights must be {n} finite numbers, got {first!r:.80}")
+    if not (first - w) @ A @ (first - w) > 0.0:
+        where = "its initial weights" if first.any() else "zero weights"
+        raise ValueError(f"the problem's error at {where} is zero: there is nothing to learn, and nothing to measure by")
+
+
+def initial_weights(problem: Any) -> np.ndarray:
+    """The weights that learning begins with: zeros, where the problem does not say."""
+    given = np.asarray(getattr(problem, "initial_weights", np.zeros(len(problem.lms_weights))))
+    if given.dtype.kind not in "fiu":
+        raise ValueError(f"a problem's initial_weights must be numbers, got {given.dtype}")
+    return given.astype(np.float64)
 
 
 def check_methods(methods: Any, problem: Any) -> None:
     if not isinstance(methods, Mapping) or not methods:
-        raise ValueError(f"methods must name at least one of {', '.join(KERNELS)}, got {methods!r}")
+        raise ValueError(f"methods must name at least one of {', '.join(METHODS)}, got {methods!r}")
     for name, method in methods.items():
         if not isinstance(name, str) or not name:
             raise ValueError(f"the name of a method must be a text, got {name!r}")
-        if method is None and name not in KERNELS:
-            raise ValueError(f"unknown method {name!r}; known are {', '.join(KERNELS)}, or give a kernel or a class")
-        if inspect.isclass(method) and hasattr(method, "step"):
-            raise ValueError(f"the method {name!r} is a class of agents; a sweep is of predictions, and takes learners")
-        if method is not None and not inspect.isclass(method):
-            function = getattr(method, "py_func", None)
+        if method is None and name not in METHODS:
+            raise ValueError(f"unknown method {name!r}; known are {', '.join(METHODS)}, or give a kernel or a class")
+        rule = METHODS[name].rule if method is None else method.rule if isinstance(method, Method) else method
+        if inspect.isclass(rule):
+            _check_class(name, rule, problem)
+        elif not isinstance(rule, str) or isinstance(method, str):
+            function = getattr(rule, "py_func", None)
             if function is None or len(inspect.signature(function).parameters) != 9:
                 raise ValueError(
                     f"the method {name!r} must be a class of learners, or a kernel with the nine arguments of those in "
                     f"trueonline.methods, got {method!r:.80}"
                 )
-        binary = name == "replace" if method is None else getattr(method, "binary", False)
-        if binary and not np.isin(problem.features, (0.0, 1.0)).all():
+        if (rule == "replace" or getattr(rule, "binary", False)) and not np.isin(problem.features, (0.0, 1.0)).all():
             raise ValueError(f"{name} needs binary features; leave it out of methods")
+
+
+def _check_class(name: str, kind: Any, problem: Any) -> None:
+    if hasattr(kind, "step"):
+        raise ValueError(f"the method {name!r} is a class of agents; a sweep is of predictions, and takes learners")
+    if hasattr(kind, "kernel"):  # it is swept by that
+        return
+    try:
+        signature = inspect.signature(kind)
+    except (TypeError, ValueError):  # some hide it; then we shall see
+        return
+    more = {"initial_weights": None} if initial_weights(problem).any() else {}
+    try:
+        signature.bind(1, 0.1, 0.9, 0.9, **more)
+    except TypeError as error:
+        raise ValueError(
+            f"the method {name!r} must be made by (n_features, step_size, trace_decay, discount)"
+            f"{' and initial_weights, which this problem has' if more else ''}, but: {error}; methods with a second "
+            "step-size are swept as study.Method('gtd', second=…)"
+        ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from typing import Any
 
@@ -47,6 +48,9 @@ def _seen(thing: Any, within: tuple[Any, ...] = ()) -> Any:
         return [_seen(part, within) for part in thing]
     if isinstance(thing, dict):
         return [(repr(key), _seen(part, within)) for key, part in thing.items()]
+    if dataclasses.is_dataclass(thing):
+        fields = [(field.name, _seen(getattr(thing, field.name), within)) for field in dataclasses.fields(thing)]
+        return type(thing).__qualname__, fields
     if isinstance(thing, np.ndarray):
         return str(thing.dtype), thing.shape, thing.tobytes()
     return (

@@ -12,12 +12,15 @@ import numpy as np
 import pyarrow as pa
 
 from trueonline.study import engines
-from trueonline.study.blocks import KERNELS
 from trueonline.study.store import Store
 from trueonline.study.tasks import Case
 from trueonline.study.work import Work
 
-METHODS = tuple(KERNELS)
+METHODS = ("accumulate", "replace", "true_online")
+OFF_POLICY = (
+    *("off_policy", "true_online_off_policy", "gtd", "true_online_gtd"),
+    *("emphatic", "true_online_emphatic"),
+)  # those that heed importance ratios
 STEP_SIZES = tuple(float(alpha) for alpha in (*10.0 ** np.arange(-3.0, -1.0, 0.2), *np.arange(1, 21) / 10.0))
 TRACE_DECAYS = tuple(float(lam) for lam in (*np.arange(9) / 10.0, *np.arange(90, 101) / 100.0))
 
@@ -113,7 +116,9 @@ def run(cases: Sequence[Case], out: str | os.PathLike | None = None, **options: 
 
 
 def applicable(problem: Any) -> tuple[str, ...]:
-    """The methods that the problem's features allow: replacing traces need binary ones."""
+    """The methods that the problem allows: replacing traces need binary features, and `ratios` methods that heed them."""
+    if hasattr(problem, "ratios"):
+        return OFF_POLICY
     binary = np.isin(problem.features, (0.0, 1.0)).all()
     return METHODS if binary else tuple(name for name in METHODS if name != "replace")
 
@@ -134,13 +139,15 @@ def sweep(
     seed: int = 0,
     engine: str = "local",
     out: str | os.PathLike | None = None,
+    after: int = 0,
 ) -> pa.Table:
     """Sweep methods over step-sizes and trace decays; return a table of `method, step_size, trace_decay, run, error`.
 
-    `error` is the mean squared error against the LMS solution, over that of zero weights, averaged over the steps (section
-    5.1); infinite where the run diverged. All methods and parameters of a run see the same trajectory. `methods` are names
-    (by default all that apply to the problem's features), or a mapping from names to a kernel or class of learners of your
-    own, or None for this package's. The default grids are the paper's.
+    `error` is the mean squared error against the LMS solution, over that of the weights that learning begins with (zeros, or
+    the problem's `initial_weights`), averaged over the steps (section 5.1), or over those after the first `after`; infinite
+    where the run diverged. All methods and parameters of a run see the same trajectory. `methods` are names (by default all
+    that apply to the problem: its features, and whether it has importance ratios), or a mapping from names to a kernel or
+    class of learners of your own, a `study.Method`, or None for this package's. The default grids are the paper's.
 
     >>> import trueonline as to
     >>> table = to.sweep(to.problems.random_mrp(10, 3, 0.1), step_sizes=[0.1, 0.2], trace_decays=[0.9], runs=2)
@@ -154,7 +161,7 @@ def sweep(
     if not isinstance(methods, Iterable):
         raise ValueError(f"methods must be names, or a mapping from names to methods, got {methods!r}")
     chosen = methods if isinstance(methods, Mapping) else dict.fromkeys(methods)
-    case = Case(problem, chosen, step_sizes, trace_decays, runs, steps, seed)  # type: ignore[arg-type]
+    case = Case(problem, chosen, step_sizes, trace_decays, runs, steps, seed, after=after)  # type: ignore[arg-type]
     table = run([case], engine=engine, out=out)
     assert table is not None, "without shares nothing is missing"
     return table

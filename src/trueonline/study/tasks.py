@@ -22,8 +22,8 @@ import pyarrow as pa
 from trueonline import memory
 from trueonline.inputs import count, positive, ratios, unit
 from trueonline.kernels import call
-from trueonline.study.blocks import KERNELS, compiled
-from trueonline.study.checks import check_methods, check_problem, grid
+from trueonline.study.blocks import KERNELS, METHODS, Method, compiled
+from trueonline.study.checks import check_methods, check_problem, grid, initial_weights
 from trueonline.study.fingerprint import fingerprint
 from trueonline.study.work import Beat
 
@@ -42,8 +42,8 @@ STEPS_PER_TASK = 20_000_000  # about a second
 class Problem(Protocol):
     """What a study asks of a problem. `trueonline.problems.FiniteMRP` is one; yours may be any other.
 
-    It may also have a `fingerprint`: a text that is the same for the same problem only. Without one, all trajectories are
-    part of a task's name.
+    It may also have `initial_weights`, with which learning begins, and at which the error is 1; otherwise they are zeros. And a
+    `fingerprint`: a text that is the same for the same problem only. Without one, all trajectories are part of a task's name.
     """
 
     features: np.ndarray  # a row for each state
@@ -65,16 +65,17 @@ def run_seed(seed: int, run: int) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One problem and what to do on it. `labels` become columns of the results."""
+    """One problem and what to do on it. `labels` become columns of the results; the first `after` steps are not measured."""
 
     problem: Any
-    methods: Mapping[str, Any]  # name → None for a method of this package, a kernel, or a class of learners
+    methods: Mapping[str, Any]  # name → None for a method of this package, a Method, a kernel, or a class of learners
     step_sizes: tuple[float, ...]
     trace_decays: tuple[float, ...]
     runs: int
     steps: int
     seed: int = 0
     labels: Mapping[str, Any] = field(default_factory=dict)
+    after: int = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.seed, int | np.integer) or isinstance(self.seed, bool) or self.seed < 0:
@@ -87,6 +88,10 @@ class Case:
             "seed": int(self.seed),
             "labels": {str(name): str(value) for name, value in self.labels.items()},
         }
+        after = self.after
+        if not isinstance(after, int | np.integer) or isinstance(after, bool) or not 0 <= after < checked["steps"]:
+            raise ValueError(f"after must be a whole number from 0, and fewer than the {self.steps} steps, got {after!r}")
+        checked["after"] = int(after)
         reserved = set(checked["labels"]) & set(SCHEMA.names)
         if reserved:
             raise ValueError(f"a label may not be called {sorted(reserved)[0]!r}: the results have a column of that name")
@@ -138,6 +143,7 @@ class Task:
             self.runs,
             case.steps,
             case.seed,
+            case.after,
             problem.discount,
             print_,
         )
@@ -148,6 +154,7 @@ class Task:
             problem.features,
             problem.metric,
             problem.lms_weights,
+            initial_weights(problem),
         ]
         if print_ is None:
             arrays += [part for run in self.runs for part in case.trajectory(run)]
@@ -172,9 +179,12 @@ class Task:
         trajectories: Iterable[tuple] = map(case.trajectory, self.runs)
         if "gamma" in getattr(method, "constants", ()):
             trajectories = (_constant(trajectory, case.problem.discount) for trajectory in trajectories)
-        method = getattr(method, "kernel", method)  # a class over the memory is quicker by its kernel
-        block = _learner_block if inspect.isclass(method) else _kernel_block
-        block(case.problem, method or KERNELS[self.method], trajectories, alphas, lams, errors)
+        method = METHODS[self.method] if method is None else getattr(method, "kernel", method)
+        if inspect.isclass(method):  # one over the memory was quicker by its kernel
+            _learner_block(case, method, trajectories, alphas, lams, errors)
+        else:
+            method = method if isinstance(method, Method) else Method(method)
+            _kernel_block(case, method, trajectories, alphas, lams, errors)
         runs, alpha, lam = np.meshgrid(self.runs, alphas, lams, indexing="ij")
         columns = [np.full(errors.size, self.method), alpha.ravel(), lam.ravel(), runs.ravel(), errors.ravel()]
         return pa.table(columns, schema=SCHEMA)
@@ -191,9 +201,10 @@ def _constant(trajectory: tuple, discount: float) -> tuple:
 
 
 def _kernel_block(
-    problem: Problem, method: Any, trajectories: Iterable, alphas: np.ndarray, lams: np.ndarray, errors: np.ndarray
+    case: Case, method: Method, trajectories: Iterable, alphas: np.ndarray, lams: np.ndarray, errors: np.ndarray
 ) -> None:
-    kernel = method if method in KERNELS.values() else _compiled(method)
+    problem, rule, memories = case.problem, method.rule, method.memories or 1
+    kernel = KERNELS[rule] if isinstance(rule, str) else _compiled(rule, memories)
     features = np.ascontiguousarray(problem.features, np.float64)
     if np.array_equal(features.sum(axis=1), features.max(axis=1)) and np.isin(features, (0.0, 1.0)).all():
         features = features.argmax(axis=1)[:, None]  # one active feature in each state: its index is enough
@@ -201,32 +212,35 @@ def _kernel_block(
     if np.array_equal(root, np.diag(np.diag(root))):
         root = np.diag(root).copy()
     target = np.ascontiguousarray(problem.lms_weights, np.float64)
-    buffers = memory.allocate(len(target))
-    discount = float(problem.discount)
+    buffers = memory.allocate(len(target), memories=memories)
+    discount, measure = float(problem.discount), (root, target, initial_weights(problem), case.after)
     for trajectory, error in zip(trajectories, errors, strict=True):
-        call(kernel, *buffers, features, *trajectory, discount, root, target, alphas, lams, error)
+        call(kernel, *buffers, features, trajectory, discount, measure, method.second, alphas, lams, error)
 
 
 def _learner_block(
-    problem: Problem, learner_class: Any, trajectories: Iterable, alphas: np.ndarray, lams: np.ndarray, errors: np.ndarray
+    case: Case, learner_class: Any, trajectories: Iterable, alphas: np.ndarray, lams: np.ndarray, errors: np.ndarray
 ) -> None:
     """The same with any learner, a step at a time."""
+    problem, first = case.problem, initial_weights(case.problem)
     w, B, phi = problem.lms_weights, _root(problem.metric), np.asarray(problem.features, float)
-    initial = np.sum((B @ w) ** 2)
+    initial = np.sum((B @ (first - w)) ** 2)
+    begin = {"initial_weights": first} if first.any() else {}
     takes_ratios = getattr(learner_class, "takes_ratios", False)
     for (states, rewards, discounts, rhos), error in zip(trajectories, errors, strict=True):
         for i, j in np.ndindex(error.shape):
-            learner = learner_class(len(w), float(alphas[i]), float(lams[j]), problem.discount)
+            learner = learner_class(len(w), float(alphas[i]), float(lams[j]), problem.discount, **begin)
             learner.start(phi[states[0]])
             total = 0.0
             with np.errstate(over="ignore", invalid="ignore"):
                 for t, reward in enumerate(rewards):
                     more = {"ratio": float(rhos[min(t, len(rhos) - 1)])} if takes_ratios else {}
                     learner.update(float(reward), phi[states[t + 1]], float(discounts[t]), **more)
-                    total += np.sum((B @ (learner.weights - w)) ** 2)
+                    if t >= case.after:
+                        total += np.sum((B @ (learner.weights - w)) ** 2)
                     if not total < np.inf:
                         break
-            error[i, j] = total / len(rewards) / initial if total < np.inf else np.inf
+            error[i, j] = total / (len(rewards) - case.after) / initial if total < np.inf else np.inf
 
 
 def _root(metric: np.ndarray) -> np.ndarray:
