@@ -30,6 +30,7 @@ SECTIONS = (
     "horde",
     "live",
     "derived",
+    "family",
 )
 RESULTS = Path(__file__).with_name("results")
 
