@@ -53,9 +53,10 @@ def verify(methods: tuple[str, ...], trials: int, steps: int, seed: int, as_json
 
     METHOD is one or more of accumulate, replace, true_online (prediction), monte_carlo, emphatic, true_online_emphatic, gtd,
     true_online_gtd, provisional_td, provisional_q (off-policy), accumulate_sarsa, replace_sarsa, clearing_sarsa (replacing
-    traces that clear the other actions'), true_online_sarsa, watkins_q, true_online_watkins_q (control); by default all of them. Each is run beside the equations that define it (for
-    true_online: the online λ-return algorithm), and the largest difference of any weight after any transition is shown,
-    relative to the largest weight so far. The exit status is 1 when one is not exact.
+    traces that clear the other actions'), true_online_sarsa, watkins_q, true_online_watkins_q (control); by default all of
+    them. Each is run beside the equations that define it (for true_online: the online λ-return algorithm), and the largest
+    difference of any weight after any transition is shown, relative to the largest weight so far. The exit status is 1 when
+    one is not exact.
 
     The streams are dense and sparse, binary and real-valued, with varying γ and λ, several episodes that end or are cut
     short, large step-sizes and step-size schedules.
