@@ -98,7 +98,7 @@ def cache_folder() -> str:
     """The folder for compiled kernels: under `NUMBA_CACHE_DIR`, the user's cache folder, or the temporary one."""
     package = Path(__file__).parent
     names = (
-        *("kernels.py", "forms.py", "memory.py", "streams.py", "study/blocks.py", "methods/*.py"),
+        *("kernels.py", "forms.py", "memory.py", "step_sizes.py", "streams.py", "study/blocks.py", "methods/*.py"),
         *("two_traces.py", "provisional.py"),
         *("features/scaling.py", "features/tiles.py", "features/fourier.py"),
         *("control/transitions.py", "control/replace_sarsa.py", "control/atari/screens.py", "control/atari/published.py"),

@@ -148,11 +148,9 @@ class Learner(ABC):
         self._restore(state["parts"])
 
     def __repr__(self) -> str:
-        schedule = getattr(self.step_size, "__name__", repr(self.step_size))
-        return (
-            f"{type(self).__name__}(n_features={self.n_features}, step_size={schedule}, "
-            f"trace_decay={self.trace_decay}, discount={self.discount})"
-        )
+        made_with = {name: getattr(self, name) for name in self._settings()}
+        shown = (f"{name}={getattr(value, '__name__', value)}" for name, value in made_with.items() if value is not None)
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 class OffPolicy:

@@ -9,31 +9,99 @@ from typing import Any, ClassVar
 import numpy as np
 
 from trueonline import inputs, memory
-from trueonline.inputs import Features
+from trueonline.inputs import Features, Schedule
 from trueonline.kernels import call
 from trueonline.learner import Learner
-from trueonline.memory import DISCOUNT, LENGTH, STEPS, TRACE_DECAY, Buffers
+from trueonline.memory import (
+    ACCUMULATES,
+    BOUND,
+    BOUNDED,
+    DISCOUNT,
+    LENGTH,
+    META,
+    STEPS,
+    TRACE_DECAY,
+    WEIGHED,
+    WITHIN,
+    Buffers,
+)
 from trueonline.methods import accumulate_td, replace_td, true_online_td, true_online_td_varying
+from trueonline.step_sizes import Form
 from trueonline.streams import compiled
 
 
 class MemoryLearner(Learner):
-    """A method over a memory. Where it stands is `_here`, a buffer in the form of the features last seen, or None."""
+    """A method over a memory. Where it stands is `_here`, a buffer in the form of the features last seen, or None.
+
+    Two departures from the paper, both off by default, help with the step-size (`step_sizes`, docs/step_sizes.md):
+
+    - `bound`: α is lowered for a transition whose update would close more than this share of its error; 1 keeps it from
+      overshooting.
+    - `meta_step_size`: θ of TIDBD, by which every feature's step-size adapts to the errors seen where it was active.
+    """
 
     _methods: ClassVar[tuple[Any, Any]]  # for a constant step-size, and for a schedule
     _memories: ClassVar[int] = 1  # how many the method is over; the first has the weights that predict
+    _form: ClassVar[Form] = Form(within=True)  # of its trace
+    _entries: Any
+
+    def __init__(
+        self,
+        n_features: int,
+        step_size: float | Schedule,
+        trace_decay: float,
+        discount: float,
+        initial_weights: Any = None,
+        *,
+        bound: float | None = None,
+        meta_step_size: float | None = None,
+    ) -> None:
+        self._bound = None if bound is None else inputs.positive("bound", bound)
+        self._meta_step_size = None if meta_step_size is None else inputs.ratio("meta_step_size", meta_step_size)
+        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
+
+    @property
+    def bound(self) -> float | None:
+        return self._bound
+
+    @property
+    def meta_step_size(self) -> float | None:
+        return self._meta_step_size
+
+    @property
+    def step_sizes(self) -> np.ndarray:
+        """The step-size of each feature as it stands, before any bound: a fresh dense copy."""
+        rates = memory.of_features(self._memory, self._memories)[0] if self._helped else np.zeros(self.n_features)
+        return self._parameters.alpha(self.steps) * np.exp(rates)
+
+    @property
+    def bounded(self) -> int:
+        """How many transitions have been learned from with a lower step-size, because of `bound`."""
+        return int(self._memory.numbers[BOUNDED])
+
+    @property
+    def _helped(self) -> bool:
+        return self._bound is not None or self._meta_step_size is not None
 
     def reset(self) -> None:
-        parameters = self._parameters
-        varying = callable(parameters.step_size)
-        self._entries = compiled(self._methods[varying])
-        self._memory = memory.allocate(parameters.n_features, parameters.initial_weights, self._memories)
-        self._memory.numbers[[DISCOUNT, TRACE_DECAY]] = parameters.discount, parameters.trace_decay
+        parameters, helped = self._parameters, self._helped
+        self._entries = self._compiled(self._methods[helped or callable(parameters.step_size)], helped)
+        self._memory = memory.allocate(parameters.n_features, parameters.initial_weights, self._memories, helped)
+        head = self._memory.numbers
+        head[[DISCOUNT, TRACE_DECAY]] = parameters.discount, parameters.trace_decay
+        if helped:
+            head[[BOUND, META]] = self._bound or np.inf, self._meta_step_size or 0.0
+            head[[WITHIN, ACCUMULATES, WEIGHED]] = self._form
+            if parameters.initial_weights is not None:
+                memory.of_features(self._memory, self._memories)[1] = -parameters.initial_weights  # H = w + past = 0
         self._here: Features | None = None
         self._quick: Callable | None = None
 
+    def _compiled(self, method: Any, helped: bool) -> Any:
+        return compiled(method, helped)
+
     def _each(self) -> list[Buffers]:
-        return memory.each(self._memory, self._memories) if self._memories > 1 else [self._memory]
+        return memory.each(self._memory, self._memories)
 
     @property
     def weights(self) -> np.ndarray:
@@ -143,12 +211,15 @@ class MemoryLearner(Learner):
             self._check(X, rows)
         values = np.empty(len(R))
         before = [memory.snapshot(one) for one in self._each()] if dense else []
+        rates = memory.of_features(self._memory, self._memories)
+        rates_before = rates.copy() if dense else rates
         if anew[0] or self._here is None or not inputs.same(self._standing(), inputs.row(X, 0)):
             memory.begin(self._memory)
         stream = (X, R, alphas, gammas, lams, rhos, stakes, betas, anew, values)
         if not call(self._entries.run, *self._memory, *stream):
             for one, then in zip(self._each(), before, strict=True):
                 memory.undo(one, then)
+            rates[:] = rates_before
             self._check(X, rows)
         self._stand(inputs.row(X, rows - 1))
         return values
@@ -164,6 +235,8 @@ class MemoryLearner(Learner):
         parts = first | {
             f"{number}_{name}": part for number, other in enumerate(others, 2) for name, part in other.items()
         }
+        if self._helped:
+            parts["rates"], parts["past"], _ = memory.of_features(self._memory, self._memories).copy()
         if self._here is not None:
             here = self._standing()
             parts |= {"here_indices": here[0], "here": here[1]} if isinstance(here, tuple) else {"here": here}
@@ -178,10 +251,25 @@ class MemoryLearner(Learner):
             ),
         ]
         rebuilt = [memory.rebuild(self.n_features, group) for group in groups]
-        self._memory = rebuilt[0] if len(rebuilt) == 1 else memory.joined(rebuilt)
+        self._memory = memory.joined(rebuilt, self._helped) if len(rebuilt) > 1 or self._helped else rebuilt[0]
+        if self._helped:
+            rates = np.array([parts["rates"], parts["past"]])
+            if rates.shape != (2, self.n_features) or rates.dtype != np.float64:
+                raise ValueError("the step-sizes do not fit the features")
+            memory.of_features(self._memory, self._memories)[:2] = rates
         if "here" in parts:
             x = (parts["here_indices"], parts["here"]) if "here_indices" in parts else parts["here"]
             self._stand(self._checked(x, "the saved features"))
+
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), "bound": self._bound, "meta_step_size": self._meta_step_size}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "help": (self._bound, self._meta_step_size)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._bound, self._meta_step_size = state["help"]
+        super().__setstate__(state)
 
 
 class AccumulateTD(MemoryLearner):
@@ -198,6 +286,7 @@ class AccumulateTD(MemoryLearner):
     """
 
     _methods = (accumulate_td, accumulate_td)
+    _form = Form(accumulates=True)
 
 
 class ReplaceTD(MemoryLearner):
@@ -212,6 +301,7 @@ class ReplaceTD(MemoryLearner):
 
     binary = True
     _methods = (replace_td, replace_td)
+    _form = Form()
 
 
 class TrueOnlineTD(MemoryLearner):

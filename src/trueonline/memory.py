@@ -33,6 +33,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
 from trueonline.forms import Dense, entry, is_a, pointer
 from trueonline.kernels import kernel, operation, outlined
@@ -54,7 +55,10 @@ V_OLD, GAMMA, LAM, STEPS, LENGTH = range(11, 16)
 RATIO, RATIO_OLD, LAM_NEXT, GREEDY, DISCOUNT, TRACE_DECAY = range(16, 22)
 # More of that, for off-policy methods: the interest in the state left, the second step-size, and numbers that they carry along.
 INTEREST, BETA, CARRIED, CARRIED_TOO = range(22, 26)
+# For `step_sizes`: what it was told, what it has to know of the method, and how often it had to bound.
+BOUND, META, WITHIN, ACCUMULATES, WEIGHED, BOUNDED = range(26, 32)
 HEADER = 32
+BY_RATIO, BY_EMPHASIS = 1.0, 2.0  # what updates may be weighed by
 IMPRINT, REPLACE = 1.0, 2.0  # what may be noted
 LINE = 8  # numbers in a cache line
 
@@ -98,6 +102,23 @@ class Three(NamedTuple):
     third: Any
 
 
+class Rated(NamedTuple):
+    """A memory in which every feature has a step-size of its own, with none, one or two others beside it."""
+
+    n: Any
+    head: Any
+    u: Any
+    z: Any
+    y: Any
+    slot: Any
+    owner: Any
+    second: Any
+    third: Any
+    rates: Any
+    past: Any
+    kept: Any
+
+
 class Buffers(NamedTuple):
     """The memory outside of kernels: all its numbers in one array and all its places in another.
 
@@ -110,13 +131,17 @@ class Buffers(NamedTuple):
     places: np.ndarray
 
 
-def allocate(n: int, weights: np.ndarray | None = None, memories: int = 1) -> Buffers:
-    """A memory of n features, with these weights or zeros, and no trace; or several, one after the other."""
-    length = HEADER + 3 * _stride.py_func(n)
-    numbers = np.zeros(memories * length + LINE)
+def allocate(n: int, weights: np.ndarray | None = None, memories: int = 1, rated: bool = False) -> Buffers:
+    """A memory of n features, with these weights or zeros, and no trace; or several, one after the other.
+
+    Where features have step-sizes of their own, the three vectors of `Rated` follow.
+    """
+    length = _length(n)
+    total = memories * length + 3 * n * rated
+    numbers = np.zeros(total + LINE)
     skip = -(numbers.ctypes.data // numbers.itemsize) % LINE
-    numbers = numbers[skip : skip + memories * length]
-    for head in numbers.reshape(memories, length):
+    numbers = numbers[skip : skip + total]
+    for head in numbers[: memories * length].reshape(memories, length):
         head[[S, RATIO, RATIO_OLD, INTEREST]] = 1.0
         head[ROOM] = SPARE
     if weights is not None:
@@ -126,18 +151,28 @@ def allocate(n: int, weights: np.ndarray | None = None, memories: int = 1) -> Bu
 
 def each(buffers: Buffers, memories: int) -> list[Buffers]:
     """The memories that lie in these buffers, each by itself."""
-    return [
-        Buffers(*pair)
-        for pair in zip(np.split(buffers.numbers, memories), np.split(buffers.places, memories), strict=True)
-    ]
+    places = np.split(buffers.places, memories)
+    numbers = buffers.numbers[: memories * _length(len(places[0]) // 2)]
+    return [Buffers(*pair) for pair in zip(np.split(numbers, memories), places, strict=True)]
 
 
-def joined(memories: list[Buffers]) -> Buffers:
+def of_features(buffers: Buffers, memories: int) -> np.ndarray:
+    """What lies behind them: `rates`, `past` and `kept` of each feature, or nothing."""
+    n = len(buffers.places) // memories // 2
+    return buffers.numbers[memories * _length(n) :].reshape(-1, n)
+
+
+def joined(memories: list[Buffers], rated: bool = False) -> Buffers:
     """Several memories in one pair of buffers."""
-    made = allocate(size(memories[0]), memories=len(memories))
-    made.numbers[:] = np.concatenate([one.numbers for one in memories])
-    made.places[:] = np.concatenate([one.places for one in memories])
+    made = allocate(size(memories[0]), memories=len(memories), rated=rated)
+    for place, one in zip(each(made, len(memories)), memories, strict=True):
+        place.numbers[:], place.places[:] = one.numbers, one.places
     return made
+
+
+def _length(n: int) -> int:
+    """How many numbers a memory of n features takes."""
+    return HEADER + 3 * _stride.py_func(n)
 
 
 def size(buffers: Buffers) -> int:
@@ -195,6 +230,15 @@ def attach_three(numbers, places):
     return Three(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, third)
 
 
+@kernel
+def rated(numbers, n, memory, second, third):
+    """A memory with the step-sizes of its features, which follow the memories in the buffer."""
+    tail = numbers.size - 3 * n
+    rates, past, kept = pointer(numbers, tail), pointer(numbers, tail + n), pointer(numbers, tail + 2 * n)
+    m = memory
+    return Rated(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, third, rates, past, kept)
+
+
 # --- What methods say -----------------------------------------------------------------------------
 
 
@@ -226,6 +270,18 @@ def length_squared(x):
 def replace(memory, x):
     """e_i ← 1 where x_i = 1."""
     raise NotImplementedError("for kernels only")
+
+
+def share(memory, i, x_i):
+    """What is written of a feature's value: the value; where each has a step-size of its own, in proportion to that."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(share)
+def _share(memory, i, x_i):
+    if is_a(Rated, memory):
+        return lambda memory, i, x_i: np.exp(memory.rates[i]) * x_i
+    return lambda memory, i, x_i: x_i
 
 
 def erase(memory, x):
@@ -328,16 +384,41 @@ def _settle_dense(memory, x):
             not_binary = 0.0
             for i in range(x.size):
                 memory.u[i] += c * memory.z[i + 1]
-                memory.z[i + 1] = 1.0 if x.values[i] == 1.0 else s * memory.z[i + 1]
+                memory.z[i + 1] = share(memory, i, 1.0) if x.values[i] == 1.0 else s * memory.z[i + 1]
                 not_binary += x.values[i] != 0.0 and x.values[i] != 1.0
             head[NOT_BINARY] += not_binary
         elif head[NOTED] == IMPRINT:
             for i in range(x.size):
-                memory.u[i] += c * memory.z[i + 1] + b * x.values[i]
-                memory.z[i + 1] = s * memory.z[i + 1] + a * x.values[i]
+                x_i = share(memory, i, x.values[i])
+                memory.u[i] += c * memory.z[i + 1] + b * x_i
+                memory.z[i + 1] = s * memory.z[i + 1] + a * x_i
         head[NOTED] = 0.0
 
     return settle_dense
+
+
+def settle_all(memory, x):
+    """The same in all memories there are."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(settle_all)
+def _settle_all(memory, x):
+    def settle_one(memory, x):
+        settle(memory, x)
+
+    def settle_three(memory, x):
+        settle(memory, x)
+        settle(memory.second, x)
+        settle(memory.third, x)
+
+    def settle_two(memory, x):
+        settle(memory, x)
+        settle(memory.second, x)
+
+    there = dict(zip(memory.fields, memory.types, strict=True))
+    others = sum(there.get(name, types.none) is not types.none for name in ("second", "third"))
+    return (settle_one, settle_two, settle_three)[others]
 
 
 @operation(value, reassociate=True)
@@ -373,7 +454,9 @@ def _shift_dense(memory, x, b):
 
     def shift_dense(memory, x, b):
         for i in range(x.size):
-            memory.u[i] += b * x.values[i]  # whatever is noted is added to that: it makes no difference when
+            memory.u[i] += b * share(
+                memory, i, x.values[i]
+            )  # whatever is noted is added to that: it makes no difference when
 
     return shift_dense
 
@@ -408,7 +491,7 @@ def _shift_sparse(memory, x, b):
     def shift_sparse(memory, x, b):
         for j in range(x.size):
             i, x_i = entry(x, j)
-            memory.u[i] += b * x_i
+            memory.u[i] += b * share(memory, i, x_i)
 
     return shift_sparse
 
@@ -487,6 +570,7 @@ def _imprint_sparse(memory, x, a, b):
         count = int(memory.head[COUNT])
         for j in range(x.size):
             i, x_i = entry(x, j)
+            x_i = share(memory, i, x_i)
             k = np.uint64(memory.slot[i])
             if k == 0:
                 count += 1
@@ -510,11 +594,12 @@ def _replace_sparse(memory, x):
     def replace_sparse(memory, x):
         if memory.head[S] < EDGE:
             rebase(memory)
-        one, c = 1.0 / memory.head[S], memory.head[C]
+        unit, c = 1.0 / memory.head[S], memory.head[C]
         count = int(memory.head[COUNT])
         for j in range(x.size):
             i, x_i = entry(x, j)
             if x_i == 1.0:
+                one = unit * share(memory, i, 1.0)
                 k = np.uint64(memory.slot[i])
                 if k == 0:
                     count += 1

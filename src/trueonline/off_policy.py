@@ -11,8 +11,9 @@ from trueonline import inputs, memory
 from trueonline.inputs import Schedule
 from trueonline.learner import OffPolicy
 from trueonline.learners import MemoryLearner
-from trueonline.memory import BETA, INTEREST, RATIO
+from trueonline.memory import BETA, BY_EMPHASIS, INTEREST, RATIO
 from trueonline.methods import dutch_monte_carlo, emphatic_td, gtd, true_online_emphatic_td, true_online_gtd
+from trueonline.step_sizes import Form
 
 
 class OffPolicyLearner(OffPolicy, MemoryLearner):
@@ -96,12 +97,14 @@ class EmphaticTD(EmphaticLearner):
     """
 
     _methods = (emphatic_td, emphatic_td)
+    _form = Form(accumulates=True, weighed=BY_EMPHASIS)
 
 
 class TrueOnlineEmphaticTD(EmphaticLearner):
     """True online emphatic TD(λ) (Sutton 2015): equals its forward view at every step."""
 
     _methods = (true_online_emphatic_td, true_online_emphatic_td)
+    _form = Form(within=True, weighed=BY_EMPHASIS)
 
 
 class GradientLearner(OffPolicyLearner):
@@ -116,10 +119,11 @@ class GradientLearner(OffPolicyLearner):
         initial_weights: Any = None,
         *,
         second_step_size: float | Schedule,
+        **help: float | None,
     ) -> None:
         self._second_step_size = second_step_size
         self._beta(0)
-        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
+        super().__init__(n_features, step_size, trace_decay, discount, initial_weights, **help)
 
     @property
     def second_step_size(self) -> float | Schedule:
@@ -183,6 +187,7 @@ class GTD(GradientLearner):
 
     _methods = (gtd, gtd)
     _memories = 2
+    _form = Form(accumulates=True)
 
 
 class TrueOnlineGTD(GradientLearner):

@@ -6,11 +6,12 @@ The two loops here are those of `streams`, for transitions with two vectors of f
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from trueonline import inputs, memory, streams, two_traces
+from trueonline import inputs, memory, two_traces
 from trueonline.forms import copy, row, shortened, view
 from trueonline.inputs import Features, Stream
 from trueonline.kernels import call, specialise
@@ -18,15 +19,11 @@ from trueonline.memory import GAMMA, LAM, LENGTH, RATIO, STEPS, V_OLD, attach_tw
 from trueonline.methods.provisional_q import provisional_q
 from trueonline.methods.provisional_td import provisional_td
 from trueonline.off_policy import OffPolicyLearner
-from trueonline.streams import Entries, acceptable
+from trueonline.step_sizes import Form, attach_both_rated
+from trueonline.streams import HELP, acceptable, entries, follow, prepare
 from trueonline.two_traces import value_of_both
 
-
-def entries(method: Any) -> Entries:
-    """The entry points of a method over two traces."""
-    names = {"method": method, "attach": attach_two, "settle_all": two_traces.settle_both, "value": value_of_both}
-    name = method.py_func.__name__
-    return Entries(*(specialise(t, name, **names) for t in (streams.step, streams.run, streams.predict, streams.check)))
+method, attach = provisional_q, attach_two  # placeholders in the templates below
 
 
 def step(
@@ -45,7 +42,7 @@ def step(
 
     ValueError, without a reason, for bad input or a buffer that is too small.
     """
-    memory = attach_two(numbers, places)
+    memory = attach(numbers, places)
     head = memory.head
     held, x_next, mean = view(here), view(x), view(expected)
     sound = np.isfinite(reward) and x_next.size <= held.size
@@ -53,9 +50,10 @@ def step(
         raise ValueError
     now = shortened(held, int(head[LENGTH]))
     head[RATIO] = ratio
-    _, delta, mean_value = provisional_q(
-        memory, head[V_OLD], now, reward, mean, alpha, head[GAMMA], gamma_next, head[LAM]
-    )
+    gamma, lam = head[GAMMA], head[LAM]
+    alpha = prepare(memory, now, reward, mean, alpha, gamma, gamma_next, lam)
+    _, delta, mean_value = method(memory, head[V_OLD], now, reward, mean, alpha, gamma, gamma_next, lam)
+    follow(memory, now, alpha)
     head[V_OLD], head[GAMMA], head[LAM] = mean_value, gamma_next, lam_next
     head[STEPS] += 1.0
     head[LENGTH] = x_next.size
@@ -77,7 +75,7 @@ def run(
     values: Any,
 ) -> None:
     """Learn from a stream whose rows have been checked; write V_t(S_t, A_t) to `values`."""
-    memory = attach_two(numbers, places)
+    memory = attach(numbers, places)
     head = memory.head
     v_old, gamma, lam, steps = head[V_OLD], head[GAMMA], head[LAM], head[STEPS]
     for t in range(rewards.size):
@@ -90,25 +88,41 @@ def run(
         mean, gamma_next = row(expected, t + 1), gammas[min(t, gammas.size - 1)]
         head[RATIO] = ratios[min(t, ratios.size - 1)]
         alpha = alphas[min(t, alphas.size - 1)]
-        values[t], _, v_old = provisional_q(memory, v_old, x, rewards[t], mean, alpha, gamma, gamma_next, lam)
+        alpha = prepare(memory, x, rewards[t], mean, alpha, gamma, gamma_next, lam)
+        values[t], _, v_old = method(memory, v_old, x, rewards[t], mean, alpha, gamma, gamma_next, lam)
+        follow(memory, x, alpha)
         gamma, lam = gamma_next, lams[min(t, lams.size - 1)]
         steps += 1.0
     head[V_OLD], head[GAMMA], head[LAM], head[STEPS] = v_old, gamma, lam, steps
 
 
-ENTRIES = {method: entries(method) for method in (provisional_td, provisional_q)}
-STEP, RUN = (specialise(template, "expected") for template in (step, run))
+class WithExpected(NamedTuple):
+    """The entry points of a method, and those for transitions with φ̄'."""
+
+    step: Any
+    run: Any
+    predict: Any
+    check: Any
+    step_expected: Any
+    run_expected: Any
+
+
+@cache
+def compiled(method: Any, helped: bool) -> WithExpected:
+    name = f"{method.py_func.__name__}{'_helped' * helped}"
+    names = {"attach": attach_both_rated if helped else attach_two, **(HELP if helped else {})}
+    usual = entries(method, cached=True, name=name, value=value_of_both, **names)
+    return WithExpected(*usual, *(specialise(t, f"{name}_expected", method=method, **names) for t in (step, run)))
 
 
 class ProvisionalLearner(OffPolicyLearner):
     """A method over two traces."""
 
     _memories = 2
-    _methods: ClassVar[tuple[Any, Any]]
+    _entries: WithExpected
 
-    def reset(self) -> None:
-        super().reset()
-        self._entries = ENTRIES[self._methods[0]]
+    def _compiled(self, method: Any, helped: bool) -> WithExpected:
+        return compiled(method, helped)
 
     @property
     def weights(self) -> np.ndarray:
@@ -155,6 +169,7 @@ class ProvisionalQ(ProvisionalLearner):
     """
 
     _methods = (provisional_q, provisional_q)
+    _form = Form(within=True, weighed=0.0)  # the action is given
 
     def update(
         self,
@@ -175,7 +190,7 @@ class ProvisionalQ(ProvisionalLearner):
         numbers = self._parameters.alpha(self.steps), gamma, lam, inputs.ratio("ratio", ratio)
         if inputs.native(x_next) and inputs.native(x_expected):
             try:
-                return STEP(*self._memory, self._here, *numbers, x_next, x_expected, reward)
+                return self._entries.step_expected(*self._memory, self._here, *numbers, x_next, x_expected, reward)
             except (TypeError, ValueError):
                 pass  # other forms of features, or bad input; nothing has changed, and the long way finds out
         expected = self._checked(x_expected, "x_expected")
@@ -185,7 +200,7 @@ class ProvisionalQ(ProvisionalLearner):
         elif _is_dense(expected):
             expected = inputs.as_pair(expected)
         self._stand(here, room=inputs.length(x))
-        return call(STEP, *self._memory, self._here, *numbers, x, expected, reward)
+        return call(self._entries.step_expected, *self._memory, self._here, *numbers, x, expected, reward)
 
     def run(
         self,
@@ -219,7 +234,7 @@ class ProvisionalQ(ProvisionalLearner):
         if anew[0] or self._here is None or not inputs.same(self._standing(), inputs.row(X, 0)):
             memory.begin(self._memory)
         values = np.empty(len(R))
-        call(RUN, *self._memory, X, means, R, alphas, gammas, lams, rho, anew, values)
+        call(self._entries.run_expected, *self._memory, X, means, R, alphas, gammas, lams, rho, anew, values)
         self._stand(inputs.row(X, rows - 1))
         return values
 

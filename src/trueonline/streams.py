@@ -14,6 +14,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
+from trueonline import step_sizes
 from trueonline.forms import (
     Dense,
     certain,
@@ -42,7 +43,7 @@ from trueonline.memory import (
     attach_three,
     attach_two,
     decay,
-    settle,
+    settle_all,
     value,
 )
 from trueonline.methods import (
@@ -56,6 +57,7 @@ from trueonline.methods import (
     true_online_td,
     true_online_td_varying,
 )
+from trueonline.step_sizes import attach_rated, attach_three_rated, attach_two_rated
 
 # Placeholders in the templates below, for which `specialise` puts each method.
 method = true_online_td
@@ -76,7 +78,9 @@ def step(numbers, places, here, alpha, gamma_next, lam_next, x, reward):
     now = shortened(held, int(head[LENGTH]))
     v_old, gamma, lam = head[V_OLD], head[GAMMA], head[LAM]
     head[LAM_NEXT] = lam_next
+    alpha = prepare(memory, now, reward, x_next, alpha, gamma, gamma_next, lam)
     _, delta, v_next = method(memory, v_old, now, reward, x_next, alpha, gamma, gamma_next, lam)
+    follow(memory, now, alpha)
     settle_all(memory, now)
     head[RATIO_OLD] = head[RATIO]
     head[V_OLD], head[GAMMA], head[LAM] = v_next, gamma_next, lam_next
@@ -114,7 +118,9 @@ def run(numbers, places, X, rewards, alphas, gammas, lams, ratios, interests, be
             head[RATIO], head[LAM_NEXT] = ratios[min(t, ratios.size - 1)], lam_next
             if MORE:
                 head[INTEREST], head[BETA] = interests[min(t, interests.size - 1)], betas[min(t, betas.size - 1)]
+            alpha = prepare(memory, x, rewards[t], x_next, alpha, gamma, gamma_next, lam)
             v, _, v_next = method(memory, v_old, x, rewards[t], x_next, alpha, gamma, gamma_next, lam)
+            follow(memory, x, alpha)
             v_old, gamma, lam = v_next, gamma_next, lam_next
             head[RATIO_OLD] = head[RATIO]
             steps += 1.0
@@ -129,22 +135,14 @@ def run(numbers, places, X, rewards, alphas, gammas, lams, ratios, interests, be
 
 
 @kernel
-def settle_all(memory, x):
-    """A placeholder: make noted imprints in all memories there are."""
-    settle(memory, x)
+def prepare(memory, x, reward, x_next, alpha, gamma, gamma_next, lam):
+    """A placeholder: α as it is. (`step_sizes` has another.)"""
+    return alpha
 
 
 @kernel
-def settle_two(memory, x):
-    settle(memory, x)
-    settle(memory.second, x)
-
-
-@kernel
-def settle_three(memory, x):
-    settle(memory, x)
-    settle(memory.second, x)
-    settle(memory.third, x)
+def follow(memory, x, alpha):
+    """A placeholder: nothing."""
 
 
 def predict(numbers, places, x):
@@ -250,38 +248,46 @@ class Entries(NamedTuple):
     check: Any
 
 
-MEMORIES = {  # how to attach to several, and to settle them
-    1: {},
-    2: {"attach": attach_two, "settle_all": settle_two},
-    3: {"attach": attach_three, "settle_all": settle_three},
-}
+class Shape(NamedTuple):
+    """What its entry points have to know of a method."""
+
+    binary: bool = False
+    memories: int = 1
+    more: bool = False  # whether it asks for interests and second step-sizes
 
 
-def entries(method: Any, *, binary: bool = False, cached: bool = False, memories: int = 1, more: bool = False) -> Entries:
-    """The entry points of a method. `cached` is for this package's own: an edit elsewhere would go unnoticed."""
-    name = method.py_func.__name__
-    names = {"method": method, "BINARY": binary, "MORE": more, **MEMORIES[memories]}
-    return Entries(*(specialise(t, name, cached=cached, **names) for t in (step, run, predict, check)))
+SHAPES = MappingProxyType(
+    {
+        **dict.fromkeys((accumulate_td, true_online_td, true_online_td_varying, dutch_monte_carlo), Shape()),
+        replace_td: Shape(binary=True),
+        **dict.fromkeys((emphatic_td, true_online_emphatic_td), Shape(more=True)),
+        gtd: Shape(memories=2, more=True),
+        true_online_gtd: Shape(memories=3, more=True),
+    }
+)
+ATTACH = ((attach, attach_rated), (attach_two, attach_two_rated), (attach_three, attach_three_rated))
+HELP = MappingProxyType({"prepare": step_sizes.prepare, "follow": step_sizes.follow})
+
+
+def entries(method: Any, *, cached: bool = False, name: str = "", **names: Any) -> Entries:
+    """The entry points of a method, with these names in the templates.
+
+    `cached` is for this package's own methods: an edit elsewhere would go unnoticed.
+    """
+    name = name or method.py_func.__name__
+    return Entries(*(specialise(t, name, cached=cached, method=method, **names) for t in (step, run, predict, check)))
 
 
 @cache
-def _entries_of(method: Any) -> Entries:
-    return entries(method)
-
-
-def compiled(method: Any) -> Entries:
-    """The entry points of a method of this package, or of one that was made elsewhere."""
-    return COMPILED.get(method) or _entries_of(method)
-
-
-COMPILED = MappingProxyType(
-    {
-        **{
-            method: entries(method, binary=method is replace_td, cached=True)
-            for method in (accumulate_td, replace_td, true_online_td, true_online_td_varying, dutch_monte_carlo)
-        },
-        **{method: entries(method, more=True, cached=True) for method in (emphatic_td, true_online_emphatic_td)},
-        gtd: entries(gtd, memories=2, more=True, cached=True),
-        true_online_gtd: entries(true_online_gtd, memories=3, more=True, cached=True),
-    }
-)
+def compiled(method: Any, helped: bool = False) -> Entries:
+    """The entry points of a method of this package, or of one that was made elsewhere; `helped` with its step-size."""
+    if method not in SHAPES:
+        if helped:
+            raise ValueError(
+                "only methods of this package take bound and meta_step_size: leave them out for one of your own"
+            )
+        return entries(method)
+    binary, memories, more = SHAPES[method]
+    names = {"BINARY": binary, "MORE": more, "attach": ATTACH[memories - 1][helped], **(HELP if helped else {})}
+    name = f"{method.py_func.__name__}{'_helped' * helped}"
+    return entries(method, cached=True, name=name, **names)

@@ -48,7 +48,6 @@ from trueonline.memory import (
     imprint,
     learn,
     recall,
-    settle,
     value,
 )
 
@@ -104,13 +103,6 @@ def imprint_both(memory, x, a, b, a_second):
     """e ← e + a·x, w ← w + b·x and v ← v + a_second·x."""
     imprint(memory, x, a, b)
     imprint(memory.second, x, a_second - memory.head[B] * a, 0.0)
-
-
-@kernel
-def settle_both(memory, x):
-    """Make noted imprints now."""
-    settle(memory, x)
-    settle(memory.second, x)
 
 
 # --- Housekeeping: changes how e, v and w are kept, and none of them ------------------------------

@@ -22,9 +22,15 @@ def emphatic_td(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam)
 
 @kernel
 def emphasise(memory, gamma, lam):
-    """M of this step."""
-    head = memory.head
-    head[CARRIED] = (
-        head[RATIO_OLD] * gamma * head[CARRIED] + head[INTEREST] if gamma > 0.0 else head[INTEREST]
-    )  # F ← ρ_{t−1}γF + I
-    return lam * head[INTEREST] + (1.0 - lam) * head[CARRIED] if gamma > 0.0 else head[INTEREST]  # λI + (1 − λ)F
+    """M of this step; F is carried along."""
+    memory.head[CARRIED], emphasis = emphases(memory.head, gamma, lam)
+    return emphasis
+
+
+@kernel
+def emphases(head, gamma, lam):
+    """F and M of this step."""
+    if gamma == 0.0:
+        return head[INTEREST], head[INTEREST]
+    follow_on = head[RATIO_OLD] * gamma * head[CARRIED] + head[INTEREST]  # F ← ρ_{t−1}γF + I
+    return follow_on, lam * head[INTEREST] + (1.0 - lam) * follow_on  # M ← λI + (1 − λ)F

@@ -23,8 +23,8 @@ from trueonline.memory import (
 def gtd(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
     head, second = memory.head, memory.second  # w and e; h and e
     rho, beta = head[RATIO], head[BETA]
-    v, trace_x, v_next = recall(memory, x, x_next)
-    h_x, _, _ = recall(second, x, x_next)
+    v, _, v_next = recall(memory, x, x_next)
+    h_x, trace_x, _ = recall(second, x, x_next)
     delta, c, xx = reward + gamma_next * v_next - v, rho * gamma * lam, length_squared(x)
     p = c * head[CARRIED] + rho * h_x  # hᵀe, of the new e
     q = c * c * head[CARRIED_TOO] + 2.0 * c * rho * trace_x + rho * rho * xx  # eᵀe

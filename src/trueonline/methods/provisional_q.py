@@ -6,14 +6,13 @@ action being updated is given, and so it has no ratio.
 """
 
 from trueonline.kernels import kernel
-from trueonline.memory import RATIO, learn
+from trueonline.memory import RATIO, learn, settle_all
 from trueonline.two_traces import (
     decay_both,
     imprint_both,
     learn_from_second,
     recall_both,
     second_learns,
-    settle_both,
     value_of_both,
 )
 
@@ -29,5 +28,5 @@ def provisional_q(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, la
     imprint_both(memory, x, alpha, -alpha * m, -alpha * m)  # … + αφ;  w and v: … − αmφ
     learn(memory, delta + m)  # w: … + (δ + m)e
     second_learns(memory, delta + m + (1.0 - gamma_next) * v_next)  # v ← ργλv + (δ + m + (1 − γ')V')e − αmφ
-    settle_both(memory, x)
+    settle_all(memory, x)
     return v, delta, value_of_both(memory, x_next)  # wᵀφ̄', with the weights of now

@@ -1,0 +1,181 @@
+"""Help with the step-size, for streams whose features and errors nobody knows beforehand: departures from the paper.
+
+**A bound.** Before a transition is learned from, α is lowered to where the update closes no more than a given share of the error:
+
+    α·p ≤ bound        p = ρMΣ_i r_i φ_i²                   where the method redoes updates towards its targets (dutch traces)
+                       p = ρ(γλeᵀφ + MΣ_i r_i φ_i²)         where traces accumulate: eᵀφ of the new trace
+                       p = Σ_i r_i φ_i²                     where they replace
+
+(M = 1 but for emphatic methods.) At 1 no update carries V(S_t) beyond what it is updated towards. The second step-size of gradient
+methods is kept to βφᵀφ ≤ bound.
+
+**TIDBD** (Kearney, Veeriah, Travnik, Sutton and Pilarski 2018): a step-size for each feature, α_i = α·r_i, which grows where a
+feature's errors keep their sign from one visit to the next, and shrinks where they change it. With meta step-size θ,
+
+    β_i ← β_i + θρδφ_i H_i        r_i = e^{β_i}        H_i ← H_i·[1 − α_i φ_i e_i]⁺ + Δw_i
+
+All that a learner changes of w_i is in proportion to r_i, so Δw_i is the derivative of itself by β_i. H then follows w, but for
+features that are active, where it forgets: d = H − w changes there alone, and all of this costs the active features alone.
+
+What a method writes of φ is D φ, with D = diag(r) at that time (`memory.share`); what it reads is φ. So the trace carries the
+step-size of the time of each visit, as that of Algorithm 4 does, and true online methods remain equal to their forward views, with
+the matrix αD in the place of α.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trueonline.forms import entry, is_a
+from trueonline.kernels import kernel, operation
+from trueonline.memory import (
+    ACCUMULATES,
+    BETA,
+    BOUND,
+    BOUNDED,
+    BY_EMPHASIS,
+    BY_RATIO,
+    DENSE,
+    META,
+    RATIO,
+    WEIGHED,
+    WITHIN,
+    C,
+    Rated,
+    S,
+    beside,
+    rated,
+    settle_all,
+    share,
+)
+from trueonline.methods.emphatic_td import emphases
+
+
+class Form(NamedTuple):
+    """What has to be known of a method's trace."""
+
+    within: bool = False  # whether it carries the step-size
+    accumulates: bool = False
+    weighed: float = BY_RATIO  # what its updates are weighed by, or 0
+
+
+FARTHEST = np.log(1e6)  # no step-size goes farther than a factor of a million from where it began
+
+
+@kernel
+def attach_rated(numbers, places):
+    n = places.size // 2
+    return rated(numbers, n, beside(numbers, places, n, 0), None, None)
+
+
+@kernel
+def attach_two_rated(numbers, places):
+    n = places.size // 4
+    return rated(numbers, n, beside(numbers, places, n, 0), beside(numbers, places, n, 1), None)
+
+
+@kernel
+def attach_three_rated(numbers, places):
+    n = places.size // 6
+    second, third = beside(numbers, places, n, 1), beside(numbers, places, n, 2)
+    return rated(numbers, n, beside(numbers, places, n, 0), second, third)
+
+
+@kernel
+def attach_both_rated(numbers, places):
+    """For weights that lie in two memories."""
+    n = places.size // 4
+    second = rated(numbers, n, beside(numbers, places, n, 1), None, None)
+    return rated(numbers, n, beside(numbers, places, n, 0), second, None)
+
+
+@kernel
+def prepare(memory, x, reward, x_next, alpha, gamma, gamma_next, lam):
+    """Adapt the step-sizes of the active features; return α, bounded."""
+    head = memory.head
+    rho = head[RATIO] if head[WEIGHED] != 0.0 else 1.0
+    if head[META] > 0.0:
+        v = v_next = 0.0
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            w = weight(memory, i)
+            memory.kept[i] = w + memory.past[i]  # H
+            v += w * x_i
+        for j in range(x_next.size):
+            i, x_i = entry(x_next, j)
+            v_next += weight(memory, i) * x_i
+        change = head[META] * rho * (reward + gamma_next * v_next - v)
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            moved = memory.rates[i] + change * x_i * memory.kept[i]  # β ← β + θρδφH
+            if abs(moved) < np.inf:  # a learner that diverges shows it in its weights
+                memory.rates[i] = min(max(moved, -FARTHEST), FARTHEST)
+    squares = pull = along = 0.0
+    for j in range(x.size):
+        i, x_i = entry(x, j)
+        squares += x_i * x_i
+        pull += x_i * share(memory, i, x_i)
+        along += x_i * trace_at(memory, i)
+    if head[WEIGHED] == BY_EMPHASIS:
+        pull *= emphases(head, gamma, lam)[1]
+    if head[ACCUMULATES] != 0.0:
+        pull += gamma * lam * along
+    pull *= rho
+    head[BETA] = bounded(head[BETA], squares, head[BOUND])
+    within = bounded(alpha, pull, head[BOUND])
+    head[BOUNDED] += within < alpha
+    return within
+
+
+@kernel
+def bounded(alpha, pull, bound):
+    return bound / pull if alpha * pull > bound else alpha
+
+
+@kernel
+def follow(memory, x, alpha):
+    """After learning with this α: H forgets where features are active. Imprints are made now, with the step-sizes of now."""
+    settle_all(memory, x)
+    head = memory.head
+    if head[META] > 0.0:
+        outside = 1.0 if head[WITHIN] != 0.0 else alpha
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            memory.past[i] -= memory.kept[i] * min(1.0, outside * x_i * trace_at(memory, i))  # H ← H·[1 − αφe]⁺ + Δw
+
+
+# --- One entry of a memory ------------------------------------------------------------------------
+
+
+@kernel
+def place(memory, i):
+    """Where its trace is."""
+    return np.uint64(memory.slot[i]) if memory.head[DENSE] == 0.0 else i + np.uint64(1)
+
+
+@kernel
+def trace_at(memory, i):
+    """e_i."""
+    return memory.head[S] * memory.z[place(memory, i)]
+
+
+@kernel
+def weight_in(memory, i):
+    """w_i."""
+    k = place(memory, i)
+    listed = memory.y[k] if memory.head[DENSE] == 0.0 else 0.0
+    return memory.u[i] + (listed + memory.head[C] * memory.z[k])
+
+
+def weight(memory, i):
+    """w_i, wherever it lies."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(weight)
+def _weight(memory, i):
+    if is_a(Rated, memory.types[memory.fields.index("second")]):
+        return lambda memory, i: weight_in(memory, i) + weight_in(memory.second, i)
+    return weight_in.py_func

@@ -1,0 +1,241 @@
+"""Help with the step-size: what it does, by equations with dense vectors, and that it does nothing when it is off."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import trueonline as to
+from trueonline.derivation import views
+
+N, T = 5, 50
+SETTINGS = {"n_features": N, "step_size": 0.3, "trace_decay": 0.8, "discount": 0.9}
+GTD = partial(to.GTD, second_step_size=0.2)
+TRUE_ONLINE_GTD = partial(to.TrueOnlineGTD, second_step_size=0.2)
+METHODS = {
+    "accumulate": to.AccumulateTD,
+    "replace": to.ReplaceTD,
+    "true_online": to.TrueOnlineTD,
+    "monte_carlo": to.MonteCarlo,
+    "emphatic": to.EmphaticTD,
+    "true_online_emphatic": to.TrueOnlineEmphaticTD,
+    "gtd": GTD,
+    "true_online_gtd": TRUE_ONLINE_GTD,
+    "provisional_td": to.ProvisionalTD,
+    "provisional_q": to.ProvisionalQ,
+}
+OFF_POLICY = METHODS.keys() - {"accumulate", "replace", "true_online", "monte_carlo"}
+EMPHATIC = {"emphatic", "true_online_emphatic"}
+
+
+def stream(seed, name="", size=1.5):
+    """Sparse rows, which are binary for `replace`, and all that may vary."""
+    rng = np.random.default_rng(seed)
+    active = rng.random((T + 1, N)) < 0.5
+    X = active.astype(float) if name == "replace" else active * rng.normal(size=(T + 1, N)) * size
+    gammas = rng.uniform(0.3, 1.0, size=T)
+    gammas[T // 2] = 0.0
+    ratios = rng.uniform(0.0, 1.5, size=T) if name in OFF_POLICY else np.ones(T)
+    interests = rng.uniform(0.0, 2.0, size=T) if name in EMPHATIC else np.ones(T)
+    return X, rng.normal(size=T), gammas, rng.random(T), ratios, interests
+
+
+def learned(learner, name, X, rewards, gammas, lams, ratios, interests, form=lambda x: (np.flatnonzero(x), x[x != 0.0])):
+    """The weights after every transition, and the step-sizes."""
+    learner.start(form(X[0]))
+    for t in range(T):
+        more = {"ratio": ratios[t]} if name in OFF_POLICY else {}
+        more |= {"interest": interests[t]} if name in EMPHATIC else {}
+        learner.update(rewards[t], form(X[t + 1]), gammas[t], lams[t], **more)
+        yield learner.weights, learner.step_sizes
+
+
+def by_equations(name, theta, bound, w_0, X, rewards, gammas, lams, ratios, interests):
+    """The same with dense vectors, and H by itself; and what p is at every step."""
+    w, h, v = w_0.copy(), np.zeros(N), np.zeros(N)
+    e, f, g = np.zeros(N), np.zeros(N), np.zeros(N)  # f and g: traces of gradient methods
+    beta, H = np.zeros(N), np.zeros(N)
+    gamma = lam = v_old = follow_on = 0.0
+    rho_old = 1.0
+    for t in range(T):
+        x, x_next, rho = X[t], X[t + 1], ratios[t]
+        value, value_next = w @ x, w @ x_next
+        delta = rewards[t] + gammas[t] * value_next - value
+        weighing = 1.0 if name == "provisional_q" else rho
+        beta = np.clip(beta + theta * weighing * delta * x * H, -np.log(1e6), np.log(1e6))
+        D = np.diag(np.exp(beta))
+        follow_on = (rho_old * gamma * follow_on if gamma else 0.0) + interests[t]
+        M = lam * interests[t] + (1.0 - lam) * follow_on if gamma else interests[t]
+        M = M if name in EMPHATIC else 1.0
+        pull = M * (x @ D @ x)
+        if name in ("accumulate", "emphatic", "gtd"):
+            pull += gamma * lam * (e @ x)
+        pull *= weighing
+        alpha = min(0.3, bound / pull) if pull > 0.0 else 0.3
+        second = min(0.2, bound / (x @ x)) if x.any() else 0.2
+        w_before, step, c = w, alpha * D @ x, rho * gamma * lam
+        if name == "accumulate":
+            e = gamma * lam * e + D @ x
+            w = w + alpha * delta * e
+        elif name == "replace":
+            e = np.where(x == 1.0, np.diag(D), gamma * lam * e)
+            w = w + alpha * delta * e
+        elif name == "true_online":
+            e = gamma * lam * e + (1.0 - gamma * lam * (e @ x)) * step
+            w = w + (delta + value - v_old) * e - (value - v_old) * step
+        elif name == "monte_carlo":
+            e = gamma * e + (1.0 - gamma * (e @ x)) * step
+            w = w + rewards[t] * e - value * step
+        elif name == "emphatic":
+            e = c * e + rho * M * D @ x
+            w = w + alpha * delta * e
+        elif name == "true_online_emphatic":
+            e = c * e + rho * M * (1.0 - c * (e @ x)) * step
+            w = w + (delta + value - v_old) * e - rho * M * (value - v_old) * step
+        elif name == "gtd":
+            e, g = c * e + rho * D @ x, c * g + rho * x
+            w = w + alpha * delta * e - alpha * gammas[t] * (1.0 - lams[t]) * (h @ g) * D @ x_next
+            h = h + second * (delta * g - (h @ x) * x)
+        elif name == "true_online_gtd":
+            e, f, g = c * e + rho * (1.0 - c * (e @ x)) * step, c * f + second * (rho - c * (f @ x)) * x, c * g + rho * x
+            w = w + (delta + value - v_old) * e - rho * (value - v_old) * step
+            w = w - alpha * gammas[t] * (1.0 - lams[t]) * (h @ g) * D @ x_next
+            h = h + delta * f - second * (h @ x) * x
+        elif name == "provisional_td":
+            w = w + (rho - 1.0) * gamma * lam * v
+            e = c * e + rho * step
+            w = w + delta * e
+            v = c * v + (delta + (1.0 - gammas[t]) * value_next) * e
+        else:
+            m = value - v_old if gamma > 0.0 else 0.0
+            w = w + (rho - 1.0) * gamma * lam * v
+            e = c * e + step
+            w = w - m * step + (delta + m) * e
+            v = c * v + (delta + m + (1.0 - gammas[t]) * value_next) * e - m * step
+            value_next = w @ x_next
+        outside = alpha if name in ("accumulate", "replace", "emphatic", "gtd") else 1.0
+        H = H * np.maximum(0.0, 1.0 - outside * x * e) + (w - w_before)
+        v_old, gamma, lam, rho_old = value_next, gammas[t], lams[t], rho
+        yield w, 0.3 * np.exp(beta), alpha, D
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_is_what_the_equations_say(name):
+    for seed, theta, bound in ((0, 0.05, 0.6), (1, 0.0, 0.3), (2, 0.1, np.inf)):
+        given = stream(seed, name, size=1.5 if bound < np.inf else 0.5)
+        w_0 = np.random.default_rng(seed).normal(size=N)
+        help_ = {"meta_step_size": theta or None, "bound": bound if bound < np.inf else None}
+        learner = METHODS[name](**SETTINGS, initial_weights=w_0, **help_)
+        bounded = 0
+        for (w, sizes), (w_too, sizes_too, alpha, _) in zip(
+            learned(learner, name, *given), by_equations(name, theta, bound, w_0, *given), strict=True
+        ):
+            np.testing.assert_allclose(w, w_too, rtol=1e-10, atol=1e-10 * max(1.0, np.abs(w_too).max()))
+            np.testing.assert_allclose(sizes, sizes_too, rtol=1e-10)
+            bounded += alpha < 0.3
+        assert learner.bounded == bounded
+        assert (bounded > 5) == (bound < np.inf)
+        assert (np.ptp(sizes) > 1e-3) == (theta > 0.0)
+
+
+def test_true_online_td_equals_its_forward_view_with_a_matrix_of_step_sizes():
+    """θ_{k+1} = θ_k + α_k D_k φ_k (U_k − φ_kᵀθ_k), towards the interim λ-returns at every horizon."""
+    X, rewards, gammas, lams, *_ = stream(3)
+    gammas[T // 2] = 0.9  # one episode
+    used = list(by_equations("true_online", 0.05, 0.6, np.zeros(N), X, rewards, gammas, lams, np.ones(T), np.ones(T)))
+    learner = to.TrueOnlineTD(**SETTINGS, meta_step_size=0.05, bound=0.6)
+    weights = [np.zeros(N)]
+    for h, (w, _) in enumerate(learned(learner, "true_online", X, rewards, gammas, lams, np.ones(T), np.ones(T)), 1):
+        values = [weights[k] @ X[k + 1] for k in range(h)]  # V_k(S_{k+1}): what step k + 1 bootstraps from
+        returns = [rewards[h - 1] + gammas[h - 1] * values[h - 1]]
+        for k in range(h - 2, -1, -1):
+            blend = (1.0 - lams[k]) * values[k] + lams[k] * returns[0]
+            returns.insert(0, rewards[k] + gammas[k] * blend)
+        theta = np.zeros(N)
+        for k in range(h):
+            _, _, alpha, D = used[k]
+            theta = theta + alpha * D @ X[k] * (returns[k] - X[k] @ theta)
+        np.testing.assert_allclose(w, theta, rtol=1e-10, atol=1e-11)
+        weights.append(w)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_off_is_off(name):
+    """Without it the same code runs as always; with help that has nothing to do, the same numbers come out."""
+    given = stream(4, name)
+    off = METHODS[name](**SETTINGS)
+    assert (off.bound, off.meta_step_size, off.bounded) == (None, None, 0)
+    nothing = METHODS[name](**SETTINGS, bound=None, meta_step_size=None)
+    assert nothing._entries is off._entries
+    assert [part.nbytes for part in nothing._memory] == [part.nbytes for part in off._memory]
+    varying = METHODS[name](**{**SETTINGS, "step_size": lambda t: 0.3})  # with the step-size in the trace
+    idle = METHODS[name](**SETTINGS, bound=1e9, meta_step_size=0.0)
+    for (w, sizes), (w_too, _) in zip(learned(idle, name, *given), learned(varying, name, *given), strict=True):
+        np.testing.assert_array_equal(w, w_too)
+        np.testing.assert_array_equal(sizes, 0.3)
+    assert idle.bounded == 0
+
+
+@pytest.mark.parametrize("method", [to.TrueOnlineTD, TRUE_ONLINE_GTD], ids=["true_online", "true_online_gtd"])
+def test_keeps_the_contract(method):
+    assert len(to.check_learner(partial(method, bound=0.5, meta_step_size=0.01)).kept) == 10
+
+
+def test_step_sizes_survive_a_run_that_is_refused():
+    X, rewards, *_ = stream(5)
+    learner = to.TrueOnlineTD(**SETTINGS, meta_step_size=0.05)
+    learner.run(X, rewards)
+    before = learner.step_sizes, learner.weights
+    bad = X.copy()
+    bad[-1, 0] = np.inf
+    with pytest.raises(ValueError, match="finite"):
+        learner.run(bad, rewards)
+    np.testing.assert_array_equal((learner.step_sizes, learner.weights), before)
+
+
+@pytest.mark.parametrize("name", ["accumulate", "replace", "true_online"])
+def test_no_update_goes_beyond_its_target(name):
+    """With a step-size of a hundred, V(S) does not pass R + γV' of before."""
+    X, rewards, gammas, lams, *_ = stream(6, name)
+    learner = METHODS[name](**{**SETTINGS, "step_size": 100.0}, bound=1.0)
+    learner.start(X[0])
+    for t in range(T):
+        if name == "true_online" and gammas[t - 1] > 0.0:
+            learner.start(X[t])  # its target is the λ-return, which is R + γV' at a beginning
+        v, target = learner.predict(X[t]), rewards[t] + gammas[t] * learner.predict(X[t + 1])
+        learner.update(rewards[t], X[t + 1], gammas[t], lams[t])
+        assert (learner.predict(X[t]) - v) / (target - v) < 1.0 + 1e-9
+    assert learner.bounded > T / 2
+
+
+def test_features_that_matter_get_larger_step_sizes():
+    rng = np.random.default_rng(7)
+    X = rng.choice([-1.0, 1.0], size=(20_001, 8))
+    target = np.cumsum(
+        0.05 * rng.normal(size=20_000)
+    )  # the weight of the first feature wanders; the others are of no use
+    rewards = target * X[:-1, 0] + 0.5 * rng.normal(size=20_000)
+    adaptive, plain = (to.TrueOnlineTD(8, 0.01, 0.9, 0.0, meta_step_size=theta) for theta in (0.003, None))
+    errors = [
+        np.mean((learner.run(X, rewards)[5_000:] - target[5_000:] * X[5_000:-1, 0]) ** 2) for learner in (adaptive, plain)
+    ]
+    assert errors[0] < 0.5 * errors[1]
+    assert adaptive.step_sizes[0] > 5 * adaptive.step_sizes[1:].max()
+
+
+def test_refuses_what_makes_no_sense():
+    for bad in (0.0, -1.0, np.nan, np.inf, True, "1"):
+        with pytest.raises(ValueError, match="bound must be a finite number > 0"):
+            to.TrueOnlineTD(**SETTINGS, bound=bad)
+    for bad in (-0.1, np.nan, np.inf, True, "1"):
+        with pytest.raises(ValueError, match="meta_step_size must be a finite number ≥ 0"):
+            to.TrueOnlineTD(**SETTINGS, meta_step_size=bad)
+    with pytest.raises(ValueError, match="only methods of this package take bound"):
+        to.derive(views.lambda_return).learner(**SETTINGS, bound=1.0)
+
+
+def test_a_learner_tells_of_its_help():
+    learner = to.GTD(**SETTINGS, second_step_size=0.1, bound=1.0)
+    assert repr(learner) == (
+        "GTD(n_features=5, step_size=0.3, trace_decay=0.8, discount=0.9, bound=1.0, second_step_size=0.1)"
+    )
