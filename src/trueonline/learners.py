@@ -37,7 +37,8 @@ class MemoryLearner(Learner):
 
     - `bound`: α is lowered for a transition whose update would close more than this share of its error; 1 keeps it from
       overshooting.
-    - `meta_step_size`: θ of TIDBD, by which every feature's step-size adapts to the errors seen where it was active.
+    - `meta_step_size`: θ of TIDBD, by which every feature's step-size adapts to the errors seen where it was active. 0.01
+      is usual, whatever the units are. Where no bound is given with it, it is 1.
     """
 
     _methods: ClassVar[tuple[Any, Any]]  # for a constant step-size, and for a schedule
@@ -90,7 +91,7 @@ class MemoryLearner(Learner):
         head = self._memory.numbers
         head[[DISCOUNT, TRACE_DECAY]] = parameters.discount, parameters.trace_decay
         if helped:
-            head[[BOUND, META]] = self._bound or np.inf, self._meta_step_size or 0.0
+            head[[BOUND, META]] = self._bound or (1.0 if self._meta_step_size else np.inf), self._meta_step_size or 0.0
             head[[WITHIN, ACCUMULATES, WEIGHED]] = self._form
             if parameters.initial_weights is not None:
                 memory.of_features(self._memory, self._memories)[1] = -parameters.initial_weights  # H = w + past = 0
@@ -236,7 +237,7 @@ class MemoryLearner(Learner):
             f"{number}_{name}": part for number, other in enumerate(others, 2) for name, part in other.items()
         }
         if self._helped:
-            parts["rates"], parts["past"], _ = memory.of_features(self._memory, self._memories).copy()
+            parts["of_features"] = memory.of_features(self._memory, self._memories)[:3].copy()
         if self._here is not None:
             here = self._standing()
             parts |= {"here_indices": here[0], "here": here[1]} if isinstance(here, tuple) else {"here": here}
@@ -253,10 +254,10 @@ class MemoryLearner(Learner):
         rebuilt = [memory.rebuild(self.n_features, group) for group in groups]
         self._memory = memory.joined(rebuilt, self._helped) if len(rebuilt) > 1 or self._helped else rebuilt[0]
         if self._helped:
-            rates = np.array([parts["rates"], parts["past"]])
-            if rates.shape != (2, self.n_features) or rates.dtype != np.float64:
+            saved = parts["of_features"]
+            if saved.shape != (3, self.n_features) or saved.dtype != np.float64:
                 raise ValueError("the step-sizes do not fit the features")
-            memory.of_features(self._memory, self._memories)[:2] = rates
+            memory.of_features(self._memory, self._memories)[:3] = saved
         if "here" in parts:
             x = (parts["here_indices"], parts["here"]) if "here_indices" in parts else parts["here"]
             self._stand(self._checked(x, "the saved features"))

@@ -116,6 +116,7 @@ class Rated(NamedTuple):
     third: Any
     rates: Any
     past: Any
+    usual: Any
     kept: Any
 
 
@@ -134,10 +135,10 @@ class Buffers(NamedTuple):
 def allocate(n: int, weights: np.ndarray | None = None, memories: int = 1, rated: bool = False) -> Buffers:
     """A memory of n features, with these weights or zeros, and no trace; or several, one after the other.
 
-    Where features have step-sizes of their own, the three vectors of `Rated` follow.
+    Where features have step-sizes of their own, the four vectors of `Rated` follow.
     """
     length = _length(n)
-    total = memories * length + 3 * n * rated
+    total = memories * length + 4 * n * rated
     numbers = np.zeros(total + LINE)
     skip = -(numbers.ctypes.data // numbers.itemsize) % LINE
     numbers = numbers[skip : skip + total]
@@ -157,7 +158,7 @@ def each(buffers: Buffers, memories: int) -> list[Buffers]:
 
 
 def of_features(buffers: Buffers, memories: int) -> np.ndarray:
-    """What lies behind them: `rates`, `past` and `kept` of each feature, or nothing."""
+    """What lies behind them: `rates`, `past`, `usual` and `kept` of each feature, or nothing."""
     n = len(buffers.places) // memories // 2
     return buffers.numbers[memories * _length(n) :].reshape(-1, n)
 
@@ -233,10 +234,10 @@ def attach_three(numbers, places):
 @kernel
 def rated(numbers, n, memory, second, third):
     """A memory with the step-sizes of its features, which follow the memories in the buffer."""
-    tail = numbers.size - 3 * n
-    rates, past, kept = pointer(numbers, tail), pointer(numbers, tail + n), pointer(numbers, tail + 2 * n)
-    m = memory
-    return Rated(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, third, rates, past, kept)
+    m, tail = memory, numbers.size - 4 * n
+    rates, past = pointer(numbers, tail), pointer(numbers, tail + n)
+    usual, kept = pointer(numbers, tail + 2 * n), pointer(numbers, tail + 3 * n)
+    return Rated(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, third, rates, past, usual, kept)
 
 
 # --- What methods say -----------------------------------------------------------------------------

@@ -9,10 +9,13 @@
 (M = 1 but for emphatic methods.) At 1 no update carries V(S_t) beyond what it is updated towards. The second step-size of gradient
 methods is kept to βφᵀφ ≤ bound.
 
-**TIDBD** (Kearney, Veeriah, Travnik, Sutton and Pilarski 2018): a step-size for each feature, α_i = α·r_i, which grows where a
-feature's errors keep their sign from one visit to the next, and shrinks where they change it. With meta step-size θ,
+**TIDBD** (Kearney, Veeriah, Travnik, Sutton and Pilarski 2018) with the normalisation of Autostep (Mahmood, Sutton, Degris and
+Pilarski 2012), so that no unit matters: a step-size for each feature, α_i = α·r_i, which grows where a feature's errors keep their
+sign from one visit to the next, and shrinks where they change it. With meta step-size θ, over the active features,
 
-    β_i ← β_i + θρδφ_i H_i        r_i = e^{β_i}        H_i ← H_i·[1 − α_i φ_i e_i]⁺ + Δw_i
+    g_i = ρδφ_i H_i        n_i ← max(|g_i|, n_i + α_i φ_i² (|g_i| − n_i) / τ)        β_i ← β_i + θ g_i / n_i
+    β_i ← β_i − ln(Σ_j α_j φ_j² / bound) where that sum exceeds the bound            r_i = e^{β_i}
+    H_i ← H_i·[1 − α_i φ_i e_i]⁺ + Δw_i
 
 All that a learner changes of w_i is in proportion to r_i, so Δw_i is the derivative of itself by β_i. H then follows w, but for
 features that are active, where it forgets: d = H − w changes there alone, and all of this costs the active features alone.
@@ -61,6 +64,7 @@ class Form(NamedTuple):
     weighed: float = BY_RATIO  # what its updates are weighed by, or 0
 
 
+MEMORY = 1e4  # τ: over how many visits the usual size of g is remembered, at a step-size of 1
 FARTHEST = np.log(1e6)  # no step-size goes farther than a factor of a million from where it began
 
 
@@ -95,6 +99,7 @@ def attach_both_rated(numbers, places):
 def prepare(memory, x, reward, x_next, alpha, gamma, gamma_next, lam):
     """Adapt the step-sizes of the active features; return α, bounded."""
     head = memory.head
+    excess = 0.0
     rho = head[RATIO] if head[WEIGHED] != 0.0 else 1.0
     if head[META] > 0.0:
         v = v_next = 0.0
@@ -106,12 +111,21 @@ def prepare(memory, x, reward, x_next, alpha, gamma, gamma_next, lam):
         for j in range(x_next.size):
             i, x_i = entry(x_next, j)
             v_next += weight(memory, i) * x_i
-        change = head[META] * rho * (reward + gamma_next * v_next - v)
+        error = rho * (reward + gamma_next * v_next - v)
+        total = 0.0
         for j in range(x.size):
             i, x_i = entry(x, j)
-            moved = memory.rates[i] + change * x_i * memory.kept[i]  # β ← β + θρδφH
-            if abs(moved) < np.inf:  # a learner that diverges shows it in its weights
-                memory.rates[i] = min(max(moved, -FARTHEST), FARTHEST)
+            g, rate, n = error * x_i * memory.kept[i], alpha * share(memory, i, x_i) * x_i, memory.usual[i]
+            n = max(abs(g), n + rate * (abs(g) - n) / MEMORY)
+            if 0.0 < n < np.inf:  # a learner that diverges shows it in its weights
+                memory.usual[i] = n
+                memory.rates[i] = min(max(memory.rates[i] + head[META] * g / n, -FARTHEST), FARTHEST)
+            total += alpha * share(memory, i, x_i) * x_i
+        if total > head[BOUND]:
+            excess = np.log(total / head[BOUND])
+            for j in range(x.size):
+                i, _ = entry(x, j)
+                memory.rates[i] = max(memory.rates[i] - excess, -FARTHEST)
     squares = pull = along = 0.0
     for j in range(x.size):
         i, x_i = entry(x, j)
@@ -125,7 +139,7 @@ def prepare(memory, x, reward, x_next, alpha, gamma, gamma_next, lam):
     pull *= rho
     head[BETA] = bounded(head[BETA], squares, head[BOUND])
     within = bounded(alpha, pull, head[BOUND])
-    head[BOUNDED] += within < alpha
+    head[BOUNDED] += within < alpha or excess > 0.0
     return within
 
 
