@@ -9,7 +9,7 @@
 | Monte Carlo | van Hasselt and Sutton 2015, *Learning to predict independent of span*, arXiv:1508.04582 |
 | PTD(λ), PQ(λ) | Sutton, Mahmood, Precup and van Hasselt 2014, *A new Q(λ) with interim forward view …*, ICML |
 
-The equations of Monte Carlo and of PTD(λ) and PQ(λ) are derived here from the forward views of those papers.
+The equations of Monte Carlo and of PTD(λ) and PQ(λ) are derived here from the forward views that the pages of those methods state.
 
 Some come a second time, in a form that can run at a cost in proportion to the *active* features (`products`, `…_active`): all
 traces decay by the same factor, and every inner product of two long vectors is carried along as a number.
@@ -226,7 +226,7 @@ def offline_td(episodes: Iterable[Episode], w: np.ndarray, *, lam: float | None 
 def provisional_td(episodes: Iterable[Episode], w: np.ndarray, *, frozen: bool = False) -> Iterator[np.ndarray]:
     """e ← ρ(γλe + αφ);  w ← w + δe + (ρ − 1)u;  u ← γ'λ'(ρu + δ̄e), with δ̄ = R + wᵀφ' − wᵀφ.
 
-    `frozen`: values are those of the weights at the episode's beginning, as in the paper's proof.
+    `frozen`: values are those of the weights at the episode's beginning, with which λ = 1 is Monte Carlo.
     """
     for episode in episodes:
         e, u, w_0 = np.zeros(len(w)), np.zeros(len(w)), w

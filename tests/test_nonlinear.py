@@ -546,7 +546,7 @@ def test_what_cannot_be_saved_or_loaded_is_told(tmp_path):
 
 def test_torch_is_asked_for_where_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ValueError, match="torch_value needs PyTorch"):
+    with pytest.raises(ValueError, match=r"needs PyTorch: pip install 'trueonline\[torch\]'"):
         torch_value(None)
 
 

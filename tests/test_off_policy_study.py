@@ -13,6 +13,7 @@ from trueonline.kernels import kernel
 from trueonline.memory import BETA, RATIO, decay, imprint, learn, recall
 from trueonline.methods import gtd, true_online_gtd
 from trueonline.paper import off_policy as paper
+from trueonline.paper import style
 from trueonline.paper.experiment import FAILS, HOLDS, NOISE, Settings, resample
 from trueonline.problems import OffPolicyProblem, baird, off_policy, random_mdp
 
@@ -182,6 +183,16 @@ BEFORE = {
     ("binary", "replace"): 2.3681145326166897,
     ("binary", "true_online"): 6.740902179860907,
 }
+
+
+def test_every_method_of_the_study_has_its_look():
+    """The true online form has the colour and the marker of its counterpart, and a whole line."""
+    for plain, ours in paper.PAIRS.items():
+        assert style.NAMES[ours] == f"true online {style.NAMES[plain]}"
+        assert (style.COLOURS[ours], style.MARKERS[ours]) == (style.COLOURS[plain], style.MARKERS[plain])
+        assert style.DASHES[plain] != style.DASHES[ours] == ()
+    for look in (style.NAMES, style.COLOURS, style.MARKERS):
+        assert len({look[name] for name in paper.PAIRS}) == 3
 
 
 # --- Names and refusals ---------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The γ-return and other averages of n-step returns, against the papers' formulas by explicit loops."""
+"""The γ-return and other averages of n-step returns, against their formulas by explicit loops."""
 
 import copy
 
@@ -8,7 +8,7 @@ import pytest
 import trueonline as to
 from trueonline import loading
 from trueonline.derivation import views
-from trueonline.forward.other_returns import AverageReturn, ComplexReturn, GammaReturn, NStepReturn, OmegaReturn
+from trueonline.forward import AverageReturn, ComplexReturn, GammaReturn, NStepReturn, OmegaReturn
 from trueonline.forward.returns import first_shares, gamma_shares, lambda_shares, omega_shares
 
 N, T = 4, 40
@@ -201,7 +201,7 @@ def test_the_gamma_return_is_the_view_that_derive_refuses():
     np.testing.assert_allclose(learner.weights, w, rtol=1e-12)
 
 
-def printed_td_gamma(X, rewards, gamma, alpha):
+def td_gamma(X, rewards, gamma, alpha):
     """One episode of TD_γ, after its end: for u = 1, …, T all states before u, by their (u − t)-step returns."""
     length, w = len(rewards), np.zeros(N)
     for u in range(1, length + 1):
@@ -224,7 +224,7 @@ def test_offline_is_td_gamma_but_for_the_order_of_the_updates():
     for alpha in (0.002, 0.001):
         learner = GammaReturn(N, alpha, 0.0, 0.9, offline=True)
         learner.run(np.vstack((X, X[:1])), rewards, [0.9] * 11 + [0.0])
-        differences.append(np.abs(learner.weights - printed_td_gamma(X, rewards, 0.9, alpha)).max())
+        differences.append(np.abs(learner.weights - td_gamma(X, rewards, 0.9, alpha)).max())
         assert differences[-1] < 0.05 * np.abs(learner.weights).max()
     assert differences[0] / differences[1] == pytest.approx(4.0, rel=0.05)
 

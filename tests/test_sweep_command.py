@@ -140,12 +140,31 @@ def test_shares_end_with_the_same_table_as_one_command(spec, tmp_path):
     [
         ("[[problems", [], "is not TOML"),
         ("", [], "names no problem: add a [[problems]]"),
-        ('[[problems]]\nkind = "maze"', [], "unknown kind of problem 'maze'; known are arrays, one_state"),
+        ('[[problems]]\nkind = "maze"', [], "unknown kind of problem 'maze'; known are arrays, baird"),
         ('methods = ["td"]\n' + SPEC, [], "unknown method 'td'; known are accumulate"),
         ('methods = ["replace"]\n' + SPEC, [], "replace needs binary features; leave it out of methods"),
         (SPEC.replace("0.4", "nan"), [], "step_sizes must be a finite number > 0, got nan"),
         (SPEC + "sigma = 3", [], "problem 2 (random_walk)"),
         ('[[problems]]\nkind = "arrays"\npath = "gone.npz"', [], "gone.npz"),
+        (
+            'methods = ["td"]\n[[problems]]\nkind = "baird"',
+            [],
+            "unknown method 'td'; known are accumulate, emphatic, gtd",
+        ),
+        ("methods = [3]\n" + SPEC, [], "unknown method '3'; known are accumulate"),
+        (
+            'methods = [{ method = "gtd", beta = 1 }]\n' + SPEC,
+            [],
+            "unknown setting of a method 'beta'; known are eta, method",
+        ),
+        ('methods = [{ method = "gtd" }]\n' + SPEC, [], "with gtd or true_online_gtd and at least one η"),
+        ('methods = [{ method = "gtd", eta = [] }]\n' + SPEC, [], "with gtd or true_online_gtd and at least one η"),
+        ('methods = [{ method = "emphatic", eta = 1 }]\n' + SPEC, [], "name others without settings"),
+        ('methods = [{ method = "gtd", eta = [1, -1] }]\n' + SPEC, [], "eta must be a finite number ≥ 0, got -1"),
+        ('methods = [{ method = "gtd", eta = true }]\n' + SPEC, [], "eta must be a finite number ≥ 0, got True"),
+        ("after = 20\n" + SPEC, [], "after must be a whole number from 0, and fewer than the 20 steps, got 20"),
+        ('[[problems]]\nkind = "random_mdp"\nn_states = 3', [], "problem 1 (random_mdp)"),
+        ('[[problems]]\nkind = "baird"\nrepresentations = ["tabular"]', [], "error at zero weights is zero"),
         (SPEC, ["--engine", "spark"], "unknown engine 'spark'; known are local, dask and dask:ADDRESS"),
         (SPEC, ["--shard", "4/3"], "shard must be i/N with 1 ≤ i ≤ N, got '4/3'"),
         (SPEC, ["--shard", "x"], "shard must be i/N"),
@@ -210,6 +229,94 @@ def test_the_installed_command_says_mistakes_without_a_traceback_and_without_lea
     assert done.stderr.strip().count("\n") == 0
     assert "Traceback" not in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["spec.toml"]
+
+
+# --- Learning about one policy from another -------------------------------------------------------
+
+OFF_POLICY = """
+methods = ["off_policy", "provisional_td", { method = "gtd", eta = [0.0, 4] }, { method = "true_online_gtd", eta = 0.1234567 }]
+step_sizes = [0.01, 0.1]
+trace_decays = [0.0, 0.9]
+runs = 2
+steps = 30
+after = 10
+seed = 1
+[[problems]]
+kind = "baird"
+[[problems]]
+kind = "off_policy.two_state"
+discount = 0.95
+[[problems]]
+kind = "random_mdp"
+n_states = 5
+n_actions = 2
+branching = 2
+sigma = 0.1
+distance = 0.7
+seed = 3
+representations = ["as_is", "binary"]
+[[problems]]
+kind = "arrays"
+path = "mine.npz"
+"""
+
+
+def test_off_policy_problems_and_methods_can_be_named(tmp_path):
+    two = to.problems.off_policy.two_state()
+    parts = ("transitions", "behaviour", "target", "features")
+    policies = {name: getattr(two, name) for name in parts} | {"rewards": np.ones((2, 2, 2)), "discount": 0.5, "start": 1}
+    np.savez(tmp_path / "mine.npz", **policies)
+    (tmp_path / "spec.toml").write_text(OFF_POLICY)
+    result = sweep(tmp_path / "spec.toml", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.stderr
+    found = pq.read_table(tmp_path / "out" / "results.parquet")
+
+    mdp = to.problems.random_mdp(5, 2, 2, 0.1, distance=0.7, seed=3)
+    meant = {
+        ("baird 1", "as_is"): to.problems.baird(),
+        ("off_policy.two_state 2", "as_is"): to.problems.off_policy.two_state(0.95),
+        ("random_mdp 3", "as_is"): mdp,
+        ("random_mdp 3", "binary"): mdp.with_features(to.features.binary_code(5)),
+        ("arrays 4", "as_is"): to.problems.OffPolicyProblem(**policies),
+    }
+    methods = {
+        "off_policy": None,
+        "provisional_td": to.ProvisionalTD,
+        "gtd, η = 0": study.Method("gtd", second=0.0),
+        "gtd, η = 4": study.Method("gtd", second=4.0),
+        "true_online_gtd, η = 0.1234567": study.Method("true_online_gtd", second=0.1234567),
+    }
+    grid = {"step_sizes": [0.01, 0.1], "trace_decays": [0.0, 0.9], "runs": 2, "steps": 30, "after": 10, "seed": 1}
+    expected = [to.sweep(problem, methods, **grid).to_pylist() for problem in meant.values()]
+    labels = [{"problem": problem, "representation": name} for problem, name in meant]
+    assert found.to_pylist() == [label | row for label, rows in zip(labels, expected, strict=True) for row in rows], (
+        "the same numbers as from Python"
+    )
+    assert len({row["error"] for row in expected[0]}) > 10
+
+
+def test_by_default_every_problem_has_the_methods_that_apply_to_it(tmp_path):
+    (tmp_path / "spec.toml").write_text('[[problems]]\nkind = "baird"\n[[problems]]\nkind = "random_walk"')
+    off_policy, on_policy = sweep_file.read(tmp_path / "spec.toml")
+    assert tuple(off_policy.methods) == study.OFF_POLICY
+    assert tuple(on_policy.methods) == study.METHODS
+    np.testing.assert_array_equal(off_policy.problem.initial_weights, [1, 1, 1, 1, 1, 1, 10, 1])
+
+
+def test_the_example_of_an_off_policy_spec_reads():
+    cases = sweep_file.read(EXAMPLES / "off_policy_sweep.toml")
+    assert [tuple(case.labels.values()) for case in cases] == [
+        ("baird 1", "as_is"),
+        ("off_policy.two_state 2", "as_is"),
+        ("far apart", "tabular"),
+        ("far apart", "binary_unit"),
+    ]
+    for case in cases:
+        assert list(case.methods) == [
+            *("off_policy", "true_online_off_policy", "gtd, η = 0.25", "gtd, η = 4"),
+            *("true_online_gtd, η = 4", "true_online_emphatic"),
+        ]
+        assert (case.steps, case.after) == (2000, 1800)
 
 
 # --- The examples ---------------------------------------------------------------------------------

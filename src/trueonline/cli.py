@@ -16,7 +16,7 @@ from trueonline import __version__
 
 # Name → class, in `trueonline` or in `trueonline.control`.
 PREDICTION = {"accumulate": "AccumulateTD", "replace": "ReplaceTD", "true_online": "TrueOnlineTD"}
-OFF_POLICY = {
+FAMILY = {  # the rest of it: off-policy, but for Monte Carlo
     "monte_carlo": "MonteCarlo",
     "emphatic": "EmphaticTD",
     "true_online_emphatic": "TrueOnlineEmphaticTD",
@@ -33,7 +33,7 @@ CONTROL = {
     "watkins_q": "WatkinsQ",
     "true_online_watkins_q": "TrueOnlineWatkinsQ",
 }
-METHODS = {**PREDICTION, **OFF_POLICY, **CONTROL}
+METHODS = {**PREDICTION, **FAMILY, **CONTROL}
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -51,15 +51,21 @@ def main() -> None:
 def verify(methods: tuple[str, ...], trials: int, steps: int, seed: int, as_json: bool) -> None:
     """Check that methods equal their definitions at every step of random streams.
 
-    METHOD is one or more of accumulate, replace, true_online (prediction), monte_carlo, emphatic, true_online_emphatic, gtd,
-    true_online_gtd, provisional_td, provisional_q (off-policy), accumulate_sarsa, replace_sarsa, clearing_sarsa (replacing
-    traces that clear the other actions'), true_online_sarsa, watkins_q, true_online_watkins_q (control); by default all of
-    them. Each is run beside the equations that define it (for true_online: the online λ-return algorithm), and the largest
+    \b
+    METHOD is one or more of these, by default all of them:
+      accumulate, replace, true_online, monte_carlo          prediction
+      emphatic, true_online_emphatic, gtd, true_online_gtd   off-policy
+      provisional_td, provisional_q
+      accumulate_sarsa, replace_sarsa, true_online_sarsa     control
+      clearing_sarsa (replacing traces, and clearing those of other actions)
+      watkins_q, true_online_watkins_q
+
+    Each is run beside the equations that define it (for true_online: the online λ-return algorithm), and the largest
     difference of any weight after any transition is shown, relative to the largest weight so far. The exit status is 1 when
     one is not exact.
 
     The streams are dense and sparse, binary and real-valued, with varying γ and λ, several episodes that end or are cut
-    short, large step-sizes and step-size schedules.
+    short, large step-sizes and step-size schedules, and for off-policy methods importance ratios, 0 among them.
     """
     unknown = [name for name in methods if name not in METHODS]
     if unknown:
@@ -82,10 +88,10 @@ def verify(methods: tuple[str, ...], trials: int, steps: int, seed: int, as_json
     if as_json:
         click.echo(_as_json(reports))
     else:
-        for group in (PREDICTION, OFF_POLICY, CONTROL):
+        for group in (PREDICTION, FAMILY, CONTROL):
             some = {name: report for name, report in reports.items() if name in group}
-            if some:
-                click.echo(_as_table(some, [kind.name for kind in kinds]) + "\n")
+            if some:  # the λ-return of one policy says nothing about methods that are told of two
+                click.echo(_as_table(some, [kind.name for kind in kinds], forward=group is not FAMILY) + "\n")
     if not all(report.exact for report in reports.values()):
         sys.exit(1)
 
@@ -107,15 +113,16 @@ def _as_json(reports: dict) -> str:
     )
 
 
-def _as_table(reports: dict, streams: list[str]) -> str:
-    """Streams down, methods across."""
+def _as_table(reports: dict, streams: list[str], forward: bool) -> str:
+    """Streams down, methods across; and where `forward`, how far they are from the online λ-return algorithm."""
     found = [{row.stream: row for row in report.rows} for report in reports.values()]
     rows = [["", *reports]]
     rows += [["definition", *(report.definition for report in reports.values())]]
     rows += [[stream, *(_shown(rows_, stream) for rows_ in found)] for stream in streams]
     rows += [["largest difference", *(f"{report.max_error:.1e}" for report in reports.values())]]
     rows += [["verdict", *("exact" if report.exact else "NOT EXACT" for report in reports.values())]]
-    rows += [["from the online forward view", *(f"{report.forward_error:.1e}" for report in reports.values())]]
+    if forward:
+        rows += [["from the online forward view", *(f"{report.forward_error:.1e}" for report in reports.values())]]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [
         "  ".join(
@@ -125,7 +132,8 @@ def _as_table(reports: dict, streams: list[str]) -> str:
         for row in rows
     ]
     rule = "─" * len(lines[0])
-    return "\n".join([*lines[:2], rule, *lines[2:-3], rule, *lines[-3:]])
+    ends = 2 + len(streams)
+    return "\n".join([*lines[:2], rule, *lines[2:ends], rule, *lines[ends:]])
 
 
 def _shown(rows: dict, stream: str) -> str:
@@ -149,9 +157,14 @@ def sweep(spec: str, out: str, engine: str, share: str | None, threads: int | No
     Every result is a file in OUT/tasks as soon as it is there; only what is missing is computed. When all is there,
     OUT/results.parquet and OUT/results.csv hold the table, and the best parameters of each method are printed.
 
+    The methods are accumulate, replace and true_online. For problems in which one policy is followed and another asked about
+    (baird, off_policy.two_state, random_mdp, or arrays with behaviour and target in them) they are off_policy, gtd and
+    emphatic, each also with true_online_ before it, and provisional_td. GTD(λ) has a second step-size, η times the first:
+    { method = "gtd", eta = [0.25, 4.0] } in the list. With after = 80 the first 80 steps are not counted.
+
     \b
     An example of SPEC (all but [[problems]] may be left out):
-      methods = ["accumulate", "replace", "true_online"]
+      methods = ["accumulate", "replace", "true_online"]   # without it, all that apply to a problem
       step_sizes = [0.01, 0.03, 0.1, 0.3, 1.0]
       trace_decays = [0.0, 0.5, 0.9, 1.0]
       runs = 50
@@ -185,7 +198,9 @@ def sweep(spec: str, out: str, engine: str, share: str | None, threads: int | No
 @click.option(
     "--out", default="reproduction", show_default=True, type=click.Path(file_okay=False), help="Folder to leave it in."
 )
-@click.option("--runs", type=click.IntRange(1), help="Runs of each setting, instead of the paper's number.")
+@click.option(
+    "--runs", type=click.IntRange(1), help="Runs of each setting, instead of the paper's (or the study's) number."
+)
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of everything random.")
 @click.option(
     "--scale",
@@ -222,7 +237,8 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments and say of each claim whether it held.
 
-    NAME is one or more experiments, by default all but those that take many minutes; --list shows them. Each leaves
+    NAME is one or more experiments, by default all but those that take some minutes or more; --list shows them, with
+    those that go beyond the paper: many-mrps, mountain-car, and offpolicy, on learning about one policy from another. Each leaves
     figure.png, figure.pdf, data.csv and data.parquet in OUT/NAME. Those of one call leave OUT/report.html, to be opened
     in a browser, and OUT/verdicts.json, in place of what an earlier call left. Results of sweeps are kept in OUT/tasks,
     and only what is missing is computed: after Ctrl-C or a crash, run the same command again.

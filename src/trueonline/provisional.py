@@ -1,5 +1,6 @@
-"""Provisional TD(λ) and provisional Q(λ) as learners (Sutton, Mahmood, Precup and van Hasselt 2014).
+"""Provisional TD(λ) and provisional Q(λ) as learners (after Sutton, Mahmood, Precup and van Hasselt 2014).
 
+The equations were derived here, from the interim forward views in `forward.provisional`; the text of the paper was not at hand.
 The two loops here are those of `streams`, for transitions with two vectors of features: φ' of the action that is taken next, and
 φ̄', the mean over the actions of the target policy. All rows of a stream are checked before it begins.
 """

@@ -1,4 +1,4 @@
-"""The definitions: what each method computes, from the paper's equations. Slow and obvious; they are the truth."""
+"""The definitions: what each method computes, from its equations. Slow and obvious; they are the truth."""
 
 from trueonline.forward.agents import (
     AccumulateSarsaSum,
@@ -13,6 +13,7 @@ from trueonline.forward.gradient import GTDSum, OnlineGTDReturn
 from trueonline.forward.lambda_returns import OfflineLambdaReturn, OnlineLambdaReturn
 from trueonline.forward.monte_carlo import EpisodeMonteCarlo, OnlineMonteCarlo
 from trueonline.forward.off_policy import OffPolicySum, OnlineOffPolicyReturn, off_policy_lambda_returns
+from trueonline.forward.other_returns import AverageReturn, ComplexReturn, GammaReturn, NStepReturn, OmegaReturn
 from trueonline.forward.provisional import ProvisionalQView, ProvisionalTDView
 from trueonline.forward.returns import interim_lambda_return, lambda_return, n_step_returns
 from trueonline.forward.traces import AccumulateSum, ReplaceSum
@@ -20,12 +21,17 @@ from trueonline.forward.traces import AccumulateSum, ReplaceSum
 __all__ = [
     "AccumulateSarsaSum",
     "AccumulateSum",
+    "AverageReturn",
     "ClearingSarsaSum",
+    "ComplexReturn",
     "EmphaticSum",
     "EpisodeMonteCarlo",
     "GTDSum",
+    "GammaReturn",
+    "NStepReturn",
     "OffPolicySum",
     "OfflineLambdaReturn",
+    "OmegaReturn",
     "OnlineEmphaticReturn",
     "OnlineGTDReturn",
     "OnlineLambdaReturn",

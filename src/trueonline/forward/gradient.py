@@ -159,7 +159,7 @@ class OnlineGTDReturn(GradientDefinition, OnlineOffPolicyReturn):
 
     @property
     def second_trace(self) -> np.ndarray:
-        """ρ_te_t^h of the paper: Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_jρ_j) B_{i+1}^{t} β_iρ_iφ_i, with B_j = I − β_jφ_jφ_jᵀ."""
+        """f_t = ρ_te_t^h: Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_jρ_j) B_{i+1}^{t} β_iρ_iφ_i, with B_j = I − β_jφ_jφ_jᵀ."""
         return dutch_trace(self.x, self._carried(), self.betas, self.ratios, self.n_features)
 
 

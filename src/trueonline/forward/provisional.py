@@ -1,8 +1,10 @@
-"""Provisional TD(λ) and provisional Q(λ) by their interim forward views (Sutton, Mahmood, Precup and van Hasselt 2014).
+"""Provisional TD(λ) and provisional Q(λ) by their interim forward views (after Sutton, Mahmood, Precup and van Hasselt 2014).
 
 Other off-policy methods bootstrap wherever the behaviour leaves the target policy, whatever λ is. These take back what they had
-learned provisionally instead, and with λ = 1 become Monte Carlo with importance ratios. γ is read as a probability: with 1 − γ_i
-the return ends in S_i. Rewards are then summed without discount.
+learned provisionally instead. With λ = 1, and with the values frozen during the episode, they are Monte Carlo with importance
+ratios. γ is read as a probability: with 1 − γ_i the return ends in S_i. Rewards are then summed without discount.
+
+Of the paper the abstract was at hand, and what others say of it. The views below are stated here, as what it describes.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ class ProvisionalTDView(FamilyDefinition):
     δ̄_k^i = R_{k+1} + ⋯ + R_i + V(S_i) − V(S_k) is the error of a return that bootstraps in S_i, and ε_k^i, without V(S_i), of
     one that ends there. Errors are weighted, not returns: where ρ is 0, nothing is learned, also not towards V.
 
-    The paper's values are those of fixed weights. Here learning goes on, and so each step of δ̄ has the weights of its time:
+    That is with fixed weights. Learning goes on, and so each step of δ̄ has the weights of its time:
     δ̄_k^i = Σ_{j=k}^{i−1} (R_{j+1} + V_j(S_{j+1}) − V_j(S_j)), and ε_k^i = δ̄_k^i − V_{i−1}(S_i).
 
     >>> learner = ProvisionalTDView(n_features=1, step_size=0.5, trace_decay=1.0, discount=1.0, initial_weights=[1.0])

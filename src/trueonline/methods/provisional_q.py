@@ -1,4 +1,6 @@
-"""Provisional Q(λ), or PQ(λ) (Sutton, Mahmood, Precup and van Hasselt 2014): provisional TD(λ) for action values.
+"""Provisional Q(λ), or PQ(λ) (after Sutton, Mahmood, Precup and van Hasselt 2014): provisional TD(λ) for action values.
+
+Derived from the interim forward view, `forward.ProvisionalQView`, as provisional TD(λ) is.
 
 φ belongs to a state and the action taken there, and φ̄ is the mean over the target policy's actions. `x_next` is φ̄' here, not the
 features that are left next. V_old is wᵀφ̄ of the state being left, with the weights of now: what the step before gave back. The

@@ -1,8 +1,9 @@
-"""Provisional TD(λ), or PTD(λ) (Sutton, Mahmood, Precup and van Hasselt 2014): off-policy, and taking back where policies part.
+"""Provisional TD(λ), or PTD(λ) (after Sutton, Mahmood, Precup and van Hasselt 2014): it takes back where policies part.
 
 What is learned about earlier states counts as provisional until the actions that follow are known: where ρ = 0 all of it is taken
-back, and where ρ > 1 it counts for more. Departures from the paper: the provisional weights u are kept as γλv, so that v decays as
-e does; γ, λ and α may differ from step to step. With ρ = 1 throughout it is TD(λ) with accumulating traces.
+back, and where ρ > 1 it counts for more. Derived from the interim forward view, `forward.ProvisionalTDView`, and not copied from
+the paper, whose text was not at hand: γ, λ and α may differ from step to step, and what is kept of the provisional weights u = γλv
+is v, which decays as e does. With ρ = 1 throughout it is TD(λ) with accumulating traces.
 """
 
 from trueonline.kernels import kernel

@@ -51,7 +51,7 @@ def _torch() -> Any:
     try:
         return import_module("torch")
     except ImportError:
-        raise ValueError("torch_value needs PyTorch, which is not installed: pip install torch") from None
+        raise ValueError("torch_value needs PyTorch: pip install 'trueonline[torch]'") from None
 
 
 def _double(torch: Any, tensor: Any) -> Any:

@@ -33,7 +33,7 @@ from trueonline.paper.experiment import (
     overall,
     resample,
 )
-from trueonline.paper.style import COLOURS, DASHES, NAMES, figure
+from trueonline.paper.style import COLOURS, DASHES, MARKERS, NAMES, figure
 from trueonline.problems import OffPolicyProblem, baird, random_mdp
 from trueonline.problems import off_policy as problems
 
@@ -66,20 +66,6 @@ LEARNERS: dict[str, Callable[..., Learner]] = {
     "true_online_emphatic": TrueOnlineEmphaticTD,
 }
 AT_0 = {"off_policy": "off-policy TD(0)", "gtd": "GTD(0)", "emphatic": "emphatic TD(0)"}
-
-# The true online form has the colour of its counterpart, and a whole line. The report looks them up where all others are.
-NAMES.update(
-    off_policy="off-policy TD(λ)",
-    true_online_off_policy="true online off-policy TD(λ)",
-    gtd="GTD(λ)",
-    true_online_gtd="true online GTD(λ)",
-    emphatic="emphatic TD(λ)",
-    true_online_emphatic="true online emphatic TD(λ)",
-)
-for (_plain, _ours), _colour in zip(PAIRS.items(), ("#D55E00", "#0072B2", "#009E73"), strict=True):
-    COLOURS.update({_plain: _colour, _ours: _colour})
-    DASHES.update({_plain: (4, 2), _ours: ()})
-MARKERS = dict(zip(FAMILY, "ssooDD", strict=True))
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,12 @@ NAMES = {
     "true_online_sarsa": "true online Sarsa(λ)",
     "clearing_sarsa": "replace Sarsa(λ), clearing",
     "random": "random play",
+    "off_policy": "off-policy TD(λ)",
+    "true_online_off_policy": "true online off-policy TD(λ)",
+    "gtd": "GTD(λ)",
+    "true_online_gtd": "true online GTD(λ)",
+    "emphatic": "emphatic TD(λ)",
+    "true_online_emphatic": "true online emphatic TD(λ)",
 }
 COLOURS = {
     "accumulate": "#D55E00",
@@ -55,6 +61,11 @@ MARKERS = {
     "clearing_sarsa": "v",
 }
 MARKERS |= {f"{name}_sarsa": MARKERS[name] for name in ("accumulate", "replace", "true_online")}
+
+# Off-policy methods: the true online form has the colour and the marker of its counterpart, and a whole line.
+for _name, _colour, _marker in (("off_policy", "#D55E00", "s"), ("gtd", "#0072B2", "o"), ("emphatic", "#009E73", "D")):
+    for _form, _dash in ((_name, (4, 2)), (f"true_online_{_name}", ())):
+        COLOURS[_form], DASHES[_form], MARKERS[_form] = _colour, _dash, _marker
 
 
 def line(axes: Any, x: Any, y: Any, method: str, **options: Any) -> None:
