@@ -27,6 +27,10 @@ METHODS: dict[str, Callable[..., Any]] = {
     "provisional TD(λ)": ProvisionalTD,
     "provisional Q(λ)": ProvisionalQ,
 }
+HELPED: dict[str, Callable[..., Any]] = {
+    "true online TD(λ), bound": partial(TrueOnlineTD, bound=1.0),
+    "true online TD(λ), bound and TIDBD": partial(TrueOnlineTD, bound=1.0, meta_step_size=0.01),
+}
 BASELINE = "true online TD(λ)"
 
 
@@ -43,7 +47,7 @@ def measure(settings: Settings) -> Section:
     plain = {n: _run(TrueOnlineTD, n, *given[n]) for n in SIZES}
     rows: list[list[Any]] = []
     flat: dict[str, Ratio] = {}
-    for name, method in METHODS.items():
+    for name, method in (METHODS | HELPED).items():
         # A race for each method, as the memories of all of them for the largest n would take many gigabytes.
         runs = {f"{BASELINE} {n}": plain[n] for n in SIZES} | {f"{name} {n}": _run(method, n, *given[n]) for n in SIZES}
         times = race(runs, rounds=settings.rounds, tries=3)

@@ -83,8 +83,10 @@ def main(picture=None):
                 mean = runs.mean(axis=0)
                 noise = 1.96 * np.where(np.isfinite(mean), runs, 0.0).std(axis=0, ddof=1) / np.sqrt(RUNS)
                 print(f"{name:30}" + "".join(f"{value:8.3f}" for value in mean))
-                (line,) = ax.plot(STEP_SIZES, mean, "o-", ms=3, label=name)
-                ax.fill_between(STEP_SIZES, mean - noise, mean + noise, alpha=0.2, lw=0, color=line.get_color())
+                wide = {"lw": 5, "alpha": 0.4} if not settings else {}  # so that it shows where another lies on it
+                (line,) = ax.plot(STEP_SIZES, mean, "o-", ms=3, label=name, **wide)
+                seen = mean < 2
+                ax.fill_between(STEP_SIZES, mean - noise, mean + noise, seen, alpha=0.2, lw=0, color=line.get_color())
             ax.set(title=title, xlabel="step-size α that is given", xscale="log", ylim=(0, 1.5))
         axes[0, 0].set_ylabel("error (1: predicting 0)")
         fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)

@@ -72,8 +72,8 @@ class MemoryLearner(Learner):
     @property
     def step_sizes(self) -> np.ndarray:
         """The step-size of each feature as it stands, before any bound: a fresh dense copy."""
-        rates = memory.of_features(self._memory, self._memories)[0] if self._helped else np.zeros(self.n_features)
-        return self._parameters.alpha(self.steps) * np.exp(rates)
+        rates = memory.of_features(self._memory, self._memories)[0] if self._helped else np.ones(self.n_features)
+        return self._parameters.alpha(self.steps) * np.where(rates == 0.0, 1.0, rates)
 
     @property
     def bounded(self) -> int:

@@ -281,7 +281,7 @@ def share(memory, i, x_i):
 @operation(share)
 def _share(memory, i, x_i):
     if is_a(Rated, memory):
-        return lambda memory, i, x_i: np.exp(memory.rates[i]) * x_i
+        return lambda memory, i, x_i: (memory.rates[i] if memory.rates[i] != 0.0 else 1.0) * x_i  # 0: as it began
     return lambda memory, i, x_i: x_i
 
 

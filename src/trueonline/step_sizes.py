@@ -13,12 +13,13 @@ methods is kept to βφᵀφ ≤ bound.
 Pilarski 2012), so that no unit matters: a step-size for each feature, α_i = α·r_i, which grows where a feature's errors keep their
 sign from one visit to the next, and shrinks where they change it. With meta step-size θ, over the active features,
 
-    g_i = ρδφ_i H_i        n_i ← max(|g_i|, n_i + α_i φ_i² (|g_i| − n_i) / τ)        β_i ← β_i + θ g_i / n_i
-    β_i ← β_i − ln(Σ_j α_j φ_j² / bound) where that sum exceeds the bound            r_i = e^{β_i}
+    g_i = ρδφ_i H_i        n_i ← max(|g_i|, n_i + α_i φ_i² (|g_i| − n_i) / τ)        r_i ← r_i·e^{θ g_i / n_i}
+    r_i ← r_i·bound / Σ_j α_j φ_j² where that sum exceeds the bound
     H_i ← H_i·[1 − α_i φ_i e_i]⁺ + Δw_i
 
-All that a learner changes of w_i is in proportion to r_i, so Δw_i is the derivative of itself by β_i. H then follows w, but for
-features that are active, where it forgets: d = H − w changes there alone, and all of this costs the active features alone.
+All that a learner changes of w_i is in proportion to r_i, so Δw_i is the derivative of itself by ln r_i, and H is the sum of these. It
+follows w, but for features that are active, where it forgets. So H − w changes there alone: that is what is kept (`past`), and all of
+this costs the active features alone.
 
 What a method writes of φ is D φ, with D = diag(r) at that time (`memory.share`); what it reads is φ. So the trace carries the
 step-size of the time of each visit, as that of Algorithm 4 does, and true online methods remain equal to their forward views, with
@@ -65,7 +66,7 @@ class Form(NamedTuple):
 
 
 MEMORY = 1e4  # τ: over how many visits the usual size of g is remembered, at a step-size of 1
-FARTHEST = np.log(1e6)  # no step-size goes farther than a factor of a million from where it began
+LEAST, MOST = 1e-6, 1e6  # how far from where it began a step-size may go
 
 
 @kernel
@@ -99,48 +100,67 @@ def attach_both_rated(numbers, places):
 def prepare(memory, x, reward, x_next, alpha, gamma, gamma_next, lam):
     """Adapt the step-sizes of the active features; return α, bounded."""
     head = memory.head
-    excess = 0.0
+    bound, theta = head[BOUND], head[META]
     rho = head[RATIO] if head[WEIGHED] != 0.0 else 1.0
-    if head[META] > 0.0:
-        v = v_next = 0.0
-        for j in range(x.size):
-            i, x_i = entry(x, j)
-            w = weight(memory, i)
-            memory.kept[i] = w + memory.past[i]  # H
-            v += w * x_i
-        for j in range(x_next.size):
-            i, x_i = entry(x_next, j)
-            v_next += weight(memory, i) * x_i
-        error = rho * (reward + gamma_next * v_next - v)
-        total = 0.0
-        for j in range(x.size):
-            i, x_i = entry(x, j)
-            g, rate, n = error * x_i * memory.kept[i], alpha * share(memory, i, x_i) * x_i, memory.usual[i]
-            n = max(abs(g), n + rate * (abs(g) - n) / MEMORY)
-            if 0.0 < n < np.inf:  # a learner that diverges shows it in its weights
-                memory.usual[i] = n
-                memory.rates[i] = min(max(memory.rates[i] + head[META] * g / n, -FARTHEST), FARTHEST)
-            total += alpha * share(memory, i, x_i) * x_i
-        if total > head[BOUND]:
-            excess = np.log(total / head[BOUND])
-            for j in range(x.size):
-                i, _ = entry(x, j)
-                memory.rates[i] = max(memory.rates[i] - excess, -FARTHEST)
+    if theta > 0.0:
+        adapt(memory, x, rho * error_of(memory, x, reward, x_next, gamma_next), alpha, theta)
     squares = pull = along = 0.0
     for j in range(x.size):
         i, x_i = entry(x, j)
         squares += x_i * x_i
         pull += x_i * share(memory, i, x_i)
-        along += x_i * trace_at(memory, i)
+    lower = theta > 0.0 and alpha * pull > bound
+    if lower:
+        pull = lowered(memory, x, bound / (alpha * pull))
     if head[WEIGHED] == BY_EMPHASIS:
         pull *= emphases(head, gamma, lam)[1]
     if head[ACCUMULATES] != 0.0:
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            along += x_i * trace_at(memory, i)
         pull += gamma * lam * along
-    pull *= rho
-    head[BETA] = bounded(head[BETA], squares, head[BOUND])
-    within = bounded(alpha, pull, head[BOUND])
-    head[BOUNDED] += within < alpha or excess > 0.0
+    head[BETA] = bounded(head[BETA], squares, bound)
+    within = bounded(alpha, rho * pull, bound)
+    head[BOUNDED] += lower or within < alpha
     return within
+
+
+@kernel
+def error_of(memory, x, reward, x_next, gamma_next):
+    """δ, and on the way `kept` ← H."""
+    v = v_next = 0.0
+    for j in range(x.size):
+        i, x_i = entry(x, j)
+        w = weight(memory, i)
+        memory.kept[i] = w + memory.past[i]
+        v += w * x_i
+    for j in range(x_next.size):
+        i, x_i = entry(x_next, j)
+        v_next += weight(memory, i) * x_i
+    return reward + gamma_next * v_next - v
+
+
+@kernel
+def adapt(memory, x, error, alpha, theta):
+    """r ← r·e^{θg/n} over the active features."""
+    for j in range(x.size):
+        i, x_i = entry(x, j)
+        g, n, rate = error * x_i * memory.kept[i], memory.usual[i], share(memory, i, 1.0)
+        n = max(abs(g), n + alpha * rate * x_i * x_i * (abs(g) - n) / MEMORY)
+        if 0.0 < n < np.inf:  # a learner that diverges shows it in its weights
+            memory.usual[i] = n
+            memory.rates[i] = min(max(rate * np.exp(theta * g / n), LEAST), MOST)
+
+
+@kernel
+def lowered(memory, x, factor):
+    """r ← r·factor over the active features; return Σ r_i φ_i²."""
+    pull = 0.0
+    for j in range(x.size):
+        i, x_i = entry(x, j)
+        memory.rates[i] = max(factor * share(memory, i, 1.0), LEAST)
+        pull += x_i * x_i * memory.rates[i]
+    return pull
 
 
 @kernel
