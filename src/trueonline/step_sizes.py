@@ -17,9 +17,9 @@ sign from one visit to the next, and shrinks where they change it. With meta ste
     r_i ← r_i·bound / Σ_j α_j φ_j² where that sum exceeds the bound
     H_i ← H_i·[1 − α_i φ_i e_i]⁺ + Δw_i
 
-All that a learner changes of w_i is in proportion to r_i, so Δw_i is the derivative of itself by ln r_i, and H is the sum of these. It
-follows w, but for features that are active, where it forgets. So H − w changes there alone: that is what is kept (`past`), and all of
-this costs the active features alone.
+All that a learner changes of w_i is in proportion to r_i, so Δw_i is the derivative of itself by ln r_i, and H is the sum of
+these. It follows w, but for features that are active, where it forgets. So H − w changes there alone: that is what is kept, as
+`past`, and all of this costs the active features alone.
 
 What a method writes of φ is D φ, with D = diag(r) at that time (`memory.share`); what it reads is φ. So the trace carries the
 step-size of the time of each visit, as that of Algorithm 4 does, and true online methods remain equal to their forward views, with
