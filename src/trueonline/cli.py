@@ -14,7 +14,7 @@ import click
 
 from trueonline import __version__
 
-# Name → class, in `trueonline` or in `trueonline.control`.
+# Name → class, in `trueonline` or in `trueonline.control`, or a function that makes learners, in `trueonline.nonlinear.squashed`.
 PREDICTION = {"accumulate": "AccumulateTD", "replace": "ReplaceTD", "true_online": "TrueOnlineTD"}
 FAMILY = {  # the rest of it: off-policy, but for Monte Carlo
     "monte_carlo": "MonteCarlo",
@@ -24,6 +24,7 @@ FAMILY = {  # the rest of it: off-policy, but for Monte Carlo
     "true_online_gtd": "TrueOnlineGTD",
     "provisional_td": "ProvisionalTD",
     "provisional_q": "ProvisionalQ",
+    "forward_td": "forward_td",
 }
 CONTROL = {
     "accumulate_sarsa": "AccumulateSarsa",
@@ -56,6 +57,7 @@ def verify(methods: tuple[str, ...], trials: int, steps: int, seed: int, as_json
       accumulate, replace, true_online, monte_carlo          prediction
       emphatic, true_online_emphatic, gtd, true_online_gtd   off-policy
       provisional_td, provisional_q
+      forward_td                                             with V = tanh(wᵀφ)
       accumulate_sarsa, replace_sarsa, true_online_sarsa     control
       clearing_sarsa (replacing traces, and clearing those of other actions)
       watkins_q, true_online_watkins_q
@@ -73,13 +75,15 @@ def verify(methods: tuple[str, ...], trials: int, steps: int, seed: int, as_json
 
     import trueonline
     from trueonline import control, verification
+    from trueonline.nonlinear import squashed
 
-    classes = {name: getattr(control if name in CONTROL else trueonline, kind) for name, kind in METHODS.items()}
+    places = dict.fromkeys(CONTROL, control) | {"forward_td": squashed}
+    classes = {name: getattr(places.get(name, trueonline), kind) for name, kind in METHODS.items()}
     makers = {**classes, "clearing_sarsa": partial(control.ReplaceSarsa, clear_others=True)}
     makers |= {name: partial(classes[name], second_step_size=0.2) for name in ("gtd", "true_online_gtd")}
     names = methods or tuple(METHODS)
     kinds = verification.KINDS
-    rounds = sum(trials for name in names for kind in kinds if kind.binary or not classes[name].binary)
+    rounds = sum(trials for name in names for kind in kinds if kind.binary or not getattr(classes[name], "binary", False))
     with _plain_errors("Stopped."), click.progressbar(length=rounds, label="Verifying", file=sys.stderr) as bar:
         reports = {
             name: verification.verify(makers[name], trials=trials, steps=steps, seed=seed, progress=lambda: bar.update(1))

@@ -33,6 +33,7 @@ from trueonline.forward import (
     WatkinsQSum,
 )
 from trueonline.learners import AccumulateTD, ReplaceTD, TrueOnlineTD
+from trueonline.nonlinear.squashed import delayed_lambda_return, forward_td
 from trueonline.off_policy import GTD, EmphaticTD, MonteCarlo, TrueOnlineEmphaticTD, TrueOnlineGTD
 from trueonline.provisional import ProvisionalQ, ProvisionalTD
 
@@ -48,6 +49,7 @@ DEFINITIONS: dict[Any, Any] = {
     TrueOnlineGTD: OnlineGTDReturn,
     ProvisionalTD: ProvisionalTDView,
     ProvisionalQ: ProvisionalQView,
+    forward_td: delayed_lambda_return,
     AccumulateSarsa: AccumulateSarsaSum,
     ReplaceSarsa: ReplaceSarsaSum,
     TrueOnlineSarsa: OnlineSarsaReturn,
