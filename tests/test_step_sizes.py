@@ -239,6 +239,38 @@ def test_refuses_what_makes_no_sense():
         to.derive(views.lambda_return).learner(**SETTINGS, bound=1.0)
 
 
+@pytest.mark.parametrize(
+    ("agent_class", "learner_class"),
+    [
+        (to.control.TrueOnlineSarsa, to.TrueOnlineTD),
+        (to.control.AccumulateSarsa, to.AccumulateTD),
+        (to.control.ReplaceSarsa, to.ReplaceTD),
+    ],
+)
+def test_an_agent_has_the_help_of_a_learner_over_its_features(agent_class, learner_class, tmp_path):
+    """ψ(s, a) has the state's feature i at i·actions + a."""
+    X, rewards, *_ = stream(8, "replace")
+    forms = [np.flatnonzero(x) for x in X]
+    actions = np.random.default_rng(8).integers(3, size=T + 1)
+    help_ = {"bound": 0.5, "meta_step_size": 0.05}
+    agent = agent_class(N, 3, 0.3, 0.8, 0.9, policy=lambda q, rng, t: int(actions[t]), **help_)
+    learner = learner_class(3 * N, 0.3, 0.8, 0.9, **help_)
+    agent.start(forms[0])
+    learner.start(forms[0] * 3 + actions[0])
+    for t in range(T):
+        if t == T // 2:
+            agent.save(tmp_path / "agent.npz")
+            agent = to.load(tmp_path / "agent.npz", policy=agent.policy)
+        agent.step(rewards[t], forms[t + 1])
+        learner.update(rewards[t], forms[t + 1] * 3 + actions[t + 1])
+        np.testing.assert_allclose(agent.weights.reshape(-1), learner.weights, rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(agent.step_sizes.reshape(-1), learner.step_sizes, rtol=1e-12)
+    assert agent.bounded == learner.bounded > 0
+    assert "bound=0.5, meta_step_size=0.05" in repr(agent)
+    plain = [agent_class(N, 3, 0.3, 0.8, 0.9, **off) for off in ({}, {"bound": None, "meta_step_size": None})]
+    assert plain[0]._entries is plain[1]._entries is not agent._entries
+
+
 def test_a_learner_tells_of_its_help():
     learner = to.GTD(**SETTINGS, second_step_size=0.1, bound=1.0)
     assert repr(learner) == (

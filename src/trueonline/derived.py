@@ -20,6 +20,7 @@ from trueonline.kernels import kernel
 from trueonline.learners import MemoryLearner
 from trueonline.loading import load_one_of
 from trueonline.off_policy import OffPolicyLearner
+from trueonline.streams import NO_HELP
 
 PUBLIC = {"gamma": "discount", "lam": "trace_decay"}  # what a learner calls them
 
@@ -86,8 +87,10 @@ class DerivedAgent(Derived, Agent):
 
     _entries_of_rule: ClassVar[Entries]
 
-    def _rule(self) -> tuple[Entries, Entries]:
-        return self._entries_of_rule, self._entries_of_rule
+    def _compiled(self, helped: bool) -> Entries:
+        if helped:
+            raise ValueError(NO_HELP)
+        return self._entries_of_rule
 
     @classmethod
     def load(cls, path: str | os.PathLike, *, step_size: Schedule | None = None, policy: Policy | None = None) -> Any:
@@ -150,7 +153,7 @@ def class_of(plan: Plan) -> Any:
     else:
         target = greedy if plan.base == "greedy" else sarsa_noting if "GREEDY" in plan.source else sarsa
         bases += [DerivedAgent]
-        made |= {"_entries_of_rule": entries(rule, target, cuts=False)}
+        made |= {"_entries_of_rule": entries(rule, target, CUTS=False)}
     return type(plan.title, tuple(bases), made)
 
 

@@ -9,41 +9,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from trueonline import inputs, memory
+from trueonline.helping import Helped
 from trueonline.inputs import Features, Schedule
 from trueonline.kernels import call
 from trueonline.learner import Learner
-from trueonline.memory import (
-    ACCUMULATES,
-    BOUND,
-    BOUNDED,
-    DISCOUNT,
-    LENGTH,
-    META,
-    STEPS,
-    TRACE_DECAY,
-    WEIGHED,
-    WITHIN,
-    Buffers,
-)
+from trueonline.memory import LENGTH, STEPS, Buffers
 from trueonline.methods import accumulate_td, replace_td, true_online_td, true_online_td_varying
 from trueonline.step_sizes import Form
 from trueonline.streams import compiled
 
 
-class MemoryLearner(Learner):
-    """A method over a memory. Where it stands is `_here`, a buffer in the form of the features last seen, or None.
-
-    Two departures from the paper, both off by default, help with the step-size (`step_sizes`, docs/step_sizes.md):
-
-    - `bound`: α is lowered for a transition whose update would close more than this share of its error; 1 keeps it from
-      overshooting.
-    - `meta_step_size`: θ of TIDBD, by which every feature's step-size adapts to the errors seen where it was active. 0.01
-      is usual, whatever the units are. Where no bound is given with it, it is 1.
-    """
+class MemoryLearner(Helped, Learner):
+    """A method over a memory. Where it stands is `_here`, a buffer in the form of the features last seen, or None."""
 
     _methods: ClassVar[tuple[Any, Any]]  # for a constant step-size, and for a schedule
-    _memories: ClassVar[int] = 1  # how many the method is over; the first has the weights that predict
-    _form: ClassVar[Form] = Form(within=True)  # of its trace
     _entries: Any
 
     def __init__(
@@ -57,44 +36,13 @@ class MemoryLearner(Learner):
         bound: float | None = None,
         meta_step_size: float | None = None,
     ) -> None:
-        self._bound = None if bound is None else inputs.positive("bound", bound)
-        self._meta_step_size = None if meta_step_size is None else inputs.ratio("meta_step_size", meta_step_size)
+        self._set_help(bound, meta_step_size)
         super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
 
-    @property
-    def bound(self) -> float | None:
-        return self._bound
-
-    @property
-    def meta_step_size(self) -> float | None:
-        return self._meta_step_size
-
-    @property
-    def step_sizes(self) -> np.ndarray:
-        """The step-size of each feature as it stands, before any bound: a fresh dense copy."""
-        rates = memory.of_features(self._memory, self._memories)[0] if self._helped else np.ones(self.n_features)
-        return self._parameters.alpha(self.steps) * np.where(rates == 0.0, 1.0, rates)
-
-    @property
-    def bounded(self) -> int:
-        """How many transitions have been learned from with a lower step-size, because of `bound`."""
-        return int(self._memory.numbers[BOUNDED])
-
-    @property
-    def _helped(self) -> bool:
-        return self._bound is not None or self._meta_step_size is not None
-
     def reset(self) -> None:
-        parameters, helped = self._parameters, self._helped
-        self._entries = self._compiled(self._methods[helped or callable(parameters.step_size)], helped)
-        self._memory = memory.allocate(parameters.n_features, parameters.initial_weights, self._memories, helped)
-        head = self._memory.numbers
-        head[[DISCOUNT, TRACE_DECAY]] = parameters.discount, parameters.trace_decay
-        if helped:
-            head[[BOUND, META]] = self._bound or (1.0 if self._meta_step_size else np.inf), self._meta_step_size or 0.0
-            head[[WITHIN, ACCUMULATES, WEIGHED]] = self._form
-            if parameters.initial_weights is not None:
-                memory.of_features(self._memory, self._memories)[1] = -parameters.initial_weights  # H = w + past = 0
+        varying = self._is_helped or callable(self.step_size)
+        self._entries = self._compiled(self._methods[varying], self._is_helped)
+        self._allocate()
         self._here: Features | None = None
         self._quick: Callable | None = None
 
@@ -212,7 +160,7 @@ class MemoryLearner(Learner):
             self._check(X, rows)
         values = np.empty(len(R))
         before = [memory.snapshot(one) for one in self._each()] if dense else []
-        rates = memory.of_features(self._memory, self._memories)
+        rates = self._of_features()
         rates_before = rates.copy() if dense else rates
         if anew[0] or self._here is None or not inputs.same(self._standing(), inputs.row(X, 0)):
             memory.begin(self._memory)
@@ -232,44 +180,26 @@ class MemoryLearner(Learner):
             self._checked(inputs.row(X, bad), f"X[{bad}]")
 
     def _dump(self) -> dict[str, np.ndarray]:
-        first, *others = [memory.dump(one) for one in self._each()]
-        parts = first | {
-            f"{number}_{name}": part for number, other in enumerate(others, 2) for name, part in other.items()
-        }
-        if self._helped:
-            parts["of_features"] = memory.of_features(self._memory, self._memories)[:3].copy()
+        parts = self._dump_memory()
         if self._here is not None:
             here = self._standing()
             parts |= {"here_indices": here[0], "here": here[1]} if isinstance(here, tuple) else {"here": here}
         return parts
 
     def _restore(self, parts: dict[str, np.ndarray]) -> None:
-        groups = [
-            parts,
-            *(
-                {name.removeprefix(f"{n}_"): part for name, part in parts.items() if name.startswith(f"{n}_")}
-                for n in range(2, self._memories + 1)
-            ),
-        ]
-        rebuilt = [memory.rebuild(self.n_features, group) for group in groups]
-        self._memory = memory.joined(rebuilt, self._helped) if len(rebuilt) > 1 or self._helped else rebuilt[0]
-        if self._helped:
-            saved = parts["of_features"]
-            if saved.shape != (3, self.n_features) or saved.dtype != np.float64:
-                raise ValueError("the step-sizes do not fit the features")
-            memory.of_features(self._memory, self._memories)[:3] = saved
+        self._restore_memory(parts)
         if "here" in parts:
             x = (parts["here_indices"], parts["here"]) if "here_indices" in parts else parts["here"]
             self._stand(self._checked(x, "the saved features"))
 
     def _settings(self) -> dict[str, Any]:
-        return {**super()._settings(), "bound": self._bound, "meta_step_size": self._meta_step_size}
+        return {**super()._settings(), **self._help_settings()}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "help": (self._bound, self._meta_step_size)}
+        return {**super().__getstate__(), "help": self._help}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._bound, self._meta_step_size = state["help"]
+        self._help = state["help"]
         super().__setstate__(state)
 
 

@@ -266,6 +266,7 @@ SHAPES = MappingProxyType(
     }
 )
 ATTACH = ((attach, attach_rated), (attach_two, attach_two_rated), (attach_three, attach_three_rated))
+NO_HELP = "only methods of this package take bound and meta_step_size: leave them out for one of your own"
 HELP = MappingProxyType({"prepare": step_sizes.prepare, "follow": step_sizes.follow})
 
 
@@ -283,9 +284,7 @@ def compiled(method: Any, helped: bool = False) -> Entries:
     """The entry points of a method of this package, or of one that was made elsewhere; `helped` with its step-size."""
     if method not in SHAPES:
         if helped:
-            raise ValueError(
-                "only methods of this package take bound and meta_step_size: leave them out for one of your own"
-            )
+            raise ValueError(NO_HELP)
         return entries(method)
     binary, memories, more = SHAPES[method]
     names = {"BINARY": binary, "MORE": more, "attach": ATTACH[memories - 1][helped], **(HELP if helped else {})}

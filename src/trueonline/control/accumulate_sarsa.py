@@ -10,10 +10,8 @@ A' is the action that will be executed. Departures: γ and λ may differ from st
 from __future__ import annotations
 
 from trueonline.control.agent import Agent
-from trueonline.control.transitions import Entries, entries, sarsa
 from trueonline.methods import accumulate_td
-
-RULE = (entries(accumulate_td, sarsa, cached=True),) * 2
+from trueonline.step_sizes import Form
 
 
 class AccumulateSarsa(Agent):
@@ -27,5 +25,5 @@ class AccumulateSarsa(Agent):
            [0. , 0.5]])
     """
 
-    def _rule(self) -> tuple[Entries, Entries]:
-        return RULE
+    _methods = (accumulate_td, accumulate_td)
+    _form = Form(accumulates=True)

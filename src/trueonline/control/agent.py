@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -12,13 +12,14 @@ import numpy as np
 
 from trueonline import files, inputs, memory
 from trueonline.control.policies import EpsilonGreedy, Policy, describe
-from trueonline.control.transitions import Entries
+from trueonline.control.transitions import Entries, compiled, greedy, sarsa
+from trueonline.helping import Helped
 from trueonline.inputs import Features, Parameters, Schedule
 from trueonline.kernels import call
-from trueonline.memory import DISCOUNT, STEPS, TRACE_DECAY
+from trueonline.memory import STEPS
 
 
-class Agent(ABC):
+class Agent(Helped, ABC):
     """An agent that learns action values Q(s, a) = wᵀψ(s, a) while it acts.
 
     ψ(s, a) are block features: those of the state, in the block of the action (end of section 4.3). The state's features
@@ -30,6 +31,8 @@ class Agent(ABC):
     """
 
     binary = False  # whether the rule is defined for binary features only
+    _methods: ClassVar[tuple[Any, Any]]  # for a constant step-size, and for a schedule
+    _greedy: ClassVar[bool] = False  # whether it bootstraps from the best action, not from the one that will be taken
     options: ClassVar[tuple[str, ...]] = ()  # switches that the rule has beside the common settings, off by default
 
     def __init__(
@@ -43,6 +46,8 @@ class Agent(ABC):
         *,
         seed: Any = None,
         initial_weights: Any = None,
+        bound: float | None = None,
+        meta_step_size: float | None = None,
         **options: bool,
     ) -> None:
         unknown = set(options) - set(self.options)
@@ -67,15 +72,24 @@ class Agent(ABC):
             initial_weights = initial_weights.reshape(-1)
         if policy is not None and not callable(policy):
             raise ValueError(f"policy must be callable as policy(values, rng, t), got {policy!r}")
+        self._set_help(bound, meta_step_size)
         total = self.n_features * self.n_actions
         self._parameters = Parameters(total, step_size, trace_decay, discount, initial_weights)
         self.policy: Policy = EpsilonGreedy(0.1) if policy is None else policy
         self.rng = np.random.default_rng(seed)
         self.reset()
 
-    @abstractmethod
-    def _rule(self) -> tuple[Entries, Entries]:
-        """The compiled rule, for a constant step-size and for a schedule."""
+    def _rule(self) -> tuple[Any, Any]:
+        """The method, for a constant step-size and for a schedule."""
+        return self._methods
+
+    def _compiled(self, helped: bool) -> Entries:
+        method = self._rule()[helped or callable(self.step_size)]
+        return compiled(method, greedy if self._greedy else sarsa, self.binary, helped)
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return (self.n_features, self.n_actions)
 
     @property
     def step_size(self) -> float | Schedule:
@@ -116,9 +130,8 @@ class Agent(ABC):
 
     def reset(self) -> None:
         """Forget what was learned: back to the initial weights. The random numbers go on."""
-        self._entries = self._rule()[callable(self.step_size)]
-        self._memory = memory.allocate(self._parameters.n_features, self._parameters.initial_weights)
-        self._memory.numbers[[DISCOUNT, TRACE_DECAY]] = self.discount, self.trace_decay
+        self._entries = self._compiled(self._is_helped)
+        self._allocate()
         self._here: Features | None = None
         self._action: int | None = None
         self._q = np.empty(self.n_actions)
@@ -225,6 +238,7 @@ class Agent(ABC):
             "policy": describe(self.policy),
             "rng": _plain(self.rng.bit_generator.state),
             "action": self._action,
+            **self._help_settings(),
             **{name: getattr(self, name) for name in self.options},
         }
 
@@ -242,7 +256,7 @@ class Agent(ABC):
         return cls.__name__
 
     def _dump(self) -> dict[str, np.ndarray]:
-        parts = memory.dump(self._memory)
+        parts = self._dump_memory()
         if self._parameters.initial_weights is not None:
             parts["initial_weights"] = self._parameters.initial_weights.reshape(self.n_features, self.n_actions)
         here = self._here
@@ -252,7 +266,7 @@ class Agent(ABC):
 
     def _restore(self, parts: dict[str, np.ndarray], rng: dict[str, Any], action: int | None) -> None:
         """Take over a saved state; ValueError, KeyError or TypeError where it does not fit."""
-        self._memory = memory.rebuild(self._parameters.n_features, parts)
+        self._restore_memory(parts)
         self.rng = _generator(rng)
         self._here = self._action = None
         if action is not None:
@@ -261,12 +275,12 @@ class Agent(ABC):
             self._stand(x, self._checked_action(action))
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {"parameters": self._parameters, "policy": self.policy, "parts": self._dump()}
+        state = {"parameters": self._parameters, "policy": self.policy, "parts": self._dump(), "help": self._help}
         kept = {name: getattr(self, name) for name in ("n_features", "n_actions", *self.options)}
         return {**state, "kept": kept, "action": self._action, "rng": self.rng.bit_generator.state}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._parameters, self.policy = state["parameters"], state["policy"]
+        self._parameters, self.policy, self._help = state["parameters"], state["policy"], state["help"]
         for name, value in state["kept"].items():
             setattr(self, name, value)
         self.reset()
@@ -277,6 +291,7 @@ class Agent(ABC):
         return (
             f"{type(self).__name__}(n_features={self.n_features}, n_actions={self.n_actions}, step_size={schedule}, "
             f"trace_decay={self.trace_decay}, discount={self.discount}, policy={self.policy}"
+            f"{''.join(f', {name}={value}' for name, value in self._help_settings().items() if value is not None)}"
             f"{''.join(f', {name}={getattr(self, name)}' for name in self.options)})"
         )
 

@@ -11,12 +11,14 @@ step.
 
 from __future__ import annotations
 
+from typing import Any
+
 from trueonline.control.agent import Agent
-from trueonline.control.transitions import Entries, entries, sarsa
 from trueonline.forms import Chosen
 from trueonline.kernels import kernel
 from trueonline.memory import decay, erase, learn, recall, replace
 from trueonline.methods import replace_td
+from trueonline.step_sizes import Form
 
 
 @kernel
@@ -30,12 +32,6 @@ def replace_clearing(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next,
     replace(memory, x)  # … and 1 where ψ[i] = 1
     learn(memory, alpha * delta)  # w ← w + αδe
     return v, delta, v_next
-
-
-RULES = {
-    False: entries(replace_td, sarsa, binary=True, cached=True),
-    True: entries(replace_clearing, sarsa, binary=True, cached=True),
-}
 
 
 class ReplaceSarsa(Agent):
@@ -53,5 +49,7 @@ class ReplaceSarsa(Agent):
     options = ("clear_others",)
     clear_others: bool
 
-    def _rule(self) -> tuple[Entries, Entries]:
-        return (RULES[self.clear_others],) * 2
+    _form = Form()
+
+    def _rule(self) -> tuple[Any, Any]:
+        return (replace_clearing if self.clear_others else replace_td,) * 2

@@ -6,6 +6,7 @@ from which action the next state's value is taken, and when the trace is cut.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,8 @@ from trueonline.forms import Chosen, view
 from trueonline.kernels import kernel, specialise
 from trueonline.memory import GAMMA, GREEDY, LAM, LAM_NEXT, STEPS, V_OLD, action_values, attach
 from trueonline.methods import true_online_td
-from trueonline.streams import acceptable
+from trueonline.step_sizes import attach_rated
+from trueonline.streams import HELP, acceptable, follow, prepare
 
 TIE = 1e-10  # values this close, relative to the largest or absolutely where that is small, count as equal
 
@@ -65,7 +67,9 @@ def transition(numbers, places, here, action, reward, x, q, action_next, alpha, 
     psi_next = Chosen(then, q.size, best, then.size)
     v_old, gamma, lam = head[V_OLD], head[GAMMA], head[LAM]
     head[LAM_NEXT] = lam_next
+    alpha = prepare(memory, psi, reward, psi_next, alpha, gamma, gamma_next, lam)
     _, delta, v_next = method(memory, v_old, psi, reward, psi_next, alpha, gamma, gamma_next, lam)
+    follow(memory, psi, alpha)
     head[V_OLD], head[GAMMA], head[LAM] = v_next, gamma_next, lam_next if goes_on or not CUTS else 0.0
     head[GREEDY] = goes_on
     head[STEPS] += 1.0
@@ -99,11 +103,22 @@ class Entries(NamedTuple):
     transition: Any
 
 
-def entries(method: Any, target: Any, *, binary: bool = False, cuts: bool = True, cached: bool = False) -> Entries:
-    """The entry points of a rule. `cached` is for this package's own: an edit elsewhere would go unnoticed."""
-    name = f"{method.py_func.__name__}_{target.py_func.__name__}"
-    names = {"method": method, "target": target, "BINARY": binary, "CUTS": cuts}
+def entries(method: Any, target: Any, *, cached: bool = False, name: str = "", **names: Any) -> Entries:
+    """The entry points of a rule, with these names in the templates.
+
+    `cached` is for this package's own rules: an edit elsewhere would go unnoticed.
+    """
+    name = name or f"{method.py_func.__name__}_{target.py_func.__name__}"
+    names |= {"method": method, "target": target}
     return Entries(*(specialise(template, name, cached=cached, **names) for template in (values, transition)))
+
+
+@cache
+def compiled(method: Any, target: Any, binary: bool, helped: bool) -> Entries:
+    """The entry points of a rule of this package; `helped` with its step-size."""
+    name = f"{method.py_func.__name__}_{target.py_func.__name__}{'_helped' * helped}"
+    help_: dict[str, Any] = {"attach": attach_rated, **HELP} if helped else {}
+    return entries(method, target, cached=True, name=name, BINARY=binary, **help_)
 
 
 CHOICE = specialise(choice, "choice")

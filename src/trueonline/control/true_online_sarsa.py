@@ -12,10 +12,7 @@ is Algorithm 4 over ψ(s, a), exact under any sequence.
 from __future__ import annotations
 
 from trueonline.control.agent import Agent
-from trueonline.control.transitions import Entries, entries, sarsa
 from trueonline.methods import true_online_td, true_online_td_varying
-
-RULE = (entries(true_online_td, sarsa, cached=True), entries(true_online_td_varying, sarsa, cached=True))
 
 
 class TrueOnlineSarsa(Agent):
@@ -28,5 +25,4 @@ class TrueOnlineSarsa(Agent):
     array([[0.75]])
     """
 
-    def _rule(self) -> tuple[Entries, Entries]:
-        return RULE
+    _methods = (true_online_td, true_online_td_varying)

@@ -18,10 +18,7 @@ state to state, and with a schedule as step-size the equality holds under any se
 from __future__ import annotations
 
 from trueonline.control.agent import Agent
-from trueonline.control.transitions import Entries, entries, greedy
 from trueonline.methods import true_online_td, true_online_td_varying
-
-RULE = (entries(true_online_td, greedy, cached=True), entries(true_online_td_varying, greedy, cached=True))
 
 
 class TrueOnlineWatkinsQ(Agent):
@@ -34,5 +31,5 @@ class TrueOnlineWatkinsQ(Agent):
     array([[0.25, 0.  ]])
     """
 
-    def _rule(self) -> tuple[Entries, Entries]:
-        return RULE
+    _methods = (true_online_td, true_online_td_varying)
+    _greedy = True

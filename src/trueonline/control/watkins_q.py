@@ -14,10 +14,8 @@ The δ that the paper prints lacks γ and has S_t in place of S_{t+1}; this is t
 from __future__ import annotations
 
 from trueonline.control.agent import Agent
-from trueonline.control.transitions import Entries, entries, greedy
 from trueonline.methods import accumulate_td
-
-RULE = (entries(accumulate_td, greedy, cached=True),) * 2
+from trueonline.step_sizes import Form
 
 
 class WatkinsQ(Agent):
@@ -32,5 +30,6 @@ class WatkinsQ(Agent):
            [0.5, 4. ]])
     """
 
-    def _rule(self) -> tuple[Entries, Entries]:
-        return RULE
+    _methods = (accumulate_td, accumulate_td)
+    _greedy = True
+    _form = Form(accumulates=True)
