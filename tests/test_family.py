@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import trueonline as to
-from trueonline.forward import EpisodeMonteCarlo
+from trueonline.forward import EpisodeMonteCarlo, OnlineGTDReturn
 
 GRADIENT = {"second_step_size": 0.3}
 METHODS = {
@@ -135,3 +135,49 @@ def test_bad_input_changes_nothing():
             to.GTD(3, 0.1, 0.9, 0.95, second_step_size=bad)
     np.testing.assert_array_equal((learner.weights, learner.second_weights), before)
     assert not emphatic.weights.any()
+
+
+@pytest.mark.parametrize("form", [lambda: 0, lambda: np.ones(1)], ids=["state", "dense"])
+def test_true_online_gtd_stays_exact_where_traces_grow(form):
+    """With ργλ = 3 an error in fᵀg would grow ninefold a step, and fᵀg threefold."""
+    rewards = np.random.default_rng(1).normal(size=40)
+    settings = {"step_size": 0.3, "trace_decay": 1.0, "discount": 1.0, "second_step_size": 0.9}
+    learner, definition = (kind(1, **settings) for kind in (to.TrueOnlineGTD, OnlineGTDReturn))
+    for each in (learner, definition):
+        each.start(form())
+        for t in range(40):
+            each.update(float(rewards[t]), form(), 1.0, 1.0 if t < 39 else 0.9, ratio=3.0)
+    np.testing.assert_allclose(learner.weights, definition.weights, rtol=1e-12)
+    np.testing.assert_allclose(learner.second_weights, definition.second_weights, rtol=1e-12)
+
+
+def test_second_step_sizes_are_asked_for_where_something_is_learned():
+    """Not at a row where the stream begins anew: no transition leads into it."""
+    asked = []
+    learner = to.GTD(3, 0.1, 0.9, 0.9, second_step_size=lambda t: asked.append(t) or 0.1)
+    learner.run([0, 1, 2, 0, 1], np.ones(4), starts=[False, True, False, False, True])
+    assert asked == [0, 1]
+
+
+def test_a_second_step_size_of_any_kind_of_number_is_saved(tmp_path):
+    learner = to.GTD(3, 0.1, 0.9, 0.9, second_step_size=np.float32(0.5))
+    learner.save(tmp_path / "learner.npz")
+    assert to.load(tmp_path / "learner.npz").second_step_size == 0.5
+
+
+def test_a_refused_update_leaves_nothing_behind():
+    learner = to.TrueOnlineGTD(3, 0.1, 0.9, 0.95, second_step_size=lambda t: 0.1 + t)
+    learner.start(0)
+    learner.update(1.0, 1, ratio=0.5)
+    before = learner._memory.numbers.copy()
+    for bad in ({"ratio": -1.0}, {"ratio": np.nan}, {"discount": 2.0}):
+        with pytest.raises(ValueError, match="must be"):
+            learner.update(1.0, 2, **bad)
+    np.testing.assert_array_equal(learner._memory.numbers, before)
+
+
+def test_a_kind_of_gtd_is_held_to_the_definition_of_gtd():
+    class Mine(to.GTD):
+        pass
+
+    assert to.verify(partial(Mine, **GRADIENT), trials=1, kinds=["states of a table"]).definition == "GTDSum"

@@ -603,3 +603,21 @@ def test_what_is_no_value_function_is_refused(torch):
     function, weights = torch_value(torch.nn.Linear(2, 3))
     with pytest.raises(ValueError, match=r"must give one number, the value of x, got \(3,\)"):
         function(weights, np.zeros(2))
+    module = torch.nn.Linear(2, 1)
+    function, weights = torch_value(module)
+    module.forward = lambda x: torch.ones(1, dtype=torch.float64)
+    with pytest.raises(ValueError, match=r"depends on its parameters, got torch\.float64, detached from them"):
+        function(weights, np.zeros(2))
+    with pytest.raises(ValueError, match="complex parameters"):
+        torch_value(torch.nn.Linear(2, 1, dtype=torch.complex64))
+
+
+def test_a_value_may_be_an_array_of_one_number():
+    learner = ForwardTD(lambda w, x: (np.array(w @ x), x), np.ones(2), 0.1, 0.9, 0.9)
+    assert learner.predict(np.array([1.0, 2.0])) == 3.0
+
+
+def test_load_says_how_to_load_it(tmp_path):
+    ForwardTD(linear, np.zeros(2), 0.1, 0.9, 0.9).save(tmp_path / "learner.npz")
+    with pytest.raises(ValueError, match=r"load it with `trueonline\.nonlinear\.ForwardTD\.load"):
+        to.load(tmp_path / "learner.npz")

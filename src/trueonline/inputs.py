@@ -93,21 +93,30 @@ class Parameters:
 
     def alpha(self, t: int) -> float:
         """α_t."""
-        if not callable(self.step_size):
-            return self.step_size
-        alpha = self.step_size(t)
-        return alpha if type(alpha) is float and 0.0 < alpha < math.inf else positive(f"step_size({t})", alpha)
+        return at("step_size", self.step_size, t, positive)
 
     def alphas(self, t: int, learned: np.ndarray) -> np.ndarray:
         """α for each of the coming transitions that is learned from, or a single number that stands for all of them."""
-        if not callable(self.step_size):
-            return np.array([self.step_size])
-        found = [self.step_size(t + i) for i in range(int(learned.sum()))]
-        if not all(type(alpha) is float and 0.0 < alpha < math.inf for alpha in found):
-            found = [positive(f"step_size({t + i})", alpha) for i, alpha in enumerate(found)]
-        result = np.ones(len(learned))
-        result[learned] = found
-        return result
+        return along("step_size", self.step_size, t, learned, positive)
+
+
+def at(name: str, given: float | Schedule, t: int, check: Callable[[str, Any], float]) -> float:
+    """A number, or what a schedule says of time t."""
+    if not callable(given):
+        return given
+    value = given(t)
+    return value if type(value) is float and 0.0 < value < math.inf else check(f"{name}({t})", value)
+
+
+def along(
+    name: str, given: float | Schedule, t: int, learned: np.ndarray, check: Callable[[str, Any], float]
+) -> np.ndarray:
+    """The same from time t on, for each transition that is learned from; or a single number that stands for all of them."""
+    if not callable(given):
+        return np.array([given])
+    result = np.ones(len(learned))
+    result[learned] = [at(name, given, t + i, check) for i in range(int(learned.sum()))]
+    return result
 
 
 # --- Features -------------------------------------------------------------------------------------

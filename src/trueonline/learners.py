@@ -144,7 +144,6 @@ class MemoryLearner(Helped, Learner):
         starts: Any,
         ratios: Any = None,
         interests: Any = None,
-        betas: np.ndarray | None = None,
     ) -> np.ndarray:
         X, rows = inputs.stream(X, self.n_features)
         R = inputs.rewards(rewards, rows)
@@ -152,9 +151,8 @@ class MemoryLearner(Helped, Learner):
         lams = inputs.units("trace_decays", trace_decays, len(R), self.trace_decay)
         rhos = inputs.ratios("ratios", ratios, len(R))
         stakes = inputs.ratios("interests", interests, len(R))
-        betas = np.ones(1) if betas is None else betas
         anew = inputs.marks("starts", starts, rows)
-        alphas = self._parameters.alphas(self.steps, ~anew[1:])
+        alphas, betas = self._parameters.alphas(self.steps, ~anew[1:]), self._betas(~anew[1:])
         dense = isinstance(X, np.ndarray) and X.dtype.kind == "f"
         if not dense:
             self._check(X, rows)
@@ -172,6 +170,10 @@ class MemoryLearner(Helped, Learner):
             self._check(X, rows)
         self._stand(inputs.row(X, rows - 1))
         return values
+
+    def _betas(self, learned: np.ndarray) -> np.ndarray:
+        """The second step-size of each transition, for methods that have one."""
+        return np.ones(1)
 
     def _check(self, X: inputs.Stream, rows: int) -> None:
         """Raise what is wrong with the first unacceptable row, if there is one."""

@@ -75,7 +75,8 @@ def load_one_of(
     name, settings, arrays = files.read_learner(path)
     if name not in kinds:
         derived = "; it was derived: load it with `derive(…).learner.load(path)`, or `.agent`, of the same view"
-        hint = derived if name.startswith("derived ") else ""
+        delayed = "; load it with `trueonline.nonlinear.ForwardTD.load(path, value_and_grad)`"
+        hint = derived if name.startswith("derived ") else delayed if name == "ForwardTD" else ""
         raise ValueError(f"{path} holds a {name}, which is none of {', '.join(kinds)}{hint}")
     kind = kinds[name]
     given = {"step_size": _given(path, settings, "step_size", step_size)}

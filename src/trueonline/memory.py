@@ -721,6 +721,19 @@ def gather(memory):
     memory.head[DENSE] = 0.0
 
 
+@outlined
+def products(memory, other):
+    """wᵀe' and eᵀe', with e' the trace of the other memory: a pass over its list. Called when nothing is noted."""
+    along_w = along_e = 0.0
+    for k in range(1, (other.n if other.head[DENSE] != 0.0 else int(other.head[COUNT])) + 1):
+        i = k - 1 if other.head[DENSE] != 0.0 else other.owner[k]
+        mine = i + 1 if memory.head[DENSE] != 0.0 else memory.slot[i]
+        listed = 0.0 if memory.head[DENSE] != 0.0 else memory.y[mine]
+        along_w += (memory.u[i] + (listed + memory.head[C] * memory.z[mine])) * other.z[k]
+        along_e += memory.z[mine] * other.z[k]
+    return along_w * other.head[S], along_e * memory.head[S] * other.head[S]
+
+
 # --- Many short runs over few features ------------------------------------------------------------
 
 

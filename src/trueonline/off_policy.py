@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -121,8 +120,9 @@ class GradientLearner(OffPolicyLearner):
         second_step_size: float | Schedule,
         **help: float | None,
     ) -> None:
-        self._second_step_size = second_step_size
-        self._beta(0)
+        self._second_step_size = (
+            second_step_size if callable(second_step_size) else inputs.ratio("second_step_size", second_step_size)
+        )
         super().__init__(n_features, step_size, trace_decay, discount, initial_weights, **help)
 
     @property
@@ -134,41 +134,20 @@ class GradientLearner(OffPolicyLearner):
         """A fresh dense copy of h."""
         return memory.weights(self._each()[1])
 
-    def _beta(self, t: int) -> float:
-        given = self._second_step_size
-        name, value = (f"second_step_size({t})", given(t)) if callable(given) else ("second_step_size", given)
-        return inputs.number(name, value, "a finite number ≥ 0", lambda v: math.isfinite(v) and v >= 0.0)
-
-    def update(
-        self,
-        reward: float,
-        x_next: Any,
-        discount: float | None = None,
-        trace_decay: float | None = None,
-        ratio: float = 1.0,
+    def _update(
+        self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None, ratio: float
     ) -> float:
-        self._memory.numbers[BETA] = self._beta(self.steps)
-        return super().update(reward, x_next, discount, trace_decay, ratio)
+        numbers = self._memory.numbers
+        beta = inputs.at("second_step_size", self._second_step_size, self.steps, inputs.ratio)
+        before, numbers[BETA] = numbers[BETA], beta
+        try:
+            return super()._update(reward, x_next, discount, trace_decay, ratio)
+        except BaseException:
+            numbers[BETA] = before
+            raise
 
-    def _run(
-        self,
-        X: Any,
-        rewards: Any,
-        discounts: Any,
-        trace_decays: Any,
-        starts: Any,
-        ratios: Any = None,
-        interests: Any = None,
-        betas: np.ndarray | None = None,
-    ) -> np.ndarray:
-        anew = inputs.marks("starts", starts, len(np.atleast_1d(rewards)) + 1)[1:]
-        steps = self.steps + np.cumsum(~anew) - 1
-        betas = (
-            np.array([self._beta(int(t)) for t in steps])
-            if callable(self._second_step_size)
-            else np.array([self._beta(0)])
-        )
-        return super()._run(X, rewards, discounts, trace_decays, starts, ratios, interests, betas)
+    def _betas(self, learned: np.ndarray) -> np.ndarray:
+        return inputs.along("second_step_size", self._second_step_size, self.steps, learned, inputs.ratio)
 
     def _settings(self) -> dict[str, Any]:
         second = None if callable(self._second_step_size) else self._second_step_size

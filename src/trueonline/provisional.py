@@ -169,6 +169,7 @@ class ProvisionalQ(ProvisionalLearner):
     array([0.5, 0. , 0. , 0. ])
     """
 
+    takes_expected = True
     _methods = (provisional_q, provisional_q)
     _form = Form(within=True, weighed=0.0)  # the action is given
 

@@ -34,10 +34,19 @@ from trueonline.forward import (
 )
 from trueonline.learners import AccumulateTD, ReplaceTD, TrueOnlineTD
 from trueonline.nonlinear.squashed import delayed_lambda_return, forward_td
-from trueonline.off_policy import GTD, EmphaticTD, MonteCarlo, TrueOnlineEmphaticTD, TrueOnlineGTD
+from trueonline.off_policy import GTD, EmphaticTD, GradientLearner, MonteCarlo, TrueOnlineEmphaticTD, TrueOnlineGTD
 from trueonline.provisional import ProvisionalQ, ProvisionalTD
 
 TOLERANCE = 1e-10
+AIMS: dict[Any, Any] = {EmphaticSum: OnlineEmphaticReturn, GTDSum: OnlineGTDReturn}  # the forward view behind a sum …
+THEMSELVES = (  # … and definitions that are one
+    OnlineEmphaticReturn,
+    OnlineGTDReturn,
+    OnlineMonteCarlo,
+    ProvisionalTDView,
+    ProvisionalQView,
+    delayed_lambda_return,
+)
 DEFINITIONS: dict[Any, Any] = {
     AccumulateTD: AccumulateSum,
     ReplaceTD: ReplaceSum,
@@ -77,6 +86,7 @@ class Trial:
     seed: Any
     ratios: np.ndarray  # ρ of each transition, for learners that take them
     interests: np.ndarray  # I of each state left, likewise
+    expected: list  # φ̄ of each state entered, likewise: here features of no relation to the others
 
 
 @dataclass(frozen=True)
@@ -162,9 +172,10 @@ def draw(kind: Kind, seed: Any, steps: int) -> Trial:
     alphas = rng.uniform(low, high, size=steps)
     step_size = (lambda t: float(alphas[t])) if kind.schedule else float(alphas[0])
     rewards = rng.normal(size=steps)
-    ratios = rng.choice([0.0, 0.5, 1.0, 1.5], size=steps) * rng.random(steps)
+    ratios = 3.0 * rng.random(steps) ** 2  # of mean 1, as those of two policies are
+    ratios[rng.random(steps) < rng.choice([0.0, 0.2])] = 0.0  # in half of the trials traces live on
     interests = rng.choice([0.0, 0.5, 1.0, 1.5], size=steps)
-    more = (ratios, interests)
+    more = (ratios, interests, kind.features(rng, steps))
     return Trial(kind.name, x, rewards, discounts, trace_decays, endings, kind.n_features, step_size, seed, *more)
 
 
@@ -174,7 +185,7 @@ def follow(learner: Any, trial: Trial) -> Iterator[np.ndarray]:
     for t, ending in enumerate(trial.endings):
         transition = _acted if hasattr(learner, "step") else _learned
         transition(learner, trial, t)
-        yield np.asarray(learner.weights)
+        yield np.append(learner.weights, getattr(learner, "second_weights", []))
         if ending:
             learner.start(trial.x[t + 1])
 
@@ -183,6 +194,7 @@ def _learned(learner: Any, trial: Trial, t: int) -> None:
     x_next = None if trial.endings[t] == "terminal" else trial.x[t + 1]
     more = {"ratio": float(trial.ratios[t])} if getattr(learner, "takes_ratios", False) else {}
     more |= {"interest": float(trial.interests[t])} if getattr(learner, "takes_interests", False) else {}
+    more |= {"x_expected": trial.expected[t]} if getattr(learner, "takes_expected", False) else {}
     learner.update(float(trial.rewards[t]), x_next, float(trial.discounts[t]), float(trial.trace_decays[t]), **more)
 
 
@@ -323,15 +335,15 @@ def _class(learner_class: Any) -> Any:
 
 def _definition(learner_class: Any) -> Any:
     made = _class(learner_class)
-    if made in (GTD, TrueOnlineGTD) and not isinstance(learner_class, partial):
+    gradient = isinstance(made, type) and issubclass(made, GradientLearner)
+    if gradient and not isinstance(learner_class, partial):
         raise TypeError(f"give the second step-size: functools.partial({made.__name__}, second_step_size=0.1)")
     if made is ReplaceSarsa and isinstance(learner_class, partial) and learner_class.keywords.get("clear_others"):
         return ClearingSarsaSum
     default = OnlineSarsaReturn if hasattr(made, "step") else OnlineLambdaReturn
-    found: Any = DEFINITIONS.get(made) or getattr(made, "definition", default)
-    return (
-        partial(found, **learner_class.keywords) if made in (GTD, TrueOnlineGTD) else found
-    )  # with the second step-size
+    known = [DEFINITIONS[kind] for kind in getattr(made, "__mro__", (made,)) if kind in DEFINITIONS]
+    found: Any = getattr(made, "definition", None) or next(iter(known), default)
+    return partial(found, **learner_class.keywords) if found in (GTDSum, OnlineGTDReturn) else found
 
 
 def _chosen(kinds: Sequence[Kind | str] | None) -> Sequence[Kind]:
@@ -366,10 +378,14 @@ def _differences(trial: Trial, learner_class: Callable, truth: Callable) -> tupl
 
 def _aim(truth: Any) -> Any:
     """The online forward view of the kind that a definition belongs to."""
-    truth = _class(truth)
-    if getattr(truth, "greedy", False):
+    made = _class(truth)
+    if made in AIMS:
+        return partial(AIMS[made], **truth.keywords) if isinstance(truth, partial) else AIMS[made]
+    if made in THEMSELVES:
+        return truth
+    if getattr(made, "greedy", False):
         return OnlineWatkinsReturn
-    return OnlineSarsaReturn if hasattr(truth, "step") else OnlineLambdaReturn
+    return OnlineSarsaReturn if hasattr(made, "step") else OnlineLambdaReturn
 
 
 def _relative(a: np.ndarray, b: np.ndarray) -> float:

@@ -6,7 +6,6 @@ equivalence*). A second vector of weights, h, estimates from φ what the TD erro
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from typing import Any
 
@@ -41,7 +40,9 @@ class GradientDefinition(FamilyDefinition):
         *,
         second_step_size: float | Schedule,
     ) -> None:
-        self._second_step_size = second_step_size if callable(second_step_size) else _beta("", second_step_size)
+        self._second_step_size = (
+            second_step_size if callable(second_step_size) else inputs.ratio("second_step_size", second_step_size)
+        )
         super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
 
     @property
@@ -64,8 +65,7 @@ class GradientDefinition(FamilyDefinition):
     def _update(
         self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None, ratio: float
     ) -> float:
-        beta = self._second_step_size
-        self._coming_beta = _beta(f"({self._steps})", beta(self._steps)) if callable(beta) else beta
+        self._coming_beta = inputs.at("second_step_size", self._second_step_size, self._steps, inputs.ratio)
         return super()._update(reward, x_next, discount, trace_decay, ratio)
 
     def _more(self) -> dict[str, Any]:
@@ -161,8 +161,3 @@ class OnlineGTDReturn(GradientDefinition, OnlineOffPolicyReturn):
     def second_trace(self) -> np.ndarray:
         """f_t = ρ_te_t^h: Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_jρ_j) B_{i+1}^{t} β_iρ_iφ_i, with B_j = I − β_jφ_jφ_jᵀ."""
         return dutch_trace(self.x, self._carried(), self.betas, self.ratios, self.n_features)
-
-
-def _beta(at: str, value: Any) -> float:
-    """A step-size of h: 0 leaves h where it is."""
-    return inputs.number(f"second_step_size{at}", value, "a finite number ≥ 0", lambda v: math.isfinite(v) and v >= 0.0)

@@ -75,6 +75,8 @@ class ProvisionalQView(ProvisionalTDView):
     `update` is told φ(S_{t+1}, A_{t+1}) as `x_next`, φ̄_{t+1} as `x_expected` (x_next, where it is not given), and ρ_t as `ratio`.
     """
 
+    takes_expected = True
+
     def update(
         self,
         reward: float,

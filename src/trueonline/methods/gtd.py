@@ -26,13 +26,17 @@ def gtd(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
     v, _, v_next = recall(memory, x, x_next)
     h_x, trace_x, _ = recall(second, x, x_next)
     delta, c, xx = reward + gamma_next * v_next - v, rho * gamma * lam, length_squared(x)
-    p = c * head[CARRIED] + rho * h_x  # hᵀe, of the new e
-    q = c * c * head[CARRIED_TOO] + 2.0 * c * rho * trace_x + rho * rho * xx  # eᵀe
+    p, q = rho * h_x, rho * rho * xx  # hᵀe, of the new e, and eᵀe
+    if c > 0.0:
+        p += c * head[CARRIED]
+        q += c * (c * head[CARRIED_TOO] + 2.0 * rho * trace_x)
     for_h = -beta * h_x
     decay(memory, c)  # e ← ργλe + ρφ
     imprint(memory, x, rho, 0.0)
     learn(memory, alpha * delta)  # w ← w + αδe …
-    shift(memory, x_next, -alpha * gamma_next * (1.0 - head[LAM_NEXT]) * p)  # … − αγ'(1 − λ')(hᵀe)φ'
+    share = gamma_next * (1.0 - head[LAM_NEXT])
+    if share > 0.0:
+        shift(memory, x_next, -alpha * share * p)  # … − αγ'(1 − λ')(hᵀe)φ'
     decay(second, c)
     imprint(second, x, rho, for_h)
     learn(second, beta * delta)  # h ← h + βδe − β(hᵀφ)φ

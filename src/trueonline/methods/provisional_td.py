@@ -3,7 +3,7 @@
 What is learned about earlier states counts as provisional until the actions that follow are known: where ρ = 0 all of it is taken
 back, and where ρ > 1 it counts for more. Derived from the interim forward view, `forward.ProvisionalTDView`, and not copied from
 the paper, whose text was not at hand: γ, λ and α may differ from step to step, and what is kept of the provisional weights u = γλv
-is v, which decays as e does. With ρ = 1 throughout it is TD(λ) with accumulating traces.
+is v, which decays as e does. With ρ = 1 throughout and a constant α it is TD(λ) with accumulating traces.
 """
 
 from trueonline.kernels import kernel

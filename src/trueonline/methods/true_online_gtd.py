@@ -1,7 +1,8 @@
 """True online GTD(λ) (van Hasselt, Mahmood and Sutton 2014): equal at every step to the forward view of w and of h.
 
 Three traces, all of which decay by c = ργλ: the dutch trace e of w, the dutch trace f = ρe^h of h, and the accumulating g = e^∇.
-The correction needs hᵀg, of two long vectors; p = hᵀg and q = fᵀg change by inner products with φ alone.
+The correction needs hᵀg, of two long vectors; p = hᵀg and q = fᵀg change by inner products with φ alone. Where c > 1, q grows by
+c a step, as the dutch f is held back, and its rounding errors by c²; so both are summed up anew before those have grown tenfold.
 """
 
 from trueonline.kernels import kernel
@@ -15,6 +16,7 @@ from trueonline.memory import (
     imprint,
     learn,
     length_squared,
+    products,
     recall,
     shift,
 )
@@ -29,12 +31,20 @@ def true_online_gtd(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, 
     _, g_x, _ = recall(third, x, x_next)
     delta, c, xx = reward + gamma_next * v_next - v, rho * gamma * lam, length_squared(x)
     a = beta * (rho - c * f_x)
-    p = c * head[CARRIED] + rho * h_x  # hᵀg, of the new g
-    q = c * c * head[CARRIED_TOO] + c * rho * f_x + c * a * g_x + a * rho * xx  # fᵀg
+    grown = c * max(1.0, third.head[CARRIED])  # by as much more than q have its errors grown
+    if grown > 10.0:
+        head[CARRIED], head[CARRIED_TOO] = products(second, third)
+    third.head[CARRIED] = c if grown > 10.0 else grown
+    p, q = rho * h_x, a * rho * xx  # hᵀg, of the new g, and fᵀg
+    if c > 0.0:
+        p += c * head[CARRIED]
+        q += c * (c * head[CARRIED_TOO] + rho * f_x + a * g_x)
     decay(memory, c)  # e ← ργλe + αρ(1 − ργλeᵀφ)φ
     imprint(memory, x, alpha * rho * (1.0 - c * trace_x), -alpha * rho * (v - v_old))
     learn(memory, delta + v - v_old)  # w ← w + (δ + V − V_old)e − αρ(V − V_old)φ …
-    shift(memory, x_next, -alpha * gamma_next * (1.0 - head[LAM_NEXT]) * p)  # … − αγ'(1 − λ')(hᵀg)φ'
+    share = gamma_next * (1.0 - head[LAM_NEXT])
+    if share > 0.0:
+        shift(memory, x_next, -alpha * share * p)  # … − αγ'(1 − λ')(hᵀg)φ'
     decay(second, c)  # f ← ργλf + aφ
     imprint(second, x, a, -beta * h_x)
     learn(second, delta)  # h ← h + δf − β(hᵀφ)φ

@@ -120,7 +120,7 @@ class DelayedLearner(ABC):
         if not np.isfinite(updated).all():
             raise ValueError(
                 f"an update towards {target} from {value} with step_size {step.alpha} would make weights that are not "
-                "finite; the values diverge: use a smaller step_size"
+                "finite; the values diverge: use a smaller step_size. The updates that wait are the same for ever: `reset`"
             )
         return updated
 
@@ -130,7 +130,9 @@ class DelayedLearner(ABC):
         answer = self._function(shown, x)
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise ValueError(f"value_and_grad must return (value, gradient), got {type(answer).__name__}")
-        value, gradient = inputs.number("the value from value_and_grad", answer[0]), np.asarray(answer[1])
+        given: Any = answer[0]
+        given = given.item() if getattr(given, "ndim", None) == 0 else given  # an array of one number
+        value, gradient = inputs.number("the value from value_and_grad", given), np.asarray(answer[1])
         if gradient.dtype.kind not in "fiu" or gradient.shape != weights.shape:
             raise ValueError(
                 f"the gradient from value_and_grad must be numbers of the weights' shape {weights.shape}, "

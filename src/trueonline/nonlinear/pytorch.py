@@ -17,12 +17,14 @@ def torch_value(module: Any) -> tuple[ValueAndGrad, np.ndarray]:
     not, and buffers, are constants. The module is called as it is, in double precision and without a batch, and must give one
     number: V(x). x is what it takes; numbers and NumPy arrays are made tensors, floats in double precision. The module itself
     is never changed; `torch.nn.utils.vector_to_parameters(torch.tensor(learner.weights), module.parameters())` puts
-    what was learned into it where all its parameters require a gradient.
+    what was learned into it where all its parameters require a gradient, and makes them double.
     """
     torch = _torch()
     if not isinstance(module, torch.nn.Module):
         raise ValueError(f"module must be a torch.nn.Module, got {type(module).__name__}")
     learned = {name: each for name, each in module.named_parameters() if each.requires_grad}
+    if any(each.is_complex() for each in learned.values()):
+        raise ValueError("module has complex parameters; weights are real numbers")
     if not learned:
         raise ValueError("module has no parameter that requires a gradient: there is nothing to learn")
     others = {**dict(module.named_parameters()), **dict(module.named_buffers())}
@@ -40,6 +42,11 @@ def torch_value(module: Any) -> tuple[ValueAndGrad, np.ndarray]:
             if not isinstance(answer, torch.Tensor) or answer.numel() != 1:
                 shape = tuple(answer.shape) if isinstance(answer, torch.Tensor) else type(answer).__name__
                 raise ValueError(f"the module must give one number, the value of x, got {shape}")
+            if not answer.is_floating_point() or not answer.requires_grad:
+                raise ValueError(
+                    f"the module must give a real number that depends on its parameters, got {answer.dtype}"
+                    f"{'' if answer.requires_grad else ', detached from them'}; does it use no_grad, detach or complex numbers?"
+                )
             value = answer.reshape(())
             (gradient,) = torch.autograd.grad(value, w)
         return value.item(), gradient.numpy()
