@@ -26,6 +26,9 @@ METHODS = {
 }
 OFF_POLICY = METHODS.keys() - {"accumulate", "replace", "true_online", "monte_carlo"}
 EMPHATIC = {"emphatic", "true_online_emphatic"}
+ON_POLICY = METHODS.keys() - OFF_POLICY
+PROVISIONAL = {"provisional_td", "provisional_q"}
+ACCUMULATING = {"accumulate", "emphatic", "gtd", *PROVISIONAL}
 
 
 def stream(seed, name="", size=1.5):
@@ -54,7 +57,7 @@ def by_equations(name, theta, bound, w_0, X, rewards, gammas, lams, ratios, inte
     """The same with dense vectors, and H by itself; and what p is at every step."""
     w, h, v = w_0.copy(), np.zeros(N), np.zeros(N)
     e, f, g = np.zeros(N), np.zeros(N), np.zeros(N)  # f and g: traces of gradient methods
-    beta, H, usual, edge, lowered = np.zeros(N), np.zeros(N), np.zeros(N), np.log(1e6), False
+    beta, H, usual, edge, lowered = np.zeros(N), np.zeros(N), np.zeros(N), np.log(1e30), False
     gamma = lam = v_old = follow_on = 0.0
     rho_old = 1.0
     for t in range(T):
@@ -72,34 +75,35 @@ def by_equations(name, theta, bound, w_0, X, rewards, gammas, lams, ratios, inte
         follow_on = (rho_old * gamma * follow_on if gamma else 0.0) + interests[t]
         M = lam * interests[t] + (1.0 - lam) * follow_on if gamma else interests[t]
         M = M if name in EMPHATIC else 1.0
-        pull = M * (x @ D @ x)
-        if name in ("accumulate", "emphatic", "gtd"):
-            pull += gamma * lam * (e @ x)
-        pull *= weighing
-        alpha = min(0.3, bound / pull) if pull > 0.0 else 0.3
+        fresh = weighing * M * (x @ D @ x)
+        c = (1.0 if name in ON_POLICY else rho) * gamma * (1.0 if name == "monte_carlo" else lam)
+        along = max(0.0, c * (e @ x)) if name in ACCUMULATING else 0.0
+        if along > bound:
+            e, along = (e if name in PROVISIONAL else e * bound / along), bound
+        alpha = min(0.3, (bound - along) / fresh) if fresh > 0.0 else 0.3
         second = min(0.2, bound / (x @ x)) if x.any() else 0.2
-        w_before, step, c = w, alpha * D @ x, rho * gamma * lam
+        w_before, step = w, alpha * D @ x
         if name == "accumulate":
-            e = gamma * lam * e + D @ x
-            w = w + alpha * delta * e
+            e = c * e + step
+            w = w + delta * e
         elif name == "replace":
-            e = np.where(x == 1.0, np.diag(D), gamma * lam * e)
-            w = w + alpha * delta * e
+            e = np.where(x == 1.0, step, c * e)
+            w = w + delta * e
         elif name == "true_online":
-            e = gamma * lam * e + (1.0 - gamma * lam * (e @ x)) * step
+            e = c * e + (1.0 - c * (e @ x)) * step
             w = w + (delta + value - v_old) * e - (value - v_old) * step
         elif name == "monte_carlo":
-            e = gamma * e + (1.0 - gamma * (e @ x)) * step
+            e = c * e + (1.0 - c * (e @ x)) * step
             w = w + rewards[t] * e - value * step
         elif name == "emphatic":
-            e = c * e + rho * M * D @ x
-            w = w + alpha * delta * e
+            e = c * e + rho * M * step
+            w = w + delta * e
         elif name == "true_online_emphatic":
             e = c * e + rho * M * (1.0 - c * (e @ x)) * step
             w = w + (delta + value - v_old) * e - rho * M * (value - v_old) * step
         elif name == "gtd":
-            e, g = c * e + rho * D @ x, c * g + rho * x
-            w = w + alpha * delta * e - alpha * gammas[t] * (1.0 - lams[t]) * (h @ g) * D @ x_next
+            e, g = c * e + rho * step, c * g + rho * x
+            w = w + delta * e - alpha * gammas[t] * (1.0 - lams[t]) * (h @ g) * D @ x_next
             h = h + second * (delta * g - (h @ x) * x)
         elif name == "true_online_gtd":
             e, f, g = c * e + rho * (1.0 - c * (e @ x)) * step, c * f + second * (rho - c * (f @ x)) * x, c * g + rho * x
@@ -118,14 +122,16 @@ def by_equations(name, theta, bound, w_0, X, rewards, gammas, lams, ratios, inte
             w = w - m * step + (delta + m) * e
             v = c * v + (delta + m + (1.0 - gammas[t]) * value_next) * e - m * step
             value_next = w @ x_next
-        outside = alpha if name in ("accumulate", "replace", "emphatic", "gtd") else 1.0
-        H = H * np.maximum(0.0, 1.0 - outside * x * e) + (w - w_before)
+        H = H * np.maximum(0.0, 1.0 - x * e) + (w - w_before)
         v_old, gamma, lam, rho_old = value_next, gammas[t], lams[t], rho
         yield w, 0.3 * np.exp(beta), alpha, D, lowered
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_is_what_the_equations_say(name):
+@pytest.mark.parametrize("form", ["pairs", "dense"])
+def test_is_what_the_equations_say(name, form):
+    """Zeros in a dense row are features that are not active."""
+    forms = {"form": lambda x: x} if form == "dense" else {}
     for seed, theta, bound in ((0, 0.05, 0.6), (1, 0.0, 0.3), (2, 0.1, None)):
         given = stream(seed, name, size=1.5 if bound else 0.5)
         w_0 = np.random.default_rng(seed).normal(size=N)
@@ -133,7 +139,7 @@ def test_is_what_the_equations_say(name):
         learner = METHODS[name](**SETTINGS, initial_weights=w_0, **help_)
         bounded = 0
         for (w, sizes), (w_too, sizes_too, alpha, _, lowered) in zip(
-            learned(learner, name, *given), by_equations(name, theta, bound or 1.0, w_0, *given), strict=True
+            learned(learner, name, *given, **forms), by_equations(name, theta, bound or 1.0, w_0, *given), strict=True
         ):
             np.testing.assert_allclose(w, w_too, rtol=1e-10, atol=1e-10 * max(1.0, np.abs(w_too).max()))
             np.testing.assert_allclose(sizes, sizes_too, rtol=1e-10)
@@ -166,17 +172,17 @@ def test_true_online_td_equals_its_forward_view_with_a_matrix_of_step_sizes():
 
 @pytest.mark.parametrize("name", METHODS)
 def test_off_is_off(name):
-    """Without it the same code runs as always; with help that has nothing to do, the same numbers come out."""
+    """Without it the same code runs as always; with help that has nothing to do, the same weights come out."""
     given = stream(4, name)
     off = METHODS[name](**SETTINGS)
     assert (off.bound, off.meta_step_size, off.bounded) == (None, None, 0)
     nothing = METHODS[name](**SETTINGS, bound=None, meta_step_size=None)
     assert nothing._entries is off._entries
     assert [part.nbytes for part in nothing._memory] == [part.nbytes for part in off._memory]
-    varying = METHODS[name](**{**SETTINGS, "step_size": lambda t: 0.3})  # with the step-size in the trace
+    varying = METHODS[name](**{**SETTINGS, "step_size": lambda t: 0.3})
     idle = METHODS[name](**SETTINGS, bound=1e9, meta_step_size=0.0)
     for (w, sizes), (w_too, _) in zip(learned(idle, name, *given), learned(varying, name, *given), strict=True):
-        np.testing.assert_array_equal(w, w_too)
+        np.testing.assert_allclose(w, w_too, rtol=1e-11, atol=1e-12 * np.abs(w_too).max())
         np.testing.assert_array_equal(sizes, 0.3)
     assert idle.bounded == 0
 
@@ -211,6 +217,32 @@ def test_no_update_goes_beyond_its_target(name):
         learner.update(rewards[t], X[t + 1], gammas[t], lams[t])
         assert (learner.predict(X[t]) - v) / (target - v) < 1.0 + 1e-9
     assert learner.bounded > T / 2
+
+
+SPIKE = [(([0], [1000.0]), 0.0), (([1], [0.01]), 1.0)]  # a large feature, then a small one, then the end
+GROWTH = [(([0], [1.0]), 0.0), (([0], [1000.0]), 1.0)]  # the same feature, a thousand times as large
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "replace"])
+@pytest.mark.parametrize("episode", [SPIKE, GROWTH, [(([0], [1.0]), 0.0)] * 3 + [(([0], [1.0]), 1.0)]])
+def test_neither_the_state_nor_those_before_it_go_beyond_the_return(name, episode):
+    """The return is 1 throughout, and values begin at 0."""
+    if name in PROVISIONAL and episode is GROWTH:
+        pytest.skip("provisional methods do not shorten the trace: docs/step_sizes.md says so")
+    learner = METHODS[name](2, 0.3, 1.0, 1.0, bound=1.0)
+    learner.start(episode[0][0])
+    for (_, reward), after in zip(episode, [x for x, _ in episode[1:]] + [None], strict=True):
+        learner.update(reward, after)
+    assert all(-1e-9 < learner.predict(x) < 1.0 + 1e-9 for x, _ in episode)
+
+
+@pytest.mark.parametrize("name", ["accumulate", "gtd", "emphatic"])
+def test_steps_without_features_cost_no_digits(name):
+    learner = METHODS[name](1, 0.3, 0.9, 0.9, bound=0.2)
+    learner.start((np.zeros(0, int), np.zeros(0)))
+    learner.update(1000.0, ([0], [2e8]))
+    learner.update(1000.0, None)
+    assert learner.weights == pytest.approx(1e-6, rel=1e-12)
 
 
 def test_features_that_matter_get_larger_step_sizes():

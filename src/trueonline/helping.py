@@ -16,7 +16,6 @@ from trueonline.memory import (
     META,
     TRACE_DECAY,
     WEIGHED,
-    WITHIN,
     Buffers,
 )
 from trueonline.step_sizes import Form
@@ -30,20 +29,19 @@ class Helped:
     - `bound`: α is lowered for a transition whose update would close more than this share of its error; 1 keeps it from
       overshooting.
     - `meta_step_size`: θ of TIDBD, by which every feature's step-size adapts to the errors seen where it was active. 0.01
-      is usual, whatever the units are. Where no bound is given with it, it is 1.
+      is usual. Where no bound is given with it, it is 1.
     """
 
-    _form: ClassVar[Form] = Form(within=True)  # of the method's trace
+    _form: ClassVar[Form] = Form()  # of the method
     _memories: ClassVar[int] = 1  # how many the method is over
     _parameters: Parameters
     _memory: Buffers
     _help: tuple[float | None, float | None] = (None, None)
 
     def _set_help(self, bound: float | None, meta_step_size: float | None) -> None:
-        self._help = (
-            None if bound is None else inputs.positive("bound", bound),
-            None if meta_step_size is None else inputs.ratio("meta_step_size", meta_step_size),
-        )
+        theta = None if meta_step_size is None else inputs.ratio("meta_step_size", meta_step_size)
+        bound = 1.0 if bound is None and theta else bound
+        self._help = None if bound is None else inputs.positive("bound", bound), theta
 
     @property
     def bound(self) -> float | None:
@@ -82,37 +80,47 @@ class Helped:
 
     def _allocate(self) -> None:
         """An empty memory, with all that is to be known of the settings."""
-        parameters, (bound, theta) = self._parameters, self._help
-        self._memory = memory.allocate(parameters.n_features, parameters.initial_weights, self._memories, self._is_helped)
-        head = self._memory.numbers
-        head[[DISCOUNT, TRACE_DECAY]] = parameters.discount, parameters.trace_decay
+        initial = self._parameters.initial_weights
+        self._memory = self._empty(initial)
+        if self._is_helped and initial is not None:
+            self._of_features()[1] = -initial  # H = w + past = 0
+
+    def _empty(self, weights: np.ndarray | None = None) -> Buffers:
+        made = memory.allocate(self._parameters.n_features, weights, self._memories, self._is_helped)
+        self._tell(made.numbers)
+        return made
+
+    def _tell(self, head: np.ndarray) -> None:
+        bound, theta = self._help
+        head[[DISCOUNT, TRACE_DECAY]] = self._parameters.discount, self._parameters.trace_decay
         if self._is_helped:
-            head[[BOUND, META]] = bound or (1.0 if theta else np.inf), theta or 0.0
-            head[[WITHIN, ACCUMULATES, WEIGHED]] = self._form
-            if parameters.initial_weights is not None:
-                self._of_features()[1] = -parameters.initial_weights  # H = w + past = 0
+            head[[BOUND, META]] = bound or np.inf, theta or 0.0
+            head[[ACCUMULATES, WEIGHED]] = self._form
 
     def _dump_memory(self) -> dict[str, np.ndarray]:
         first, *others = [memory.dump(one) for one in memory.each(self._memory, self._memories)]
         parts = first | {f"{n}_{name}": part for n, other in enumerate(others, 2) for name, part in other.items()}
-        return parts | ({"of_features": self._of_features()[:3].copy()} if self._is_helped else {})
+        if self._is_helped:
+            kept = self._of_features()[:3]
+            parts["rated"] = np.flatnonzero(kept.any(axis=0))
+            parts["of_features"] = kept[:, parts["rated"]]
+        return parts
 
     def _restore_memory(self, parts: dict[str, np.ndarray]) -> None:
         """Take over what `_dump_memory` gave; ValueError or KeyError where it does not fit."""
-        n = self._parameters.n_features
-        prefixes = ["", *(f"{number}_" for number in range(2, self._memories + 1))]
-        groups = [
-            {name.removeprefix(prefix): part for name, part in parts.items() if name.startswith(prefix)}
-            for prefix in prefixes
-        ]
-        rebuilt = [memory.rebuild(n, group) for group in groups]
-        joined = len(rebuilt) > 1 or self._is_helped
-        found = memory.joined(rebuilt, self._is_helped) if joined else rebuilt[0]
+        found = self._empty()
+        for number, one in enumerate(memory.each(found, self._memories), 1):
+            prefix = f"{number}_" if number > 1 else ""
+            memory.rebuild(one, {name.removeprefix(prefix): parts[name] for name in parts if name.startswith(prefix)})
+        self._tell(found.numbers)
         if self._is_helped:
-            saved = parts["of_features"]
-            if saved.shape != (3, n) or saved.dtype != np.float64:
-                raise ValueError("the step-sizes do not fit the features")
-            memory.of_features(found, self._memories)[:3] = saved
+            places, kept = parts["rated"], parts["of_features"]
+            if places.ndim != 1 or places.dtype.kind != "i" or kept.shape != (3, len(places)) or kept.dtype.kind != "f":
+                raise ValueError("the step-sizes do not fit together")
+            within = not places.size or (places.min() >= 0 and places.max() < self._parameters.n_features)
+            if not within or not np.isfinite(kept).all() or (kept[[0, 2]] < 0.0).any():
+                raise ValueError("the step-sizes are none")
+            memory.of_features(found, self._memories)[:3, places] = kept
         self._memory = found
 
     def _help_settings(self) -> dict[str, Any]:

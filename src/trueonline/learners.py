@@ -15,7 +15,7 @@ from trueonline.kernels import call
 from trueonline.learner import Learner
 from trueonline.memory import LENGTH, STEPS, Buffers
 from trueonline.methods import accumulate_td, replace_td, true_online_td, true_online_td_varying
-from trueonline.step_sizes import Form
+from trueonline.step_sizes import SHORTENS, Form
 from trueonline.streams import compiled
 
 
@@ -158,15 +158,16 @@ class MemoryLearner(Helped, Learner):
             self._check(X, rows)
         values = np.empty(len(R))
         before = [memory.snapshot(one) for one in self._each()] if dense else []
-        rates = self._of_features()
-        rates_before = rates.copy() if dense else rates
+        rates = self._of_features() if self._is_helped and dense else None
+        rates_before = None if rates is None else rates.copy()
         if anew[0] or self._here is None or not inputs.same(self._standing(), inputs.row(X, 0)):
             memory.begin(self._memory)
         stream = (X, R, alphas, gammas, lams, rhos, stakes, betas, anew, values)
         if not call(self._entries.run, *self._memory, *stream):
             for one, then in zip(self._each(), before, strict=True):
                 memory.undo(one, then)
-            rates[:] = rates_before
+            if rates is not None:
+                rates[:] = rates_before
             self._check(X, rows)
         self._stand(inputs.row(X, rows - 1))
         return values
@@ -219,7 +220,7 @@ class AccumulateTD(MemoryLearner):
     """
 
     _methods = (accumulate_td, accumulate_td)
-    _form = Form(accumulates=True)
+    _form = Form(accumulates=SHORTENS)
 
 
 class ReplaceTD(MemoryLearner):
@@ -234,7 +235,6 @@ class ReplaceTD(MemoryLearner):
 
     binary = True
     _methods = (replace_td, replace_td)
-    _form = Form()
 
 
 class TrueOnlineTD(MemoryLearner):

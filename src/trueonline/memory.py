@@ -55,8 +55,8 @@ V_OLD, GAMMA, LAM, STEPS, LENGTH = range(11, 16)
 RATIO, RATIO_OLD, LAM_NEXT, GREEDY, DISCOUNT, TRACE_DECAY = range(16, 22)
 # More of that, for off-policy methods: the interest in the state left, the second step-size, and numbers that they carry along.
 INTEREST, BETA, CARRIED, CARRIED_TOO = range(22, 26)
-# For `step_sizes`: what it was told, what it has to know of the method, and how often it had to bound.
-BOUND, META, WITHIN, ACCUMULATES, WEIGHED, BOUNDED = range(26, 32)
+# For `step_sizes`: what it was told, α of this step, what it has to know of the method, and how often it had to bound.
+BOUND, META, ALPHA, ACCUMULATES, WEIGHED, BOUNDED = range(26, 32)
 HEADER = 32
 BY_RATIO, BY_EMPHASIS = 1.0, 2.0  # what updates may be weighed by
 IMPRINT, REPLACE = 1.0, 2.0  # what may be noted
@@ -152,23 +152,16 @@ def allocate(n: int, weights: np.ndarray | None = None, memories: int = 1, rated
 
 def each(buffers: Buffers, memories: int) -> list[Buffers]:
     """The memories that lie in these buffers, each by itself."""
-    places = np.split(buffers.places, memories)
-    numbers = buffers.numbers[: memories * _length(len(places[0]) // 2)]
-    return [Buffers(*pair) for pair in zip(np.split(numbers, memories), places, strict=True)]
+    width = len(buffers.places) // memories
+    length = _length(width // 2)
+    numbers, places = buffers
+    return [Buffers(numbers[i * length : (i + 1) * length], places[i * width : (i + 1) * width]) for i in range(memories)]
 
 
 def of_features(buffers: Buffers, memories: int) -> np.ndarray:
     """What lies behind them: `rates`, `past`, `usual` and `kept` of each feature, or nothing."""
     n = len(buffers.places) // memories // 2
     return buffers.numbers[memories * _length(n) :].reshape(-1, n)
-
-
-def joined(memories: list[Buffers], rated: bool = False) -> Buffers:
-    """Several memories in one pair of buffers."""
-    made = allocate(size(memories[0]), memories=len(memories), rated=rated)
-    for place, one in zip(each(made, len(memories)), memories, strict=True):
-        place.numbers[:], place.places[:] = one.numbers, one.places
-    return made
 
 
 def _length(n: int) -> int:
@@ -273,15 +266,21 @@ def replace(memory, x):
     raise NotImplementedError("for kernels only")
 
 
+@kernel
+def rate(memory, i):
+    """r_i; 0 stands for 1, so that nothing has to be written to begin with."""
+    return memory.rates[i] if memory.rates[i] != 0.0 else 1.0
+
+
 def share(memory, i, x_i):
-    """What is written of a feature's value: the value; where each has a step-size of its own, in proportion to that."""
+    """What is written of a feature's value: the value; where each has a step-size of its own, that times the value."""
     raise NotImplementedError("for kernels only")
 
 
 @operation(share)
 def _share(memory, i, x_i):
     if is_a(Rated, memory):
-        return lambda memory, i, x_i: (memory.rates[i] if memory.rates[i] != 0.0 else 1.0) * x_i  # 0: as it began
+        return lambda memory, i, x_i: memory.head[ALPHA] * rate(memory, i) * x_i
     return lambda memory, i, x_i: x_i
 
 
@@ -390,9 +389,8 @@ def _settle_dense(memory, x):
             head[NOT_BINARY] += not_binary
         elif head[NOTED] == IMPRINT:
             for i in range(x.size):
-                x_i = share(memory, i, x.values[i])
-                memory.u[i] += c * memory.z[i + 1] + b * x_i
-                memory.z[i + 1] = s * memory.z[i + 1] + a * x_i
+                memory.u[i] += c * memory.z[i + 1] + b * share(memory, i, x.values[i])
+                memory.z[i + 1] = s * memory.z[i + 1] + a * share(memory, i, x.values[i])
         head[NOTED] = 0.0
 
     return settle_dense
@@ -847,9 +845,9 @@ def dump(buffers: Buffers) -> dict[str, np.ndarray]:
     return {"head": head, "u": u.copy(), "z": z[listed].copy(), "y": y[listed].copy(), "owner": owner[listed].copy()}
 
 
-def rebuild(n: int, parts: dict[str, np.ndarray]) -> Buffers:
-    """The memory that `dump` described; ValueError when the parts do not fit together."""
-    buffers = allocate(n)
+def rebuild(buffers: Buffers, parts: dict[str, np.ndarray]) -> None:
+    """Make of an empty memory the one that `dump` described; ValueError when the parts do not fit together."""
+    n = size(buffers)
     head, listed = parts["head"], parts["z"]
     dense = bool(head[DENSE]) if head.shape == (HEADER,) else False
     sound = head.shape == (HEADER,) and head.dtype == np.float64 and parts["u"].shape == (n,)
@@ -868,4 +866,3 @@ def rebuild(n: int, parts: dict[str, np.ndarray]) -> Buffers:
         y[1 : len(listed) + 1] = parts["y"]
         owner_[1 : len(listed) + 1] = parts["owner"]
         slot[parts["owner"]] = np.arange(1, len(listed) + 1)
-    return buffers

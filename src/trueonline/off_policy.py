@@ -12,7 +12,7 @@ from trueonline.learner import OffPolicy
 from trueonline.learners import MemoryLearner
 from trueonline.memory import BETA, BY_EMPHASIS, INTEREST, RATIO
 from trueonline.methods import dutch_monte_carlo, emphatic_td, gtd, true_online_emphatic_td, true_online_gtd
-from trueonline.step_sizes import Form
+from trueonline.step_sizes import SHORTENS, Form
 
 
 class OffPolicyLearner(OffPolicy, MemoryLearner):
@@ -96,14 +96,14 @@ class EmphaticTD(EmphaticLearner):
     """
 
     _methods = (emphatic_td, emphatic_td)
-    _form = Form(accumulates=True, weighed=BY_EMPHASIS)
+    _form = Form(accumulates=SHORTENS, weighed=BY_EMPHASIS)
 
 
 class TrueOnlineEmphaticTD(EmphaticLearner):
     """True online emphatic TD(λ) (Sutton 2015): equals its forward view at every step."""
 
     _methods = (true_online_emphatic_td, true_online_emphatic_td)
-    _form = Form(within=True, weighed=BY_EMPHASIS)
+    _form = Form(weighed=BY_EMPHASIS)
 
 
 class GradientLearner(OffPolicyLearner):
@@ -118,12 +118,14 @@ class GradientLearner(OffPolicyLearner):
         initial_weights: Any = None,
         *,
         second_step_size: float | Schedule,
-        **help: float | None,
+        bound: float | None = None,
+        meta_step_size: float | None = None,
     ) -> None:
         self._second_step_size = (
             second_step_size if callable(second_step_size) else inputs.ratio("second_step_size", second_step_size)
         )
-        super().__init__(n_features, step_size, trace_decay, discount, initial_weights, **help)
+        given = (n_features, step_size, trace_decay, discount, initial_weights)
+        super().__init__(*given, bound=bound, meta_step_size=meta_step_size)
 
     @property
     def second_step_size(self) -> float | Schedule:
@@ -166,7 +168,7 @@ class GTD(GradientLearner):
 
     _methods = (gtd, gtd)
     _memories = 2
-    _form = Form(accumulates=True)
+    _form = Form(accumulates=SHORTENS)
 
 
 class TrueOnlineGTD(GradientLearner):

@@ -20,7 +20,7 @@ from trueonline.memory import GAMMA, LAM, LENGTH, RATIO, STEPS, V_OLD, attach_tw
 from trueonline.methods.provisional_q import provisional_q
 from trueonline.methods.provisional_td import provisional_td
 from trueonline.off_policy import OffPolicyLearner
-from trueonline.step_sizes import Form, attach_both_rated
+from trueonline.step_sizes import ADDS, Form, attach_both_rated
 from trueonline.streams import HELP, acceptable, entries, follow, prepare
 from trueonline.two_traces import value_of_both
 
@@ -54,7 +54,7 @@ def step(
     gamma, lam = head[GAMMA], head[LAM]
     alpha = prepare(memory, now, reward, mean, alpha, gamma, gamma_next, lam)
     _, delta, mean_value = method(memory, head[V_OLD], now, reward, mean, alpha, gamma, gamma_next, lam)
-    follow(memory, now, alpha)
+    follow(memory, now)
     head[V_OLD], head[GAMMA], head[LAM] = mean_value, gamma_next, lam_next
     head[STEPS] += 1.0
     head[LENGTH] = x_next.size
@@ -91,7 +91,7 @@ def run(
         alpha = alphas[min(t, alphas.size - 1)]
         alpha = prepare(memory, x, rewards[t], mean, alpha, gamma, gamma_next, lam)
         values[t], _, v_old = method(memory, v_old, x, rewards[t], mean, alpha, gamma, gamma_next, lam)
-        follow(memory, x, alpha)
+        follow(memory, x)
         gamma, lam = gamma_next, lams[min(t, lams.size - 1)]
         steps += 1.0
     head[V_OLD], head[GAMMA], head[LAM], head[STEPS] = v_old, gamma, lam, steps
@@ -120,6 +120,7 @@ class ProvisionalLearner(OffPolicyLearner):
     """A method over two traces."""
 
     _memories = 2
+    _form = Form(accumulates=ADDS)
     _entries: WithExpected
 
     def _compiled(self, method: Any, helped: bool) -> WithExpected:
@@ -171,7 +172,7 @@ class ProvisionalQ(ProvisionalLearner):
 
     takes_expected = True
     _methods = (provisional_q, provisional_q)
-    _form = Form(within=True, weighed=0.0)  # the action is given
+    _form = Form(accumulates=ADDS, weighed=0.0)  # the action is given
 
     def update(
         self,

@@ -80,7 +80,7 @@ def step(numbers, places, here, alpha, gamma_next, lam_next, x, reward):
     head[LAM_NEXT] = lam_next
     alpha = prepare(memory, now, reward, x_next, alpha, gamma, gamma_next, lam)
     _, delta, v_next = method(memory, v_old, now, reward, x_next, alpha, gamma, gamma_next, lam)
-    follow(memory, now, alpha)
+    follow(memory, now)
     settle_all(memory, now)
     head[RATIO_OLD] = head[RATIO]
     head[V_OLD], head[GAMMA], head[LAM] = v_next, gamma_next, lam_next
@@ -120,7 +120,7 @@ def run(numbers, places, X, rewards, alphas, gammas, lams, ratios, interests, be
                 head[INTEREST], head[BETA] = interests[min(t, interests.size - 1)], betas[min(t, betas.size - 1)]
             alpha = prepare(memory, x, rewards[t], x_next, alpha, gamma, gamma_next, lam)
             v, _, v_next = method(memory, v_old, x, rewards[t], x_next, alpha, gamma, gamma_next, lam)
-            follow(memory, x, alpha)
+            follow(memory, x)
             v_old, gamma, lam = v_next, gamma_next, lam_next
             head[RATIO_OLD] = head[RATIO]
             steps += 1.0
@@ -141,7 +141,7 @@ def prepare(memory, x, reward, x_next, alpha, gamma, gamma_next, lam):
 
 
 @kernel
-def follow(memory, x, alpha):
+def follow(memory, x):
     """A placeholder: nothing."""
 
 

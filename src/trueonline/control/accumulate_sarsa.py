@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from trueonline.control.agent import Agent
 from trueonline.methods import accumulate_td
-from trueonline.step_sizes import Form
+from trueonline.step_sizes import SHORTENS, Form
 
 
 class AccumulateSarsa(Agent):
@@ -26,4 +26,4 @@ class AccumulateSarsa(Agent):
     """
 
     _methods = (accumulate_td, accumulate_td)
-    _form = Form(accumulates=True)
+    _form = Form(accumulates=SHORTENS)

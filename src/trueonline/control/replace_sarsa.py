@@ -18,7 +18,6 @@ from trueonline.forms import Chosen
 from trueonline.kernels import kernel
 from trueonline.memory import decay, erase, learn, recall, replace
 from trueonline.methods import replace_td
-from trueonline.step_sizes import Form
 
 
 @kernel
@@ -48,8 +47,6 @@ class ReplaceSarsa(Agent):
     binary = True
     options = ("clear_others",)
     clear_others: bool
-
-    _form = Form()
 
     def _rule(self) -> tuple[Any, Any]:
         return (replace_clearing if self.clear_others else replace_td,) * 2

@@ -16,7 +16,7 @@ from trueonline.kernels import kernel, specialise
 from trueonline.memory import GAMMA, GREEDY, LAM, LAM_NEXT, STEPS, V_OLD, action_values, attach
 from trueonline.methods import true_online_td
 from trueonline.step_sizes import attach_rated
-from trueonline.streams import HELP, acceptable, follow, prepare
+from trueonline.streams import HELP, NO_HELP, acceptable, follow, prepare
 
 TIE = 1e-10  # values this close, relative to the largest or absolutely where that is small, count as equal
 
@@ -69,7 +69,7 @@ def transition(numbers, places, here, action, reward, x, q, action_next, alpha, 
     head[LAM_NEXT] = lam_next
     alpha = prepare(memory, psi, reward, psi_next, alpha, gamma, gamma_next, lam)
     _, delta, v_next = method(memory, v_old, psi, reward, psi_next, alpha, gamma, gamma_next, lam)
-    follow(memory, psi, alpha)
+    follow(memory, psi)
     head[V_OLD], head[GAMMA], head[LAM] = v_next, gamma_next, lam_next if goes_on or not CUTS else 0.0
     head[GREEDY] = goes_on
     head[STEPS] += 1.0
@@ -115,10 +115,13 @@ def entries(method: Any, target: Any, *, cached: bool = False, name: str = "", *
 
 @cache
 def compiled(method: Any, target: Any, binary: bool, helped: bool) -> Entries:
-    """The entry points of a rule of this package; `helped` with its step-size."""
+    """The entry points of a rule, of this package or made elsewhere; `helped` with its step-size."""
+    ours = method.py_func.__module__.startswith("trueonline.")
+    if helped and not ours:
+        raise ValueError(NO_HELP)
     name = f"{method.py_func.__name__}_{target.py_func.__name__}{'_helped' * helped}"
     help_: dict[str, Any] = {"attach": attach_rated, **HELP} if helped else {}
-    return entries(method, target, cached=True, name=name, BINARY=binary, **help_)
+    return entries(method, target, cached=ours, name=name, BINARY=binary, **help_)
 
 
 CHOICE = specialise(choice, "choice")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from trueonline.control.agent import Agent
 from trueonline.methods import accumulate_td
-from trueonline.step_sizes import Form
+from trueonline.step_sizes import SHORTENS, Form
 
 
 class WatkinsQ(Agent):
@@ -32,4 +32,4 @@ class WatkinsQ(Agent):
 
     _methods = (accumulate_td, accumulate_td)
     _greedy = True
-    _form = Form(accumulates=True)
+    _form = Form(accumulates=SHORTENS)
