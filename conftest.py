@@ -1,6 +1,30 @@
-"""Doctests may write files: each runs in a folder of its own."""
+"""How the tests run: the longest files first, one thread to each process, and doctests in folders of their own."""
+
+import os
 
 import pytest
+
+# Several processes run tests side by side: threads of the linear algebra would only wait for each other, and spin meanwhile.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Files that take long, in the order in which they are handed out. Those that compile different kernels come first, and side by
+# side: the others, and the commands that tests start, then find them on disk. All that is not named here is short.
+FIRST = (
+    "test_control", "test_derive", "test_provisional", "test_exact", "test_off_policy_study", "test_family", "test_horde",
+    "test_atari", "test_processes", "test_paper", "test_survival", "test_predict", "test_study", "test_brokers", "test_live",
+    "test_control_studies", "test_sources", "README", "test_asterix_command", "test_train_command", "test_sweep_command",
+    "test_myoelectric", "test_verification", "test_cli", "test_training", "test_report", "nexting", "derive",
+)  # fmt: skip
+
+
+def pytest_configure(config):
+    if hasattr(config.option, "loadscopereorder"):  # pytest-xdist would begin with the files that have the most tests
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items):
+    places = {name: place for place, name in enumerate(FIRST)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
 
 
 @pytest.fixture(autouse=True)

@@ -776,7 +776,7 @@ PLAYING = """
 import sys
 from trueonline.control import atari
 background = atari.read_background(sys.argv[1])
-settings = atari.Settings(protocol="published", step_size=1.5, trace_decay=0.95, seed=8, frames=15000)
+settings = atari.Settings(protocol="published", step_size=1.5, trace_decay=0.95, seed=8, frames=8000)
 atari.play(settings, background, sys.argv[2], every=0.0)
 """
 
@@ -798,10 +798,10 @@ def test_a_run_that_is_killed_goes_on_from_its_checkpoint(background, tmp_path):
         time.sleep(0.05 * rng.random())  # perhaps while the next one is written
         os.kill(process.pid, signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
-    settings = atari.Settings(protocol="published", step_size=1.5, trace_decay=0.95, seed=8, frames=15_000)
+    settings = atari.Settings(protocol="published", step_size=1.5, trace_decay=0.95, seed=8, frames=8_000)
     run = atari.Run(settings, background)
     run.resume(checkpoint)
-    assert 0 < run.played + run.frames < 15_000
+    assert 0 < run.played + run.frames < 8_000
     run.play()
     whole = atari.play(settings, background)
     assert state(run) == state(whole)

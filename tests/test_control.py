@@ -5,7 +5,7 @@ import json
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -170,16 +170,36 @@ def spelt(x: np.ndarray, form: str, rng: np.random.Generator) -> Any:
         return rng.permutation(np.flatnonzero(x))
     if form == "states":
         return int(x.argmax())
-    if form == "pairs":
-        indices = rng.permutation(np.union1d(np.flatnonzero(x), rng.integers(len(x))))
-        return indices, x[indices]
-    ways = [lambda: x, lambda: list(x), lambda: spelt(x, "pairs", rng), lambda: (list(range(len(x))), list(x))]
-    ways += [lambda: np.repeat(x, 2)[::2]]  # not contiguous
-    if np.isin(x, (0.0, 1.0)).all():
-        ways += [lambda: np.flatnonzero(x), lambda: np.flatnonzero(x)[::-1].astype(np.int32), lambda: x.astype("f4")]
-    if x.sum() == x.max() == 1.0:
-        ways += [lambda: int(x.argmax()), x.argmax]
-    return ways[rng.integers(len(ways))]()
+    indices = rng.permutation(np.union1d(np.flatnonzero(x), rng.integers(len(x))))
+    return indices, x[indices]  # pairs
+
+
+def mixed(rng: np.random.Generator) -> Callable[[np.ndarray], Any]:
+    """Features in every form, now and then in the next one: dense, then pairs, then indices, and dense again.
+
+    A step is compiled for the form of the features left and that of those entered: going round, not to and fro, there are
+    six such pairs instead of nine, and every form is left and entered from another all the same.
+    """
+    kind = 0
+
+    def spell(x: np.ndarray) -> Any:
+        nonlocal kind
+        binary = np.isin(x, (0.0, 1.0)).all()
+        if rng.random() < 0.5 and (kind != 1 or binary):
+            kind = (kind + 1) % 3
+        elif kind == 2 and not binary:
+            kind = 0
+        if kind == 0:
+            ways = [lambda: x, lambda: list(x), lambda: np.repeat(x, 2)[::2]]  # the last is not contiguous
+            ways += [lambda: x.astype("f4")] if binary else []
+        elif kind == 1:
+            ways = [lambda: spelt(x, "pairs", rng), lambda: (list(range(len(x))), list(x))]
+        else:
+            ways = [lambda: np.flatnonzero(x), lambda: np.flatnonzero(x)[::-1].astype(np.int32)]
+            ways += [lambda: int(x.argmax()), x.argmax] if x.sum() == x.max() == 1.0 else []
+        return ways[rng.integers(len(ways))]()
+
+    return spell
 
 
 FORMS = {
@@ -222,8 +242,9 @@ class Seen(NamedTuple):
 def follow(agent: Any, stream: Stream, form: str = "dense") -> Iterator[Seen]:
     """Take an agent of the package through a stream; what is as usual is left to it."""
     rng = np.random.default_rng(stream.seed)
+    spell = mixed(rng) if form.startswith("mixed") else lambda x: spelt(x, form, rng)
     for event in stream.events:
-        x = None if event.x is None else spelt(event.x, form.removesuffix(" binary"), rng)
+        x = None if event.x is None else spell(event.x)
         gamma = None if event.gamma == stream.gamma else event.gamma
         lam = None if event.lam == stream.lam else event.lam
         action = tell(agent, event, x, gamma, lam)
@@ -262,7 +283,7 @@ def assert_alike(actual: Iterator[Seen], wanted: Iterator[Seen], *, trace: bool 
 @pytest.mark.parametrize("schedule", [False, True], ids=["α constant", "α varying"])
 def test_every_agent_equals_its_equations_at_every_step(name, form, schedule):
     method = METHODS[name]
-    for seed in range(6):
+    for seed in range(4):
         stream = draw(seed, values_for(form, method.binary), schedule=schedule)
         agent = stream.agent(method.agent, wavering, **method.options)
         oracle = stream.oracle(method.varying if schedule else method.oracle, wavering)
@@ -1347,10 +1368,10 @@ NAN = float("nan")
 N = 6
 
 
-def state_of(agent) -> dict[str, Any]:
+def state_of(agent) -> tuple[bytes, Any]:
+    """All that an agent is, bit for bit."""
     parts = {**memory.dump(agent._memory), "action": agent.action, "steps": agent.steps}
-    here = agent._here
-    return copy.deepcopy({**parts, "here": here, "rng": agent.rng.bit_generator.state, "policy": agent.policy})
+    return pickle.dumps({**parts, "here": agent._here, "rng": agent.rng.bit_generator.state}), agent.policy
 
 
 BAD_FEATURES = [
@@ -1396,7 +1417,7 @@ BAD_UNITS = [NAN, -0.1, 1.1, np.inf, "1", True, 1j, [0.5]]
 @pytest.mark.parametrize("form", ["dense", "indices", "pairs"])
 def test_bad_input_changes_nothing(name, form):
     method = METHODS[name]
-    stream = draw(21, "binary", steps=40)
+    stream = draw(21, "binary", steps=25)
     stream = stream._replace(n=N, actions=3, initial=np.ones((N, 3)))
     rng = np.random.default_rng(0)
     events = [e._replace(x=None if e.x is None else features(rng, N, "binary")) for e in stream.events]
@@ -1424,7 +1445,7 @@ def test_bad_input_changes_nothing(name, form):
             with pytest.raises(ValueError) as caught:  # noqa: PT011
                 attempt()
             assert str(caught.value), "what was wrong is said"
-            np.testing.assert_equal(state_of(agent), before)
+            assert state_of(agent) == before
             tried += 1
         x_given = None if event.x is None else spelt(event.x, form, rng)
         chosen = {tell(each, event, x_given, event.gamma, event.lam) for each in (agent, undisturbed)}
@@ -1441,7 +1462,7 @@ def test_nothing_is_learned_before_a_start(name):
     for attempt in (lambda: agent.step(1.0, 0), lambda: agent.end(1.0), lambda: agent.truncate(1.0, 0)):
         with pytest.raises(RuntimeError, match=r"no episode has begun: call start\(x\) with its first features"):
             attempt()
-        np.testing.assert_equal(state_of(agent), before)
+        assert state_of(agent) == before
     assert agent.action is None
 
 
@@ -1470,7 +1491,7 @@ def test_a_wrong_action_of_a_policy_changes_nothing(agent_class, wrong):
         for attempt in attempts:
             with pytest.raises(ValueError, match="the policy must choose an action from 0 to 2, it chose"):
                 attempt()
-            np.testing.assert_equal(state_of(agent), before)
+            assert state_of(agent) == before
         mood["wrong"] = False
 
 
@@ -1498,7 +1519,7 @@ def test_a_policy_that_fails_changes_nothing(agent_class):
     for attempt in (lambda: agent.start(2), lambda: agent.step(1.0, 2), lambda: agent.truncate(1.0, 2)):
         with pytest.raises(KeyError, match="mine"):
             attempt()
-        np.testing.assert_equal(state_of(agent), before)
+        assert state_of(agent) == before
 
 
 @every_agent
@@ -1514,12 +1535,12 @@ def test_a_wrong_schedule_changes_nothing(agent_class, wrong):
     for attempt in (lambda: agent.step(1.0, 2), lambda: agent.truncate(1.0, 2), lambda: agent.end(1.0)):
         with pytest.raises(ValueError, match=r"step_size\(1\) must be a finite number > 0"):
             attempt()
-        np.testing.assert_equal(state_of(agent), before)
+        assert state_of(agent) == before
     values |= {"α": 0.1, "ε": 2.0 if wrong == 0.0 else wrong}
     for attempt in (lambda: agent.step(1.0, 2), lambda: agent.truncate(1.0, 2), lambda: agent.start(1)):
         with pytest.raises(ValueError, match=r"epsilon\([12]\) must be a number in \[0, 1\]"):
             attempt()
-        np.testing.assert_equal(state_of(agent), before)
+        assert state_of(agent) == before
 
 
 @every_agent

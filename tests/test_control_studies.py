@@ -1,7 +1,8 @@
-"""The studies of control, scaled down: Asterix and Mountain Car, in real processes."""
+"""The studies of control, scaled down: Asterix in real processes, and Mountain Car in one and in threads."""
 
 import json
 import re
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from trueonline import study
 from trueonline.cli import main
 from trueonline.control import atari
 from trueonline.paper import asterix, asterix_runs, mountain_car
@@ -20,6 +22,13 @@ pytest.importorskip("ale_py")
 LEARN, TRACE_DECAYS = atari.learn_background, asterix_runs.TRACE_DECAYS
 
 
+class Short(atari.Run):
+    """A run of few frames, for measuring how fast they are."""
+
+    def __init__(self, settings, background):
+        super().__init__(replace(settings, frames=min(settings.frames, 1500)), background)
+
+
 @pytest.fixture(scope="module")
 def few():
     """A scale that takes seconds. Tasks carry it with them, so that their processes need not know."""
@@ -28,6 +37,7 @@ def few():
         patch.setitem(asterix_runs.SCALES, "quick", tiny)
         patch.setattr(asterix_runs, "TRACE_DECAYS", (0.9,))
         patch.setattr(atari, "learn_background", partial(LEARN, decisions=100))
+        patch.setattr(atari, "Run", Short)
         yield tiny
 
 
@@ -145,6 +155,8 @@ def test_intervals_are_students():
 
 
 def test_mountain_car_compares_the_methods(tmp_path, monkeypatch):
+    """In threads: eight processes would do the same, and spend their time on beginning."""
+    monkeypatch.setattr(mountain_car.Runs, "spawned", False)
     monkeypatch.setattr(mountain_car, "STEP_SIZES", (0.5,))
     monkeypatch.setattr(mountain_car, "TRACE_DECAYS", (0.0, 0.9))
     monkeypatch.setattr(mountain_car, "EPISODES", 3)
@@ -169,6 +181,8 @@ def test_a_task_of_mountain_car_goes_on_where_it_was_stopped(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         task.compute(tmp_path, interrupt)
     assert task.compute(tmp_path).equals(expected)
+    study.execute_tasks([task], tmp_path / "tasks")  # in a process of its own
+    assert study.read_task(task, tmp_path / "tasks").equals(expected)
 
 
 def test_claims_of_mountain_car_can_hold(tmp_path):

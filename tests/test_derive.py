@@ -151,20 +151,20 @@ DELTA = "R_{t+1} + γ_{t+1}·V_t(S_{t+1}) − V_{t−1}(S_t)"
     ],
 )  # fmt: skip
 def test_known_methods_are_found_again(view, step, c, d, moved):
-    found = dict(derive(view, step).equations())
+    found = dict(derived(view, step).equations())
     assert (found["c_t"], found["d_t"], found["θ_{t+1}"]) == (c, d, moved)
     beta = "α_t·ρ_t" if step else "α_t"
     assert found["e_t"] == f"c_t·(e_{{t−1}} − {beta}·(φ_tᵀe_{{t−1}})·φ_t) + {beta}·φ_t"
 
 
 def test_one_step_targets_need_no_trace():
-    found = derive(td_zero)
+    found = derived(td_zero)
     assert found.factors.c == found.factors.d == 0
 
 
 def test_the_condition_holds_for_later_horizons_too():
     """What is read off the first horizons is true of others."""
-    found = derive(lambda_return)
+    found = derived(lambda_return)
     view, moved = (
         found.view,
         lambda e, by: e.xreplace({s: s.shifted(by) for s in e.free_symbols if hasattr(s, "shifted")}),
@@ -176,7 +176,7 @@ def test_the_condition_holds_for_later_horizons_too():
 
 def test_the_first_steps_are_compared_as_symbols():
     """A mistake in what was read off is found before anything is compiled."""
-    right = derive(lambda_return)
+    right = derived(lambda_return)
     wrong = replace(right, factors=replace(right.factors, d=right.factors.d * 2))
     with pytest.raises(ForwardViewError, match="θ_2 of the derived method is not that of the forward view"):
         prove(wrong)
@@ -331,13 +331,13 @@ def test_large_ratios_do_not_spoil_digits():
 
 def test_a_derived_method_is_the_one_that_is_known():
     rng = np.random.default_rng(0)
-    derived = derive(lambda_return).learner(30, lambda t: 0.1 / (1 + t / 50), 0.8, 0.95)
+    found = derived(lambda_return).learner(30, lambda t: 0.1 / (1 + t / 50), 0.8, 0.95)
     known = to.TrueOnlineTD(30, lambda t: 0.1 / (1 + t / 50), 0.8, 0.95)
     X = np.array([rng.choice(30, size=4, replace=False) for _ in range(301)])
     rewards = rng.normal(size=300)
-    np.testing.assert_allclose(derived.run(X, rewards), known.run(X, rewards), rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(derived.weights, known.weights, rtol=1e-12, atol=1e-13)
-    source = derive(lambda_return).source()
+    np.testing.assert_allclose(found.run(X, rewards), known.run(X, rewards), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(found.weights, known.weights, rtol=1e-12, atol=1e-13)
+    source = derived(lambda_return).source()
     assert (
         len(source.split('"""')[-1].splitlines())
         <= len(inspect.getsource(true_online_td_varying.py_func).splitlines()) + 8
@@ -380,7 +380,7 @@ def test_a_sweep_takes_ratios_from_the_problem():
 
 
 def test_the_file_is_what_is_compiled(tmp_path):
-    found = derive(lambda_return)
+    found = derived(lambda_return)
     text = found.source()
     compile(text, "derived.py", "exec")
     assert "c = gamma * lam" in text
@@ -498,8 +498,9 @@ def test_a_beginning_divides_by_nothing():
     def inverse(k, h, R, gamma, lam):
         return sum(_product(gamma[j] / (1 + lam[j]) for j in range(k + 1, i)) * R[i] for i in range(k + 1, h + 1))
 
-    assert " if gamma > 0.0 else 0.0" in derive(inverse).source()
-    assert derive(inverse).verify(trials=2, steps=25, kinds=["states of a table"]).exact
+    found = derive(inverse)
+    assert " if gamma > 0.0 else 0.0" in found.source()
+    assert found.verify(trials=2, steps=25, kinds=["states of a table"]).exact
 
 
 def test_factors_may_be_of_the_state_entered():

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from trueonline import verification
 from trueonline.cli import main
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "careful_return.py"
+SPARSE = ("states of a table", "repeated features", "schedule, binary")
 LAMBDA_RETURN = """
 def target(k, h, R, V, gamma, lam):
     if k + 1 == h:
@@ -30,7 +32,9 @@ def run(tmp_path):
     return run
 
 
-def test_the_example_is_derived_and_checked():
+def test_the_example_is_derived_and_checked(monkeypatch):
+    """On streams of active features alone: docs/derive.md has all of them, and each form is compiled anew."""
+    monkeypatch.setattr(verification, "KINDS", tuple(kind for kind in verification.KINDS if kind.name in SPARSE))
     said = CliRunner().invoke(main, ["derive", str(EXAMPLE), "--trials", "1"])
     assert said.exit_code == 0
     assert "c_t = min(1, ρ_t)·γ_t·λ_t" in said.output

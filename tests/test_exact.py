@@ -251,7 +251,7 @@ def test_updates_equal_the_algorithm_as_printed(method, form, data):
 
 
 @pytest.mark.parametrize("schedule", [False, True], ids=["α constant", "α varying"])
-@examples(max_examples=25)
+@examples(max_examples=15)
 @given(form=st.sampled_from(sorted(FORMS)), data=st.data())
 def test_true_online_equals_the_online_forward_view(schedule, form, data):
     stream = data.draw(streams(FORMS[form], schedule))
@@ -276,7 +276,7 @@ def test_true_online_equals_the_tabular_algorithm_as_printed(stream):
 
 
 @pytest.mark.parametrize("schedule", [False, True], ids=["α constant", "α varying"])
-@examples(max_examples=12)
+@examples(max_examples=8)
 @given(data=st.data())
 def test_online_lambda_return_is_its_definition(schedule, data):
     """Its trace is compared where an episode goes on: at an end it begins a new history, in which there is none yet."""

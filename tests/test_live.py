@@ -43,7 +43,7 @@ def until(true, seconds=300):
     end = time.monotonic() + seconds
     while not (found := true()):
         assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
+        time.sleep(0.05)
     return found
 
 

@@ -211,7 +211,7 @@ def test_a_work_that_is_killed_every_time_is_an_error_that_names_it_and_stops_th
 
 
 def test_two_studies_at_once_in_one_folder_both_end_with_all(make, out):
-    works, raised = make("abcd"), []
+    works, raised = make("abc"), []
 
     def execute():
         try:
@@ -358,7 +358,7 @@ def start(tmp_path):
 
 @pytest.mark.parametrize("how", STARTS.values(), ids=STARTS)
 def test_processes_can_be_spawned_however_python_was_started(start, make, out, how):
-    works = make("ab")
+    works = make("a")
     process = start(how, works, out)
     _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (0, "")
@@ -457,11 +457,12 @@ def test_an_interrupt_within_python_stops_the_processes_and_goes_on(make, out):
 # --- Progress -------------------------------------------------------------------------------------
 
 
-def test_progress_counts_steps_and_what_was_there_before_comes_without_a_task(make, out):
+def test_progress_counts_steps_and_what_was_there_before_comes_without_a_task(make, out, monkeypatch):
+    monkeypatch.setattr(processes, "LIVES", 1)
     works = make("ab")
     study.execute_tasks(works[:1], out)
     with pytest.raises(ValueError, match="was killed"):
-        study.execute_tasks(make("b", deaths=(25,) * processes.LIVES), out)
+        study.execute_tasks(make("b", deaths=(25,)), out)
     seen = []
     study.execute_tasks(works, out, progress=lambda *news: seen.append(news))
     assert right(works, out)

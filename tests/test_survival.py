@@ -125,7 +125,8 @@ def all_is_right(given, folder):
 # --- Killed ---------------------------------------------------------------------------------------
 
 
-def test_a_study_killed_at_20_random_moments_ends_with_the_same_results(long, tmp_path, computed):
+@pytest.mark.parametrize("kills", [8, pytest.param(20, marks=pytest.mark.slow)])
+def test_a_study_killed_at_random_moments_ends_with_the_same_results(long, kills, tmp_path, computed):
     assert end(long.begin(tmp_path / "warm up")) == 0
     before = time.monotonic()
     assert end(long.begin(tmp_path / "undisturbed")) == 0
@@ -134,7 +135,7 @@ def test_a_study_killed_at_20_random_moments_ends_with_the_same_results(long, tm
 
     moments, number, halfway = random.Random(20), 0, 0
     folder = tmp_path / "0"
-    for kill in range(20):
+    for kill in range(kills):
         while True:  # until a kill comes in time
             if kill % 2:  # however slow the machine is, every other kill comes soon after a result
                 code = one_life(long, folder, moments.uniform(0.0, 0.1) * whole, after_a_result=True)
@@ -159,7 +160,7 @@ def test_a_study_killed_at_20_random_moments_ends_with_the_same_results(long, tm
 def test_two_processes_on_one_folder_killed_at_random_end_with_the_same_results(long, shares, tmp_path, computed):
     moments = random.Random(2)
     running = [long.begin(tmp_path, share) for share in shares]
-    for _ in range(6):
+    for _ in range(4):
         time.sleep(moments.uniform(0.0, 0.6))
         victim = moments.randrange(2)
         running[victim].kill()

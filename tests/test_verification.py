@@ -11,14 +11,14 @@ LEARNERS = [to.AccumulateTD, to.ReplaceTD, to.TrueOnlineTD]
 
 @pytest.mark.parametrize("learner_class", LEARNERS)
 def test_every_method_is_exact(learner_class):
-    report = to.verify(learner_class, seed=11)
+    report = to.verify(learner_class, seed=11, trials=3)
     assert report.exact
     assert report.max_error <= 1e-12
     assert "exact" in str(report)
 
 
 def test_only_true_online_equals_the_forward_view():
-    assert to.verify(to.TrueOnlineTD, definition=to.OnlineLambdaReturn).exact
+    assert to.verify(to.TrueOnlineTD, definition=to.OnlineLambdaReturn, trials=2).exact
     for other in (to.AccumulateTD, to.ReplaceTD):
         report = to.verify(other, definition=to.OnlineLambdaReturn, trials=2)
         assert not report.exact

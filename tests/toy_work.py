@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+import time
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -116,7 +117,8 @@ class Counting:
             if life < len(self.deaths) and self.deaths[life] == step:
                 os.kill(os.getpid(), signal.SIGKILL)
             while step == self.waits_at and not (Path(self.diary) / "go").exists():
-                sum(range(100_000))  # holds the interpreter
+                sum(range(500_000))  # holds the interpreter for some milliseconds, and leaves it to others for more
+                time.sleep(0.05)
             rows = [*state["rows"], (self.label, step, value)] if step % 10 == 0 else state["rows"]
             state = {"step": step, "value": value, "rows": rows}
             if scratch is not None and step % self.every == 0:
