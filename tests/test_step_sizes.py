@@ -245,6 +245,21 @@ def test_steps_without_features_cost_no_digits(name):
     assert learner.weights == pytest.approx(1e-6, rel=1e-12)
 
 
+def test_damaged_step_sizes_are_refused_and_diverged_learners_are_not(tmp_path):
+    learner = to.TrueOnlineTD(**SETTINGS, meta_step_size=0.05)
+    learner.run(*stream(9)[:2])
+    parts = learner._dump()
+    for bad in ({"of_features": -parts["of_features"]}, {"rated": parts["rated"] + 3}, {"rated": parts["rated"][1:]}):
+        with pytest.raises(ValueError, match="the step-sizes"):
+            learner._restore({**parts, **bad})
+    learner = to.AccumulateTD(1, 1.0, 1.0, 1.0, meta_step_size=0.05, initial_weights=[1e308])
+    with np.errstate(all="ignore"):
+        learner.run(np.array([[1.0], [-1.0], [1.0], [-1.0]]), np.array([-1e308, 1e308, -1e308]))
+    assert learner.diverged
+    learner.save(tmp_path / "learner.npz")
+    assert to.load(tmp_path / "learner.npz").diverged
+
+
 def test_features_that_matter_get_larger_step_sizes():
     rng = np.random.default_rng(7)
     X = rng.choice([-1.0, 1.0], size=(20_001, 8))

@@ -118,8 +118,8 @@ class Helped:
             if places.ndim != 1 or places.dtype.kind != "i" or kept.shape != (3, len(places)) or kept.dtype.kind != "f":
                 raise ValueError("the step-sizes do not fit together")
             within = not places.size or (places.min() >= 0 and places.max() < self._parameters.n_features)
-            if not within or not np.isfinite(kept).all() or (kept[[0, 2]] < 0.0).any():
-                raise ValueError("the step-sizes are none")
+            if not within or not (np.isfinite(kept[[0, 2]]) & (kept[[0, 2]] >= 0.0)).all():  # past diverges as w does
+                raise ValueError("the step-sizes are not numbers ≥ 0 of features that there are")
             memory.of_features(found, self._memories)[:3, places] = kept
         self._memory = found
 
