@@ -11,6 +11,7 @@ import numpy as np
 
 from trueonline import features, problems, study
 from trueonline.inputs import ratio
+from trueonline.off_policy import MonteCarlo
 from trueonline.provisional import ProvisionalTD
 
 Problem = problems.FiniteMRP | problems.OffPolicyProblem
@@ -45,7 +46,10 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "off_policy.two_state": problems.off_policy.two_state,
     "arrays": _from_arrays,
 }
-LEARNERS = {"provisional_td": ProvisionalTD}  # that have no kernel of a sweep: these go a step at a time
+LEARNERS = {
+    "monte_carlo": MonteCarlo,
+    "provisional_td": ProvisionalTD,
+}  # that have no kernel of a sweep: these go a step at a time
 WITH_ETA = ("gtd", "true_online_gtd")  # that have a second step-size
 SETTINGS = {"methods", "step_sizes", "trace_decays", "runs", "steps", "after", "seed", "problems"}
 
