@@ -34,6 +34,15 @@ def test_keeps_the_contract(method):
     assert len(to.check_learner(method).kept) == 10
 
 
+def test_what_is_missing_is_asked_for():
+    with pytest.raises(
+        TypeError, match=r"'second_step_size'; give the rest beforehand, with functools\.partial\(GTD, …\)"
+    ):
+        to.check_learner(to.GTD)
+    with pytest.raises(ValueError, match="a learner with bound or meta_step_size has no definition here"):
+        to.verify(partial(to.TrueOnlineTD, bound=1.0))
+
+
 def stream(seed, n=6, T=60):
     rng = np.random.default_rng(seed)
     discounts = rng.random(T)

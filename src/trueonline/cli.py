@@ -64,7 +64,8 @@ def verify(methods: tuple[str, ...], trials: int, steps: int, seed: int, as_json
 
     Each is run beside the equations that define it (for true_online: the online λ-return algorithm), and the largest
     difference of any weight after any transition is shown, relative to the largest weight so far. The exit status is 1 when
-    one is not exact.
+    one is not exact. The last line is no verdict: it says how far a method is from the online forward view that it aims at,
+    which only true online ones equal.
 
     The streams are dense and sparse, binary and real-valued, with varying γ and λ, several episodes that end or are cut
     short, large step-sizes and step-size schedules, and for off-policy methods importance ratios, 0 among them.

@@ -42,6 +42,13 @@ def check_learner(learner_class: Callable[..., Any]) -> Contract:
 whole, sparse equals dense, copied equals continued, saved equals continued, reset equals new, bad input changes nothing
     """
     case = _Case(learner_class)
+    try:
+        case.new()
+    except TypeError as error:
+        raise TypeError(
+            f"{case.name} is not made by n_features, step_size, trace_decay and discount alone: {error}; give the rest "
+            f"beforehand, with functools.partial({case.name}, …)"
+        ) from None
     broken = []
     for name, check in CHECKS.items():
         try:

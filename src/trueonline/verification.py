@@ -335,6 +335,12 @@ def _class(learner_class: Any) -> Any:
 
 def _definition(learner_class: Any) -> Any:
     made = _class(learner_class)
+    given = learner_class.keywords if isinstance(learner_class, partial) else {}
+    if given.get("bound") is not None or given.get("meta_step_size") is not None:
+        raise ValueError(
+            "a learner with bound or meta_step_size has no definition here: its forward view is that of the step-sizes it "
+            "comes to use (docs/step_sizes.md); verify it without"
+        )
     gradient = isinstance(made, type) and issubclass(made, GradientLearner)
     if gradient and not isinstance(learner_class, partial):
         raise TypeError(f"give the second step-size: functools.partial({made.__name__}, second_step_size=0.1)")
