@@ -100,6 +100,24 @@ class Parameters:
         return along("step_size", self.step_size, t, learned, positive)
 
 
+class Parametrised:
+    """What is made from parameters, and tells them."""
+
+    _parameters: Parameters
+
+    @property
+    def step_size(self) -> float | Schedule:
+        return self._parameters.step_size
+
+    @property
+    def trace_decay(self) -> float:
+        return self._parameters.trace_decay
+
+    @property
+    def discount(self) -> float:
+        return self._parameters.discount
+
+
 def at(name: str, given: float | Schedule, t: int, check: Callable[[str, Any], float]) -> float:
     """A number, or what a schedule says of time t."""
     if not callable(given):

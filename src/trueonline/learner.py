@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from trueonline import files
-from trueonline.inputs import Parameters, Schedule
+from trueonline.inputs import Parameters, Parametrised, Schedule
 
 
-class Learner(ABC):
+class Learner(Parametrised, ABC):
     """A linear predictor V = wᵀx that learns from a stream of transitions.
 
     Features x are a float array of length `n_features`, an integer array of active indices (or one integer: the state of
@@ -36,18 +36,6 @@ class Learner(ABC):
     @property
     def n_features(self) -> int:
         return self._parameters.n_features
-
-    @property
-    def step_size(self) -> float | Schedule:
-        return self._parameters.step_size
-
-    @property
-    def trace_decay(self) -> float:
-        return self._parameters.trace_decay
-
-    @property
-    def discount(self) -> float:
-        return self._parameters.discount
 
     @property
     @abstractmethod

@@ -75,21 +75,8 @@ class Memory(NamedTuple):
     owner: Any
 
 
-class Two(NamedTuple):
-    """A memory with another beside it, for methods with two vectors of weights."""
-
-    n: Any
-    head: Any
-    u: Any
-    z: Any
-    y: Any
-    slot: Any
-    owner: Any
-    second: Any
-
-
-class Three(NamedTuple):
-    """A memory with two others beside it."""
+class Several(NamedTuple):
+    """A memory with one or two others beside it, for methods with more vectors of weights; `third` may be None."""
 
     n: Any
     head: Any
@@ -214,14 +201,14 @@ def beside(numbers, places, n, which):
 @kernel
 def attach_two(numbers, places):
     m = beside(numbers, places, places.size // 4, 0)
-    return Two(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, beside(numbers, places, m.n, 1))
+    return Several(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, beside(numbers, places, m.n, 1), None)
 
 
 @kernel
 def attach_three(numbers, places):
     m = beside(numbers, places, places.size // 6, 0)
     second, third = beside(numbers, places, m.n, 1), beside(numbers, places, m.n, 2)
-    return Three(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, third)
+    return Several(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, third)
 
 
 @kernel

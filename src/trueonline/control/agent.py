@@ -14,12 +14,12 @@ from trueonline import files, inputs, memory
 from trueonline.control.policies import EpsilonGreedy, Policy, describe
 from trueonline.control.transitions import Entries, compiled, greedy, sarsa
 from trueonline.helping import Helped
-from trueonline.inputs import Features, Parameters, Schedule
+from trueonline.inputs import Features, Parameters, Parametrised, Schedule
 from trueonline.kernels import call
 from trueonline.memory import STEPS
 
 
-class Agent(Helped, ABC):
+class Agent(Helped, Parametrised, ABC):
     """An agent that learns action values Q(s, a) = wᵀψ(s, a) while it acts.
 
     ψ(s, a) are block features: those of the state, in the block of the action (end of section 4.3). The state's features
@@ -90,18 +90,6 @@ class Agent(Helped, ABC):
     @property
     def _shape(self) -> tuple[int, ...]:
         return (self.n_features, self.n_actions)
-
-    @property
-    def step_size(self) -> float | Schedule:
-        return self._parameters.step_size
-
-    @property
-    def trace_decay(self) -> float:
-        return self._parameters.trace_decay
-
-    @property
-    def discount(self) -> float:
-        return self._parameters.discount
 
     @property
     def weights(self) -> np.ndarray:

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from trueonline import files, inputs
-from trueonline.inputs import Parameters, Schedule
+from trueonline.inputs import Parameters, Parametrised, Schedule
 
 ValueAndGrad = Callable[[np.ndarray, Any], tuple[float, Any]]
 NUMBERS = ("alpha", "reward", "discount", "trace_decay", "next_value")  # of a transition, as they are saved
@@ -52,7 +52,7 @@ class Transition:
     next_value: float  # V(S_{t+1} | w_t); 0 where γ = 0
 
 
-class DelayedLearner(ABC):
+class DelayedLearner(Parametrised, ABC):
     """A differentiable predictor V(x | w) that updates a state once the K transitions after it have been seen.
 
     `value_and_grad(weights, x)` gives V(x | w), a number, and ∇V(x | w), an array of the weights' shape. It may not change
@@ -145,18 +145,6 @@ class DelayedLearner(ABC):
         return value, gradient
 
     # --- What a user calls ------------------------------------------------------------------------
-
-    @property
-    def step_size(self) -> float | Schedule:
-        return self._parameters.step_size
-
-    @property
-    def trace_decay(self) -> float:
-        return self._parameters.trace_decay
-
-    @property
-    def discount(self) -> float:
-        return self._parameters.discount
 
     @property
     def horizon(self) -> float:
