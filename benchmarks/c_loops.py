@@ -49,7 +49,7 @@ class _Memory(ctypes.Structure):
 
 
 class Lazy:
-    """True online TD(λ) with the memory of `trueonline.memory`: one learner, with the library's interface for `run`."""
+    """True online TD(λ) with the memory of `trueonline.core.memory`: one learner, with the library's interface for `run`."""
 
     def __init__(self, n: int, step_size: float, trace_decay: float, discount: float) -> None:
         self._parameters = (step_size, discount, trace_decay)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from benchmarks.report import Bytes, Section, Settings, Table
-from trueonline.memory import allocate
+from trueonline.core.memory import allocate
 
 DISTINCT = 2_000
 CHILD = """

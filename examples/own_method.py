@@ -10,8 +10,8 @@ day, predict how much a house will draw from the grid in the hours to come. (The
 import numpy as np
 
 import trueonline as to
-from trueonline.kernels import kernel
-from trueonline.memory import decay, imprint, learn, recall
+from trueonline.core.kernels import kernel
+from trueonline.core.memory import decay, imprint, learn, recall
 
 
 @kernel

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import trueonline
-from trueonline import kernels
+from trueonline.core import kernels
 
 ROOT = Path(__file__).parent.parent
 

@@ -21,22 +21,22 @@ __version__ = "0.1.0"
 
 # What there is, and where. Nothing is imported before it is asked for: `import trueonline` stays instant.
 _HOME = {
-    "AccumulateTD": "learners",
-    "ReplaceTD": "learners",
-    "TrueOnlineTD": "learners",
-    "MonteCarlo": "off_policy",
-    "EmphaticTD": "off_policy",
-    "TrueOnlineEmphaticTD": "off_policy",
-    "GTD": "off_policy",
-    "TrueOnlineGTD": "off_policy",
-    "ProvisionalTD": "provisional",
-    "ProvisionalQ": "provisional",
+    "AccumulateTD": "learners.on_policy",
+    "ReplaceTD": "learners.on_policy",
+    "TrueOnlineTD": "learners.on_policy",
+    "MonteCarlo": "learners.off_policy",
+    "EmphaticTD": "learners.off_policy",
+    "TrueOnlineEmphaticTD": "learners.off_policy",
+    "GTD": "learners.off_policy",
+    "TrueOnlineGTD": "learners.off_policy",
+    "ProvisionalTD": "learners.provisional_learners",
+    "ProvisionalQ": "learners.provisional_learners",
     "OnlineLambdaReturn": "forward",
     "OfflineLambdaReturn": "forward",
-    "Learner": "learner",
-    "load": "loading",
-    "verify": "verification",
-    "check_learner": "contract",
+    "Learner": "learners.interface",
+    "load": "learners.loading",
+    "verify": "checks.verification",
+    "check_learner": "checks.contract",
     "derive": "derivation",
     "sweep": "study",
 }
@@ -52,24 +52,24 @@ if TYPE_CHECKING:
     from trueonline import nonlinear as nonlinear
     from trueonline import problems as problems
     from trueonline import study as study
-    from trueonline.contract import check_learner as check_learner
+    from trueonline.checks.contract import check_learner as check_learner
+    from trueonline.checks.verification import verify as verify
     from trueonline.derivation import derive as derive
     from trueonline.forward import OfflineLambdaReturn as OfflineLambdaReturn
     from trueonline.forward import OnlineLambdaReturn as OnlineLambdaReturn
-    from trueonline.learner import Learner as Learner
-    from trueonline.learners import AccumulateTD as AccumulateTD
-    from trueonline.learners import ReplaceTD as ReplaceTD
-    from trueonline.learners import TrueOnlineTD as TrueOnlineTD
-    from trueonline.loading import load as load
-    from trueonline.off_policy import GTD as GTD
-    from trueonline.off_policy import EmphaticTD as EmphaticTD
-    from trueonline.off_policy import MonteCarlo as MonteCarlo
-    from trueonline.off_policy import TrueOnlineEmphaticTD as TrueOnlineEmphaticTD
-    from trueonline.off_policy import TrueOnlineGTD as TrueOnlineGTD
-    from trueonline.provisional import ProvisionalQ as ProvisionalQ
-    from trueonline.provisional import ProvisionalTD as ProvisionalTD
+    from trueonline.learners.interface import Learner as Learner
+    from trueonline.learners.loading import load as load
+    from trueonline.learners.off_policy import GTD as GTD
+    from trueonline.learners.off_policy import EmphaticTD as EmphaticTD
+    from trueonline.learners.off_policy import MonteCarlo as MonteCarlo
+    from trueonline.learners.off_policy import TrueOnlineEmphaticTD as TrueOnlineEmphaticTD
+    from trueonline.learners.off_policy import TrueOnlineGTD as TrueOnlineGTD
+    from trueonline.learners.on_policy import AccumulateTD as AccumulateTD
+    from trueonline.learners.on_policy import ReplaceTD as ReplaceTD
+    from trueonline.learners.on_policy import TrueOnlineTD as TrueOnlineTD
+    from trueonline.learners.provisional_learners import ProvisionalQ as ProvisionalQ
+    from trueonline.learners.provisional_learners import ProvisionalTD as ProvisionalTD
     from trueonline.study import sweep as sweep
-    from trueonline.verification import verify as verify
 
 
 def __getattr__(name: str) -> Any:

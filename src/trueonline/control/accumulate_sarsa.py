@@ -10,8 +10,8 @@ A' is the action that will be executed. Departures: γ and λ may differ from st
 from __future__ import annotations
 
 from trueonline.control.agent import Agent
+from trueonline.core.adaptation import SHORTENS, Form
 from trueonline.methods import accumulate_td
-from trueonline.step_sizes import SHORTENS, Form
 
 
 class AccumulateSarsa(Agent):

@@ -10,13 +10,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from trueonline import files, inputs, memory
+from trueonline import files, inputs
 from trueonline.control.policies import EpsilonGreedy, Policy, describe
 from trueonline.control.transitions import Entries, compiled, greedy, sarsa
-from trueonline.helping import Helped
+from trueonline.core import memory
+from trueonline.core.kernels import call
+from trueonline.core.memory import STEPS
 from trueonline.inputs import Features, Parameters, Parametrised, Schedule
-from trueonline.kernels import call
-from trueonline.memory import STEPS
+from trueonline.learners.adaptive import Helped
 
 
 class Agent(Helped, Parametrised, ABC):

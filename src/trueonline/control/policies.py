@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from trueonline.control.transitions import CHOICE, TIE
+from trueonline.core.kernels import call
 from trueonline.inputs import Schedule, number, positive, unit
-from trueonline.kernels import call
 
 
 class Policy(Protocol):

@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import Any
 
 from trueonline.control.agent import Agent
-from trueonline.forms import Chosen
-from trueonline.kernels import kernel
-from trueonline.memory import decay, erase, learn, recall, replace
+from trueonline.core.forms import Chosen
+from trueonline.core.kernels import kernel
+from trueonline.core.memory import decay, erase, learn, recall, replace
 from trueonline.methods import replace_td
 
 

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trueonline.forms import Chosen, view
-from trueonline.kernels import kernel, specialise
-from trueonline.memory import GAMMA, GREEDY, LAM, LAM_NEXT, STEPS, V_OLD, action_values, attach
+from trueonline.core.adaptation import attach_rated
+from trueonline.core.forms import Chosen, view
+from trueonline.core.kernels import kernel, specialise
+from trueonline.core.loops import HELP, NO_HELP, acceptable, follow, prepare
+from trueonline.core.memory import GAMMA, GREEDY, LAM, LAM_NEXT, STEPS, V_OLD, action_values, attach
 from trueonline.methods import true_online_td
-from trueonline.step_sizes import attach_rated
-from trueonline.streams import HELP, NO_HELP, acceptable, follow, prepare
 
 TIE = 1e-10  # values this close, relative to the largest or absolutely where that is small, count as equal
 

@@ -14,8 +14,8 @@ The δ that the paper prints lacks γ and has S_t in place of S_{t+1}; this is t
 from __future__ import annotations
 
 from trueonline.control.agent import Agent
+from trueonline.core.adaptation import SHORTENS, Form
 from trueonline.methods import accumulate_td
-from trueonline.step_sizes import SHORTENS, Form
 
 
 class WatkinsQ(Agent):

@@ -96,7 +96,7 @@ class Derivation:
     @cached_property
     def method(self) -> Any:
         """The kernel, with the nine arguments of those in `trueonline.methods`."""
-        from trueonline.derived import method
+        from trueonline.learners.derived import method
 
         self.for_predictions()
         return method(self.source(), self.identifier)
@@ -117,13 +117,13 @@ class Derivation:
 
     def verify(self, **options: Any) -> Any:
         """Hold the compiled method to the forward view, at every step of random streams (see `trueonline.verify`)."""
-        from trueonline.verification import verify
+        from trueonline.checks.verification import verify
 
         return verify(self.agent if self.acts else self.learner, **{"kinds": self.kinds(), **options})
 
     def kinds(self) -> list[Any]:
         """The kinds of streams to hold it to: with its constants constant."""
-        from trueonline.verification import KINDS
+        from trueonline.checks.verification import KINDS
 
         constant = tuple(sorted(self.constants & {"gamma", "lam"}))
         kinds = [replace(kind, constant=kind.constant or constant) for kind in KINDS]
@@ -197,8 +197,8 @@ class Derivation:
 {indented}
 """
 
-{numpy}from trueonline.kernels import kernel
-from trueonline.memory import {imports}
+{numpy}from trueonline.core.kernels import kernel
+from trueonline.core.memory import {imports}
 
 
 @kernel

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trueonline.derivation.definition import definition, definition_agent
 from trueonline.derivation.forward_view import ForwardViewError
-from trueonline.derived import Plan, class_of
+from trueonline.derivation.running import definition, definition_agent
+from trueonline.learners.derived import Plan, class_of
 
 if TYPE_CHECKING:
     from trueonline.derivation.backward import Derivation
 
 
 def learner(derivation: Derivation) -> Any:
-    """A class of learners with the whole interface of those in `trueonline.learners`."""
+    """A class of learners with the whole interface of those in `trueonline.learners.on_policy`."""
     derivation.for_predictions()
     plan = _plan(derivation, "off-policy" if "rho" in derivation.letters else "learner")
     made = class_of(plan)

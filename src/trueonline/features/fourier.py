@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from trueonline.core.forms import pointer
+from trueonline.core.kernels import call, kernel, specialise
 from trueonline.features.scaling import QUICK, Scaling, as_given, beyond, finite, shown, unit
-from trueonline.forms import pointer
 from trueonline.inputs import count
-from trueonline.kernels import call, kernel, specialise
 
 MOST = 1_000_000
 MAX_ORDER = 10_000

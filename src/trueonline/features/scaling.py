@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
+from trueonline.core.kernels import kernel
 from trueonline.inputs import number, positive
-from trueonline.kernels import kernel
 
 FAR = 1e9  # a bound as far away as this is none
 

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from trueonline.core.forms import pointer
+from trueonline.core.kernels import call, kernel, specialise
 from trueonline.features.scaling import QUICK, Scaling, as_given, beyond, finite, shown, unit
-from trueonline.forms import pointer
 from trueonline.inputs import MAX_FEATURES, count
-from trueonline.kernels import call, kernel, specialise
 
 MAX_TILINGS = 2**16
 MAX_TILES = 2**62  # a tile's number is a 64-bit integer

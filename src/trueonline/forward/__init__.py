@@ -10,12 +10,12 @@ from trueonline.forward.agents import (
 )
 from trueonline.forward.emphatic import EmphaticSum, OnlineEmphaticReturn
 from trueonline.forward.gradient import GTDSum, OnlineGTDReturn
+from trueonline.forward.interim_returns import interim_lambda_return, lambda_return, n_step_returns
 from trueonline.forward.lambda_returns import OfflineLambdaReturn, OnlineLambdaReturn
 from trueonline.forward.monte_carlo import EpisodeMonteCarlo, OnlineMonteCarlo
-from trueonline.forward.off_policy import OffPolicySum, OnlineOffPolicyReturn, off_policy_lambda_returns
+from trueonline.forward.off_policy_returns import OffPolicySum, OnlineOffPolicyReturn, off_policy_lambda_returns
 from trueonline.forward.other_returns import AverageReturn, ComplexReturn, GammaReturn, NStepReturn, OmegaReturn
-from trueonline.forward.provisional import ProvisionalQView, ProvisionalTDView
-from trueonline.forward.returns import interim_lambda_return, lambda_return, n_step_returns
+from trueonline.forward.provisional_views import ProvisionalQView, ProvisionalTDView
 from trueonline.forward.traces import AccumulateSum, ReplaceSum
 
 __all__ = [

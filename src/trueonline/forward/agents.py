@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from trueonline import inputs
-from trueonline.forward.definition import Definition
+from trueonline.forward.base import Definition
 from trueonline.forward.lambda_returns import OnlineLambdaReturn
 from trueonline.forward.traces import AccumulateSum, ClearingSum, ReplaceSum
 from trueonline.forward.watkins import WatkinsReturn, WatkinsSum

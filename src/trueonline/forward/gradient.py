@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from trueonline import inputs
-from trueonline.forward.off_policy import (
+from trueonline.forward.off_policy_returns import (
     FamilyDefinition,
     OffPolicySum,
     OnlineOffPolicyReturn,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueonline.forward.definition import Definition
+from trueonline.forward.base import Definition
 
 
 class EpisodeMonteCarlo(Definition):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from trueonline import inputs
-from trueonline.forward.definition import SCALARS, VECTORS, Definition
-from trueonline.forward.returns import first_shares, gamma_shares, n_step_returns, omega_shares
+from trueonline.forward.base import SCALARS, VECTORS, Definition
+from trueonline.forward.interim_returns import first_shares, gamma_shares, n_step_returns, omega_shares
 from trueonline.inputs import Schedule
 
 # --- Options --------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from trueonline.forward.definition import Definition
+from trueonline.forward.base import Definition
 
 
 class TraceSum(Definition):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueonline.forward.definition import Definition
-from trueonline.forward.returns import interim_lambda_return
+from trueonline.forward.base import Definition
+from trueonline.forward.interim_returns import interim_lambda_return
 from trueonline.forward.traces import TraceSum
 
 

@@ -1,4 +1,4 @@
-"""One update rule per file, in the order of the paper's pseudo-code, written over `trueonline.memory`.
+"""One update rule per file, in the order of the paper's pseudo-code, written over `trueonline.core.memory`.
 
 Every method learns from one transition and has the same signature:
 

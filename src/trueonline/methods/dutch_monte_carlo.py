@@ -4,8 +4,8 @@ At every step the weights are those of updating each state of the episode, in tu
 ended now. Where it does end, they are those of storing the episode and updating towards its whole returns. λ has no meaning here.
 """
 
-from trueonline.kernels import kernel
-from trueonline.memory import decay, imprint, learn, recall
+from trueonline.core.kernels import kernel
+from trueonline.core.memory import decay, imprint, learn, recall
 
 
 @kernel

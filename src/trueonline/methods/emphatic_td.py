@@ -4,8 +4,8 @@ A state is updated in proportion to its emphasis M: how interesting it is (I), a
 before it bootstrap from it. After γ = 0 the follow-on trace F is I, and so is M, whatever λ is.
 """
 
-from trueonline.kernels import kernel
-from trueonline.memory import CARRIED, INTEREST, RATIO, RATIO_OLD, decay, imprint, learn, recall
+from trueonline.core.kernels import kernel
+from trueonline.core.memory import CARRIED, INTEREST, RATIO, RATIO_OLD, decay, imprint, learn, recall
 
 
 @kernel

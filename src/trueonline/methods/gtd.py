@@ -3,8 +3,8 @@
 hᵀe, of two long vectors, is carried along: p = hᵀe and q = eᵀe change by inner products with φ alone.
 """
 
-from trueonline.kernels import kernel
-from trueonline.memory import (
+from trueonline.core.kernels import kernel
+from trueonline.core.memory import (
     BETA,
     CARRIED,
     CARRIED_TOO,

@@ -7,9 +7,9 @@ features that are left next. V_old is wᵀφ̄ of the state being left, with the
 action being updated is given, and so it has no ratio.
 """
 
-from trueonline.kernels import kernel
-from trueonline.memory import RATIO, learn, settle_all
-from trueonline.two_traces import (
+from trueonline.core.kernels import kernel
+from trueonline.core.memory import RATIO, learn, settle_all
+from trueonline.core.two_traces import (
     decay_both,
     imprint_both,
     learn_from_second,

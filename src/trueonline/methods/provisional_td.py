@@ -6,9 +6,9 @@ the paper, whose text was not at hand: γ, λ and α may differ from step to ste
 is v, which decays as e does. With ρ = 1 throughout and a constant α it is TD(λ) with accumulating traces.
 """
 
-from trueonline.kernels import kernel
-from trueonline.memory import RATIO, learn
-from trueonline.two_traces import decay_both, imprint_both, learn_from_second, recall_both, second_learns
+from trueonline.core.kernels import kernel
+from trueonline.core.memory import RATIO, learn
+from trueonline.core.two_traces import decay_both, imprint_both, learn_from_second, recall_both, second_learns
 
 
 @kernel

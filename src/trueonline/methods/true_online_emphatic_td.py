@@ -3,8 +3,8 @@
 Equal at every step to redoing all updates with the off-policy interim λ-return, each with its step-size α_kρ_kM_k.
 """
 
-from trueonline.kernels import kernel
-from trueonline.memory import RATIO, decay, imprint, learn, recall
+from trueonline.core.kernels import kernel
+from trueonline.core.memory import RATIO, decay, imprint, learn, recall
 from trueonline.methods.emphatic_td import emphasise
 
 

@@ -5,8 +5,8 @@ The correction needs hᵀg, of two long vectors; p = hᵀg and q = fᵀg change 
 c a step, as the dutch f is held back, and its rounding errors by c²; so both are summed up anew before those have grown tenfold.
 """
 
-from trueonline.kernels import kernel
-from trueonline.memory import (
+from trueonline.core.kernels import kernel
+from trueonline.core.memory import (
     BETA,
     CARRIED,
     CARRIED_TOO,

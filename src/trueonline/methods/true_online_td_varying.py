@@ -5,8 +5,8 @@ the step-size within it; for a constant step-size e⁺ = αe and the method is `
 Departures from the printed algorithm: γ and λ may differ from state to state.
 """
 
-from trueonline.kernels import kernel
-from trueonline.memory import decay, imprint, learn, recall
+from trueonline.core.kernels import kernel
+from trueonline.core.memory import decay, imprint, learn, recall
 
 
 @kernel

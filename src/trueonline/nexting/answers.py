@@ -2,7 +2,7 @@
 
 A trace depends on the features, γ, λ, α and the kind of trace, and not on what is predicted. So questions that have these in
 common form a *group*, which has one trace; and w_i• of all questions of all groups lie beside each other. As in
-`trueonline.memory`, a scalar s for each group and a scalar c_q for each question stand for what every traced feature still has to
+`core.memory`, a scalar s for each group and a scalar c_q for each question stand for what every traced feature still has to
 undergo: e ← g·e is s ← g·s, and w_q ← w_q + k_q·e is c_q ← c_q + k_q·s.
 
 As s shrinks, digits are lost; but to pay what is owed whenever s falls below EDGE, over all traced features and all questions,
@@ -31,9 +31,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trueonline.forms import Pairs, entry, pointer, row, view
-from trueonline.kernels import call, kernel, outlined, specialise
-from trueonline.streams import acceptable
+from trueonline.core.forms import Pairs, entry, pointer, row, view
+from trueonline.core.kernels import call, kernel, outlined, specialise
+from trueonline.core.loops import acceptable
 
 EDGE = 1e-2  # an age ends below this s: an imprint at s loses log10(1/s) digits
 DROP = 1e-20  # a trace that has faded to this can no longer change a weight in double precision

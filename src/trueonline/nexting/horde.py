@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from trueonline import files, inputs
+from trueonline.core.kernels import call
 from trueonline.inputs import FLOATS, INTEGERS
-from trueonline.kernels import call
 from trueonline.nexting import answers
 from trueonline.nexting.answers import CHECK, DONE, FINITE, FULL, LENGTH, METHODS, PREDICT, RUN, STEP
 from trueonline.nexting.questions import Question

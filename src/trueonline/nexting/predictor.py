@@ -14,7 +14,7 @@ from trueonline.inputs import MAX_FEATURES, count, positive, unit
 from trueonline.nexting.answers import METHODS
 from trueonline.nexting.horde import Horde
 from trueonline.nexting.questions import Question, discount_of, horizon_of
-from trueonline.nexting.returns import Returns, Score
+from trueonline.nexting.realised import Returns, Score
 from trueonline.nexting.signals import Bounds, Signals, spelling
 from trueonline.nexting.sources import Clean
 

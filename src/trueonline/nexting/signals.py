@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
+from trueonline.core.kernels import call, kernel, specialise
 from trueonline.inputs import FLOATS, number, positive
-from trueonline.kernels import call, kernel, specialise
 from trueonline.nexting.sources.sample import named
 
 BIG = 1e100

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from trueonline.nonlinear.learner import DelayedLearner, Transition
+from trueonline.nonlinear.delayed_learner import DelayedLearner, Transition
 
 Map = tuple[float, float]  # (a, b) stands for g ↦ a + b·g
 IDENTITY: Map = (0.0, 1.0)

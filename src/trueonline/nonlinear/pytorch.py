@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.nonlinear.learner import ValueAndGrad
+from trueonline.nonlinear.delayed_learner import ValueAndGrad
 
 
 def torch_value(module: Any) -> tuple[ValueAndGrad, np.ndarray]:

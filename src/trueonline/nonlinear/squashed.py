@@ -9,7 +9,7 @@ import numpy as np
 
 from trueonline import inputs
 from trueonline.inputs import Schedule
-from trueonline.nonlinear.definition import DelayedLambdaReturn
+from trueonline.nonlinear.delayed_return import DelayedLambdaReturn
 from trueonline.nonlinear.forward_td import ForwardTD
 
 HORIZON = 8  # K: short enough that updates wait for it within an episode, and that episodes end before it

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from trueonline.control import atari
 from trueonline.control.atari.screens import WIDTH
+from trueonline.core.kernels import cache_name
 from trueonline.files import write_whole
-from trueonline.kernels import cache_name
 from trueonline.paper.experiment import Settings
 
 METHODS = ("accumulate", "replace", "true_online")

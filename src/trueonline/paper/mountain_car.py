@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from trueonline import control, features, study
+from trueonline.core.kernels import cache_name
 from trueonline.files import write_whole
-from trueonline.kernels import cache_name
 from trueonline.paper.experiment import (
     ENOUGH,
     NOISE,

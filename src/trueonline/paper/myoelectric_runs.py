@@ -15,11 +15,12 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from trueonline import memory, study
+from trueonline import study
+from trueonline.core import memory
+from trueonline.core.forms import Active, pointer
+from trueonline.core.kernels import cache_name, call, kernel, specialise
+from trueonline.core.memory import attach, decay
 from trueonline.features import TileCoder
-from trueonline.forms import Active, pointer
-from trueonline.kernels import cache_name, call, kernel, specialise
-from trueonline.memory import attach, decay
 from trueonline.methods import accumulate_td, replace_td, true_online_td
 from trueonline.nexting.recordings import SIGNALS, Recording
 from trueonline.study.work import Beat

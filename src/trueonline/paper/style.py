@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueonline.look import RC, figure, look
+from trueonline.report.look import RC, figure, look
 
 __all__ = ["COLOURS", "DASHES", "MARKERS", "NAMES", "RC", "figure", "line", "look"]
 

@@ -1,9 +1,9 @@
 """Problems with known answers: a model, seeded streams, exact values, and the best linear approximation of them."""
 
-from trueonline.problems import off_policy
+from trueonline.problems import counterexamples as off_policy
+from trueonline.problems.counterexamples import baird, random_mdp
 from trueonline.problems.examples import ONE_STATE_TERMINATION, one_state, random_walk, two_state
 from trueonline.problems.finite_mrp import FiniteMRP, Trajectory
-from trueonline.problems.off_policy import baird, random_mdp
 from trueonline.problems.off_policy_problem import OffPolicyProblem, OffPolicyTrajectory
 from trueonline.problems.random_mrp import random_mrp
 

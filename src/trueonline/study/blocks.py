@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from trueonline.forms import Active, Dense, pointer
-from trueonline.inputs import ratio
-from trueonline.kernels import kernel, operation, specialise
-from trueonline.memory import (
+from trueonline.core.forms import Active, Dense, pointer
+from trueonline.core.kernels import kernel, operation, specialise
+from trueonline.core.memory import (
     BETA,
     CARRIED,
     CARRIED_TOO,
@@ -26,6 +25,7 @@ from trueonline.memory import (
     enlist,
     offset,
 )
+from trueonline.inputs import ratio
 from trueonline.methods import (
     accumulate_td,
     emphatic_td,

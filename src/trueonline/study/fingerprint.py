@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.kernels import cache_name
+from trueonline.core.kernels import cache_name
 
 
 def fingerprint(method: Any) -> Any:

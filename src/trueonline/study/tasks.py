@@ -19,9 +19,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import pyarrow as pa
 
-from trueonline import memory
+from trueonline.core import memory
+from trueonline.core.kernels import call
 from trueonline.inputs import count, positive, ratios, unit
-from trueonline.kernels import call
 from trueonline.study.blocks import KERNELS, METHODS, Method, compiled
 from trueonline.study.checks import check_methods, check_problem, grid, initial_weights
 from trueonline.study.fingerprint import fingerprint

@@ -16,7 +16,7 @@ from trueonline.control.replace_sarsa import ReplaceSarsa
 from trueonline.control.true_online_sarsa import TrueOnlineSarsa
 from trueonline.control.true_online_watkins_q import TrueOnlineWatkinsQ
 from trueonline.control.watkins_q import WatkinsQ
-from trueonline.kernels import call
+from trueonline.core.kernels import call
 
 AGENTS: dict[str, Any] = {
     "accumulate": AccumulateSarsa,

@@ -19,7 +19,7 @@ from trueonline.control.gym.evaluation import LONGEST, play
 from trueonline.control.policies import Greedy
 from trueonline.files import write_whole
 from trueonline.inputs import count
-from trueonline.look import figure, look
+from trueonline.report.look import figure, look
 
 GREEN = "#009E73"
 FRAMES = 300  # in a film, at most

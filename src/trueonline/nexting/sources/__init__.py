@@ -21,13 +21,13 @@ from urllib.parse import unquote
 
 from trueonline.inputs import positive
 from trueonline.nexting.sources.cleaning import Cleaner
+from trueonline.nexting.sources.files import ParquetFile, TextFile
 from trueonline.nexting.sources.lsl import Lsl
 from trueonline.nexting.sources.mqtt import QUEUE, Mqtt
 from trueonline.nexting.sources.pacing import Paced
 from trueonline.nexting.sources.pipes import Pipe
 from trueonline.nexting.sources.sample import Block, Clean, Source, skipping
 from trueonline.nexting.sources.simulated import Arm, seed_of
-from trueonline.nexting.sources.tables import ParquetFile, TextFile
 
 __all__ = [
     "Arm",

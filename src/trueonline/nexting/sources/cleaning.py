@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from trueonline.core.kernels import call, kernel, specialise
 from trueonline.inputs import FLOATS, number, positive
-from trueonline.kernels import call, kernel, specialise
 from trueonline.nexting.sources.sample import Block, Clean, named
 
 POLICIES = ("hold", "skip", "error")

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from trueonline.kernels import kernel
+from trueonline.core.kernels import kernel
 
 PLUS, MINUS, POINT, COMMA, COLON, SPACE, ZERO = (ord(c) for c in "+-.,: 0")
 LOWER = 0x20  # the bit that makes a letter small

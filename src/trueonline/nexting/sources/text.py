@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.forms import pointer
-from trueonline.kernels import call, kernel, specialise
+from trueonline.core.forms import pointer
+from trueonline.core.kernels import call, kernel, specialise
 from trueonline.nexting.sources.decimals import LOWER, SPACE, decimal
 from trueonline.nexting.sources.decimals import moment as moment_in
 from trueonline.nexting.sources.records import MalformedError, Objects, cell, moment, parsed

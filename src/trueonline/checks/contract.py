@@ -1,0 +1,252 @@
+"""`check_learner`: the contract that every learner keeps, and that a learner of your own can be held to."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trueonline.learners.loading import load
+
+N, T, DISCOUNT = 6, 40, 0.95  # features and transitions of the stream that is used
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What `check_learner` found: the names of the checks that were kept."""
+
+    learner: str
+    kept: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.learner} keeps the contract: {', '.join(self.kept)}"
+
+
+def check_learner(learner_class: Callable[..., Any]) -> Contract:
+    """Hold a learner class to the contract; AssertionError with every broken clause.
+
+    A learner has the interface of `trueonline.Learner`: it is made by `learner_class(n_features=…, step_size=…,
+    trace_decay=…, discount=…)`, and has `start`, `update`, `predict`, `run`, `reset`, `save` and `weights`. What it saves
+    is read by its own `load(path)` where the class has one, and by `trueonline.load` otherwise.
+
+    >>> import trueonline as to
+    >>> print(to.check_learner(to.TrueOnlineTD))
+    TrueOnlineTD keeps the contract: repeatable, inputs unmodified, copies given, run equals updates, pieces equal the \
+whole, sparse equals dense, copied equals continued, saved equals continued, reset equals new, bad input changes nothing
+    """
+    case = _Case(learner_class)
+    try:
+        case.new()
+    except TypeError as error:
+        raise TypeError(
+            f"{case.name} is not made by n_features, step_size, trace_decay and discount alone: {error}; give the rest "
+            f"beforehand, with functools.partial({case.name}, …)"
+        ) from None
+    broken = []
+    for name, check in CHECKS.items():
+        try:
+            check(case)
+        except Exception as error:  # whatever a foreign learner does wrong is a finding, not a crash
+            broken.append(f"{name}: {type(error).__name__}: {error}")
+    if broken:
+        raise AssertionError(f"{case.name} breaks the contract:\n  " + "\n  ".join(broken))
+    return Contract(case.name, tuple(CHECKS))
+
+
+class _Case:
+    """A learner class and a stream of binary features, which every method can learn from."""
+
+    def __init__(self, learner_class: Callable[..., Any]) -> None:
+        self.learner_class = learner_class
+        self.name = getattr(learner_class, "__name__", str(learner_class))
+        rng = np.random.default_rng(20160801)
+        self.X = (rng.random((T + 1, N)) < 0.4).astype(float)
+        self.rewards = rng.normal(size=T)
+        self.discounts = rng.uniform(0.5, 1.0, size=T)
+        if "gamma" in getattr(learner_class, "constants", ()):  # derived from a forward view that has a constant γ
+            self.discounts[:] = DISCOUNT
+        self.discounts[T // 2] = 0.0
+
+    def new(self, weights: np.ndarray | None = None) -> Any:
+        given = {} if weights is None else {"initial_weights": weights}
+        return self.learner_class(n_features=N, step_size=0.1, trace_decay=0.8, discount=DISCOUNT, **given)
+
+    def learned(self, upto: int = T, form: Callable[[np.ndarray], Any] = np.array) -> Any:
+        learner = self.new()
+        learner.start(form(self.X[0]))
+        self.go_on(learner, 0, upto, form)
+        return learner
+
+    def go_on(self, learner: Any, since: int = 0, upto: int = T, form: Callable[[np.ndarray], Any] = np.array) -> None:
+        for t in range(since, upto):
+            learner.update(float(self.rewards[t]), form(self.X[t + 1]), float(self.discounts[t]))
+
+    def ran(self, learner: Any, since: int = 0, upto: int = T) -> np.ndarray:
+        return learner.run(self.X[since : upto + 1], self.rewards[since:upto], self.discounts[since:upto])
+
+
+def _equal(a: Any, b: Any, tolerance: float = 0.0) -> None:
+    """The two learners predict, and have learned, the same."""
+    np.testing.assert_allclose(a.weights, b.weights, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(a.predict(np.ones(N)), b.predict(np.ones(N)), rtol=tolerance, atol=tolerance)
+
+
+def _repeatable(case: _Case) -> None:
+    _equal(case.learned(), case.learned())
+
+
+def _inputs_unmodified(case: _Case) -> None:
+    learner, plain = case.new(), case.learned(2)
+    given = [row.copy() for row in case.X[:3]]
+    learner.start(given[0])
+    for t in range(2):
+        learner.update(float(case.rewards[t]), given[t + 1], float(case.discounts[t]))
+    learner.predict(given[0])
+    for now, then in zip(given, case.X, strict=False):
+        np.testing.assert_array_equal(now, then)
+    given[2][:] = 7.0  # the learner must have its own copy of where it stands
+    case.go_on(learner, 2)
+    case.go_on(plain, 2)
+    _equal(learner, plain)
+    X, rewards, discounts = case.X.copy(), case.rewards.copy(), case.discounts.copy()
+    case.new().run(X, rewards, discounts)
+    for now, then in ((X, case.X), (rewards, case.rewards), (discounts, case.discounts)):
+        np.testing.assert_array_equal(now, then)
+
+
+def _copies_given(case: _Case) -> None:
+    learner = case.learned()
+    before = learner.weights.copy()
+    learner.weights[:] = 7.0
+    np.testing.assert_array_equal(learner.weights, before)
+
+
+def _run_equals_updates(case: _Case) -> None:
+    ran, updated = case.new(), case.new()
+    values = case.ran(ran)
+    expected = []
+    updated.start(case.X[0])
+    for t in range(T):
+        expected.append(updated.predict(case.X[t]))
+        case.go_on(updated, t, t + 1)
+    np.testing.assert_allclose(values, expected, rtol=1e-10, atol=1e-12)
+    _equal(ran, updated, 1e-10)
+
+
+def _pieces_equal_whole(case: _Case) -> None:
+    whole, pieces = case.new(), case.new()
+    case.ran(whole)
+    case.ran(pieces, 0, 15)
+    case.ran(pieces, 15, T)
+    _equal(whole, pieces, 1e-10)
+
+
+def _sparse_equals_dense(case: _Case) -> None:
+    expected = case.learned()
+    _equal(case.learned(form=np.flatnonzero), expected, 1e-10)
+    _equal(case.learned(form=lambda x: (np.flatnonzero(x), x[x != 0.0])), expected, 1e-10)
+
+
+def _copied_equals_continued(case: _Case) -> None:
+    for duplicate in (copy.deepcopy, lambda learner: pickle.loads(pickle.dumps(learner))):
+        original = case.learned(T // 3)
+        other = duplicate(original)
+        case.go_on(original, T // 3)
+        case.go_on(other, T // 3)
+        _equal(original, other)
+
+
+def _saved_equals_continued(case: _Case) -> None:
+    original = case.learned(T // 3)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "learner.npz"
+        original.save(path)
+        other = getattr(case.learner_class, "load", load)(path)
+    case.go_on(original, T // 3)
+    case.go_on(other, T // 3)
+    _equal(original, other)
+
+
+def _reset_equals_new(case: _Case) -> None:
+    learner = case.learned()
+    learner.reset()
+    _equal(learner, case.new())
+    case.ran(learner)
+    fresh = case.new()
+    case.ran(fresh)
+    _equal(learner, fresh)
+
+
+def _bad_input_changes_nothing(case: _Case) -> None:
+    x, nan = case.X[5], float("nan")
+    bad: list[Callable[[Any], Any]] = [
+        lambda learner: learner.update(nan, x),
+        lambda learner: learner.update("1", x),
+        lambda learner: learner.update(1.0, x * nan),
+        lambda learner: learner.update(1.0, np.where(x > 0.0, np.inf, 0.0)),
+        lambda learner: learner.update(1.0, x[:-1]),
+        lambda learner: learner.update(1.0, np.array([0, N])),
+        lambda learner: learner.update(1.0, np.array([-1])),
+        lambda learner: learner.update(1.0, np.array([1, 1])),
+        lambda learner: learner.update(1.0, (np.array([1]), np.array([nan]))),
+        lambda learner: learner.update(1.0, (np.array([1, 2]), np.array([1.0]))),
+        lambda learner: learner.update(1.0, "x"),
+        lambda learner: learner.update(1.0, x > 0.0),
+        lambda learner: learner.update(1.0, x, nan),
+        lambda learner: learner.update(1.0, x, 1.5),
+        lambda learner: learner.update(1.0, x, True),
+        lambda learner: learner.start(x[:-1]),
+        lambda learner: learner.start(x * nan),
+        lambda learner: learner.predict(x * nan),
+        lambda learner: learner.run(case.X, case.rewards[:-1]),
+        lambda learner: learner.run(case.X * np.where(np.arange(T + 1) == T, nan, 1.0)[:, None], case.rewards),
+        lambda learner: learner.run(case.X, np.where(np.arange(T) == T - 1, np.inf, case.rewards)),
+        lambda learner: learner.run(case.X, case.rewards, np.full(T, 2.0)),
+        lambda learner: learner.run(np.full((T + 1, 1), N), case.rewards),
+        lambda learner: learner.run(case.X[:0], case.rewards[:0]),
+    ]
+    learner, undisturbed = case.learned(T // 3), case.learned(T // 3)
+    for attempt in bad:
+        try:
+            attempt(learner)
+        except (ValueError, TypeError):
+            _equal(learner, undisturbed)
+        else:
+            raise AssertionError(f"accepted what it should refuse: {_called(attempt)}")
+    case.go_on(learner, T // 3)
+    case.go_on(undisturbed, T // 3)
+    _equal(learner, undisturbed)
+    try:
+        case.new().update(1.0, x)
+    except (RuntimeError, ValueError):
+        return
+    raise AssertionError("update before start was accepted")
+
+
+def _called(attempt: Callable[[Any], Any]) -> str:
+    """The call itself, for the message."""
+    try:
+        return inspect.getsource(attempt).strip().removeprefix("lambda learner: ").rstrip(",")
+    except OSError:
+        return repr(attempt)
+
+
+CHECKS: dict[str, Callable[[_Case], None]] = {
+    "repeatable": _repeatable,
+    "inputs unmodified": _inputs_unmodified,
+    "copies given": _copies_given,
+    "run equals updates": _run_equals_updates,
+    "pieces equal the whole": _pieces_equal_whole,
+    "sparse equals dense": _sparse_equals_dense,
+    "copied equals continued": _copied_equals_continued,
+    "saved equals continued": _saved_equals_continued,
+    "reset equals new": _reset_equals_new,
+    "bad input changes nothing": _bad_input_changes_nothing,
+}

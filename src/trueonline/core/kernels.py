@@ -1,0 +1,137 @@
+"""Numba as this package uses it: small kernels that read like algebra and compile into single loops.
+
+- `kernel` marks a piece that is always inlined into its caller: a memory operation or a method.
+- `operation` gives a stub its loops, chosen by the type of the features.
+- `specialise` turns a template plus a method into a compiled entry point, cached on disk.
+
+Numba's own cache does not notice an edit in a file other than the entry point's, so the cache lives in a folder named by
+the hash of every source that can end up inside a kernel.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from threading import RLock
+from types import FunctionType
+from typing import Any, cast
+
+import numba
+from numba.extending import overload
+
+# Dense loops may sum in any order and fuse multiply with add. Never `nnan` or `ninf`: divergence must stay visible.
+REASSOCIATE = {"reassoc", "contract", "nsz"}
+
+# `forceinline` spares reference counting between pieces; the NumPy error model spares a branch per division.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_PIECE = {**_OPTIONS, "forceinline": True}
+
+_COMPILING = RLock()
+_COMPILERS: dict[Any, Any] = {}
+
+kernel = numba.njit(**_PIECE)
+
+
+def operation(stub: Callable, *, reassociate: bool = False) -> Callable:
+    """Register loops for `stub`: the decorated function gets the argument types and returns an implementation."""
+    options = {**_PIECE, "fastmath": REASSOCIATE} if reassociate else _PIECE
+    return overload(stub, jit_options=cast(Any, options))
+
+
+def outlined(function: Callable, *, reassociate: bool = False) -> Callable:
+    """Compile a rare piece on its own, so that the hot loop around its call stays small."""
+    return numba.njit(function, fastmath=REASSOCIATE if reassociate else False, **_OPTIONS)
+
+
+def specialise(template: Callable, name: str, *, cached: bool = True, **names: Any) -> Any:
+    """Compile `template` with `names` (such as `method=true_online_td`) as its global names.
+
+    A global, unlike an argument or a closure cell, lets Numba inline the method *and* keep the result on disk.
+    """
+    code = template.__code__
+    function = FunctionType(code, {**template.__globals__, **names}, name)
+    function.__qualname__ = f"{template.__name__}_{name}"
+    entry: Any = numba.njit(function, **_OPTIONS)
+    entry._can_compile = False  # `disable_compile` would insist on a first signature
+    _COMPILERS[entry] = numba.njit(function, **_OPTIONS)
+    if cached:
+        with _cache_in(cache_folder()):
+            _COMPILERS[entry].enable_caching()
+    return entry
+
+
+def call(entry: Any, *arguments: Any) -> Any:
+    """Call `entry`, compiled for the types of these arguments or loaded from disk if that has not been done before."""
+    try:
+        return entry(*arguments)
+    except TypeError:
+        ensure(entry, *arguments)
+    return entry(*arguments)
+
+
+def ensure(entry: Any, *arguments: Any) -> None:
+    """Compile `entry` for the types of these arguments, or load it from disk, unless that was done before.
+
+    An entry point itself never compiles: a call with other types is a quick TypeError, in every thread at every time. Its
+    twin compiles, and hands it the result.
+    """
+    signature = tuple(numba.typeof(argument) for argument in arguments)
+    with _COMPILING:
+        if signature not in entry.overloads:
+            compiler = _COMPILERS[entry]
+            compiler.compile(signature)
+            entry.add_overload(compiler.overloads[signature])
+
+
+def cache_name() -> str:
+    """The hash of all sources of kernels: what tells one version of them from another."""
+    return os.path.basename(cache_folder())
+
+
+def kernel_sources() -> list[Path]:
+    """Every source that can end up inside a kernel: `core`, `methods`, and whatever else asks `core` or Numba for the means.
+
+    >>> {path.name for path in kernel_sources()} >= {"memory.py", "true_online_td.py"}
+    True
+    """
+    package = Path(__file__).parents[1]
+    own = (package / "core", package / "methods")
+    means = re.compile(r"^\s*(from|import) (numba|trueonline\.core)\b", re.MULTILINE)
+    return sorted(
+        path
+        for path in package.rglob("*.py")
+        if any(folder in path.parents for folder in own) or means.search(path.read_text("utf-8"))
+    )
+
+
+@cache
+def cache_folder() -> str:
+    """The folder for compiled kernels: under `NUMBA_CACHE_DIR`, the user's cache folder, or the temporary one."""
+    digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in kernel_sources())).hexdigest()[:16]
+    bases = (os.environ.get("NUMBA_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME"), str(Path.home() / ".cache"))
+    for base in filter(None, bases):
+        folder = Path(base) / "trueonline" / digest
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK):
+            return str(folder)
+    return str(Path(tempfile.gettempdir()) / f"trueonline-{os.getuid()}" / digest)
+
+
+@contextmanager
+def _cache_in(folder: str) -> Iterator[None]:
+    """Make Numba choose `folder` for what is decorated meanwhile, and leave its setting as it was."""
+    config: Any = numba.config
+    before, config.CACHE_DIR = config.CACHE_DIR, folder
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before

@@ -1,0 +1,231 @@
+"""Weights with two traces that decay alike, e and v, of which v takes multiples of e: two memories, and one number between them.
+
+Provisional methods change w by multiples of two traces. Both decay by the same c, and v ← v + m·e at every step. So v is kept as
+
+    v = f + b·e        w = w_1 + w_2
+
+with e the trace of the first memory, whose weights are w_1, f that of the second, whose weights are w_2, and b a number:
+
+| what a method wants          | what is done                                                                       |
+|------------------------------|------------------------------------------------------------------------------------|
+| read wᵀx                     | the sum of both                                                                    |
+| e ← c·e and v ← c·v          | decay both; where c = 0, b ← 0                                                     |
+| v ← v + m·e                  | b ← b + m                                                                          |
+| w ← w + k·e                  | w_1 ← w_1 + k·e                                                                    |
+| w ← w + k·v                  | w_2 ← w_2 + k·f and w_1 ← w_1 + k·b·e                                              |
+| e ← e + a·x, v ← v + a'·x    | e ← e + a·x and f ← f + (a' − b·a)·x                                               |
+
+Each is an operation of `memory`, and so costs what it costs there, for sparse and for dense features.
+
+An entry that is imprinted when b is large has f_i and b·e_i large and opposed, and w_1 and w_2 grow apart: digits are lost. So
+none of them must live for long. When the traces have decayed by memory.EDGE, f ← f + b·e and w_1 ← w_1 + w_2, with b ← 0 and
+w_2 ← 0 (`fold`), in a pass over the list. It comes whenever a memory would rebase, and does that too, so that none ever does it by
+itself: both keep the same list, entry for entry.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trueonline.core import memory as memories
+from trueonline.core.kernels import kernel, outlined
+from trueonline.core.memory import (
+    CARRIED,
+    CARRIED_TOO,
+    COUNT,
+    DENSE,
+    DROP,
+    GAMMA,
+    LAM,
+    MIDDLE,
+    REACH,
+    ROOM,
+    SPARE,
+    Buffers,
+    C,
+    S,
+    decay,
+    imprint,
+    learn,
+    recall,
+    value,
+)
+
+B = CARRIED  # where b is, in the first memory's header …
+DECAYED = CARRIED_TOO  # … and what the traces have decayed by since it was last paid
+
+
+# --- What methods say -----------------------------------------------------------------------------
+
+
+@kernel
+def recall_both(memory, x, x_next):
+    """Return wᵀx and wᵀx_next."""
+    v, _, v_next = recall(memory, x, x_next)
+    v_too, _, v_next_too = recall(memory.second, x, x_next)
+    return v + v_too, v_next + v_next_too
+
+
+@kernel
+def value_of_both(memory, x):
+    """Return wᵀx, touching nothing."""
+    return value(memory, x) + value(memory.second, x)
+
+
+@kernel
+def learn_from_second(memory, k):
+    """w ← w + k·v."""
+    learn(memory, k * memory.head[B])
+    learn(memory.second, k)
+
+
+@kernel
+def second_learns(memory, m):
+    """v ← v + m·e."""
+    memory.head[B] += m
+
+
+@kernel
+def decay_both(memory, c):
+    """e ← c·e and v ← c·v. With c = 0 nothing is left of either."""
+    head = memory.head
+    decay(memory, c)
+    decay(memory.second, c)
+    head[DECAYED] *= c
+    if c == 0.0:
+        head[B] = 0.0
+    if max(abs(head[DECAYED] - MIDDLE), abs(head[S] - MIDDLE)) > REACH:  # s: so that no memory rebases itself
+        fold(memory)
+
+
+@kernel
+def imprint_both(memory, x, a, b, a_second):
+    """e ← e + a·x, w ← w + b·x and v ← v + a_second·x."""
+    imprint(memory, x, a, b)
+    imprint(memory.second, x, a_second - memory.head[B] * a, 0.0)
+
+
+# --- Housekeeping: changes how e, v and w are kept, and none of them ------------------------------
+
+
+@outlined
+def fold(memory):
+    """f ← f + b·e, w_1 ← w_1 + w_2, b ← 0 and w_2 ← 0; and take entries that have faded from both traces off the lists.
+
+    Called between a recall and an imprint: nothing is noted then.
+    """
+    head, second = memory.head, memory.second
+    owing = head[B], head[S], head[C], second.head[S], second.head[C]
+    if head[DENSE] != 0.0:
+        _pay_dense(memory.u, memory.z, second.u, second.z, memory.n, owing)
+    else:
+        if not _alike(memory.owner, second.owner, int(head[COUNT]), int(second.head[COUNT])):
+            align(memory)
+        count = int(head[COUNT])
+        norm, norm_too = _pay(memory.y, memory.z, second.y, second.z, count, owing)
+        if count >= head[ROOM] or (norm == 0.0 and norm_too == 0.0):
+            drop(memory, norm, norm_too)
+    head[S] = second.head[S] = head[DECAYED] = 1.0
+    head[B] = head[C] = second.head[C] = 0.0
+
+
+def _pay(y, z, y_too, z_too, count, owing):
+    """y ← y + c·z + y' + c'·z', y' ← 0, z ← s·z and z' ← s'·z' + b·z over the lists; return the 1-norms of z and z'."""
+    b, s, c, s_too, c_too = owing
+    norm = norm_too = 0.0
+    for k in range(1, count + 1):
+        y[k] += c * z[k] + y_too[k] + c_too * z_too[k]
+        y_too[k] = 0.0
+        z[k] *= s
+        z_too[k] = s_too * z_too[k] + b * z[k]
+        norm += abs(z[k])
+        norm_too += abs(z_too[k])
+    return norm, norm_too
+
+
+def _pay_dense(u, z, u_too, z_too, n, owing):
+    """The same where z_k belongs to entry k − 1 and y is not used."""
+    b, s, c, s_too, c_too = owing
+    for i in range(n):
+        u[i] += c * z[i + 1] + u_too[i] + c_too * z_too[i + 1]
+        u_too[i] = 0.0
+        z[i + 1] *= s
+        z_too[i + 1] = s_too * z_too[i + 1] + b * z[i + 1]
+
+
+def _alike(owner, owner_too, count, count_too):
+    """Whether two lists are the same."""
+    differ = int(count != count_too)
+    for k in range(1, min(count, count_too) + 1):
+        differ += owner[k] != owner_too[k]
+    return differ == 0
+
+
+_pay, _pay_dense, _alike = (outlined(each, reassociate=True) for each in (_pay, _pay_dense, _alike))
+
+
+@outlined
+def drop(memory, norm, norm_too):
+    """Take off both lists what is below DROP of the whole in both traces."""
+    head, second = memory.head, memory.second
+    kept = 0
+    for k in range(1, int(head[COUNT]) + 1):
+        i = memory.owner[k]
+        if abs(memory.z[k]) <= DROP * norm and abs(second.z[k]) <= DROP * norm_too:
+            memory.u[i] += memory.y[k]
+            memory.slot[i] = second.slot[i] = 0
+        else:  # a NaN stays, where it can be seen
+            kept += 1
+            memory.slot[i] = second.slot[i] = kept
+            memory.owner[kept] = second.owner[kept] = i
+            memory.z[kept], memory.y[kept] = memory.z[k], memory.y[k]
+            second.z[kept], second.y[kept] = second.z[k], 0.0
+    head[COUNT] = second.head[COUNT] = kept
+    head[ROOM] = 2 * kept + SPARE
+
+
+@outlined
+def align(memory):
+    """Make both lists one and the same, with all that are on either: needed once when features have ceased to be dense."""
+    second = memory.second
+    _enter(memory, second)
+    _enter(second, memory)
+    count = int(second.head[COUNT])
+    y, z = np.empty(count + 1), np.empty(count + 1)
+    for k in range(1, count + 1):
+        y[k], z[k] = second.y[k], second.z[k]
+    for k in range(1, count + 1):
+        i = memory.owner[k]
+        old = second.slot[i]
+        second.y[k], second.z[k], second.owner[k] = y[old], z[old], i
+    for k in range(1, count + 1):
+        second.slot[second.owner[k]] = k
+
+
+@kernel
+def _enter(memory, other):
+    """Put what is on the list of another memory on that of this one too, without trace."""
+    count = int(memory.head[COUNT])
+    for k in range(1, int(other.head[COUNT]) + 1):
+        i = other.owner[k]
+        if memory.slot[i] == 0:
+            count += 1
+            memory.slot[i], memory.owner[count] = count, i
+            memory.y[count] = memory.z[count] = 0.0
+    memory.head[COUNT] = count
+
+
+# --- Seen from Python -----------------------------------------------------------------------------
+
+
+def weights(first: Buffers, second: Buffers) -> np.ndarray:
+    """A dense copy of w."""
+    return memories.weights(first) + memories.weights(second)
+
+
+def owed(first: Buffers, second: Buffers) -> np.ndarray:
+    """A dense copy of γλv, with γ and λ of the state in which the learner stands."""
+    head = first.numbers
+    if head[GAMMA] == 0.0:  # a beginning, before which the second trace may not have been cleared yet
+        return np.zeros(memories.size(first))
+    return head[GAMMA] * head[LAM] * (memories.trace(second) + head[B] * memories.trace(first))

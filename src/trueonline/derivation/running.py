@@ -1,0 +1,65 @@
+"""A forward view by its definition, as a learner and as an agent: what a derived method is held to. Slow and obvious."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trueonline.derivation.forward_view import FIRST, ForwardViewError, Numbers
+from trueonline.forward.agents import DefinitionAgent
+from trueonline.forward.base import OffPolicyDefinition
+
+if TYPE_CHECKING:
+    from trueonline.derivation.backward import Derivation
+
+
+def definition(derivation: Derivation, title: str) -> type[OffPolicyDefinition]:
+    """At every time h, all updates are made anew with the targets of horizon h."""
+    view = derivation.view
+
+    class Forward(OffPolicyDefinition):
+        """θ_{k+1}^h = θ_k^h + β_k (U_k^h − φ_kᵀθ_k^h) φ_k for 0 ≤ k < h, and θ_h = θ_h^h."""
+
+        def _weights_now(self) -> np.ndarray:
+            h = len(self.rewards)
+            ends = self.discounts[-1] == 0.0
+            features = [*self.x, self.reached[-1] * (not ends)]  # φ_0, …, φ_h; of (S_j, A_j), where there are actions
+
+            def best(i: int, j: int) -> float:
+                state = features[j].reshape(-1, self.n_actions).sum(axis=1)
+                return float((state @ self.weights_then[i].reshape(-1, self.n_actions)).max()) if i >= 0 else 0.0
+
+            given = {
+                "R": Numbers(np.nan, self.rewards, FIRST["R"]),
+                "gamma": Numbers(self.discount, self.discounts, FIRST["gamma"]),
+                "lam": Numbers(self.trace_decay, self.trace_decays, FIRST["lam"]),
+                "alpha": Numbers(self.alphas[0], self.alphas, FIRST["alpha"]),
+                "rho": Numbers(np.nan, self.ratios, FIRST["rho"]),
+                "greedy": Numbers(np.nan, [float(greedy) for greedy in self.goes_on], FIRST["greedy"]),
+                "V": lambda i, j: float(self.weights_then[i] @ features[j]) if i >= 0 else 0.0,
+                "V_max": best,
+            }
+            w = self._first_weights.copy()
+            for k in range(h):
+                target = view.number(k, h, given)
+                if not np.isfinite(target) and np.isfinite(self.weights_then).all():
+                    raise ForwardViewError(f"U(k={k}, h={h}) is no finite number here; does it divide by what may be 0?")
+                w = w + view.step_number(k, given) * (target - w @ self.x[k]) * self.x[k]
+            return w
+
+        def _weights_at_end(self) -> np.ndarray:
+            return self._weights
+
+        @property
+        def trace(self) -> np.ndarray:
+            raise AttributeError("a forward view has no trace")
+
+    Forward.__name__ = Forward.__qualname__ = f"{title}ForwardView"
+    return Forward
+
+
+def definition_agent(derivation: Derivation, title: str) -> type[DefinitionAgent]:
+    """The same over ψ(s, a)."""
+    made = {"definition": definition(derivation, title), "greedy": derivation.greedily}
+    return type(f"{title}ForwardView", (DefinitionAgent,), made)

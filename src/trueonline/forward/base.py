@@ -1,0 +1,171 @@
+"""What the definitions share: a history, from which the weights are worked out anew at every step. Slow and obvious."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from trueonline import inputs
+from trueonline.learners.interface import Learner, OffPolicy
+
+VECTORS = ("x", "reached", "weights_then")  # of the history
+SCALARS = ("rewards", "discounts", "trace_decays", "alphas", "ratios", "next_values", "deltas")
+
+
+class Definition(Learner):
+    """A learner that keeps all transitions since the last beginning, and the weights it had then.
+
+    A beginning is `start`, or a transition with γ = 0. No target reaches beyond one, so nothing older is needed.
+    """
+
+    n_actions = 1  # how many blocks the features have
+
+    def reset(self) -> None:
+        given = self._parameters.initial_weights
+        self._weights = np.zeros(self.n_features) if given is None else np.array(given)
+        self._steps = 0
+        self._here: np.ndarray | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begin a history: the weights now are its w_0."""
+        self._first_weights = self._weights.copy()
+        self.x: list[np.ndarray] = []  # φ_0, φ_1, …
+        self.reached: list[np.ndarray] = []  # φ_1, φ_2, …: where transitions led to, zero at the end of an episode
+        self.weights_then: list[np.ndarray] = []  # w_0, w_1, …
+        self.rewards: list[float] = []  # R_1, R_2, …
+        self.discounts: list[float] = []  # γ_1, γ_2, …
+        self.trace_decays: list[float] = []  # λ_1, λ_2, …
+        self.alphas: list[float] = []  # α_0, α_1, …
+        self.ratios: list[float] = []  # ρ_0, ρ_1, …
+        self.next_values: list[float] = []  # V(S_1 | w_0), V(S_2 | w_1), …
+        self.deltas: list[float] = []  # δ_0, δ_1, …
+        self.goes_on: list[bool] = []  # whether A_1, A_2, … are greedy, where there are actions
+
+    @abstractmethod
+    def _weights_now(self) -> np.ndarray:
+        """The weights after the last transition of the history."""
+
+    @abstractmethod
+    def _weights_at_end(self) -> np.ndarray:
+        """The weights once no more transitions will follow."""
+
+    def _decays(self) -> np.ndarray:
+        """γ_jλ_j for j = 0, 1, …, where j = 0 has no meaning: ∏_{j=i+1}^{t} γ_jλ_j carries φ_i to time t."""
+        return np.concatenate(([1.0], np.multiply(self.discounts, self.trace_decays)))[: len(self.x)]
+
+    @property
+    def weights(self) -> np.ndarray:
+        return self._weights.copy()
+
+    @property
+    def steps(self) -> int:
+        return self._steps
+
+    def start(self, x: Any) -> None:
+        x = self._checked(x, "x")
+        self._end()
+        self._here = x
+
+    def _end(self) -> None:
+        if self.x:
+            self._weights = self._weights_at_end()
+        self._forget()
+
+    def _checked(self, x: Any, name: str) -> np.ndarray:
+        return inputs.dense(inputs.features(x, self.n_features, binary=self.binary, name=name), self.n_features)
+
+    def update(
+        self, reward: float, x_next: Any, discount: float | None = None, trace_decay: float | None = None
+    ) -> float:
+        return self._update(reward, x_next, discount, trace_decay, 1.0)
+
+    def _update(
+        self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None, ratio: float
+    ) -> float:
+        if self._here is None:
+            raise RuntimeError("no episode has begun: call start(x) with its first features before update")
+        reward = inputs.number("reward", reward)
+        gamma = inputs.unit("discount", self.discount if discount is None else discount)
+        lam = inputs.unit("trace_decay", self.trace_decay if trace_decay is None else trace_decay)
+        rho = inputs.ratio("ratio", ratio)
+        alpha = self._parameters.alpha(self._steps)
+        there = None if x_next is None else self._checked(x_next, "x_next")
+        gamma, phi = (0.0, np.zeros(self.n_features)) if there is None else (gamma, there)
+
+        v, v_next = float(self._weights @ self._here), float(self._weights @ phi)
+        self.x.append(self._here)
+        self.reached.append(phi)
+        self.weights_then.append(self._weights)
+        self.rewards.append(reward)
+        self.discounts.append(gamma)
+        self.trace_decays.append(lam)
+        self.alphas.append(alpha)
+        self.ratios.append(rho)
+        self.next_values.append(v_next)
+        self.deltas.append(reward + gamma * v_next - v)
+        self.goes_on.append(True)
+        delta = self.deltas[-1]
+        self._weights = self._weights_now()
+        self._steps += 1
+        self._here = there
+        if gamma == 0.0:
+            self._end()
+        return delta
+
+    def predict(self, x: Any) -> float:
+        return float(self._weights @ self._checked(x, "x"))
+
+    def run(
+        self, X: Any, rewards: Any, discounts: Any = None, *, trace_decays: Any = None, starts: Any = None
+    ) -> np.ndarray:
+        return self._run(X, rewards, discounts, trace_decays, starts, None)
+
+    def _run(self, X: Any, rewards: Any, discounts: Any, trace_decays: Any, starts: Any, ratios: Any) -> np.ndarray:
+        X, rows = inputs.stream(X, self.n_features)
+        R = inputs.rewards(rewards, rows)
+        gammas = inputs.units("discounts", discounts, len(R), self.discount)
+        lams = inputs.units("trace_decays", trace_decays, len(R), self.trace_decay)
+        anew = inputs.marks("starts", starts, rows)
+        rhos = inputs.ratios("ratios", ratios, len(R))
+        self._parameters.alphas(self._steps, ~anew[1:])  # a schedule that is wrong shows itself before anything changes
+        phi = [self._checked(inputs.row(X, t), f"X[{t}]") for t in range(rows)]
+        if anew[0] or self._here is None or not np.array_equal(self._here, phi[0]):
+            self.start(phi[0])
+        values = np.empty(len(R))
+        for t in range(len(R)):
+            values[t] = self._weights @ phi[t]
+            if anew[t + 1]:
+                self.start(phi[t + 1])
+            else:
+                given = (each[min(t, len(each) - 1)] for each in (gammas, lams, rhos))
+                self._update(R[t], phi[t + 1], *given)
+        return values
+
+    def _dump(self) -> dict[str, np.ndarray]:
+        parts = {name: np.array(getattr(self, name), float) for name in SCALARS}
+        parts |= {"weights": self._weights, "first_weights": self._first_weights, "steps": np.array(self._steps)}
+        for name in VECTORS:
+            parts[name] = np.array(getattr(self, name), float).reshape(len(self.x), self.n_features)
+        return parts if self._here is None else {**parts, "here": self._here}
+
+    def _restore(self, parts: dict[str, np.ndarray]) -> None:
+        n, length = self.n_features, len(parts["x"])
+        shapes: dict[str, tuple[int, ...]] = {"weights": (n,), "first_weights": (n,), **dict.fromkeys(SCALARS, (length,))}
+        shapes |= dict.fromkeys(VECTORS, (length, n))
+        if any(parts[name].shape != shape for name, shape in shapes.items()):
+            raise ValueError("the parts of the history do not fit together")
+        self._weights, self._first_weights = parts["weights"].copy(), parts["first_weights"].copy()
+        self._steps = int(parts["steps"])
+        for name in VECTORS:
+            setattr(self, name, list(parts[name]))
+        for name in SCALARS:
+            setattr(self, name, parts[name].tolist())
+        self.goes_on = [True] * length
+        self._here = self._checked(parts["here"], "the saved features") if "here" in parts else None
+
+
+class OffPolicyDefinition(OffPolicy, Definition):
+    """The same about a target policy, from what another one does: transitions carry importance ratios."""

@@ -1,0 +1,175 @@
+"""Off-policy TD(λ) and its online forward view, by their definitions: what gradient and emphatic methods build on.
+
+The method predicts what a *target* policy π would bring while another one, b, acts: ρ_t = π(A_t|S_t) / b(A_t|S_t) belongs
+to the action taken in S_t. All of these are slow and obvious: everything is worked out anew from the history at every step.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from trueonline.forward.base import OffPolicyDefinition
+
+
+class FamilyDefinition(OffPolicyDefinition):
+    """A definition whose history has more in it than rewards, γ, λ, α and ρ: `more_scalars` and `more_vectors`, a row each."""
+
+    more_scalars: ClassVar[tuple[str, ...]] = ()
+    more_vectors: ClassVar[tuple[str, ...]] = ()
+
+    def _forget(self) -> None:
+        super()._forget()
+        for name in (*self.more_scalars, *self.more_vectors):
+            setattr(self, name, [])
+
+    def _more(self) -> dict[str, Any]:
+        """What the transition that is being learned from adds to these."""
+        return {}
+
+    @abstractmethod
+    def _redone(self) -> np.ndarray:
+        """The weights after the last transition of the history."""
+
+    def _weights_now(self) -> np.ndarray:
+        for name, value in self._more().items():
+            getattr(self, name).append(value)
+        return self._redone()
+
+    def _weights_at_end(self) -> np.ndarray:
+        return self._weights
+
+    def _carried(self) -> np.ndarray:
+        """γ_jλ_jρ_j for j = 0, 1, …, where j = 0 has no meaning: ∏_{j=i+1}^{t} γ_jλ_jρ_j carries φ_i to time t."""
+        return self._decays() * np.array(self.ratios)
+
+    def _dump(self) -> dict[str, np.ndarray]:
+        parts = super()._dump()
+        parts |= {name: np.array(getattr(self, name), float) for name in self.more_scalars}
+        shape = len(self.x), self.n_features
+        return parts | {name: np.array(getattr(self, name), float).reshape(shape) for name in self.more_vectors}
+
+    def _restore(self, parts: dict[str, np.ndarray]) -> None:
+        length = len(parts["x"])
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(self.more_scalars, (length,))
+        shapes |= dict.fromkeys(self.more_vectors, (length, self.n_features))
+        if any(parts[name].shape != shape for name, shape in shapes.items()):
+            raise ValueError("the parts of the history do not fit together")
+        super()._restore(parts)
+        for name in self.more_scalars:
+            setattr(self, name, parts[name].tolist())
+        for name in self.more_vectors:
+            setattr(self, name, list(parts[name]))
+
+
+class OffPolicySum(FamilyDefinition):
+    """Off-policy TD(λ) with accumulating traces, by explicit sums: w_t = w_0 + Σ_{j=0}^{t−1} α_jδ_j e_j.
+
+    e_j = Σ_{i=0}^{j} (∏_{m=i+1}^{j} γ_mλ_mρ_m) ρ_i φ_i (Precup, Sutton and Dasgupta 2001, in the form of Maei 2011)
+    """
+
+    def _entering(self) -> np.ndarray:
+        """What φ_0, φ_1, … enter the trace with: ρ_0, ρ_1, …"""
+        return np.array(self.ratios)
+
+    def _trace_at(self, j: int) -> np.ndarray:
+        return accumulated(self.x, self._carried(), self._entering(), j, self.n_features)
+
+    def _redone(self) -> np.ndarray:
+        terms = (self.alphas[j] * self.deltas[j] * self._trace_at(j) for j in range(len(self.deltas)))
+        return sum(terms, self._first_weights.copy())
+
+    @property
+    def trace(self) -> np.ndarray:
+        return self._trace_at(len(self.x) - 1)
+
+
+class OnlineOffPolicyReturn(FamilyDefinition):
+    """At every time t, redo all updates of the episode with the off-policy interim λ-returns of horizon t.
+
+        w_{k+1}^t = w_k^t + α_kρ_k (G_k^{λρ|t} − (w_k^t)ᵀφ_k) φ_k   for 0 ≤ k < t,   w_t = w_t^t
+
+    The return is that of van Hasselt, Mahmood and Sutton (2014). The method is true online TD(λ) for off-policy learning.
+
+    >>> learner = OnlineOffPolicyReturn(n_features=1, step_size=0.5, trace_decay=1.0, discount=1.0)
+    >>> learner.start(0)
+    >>> _ = [learner.update(0.0, 0, ratio=2.0), learner.update(1.0, None, ratio=0.0)]
+    >>> learner.weights   # the target policy would not have gone there
+    array([0.])
+    """
+
+    def _step(self, k: int) -> float:
+        """The step-size of the update of S_k, but for the features."""
+        return self.alphas[k] * self.ratios[k]
+
+    def _aside(self, k: int) -> np.ndarray | float:
+        """What the update of S_k adds besides, at every horizon alike."""
+        return 0.0
+
+    def _redone(self) -> np.ndarray:
+        w = self._first_weights.copy()
+        targets = off_policy_lambda_returns(
+            self.rewards, self.discounts, self.trace_decays, self.ratios, self.next_values
+        )
+        for k, target in enumerate(targets):
+            w = w + self._step(k) * (target - w @ self.x[k]) * self.x[k] + self._aside(k)
+        return w
+
+    @property
+    def trace(self) -> np.ndarray:
+        """e_t = Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_jρ_j) A_{i+1}^{t} β_iφ_i, with A_j = I − β_jφ_jφ_jᵀ and β_j = α_jρ_j."""
+        steps = [self._step(k) for k in range(len(self.x))]
+        return dutch_trace(self.x, self._carried(), steps, np.ones(len(self.x)), self.n_features)
+
+
+def off_policy_lambda_returns(
+    rewards: list[float],
+    discounts: list[float],
+    trace_decays: list[float],
+    ratios: list[float],
+    next_values: list[float],
+) -> list[float]:
+    """G_k^{λρ|h} for k = 0, …, h − 1, the λ-returns of S_k that use data up to the latest horizon h.
+
+    G_k^{λρ|h} = R_{k+1} + γ_{k+1} ((1 − λ_{k+1}) V_{k+1} + λ_{k+1} (ρ_{k+1} G_{k+1}^{λρ|h} + (1 − ρ_{k+1}) V_{k+1}))
+    G_{h−1}^{λρ|h} = R_h + γ_h V_h,   where V_{k+1} = V(S_{k+1} | w_k)
+
+    `rewards[t]` is R_{t+1}, and so on; `ratios[t]` is ρ_t.
+
+    >>> off_policy_lambda_returns([1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [9.0, 0.5], [4.0, 8.0])   # 1 + (9/2 + 4/2)
+    [7.5, 9.0]
+    """
+    h = len(rewards)
+    G = [0.0] * h
+    for k in reversed(range(h)):
+        value = next_values[k]
+        if k == h - 1:
+            G[k] = rewards[k] + discounts[k] * value
+            continue
+        lam, rho = trace_decays[k], ratios[k + 1]
+        later = rho * G[k + 1] + (1.0 - rho) * value
+        G[k] = rewards[k] + discounts[k] * ((1.0 - lam) * value + lam * later)
+    return G
+
+
+def accumulated(x: list[np.ndarray], carried: np.ndarray, entering: np.ndarray, j: int, n: int) -> np.ndarray:
+    """Σ_{i=0}^{j} (c_{i+1} ⋯ c_j) b_iφ_i for the factors c and b: an accumulating trace."""
+    total = np.zeros(n)
+    along = 1.0  # c_{i+1} ⋯ c_j
+    for i in reversed(range(j + 1)):
+        total += along * entering[i] * x[i]
+        along *= carried[i]
+    return total
+
+
+def dutch_trace(x: list[np.ndarray], carried: np.ndarray, steps: list[float], entering: Any, n: int) -> np.ndarray:
+    """Σ_{i=0}^{t} (c_{i+1} ⋯ c_t) (I − β_tφ_tφ_tᵀ) ⋯ (I − β_{i+1}φ_{i+1}φ_{i+1}ᵀ) β_ib_iφ_i, one factor after the other."""
+    total = np.zeros(n)
+    for i in range(len(x)):
+        term = steps[i] * entering[i] * x[i]
+        for j in range(i + 1, len(x)):
+            term = carried[j] * (term - steps[j] * (x[j] @ term) * x[j])
+        total += term
+    return total

@@ -1,0 +1,281 @@
+"""The commands `asterix` and `atari`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("ale_py")
+
+from trueonline.cli import main
+from trueonline.control import atari
+from trueonline.control.atari import runs
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def refused(*arguments):
+    """The one line in which a command says why it does nothing."""
+    result = invoke(*arguments)
+    assert result.exit_code == 1, result.output
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1, "one line"
+    return result.stderr
+
+
+@pytest.fixture(scope="module")
+def picture(tmp_path_factory):
+    """A background file: to learn it anew would take longer than the tests."""
+    path = tmp_path_factory.mktemp("picture") / "background.txt"
+    with open(path, "wb") as file:
+        atari.write_background(atari.learn_background("asterix", decisions=60), file)
+    return path
+
+
+@pytest.fixture
+def brief(monkeypatch):
+    """Episodes of the text's protocol that are cut after a hundred decisions."""
+    monkeypatch.setattr(runs, "LIMIT", 500)
+
+
+def test_all_published_episodes_are_played():
+    """25 of them, score and frames of each, by the command that the help gives as its example."""
+    background, golden = SHARED / "asterix.bg", SHARED / "asterix_published_episodes.json"
+    if not (background.exists() and golden.exists()):
+        pytest.skip("asterix.bg and its episodes are not in ../shared/data, which is no part of the project")
+    expected = json.loads(golden.read_text())["to_2.00_0.95_s1"]
+    settings = (
+        "--step-size",
+        expected["step_size"],
+        "--trace-decay",
+        expected["trace_decay"],
+        "--seed",
+        expected["seed"],
+    )
+    result = invoke(
+        *("asterix", "--protocol", "published", "--method", expected["method"], *settings),
+        *("--episodes", len(expected["episodes"]), "--background", background, "--json"),
+    )
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["episodes"] == expected["episodes"]
+    assert len(found["episodes"]) == 25
+    assert found["mean_score"] == np.mean([score for score, _ in expected["episodes"]])
+    assert found["settings"]["actions"] == 18
+    assert found["settings"]["frames_per_episode_at_most"] is None
+    assert found["settings"]["step_size_divisor"] == 431, "the first screen has most features"
+
+
+def test_json_says_what_determined_the_run(picture, brief):
+    result = invoke("asterix", "--episodes", 2, "--background", picture, "--seed", 7, "--json")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("\n") == 1
+    found = json.loads(result.stdout)
+    assert list(found) == ["episodes", "mean_score", "settings"]
+    run = atari.play(atari.Settings(episodes=2, seed=7), atari.read_background(picture))
+    assert found["episodes"] == [list(episode) for episode in run.episodes]
+    assert found["mean_score"] == run.mean_score
+    expected = {
+        "protocol": "paper",
+        "method": "true_online",
+        "step_size": 0.5,
+        "trace_decay": 0.9,
+        "seed": 7,
+        "frames": None,
+        "episodes": 2,
+        "game": "asterix",
+        "scaled": True,
+        "discount": 0.999,
+        "epsilon": 0.01,
+        "actions": 9,
+        "frames_per_action": 5,
+        "frames_per_episode_at_most": 500,
+        "step_size_divisor": run.player.divisor,
+        "diverged": False,
+    }
+    assert expected.items() <= found["settings"].items()
+
+
+def test_a_person_is_told_the_settings_the_divisor_and_the_scores(picture, brief):
+    result = invoke("asterix", "--frames", 501, "--background", picture, "--method", "replace")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == "", "no bar where there is no terminal"
+    run = atari.play(atari.Settings(frames=501, method="replace"), atari.read_background(picture))
+    assert "asterix, protocol paper, replace, α = 0.5, λ = 0.9, seed 0" in result.stdout
+    assert f"now {run.player.divisor}" in result.stdout
+    assert "2 episodes in 1,000 frames" in result.stdout
+    assert f"mean score {run.mean_score:,.1f}" in result.stdout
+
+
+def test_a_fixed_step_size_is_taken_as_it_is(picture, brief):
+    given = ("asterix", "--episodes", 1, "--background", picture, "--step-size", 0.001, "--fixed-step-size")
+    found = json.loads(invoke(*given, "--json").stdout)["settings"]
+    assert found["scaled"] is False
+    assert found["step_size_divisor"] is None
+    text = invoke(*given)
+    assert text.exit_code == 0
+    assert "divided" not in text.stdout
+
+
+def test_divergence_is_reported(picture):
+    given = ("asterix", "--protocol", "published", "--step-size", 1e15, "--seed", 1, "--episodes", 50)
+    result = invoke(*given, "--background", picture)
+    assert result.exit_code == 0
+    assert "diverged" in result.stdout
+    assert json.loads(invoke(*given, "--background", picture, "--json").stdout)["settings"]["diverged"] is True
+
+
+def test_without_a_background_file_it_is_learned(monkeypatch, brief):
+    learned = []
+
+    def learn(game, **options):
+        learned.append(game)
+        return np.zeros((210, 160), np.uint8)
+
+    monkeypatch.setattr(atari, "learn_background", learn)
+    assert invoke("asterix", "--episodes", 1, "--method", "random").exit_code == 0
+    assert invoke("atari", "breakout", "--episodes", 1, "--method", "random").exit_code == 0
+    assert learned == ["asterix", "breakout"]
+
+
+def test_any_game_is_played_by_name(tmp_path, brief):
+    with open(tmp_path / "b.txt", "wb") as file:
+        atari.write_background(atari.learn_background("breakout", decisions=20), file)
+    result = invoke("atari", "breakout", "--frames", 100, "--background", tmp_path / "b.txt", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["settings"]["game"] == "breakout"
+    assert found["settings"]["actions"] == 4
+
+
+def test_a_checkpoint_is_left_at_the_end_and_gone_on_from(picture, brief, tmp_path):
+    checkpoint = tmp_path / "run.npz"
+    given = ("asterix", "--episodes", 2, "--background", picture, "--checkpoint", checkpoint, "--json")
+    first = invoke(*given)
+    assert first.exit_code == 0, first.output
+    assert checkpoint.exists()
+    run = atari.Run(atari.Settings(episodes=2), atari.read_background(picture))
+    run.resume(checkpoint)
+    assert run.finished
+    again = invoke(*given)
+    assert again.stdout == first.stdout
+    partly = atari.Run(atari.Settings(episodes=2), atari.read_background(picture))
+    for _ in range(130):
+        partly._decide()
+    partly.save(checkpoint)
+    assert invoke(*given).stdout == first.stdout
+
+
+def test_a_checkpoint_of_another_setting_is_left_alone(picture, tmp_path):
+    checkpoint = tmp_path / "run.npz"
+    atari.Run(atari.Settings(episodes=2), atari.read_background(picture)).save(checkpoint)
+    content = checkpoint.read_bytes()
+    given = ("asterix", "--episodes", 2, "--background", picture, "--checkpoint", checkpoint)
+    assert "step_size is 0.5, this run's is 0.7" in refused(*given, "--step-size", 0.7)
+    assert "method is true_online, this run's is accumulate" in refused(*given, "--method", "accumulate")
+    assert checkpoint.read_bytes() == content
+    checkpoint.write_bytes(content[:1000])
+    assert "run.npz is not a saved learner, or is damaged" in refused(*given)
+    assert checkpoint.read_bytes() == content[:1000]
+
+
+def test_a_checkpoint_that_could_not_be_written_is_refused_before_anything_is_played(picture, tmp_path, monkeypatch):
+    def played(*arguments, **named):
+        raise AssertionError("hours of play would be lost")
+
+    monkeypatch.setattr(atari.Run, "play", played)
+    given = ("asterix", "--episodes", 1, "--background", picture, "--checkpoint")
+    assert "none" in refused(*given, tmp_path / "none" / "run.npz")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("atari", "astrix"), "unknown game 'astrix'; there are"),
+        (("atari", "combat"), "combat is not a game for one player"),
+        (("asterix", "--method", "sarsa"), "unknown method 'sarsa' for paper; known are accumulate"),
+        (("asterix", "--protocol", "published", "--method", "watkins_q"), "unknown method 'watkins_q' for published"),
+        (("asterix", "--frames", 10, "--episodes", 1), "frames or after episodes"),
+        (("asterix", "--step-size", 0), "step_size must be a finite number > 0, got 0.0"),
+        (("asterix", "--step-size", "nan"), "step_size must be a finite number > 0, got nan"),
+        (("asterix", "--trace-decay", 1.5), "trace_decay must be a number in [0, 1], got 1.5"),
+        (("asterix", "--seed", 2**32), "seed must be a whole number"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_played_is_refused_in_one_line(arguments, message, monkeypatch):
+    monkeypatch.setattr(atari.Run, "play", None)
+    assert message in refused(*arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("asterix", "--protocol", "text"),
+        ("asterix", "--frames", "0"),
+        ("asterix", "--episodes", "some"),
+        ("asterix", "--seed", "-1"),
+        ("asterix", "--step-size", "much"),
+        ("asterix", "--background", "no/such/file"),
+        ("asterix", "breakout"),
+        ("atari",),
+    ],
+    ids=str,
+)
+def test_wrong_usage_is_said_to_be_wrong(arguments):
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert "Usage: main" in result.stderr
+
+
+def test_bad_backgrounds_are_refused_in_one_line(tmp_path):
+    (tmp_path / "b.txt").write_text("a poem\nin two lines\n")
+    assert "b.txt is no background" in refused("asterix", "--background", tmp_path / "b.txt")
+    (tmp_path / "b.txt").write_text("160,2\n" + 2 * (",".join(["0"] * 160) + "\n"))
+    assert "210 rows of 160 colours" in refused("asterix", "--background", tmp_path / "b.txt")
+
+
+def test_without_the_emulator_the_extra_is_named(monkeypatch):
+    for name in ("ale_py", "ale_py.roms"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert "pip install 'trueonline[atari]'" in refused("asterix", "--episodes", 1)
+
+
+def test_ctrl_c_says_how_to_go_on(picture, tmp_path, monkeypatch):
+    def stopped(*arguments, **named):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(atari.Run, "play", stopped)
+    given = ("asterix", "--episodes", 1, "--background", picture)
+    alone, kept = invoke(*given), invoke(*given, "--checkpoint", tmp_path / "run.npz")
+    assert (alone.exit_code, alone.stderr.strip()) == (130, "Stopped.")
+    assert kept.exit_code == 130
+    assert "Run the same command again" in kept.stderr
+
+
+@pytest.mark.parametrize("command", ["asterix", "atari"])
+def test_help_names_all_options_and_imports_nothing_heavy(command):
+    result = invoke(command, "--help")
+    assert result.exit_code == 0
+    for option in ("protocol", "method", "step-size", "fixed-step-size", "trace-decay", "seed", "frames", "episodes"):
+        assert f"--{option}" in result.stdout
+    for option in ("background", "checkpoint", "json"):
+        assert f"--{option}" in result.stdout
+    for methods in atari.METHODS.values():
+        assert all(method in result.stdout for method in methods)
+    code = (
+        f"import sys; from trueonline.cli import main; main(['{command}', '--help'], standalone_mode=False); "
+        "assert not {'numpy', 'numba', 'ale_py', 'rich'} & set(sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0

@@ -1,0 +1,381 @@
+"""The command `trueonline train`."""
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+import trueonline as to
+from trueonline.cli import main
+from trueonline.control.gym import curves, environments, train_command, training
+from trueonline.control.gym.train_command import SCHEMA, Linear, Run, Settings
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PATIENCE = 120.0  # seconds after which a process that should have ended is taken for hung
+
+LAKE = ("FrozenLake-v1", "--episodes", "30", "--evaluate", "4", "--option", "is_slippery=false")
+SETTINGS = Settings("FrozenLake-v1", {"is_slippery": False}, episodes=30, evaluate=4)
+FILES = ["agent.npz", "curve.png", "episodes.csv", "episodes.parquet", "evaluation.csv", "evaluation.parquet"]
+
+
+def train(*arguments):
+    return CliRunner().invoke(main, ["train", *map(str, arguments)])
+
+
+def contents(folder):
+    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory):
+    """A finished training, and what was printed."""
+    out = tmp_path_factory.mktemp("lake") / "out"
+    result = train(*LAKE, "--out", out)
+    assert result.exit_code == 0, result.output
+    return out, result
+
+
+def test_help_shows_every_option_and_examples():
+    result = train("--help")
+    assert result.exit_code == 0
+    options = ("--list --method --step-size --raw-step-size --trace-decay --discount --epsilon --epsilon-final --epsilon-steps "
+               "--features --bins --tilings --order --option --episodes --runs --evaluate --seed --film --out --engine "
+               "--threads")  # fmt: skip
+    for option in options.split():
+        assert f"{option} " in result.stdout
+    assert "divided by the number of" in result.stdout
+    assert "trueonline train CartPole-v1\n" in result.stdout
+    for method in train_command.METHODS:
+        assert method in result.stdout
+
+
+def test_the_methods_are_the_agents_of_the_package():
+    for kind, _ in train_command.METHODS.values():
+        assert issubclass(getattr(to.control, kind), to.control.Agent)
+    assert len(train_command.METHODS) == 5
+
+
+def test_the_files_hold_what_was_trained(lake):
+    out, result = lake
+    assert sorted(path.name for path in out.iterdir()) == [*FILES, "film.gif", "settings.json", "tasks"]
+    env = environments.make("FrozenLake-v1", is_slippery=False)
+    features = to.features.Table(16)
+    agent = to.control.TrueOnlineSarsa(16, 4, 0.5, 0.9, 0.99, to.control.EpsilonGreedy(0.1), seed=[0, 0])
+    expected = to.control.train(env, agent, features, episodes=30, seed=0)
+    played = to.control.evaluate(env, agent, features, 4, seed=0)
+    for name, by_hand in (("episodes", expected), ("evaluation", played)):
+        found = pq.read_table(out / f"{name}.parquet")
+        assert found.column_names == ["run", "episode", "return", "length", "terminated"]
+        assert found["run"].to_pylist() == [0] * len(by_hand.returns)
+        assert found["episode"].to_pylist() == list(range(1, len(by_hand.returns) + 1))
+        assert found["return"].to_pylist() == by_hand.returns.tolist()
+        assert found["length"].to_pylist() == by_hand.lengths.tolist()
+        assert found["terminated"].to_pylist() == by_hand.terminated.tolist()
+        assert pyarrow.csv.read_csv(out / f"{name}.csv").to_pylist() == found.to_pylist()
+    loaded = to.load(out / "agent.npz")
+    assert loaded.weights.tobytes() == agent.weights.tobytes()
+    assert loaded.rng.bit_generator.state == agent.rng.bit_generator.state
+    about = json.loads((out / "settings.json").read_text())
+    assert about["settings"] == SETTINGS.plain()
+    assert about["step_size"] == 0.5
+    assert to.features.restore(about["features"]).settings() == features.settings()
+    with Image.open(out / "curve.png") as picture:
+        assert picture.size == (1280, 760)
+    with Image.open(out / "film.gif") as picture:
+        assert picture.n_frames > 1
+    last = f"mean return {expected.returns.mean():.4g} ± {expected.returns.std(ddof=1) / np.sqrt(30):.2g}"
+    assert f"  all 30     {last} (standard error over episodes)\n" in result.stdout
+    assert f"  greedy     mean return {played.mean:.4g} ± " in result.stdout
+    assert "0.5 (0.5 divided by the 1 active feature)" in result.stdout
+    assert str(out) in result.stdout.splitlines()[-1]
+
+
+def test_the_same_command_again_does_nothing_and_prints_the_same(lake, monkeypatch):
+    out, first = lake
+    before = contents(out)
+
+    def refuse(*_, **__):
+        raise AssertionError("done again")
+
+    monkeypatch.setattr(Run, "compute", refuse)
+    monkeypatch.setattr(curves, "curve", refuse)
+    monkeypatch.setattr(curves, "film", refuse)
+    again = train(*LAKE, "--out", out)
+    assert again.exit_code == 0, again.output
+    assert again.stdout == first.stdout
+    assert contents(out) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("--episodes", "31"), "episodes is 30 there and 31 here"),
+        (("--seed", "1"), "seed is 0 there and 1 here"),
+        (("--epsilon", "0.2"), "epsilon is 0.1 there and 0.2 here"),
+        (("--raw-step-size",), "divided is True there and False here"),
+        (("--option", "map_name=4x4"), "options is {'is_slippery': False} there and"),
+        (("--method", "watkins_q"), "method is 'true_online_sarsa' there and 'watkins_q' here"),
+    ],
+)
+def test_a_folder_of_other_settings_is_left_alone(lake, change, message):
+    out, _ = lake
+    before = contents(out)
+    result = train(*LAKE, "--out", out, *change)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert "Choose another with --out" in result.stderr
+    assert contents(out) == before
+
+
+def test_what_is_missing_is_made_again_from_the_results(lake, tmp_path, monkeypatch):
+    out, _ = lake
+    before = contents(out)
+    monkeypatch.setattr(Run, "compute", None)
+    for name in (*FILES[:4], "film.gif"):
+        (out / name).unlink()
+    assert train(*LAKE, "--out", out).exit_code == 0
+    assert {path: content for path, (content, _) in contents(out).items()} == {
+        path: content for path, (content, _) in before.items()
+    }
+
+
+def test_runs_side_by_side_are_the_runs_one_by_one(lake, tmp_path):
+    out, _ = lake
+    result = train(*LAKE, "--out", tmp_path, "--runs", "2", "--no-film")
+    assert result.exit_code == 0, result.output
+    assert "30, 2 runs, seed 0" in result.stdout
+    found = pq.read_table(tmp_path / "episodes.parquet")
+    alone = [Run(SETTINGS, number).compute() for number in range(2)]
+    by_hand = pa.concat_tables([table.filter(pc.equal(table["phase"], "train")) for table in alone])
+    assert found.equals(by_hand.select(found.column_names))
+    assert found.filter(pc.equal(found["run"], 0)).equals(pq.read_table(out / "episodes.parquet"))
+    assert found["length"].to_pylist()[:30] != found["length"].to_pylist()[30:]
+    assert (tmp_path / "agent.npz").read_bytes() == (out / "agent.npz").read_bytes()
+    stored = {path.name.split("-")[1]: pq.read_table(path) for path in (tmp_path / "tasks").glob("*.parquet")}
+    assert stored["0"].equals(alone[0])
+    assert stored["1"].equals(alone[1])
+    assert not (tmp_path / "film.gif").exists()
+    greedy = np.array([table["return"].to_numpy()[30:].mean() for table in alone])
+    assert f"greedy     mean return {greedy.mean():.4g}" in result.stdout
+
+
+def test_runs_may_be_added_and_only_these_are_done(tmp_path, monkeypatch):
+    settings = Settings("FrozenLake-v1", episodes=3, evaluate=0)
+    train_command.train(settings, tmp_path, film=False)
+    done, execute = [], train_command.study.execute_tasks
+
+    def noted(tasks, out, **options):
+        done.append([task.number for task in train_command.Store(out).missing(tasks)])
+        for task in tasks:  # here, where no process has to be started
+            train_command._alone(task, Path(out))
+        execute(tasks, out, **options)
+
+    monkeypatch.setattr(train_command.study, "execute_tasks", noted)
+    trained = train_command.train(settings, tmp_path, runs=3, film=False)
+    assert done == [[1, 2]]
+    assert trained.by_run("train", "return").shape == (3, 3)
+    assert pq.read_table(tmp_path / "episodes.parquet")["run"].to_pylist() == [0] * 3 + [1] * 3 + [2] * 3
+    assert not (tmp_path / "evaluation.csv").exists()
+
+
+# --- Survival -------------------------------------------------------------------------------------
+
+EAGER = """  # a checkpoint after every episode
+from trueonline import cli
+from trueonline.control.gym import train_command
+train_command.CHECKPOINT_EVERY = 0.0
+cli.main()
+"""
+CART = ("CartPole-v1", "--episodes", "60", "--evaluate", "3", "--no-film", "--bins", "4", "--tilings", "4")
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_killed_with_kill_9_it_goes_on_and_comes_to_the_same(runs, tmp_path):
+    """With two runs, of the whole group: the command and its children."""
+    command = [sys.executable, "-c", EAGER, "train", *CART, "--runs", str(runs), "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
+    until = time.monotonic() + PATIENCE
+    while not (kept := list((tmp_path / "out").glob("tasks/scratch/*/checkpoint.npz"))):
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.002)
+    os.killpg(process.pid, signal.SIGKILL)
+    assert process.wait(PATIENCE) == -signal.SIGKILL
+    assert not (tmp_path / "out" / "episodes.csv").exists()
+    with np.load(kept[0]) as file:
+        reached = len(file["training_returns"])
+    assert 0 < reached < 60
+    begun = []
+
+    def noted(*arguments, **options):
+        return training.train(*arguments, **{**options, "progress": lambda episode, *_: begun.append(episode)})
+
+    if runs == 1:  # here, where it can be watched
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(train_command.control, "train", noted)
+            result = train(*CART, "--out", tmp_path / "out")
+        assert begun == list(range(reached + 1, 61)), "it goes on, and does not begin anew"
+    else:
+        result = train(*CART, "--runs", 2, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    settings = Settings("CartPole-v1", episodes=60, evaluate=3, feature_options={"bins": 4, "tilings": 4})
+    expected = pa.concat_tables([Run(settings, number).compute() for number in range(runs)])
+    stored = train_command.study.gather_tasks(
+        [Run(settings, number) for number in range(runs)], tmp_path / "out" / "tasks"
+    )
+    assert stored.equals(expected)
+    assert not list((tmp_path / "out" / "tasks" / "scratch").glob("*/*"))
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path):
+    command = [sys.executable, "-c", EAGER, "train", *CART, "--episodes", "100000", "--out", str(tmp_path / "out")]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, **pipes, start_new_session=True)
+    until = time.monotonic() + PATIENCE
+    while not list((tmp_path / "out").glob("tasks/scratch/*/checkpoint.npz")):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "Stopped. Run the same command again to go on from the last checkpoint." in err
+    assert "Traceback" not in out + err
+
+
+# --- Options --------------------------------------------------------------------------------------
+
+
+def test_settings_make_the_agent_they_describe():
+    def agent(**given):
+        settings = Settings("CartPole-v1", **given)
+        env = settings.environment_made()
+        return settings.agent(env, settings.features_for(env), 0)
+
+    assert agent().step_size == 0.5 / 8
+    assert agent(divided=False).step_size == 0.5
+    assert agent(features="fourier", feature_options={"order": 1}).step_size == 0.5 / 16
+    assert agent(feature_options={"bins": 3, "tilings": 4}).n_features == 4 * 3**4
+    assert agent(epsilon=0.3).policy == to.control.EpsilonGreedy(0.3)
+    scheduled = agent(epsilon=0.5, epsilon_final=0.1, epsilon_steps=100).policy
+    assert scheduled.epsilon == Linear(0.5, 0.1, 100)
+    for name, (kind, _) in train_command.METHODS.items():
+        assert type(agent(method=name, trace_decay=0.3, discount=0.7)).__name__ == kind
+
+
+def test_a_linear_schedule_goes_straight_and_stays():
+    epsilon = Linear(1.0, 0.2, 40)
+    assert [epsilon(t) for t in (0, 10, 20, 40, 1000)] == pytest.approx([1.0, 0.8, 0.6, 0.2, 0.2])
+
+
+def test_an_agent_with_a_schedule_is_saved_with_what_it_has_come_to(tmp_path):
+    schedule = ("--epsilon", "0.5", "--epsilon-final", "0.1", "--epsilon-steps", "1000000")
+    result = train("FrozenLake-v1", "--episodes", "5", "--no-film", "--out", tmp_path, *schedule)
+    assert result.exit_code == 0, result.output
+    assert "ε = 0.5 → 0.1 in 1,000,000 steps" in result.stdout
+    agent = to.load(tmp_path / "agent.npz")
+    assert agent.steps > 0
+    assert agent.policy.epsilon == 0.5 - 0.4 * agent.steps / 1e6
+
+
+def test_options_are_read_as_they_are_meant():
+    read = [
+        train_command.option(f"key={text}")[1] for text in ("8x8", "true", "False", "None", "3", "0.5", "[1, 2]", "a=b")
+    ]
+    assert read == ["8x8", True, False, None, 3, 0.5, [1, 2], "a=b"]
+    for bad in ("key", "=3", "a-b=3"):
+        with pytest.raises(ValueError, match="must be KEY=VALUE"):
+            train_command.option(bad)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("Pendulum-v1",), "choose among some actions"),
+        (("MountainCr-v0",), "MountainCar-v0"),
+        (("FrozenLake-v1", "--option", "is_slipery=false"), "is_slipery"),
+        (("FrozenLake-v1", "--bins", "3"), "gets a table, without options"),
+        (("CartPole-v1", "--epsilon-final", "0.1"), "epsilon-final and epsilon-steps belong together"),
+        (("CartPole-v1", "--epsilon", "1.5"), "epsilon must be a number in [0, 1], got 1.5"),
+        (("CartPole-v1", "--step-size", "0"), "step-size must be a finite number > 0"),
+        (("CartPole-v1", "--trace-decay", "2"), "trace-decay must be a number in [0, 1]"),
+        (("CartPole-v1", "--engine", "mainframe"), "unknown engine 'mainframe'"),
+    ],
+)
+def test_mistakes_are_told_in_a_line_before_anything_runs(arguments, message, tmp_path):
+    result = train(*arguments, "--out", tmp_path / "out")
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert "Traceback" not in result.output
+    assert not (tmp_path / "out" / "episodes.csv").exists()
+
+
+def test_the_environment_has_to_be_named():
+    result = train()
+    assert result.exit_code == 2
+    assert "--list" in result.stderr
+
+
+def test_the_list_has_what_can_be_trained_on():
+    lines = train("--list").stdout.splitlines()
+    names = [line.split()[0] for line in lines]
+    assert {"CartPole-v1", "MountainCar-v0", "Acrobot-v1", "FrozenLake-v1", "Blackjack-v1"} <= set(names)
+    assert "Pendulum-v1" not in names
+    assert "FrozenLake-v1               4 actions        16 features   Discrete(16)" in lines
+
+
+def test_weights_that_diverge_are_reported(tmp_path):
+    options = ("--method", "accumulate_sarsa", "--step-size", "100", "--episodes", "60", "--evaluate", "0", "--no-film")
+    result = train("CliffWalking-v1", "--option", "max_episode_steps=100", *options, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "diverged   the weights are no longer finite numbers: try a smaller --step-size" in result.stdout
+    assert pq.read_table(next((tmp_path / "tasks").glob("*.parquet"))).schema.equals(SCHEMA)
+
+
+# --- An environment of one's own ------------------------------------------------------------------
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """A current folder of one's own, and nothing left of what is imported there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    yield tmp_path
+    gym.registry.pop("Room-v0", None)
+    sys.modules.pop("own_room", None)
+
+
+def test_an_environment_of_a_module_here_is_trained_on_by_the_command(elsewhere):
+    """Also in other processes. And one that cannot be drawn loses its film and nothing else."""
+    text = (EXAMPLES / "own_environment.py").read_text()
+    (elsewhere / "own_room.py").write_text(text.replace('["rgb_array"]', "[]"))
+    result = train("own_room:Room-v0", "--episodes", "2", "--runs", "2")
+    assert result.exit_code == 0, result.output
+    assert "No film: own_room:Room-v0 cannot be filmed: it draws no pictures" in result.stderr
+    out = elsewhere / "train" / "own_room" / "Room-v0"
+    assert sorted(path.name for path in out.iterdir()) == [*FILES, "settings.json", "tasks"]
+    assert pq.read_table(out / "episodes.parquet")["terminated"].to_pylist() == [False] * 4
+
+
+def test_the_example_runs_and_learns(elsewhere, capsys):
+    spec = importlib.util.spec_from_file_location("own_environment", EXAMPLES / "own_environment.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.main(episodes=150)
+    printed = capsys.readouterr().out
+    numbers = [float(line.split(":")[1].split()[0]) for line in printed.splitlines()[:3]]
+    assert numbers[2] > numbers[1]
+    assert sorted(path.name for path in elsewhere.iterdir()) == ["room.gif", "room.npz", "room.png"]

@@ -1,0 +1,53 @@
+"""Compiled entry points: specialised by method, never compiling behind the caller's back, safe in threads."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from trueonline.core.kernels import call, kernel, specialise
+
+
+@kernel
+def double(x):
+    return 2.0 * x
+
+
+@kernel
+def triple(x):
+    return 3.0 * x
+
+
+method = double
+
+
+def template(array):
+    total = 0.0
+    for i in range(array.size):
+        total += method(array[i])
+    return total
+
+
+def test_a_template_is_compiled_with_each_method():
+    entries = [specialise(template, each.py_func.__name__, cached=False, method=each) for each in (double, triple)]
+    assert [call(entry, np.ones(4)) for entry in entries] == [8.0, 12.0]
+
+
+def test_an_entry_point_never_compiles_by_itself():
+    entry = specialise(template, "quiet", cached=False, method=double)
+    with pytest.raises(TypeError):
+        entry(np.ones(3))
+    call(entry, np.ones(3))
+    assert entry(np.ones(3)) == 6.0
+    for other in (np.ones(3, np.float32), np.ones((3, 3)), np.ones(6)[::2], [1.0], None, "x"):
+        with pytest.raises(TypeError):
+            entry(other)
+
+
+def test_threads_may_need_different_types_at_the_same_time():
+    entry = specialise(template, "threads", cached=False, method=triple)
+    given = [np.ones(5, dtype) for dtype in (np.float64, np.float32, np.int64, np.int32, np.uint8)] * 4
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda array: call(entry, array), given))
+    assert found == [15.0] * len(given)
+    assert len(entry.overloads) == 5

@@ -1,0 +1,170 @@
+"""The memory against eager vectors, through the operations that methods use."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+from trueonline.core import memory
+from trueonline.core.forms import view
+from trueonline.core.memory import COUNT, DENSE, attach, decay, imprint, learn, recall, replace, settle
+
+N = 7
+
+
+@njit
+def one_step(numbers, places, x, g, a, b, c, replacing):
+    m = attach(numbers, places)
+    features = view(x)
+    found = recall(m, features, features)
+    decay(m, g)
+    if replacing:
+        replace(m, features)
+    else:
+        imprint(m, features, a, b)
+    learn(m, c)
+    settle(m, features)
+    return found
+
+
+def step(form, buffers, x, *numbers):
+    indices = np.flatnonzero(x)
+    given = {"dense": x, "pairs": (indices, x[indices]), "active": indices}[form]
+    return one_step(*buffers, given, *numbers)
+
+
+def assert_sound(buffers):
+    """Every listed entry knows its place, no entry is listed twice, and slot 0 stays zero."""
+    _, z, y, slot, owner = memory._parts(buffers)
+    assert z[0] == 0.0
+    assert y[0] == 0.0
+    if not buffers.numbers[DENSE]:
+        count = int(buffers.numbers[COUNT])
+        np.testing.assert_array_equal(slot[owner[1 : count + 1]], np.arange(1, count + 1))
+        assert np.count_nonzero(slot) == count
+
+
+decays = st.sampled_from([0.0, 1e-9, 0.05, 0.5, 0.9, 1.0])
+amounts = st.floats(-2.0, 2.0).map(lambda value: round(value, 3))
+steps = st.tuples(
+    st.sampled_from(["dense", "pairs", "active"]),
+    st.lists(st.booleans(), min_size=N, max_size=N),
+    st.booleans(),
+    decays,
+    amounts,
+    amounts,
+    amounts,
+    st.booleans(),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(steps, min_size=1, max_size=40), st.booleans())
+def test_any_sequence_of_operations_equals_eager_vectors(sequence, one_form):
+    buffers = memory.allocate(N)
+    e, w = np.zeros(N), np.zeros(N)
+    values = np.linspace(-1.5, 2.0, N) + 0.1
+    for own_form, mask, real, g, a, b, c, replacing in sequence:
+        form = sequence[0][0] if one_form else own_form
+        x = np.array(mask, float) * (values if real and form != "active" and not replacing else 1.0)
+        expected = w @ x, e @ x, w @ x
+        e = g * e
+        if replacing:
+            e[x == 1.0] = 1.0
+        else:
+            e, w = e + a * x, w + b * x
+        w = w + c * e
+        found = step(form, buffers, x, g, a, b, c, replacing)
+        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(memory.trace(buffers), e, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(memory.weights(buffers), w, rtol=1e-11, atol=1e-11)
+        assert_sound(buffers)
+
+
+def test_faded_entries_leave_the_list():
+    n, steps = 20_000, 5_000
+    buffers = memory.allocate(n)
+    rng = np.random.default_rng(1)
+    longest = 0
+    for _ in range(steps):
+        one_step(*buffers, rng.choice(n, size=3, replace=False), 0.8, 1.0, 0.0, 0.01, False)
+        longest = max(longest, int(buffers.numbers[COUNT]))
+    # 0.8^206 < 1e-20: at most 3 · 206 entries matter, the list may double before it is looked through, and it is looked
+    # through only when it is rebased, every 21 steps.
+    assert longest <= 2 * 3 * (206 + 21) + memory.SPARE + 3 * 21
+    assert longest > 3 * 206 / 2, "entries must not leave while they matter"
+    assert_sound(buffers)
+
+
+def test_an_entry_that_cancels_to_zero_is_not_listed_twice():
+    buffers = memory.allocate(3)
+    x = np.array([1])
+    one_step(*buffers, x, 1.0, 1.0, 0.0, 0.5, False)
+    one_step(*buffers, x, 1.0, -1.0, 0.0, 0.5, False)  # e = 0 exactly, as the dutch trace at α = 2 has it
+    one_step(*buffers, x, 1.0, 1.0, 0.0, 0.5, False)
+    assert_sound(buffers)
+    np.testing.assert_array_equal(memory.trace(buffers), [0.0, 1.0, 0.0])
+    np.testing.assert_array_equal(memory.weights(buffers), [0.0, 1.0, 0.0])
+
+
+def test_what_entries_left_behind_on_the_list_is_no_trace():
+    buffers = memory.allocate(2)
+    one_step(*buffers, np.array([1]), 0.5, 1.0, 0.0, 0.3, False)
+    one_step(*buffers, np.array([], np.int64), 0.0, 1.0, 0.0, 0.5, False)  # e ← 0: the list is empty
+    before = memory.weights(buffers)
+    one_step(*buffers, np.array([1.0, 0.0]), 1.0, 1.0, 0.0, 0.7, False)
+    np.testing.assert_allclose(memory.trace(buffers), [1.0, 0.0])
+    np.testing.assert_allclose(memory.weights(buffers), before + np.array([0.7, 0.0]))
+
+
+def test_divergence_stays_visible():
+    buffers = memory.allocate(4)
+    one_step(*buffers, np.array([0, 1]), 0.5, 1.0, 0.0, np.inf, False)
+    for _ in range(200):  # long enough for many rebases
+        one_step(*buffers, np.array([2]), 0.5, 1.0, 0.0, 0.1, False)
+    assert not np.isfinite(memory.weights(buffers)[:2]).any()
+
+
+@pytest.mark.parametrize("form", ["dense", "pairs"])
+def test_rebuilt_memory_is_the_same_bit_for_bit(form):
+    rng = np.random.default_rng(2)
+    buffers = memory.allocate(N)
+    for _ in range(30):
+        step(form, buffers, rng.normal(size=N) * (rng.random(N) < 0.5), 0.7, 1.0, 0.1, 0.2, False)
+    other = memory.allocate(N)
+    memory.rebuild(other, memory.dump(buffers))
+    for _ in range(30):
+        x = rng.normal(size=N) * (rng.random(N) < 0.5)
+        for each in (buffers, other):
+            step(form, each, x, 0.7, 1.0, 0.1, 0.2, False)
+        np.testing.assert_array_equal(memory.weights(buffers), memory.weights(other))
+        np.testing.assert_array_equal(memory.trace(buffers), memory.trace(other))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda parts: parts.update(u=parts["u"][1:]),
+        lambda parts: parts.update(head=parts["head"][1:]),
+        lambda parts: parts.update(z=parts["z"][1:]),
+        lambda parts: parts.update(y=parts["y"][1:]),
+        lambda parts: parts.update(owner=parts["owner"] + N),
+        lambda parts: parts.update(owner=parts["owner"] * 0),
+        lambda parts: parts.update(owner=parts["owner"].astype(float)),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(spoil):
+    buffers = memory.allocate(N)
+    one_step(*buffers, np.array([1, 4]), 0.5, 1.0, 0.0, 0.1, False)
+    parts = memory.dump(buffers)
+    spoil(parts)
+    with pytest.raises(ValueError, match="do not fit together"):
+        memory.rebuild(memory.allocate(N), parts)
+
+
+def test_vectors_begin_at_cache_lines():
+    for n in (1, 7, 8, 9, 1000):
+        u, z, y, *_ = memory._parts(memory.allocate(n))
+        assert (u.ctypes.data % 64, z[1:].ctypes.data % 64, y[1:].ctypes.data % 64) == (0, 0, 0)
+        assert (len(u), len(z), len(y)) == (n, n + 1, n + 1)

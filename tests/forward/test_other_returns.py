@@ -1,0 +1,385 @@
+"""The γ-return and other averages of n-step returns, against their formulas by explicit loops."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import trueonline as to
+from trueonline.derivation import views
+from trueonline.forward import AverageReturn, ComplexReturn, GammaReturn, NStepReturn, OmegaReturn
+from trueonline.forward.interim_returns import first_shares, gamma_shares, lambda_shares, omega_shares
+from trueonline.learners.on_policy import loading
+
+N, T = 4, 40
+LEARNERS = [GammaReturn, ComplexReturn, NStepReturn, OmegaReturn]
+SHARES = (0.25, 0.0, 0.5, 0.25)
+COVARIANCE = (0.9 ** np.abs(np.subtract.outer(range(5), range(5))) * np.sqrt(np.outer(range(1, 6), range(1, 6)))).tolist()
+
+
+class Lambda(AverageReturn):
+    """The λ-return, by its shares."""
+
+    def _shares(self, discounts, trace_decays):
+        return lambda_shares(trace_decays)
+
+
+# --- The shares -----------------------------------------------------------------------------------
+
+
+def naive_gamma_shares(gammas):
+    """1 / Σ_{i=1}^{n} (∏_{j=1}^{i−1} γ_j)², over their sum."""
+    inverse = []
+    for n in range(1, len(gammas) + 1):
+        variance = 0.0
+        for i in range(1, n + 1):
+            coefficient = 1.0
+            for j in range(1, i):
+                coefficient *= gammas[j - 1]
+            variance += coefficient**2
+        inverse.append(1.0 / variance)
+    return [each / sum(inverse) for each in inverse]
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("length", [1, 2, 7])
+def test_gamma_shares_with_a_constant_discount_are_those_of_the_paper(gamma, length):
+    """w(n, L) = (Σ_{i=1}^{n} γ^{2(i−1)})^{−1} / Σ_{m=1}^{L} (Σ_{i=1}^{m} γ^{2(i−1)})^{−1}."""
+    model = [1.0 / sum(gamma ** (2 * (i - 1)) for i in range(1, n + 1)) for n in range(1, length + 1)]
+    expected = [each / sum(model) for each in model]
+    np.testing.assert_allclose(gamma_shares(np.full(length, gamma)), expected, rtol=1e-13)
+    np.testing.assert_allclose(naive_gamma_shares([gamma] * length), expected, rtol=1e-13)
+
+
+def test_gamma_shares_depend_on_all_discounts_but_the_last():
+    gammas = np.array([0.9, 0.2, 1.0, 0.7])
+    np.testing.assert_allclose(gamma_shares(gammas), naive_gamma_shares(gammas), rtol=1e-13)
+    np.testing.assert_array_equal(gamma_shares(np.array([0.9, 0.2, 1.0, 0.0])), gamma_shares(gammas))
+    assert not np.allclose(gamma_shares(gammas[::-1]), gamma_shares(gammas))
+
+
+def test_omega_shares_vary_least():
+    rng = np.random.default_rng(1)
+    root = rng.normal(size=(6, 6))
+    covariance = root @ root.T
+    shares = omega_shares(covariance)
+    assert shares.sum() == pytest.approx(1.0)
+    least = shares @ covariance @ shares
+    for _ in range(20):
+        other = shares + rng.normal(size=6)
+        other += (1.0 - other.sum()) / 6
+        assert other @ covariance @ other > least
+
+
+def test_omega_shares_of_uncorrelated_returns_are_those_of_gamma():
+    gammas = np.array([0.9, 0.8, 1.0, 0.3])
+    variances = np.cumsum(np.cumprod([1.0, *gammas[:-1]]) ** 2)
+    np.testing.assert_allclose(omega_shares(np.diag(variances)), gamma_shares(gammas), rtol=1e-13)
+
+
+def test_if_longer_returns_only_added_noise_the_one_step_return_would_get_everything():
+    """The γ-return's own model with the correlations that it leaves out: G^{(i)} and G^{(j)} share the first min(i, j) rewards."""
+    variances = np.cumsum(0.81 ** np.arange(8))
+    shared = np.minimum.outer(variances, variances)
+    np.testing.assert_allclose(omega_shares(shared), [1.0, *[0.0] * 7], atol=1e-12)
+
+
+def test_given_shares_end_with_the_longest_return_that_is_known():
+    shares = np.array(SHARES)
+    for length, expected in enumerate(([1.0], [0.25, 0.75], [0.25, 0.0, 0.75], [0.25, 0.0, 0.5, 0.25]), start=1):
+        np.testing.assert_array_equal(first_shares(shares, length), expected)
+
+
+# --- The learners, by explicit loops --------------------------------------------------------------
+
+
+def stream(seed, constant=None):
+    """Transitions (φ, R, φ', γ, λ) of some episodes; γ = 0 ends one, and one is cut short after transition 25."""
+    rng = np.random.default_rng(seed)
+    X, rewards = rng.normal(size=(T + 1, N)), rng.normal(size=T)
+    gammas, lams = (rng.uniform(0.3, 1.0, size=T) if constant is None else np.full(T, constant) for _ in range(2))
+    gammas[[11, 33]] = 0.0
+    return X, rewards, gammas, lams
+
+
+CUT = 25
+
+
+def learned(learner, X, rewards, gammas, lams):
+    """The weights after every transition."""
+    weights = []
+    learner.start(X[0])
+    for t in range(T):
+        learner.update(rewards[t], X[t + 1], gammas[t], lams[t])
+        if t == CUT:
+            learner.start(X[t + 1])
+        weights.append(learner.weights)
+    return np.array(weights)
+
+
+def naive(shares, X, rewards, gammas, alpha, offline=False):
+    """The weights after every transition, by the definition: all updates since the last beginning at every step.
+
+    `shares(γ_{k+1}, …, γ_h)` are those of G_k^{(1)}, …, G_k^{(h−k)}.
+    """
+    w = np.zeros(N)
+    weights, first, begin, values = [], w, 0, []
+    for t in range(T):
+        h = t + 1
+        values.append(w @ X[t + 1])  # V(S_{t+1} | w_t)
+        over = gammas[t] == 0.0 or t == CUT
+        if not offline or over:
+            w = first.copy()
+            for k in range(begin, h):
+                target = 0.0
+                for n, share in enumerate(shares(gammas[k:h]), start=1):
+                    total, product = 0.0, 1.0
+                    for i in range(n):
+                        total += product * rewards[k + i]
+                        product *= gammas[k + i]
+                    target += share * (total + product * values[k + n - 1])
+                w = w + alpha * (target - w @ X[k]) * X[k]
+        if over:
+            first, begin = w, h
+        weights.append(w)
+    return np.array(weights)
+
+
+def of_capacity(shares, capacity):
+    return lambda gammas: shares(gammas[:capacity])
+
+
+def naive_given(gammas):
+    known = list(SHARES[: len(gammas)])
+    known[-1] += sum(SHARES[len(gammas) :])
+    return known
+
+
+def naive_omega(gammas):
+    length = min(len(gammas), len(COVARIANCE))
+    inverse = np.linalg.inv(np.array(COVARIANCE)[:length, :length])
+    return inverse.sum(axis=1) / inverse.sum()
+
+
+CASES = {
+    "γ-return": (GammaReturn, {}, naive_gamma_shares),
+    "γ-return of capacity 3": (GammaReturn, {"capacity": 3}, of_capacity(naive_gamma_shares, 3)),
+    "given shares": (ComplexReturn, {"shares": SHARES}, naive_given),
+    "five steps": (
+        NStepReturn,
+        {"n": 5},
+        lambda gammas: [float(n == min(5, len(gammas))) for n in range(1, len(gammas) + 1)],
+    ),
+    "Ω-return": (OmegaReturn, {"covariance": COVARIANCE}, naive_omega),
+}
+
+
+@pytest.mark.parametrize("offline", [False, True], ids=["online", "offline"])
+@pytest.mark.parametrize("case", CASES)
+def test_learners_equal_their_definition(case, offline):
+    kind, options, shares = CASES[case]
+    X, rewards, gammas, lams = stream(2)
+    learner = kind(N, 0.1, 0.5, 0.9, offline=offline, **options)
+    found = learned(learner, X, rewards, gammas, lams)
+    np.testing.assert_allclose(found, naive(shares, X, rewards, gammas, 0.1, offline), rtol=1e-10, atol=1e-12)
+    assert learner.steps == T
+
+
+def test_the_gamma_return_is_the_view_that_derive_refuses():
+    gamma = 0.8
+    X, rewards, _, _ = stream(3)
+    learner = GammaReturn(N, 0.1, 0.0, gamma)
+    learner.start(X[0])
+    values, h = [], 9
+    for t in range(h):
+        values.append(learner.predict(X[t + 1]))
+        learner.update(rewards[t], X[t + 1])
+    w = np.zeros(N)
+    for k in range(h):
+        target = views.gamma_return(k, h, [None, *rewards], lambda t, s: values[s - 1], gamma)
+        w += 0.1 * (target - w @ X[k]) * X[k]
+    np.testing.assert_allclose(learner.weights, w, rtol=1e-12)
+
+
+def td_gamma(X, rewards, gamma, alpha):
+    """One episode of TD_γ, after its end: for u = 1, …, T all states before u, by their (u − t)-step returns."""
+    length, w = len(rewards), np.zeros(N)
+    for u in range(1, length + 1):
+        change = np.zeros(N)
+        for t in range(u):
+            inverse = [1.0 / sum(gamma ** (2 * (i - 1)) for i in range(1, n + 1)) for n in range(1, length - t + 1)]
+            ahead = np.zeros(N) if u == length else X[u]
+            total = sum(gamma ** (i - t) * rewards[i] for i in range(t, u))
+            error = total + gamma ** (u - t) * w @ ahead - w @ X[t]
+            change += inverse[u - t - 1] / sum(inverse) * error * X[t]
+        w = w + alpha * change
+    return w
+
+
+def test_offline_is_td_gamma_but_for_the_order_of_the_updates():
+    """To the first order in α they are the same: halving it leaves a quarter of the difference."""
+    X, rewards, _, _ = stream(4)
+    X, rewards = X[:12], rewards[:12]
+    differences = []
+    for alpha in (0.002, 0.001):
+        learner = GammaReturn(N, alpha, 0.0, 0.9, offline=True)
+        learner.run(np.vstack((X, X[:1])), rewards, [0.9] * 11 + [0.0])
+        differences.append(np.abs(learner.weights - td_gamma(X, rewards, 0.9, alpha)).max())
+        assert differences[-1] < 0.05 * np.abs(learner.weights).max()
+    assert differences[0] / differences[1] == pytest.approx(4.0, rel=0.05)
+
+
+# --- What they are special cases of ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("offline", "twin"), [(False, to.OnlineLambdaReturn), (True, to.OfflineLambdaReturn)])
+def test_geometric_shares_give_the_lambda_return_algorithms_exactly(offline, twin):
+    parts = stream(5)
+    found = learned(Lambda(N, lambda t: 1.0 / (t + 5), 0.5, 0.9, offline=offline), *parts)
+    np.testing.assert_array_equal(found, learned(twin(N, lambda t: 1.0 / (t + 5), 0.5, 0.9), *parts))
+
+
+def test_given_geometric_shares_give_true_online_td():
+    lam = 0.7
+    parts = stream(6, constant=lam)
+    shares = lambda_shares(np.full(T, lam))
+    found = learned(ComplexReturn(N, 0.1, 0.0, 0.9, shares=shares), *parts)
+    np.testing.assert_allclose(found, learned(to.TrueOnlineTD(N, 0.1, lam, 0.9), *parts), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "lam"), [(1, 0.0), (T, 1.0)])
+def test_one_step_and_all_steps_are_true_online_td_at_its_ends(n, lam):
+    X, rewards, gammas, _ = stream(7)
+    found = learned(NStepReturn(N, 0.1, 0.5, 0.9, n=n), X, rewards, gammas, [0.5] * T)
+    expected = learned(to.TrueOnlineTD(N, 0.1, 0.5, 0.9), X, rewards, gammas, [lam] * T)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_n_steps_are_a_share_of_one():
+    parts = stream(8)
+    given = ComplexReturn(N, 0.1, 0.0, 0.9, shares=[0.0, 0.0, 1.0])
+    np.testing.assert_array_equal(learned(NStepReturn(N, 0.1, 0.0, 0.9, n=3), *parts), learned(given, *parts))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_trace_decay_is_ignored(case):
+    kind, options, _ = CASES[case]
+    X, rewards, gammas, lams = stream(9)
+    found = [learned(kind(N, 0.1, 0.0, 0.9, **options), X, rewards, gammas, each) for each in (lams, np.ones(T))]
+    np.testing.assert_array_equal(*found)
+
+
+# --- What they cost -------------------------------------------------------------------------------
+
+
+def test_the_history_grows_with_the_episode_unless_there_is_a_reach():
+    X, rewards, _, _ = stream(10)
+    lengths = {}
+    for case, (kind, options, _) in CASES.items():
+        learner = kind(N, 0.01, 0.0, 0.9, **options)
+        learner.start(X[0])
+        seen = []
+        for t in range(T):
+            learner.update(rewards[t], X[t + 1])
+            seen.append(len(learner.x))
+        lengths[case] = seen
+    assert lengths.pop("γ-return") == list(range(1, T + 1))
+    assert {case: max(seen) for case, seen in lengths.items()} == {
+        "γ-return of capacity 3": 2,
+        "given shares": 3,
+        "five steps": 4,
+        "Ω-return": 4,
+    }
+
+
+# --- The interface --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_they_keep_the_contract(case, monkeypatch):
+    kind, options, _ = CASES[case]
+    monkeypatch.setitem(loading.LEARNERS, kind.__name__, kind)
+    with_options = type(kind.__name__, (kind,), {**options, "__module__": __name__})
+    monkeypatch.setitem(globals(), kind.__name__, with_options)  # so that it can be pickled
+    assert "saved equals continued" in to.check_learner(with_options).kept
+    with pytest.raises(AttributeError, match="no trace"):
+        _ = with_options(N, 0.1, 0.0, 0.9).trace
+
+
+@pytest.mark.parametrize("offline", [False, True], ids=["online", "offline"])
+@pytest.mark.parametrize("case", CASES)
+def test_options_are_saved_and_copied(case, offline, monkeypatch, tmp_path):
+    kind, options, _ = CASES[case]
+    monkeypatch.setitem(loading.LEARNERS, kind.__name__, kind)
+    X, rewards, _, _ = stream(11)
+    learner = kind(N, 0.1, 0.0, 0.9, offline=offline, **options)
+    learner.run(X[:8], rewards[:7])
+    learner.save(tmp_path / "learner.npz")
+    others = [to.load(tmp_path / "learner.npz"), copy.deepcopy(learner)]
+    learner.run(X[7:], rewards[7:], [0.9] * (T - 8) + [0.0])
+    for other in others:
+        assert repr(other).split("(", 1)[1] == repr(learner).split("(", 1)[1]
+        other.run(X[7:], rewards[7:], [0.9] * (T - 8) + [0.0])
+        np.testing.assert_array_equal(other.weights, learner.weights)
+
+
+def test_a_file_with_options_that_make_no_sense_is_damaged(monkeypatch, tmp_path):
+    monkeypatch.setitem(loading.LEARNERS, "NStepReturn", NStepReturn)
+    learner = NStepReturn(N, 0.1, 0.0, 0.9, n=3)
+    learner.n = -3
+    learner.save(tmp_path / "learner.npz")
+    with pytest.raises(ValueError, match=r"is damaged: n must be a whole number"):
+        to.load(tmp_path / "learner.npz")
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        (GammaReturn, {"offline": 1}, "offline must be True or False, got 1"),
+        (GammaReturn, {"capacity": 0}, "capacity must be a whole number"),
+        (GammaReturn, {"capacity": True}, "capacity must be a whole number"),
+        (NStepReturn, {"n": 2.0}, "n must be a whole number"),
+        (ComplexReturn, {"shares": [0.5, 0.6]}, "shares must sum to 1, got a sum of 1.1: divide them by it"),
+        (ComplexReturn, {"shares": []}, "shares must be finite numbers that sum to 1"),
+        (ComplexReturn, {"shares": [True]}, "shares must be finite numbers that sum to 1"),
+        (ComplexReturn, {"shares": [[0.5], [0.5, 0.0]]}, "shares must be finite numbers that sum to 1"),
+        (ComplexReturn, {"shares": [float("nan"), 1.0]}, "shares must be finite numbers that sum to 1"),
+        (OmegaReturn, {"covariance": [1.0]}, "covariance must be a symmetric positive definite matrix"),
+        (OmegaReturn, {"covariance": [[1.0, 0.5]]}, "covariance must be a symmetric positive definite matrix"),
+        (
+            OmegaReturn,
+            {"covariance": [[1.0, 0.5], [0.4, 1.0]]},
+            "covariance must be a symmetric positive definite matrix",
+        ),
+        (OmegaReturn, {"covariance": [[1.0, 1.0], [1.0, 1.0]]}, "add a little to its diagonal"),
+    ],
+)
+def test_bad_options_are_refused(kind, options, message):
+    with pytest.raises(ValueError, match=message):
+        kind(N, 0.1, 0.0, 0.9, **options)
+
+
+def test_options_of_others_are_refused():
+    with pytest.raises(TypeError, match="NStepReturn has no option 'capacity'; it has offline, n"):
+        NStepReturn(N, 0.1, 0.0, 0.9, capacity=3)
+
+
+def test_options_that_are_given_are_copied():
+    shares = np.array([0.5, 0.5])
+    learner = ComplexReturn(N, 0.1, 0.0, 0.9, shares=shares)
+    shares[:] = 7.0
+    np.testing.assert_array_equal(learner.shares, [0.5, 0.5])
+
+
+def test_a_sweep_takes_them_beside_the_methods_of_this_package():
+    class OneStep(NStepReturn):
+        n = 1
+
+    methods = {"gamma": GammaReturn, "one step": OneStep, "true_online": None}
+    table = to.sweep(to.problems.random_walk(), methods, step_sizes=[0.1, 0.5], trace_decays=[0.0], runs=2, steps=40)
+    errors = {name: [] for name in methods}
+    for row in table.to_pylist():
+        errors[row["method"]].append(row["error"])
+    np.testing.assert_allclose(errors["one step"], errors["true_online"], rtol=1e-10)
+    assert np.isfinite(errors["gamma"]).all()
+    assert errors["gamma"] != errors["true_online"]

@@ -1,0 +1,244 @@
+"""What learners promise beyond being exact."""
+
+import threading
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import trueonline as to
+from trueonline.core import memory
+
+LEARNERS = [to.AccumulateTD, to.ReplaceTD, to.TrueOnlineTD, to.OnlineLambdaReturn, to.OfflineLambdaReturn]
+BACKWARD = LEARNERS[:3]
+
+
+def stream(steps=60, n=10, seed=6):
+    rng = np.random.default_rng(seed)
+    X = (rng.random((steps + 1, n)) < 0.3).astype(float)
+    return X, rng.normal(size=steps)
+
+
+@pytest.mark.parametrize("learner_class", LEARNERS)
+def test_repr_says_how_it_was_made(learner_class):
+    learner = learner_class(n_features=10, step_size=0.1, trace_decay=0.9, discount=0.99)
+    name = learner_class.__name__
+    assert repr(learner) == f"{name}(n_features=10, step_size=0.1, trace_decay=0.9, discount=0.99)"
+    again = eval(repr(learner), {name: learner_class})
+    assert repr(again) == repr(learner)
+
+
+def test_parameters_are_read_only():
+    learner = to.TrueOnlineTD(10, 0.1, 0.9, 0.99)
+    assert (learner.n_features, learner.step_size, learner.trace_decay, learner.discount) == (10, 0.1, 0.9, 0.99)
+    with pytest.raises(AttributeError):
+        learner.step_size = 0.2
+
+
+@pytest.mark.parametrize("learner_class", LEARNERS)
+def test_initial_weights(learner_class):
+    given = np.arange(10.0)
+    learner = learner_class(10, 0.1, 0.9, 0.99, initial_weights=given)
+    given[:] = 0.0
+    np.testing.assert_array_equal(learner.weights, np.arange(10.0))
+    assert learner.predict([3, 4]) == 7.0
+
+
+@pytest.mark.parametrize("learner_class", BACKWARD)
+def test_start_clears_the_trace_and_keeps_the_weights(learner_class):
+    X, rewards = stream()
+    learner = learner_class(10, 0.1, 0.9, 0.99)
+    learner.run(X, rewards)
+    before = learner.weights
+    assert learner.trace.any()
+    learner.start(X[0])
+    assert not learner.trace.any()
+    np.testing.assert_array_equal(learner.weights, before)
+
+
+@pytest.mark.parametrize("learner_class", LEARNERS)
+def test_run_returns_the_values_from_before_each_update(learner_class):
+    X, rewards = stream()
+    learner, other = learner_class(10, 0.1, 0.9, 0.99), learner_class(10, 0.1, 0.9, 0.99)
+    values = learner.run(X, rewards)
+    other.start(X[0])
+    for t, reward in enumerate(rewards):
+        assert values[t] == pytest.approx(other.predict(X[t]), rel=1e-11, abs=1e-13)
+        other.update(reward, X[t + 1])
+
+
+@pytest.mark.parametrize("learner_class", LEARNERS)
+def test_run_goes_on_where_it_stopped_and_starts_anew_elsewhere(learner_class):
+    X, rewards = stream()
+    whole, pieces, anew = (learner_class(10, 0.1, 0.9, 0.99) for _ in range(3))
+    whole.run(X, rewards)
+    pieces.run(X[:21], rewards[:20])
+    pieces.run(sparse.csr_matrix(X[20:]), rewards[20:])  # the same place in another form
+    np.testing.assert_allclose(pieces.weights, whole.weights, rtol=1e-11)
+    anew.run(X[:21], rewards[:20])
+    anew.start(X[20])
+    anew.run(X[20:], rewards[20:])
+    assert not np.allclose(anew.weights, whole.weights)
+    elsewhere, expected = learner_class(10, 0.1, 0.9, 0.99), learner_class(10, 0.1, 0.9, 0.99)
+    assert not np.array_equal(X[20], X[30])
+    for learner in (elsewhere, expected):
+        learner.run(X[:21], rewards[:20])
+    elsewhere.run(X[30:], rewards[30:])
+    expected.start(X[30])
+    expected.run(X[30:], rewards[30:])
+    np.testing.assert_array_equal(elsewhere.weights, expected.weights)
+
+
+@pytest.mark.parametrize("learner_class", LEARNERS)
+def test_starts_cut_a_stream(learner_class):
+    X, rewards = stream()
+    cut = np.zeros(len(X), bool)
+    cut[[17, 40]] = True
+    learner, expected = learner_class(10, 0.1, 0.9, 0.99), learner_class(10, 0.1, 0.9, 0.99)
+    learner.run(X, rewards, starts=cut)
+    for first, last in ((0, 16), (17, 39), (40, 60)):
+        expected.start(X[first])
+        expected.run(X[first : last + 1], rewards[first:last])
+    np.testing.assert_allclose(learner.weights, expected.weights, rtol=1e-11, atol=1e-13)
+    assert learner.steps == expected.steps == len(rewards) - 2
+
+
+def test_a_schedule_counts_what_was_learned_from():
+    seen = []
+    learner = to.TrueOnlineTD(4, lambda t: seen.append(t) or 0.1, 0.9, 0.9)
+    learner.run([0, 1, 2, 3, 0], np.ones(4), starts=[False, False, True, False, False])
+    learner.update(1.0, 1)
+    learner.start(2)
+    learner.update(1.0, None)
+    assert seen == [0, 1, 2, 3, 4]
+    assert learner.steps == 5
+    learner.reset()
+    assert learner.steps == 0
+
+
+def test_divergence_shows_and_is_told():
+    states = np.random.default_rng(0).integers(3, size=4000)
+    learner = to.AccumulateTD(3, 1.0, 0.99, 0.99)
+    assert not learner.diverged
+    values = learner.run(states, np.ones(3999))
+    assert learner.diverged
+    assert not np.isfinite(values[-1])
+    assert np.isfinite(values[:10]).all()
+    robust = to.TrueOnlineTD(3, 1.0, 0.99, 0.99)
+    robust.run(states, np.ones(3999))
+    assert not robust.diverged
+
+
+def test_a_diverged_learner_still_tells_bad_features_from_divergence():
+    learner = to.AccumulateTD(2, 2.0, 1.0, 0.9)
+    learner.run(np.random.default_rng(0).normal(size=(4000, 2)), np.ones(3999))
+    assert learner.diverged
+    learner.run(np.ones((3, 2)), np.ones(2))
+    with pytest.raises(ValueError, match=r"X\[1\] must be finite"):
+        learner.run(np.array([[1.0, 1.0], [np.nan, 1.0]]), np.ones(1))
+
+
+@pytest.mark.parametrize("learner_class", LEARNERS)
+def test_every_form_of_a_stream_is_the_same_stream(learner_class):
+    X, rewards = stream(n=10)
+    X = np.zeros_like(X)
+    rng = np.random.default_rng(7)
+    indices = np.array([rng.choice(10, size=3, replace=False) for _ in X])
+    np.put_along_axis(X, indices, 1.0, axis=1)
+    reference = learner_class(10, 0.1, 0.9, 0.99)
+    expected = reference.run(X, rewards)
+    forms = [
+        X.astype(np.float32),
+        np.asfortranarray(X),
+        X.tolist(),
+        indices,
+        indices.astype(np.int32),
+        indices.astype(np.uint8),
+        sparse.csr_matrix(X),
+        sparse.csr_array(X.astype(int)),
+        sparse.csc_matrix(X),
+        sparse.coo_array(X),
+        (indices, np.ones_like(indices, float)),
+        list(indices),
+        [np.flatnonzero(x) if t % 2 else (np.flatnonzero(x), np.ones(3)) for t, x in enumerate(X)],
+    ]
+    readonly = X.copy()
+    readonly.flags.writeable = False
+    for given in (*forms, readonly, X[::-1][::-1]):
+        learner = learner_class(10, 0.1, 0.9, 0.99)
+        np.testing.assert_allclose(learner.run(given, rewards), expected, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(learner.weights, reference.weights, rtol=1e-10, atol=1e-12)
+
+
+def test_csr_with_double_entries_sums_them():
+    given = sparse.csr_matrix((np.ones(3), np.array([1, 1, 0]), np.array([0, 2, 3])), shape=(2, 3))
+    learner, expected = to.TrueOnlineTD(3, 0.1, 0.9, 0.9), to.TrueOnlineTD(3, 0.1, 0.9, 0.9)
+    learner.run(given, [1.0])
+    expected.run(np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]]), [1.0])
+    np.testing.assert_array_equal(learner.weights, expected.weights)
+    assert given.nnz == 3, "the given matrix is left as it was"
+
+
+def test_long_index_lists_are_checked_for_repeats():
+    learner = to.TrueOnlineTD(1000, 0.01, 0.9, 0.9)
+    learner.start(np.arange(999, -1, -1))
+    learner.update(1.0, np.random.default_rng(8).permutation(1000)[:500])
+    with pytest.raises(ValueError, match="index 7 more than once"):
+        learner.update(1.0, np.concatenate((np.arange(100)[::-1], [7])))
+
+
+def test_features_may_grow_and_shrink():
+    learner, expected = to.TrueOnlineTD(50, 0.05, 0.9, 0.9), to.OnlineLambdaReturn(50, 0.05, 0.9, 0.9)
+    rng = np.random.default_rng(9)
+    for each in (learner, expected):
+        each.start(np.array([], int))
+    for size in (1, 40, 0, 3, 50, 2):
+        x = rng.choice(50, size=size, replace=False)
+        for each in (learner, expected):
+            each.update(1.0, x)
+        np.testing.assert_allclose(learner.weights, expected.weights, rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("reward", [1, np.float64(1.0), np.float32(1.0), np.int64(1), 1.0])
+def test_rewards_of_any_numeric_type(reward):
+    learner = to.TrueOnlineTD(3, 0.5, 0.9, 0.9)
+    learner.start(0)
+    assert learner.update(reward, 1) == 1.0
+    assert isinstance(learner.update(reward, None), float)
+
+
+def test_learners_in_threads_do_not_disturb_each_other():
+    X, rewards = stream(steps=3000)
+    expected = to.TrueOnlineTD(10, 0.01, 0.9, 0.9)
+    expected.run(X, rewards)
+    learners = [to.TrueOnlineTD(10, 0.01, 0.9, 0.9) for _ in range(8)]
+    threads = [threading.Thread(target=learner.run, args=(X, rewards)) for learner in learners]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for learner in learners:
+        np.testing.assert_array_equal(learner.weights, expected.weights)
+
+
+def test_predict_leaves_the_learner_as_it_was():
+    X, rewards = stream()
+    for form in (X, sparse.csr_matrix(X)):
+        learner = to.TrueOnlineTD(10, 0.1, 0.9, 0.99)
+        learner.run(form, rewards)
+        before = memory.dump(learner._memory)
+        expected = learner.weights @ X[3]
+        for x in (X[3], np.flatnonzero(X[3]), (np.flatnonzero(X[3]), np.ones(int(X[3].sum())))):
+            assert learner.predict(x) == pytest.approx(expected, rel=1e-12)
+        for name, part in memory.dump(learner._memory).items():
+            np.testing.assert_array_equal(part, before[name])
+
+
+def test_a_learner_holds_two_vectors_and_the_list():
+    n = 1000
+    learner = to.TrueOnlineTD(n, 0.1, 0.9, 0.9)
+    numbers, places = learner._memory
+    assert numbers.nbytes + places.nbytes <= 3 * 8 * n + 2 * 4 * n + 1024  # u, z, y and slot, owner
+    learner.run(np.arange(60)[:, None], np.ones(59))
+    parts = memory.dump(learner._memory)
+    assert len(parts["z"]) == len(parts["y"]) == len(parts["owner"]) <= 60

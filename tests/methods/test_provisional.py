@@ -1,0 +1,355 @@
+"""Provisional TD(λ) and Q(λ): equal to their definitions at every step, and to eager double arithmetic on long streams."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import trueonline as to
+from tests.oracles.family import Episode, provisional_active
+from trueonline.core import two_traces
+from trueonline.forward import ProvisionalQView, ProvisionalTDView
+from trueonline.learners.on_policy import loading
+from trueonline.learners.provisional_learners import ProvisionalQ, ProvisionalTD
+
+METHODS = pytest.mark.parametrize("method", [ProvisionalTD, ProvisionalQ])
+DEFINITIONS = {ProvisionalTD: ProvisionalTDView, ProvisionalQ: ProvisionalQView}
+
+
+@pytest.fixture
+def saved(monkeypatch):
+    for method in DEFINITIONS:
+        monkeypatch.setitem(loading.LEARNERS, method.__name__, method)
+
+
+@METHODS
+def test_equals_its_definition(method):
+    report = to.verify(method, definition=DEFINITIONS[method], trials=2)
+    assert len(report.rows) == 10
+    assert report.max_error < 1e-11
+
+
+@METHODS
+def test_keeps_the_contract(method, saved):
+    assert len(to.check_learner(method).kept) == 10
+
+
+# --- Streams with all that may vary ---------------------------------------------------------------
+
+N, K = 30, 4
+FORMS = {
+    "dense": lambda x: x.copy(),
+    "active": np.flatnonzero,
+    "pairs": lambda x: (np.flatnonzero(x), x[x != 0.0]),
+}
+
+
+class Drawn:
+    """T transitions of binary features, with φ̄ besides. The stream is cut where `starts` says, and γ = 0 at times."""
+
+    def __init__(
+        self, seed: int, T: int, *, ratios=(0.0, 0.0, 0.5, 0.5, 1.0, 1.0, 4.0), reward: float = 0.0, ends: float = 0.05
+    ):
+        rng = np.random.default_rng(seed)
+        self.T, self.n, self.reward = T, N, reward
+        self.x = np.zeros((T + 1, N))
+        np.put_along_axis(self.x, rng.random((T + 1, N)).argsort(axis=1)[:, :K], 1.0, axis=1)
+        self.expected = (self.x + np.roll(self.x, 1, axis=1) + np.roll(self.x, 7, axis=1)) / 3.0
+        self.rewards = rng.normal(size=T) + reward
+        self.discounts = np.where(rng.random(T) < ends, 0.0, rng.choice([0.9, 0.95, 1.0], T))
+        self.trace_decays = rng.choice([0.0, 0.8, 0.9, 1.0], T, p=[ends, 0.4, 0.4, 0.2 - ends])
+        self.alphas = rng.uniform(0.005, 0.02, T)
+        self.ratios = rng.choice(ratios, T)
+        self.starts = rng.random(T + 1) < ends
+
+    def episodes(self):
+        first = 0
+        for t in range(self.T):
+            ends = self.discounts[t] == 0.0 or self.starts[t + 1] or t == self.T - 1
+            if ends and t + 1 > first:
+                cut = bool(self.starts[t + 1])  # no transition leads into a row that begins anew
+                last = t - cut
+                part = slice(first, last + 1)
+                given = {"betas": (), "interests": (), "expected": self.expected[first + 1 : last + 2]}
+                names = ("rewards", "discounts", "trace_decays", "alphas", "ratios")
+                given |= {name: getattr(self, name)[part] for name in names}
+                yield Episode(x=self.x[first : last + 2], **given)
+                first = t + 1
+
+    def made(self, method, **settings):
+        learned = np.cumsum(~self.starts[1:]) - 1
+        alphas = {int(k): float(self.alphas[t]) for t, k in enumerate(learned) if not self.starts[t + 1]}
+        return method(N, lambda t: alphas[t], 0.5, 0.5, **settings)
+
+    def step(self, learner, t: int, form, mean_form=None) -> None:
+        """Go on from row t to row t + 1."""
+        if self.starts[t + 1]:
+            learner.start(form(self.x[t + 1]))
+            return
+        more = {} if mean_form is None else {"x_expected": mean_form(self.expected[t + 1])}
+        numbers = float(self.discounts[t]), float(self.trace_decays[t]), float(self.ratios[t])
+        learner.update(float(self.rewards[t]), form(self.x[t + 1]), *numbers, **more)
+
+    def run(self, learner, first: int, last: int, form, mean_form=None) -> np.ndarray:
+        """Go on from row `first` to row `last`."""
+        part, rows = slice(first, last), slice(first, last + 1)
+        starts = self.starts[rows].copy()
+        starts[0] &= first == 0
+        numbers = {
+            "discounts": self.discounts[part],
+            "trace_decays": self.trace_decays[part],
+            "ratios": self.ratios[part],
+        }
+        if mean_form is not None:
+            numbers["expected"] = [mean_form(x) for x in self.expected[rows]]
+        return learner.run([form(x) for x in self.x[rows]], self.rewards[part], starts=starts, **numbers)
+
+    def oracle(self, method) -> np.ndarray:
+        """The weights after every step, also after those that are not learned from."""
+        found = iter(provisional_active(self.episodes(), np.zeros(N), actions=method is ProvisionalQ))
+        weights = np.zeros((self.T + 1, N))
+        for t in range(self.T):
+            weights[t + 1] = weights[t] if self.starts[t + 1] else next(found)
+        assert next(found, None) is None
+        return weights[1:]
+
+
+def assert_near(actual, wanted, tolerance: float = 1e-10) -> None:
+    """At every step, relative to the largest weight so far."""
+    scale = np.maximum.accumulate(np.abs(wanted).max(axis=1))
+    error = np.abs(np.array(actual) - wanted).max(axis=1) / np.where(scale > 0.0, scale, 1.0)
+    assert error.max() <= tolerance
+
+
+MIXED = [
+    ("dense", "dense"),
+    ("active", "active"),
+    ("active", "pairs"),
+    ("pairs", "pairs"),
+    ("pairs", "dense"),
+    ("dense", "pairs"),
+]
+
+
+@pytest.mark.parametrize(("form", "mean_form"), MIXED)
+def test_provisional_q_with_means_equals_its_definition(form, mean_form):
+    """In whatever form both are given; indices are those of another mean."""
+    drawn = Drawn(1, 60)
+    if mean_form == "active":
+        drawn.expected = np.roll(drawn.x, 1, axis=1)
+    ours, truth = drawn.made(ProvisionalQ), drawn.made(ProvisionalQView)
+    found, wanted = [], []
+    for learner, weights in ((ours, found), (truth, wanted)):
+        learner.start(FORMS[form](drawn.x[0]))
+        for t in range(drawn.T):
+            drawn.step(learner, t, FORMS[form], FORMS[mean_form])
+            weights.append(learner.weights)
+    assert np.ptp(drawn.ratios) == 4.0
+    assert_near(found, np.array(wanted), 1e-12)
+    ran = drawn.made(ProvisionalQ)
+    drawn.run(ran, 0, 25, FORMS[form], FORMS[mean_form])
+    drawn.run(ran, 25, drawn.T, FORMS[form], FORMS[mean_form])
+    assert_near([ran.weights], np.array(wanted[-1:]), 1e-12)
+    assert ran.steps == truth.steps
+
+
+def test_the_mean_matters():
+    drawn = Drawn(1, 60)
+    weights = []
+    for form in (None, FORMS["pairs"]):
+        learner = drawn.made(ProvisionalQ)
+        drawn.run(learner, 0, drawn.T, FORMS["active"], form)
+        weights.append(learner.weights)
+    assert np.abs(weights[0] - weights[1]).max() > 1e-3 * np.abs(weights[0]).max()
+
+
+# --- Long streams ---------------------------------------------------------------------------------
+
+STREAMS = {
+    "ends and cuts": {},
+    "zero or two": {"ratios": (0.0, 2.0), "ends": 0.0},
+    "around one": {"ratios": (0.7, 1.3), "ends": 0.0, "reward": 100.0},
+    "on-policy": {"ratios": (1.0,), "ends": 0.0, "reward": 100.0},
+    "always half": {"ratios": (0.5,), "ends": 0.0, "reward": 100.0},  # w_1 and w_2 would part for ever
+    "seldom large": {"ratios": (0.01, 0.01, 0.01, 0.01, 3.5), "ends": 0.001},
+}
+
+
+@METHODS
+@pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS)
+def test_long_streams_equal_eager_arithmetic(method, stream):
+    drawn = Drawn(2, 10_000, **stream)
+    wanted = drawn.oracle(method)
+    assert 0.1 < np.abs(wanted).max() < 1e6
+    mean_form = FORMS["pairs"] if method is ProvisionalQ else None
+    learner, pieces = drawn.made(method), range(0, drawn.T, 100)
+    found = []
+    for t in pieces:
+        drawn.run(learner, t, t + 100, FORMS["active"], mean_form)
+        found.append(learner.weights)
+    assert_near(found, wanted[99::100], 1e-12)
+
+
+@METHODS
+def test_features_may_change_their_form(method):
+    """Entries then leave the lists of both memories, and come back, each by itself."""
+    drawn = Drawn(3, 600, ratios=(0.5, 1.0, 1.5), ends=0.01)
+    drawn.expected = drawn.x
+    forms = [FORMS[name] for name in np.random.default_rng(3).permutation(np.repeat(list(FORMS), 40))]
+    learner, found = drawn.made(method), []
+    learner.start(forms[0](drawn.x[0]))
+    for t in range(drawn.T):
+        drawn.step(learner, t, forms[t // 5], forms[t // 9] if method is ProvisionalQ else None)
+        found.append(learner.weights)
+    assert_near(found, drawn.oracle(method), 1e-12)
+
+
+@METHODS
+def test_many_features_few_of_them_traced(method):
+    """Entries fade and leave the list; w is what eager arithmetic has, and no weights stay in the second memory."""
+    n, T = 3000, 3000
+    rng = np.random.default_rng(4)
+    where = (np.cumsum(rng.integers(0, 3, T + 1))[:, None] + np.arange(0, n, n // 3)) % n
+    X = np.zeros((T + 1, n))
+    np.put_along_axis(X, where, 1.0, axis=1)
+    rewards, ratios = rng.normal(size=T), rng.choice([0.6, 1.0, 1.4], T)
+    constants = {
+        name: np.full(T, value) for name, value in (("discounts", 0.95), ("trace_decays", 0.9), ("alphas", 0.05))
+    }
+    episode = Episode(X, rewards, ratios=ratios, betas=(), interests=(), expected=X[1:], **constants)
+    *_, wanted = provisional_active([episode], np.zeros(n), actions=method is ProvisionalQ)
+    learner = method(n, 0.05, 0.9, 0.95)
+    learner.run(where, rewards, ratios=ratios)
+    assert_near([learner.weights], wanted[None], 1e-12)
+    first, second = learner._each()
+    assert first.numbers[two_traces.COUNT] == second.numbers[two_traces.COUNT] < n / 3
+    assert 1e-2 * two_traces.MIDDLE > np.abs(first.numbers[two_traces.DECAYED]) > 0.0
+
+
+# --- What they are at the limits ------------------------------------------------------------------
+
+
+def test_on_policy_provisional_td_is_td():
+    drawn = Drawn(5, 200, ratios=(1.0,))
+    settings = {"n_features": N, "step_size": 0.05, "trace_decay": 0.9, "discount": 0.95}
+    ours, theirs = ProvisionalTD(**settings), to.AccumulateTD(**settings)
+    values = [each.run(drawn.x, drawn.rewards, drawn.discounts, starts=drawn.starts) for each in (ours, theirs)]
+    np.testing.assert_allclose(*values, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(ours.trace, 0.05 * theirs.trace, rtol=1e-11, atol=1e-15)
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_where_the_ratio_is_zero_all_that_is_provisional_is_taken_back(form):
+    drawn = Drawn(6, 40, ratios=(0.8, 1.2), ends=0.0)
+    for method in DEFINITIONS:
+        learner = method(N, 0.05, 0.9, 0.95)
+        learner.start(form(drawn.x[0]))
+        for t in range(drawn.T - 1):
+            drawn.step(learner, t, form)
+        before, owed, v, v_next = learner.weights, learner.provisional_weights, *map(learner.predict, drawn.x[-2:])
+        assert np.abs(owed).max() > 0.1
+        delta = learner.update(0.5, form(drawn.x[-1]), ratio=0.0)
+        assert delta == pytest.approx(0.5 + 0.95 * v_next - v, abs=1e-12)
+        imprint = 0.05 * drawn.x[-2] if method is ProvisionalQ else np.zeros(N)  # an action's own error needs no ratio
+        np.testing.assert_allclose(learner.weights, before - owed + delta * imprint, rtol=0, atol=1e-13)
+        np.testing.assert_array_equal(learner.trace, imprint)
+        learner.start(form(drawn.x[0]))
+        assert not learner.trace.any()
+        assert not learner.provisional_weights.any()
+
+
+def test_with_lambda_zero_nothing_is_provisional():
+    drawn = Drawn(7, 100)
+    drawn.trace_decays[:] = 0.0
+    weights = []
+    for method in (ProvisionalTD, ProvisionalTDView):
+        learner = method(N, 0.05, 0.0, 0.95)
+        learner.run(drawn.x, drawn.rewards, ratios=drawn.ratios)
+        weights.append(learner.weights)
+        if method is ProvisionalTD:
+            assert not learner.provisional_weights.any()
+    np.testing.assert_allclose(*weights, rtol=1e-12, atol=1e-14)
+
+
+# --- The interface --------------------------------------------------------------------------------
+
+
+@METHODS
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_steps_and_runs_are_the_same(method, form):
+    drawn = Drawn(8, 150)
+    mean_form = FORMS["pairs"] if method is ProvisionalQ else None
+    stepped, ran = drawn.made(method), drawn.made(method)
+    stepped.start(form(drawn.x[0]))
+    values = []
+    for t in range(drawn.T):
+        values.append(stepped.predict(form(drawn.x[t])))
+        drawn.step(stepped, t, form, mean_form)
+    np.testing.assert_allclose(drawn.run(ran, 0, drawn.T, form, mean_form), values, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(ran.weights, stepped.weights, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(ran.trace, stepped.trace, rtol=1e-10, atol=1e-12)
+    assert ran.steps == stepped.steps == drawn.T - drawn.starts[1:].sum()
+    assert not ran.diverged
+
+
+@METHODS
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_saved_and_copied_learners_go_on(method, form, tmp_path, saved):
+    drawn = Drawn(9, 120, ends=0.01)
+    mean_form = FORMS["pairs"] if method is ProvisionalQ else None
+    learner = method(N, 0.05, 0.9, 0.95, initial_weights=np.arange(N) / N)
+    drawn.run(learner, 0, 70, form, mean_form)
+    learner.save(tmp_path / "learner.npz")
+    others = [to.load(tmp_path / "learner.npz"), copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))]
+    assert np.any(learner.provisional_weights)
+    drawn.run(learner, 70, 120, form, mean_form)
+    for other in others:
+        assert type(other) is method
+        drawn.run(other, 70, 120, form, mean_form)
+        for name in ("weights", "trace", "provisional_weights", "steps"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(learner, name))
+    learner.reset()
+    np.testing.assert_array_equal(learner.weights, np.arange(N) / N)
+    assert not learner.trace.any()
+    assert learner.steps == 0
+
+
+def test_bad_input_changes_nothing():
+    drawn = Drawn(10, 40, ends=0.0)
+    x, X, mean = drawn.x[5], drawn.x, drawn.expected
+    learner, undisturbed = ProvisionalQ(N, 0.05, 0.9, 0.95), ProvisionalQ(N, 0.05, 0.9, 0.95)
+    with pytest.raises(RuntimeError, match="no episode has begun"):
+        learner.update(1.0, x, x_expected=x)
+    for each in (learner, undisturbed):
+        drawn.run(each, 0, 30, FORMS["dense"], FORMS["dense"])
+    bad_mean = np.where(np.arange(41)[:, None] == 7, np.nan, mean)
+    attempts = [
+        ("reward must be a finite number", lambda: learner.update(np.nan, x, x_expected=x)),
+        ("ratio must be a finite number ≥ 0", lambda: learner.update(1.0, x, ratio=-1.0, x_expected=x)),
+        ("ratio must be a finite number ≥ 0", lambda: learner.update(1.0, x, ratio=True)),
+        ("x_expected must be finite", lambda: learner.update(1.0, x, x_expected=x * np.nan)),
+        ("x_expected must have n_features = 30", lambda: learner.update(1.0, x, x_expected=x[1:])),
+        ("x_expected has index 30", lambda: learner.update(1.0, np.array([1]), x_expected=np.array([30]))),
+        ("x_next must be finite", lambda: learner.update(1.0, x * np.nan, x_expected=x)),
+        ("discount must be", lambda: learner.update(1.0, x, 2.0, x_expected=x)),
+        ("as many rows as X, 41, got 40", lambda: learner.run(X, drawn.rewards, expected=mean[1:])),
+        (r"expected\[7\] must be finite", lambda: learner.run(X, drawn.rewards, expected=bad_mean)),
+        (r"X\[7\] must be finite", lambda: learner.run(bad_mean, drawn.rewards, expected=mean)),
+        (r"X\[7\] must be finite", lambda: learner.run(bad_mean, drawn.rewards)),
+        ("ratios must be 40 numbers", lambda: learner.run(X, drawn.rewards, expected=mean, ratios=drawn.ratios[1:])),
+    ]
+    for message, attempt in attempts:
+        with pytest.raises(ValueError, match=message):
+            attempt()
+    for each in (learner, undisturbed):
+        drawn.run(each, 30, 40, FORMS["dense"], FORMS["dense"])
+    for name in ("weights", "trace", "provisional_weights"):
+        np.testing.assert_array_equal(getattr(learner, name), getattr(undisturbed, name))
+
+
+def test_divergence_shows():
+    learner = ProvisionalTD(1, 10.0, 1.0, 1.0)
+    with np.errstate(all="ignore"):
+        learner.run(np.zeros(2001, int), np.ones(2000), ratios=np.full(2000, 3.0))
+        assert learner.diverged

@@ -1,0 +1,522 @@
+"""Studies survive what happens to processes, folders and files: the results are those of an undisturbed run, bit for bit.
+
+Processes that are killed are real ones. Where a kill must come at a random moment, they are forked from a server that has
+the imports done (`multiprocessing`'s forkserver), so that the moment falls into the work.
+"""
+
+import errno
+import json
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from trueonline import files, study
+from trueonline.study import sweep_file
+from trueonline.study.store import Store
+
+BIN = Path(sys.executable).parent
+PATIENCE = 120.0  # seconds after which a process that should have ended is taken for hung
+
+SPEC = """
+step_sizes = [0.01, 0.03, 0.1, 0.3]
+trace_decays = [0.0, 0.5, 0.9, 1.0]
+runs = {runs}
+steps = {steps}
+seed = 7
+""" + "".join(
+    f'[[problems]]\nkind = "random_mrp"\nk = 20\nb = 3\nsigma = 0.1\nseed = {seed}\nrepresentations = ["tabular", "binary"]\n'
+    for seed in range(3)
+)
+
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(["pytest", "trueonline.study", "trueonline.study.sweep_file", "rich.progress"])
+
+
+class Study:
+    """The spec as a file, its cases and its results when nothing happens."""
+
+    def __init__(self, folder, runs, steps):
+        self.spec = folder / "spec.toml"
+        self.spec.write_text(SPEC.format(runs=runs, steps=steps))
+        self.cases = sweep_file.read(self.spec)
+        self.names = {task.name for case in self.cases for task in case.tasks()}
+        self.expected = study.run(self.cases, threads=1)
+
+    def begin(self, folder, share=None):
+        """A process that works on it in a folder."""
+        settings = {"out": folder, "share": share, "threads": 1}
+        process = SERVER.Process(target=study.run, args=(self.cases,), kwargs=settings)
+        process.start()
+        return process
+
+    def command(self, out, *options):
+        return [str(BIN / "trueonline"), "sweep", str(self.spec), "--out", str(out), *options]
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory):
+    """18 tasks of about a tenth of a second each."""
+    return Study(tmp_path_factory.mktemp("long"), runs=18, steps=1000)
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory):
+    """18 tasks of no time."""
+    return Study(tmp_path_factory.mktemp("short"), runs=5, steps=20)
+
+
+@pytest.fixture
+def computed(monkeypatch):
+    """The names of the tasks that this process computes."""
+    names, compute = [], study.Task.compute
+
+    def counting(task):
+        names.append(task.name)
+        return compute(task)
+
+    monkeypatch.setattr(study.Task, "compute", counting)
+    return names
+
+
+def results(folder):
+    """The names of the tasks that have a result."""
+    return {path.stem for path in folder.glob("*.parquet")}
+
+
+def wait_for(condition, what):
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until, f"in {PATIENCE:.0f} s there was no {what}"
+        time.sleep(0.01)
+
+
+def end(process):
+    process.join(PATIENCE)
+    assert process.exitcode is not None, "the process hangs"
+    code = process.exitcode
+    process.close()
+    return code
+
+
+def one_life(given, folder, seconds, *, after_a_result):
+    """Work in a folder and be killed after some seconds, counted from the beginning or from the first new result."""
+    had, process = results(folder), given.begin(folder)
+    if after_a_result:
+        wait_for(lambda: results(folder) != had or not process.is_alive(), "result")
+    process.join(seconds)
+    process.kill()
+    return end(process)
+
+
+def all_is_right(given, folder):
+    assert results(folder) == given.names
+    assert study.run(given.cases, out=folder).equals(given.expected)
+
+
+# --- Killed ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kills", [8, pytest.param(20, marks=pytest.mark.slow)])
+def test_a_study_killed_at_random_moments_ends_with_the_same_results(long, kills, tmp_path, computed):
+    assert end(long.begin(tmp_path / "warm up")) == 0
+    before = time.monotonic()
+    assert end(long.begin(tmp_path / "undisturbed")) == 0
+    whole = time.monotonic() - before
+    all_is_right(long, tmp_path / "undisturbed")
+
+    moments, number, halfway = random.Random(20), 0, 0
+    folder = tmp_path / "0"
+    for kill in range(kills):
+        while True:  # until a kill comes in time
+            if kill % 2:  # however slow the machine is, every other kill comes soon after a result
+                code = one_life(long, folder, moments.uniform(0.0, 0.1) * whole, after_a_result=True)
+            else:
+                code = one_life(long, folder, moments.uniform(0.0, 0.6) * whole, after_a_result=False)
+            if code == -signal.SIGKILL:
+                break
+            assert code == 0
+            all_is_right(long, folder)
+            number += 1
+            folder = tmp_path / str(number)
+        found = results(folder)
+        assert found <= long.names
+        halfway += 0 < len(found) < len(long.names)
+    assert halfway > 0, "no kill came between the first result and the last"
+    assert end(long.begin(folder)) == 0
+    all_is_right(long, folder)
+    assert computed == [], "nothing was left for this process to do"
+
+
+@pytest.mark.parametrize("shares", [("1/2", "2/2"), (None, None)], ids=["shares", "both do all"])
+def test_two_processes_on_one_folder_killed_at_random_end_with_the_same_results(long, shares, tmp_path, computed):
+    moments = random.Random(2)
+    running = [long.begin(tmp_path, share) for share in shares]
+    for _ in range(4):
+        time.sleep(moments.uniform(0.0, 0.6))
+        victim = moments.randrange(2)
+        running[victim].kill()
+        assert end(running[victim]) in (-signal.SIGKILL, 0)
+        running[victim] = long.begin(tmp_path, shares[victim])
+    assert [end(process) for process in running] == [0, 0]
+    all_is_right(long, tmp_path)
+    assert computed == []
+
+
+CRASH = """
+import os, signal, sys
+
+real, left = os.{function}, [{number}]
+
+def crashing(*arguments, **named):
+    if "{only}" in str(arguments):
+        left[0] -= 1
+        if left[0] == 0 and not {after}:
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = real(*arguments, **named)
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+    return real(*arguments, **named)
+
+os.{function} = crashing
+from trueonline.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "only", "number", "after", "finished", "litter"),
+    [
+        ("fsync", "", 3, False, 1, 1),  # calls 1 and 2 were the first result and its folder: the second is not flushed
+        ("replace", ".parquet", 2, False, 1, 1),  # flushed, and not yet in its place
+        ("replace", ".parquet", 2, True, 2, 0),  # in its place, the folder not yet flushed
+    ],
+    ids=["before the flush", "before the rename", "after the rename"],
+)
+def test_a_crash_in_the_middle_of_writing_leaves_no_half_result(
+    short, function, only, number, after, finished, litter, tmp_path, computed
+):
+    code = CRASH.format(function=function, only=only, number=number, after=after)
+    command = [sys.executable, "-c", code, *short.command(tmp_path, "--threads", "1")[1:]]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=PATIENCE)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    tasks = tmp_path / "tasks"
+    assert len(results(tasks)) == finished
+    assert len(list(tasks.glob(".*.part"))) == litter
+    assert len(list(tasks.iterdir())) == finished + litter
+    assert study.run(short.cases, out=tasks).equals(short.expected)
+    assert len(computed) == len(short.names) - finished, "what has its name is a result, and nothing else is"
+    all_is_right(short, tasks)
+
+
+def test_litter_is_never_taken_for_a_result(short, tmp_path, computed):
+    """Whole files under the names that a crash can leave."""
+    study.run(short.cases, out=tmp_path)
+    for path in list(tmp_path.iterdir()):
+        path.rename(tmp_path / f".{path.name}.abc123.part")
+    computed.clear()
+    assert study.run(short.cases, out=tmp_path).equals(short.expected)
+    assert set(computed) == short.names
+
+
+# --- Ctrl-C ---------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_stops_keeps_what_is_finished_and_says_how_to_go_on(long, tmp_path):
+    command, tasks = long.command(tmp_path, "--threads", "1"), tmp_path / "tasks"
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    wait_for(lambda: results(tasks), "result")
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "Stopped. Finished tasks are kept; run the same command again to go on." in err
+    assert "Traceback" not in out + err
+    kept = results(tasks)
+    assert 0 < len(kept) < len(long.names)
+    store = Store(tasks)
+    whole = [task for case in long.cases for task in case.tasks() if store.read(task) is not None]
+    assert {task.name for task in whole} == kept
+    assert len(list(tasks.iterdir())) == len(kept), "no litter"
+    times = {path: path.stat().st_mtime_ns for path in tasks.iterdir()}
+    assert subprocess.run(command, capture_output=True, check=True, timeout=PATIENCE).returncode == 0
+    assert {path: path.stat().st_mtime_ns for path in times} == times, "what was kept was not computed again"
+    assert (
+        pq.read_table(tmp_path / "results.parquet")
+        .select(study.tasks.SCHEMA.names)
+        .equals(long.expected.select(study.tasks.SCHEMA.names))
+    )
+
+
+# --- Dask -----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def started(*command):
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(PATIENCE)
+
+
+def test_a_dask_cluster_that_loses_a_worker_in_the_middle_of_a_task_ends_with_the_same_results(long, tmp_path):
+    dask, contact = str(BIN / "dask"), tmp_path / "scheduler.json"
+    with ExitStack() as cluster:
+        scheduler = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(contact))
+        cluster.enter_context(started(dask, "scheduler", *scheduler))
+        worker = (
+            "--scheduler-file",
+            str(contact),
+            "--host",
+            "127.0.0.1",
+            "--nthreads",
+            "1",
+            "--no-nanny",
+            "--no-dashboard",
+        )
+        folders = [str(tmp_path / f"worker{number}") for number in range(2)]
+        workers = [
+            cluster.enter_context(started(dask, "worker", *worker, "--local-directory", folder)) for folder in folders
+        ]
+        wait_for(lambda: contact.exists() and contact.read_text().endswith("}"), "scheduler")
+        address = json.loads(contact.read_text())["address"]
+        from distributed import Client
+
+        with Client(address) as client:
+            client.wait_for_workers(2, timeout=PATIENCE)
+        killed_at = []
+
+        def progress(task, done, of):
+            if done == 2:  # of 18: the worker has one in hand, and more are assigned to it
+                workers[0].kill()
+                workers[0].wait(PATIENCE)
+                killed_at.append((done, of))
+
+        found = study.run(long.cases, engine=f"dask:{address}", out=tmp_path / "tasks", progress=progress)
+        assert killed_at == [(2, 18)]
+        assert workers[1].poll() is None
+    assert found.equals(long.expected)
+    all_is_right(long, tmp_path / "tasks")
+
+
+# --- Damaged files --------------------------------------------------------------------------------
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 0x10
+    path.write_bytes(bytes(content))
+
+
+def fewer_rows(path):
+    pq.write_table(pq.read_table(path).slice(1), path)
+
+
+def other_type(path):
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(3, "run", table["run"].cast(pa.int32())), path)
+
+
+def other_name(path):
+    pq.write_table(pq.read_table(path).rename_columns(["method", "alpha", "lam", "run", "error"]), path)
+
+
+DAMAGE = {
+    "empty": lambda path: path.write_bytes(b""),
+    "cut off": cut,
+    "last byte missing": lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    "no Parquet": lambda path: path.write_text("method,step_size,trace_decay,run,error\n"),
+    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
+    "a bit flipped": flip,
+    "a row missing": fewer_rows,
+    "a column of another type": other_type,
+    "columns of other names": other_name,
+    "no rows": lambda path: pq.write_table(pq.read_table(path).slice(0, 0), path),
+}
+
+
+def test_damaged_results_and_no_others_are_computed_again(short, tmp_path, computed):
+    study.run(short.cases, out=tmp_path)
+    computed.clear()
+    chosen = random.Random(3).sample(sorted(tmp_path.iterdir()), len(DAMAGE))
+    for path, damage in zip(chosen, DAMAGE.values(), strict=True):
+        damage(path)
+    untouched = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir() if path not in chosen}
+    assert study.run(short.cases, out=tmp_path).equals(short.expected)
+    assert sorted(computed) == sorted(path.stem for path in chosen)
+    assert {path: path.stat().st_mtime_ns for path in untouched} == untouched
+    computed.clear()
+    all_is_right(short, tmp_path)
+    assert computed == []
+
+
+@pytest.mark.parametrize("bit", [0, 7])
+def test_no_single_flipped_bit_changes_a_result_unnoticed(short, bit, tmp_path):
+    task = short.cases[0].tasks()[0]
+    store = Store(tmp_path)
+    store.write(task, task.compute())
+    good, content = store.read(task), store.path(task).read_bytes()
+    noticed = 0
+    for position in range(0, len(content), 3):
+        damaged = bytearray(content)
+        damaged[position] ^= 1 << bit
+        store.path(task).write_bytes(bytes(damaged))
+        found = store.read(task)
+        noticed += found is None
+        assert found is None or found.equals(good), f"byte {position} of {len(content)}"
+    assert noticed > 0.5 * len(range(0, len(content), 3))
+
+
+# --- Folders --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A file system of its own, of 48 kB; `disk("size=1m")` and the like mount it anew."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+
+    def mount(*options):
+        done = subprocess.run(["mount", *options, str(folder)], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            pytest.skip(f"needs the right to mount: {done.stderr.strip()}")
+
+    mount("-t", "tmpfs", "-o", "size=48k", "tmpfs")
+    try:
+        yield folder, lambda options: mount("-o", f"remount,{options}")
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_damages_nothing_and_with_more_room_the_study_goes_on(short, disk, computed):
+    folder, remount = disk
+    with pytest.raises(OSError, match="No space left on device") as raised:
+        study.run(short.cases, out=folder / "tasks", threads=1)
+    assert raised.value.errno == errno.ENOSPC
+    kept = results(folder / "tasks")
+    assert 0 < len(kept) < len(short.names)
+    assert len(list((folder / "tasks").iterdir())) == len(kept), "no litter that takes the room"
+    remount("size=10m")
+    computed.clear()
+    assert study.run(short.cases, out=folder / "tasks").equals(short.expected)
+    assert set(computed) == short.names - kept
+    all_is_right(short, folder / "tasks")
+
+
+def test_the_command_says_in_a_line_that_the_disk_is_full(short, disk):
+    folder, remount = disk
+    done = subprocess.run(short.command(folder), capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr.splitlines()[-1]
+    assert done.stderr.splitlines()[-1].startswith("Error: ")
+    assert "Traceback" not in done.stderr
+    remount("size=10m")
+    done = subprocess.run(short.command(folder), capture_output=True, text=True, check=True, timeout=PATIENCE)
+    assert "All 1,440 results are in" in done.stdout
+
+
+def test_a_writer_that_fails_in_the_middle_leaves_nothing(short, tmp_path, monkeypatch, computed):
+    """The same where nobody may mount: the fifth result finds no room after its first bytes."""
+    write, calls = pq.write_table, []
+
+    def filling(table, file, **options):
+        calls.append(table)
+        if len(calls) == 5:
+            file.write(b"PAR1")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(table, file, **options)
+
+    monkeypatch.setattr(pq, "write_table", filling)
+    with pytest.raises(OSError, match="No space left on device"):
+        study.run(short.cases, out=tmp_path, threads=1)
+    assert len(list(tmp_path.iterdir())) == 4
+    computed.clear()
+    assert study.run(short.cases, out=tmp_path).equals(short.expected)
+    assert len(computed) == len(short.names) - 4
+
+
+def test_a_file_that_cannot_be_replaced_leaves_the_old_one(tmp_path, monkeypatch):
+    path = tmp_path / "result"
+    files.write_whole(path, lambda file: file.write(b"old"))
+
+    def refuse(*_):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(PermissionError):
+        files.write_whole(path, lambda file: file.write(b"new"))
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_and_what_is_in_it_can_still_be_read(short, disk, computed):
+    folder, remount = disk
+    remount("size=10m")
+    study.run(short.cases, out=folder / "tasks")
+    gone = sorted((folder / "tasks").iterdir())[0]
+    content = gone.read_bytes()
+    gone.unlink()
+    remount("ro")
+    with pytest.raises(OSError, match="Read-only file system"):
+        study.run(short.cases, out=folder / "tasks")
+    assert results(folder / "tasks") == short.names - {gone.stem}
+    remount("rw")
+    gone.write_bytes(content)
+    remount("ro")
+    computed.clear()
+    assert study.run(short.cases, out=folder / "tasks").equals(short.expected)
+    assert computed == []
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_before_anything_runs(short, tmp_path, computed):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(OSError, match=r"Not a directory|File exists"):
+        study.run(short.cases, out=tmp_path / "file" / "tasks")
+    assert computed == []
+    assert (tmp_path / "file").read_text() == "in the way"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_the_right_to_write_is_an_error(short, tmp_path):
+    tmp_path.chmod(0o555)
+    try:
+        with pytest.raises(PermissionError):
+            study.run(short.cases, out=tmp_path / "tasks")
+    finally:
+        tmp_path.chmod(0o755)
+
+
+# --- Another study in the same folder -------------------------------------------------------------
+
+
+def test_a_changed_study_in_an_old_folder_has_its_own_results_and_leaves_the_old_ones(short, tmp_path, computed):
+    folder = tmp_path / "tasks"
+    study.run(short.cases, out=folder)
+    old = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+    (tmp_path / "changed").mkdir()
+    changed = Study(tmp_path / "changed", runs=5, steps=21)
+    assert changed.names.isdisjoint(short.names)
+    computed.clear()
+    assert study.run(changed.cases, out=folder).equals(changed.expected)
+    assert set(computed) == changed.names
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in old} == old
+    assert results(folder) == short.names | changed.names
+    computed.clear()
+    assert study.run(short.cases, out=folder).equals(short.expected)
+    assert study.run(changed.cases, out=folder).equals(changed.expected)
+    assert computed == []

@@ -1,0 +1,864 @@
+"""Sweeps: the right numbers, the same on every engine, each computed once, and bad wishes refused before any work."""
+
+import json
+import math
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import trueonline as to
+from trueonline import study
+from trueonline.core.kernels import kernel
+from trueonline.core.memory import decay, imprint, learn, recall
+from trueonline.study import fingerprint as fingerprint_module
+from trueonline.study import sweep_file
+from trueonline.study import tasks as tasks_module
+
+COLUMNS = ["method", "step_size", "trace_decay", "run", "error"]
+STEPS, RUNS, SEED = 60, 3, 5
+ALPHAS, LAMS = (0.01, 0.2, 0.7), (0.0, 0.5, 0.9, 1.0)
+
+MRP = to.problems.random_mrp(10, 3, 0.1, seed=1)
+SEEN = {
+    "tabular": MRP,
+    "binary": MRP.with_features(to.features.binary_code(10)),
+    "binary of unit length": MRP.with_features(to.features.binary_code(10, unit_length=True)),
+    "non-binary": MRP.with_features(to.features.random_unit(10, seed=2)),
+    "episodic": to.problems.random_walk(),
+    "episodic with one feature": to.problems.two_state(),
+}
+every_problem = pytest.mark.parametrize("problem", SEEN.values(), ids=SEEN.keys())
+
+
+def small(problem=MRP, methods=None, labels=None, **changes):
+    """A case of a few milliseconds."""
+    settings = {"step_sizes": (0.1, 0.3), "trace_decays": (0.5, 0.9), "runs": 2, "steps": 20, "seed": 3, **changes}
+    return study.Case(problem, methods or dict.fromkeys(study.applicable(problem)), labels=labels or {}, **settings)
+
+
+def errors(table):
+    """(method, α, λ, run) → error."""
+    return {tuple(row.values())[:4]: row["error"] for row in table.to_pylist()}
+
+
+# --- The oracle -----------------------------------------------------------------------------------
+
+
+class Eager:
+    """The three methods as printed, touching every entry at every step. A learner class like a user's own."""
+
+    def __init__(self, method, n_features, step_size, trace_decay, discount):
+        self.method, self.alpha, self.lam, self.gamma_own = method, step_size, trace_decay, discount
+        self.weights = np.zeros(n_features)
+
+    def start(self, x):
+        self.x, self.e, self.gamma, self.v_old = x, np.zeros(x.size), 0.0, 0.0
+
+    def update(self, reward, x_next, discount):
+        alpha, decay_, x, w = self.alpha, self.gamma * self.lam, self.x, self.weights
+        v, v_next = w @ x, w @ x_next
+        delta = reward + discount * v_next - v
+        if self.method == "accumulate":
+            self.e = decay_ * self.e + x
+            self.weights = w + alpha * delta * self.e
+        elif self.method == "replace":
+            self.e = np.where(x == 1.0, 1.0, decay_ * self.e)
+            self.weights = w + alpha * delta * self.e
+        else:
+            self.e = decay_ * self.e + x - alpha * decay_ * (self.e @ x) * x
+            self.weights = w + alpha * (delta + v - self.v_old) * self.e - alpha * (v - self.v_old) * x
+        self.x, self.gamma, self.v_old = x_next, discount, v_next
+
+
+class EagerTrueOnline(Eager):
+    def __init__(self, n_features, step_size, trace_decay, discount):
+        super().__init__("true_online", n_features, step_size, trace_decay, discount)
+
+
+def oracle(problem, method, alpha, lam, run, steps=STEPS, seed=SEED):
+    """The mean over the steps of Σ_s d(s) (wᵀφ(s) − w*ᵀφ(s))², over its value at w = 0."""
+    states, rewards, discounts = problem.trajectory(steps, study.run_seed(seed, run))
+    target = problem.features @ problem.lms_weights
+
+    def distance(w):
+        return float(sum(problem.stationary * (problem.features @ w - target) ** 2))
+
+    learner = Eager(method, problem.features.shape[1], alpha, lam, problem.discount)
+    learner.start(problem.features[states[0]])
+    total = 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for t in range(steps):
+            learner.update(rewards[t], problem.features[states[t + 1]], discounts[t])
+            total += distance(learner.weights)
+        found = total / steps / distance(np.zeros(len(problem.lms_weights)))
+    return found if math.isfinite(found) else math.inf
+
+
+# --- The numbers ----------------------------------------------------------------------------------
+
+
+@every_problem
+def test_errors_are_those_of_the_eager_methods(problem):
+    table = to.sweep(problem, step_sizes=ALPHAS, trace_decays=LAMS, runs=RUNS, steps=STEPS, seed=SEED)
+    assert table.num_rows == len(study.applicable(problem)) * len(ALPHAS) * len(LAMS) * RUNS
+    for (method, alpha, lam, run), error in errors(table).items():
+        expected = oracle(problem, method, alpha, lam, run)
+        assert error == pytest.approx(expected, rel=1e-9), (method, alpha, lam, run)
+
+
+def test_a_run_that_diverges_has_an_infinite_error_and_its_neighbours_have_theirs():
+    problem, steps = SEEN["binary"], 1000
+    table = to.sweep(problem, step_sizes=[0.05, 2.0], trace_decays=[0.0, 1.0], runs=2, steps=steps, seed=SEED)
+    found = errors(table)
+    for run in range(2):
+        for method in ("accumulate", "replace"):
+            assert found[method, 2.0, 1.0, run] == math.inf
+            assert oracle(problem, method, 2.0, 1.0, run, steps) == math.inf
+        for method in study.METHODS:  # what comes after a divergent setting is not touched by it
+            assert found[method, 0.05, 0.0, run] == pytest.approx(
+                oracle(problem, method, 0.05, 0.0, run, steps), rel=1e-9
+            )
+    assert not any(math.isnan(error) for error in found.values())
+
+
+def test_a_run_that_is_about_to_diverge_is_huge_in_both():
+    problem = SEEN["binary"]
+    table = to.sweep(problem, "accumulate", step_sizes=[1.0], trace_decays=[0.95], runs=1, steps=STEPS, seed=SEED)
+    expected = oracle(problem, "accumulate", 1.0, 0.95, 0)
+    assert 1e6 < expected < math.inf
+    assert table["error"][0].as_py() == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_learner_class_that_diverges_has_an_infinite_error_too():
+    case = small(SEEN["binary"], {"mine": EagerTrueOnline, "theirs": to.AccumulateTD}, step_sizes=(1e3,), steps=200)
+    assert set(errors(study.run([case])).values()) == {math.inf}
+
+
+@every_problem
+def test_at_lambda_0_all_methods_are_td_0_so_all_see_the_same_trajectory(problem):
+    table = to.sweep(problem, step_sizes=[0.1, 0.5], trace_decays=[0.0], runs=3, steps=STEPS)
+    found = errors(table)
+    for (_, alpha, lam, run), error in found.items():
+        assert error == pytest.approx(found["accumulate", alpha, lam, run], rel=1e-9)
+
+
+def test_every_run_has_a_trajectory_of_its_own():
+    table = to.sweep(MRP, "accumulate", step_sizes=[0.1], trace_decays=[0.0], runs=20, steps=5)
+    assert len(set(table["error"].to_pylist())) == 20
+
+
+def test_a_parameters_error_does_not_depend_on_its_neighbours():
+    whole = errors(to.sweep(MRP, step_sizes=ALPHAS, trace_decays=LAMS, runs=3, steps=STEPS))
+    alone = errors(to.sweep(MRP, "replace", step_sizes=ALPHAS[1:2], trace_decays=LAMS[2:3], runs=2, steps=STEPS))
+    assert len(alone) == 2
+    for key, error in alone.items():
+        assert whole[key] == error
+
+
+# --- The table ------------------------------------------------------------------------------------
+
+
+def test_the_table_has_the_columns_of_the_contract_and_a_row_for_each_combination():
+    table = to.sweep(MRP, step_sizes=[0.1, 0.2], trace_decays=[0.5], runs=3, steps=10)
+    assert table.column_names == COLUMNS
+    assert [str(kind) for kind in table.schema.types] == ["string", "double", "double", "int64", "double"]
+    wanted = {(m, a, 0.5, r) for m in ("accumulate", "replace", "true_online") for a in (0.1, 0.2) for r in range(3)}
+    assert set(errors(table)) == wanted
+    assert table.num_rows == len(wanted)
+
+
+def test_the_default_grids_are_the_papers():
+    alphas, lams = np.array(study.STEP_SIZES), np.array(study.TRACE_DECAYS)
+    expected = sorted({round(10**i, 12) for i in np.linspace(-3, -1, 11)} | {round(a / 10, 12) for a in range(1, 21)})
+    np.testing.assert_allclose(alphas, expected, rtol=1e-9)
+    expected = sorted({round(i / 10, 12) for i in range(10)} | {round(i / 100, 12) for i in range(90, 101)})
+    np.testing.assert_allclose(lams, expected, rtol=1e-12)
+    table = to.sweep(MRP, "true_online", runs=1, steps=2)
+    assert table.num_rows == len(alphas) * len(lams)
+
+
+@pytest.mark.parametrize("name", ["non-binary", "binary of unit length"])
+def test_without_binary_features_replace_is_left_out_by_default(name):
+    table = to.sweep(SEEN[name], step_sizes=[0.1], trace_decays=[0.5], runs=1, steps=5)
+    assert set(table["method"].to_pylist()) == {"accumulate", "true_online"}
+    assert study.applicable(SEEN["binary"]) == ("accumulate", "replace", "true_online")
+
+
+def test_one_method_may_be_named_alone():
+    assert set(to.sweep(MRP, "replace", [0.1], [0.5], runs=1, steps=5)["method"].to_pylist()) == {"replace"}
+
+
+def test_labels_become_the_first_columns():
+    cases = [small(labels={"problem": "a", "size": 1}), small(SEEN["binary"], labels={"problem": "b", "size": 2})]
+    table = study.run(cases)
+    assert table.column_names == ["problem", "size", *COLUMNS]
+    for label, case in zip("ab", cases, strict=True):
+        part = table.filter(pa.compute.equal(table["problem"], label)).select(COLUMNS)
+        assert part.equals(study.run([case]).select(COLUMNS))
+
+
+@pytest.mark.parametrize("labels", [({"size": 1}, {"size": "large"}), ({"size": 1}, {"colour": 1}), ({"size": 1}, {})])
+def test_cases_whose_labels_differ_are_gathered_or_refused_before_the_work(labels, count_computed):
+    try:
+        table = study.run([small(labels=label) for label in labels])
+    except pa.ArrowInvalid:
+        raise
+    except ValueError:
+        assert count_computed == []
+    else:
+        assert table.num_rows == 2 * 24
+
+
+def test_a_label_cannot_hide_a_column():
+    with pytest.raises(ValueError, match="error"):
+        small(labels={"error": 1.0})
+
+
+# --- What users bring -----------------------------------------------------------------------------
+
+
+@kernel
+def own_true_online(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
+    v, trace_x, v_next = recall(memory, x, x_next)
+    delta = reward + gamma_next * v_next - v
+    decay(memory, gamma * lam)
+    imprint(memory, x, 1.0 - alpha * gamma * lam * trace_x, -alpha * (v - v_old))
+    learn(memory, alpha * (delta + v - v_old))
+    return v, delta, v_next
+
+
+@numba.njit
+def own_accumulate(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
+    v, _, v_next = recall(memory, x, x_next)
+    delta = reward + gamma_next * v_next - v
+    decay(memory, gamma * lam)
+    imprint(memory, x, 1.0, 0.0)
+    learn(memory, alpha * delta)
+    return v, delta, v_next
+
+
+@pytest.mark.parametrize(
+    ("own", "name", "seen"), [(own_true_online, "true_online", "non-binary"), (own_accumulate, "accumulate", "tabular")]
+)
+def test_a_kernel_of_ones_own_is_swept_like_the_packages(own, name, seen):
+    found = errors(to.sweep(SEEN[seen], {name: None, "mine": own}, ALPHAS, LAMS, runs=2, steps=STEPS))
+    mine = {key: error for key, error in found.items() if key[0] == "mine"}
+    assert len(mine) == len(found) // 2 == len(ALPHAS) * len(LAMS) * 2
+    for (_, *rest), error in mine.items():
+        assert error == pytest.approx(found[name, *rest], rel=1e-9)
+
+
+@pytest.mark.parametrize("learner_class", [EagerTrueOnline, to.TrueOnlineTD, to.OnlineLambdaReturn])
+@pytest.mark.parametrize("problem", [SEEN["non-binary"], SEEN["episodic"]], ids=["continuing", "episodic"])
+def test_a_learner_class_of_ones_own_is_swept_like_the_packages_kernel(learner_class, problem):
+    table = to.sweep(problem, {"true_online": None, "mine": learner_class}, [0.1, 0.4], [0.5, 1.0], runs=2, steps=30)
+    found = errors(table)
+    for (_, *rest), error in {key: error for key, error in found.items() if key[0] == "mine"}.items():
+        assert error == pytest.approx(found["true_online", *rest], rel=1e-9)
+
+
+def test_names_are_the_users_choice_and_a_rule_may_have_several():
+    table = to.sweep(MRP, {"replace": to.AccumulateTD, "a rule": to.AccumulateTD}, [0.1], [0.9], runs=1, steps=20)
+    found = errors(table)
+    assert {key[0] for key in found} == {"replace", "a rule"}
+    assert len(set(found.values())) == 1
+
+
+class Ring:
+    """A problem of a user's own: nothing but what a study asks for. Twelve places; from each one place on or two."""
+
+    discount = 0.8
+
+    def __init__(self):
+        angles = 2.0 * np.pi * np.arange(12)[:, None] / 12
+        self.features = np.hstack([np.ones((12, 1)), np.cos(angles), np.sin(angles)])
+        self.metric = self.features.T @ self.features / 12
+        self.lms_weights = np.array([1.0, -0.5, 2.0])
+
+    def trajectory(self, steps, seed):
+        rng = np.random.default_rng(seed)
+        states = np.append(0, np.cumsum(rng.integers(1, 3, size=steps))) % 12
+        return states, self.features[states[:-1], 1] + rng.normal(size=steps), np.full(steps, self.discount)
+
+
+@pytest.mark.parametrize("method", ["accumulate", "true_online"])
+def test_a_problem_of_ones_own_needs_five_things_only(method):
+    ring = Ring()
+    ring.stationary = np.full(12, 1 / 12)  # for the oracle
+    table = to.sweep(Ring(), step_sizes=[0.01, 0.2], trace_decays=[0.0, 0.8, 1.0], runs=2, steps=STEPS, seed=SEED)
+    assert set(table["method"].to_pylist()) == {"accumulate", "true_online"}
+    found = {key: error for key, error in errors(table).items() if key[0] == method}
+    assert len(found) == 12
+    for key, error in found.items():
+        assert error == pytest.approx(oracle(ring, *key), rel=1e-9)
+
+
+def test_a_problem_of_ones_own_may_have_features_of_whole_numbers():
+    problem = Ring()
+    problem.features = np.eye(12, dtype=np.int64)
+    problem.metric, problem.lms_weights = np.eye(12) / 12, np.ones(12)
+    found = errors(to.sweep(problem, {"true_online": None, "mine": to.TrueOnlineTD}, [0.1], [0.9], runs=1, steps=20))
+    assert found["mine", 0.1, 0.9, 0] == pytest.approx(found["true_online", 0.1, 0.9, 0], rel=1e-9)
+
+
+BAD_PROBLEMS = {
+    "no such state": "trajectory = lambda self, n, seed: (np.full(n + 1, 10**9), np.ones(n), np.ones(n))",
+    "a state below 0": "trajectory = lambda self, n, seed: (np.full(n + 1, -(10**9)), np.ones(n), np.ones(n))",
+    "a state too few": "trajectory = lambda self, n, seed: (np.zeros(n, int), np.ones(n), np.ones(n))",
+    "a discount too few": "trajectory = lambda self, n, seed: (np.zeros(n + 1, int), np.ones(n), np.ones(n - 1))",
+    "a reward of nan": "trajectory = lambda self, n, seed: (np.zeros(n + 1, int), np.full(n, np.nan), np.ones(n))",
+    "too few best weights": "lms_weights = np.ones(2)",
+    "too small a metric": "metric = np.eye(2)",
+    "features of nan": "features = np.full((3, 3), np.nan)",
+}
+
+TRY_BAD_PROBLEMS = """
+import json, os, sys, numpy as np, trueonline as to
+
+to.sweep(to.problems.random_walk(), ["accumulate"], [0.1], [0.5], runs=1, steps=5)  # compiled here, not in every child
+outcomes = {}
+for name, change in json.loads(sys.argv[1]).items():
+    class Bad:
+        features, metric, lms_weights, discount = np.eye(3), np.eye(3) / 3, np.ones(3), 0.9
+        trajectory = lambda self, n, seed: (np.zeros(n + 1, int), np.ones(n), np.ones(n))
+        exec(change)
+
+    child = os.fork()
+    if child == 0:  # it may crash
+        try:
+            to.sweep(Bad(), ["accumulate"], [0.1], [0.5], runs=1, steps=50)
+        except ValueError:
+            os._exit(1)
+        os._exit(0)
+    outcomes[name] = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+print(json.dumps(outcomes))
+"""
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    """How a process ends that sweeps each of these problems: 1 for a ValueError, 0 for results, below 0 for a crash."""
+    command = [sys.executable, "-c", TRY_BAD_PROBLEMS, json.dumps({"none": "pass", **BAD_PROBLEMS})]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def test_the_problem_that_others_are_made_of_is_good(outcomes):
+    assert outcomes["none"] == 0
+
+
+@pytest.mark.parametrize("name", BAD_PROBLEMS)
+def test_a_problem_of_ones_own_that_does_not_fit_is_refused(name, outcomes):
+    assert outcomes[name] == 1
+
+
+def test_a_problem_whose_best_weights_are_zero_is_refused():
+    nothing = to.problems.FiniteMRP([[0.5, 0.5], [0.5, 0.5]], np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="zero"):
+        to.sweep(nothing, step_sizes=[0.1], trace_decays=[0.5], runs=1, steps=10)
+
+
+# --- Engines and resuming -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def count_computed(monkeypatch):
+    """The names of the tasks that are computed."""
+    names, compute = [], study.Task.compute
+
+    def counting(task):
+        names.append(task.name)
+        return compute(task)
+
+    monkeypatch.setattr(study.Task, "compute", counting)
+    return names
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """A task for every two runs."""
+    monkeypatch.setattr(tasks_module, "STEPS_PER_TASK", 2 * 2 * 2 * 20)
+
+
+def cases_of_all_kinds():
+    return [small(problem, runs=5, labels={"problem": name}) for name, problem in SEEN.items()]
+
+
+@pytest.fixture
+def reference():
+    return study.run(cases_of_all_kinds(), threads=1)
+
+
+def test_two_threads_give_the_same_bits_as_one(reference):
+    for _ in range(3):
+        assert study.run(cases_of_all_kinds(), threads=2).equals(reference)
+
+
+def test_blocks_of_runs_give_the_same_bits_as_all_runs_at_once(reference, small_blocks):
+    assert len(small(runs=5).tasks()) == 3 * 3
+    found = study.run(cases_of_all_kinds())
+    assert errors_with_problem(found) == errors_with_problem(reference)
+
+
+def errors_with_problem(table):
+    return {tuple(row.values())[:5]: row["error"] for row in table.to_pylist()}
+
+
+def test_shares_in_one_folder_give_the_same_bits(reference, small_blocks, tmp_path, count_computed):
+    cases = cases_of_all_kinds()
+    assert study.run(cases, out=tmp_path, share="1/3") is None
+    assert study.run(cases, out=tmp_path, share="3/3") is None
+    found = study.run(cases, out=tmp_path, share="2/3")
+    assert errors_with_problem(found) == errors_with_problem(reference)
+    names = [task.name for case in cases for task in case.tasks()]
+    assert sorted(count_computed) == sorted(names), "each task belongs to one share"
+    assert study.run(cases, out=tmp_path, share="1/3").equals(found)
+    assert len(count_computed) == len(names), "what another share has done is done"
+
+
+def test_dask_gives_the_same_bits(reference, tmp_path):
+    cases = cases_of_all_kinds()
+    assert study.run(cases, engine="dask", threads=2, out=tmp_path).equals(reference)
+    assert len(list(tmp_path.iterdir())) == sum(len(case.tasks()) for case in cases)
+
+
+OWN_ON_DASK = """
+import numpy as np, trueonline as to
+from trueonline.core.kernels import kernel
+from trueonline.core.memory import decay, imprint, learn, recall
+
+@kernel
+def mine(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
+    v, _, v_next = recall(memory, x, x_next)
+    delta = reward + gamma_next * v_next - v
+    decay(memory, gamma * lam)
+    imprint(memory, x, 1.0, 0.0)
+    learn(memory, alpha * delta)
+    return v, delta, v_next
+
+class Wrapped:
+    def __init__(self, n_features, step_size, trace_decay, discount):
+        self.inner = to.AccumulateTD(n_features, step_size, trace_decay, discount)
+        self.start, self.update = self.inner.start, self.inner.update
+    weights = property(lambda self: self.inner.weights)
+
+if __name__ == "__main__":
+    methods = {"accumulate": None, "kernel": mine, "class": Wrapped}
+    case = to.study.Case(to.problems.random_walk(), methods, (0.1,), (0.9,), runs=1, steps=30)
+    print(*to.study.run([case], engine="dask", threads=1)["error"].to_pylist())
+"""
+
+
+def test_dask_runs_kernels_and_classes_of_a_users_script(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(OWN_ON_DASK)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    ours, own_kernel, own_class = map(float, done.stdout.split())
+    assert own_kernel == pytest.approx(ours, rel=1e-9)
+    assert own_class == pytest.approx(ours, rel=1e-9)
+
+
+def test_two_cases_with_the_same_tasks_both_have_their_results(tmp_path):
+    cases = [small(labels={"copy": copy}) for copy in ("first", "second")]
+    for settings in ({}, {"out": tmp_path}):
+        table = study.run(cases, **settings)
+        assert table["copy"].to_pylist() == ["first"] * 24 + ["second"] * 24
+        assert table["error"].to_pylist()[:24] == table["error"].to_pylist()[24:]
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_only_what_is_missing_is_computed(tmp_path, count_computed, small_blocks):
+    case = small(runs=5)
+    first = study.run([case], out=tmp_path)
+    assert len(count_computed) == 9
+    assert study.run([small(runs=5)], out=tmp_path).equals(first)
+    assert len(count_computed) == 9, "nothing is computed again"
+    gone = sorted(tmp_path.iterdir())[::4]
+    for path in gone:
+        path.unlink()
+    assert study.run([case], out=tmp_path).equals(first)
+    assert sorted(count_computed[9:]) == [path.stem for path in gone]
+    bigger = study.run([small(runs=5, steps=21), case], out=tmp_path)
+    assert bigger.num_rows == 2 * first.num_rows
+    assert len(count_computed) == 9 + len(gone) + len(small(runs=5, steps=21).tasks())
+
+
+def test_the_function_sweep_resumes_too(tmp_path, count_computed):
+    settings = {"step_sizes": [0.1], "trace_decays": [0.5], "runs": 2, "steps": 10, "out": tmp_path}
+    first = to.sweep(MRP, **settings)
+    assert to.sweep(MRP, **settings).equals(first)
+    assert len(count_computed) == 3
+
+
+def test_without_a_folder_nothing_is_kept(count_computed):
+    for _ in range(2):
+        study.run([small()])
+    assert len(count_computed) == 6
+
+
+def test_progress_counts_from_what_is_there_to_all(tmp_path, small_blocks):
+    seen = []
+    study.run([small(runs=2)], out=tmp_path)
+    study.run([small(runs=2), small(runs=2, seed=4)], out=tmp_path, progress=lambda *state: seen.append(state))
+    assert [(done, of) for _, done, of in seen] == [(3, 6), (4, 6), (5, 6), (6, 6)]
+    assert seen[0][0] is None
+    assert all(task.steps == 2 * 2 * 2 * 20 for task, *_ in seen[1:])
+
+
+def test_a_mistake_in_a_users_learner_is_shown_as_it_is_and_what_was_finished_is_kept(tmp_path):
+    class Broken(EagerTrueOnline):
+        def update(self, *_):
+            raise ZeroDivisionError("a mistake")
+
+    with pytest.raises(ZeroDivisionError, match="a mistake"):
+        study.run([small(methods={"true_online": None, "broken": Broken})], out=tmp_path, threads=1)
+    assert [path.stem.split("-")[0] for path in tmp_path.iterdir()] == ["true_online"]
+
+
+# --- Names ----------------------------------------------------------------------------------------
+
+
+def names(case):
+    return [task.name for task in case.tasks()]
+
+
+class First(EagerTrueOnline):
+    pass
+
+
+class Second(EagerTrueOnline):
+    """The same with another text."""
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        small(seed=4),
+        small(steps=21),
+        small(runs=3),
+        small(step_sizes=(0.1, 0.30000000000000004)),
+        small(step_sizes=(0.3, 0.1)),
+        small(trace_decays=(0.5, 0.91)),
+        small(trace_decays=(0.5,)),
+        small(step_sizes=(0.1,), trace_decays=(0.3, 0.5, 0.9)),
+        small(SEEN["binary"]),
+        small(MRP.with_features(np.eye(10)[::-1])),
+        small(MRP.with_features(2.0 * np.eye(10))),
+        small(to.problems.random_mrp(10, 3, 0.1, seed=2)),
+        small(to.problems.random_mrp(10, 3, 0.2, seed=1)),
+        small(to.problems.random_mrp(10, 3, 0.1, seed=1, discount=0.98)),
+        small(methods={"accumulate": own_accumulate, "replace": own_true_online, "true_online": First}),
+    ],
+    ids=lambda case: None,
+)
+def test_names_change_with_what_determines_the_result(changed):
+    assert set(names(small())).isdisjoint(names(changed))
+
+
+def test_names_do_not_change_with_labels_or_from_time_to_time():
+    again = small(to.problems.random_mrp(10, 3, 0.1, seed=1), labels={"problem": "another word"})
+    assert names(small()) == names(again)
+    assert len(set(names(small()))) == 3
+    assert all(name.startswith(f"{method}-") for name, method in zip(names(again), study.METHODS, strict=True))
+
+
+def test_names_change_with_the_source_of_a_method(monkeypatch):
+    with_class = {names(small(methods={"mine": method}))[0] for method in (First, Second, EagerTrueOnline)}
+    assert len(with_class) == 3
+    with_kernel = {names(small(methods={"mine": method}))[0] for method in (own_true_online, own_accumulate)}
+    assert len(with_kernel) == 2
+    before = names(small())
+    monkeypatch.setattr(fingerprint_module, "cache_name", lambda: "hash-of-other-kernels")
+    assert set(before).isdisjoint(names(small()))
+
+
+def closing_over(gain):
+    @kernel
+    def mine(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
+        v, _, v_next = recall(memory, x, x_next)
+        delta = reward + gamma_next * v_next - v
+        decay(memory, gamma * lam)
+        imprint(memory, x, gain, 0.0)
+        learn(memory, alpha * delta)
+        return v, delta, v_next
+
+    return mine
+
+
+def class_with(gain):
+    class Mine(EagerTrueOnline):
+        factor = gain
+
+    return Mine
+
+
+def run_text(text):
+    """As if typed into an interpreter that keeps no text."""
+    space = {"EagerTrueOnline": EagerTrueOnline, "__name__": "typed"}
+    exec(text, space)
+    return space["Mine"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (closing_over(1.0), closing_over(0.5)),
+        (class_with(1.0), class_with(0.5)),
+        (run_text("class Mine(EagerTrueOnline): factor = 1"), run_text("class Mine(EagerTrueOnline): factor = 2")),
+    ],
+    ids=["a kernel's constant", "a class's constant", "a class without text"],
+)
+def test_names_change_with_what_a_method_closes_over(one, other):
+    assert names(small(methods={"mine": one})) != names(small(methods={"mine": other}))
+
+
+@pytest.mark.parametrize("method", [own_accumulate, to.TrueOnlineTD], ids=["kernel", "class"])
+def test_names_of_a_users_method_change_with_the_package_below_it(method, monkeypatch):
+    before = names(small(methods={"mine": method}))
+    monkeypatch.setattr(fingerprint_module, "cache_name", lambda: "hash-of-other-kernels")
+    assert names(small(methods={"mine": method})) != before
+
+
+def test_names_change_with_the_discount_that_learner_classes_are_made_with():
+    one, other = Ring(), Ring()
+    one.trajectory = other.trajectory = Ring().trajectory
+    other.discount = 0.3
+    assert names(small(one, {"mine": EagerTrueOnline})) != names(small(other, {"mine": EagerTrueOnline}))
+
+
+def test_names_change_with_every_trajectory_of_the_block():
+    one, other = Ring(), Ring()
+    plain = Ring().trajectory
+
+    def shifted(steps, seed):
+        states, rewards, discounts = plain(steps, seed)
+        return states, rewards + (seed[1] > 0), discounts
+
+    one.trajectory, other.trajectory = plain, shifted
+    assert names(small(one)) != names(small(other))
+
+
+def test_run_0_does_not_repeat_the_numbers_that_made_the_process():
+    """The first step of run 0, over many processes: as often to the later of two next states as its probability says."""
+    taken, expected, variance = 0, 0.0, 0.0
+    for seed in range(400):
+        mrp = to.problems.random_mrp(10, 2, 0.0, seed=seed)
+        later = int(np.flatnonzero(mrp.transitions[0])[-1])
+        p = float(mrp.transitions[0, later])
+        taken += int(mrp.trajectory(1, study.run_seed(seed, 0)).states[1] == later)
+        expected, variance = expected + p, variance + p * (1.0 - p)
+    assert abs(taken - expected) < 5.0 * np.sqrt(variance), f"{taken} of 400, expected {expected:.0f}"
+
+
+# --- Bad wishes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"methods": "td"}, "unknown method 'td'; known are accumulate, replace, true_online"),
+        ({"methods": ["accumulate", "td"]}, "unknown method 'td'"),
+        ({"methods": {"mine": None}}, "unknown method 'mine'"),
+        ({"methods": []}, "methods must name at least one"),
+        ({"methods": {}}, "methods must name at least one"),
+        ({"step_sizes": [0.1, np.nan]}, "step_sizes must be a finite number > 0, got nan"),
+        ({"step_sizes": [0.1, 0.0]}, "step_sizes must be a finite number > 0, got 0.0"),
+        ({"step_sizes": [np.inf]}, "step_sizes must be a finite number > 0, got inf"),
+        ({"step_sizes": ["0.1"]}, "step_sizes must be a finite number > 0, got '0.1'"),
+        ({"step_sizes": [0.1, 0.2, 0.1]}, "step_sizes must be distinct numbers"),
+        ({"step_sizes": []}, "step_sizes must be distinct numbers, at least one"),
+        ({"trace_decays": [np.nan]}, r"trace_decays must be a number in \[0, 1\], got nan"),
+        ({"trace_decays": [1.01]}, r"trace_decays must be a number in \[0, 1\], got 1.01"),
+        ({"trace_decays": [0.0, -0.0]}, "trace_decays must be distinct numbers"),
+        ({"trace_decays": ()}, "trace_decays must be distinct numbers, at least one"),
+        ({"runs": 0}, "runs must be a whole number from 1"),
+        ({"runs": 2.0}, "runs must be a whole number from 1"),
+        ({"steps": 0}, "steps must be a whole number from 1"),
+        ({"steps": -5}, "steps must be a whole number from 1"),
+        ({"seed": -1}, "seed must be a whole number ≥ 0, got -1"),
+        ({"seed": "x"}, "seed must be a whole number ≥ 0, got 'x'"),
+        ({"engine": "spark"}, "unknown engine 'spark'; known are local, dask and dask:ADDRESS"),
+        ({"engine": "daskish"}, "unknown engine 'daskish'"),
+        ({"problem": SEEN["non-binary"], "methods": ["replace"]}, "replace needs binary features; leave it out"),
+        ({"problem": SEEN["non-binary"], "methods": {"mine": to.ReplaceTD}}, "mine needs binary features"),
+        ({"problem": to.problems.random_mrp(5, 2, 0.1, discount=1.0)}, "with discount 1 every state must reach the end"),
+        ({"problem": to.problems.FiniteMRP(np.eye(2), np.eye(2))}, "more than one stationary distribution"),
+    ],
+)
+def test_bad_wishes_are_refused_before_anything_runs(given, message, count_computed):
+    settings = {"problem": MRP, "step_sizes": [0.1], "trace_decays": [0.5], "runs": 1, "steps": 5, **given}
+    with pytest.raises(ValueError, match=message):
+        to.sweep(**settings)
+    assert count_computed == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"methods": {"mine": lambda *transition: transition}},
+        {"methods": {"mine": 3}},
+        {"methods": {"mine": numba.njit(lambda memory, x: (0.0, 0.0, 0.0))}},
+        {"methods": 3},
+        {"step_sizes": 0.1},
+        {"engine": None},
+    ],
+    ids=["plain function", "number as method", "kernel with other arguments", "methods", "grid", "engine"],
+)
+def test_wishes_of_the_wrong_type_are_refused_before_anything_runs(given, count_computed):
+    settings = {"problem": MRP, "step_sizes": [0.1], "trace_decays": [0.5], "runs": 1, "steps": 5, **given}
+    with pytest.raises(ValueError, match=r"must be|known are|kernel"):
+        to.sweep(**settings)
+    assert count_computed == []
+
+
+@pytest.mark.parametrize("name", ["a/b", "../up"])
+def test_any_name_of_a_method_will_do_for_a_folder(name, tmp_path):
+    found = to.sweep(MRP, {name: to.AccumulateTD}, [0.1], [0.5], runs=1, steps=5, out=tmp_path / "out")
+    assert found.num_rows == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("share", ["0/3", "4/3", "1/0", "3", "a/b", "1/2/3", "-1/2", "1 / 2", "", "1/2\n"])
+def test_shares_that_are_none_are_refused(share, tmp_path, count_computed):
+    with pytest.raises(ValueError, match="shard must be i/N with 1 ≤ i ≤ N"):
+        study.run([small()], share=share, out=tmp_path)
+    assert count_computed == []
+
+
+@pytest.mark.parametrize("of", [1, 2, 3, 7])
+def test_shares_are_parts_of_all_tasks_and_each_about_as_large(of, small_blocks):
+    tasks = small(runs=9).tasks()
+    shares = [study.engines.shard(tasks, f"{number}/{of}") for number in range(1, of + 1)]
+    assert sorted(task.name for share in shares for task in share) == sorted(task.name for task in tasks)
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+def test_a_share_without_a_folder_is_refused():
+    with pytest.raises(ValueError, match="out"):
+        study.run([small(), small(SEEN["binary"])], share="1/3")
+
+
+def test_a_study_of_no_cases_is_refused():
+    with pytest.raises(ValueError, match="case"):
+        study.run([])
+
+
+# --- Studies from files ---------------------------------------------------------------------------
+
+GRID = "step_sizes = [0.1]\ntrace_decays = [0.5]\nruns = 2\nsteps = 10\nseed = 4\n"
+RANDOM = '[[problems]]\nkind = "random_mrp"\nk = 10\nb = 3\nsigma = 0.1\n'
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(text):
+        path = tmp_path / "spec.toml"
+        path.write_text(text)
+        return sweep_file.read(path)
+
+    return read
+
+
+def test_a_file_means_the_cases_that_it_describes(read):
+    representations = 'representations = ["tabular", "binary", "binary_unit", "non_binary"]\nseed = 1\n'
+    cases = read(GRID + 'methods = ["accumulate", "true_online"]\n' + RANDOM + representations)
+    expected = [
+        study.Case(problem, {"accumulate": None, "true_online": None}, (0.1,), (0.5,), runs=2, steps=10, seed=4)
+        for problem in (
+            SEEN["tabular"],
+            SEEN["binary"],
+            SEEN["binary of unit length"],
+            MRP.with_features(to.features.random_unit(10, seed=[41, 1])),
+        )
+    ]
+    assert [names(case) for case in cases] == [names(case) for case in expected]
+    labels = [("random_mrp 1", name) for name in ("tabular", "binary", "binary_unit", "non_binary")]
+    assert [tuple(case.labels.values()) for case in cases] == labels
+
+
+def test_what_a_file_does_not_say_is_the_papers(read):
+    case, other = read('[[problems]]\nkind = "random_walk"\n[[problems]]\nkind = "two_state"\nlabel = "two"\n')
+    assert (case.step_sizes, case.trace_decays) == (study.STEP_SIZES, study.TRACE_DECAYS)
+    assert (case.runs, case.steps, case.seed) == (50, 100, 0)
+    assert tuple(case.methods) == study.METHODS
+    assert case.labels == {"problem": "random_walk 1", "representation": "as_is"}
+    assert other.labels["problem"] == "two"
+    np.testing.assert_array_equal(other.problem.features, [[1.0], [1.0]])
+
+
+def test_by_default_each_representation_has_the_methods_that_apply(read):
+    cases = read(GRID + RANDOM + 'representations = ["tabular", "non_binary"]\n')
+    assert [tuple(case.methods) for case in cases] == [study.METHODS, ("accumulate", "true_online")]
+
+
+def test_a_file_can_name_a_problem_in_arrays(read, tmp_path):
+    walk = to.problems.random_walk()
+    np.savez(
+        tmp_path / "walk.npz", transitions=walk.transitions, rewards=walk.rewards, discount=1.0, start=9, reward_std=0.0
+    )
+    (case,) = read(GRID + '[[problems]]\nkind = "arrays"\npath = "walk.npz"\n')
+    (expected,) = read(GRID + '[[problems]]\nkind = "random_walk"\n')
+    assert names(case) == names(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "names no problem"),
+        ("problems = []", "names no problem"),
+        ("[[problems", "is not TOML"),
+        ("step_size = [0.1]\n" + RANDOM, "unknown setting 'step_size'; known are after, methods, problems, runs"),
+        ('[[problems]]\nkind = "maze"', "unknown kind of problem 'maze'; known are arrays, baird"),
+        ("[[problems]]\nk = 3", "unknown kind of problem"),
+        (RANDOM + 'representations = ["fourier"]', "unknown representation 'fourier'; known are as_is, binary"),
+        (RANDOM + "branches = 3", "problem 1.*branches"),
+        (RANDOM + 'seed = "x"', "problem 1"),
+        ('[[problems]]\nkind = "random_mrp"\nk = 10', "problem 1.*missing"),
+        (RANDOM.replace("b = 3", "b = 30"), "b must be at most k = 10, got 30"),
+        (RANDOM.replace("0.1", "-0.1"), "must be a finite number ≥ 0, got -0.1"),
+        ('methods = ["td"]\n' + RANDOM, "unknown method 'td'; known are accumulate, emphatic, gtd, monte_carlo"),
+        ('methods = ["replace"]\n' + RANDOM + 'representations = ["non_binary"]', "replace needs binary features"),
+        ("methods = []\n" + RANDOM, "methods must name at least one"),
+        ("step_sizes = [nan]\n" + RANDOM, "step_sizes must be a finite number > 0, got nan"),
+        ("step_sizes = []\n" + RANDOM, "step_sizes must be distinct numbers"),
+        ("trace_decays = [0.5, 0.5]\n" + RANDOM, "trace_decays must be distinct numbers"),
+        ("runs = 0\n" + RANDOM, "runs must be a whole number from 1"),
+        ("runs = 2.5\n" + RANDOM, "runs must be a whole number from 1"),
+        ("seed = -1\n" + RANDOM, "seed must be a whole number ≥ 0"),
+    ],
+)
+def test_files_with_mistakes_are_refused(read, text, message):
+    with pytest.raises(ValueError, match=message):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("step_sizes = 0.1\n" + RANDOM, "step_sizes must be"),
+        ('methods = "true_online"\n' + RANDOM, "methods must be"),
+        ("methods = 3\n" + RANDOM, "methods must be"),
+        ('methods = [["replace"]]\n' + RANDOM, "method"),
+        ("problems = [1]", "problem"),
+        ('[[problems]]\nkind = ["random_walk"]', "kind"),
+        (RANDOM + 'representations = "tabular"', "representations must be"),
+        (RANDOM + "representations = []", "representations must"),
+        (RANDOM + 'label = ["a"]', "label must be"),
+    ],
+)
+def test_files_with_the_wrong_types_are_refused(read, text, message):
+    with pytest.raises(ValueError, match=message):
+        read(text)
+
+
+def test_labels_in_a_file_may_be_numbers(read):
+    table = study.run(read(GRID + RANDOM + "label = 3\n" + RANDOM))
+    assert set(table["problem"].to_pylist()) == {"3", "random_mrp 2"}
+
+
+def test_a_file_of_arrays_that_is_missing_is_named(read):
+    with pytest.raises(FileNotFoundError, match=r"no\.npz"):
+        read('[[problems]]\nkind = "arrays"\npath = "no.npz"\n')

@@ -1,0 +1,419 @@
+"""The command `trueonline sweep`, and the examples that go with it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import trueonline as to
+from trueonline import study
+from trueonline.cli import main
+from trueonline.study import results as tables
+from trueonline.study import sweep_file
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+BIN = Path(sys.executable).parent
+
+SPEC = """
+step_sizes = [0.1, 0.4]
+trace_decays = [0.0, 0.9]
+runs = 3
+steps = 20
+seed = 1
+[[problems]]
+kind = "random_mrp"
+k = 10
+b = 3
+sigma = 0.1
+representations = ["tabular", "non_binary"]
+[[problems]]
+kind = "random_walk"
+label = "walk"
+"""
+TASKS, ROWS = 3 + 2 + 3, (3 + 2 + 3) * 2 * 2 * 3
+
+
+@pytest.fixture
+def spec(tmp_path):
+    path = tmp_path / "spec.toml"
+    path.write_text(SPEC)
+    return path
+
+
+def sweep(*arguments):
+    return CliRunner().invoke(main, ["sweep", *map(str, arguments)])
+
+
+def test_help_shows_every_option_and_a_spec_that_runs(tmp_path):
+    result = sweep("--help")
+    assert result.exit_code == 0
+    for option in ("--out", "--engine", "--shard I/N", "--threads"):
+        assert option in result.stdout
+    _, _, example = result.stdout.partition("may be left out):\n")
+    (tmp_path / "spec.toml").write_text(example.partition("Options:")[0])
+    assert len(sweep_file.read(tmp_path / "spec.toml")) == 2
+
+
+def test_the_command_writes_the_results_and_prints_the_best(spec, tmp_path):
+    result = sweep(spec, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.stderr
+    expected = study.run(sweep_file.read(spec))
+    found = pq.read_table(tmp_path / "out" / "results.parquet")
+    assert found.equals(expected)
+    assert found.column_names == ["problem", "representation", "method", "step_size", "trace_decay", "run", "error"]
+    assert found.num_rows == ROWS
+    assert pyarrow.csv.read_csv(tmp_path / "out" / "results.csv").to_pylist() == expected.to_pylist()
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["results.csv", "results.parquet", "tasks"]
+    assert len(list((tmp_path / "out" / "tasks").glob("*.parquet"))) == TASKS
+    lines = result.stdout.splitlines()
+    assert lines[-1] == f"All {ROWS} results are in {tmp_path}/out/results.parquet and {tmp_path}/out/results.csv"
+    assert lines[:-1] == tables.best(expected).splitlines()
+
+
+def test_the_printed_table_has_the_least_mean_error_of_every_method_on_every_problem(spec, tmp_path):
+    lines = sweep(spec, "--out", tmp_path / "out").stdout.splitlines()[:-1]
+    assert lines[0].split() == ["problem", "representation", "method", "error", "step_size", "trace_decay"]
+    rows = pq.read_table(tmp_path / "out" / "results.parquet").to_pylist()
+    means = {}
+    for row in rows:
+        group = means.setdefault((row["problem"], row["representation"], row["method"]), {})
+        group.setdefault((row["step_size"], row["trace_decay"]), []).append(row["error"])
+    assert len(lines) == 1 + len(means)
+    for line, (group, found) in zip(lines[1:], sorted(means.items()), strict=True):
+        error, (alpha, lam) = min((np.mean(errors), parameters) for parameters, errors in found.items())
+        assert line.split() == [*" ".join(group).split(), f"{error:.4g}", f"{alpha:.4g}", f"{lam:.4g}"]
+    starts = {line.index(cell) for line, cell in zip(lines[1:], [key[2] for key in sorted(means)], strict=True)}
+    assert starts == {lines[0].index("method")}, "columns stand below each other"
+
+
+def test_a_method_that_always_diverges_is_printed_as_infinite(tmp_path):
+    (tmp_path / "spec.toml").write_text(
+        'methods = ["accumulate"]\nstep_sizes = [1000.0]\ntrace_decays = [1.0]\nruns = 2\nsteps = 500\n'
+        '[[problems]]\nkind = "random_walk"\n'
+    )
+    result = sweep(tmp_path / "spec.toml", "--out", tmp_path / "out")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[1].split()[-3:] == ["inf", "1000", "1"]
+
+
+def test_by_default_the_results_go_into_the_folder_sweep(spec, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = sweep(spec, "--threads", "2")
+    assert result.exit_code == 0
+    assert (tmp_path / "sweep" / "results.parquet").exists()
+
+
+def test_the_same_command_again_computes_nothing_and_prints_the_same(spec, tmp_path, monkeypatch):
+    first = sweep(spec, "--out", tmp_path / "out")
+
+    def refuse(_):
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr(study.Task, "compute", refuse)
+    again = sweep(spec, "--out", tmp_path / "out")
+    assert again.exit_code == 0
+    assert again.stdout == first.stdout
+
+
+def test_shares_end_with_the_same_table_as_one_command(spec, tmp_path):
+    whole = sweep(spec, "--out", tmp_path / "whole")
+    for share in ("2/3", "1/3"):
+        result = sweep(spec, "--out", tmp_path / "out", "--shard", share)
+        assert result.exit_code == 0
+        folder = tmp_path / "out"
+        assert (
+            result.stdout == f"Share {share} is done; others are not. Their results belong into {folder}/tasks as well.\n"
+        )
+        assert not (folder / "results.parquet").exists()
+    last = sweep(spec, "--out", tmp_path / "out", "--shard", "3/3")
+    assert last.exit_code == 0
+    assert last.stdout == whole.stdout.replace(str(tmp_path / "whole"), str(tmp_path / "out"))
+    assert (tmp_path / "out/results.parquet").read_bytes() == (tmp_path / "whole/results.parquet").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("[[problems", [], "is not TOML"),
+        ("", [], "names no problem: add a [[problems]]"),
+        ('[[problems]]\nkind = "maze"', [], "unknown kind of problem 'maze'; known are arrays, baird"),
+        ('methods = ["td"]\n' + SPEC, [], "unknown method 'td'; known are accumulate"),
+        ('methods = ["replace"]\n' + SPEC, [], "replace needs binary features; leave it out of methods"),
+        (SPEC.replace("0.4", "nan"), [], "step_sizes must be a finite number > 0, got nan"),
+        (SPEC + "sigma = 3", [], "problem 2 (random_walk)"),
+        ('[[problems]]\nkind = "arrays"\npath = "gone.npz"', [], "gone.npz"),
+        (
+            'methods = ["td"]\n[[problems]]\nkind = "baird"',
+            [],
+            "unknown method 'td'; known are accumulate, emphatic, gtd",
+        ),
+        ("methods = [3]\n" + SPEC, [], "unknown method '3'; known are accumulate"),
+        (
+            'methods = [{ method = "gtd", beta = 1 }]\n' + SPEC,
+            [],
+            "unknown setting of a method 'beta'; known are eta, method",
+        ),
+        ('methods = [{ method = "gtd" }]\n' + SPEC, [], "with gtd or true_online_gtd and at least one η"),
+        ('methods = [{ method = "gtd", eta = [] }]\n' + SPEC, [], "with gtd or true_online_gtd and at least one η"),
+        ('methods = [{ method = "emphatic", eta = 1 }]\n' + SPEC, [], "name others without settings"),
+        ('methods = [{ method = "gtd", eta = [1, -1] }]\n' + SPEC, [], "eta must be a finite number ≥ 0, got -1"),
+        ('methods = [{ method = "gtd", eta = true }]\n' + SPEC, [], "eta must be a finite number ≥ 0, got True"),
+        ("after = 20\n" + SPEC, [], "after must be a whole number from 0, and fewer than the 20 steps, got 20"),
+        ('[[problems]]\nkind = "random_mdp"\nn_states = 3', [], "problem 1 (random_mdp)"),
+        ('[[problems]]\nkind = "baird"\nrepresentations = ["tabular"]', [], "error at zero weights is zero"),
+        (SPEC, ["--engine", "spark"], "unknown engine 'spark'; known are local, dask and dask:ADDRESS"),
+        (SPEC, ["--shard", "4/3"], "shard must be i/N with 1 ≤ i ≤ N, got '4/3'"),
+        (SPEC, ["--shard", "x"], "shard must be i/N"),
+    ],
+)
+def test_mistakes_are_said_in_a_line(spec, tmp_path, text, options, message):
+    spec.write_text(text)
+    result = sweep(spec, "--out", tmp_path / "out", *options)
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit), "an error that is shown, not one that escaped"
+    said = [line for line in result.stderr.splitlines() if line and not line.startswith("Sweeping")]
+    assert len(said) == 1
+    assert said[0].startswith("Error: ")
+    assert message in said[0]
+    assert not list(tmp_path.glob("out/tasks/*")), "nothing was computed"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no.toml"], "'no.toml' does not exist"),
+        ([], "Missing argument 'SPEC'"),
+        (["spec.toml", "--threads", "0"], "0 is not in the range"),
+        (["spec.toml", "--out", "spec.toml"], "'spec.toml' is a file"),
+        (["spec.toml", "--shards", "1/2"], "No such option"),
+    ],
+)
+def test_arguments_that_cannot_be_meant_are_refused(spec, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    result = sweep(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_folder_in_the_place_of_which_there_is_a_file_is_a_mistake_said_in_a_line(spec, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "tasks").write_text("")
+    result = sweep(spec, "--out", tmp_path / "out")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: ") or "\nError: " in result.stderr
+    assert "File exists" in result.stderr
+    assert isinstance(result.exception, SystemExit)
+
+
+def test_a_cluster_that_does_not_answer_is_a_mistake_said_in_a_line(spec, tmp_path):
+    import dask
+
+    pytest.importorskip("distributed")  # its defaults must be there before, or they would be gone afterwards
+    with dask.config.set({"distributed.comm.timeouts.connect": "0.3s"}):
+        result = sweep(spec, "--out", tmp_path / "out", "--engine", "dask:tcp://127.0.0.1:1")
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)
+    assert "Timed out" in result.stderr.splitlines()[-1]
+    assert "127.0.0.1:1" in result.stderr.splitlines()[-1]
+
+
+def test_the_installed_command_says_mistakes_without_a_traceback_and_without_leaving_a_folder(tmp_path):
+    (tmp_path / "spec.toml").write_text('[[problems]]\nkind = "maze"')
+    command = [str(BIN / "trueonline"), "sweep", "spec.toml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.strip().count("\n") == 0
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["spec.toml"]
+
+
+# --- Learning about one policy from another -------------------------------------------------------
+
+OFF_POLICY = """
+methods = ["off_policy", "provisional_td", { method = "gtd", eta = [0.0, 4] }, { method = "true_online_gtd", eta = 0.1234567 }]
+step_sizes = [0.01, 0.1]
+trace_decays = [0.0, 0.9]
+runs = 2
+steps = 30
+after = 10
+seed = 1
+[[problems]]
+kind = "baird"
+[[problems]]
+kind = "off_policy.two_state"
+discount = 0.95
+[[problems]]
+kind = "random_mdp"
+n_states = 5
+n_actions = 2
+branching = 2
+sigma = 0.1
+distance = 0.7
+seed = 3
+representations = ["as_is", "binary"]
+[[problems]]
+kind = "arrays"
+path = "mine.npz"
+"""
+
+
+def test_off_policy_problems_and_methods_can_be_named(tmp_path):
+    two = to.problems.off_policy.two_state()
+    parts = ("transitions", "behaviour", "target", "features")
+    policies = {name: getattr(two, name) for name in parts} | {"rewards": np.ones((2, 2, 2)), "discount": 0.5, "start": 1}
+    np.savez(tmp_path / "mine.npz", **policies)
+    (tmp_path / "spec.toml").write_text(OFF_POLICY)
+    result = sweep(tmp_path / "spec.toml", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.stderr
+    found = pq.read_table(tmp_path / "out" / "results.parquet")
+
+    mdp = to.problems.random_mdp(5, 2, 2, 0.1, distance=0.7, seed=3)
+    meant = {
+        ("baird 1", "as_is"): to.problems.baird(),
+        ("off_policy.two_state 2", "as_is"): to.problems.off_policy.two_state(0.95),
+        ("random_mdp 3", "as_is"): mdp,
+        ("random_mdp 3", "binary"): mdp.with_features(to.features.binary_code(5)),
+        ("arrays 4", "as_is"): to.problems.OffPolicyProblem(**policies),
+    }
+    methods = {
+        "off_policy": None,
+        "provisional_td": to.ProvisionalTD,
+        "gtd, η = 0": study.Method("gtd", second=0.0),
+        "gtd, η = 4": study.Method("gtd", second=4.0),
+        "true_online_gtd, η = 0.1234567": study.Method("true_online_gtd", second=0.1234567),
+    }
+    grid = {"step_sizes": [0.01, 0.1], "trace_decays": [0.0, 0.9], "runs": 2, "steps": 30, "after": 10, "seed": 1}
+    expected = [to.sweep(problem, methods, **grid).to_pylist() for problem in meant.values()]
+    labels = [{"problem": problem, "representation": name} for problem, name in meant]
+    assert found.to_pylist() == [label | row for label, rows in zip(labels, expected, strict=True) for row in rows], (
+        "the same numbers as from Python"
+    )
+    assert len({row["error"] for row in expected[0]}) > 10
+
+
+def test_by_default_every_problem_has_the_methods_that_apply_to_it(tmp_path):
+    (tmp_path / "spec.toml").write_text('[[problems]]\nkind = "baird"\n[[problems]]\nkind = "random_walk"')
+    off_policy, on_policy = sweep_file.read(tmp_path / "spec.toml")
+    assert tuple(off_policy.methods) == study.OFF_POLICY
+    assert tuple(on_policy.methods) == study.METHODS
+    np.testing.assert_array_equal(off_policy.problem.initial_weights, [1, 1, 1, 1, 1, 1, 10, 1])
+
+
+def test_the_example_of_an_off_policy_spec_reads():
+    cases = sweep_file.read(EXAMPLES / "off_policy_sweep.toml")
+    assert [tuple(case.labels.values()) for case in cases] == [
+        ("baird 1", "as_is"),
+        ("off_policy.two_state 2", "as_is"),
+        ("far apart", "tabular"),
+        ("far apart", "binary_unit"),
+    ]
+    for case in cases:
+        assert list(case.methods) == [
+            *("off_policy", "true_online_off_policy", "gtd, η = 0.25", "gtd, η = 4"),
+            *("true_online_gtd, η = 4", "true_online_emphatic"),
+        ]
+        assert (case.steps, case.after) == (2000, 1800)
+
+
+# --- The examples ---------------------------------------------------------------------------------
+
+
+def test_the_example_of_a_method_of_ones_own_runs_and_gives_the_answer_it_promises():
+    done = subprocess.run([sys.executable, EXAMPLES / "own_method.py"], capture_output=True, text=True, check=True)
+    rows = {line.split()[0]: float(line.split()[1]) for line in done.stdout.splitlines()[1:]}
+    assert set(rows) == {"accumulate", "replace", "true_online", "dutch"}
+    assert rows["true_online"] < 0.5 * rows["dutch"]
+
+
+def test_the_problem_of_the_example_is_right(monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    from own_method import House
+
+    house = House()
+    chain = to.problems.FiniteMRP(
+        np.roll(np.eye(24), 1, axis=1),
+        np.repeat(house.load[:, None], 24, axis=1),
+        features=house.features,
+        discount=house.discount,
+    )
+    np.testing.assert_allclose(house.features @ house.lms_weights, chain.features @ chain.lms_weights, rtol=1e-9)
+    np.testing.assert_allclose(house.metric, chain.metric, rtol=1e-9)
+    np.testing.assert_array_equal(house.trajectory(30, 1)[0], chain.trajectory(30, 1).states)
+
+
+def test_the_example_of_a_spec_reads_and_runs(tmp_path):
+    cases = sweep_file.read(EXAMPLES / "own_sweep.toml")
+    assert [tuple(case.labels.values()) for case in cases] == [
+        ("small", "tabular"),
+        ("small", "binary"),
+        ("small", "binary_unit"),
+        ("small", "non_binary"),
+        ("random_walk 2", "as_is"),
+        ("random_walk 2", "binary"),
+    ]
+    text = (EXAMPLES / "own_sweep.toml").read_text()
+    assert "runs = 50 " in text
+    np.savez(tmp_path / "my_process.npz", transitions=[[0.5, 0.5], [1.0, 0.0]], rewards=[[1.0, 0.0], [2.0, 0.0]])
+    commented = '# [[problems]]\n# kind = "arrays"\n# path'
+    assert commented in text
+    reduced = text.replace("runs = 50 ", "runs = 2 ").replace(commented, commented.replace("# ", ""))
+    (tmp_path / "spec.toml").write_text(reduced)
+    result = sweep(tmp_path / "spec.toml", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.stderr
+    assert pq.read_table(tmp_path / "out" / "results.parquet").num_rows == 7 * 2 * 6 * 6 * 2
+    assert "arrays 3" in result.stdout
+
+
+def test_the_slurm_template_is_a_shell_script():
+    subprocess.run(["bash", "-n", EXAMPLES / "sweep.sbatch"], check=True)
+    lines = (EXAMPLES / "sweep.sbatch").read_text().splitlines()
+    assert lines[0] == "#!/bin/bash"
+    directives = [number for number, line in enumerate(lines) if line.startswith("#SBATCH")]
+    commands = [number for number, line in enumerate(lines) if line and not line.startswith("#")]
+    assert directives
+    assert max(directives) < min(commands), "Slurm stops reading at the first command"
+
+
+@pytest.fixture
+def slurm(tmp_path):
+    """The environment of a job of an array, set by hand."""
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("SLURM_")},
+        "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+        "SCRATCH": str(tmp_path / "scratch"),
+        "SLURM_ARRAY_TASK_ID": "1",
+        "SLURM_ARRAY_TASK_COUNT": "2",
+    }
+
+
+def test_the_slurm_template_runs_shares_to_the_end_in_plain_bash(spec, tmp_path, slurm):
+    said = []
+    for number in ("1", "2"):
+        done = subprocess.run(
+            ["bash", EXAMPLES / "sweep.sbatch", spec],
+            env={**slurm, "SLURM_ARRAY_TASK_ID": number},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        said.append(done.stdout)
+    assert "Share 1/2 is done; others are not" in said[0]
+    assert f"All {ROWS} results are in {tmp_path}/scratch/spec/results.parquet" in said[1]
+    found = pq.read_table(tmp_path / "scratch" / "spec" / "results.parquet")
+    assert found.equals(study.run(sweep_file.read(spec)))
+
+
+@pytest.mark.parametrize("missing", ["SCRATCH", "SLURM_ARRAY_TASK_ID"])
+def test_the_slurm_template_stops_where_something_is_not_set(spec, tmp_path, slurm, missing):
+    del slurm[missing]
+    command = ["bash", EXAMPLES / "sweep.sbatch", spec]
+    done = subprocess.run(command, env=slurm, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert missing in done.stderr
+    assert not (tmp_path / "scratch").exists()
