@@ -1,0 +1,335 @@
+"""The catalogue: every method once, with its rule, its learner, its definition, its page and its look.
+
+Whatever lists methods reads this file: `verify`, sweeps, sweep files, the commands and their help, plots, and the
+README's table. A row names code as "module:name" and imports it when asked, so this file imports nothing and
+`trueonline --help` stays instant.
+
+To add a method, add a rule file, a definition, a row here, and a page (CONTRIBUTING.md has the steps).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any
+
+GROUPS = ("prediction", "off-policy", "nonlinear", "control")
+TRACES = ("accumulating", "replacing", "dutch", "provisional", "none")
+MEMORIES = ("one", "two", "three", "two traces")
+# The colours are Okabe and Ito's, which colour-blind people can tell apart.
+VERMILION, BLUE, GREEN, SKY, PINK, GREY = "#D55E00", "#0072B2", "#009E73", "#56B4E9", "#CC79A7", "#7F7F7F"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a method is drawn: colour, dashes (none is a solid line) and marker."""
+
+    colour: str = GREY
+    dashes: tuple[int, ...] = ()
+    marker: str = "o"
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """One row of the catalogue.
+
+    Parameters
+    ----------
+    name : str
+        The name in commands, sweeps and sweep files.
+    title : str
+        The name in plots and tables.
+    group : str
+        One of `GROUPS`.
+    learner : str or class
+        The class of learners, or of agents where `group` is "control".
+    definition : str or class
+        What the learner must equal at every step.
+    page : str
+        The page in `docs/methods/` that describes the method.
+    rule : str or kernel
+        The update rule. Its signature says what it needs of a transition (`core.transition`).
+    varying : str or kernel, optional
+        The rule for step-size schedules and step-size adaptation, where that is another one.
+    forward_view : str or class, optional
+        The online forward view that the method approximates or equals. By default the definition.
+    memory : str
+        One of `MEMORIES`: the weights and traces that the rule works on.
+    trace : str
+        One of `TRACES`.
+    binary : bool
+        Whether the method is defined for binary features only.
+    greedy : bool
+        Whether an agent bootstraps from the best action instead of the action that it takes next.
+    options : mapping
+        Arguments of the class that make it this method.
+    settings : mapping
+        Arguments that the class requires, with the values that `verify` gives them.
+    swept : bool
+        Whether sweeps have a kernel for it.
+    look : Look
+        How it is drawn.
+    constants : tuple of str
+        Which of "gamma", "lam" and "alpha" must not change from step to step.
+    """
+
+    name: str
+    title: str
+    group: str
+    learner: Any
+    definition: Any
+    page: str = ""
+    rule: Any = None
+    varying: Any = None
+    forward_view: Any = None
+    memory: str = "one"
+    trace: str = "accumulating"
+    binary: bool = False
+    greedy: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    swept: bool = False
+    look: Look = Look()
+    constants: tuple[str, ...] = ()
+
+    def resolve(self, part: str) -> Any:
+        """Import what a part of the row names.
+
+        Parameters
+        ----------
+        part : str
+            "learner", "definition", "forward_view", "rule" or "varying".
+
+        Returns
+        -------
+        object
+            The class or kernel. `forward_view` is the definition and `varying` is the rule where the row has no other.
+        """
+        fallback = {"forward_view": "definition", "varying": "rule"}.get(part)
+        value = getattr(self, part)
+        if value is None and fallback is not None:
+            return self.resolve(fallback)
+        if not isinstance(value, str):
+            return value
+        module, _, name = value.partition(":")
+        return getattr(import_module(f"trueonline.{module}"), name)
+
+
+def _rule(name: str) -> str:
+    return f"methods.{name}:{name}"
+
+
+_GTD = {"learner": "learners.off_policy:GTD", "rule": _rule("gtd"), "memory": "two", "swept": True, "page": "gtd.md"}
+_TRUE_ONLINE_GTD = {
+    **{"learner": "learners.off_policy:TrueOnlineGTD", "rule": _rule("true_online_gtd"), "memory": "three"},
+    **{"trace": "dutch", "swept": True, "page": "gtd.md"},
+}
+_TRUE_ONLINE = {"rule": _rule("true_online_td"), "varying": _rule("true_online_td_varying"), "trace": "dutch"}
+
+_ROWS = (
+    Method(
+        *("accumulate", "accumulate TD(λ)", "prediction"),
+        learner="learners.on_policy:AccumulateTD",
+        definition="forward:AccumulateSum",
+        forward_view="forward:OnlineLambdaReturn",
+        page="accumulate_td.md",
+        rule=_rule("accumulate_td"),
+        swept=True,
+        look=Look(VERMILION, (6, 2), "s"),
+    ),
+    Method(
+        *("replace", "replace TD(λ)", "prediction"),
+        learner="learners.on_policy:ReplaceTD",
+        definition="forward:ReplaceSum",
+        forward_view="forward:OnlineLambdaReturn",
+        page="replace_td.md",
+        rule=_rule("replace_td"),
+        trace="replacing",
+        binary=True,
+        swept=True,
+        look=Look(BLUE, (2, 2), "^"),
+    ),
+    Method(
+        *("true_online", "true online TD(λ)", "prediction"),
+        learner="learners.on_policy:TrueOnlineTD",
+        definition="forward:OnlineLambdaReturn",
+        page="true_online_td.md",
+        **_TRUE_ONLINE,
+        swept=True,
+        look=Look(GREEN, (), "o"),
+    ),
+    Method(
+        *("monte_carlo", "Monte Carlo", "prediction"),
+        learner="learners.on_policy:MonteCarlo",
+        definition="forward:OnlineMonteCarlo",
+        page="monte_carlo.md",
+        rule=_rule("dutch_monte_carlo"),
+        trace="dutch",
+        look=Look(PINK, (), "D"),
+    ),
+    # Without second weights GTD(λ) is off-policy TD(λ), and true online GTD(λ) its true online form.
+    Method(
+        *("off_policy", "off-policy TD(λ)", "off-policy"),
+        definition="forward:OffPolicySum",
+        forward_view="forward:OnlineOffPolicyReturn",
+        options={"second_step_size": 0.0},
+        look=Look(VERMILION, (4, 2), "s"),
+        **_GTD,
+    ),
+    Method(
+        *("true_online_off_policy", "true online off-policy TD(λ)", "off-policy"),
+        definition="forward:OnlineOffPolicyReturn",
+        options={"second_step_size": 0.0},
+        look=Look(VERMILION, (), "s"),
+        **_TRUE_ONLINE_GTD,
+    ),
+    Method(
+        *("gtd", "GTD(λ)", "off-policy"),
+        definition="forward:GTDSum",
+        forward_view="forward:OnlineGTDReturn",
+        settings={"second_step_size": 0.2},
+        look=Look(BLUE, (4, 2), "o"),
+        **_GTD,
+    ),
+    Method(
+        *("true_online_gtd", "true online GTD(λ)", "off-policy"),
+        definition="forward:OnlineGTDReturn",
+        settings={"second_step_size": 0.2},
+        look=Look(BLUE, (), "o"),
+        **_TRUE_ONLINE_GTD,
+    ),
+    Method(
+        *("emphatic", "emphatic TD(λ)", "off-policy"),
+        learner="learners.off_policy:EmphaticTD",
+        definition="forward:EmphaticSum",
+        forward_view="forward:OnlineEmphaticReturn",
+        page="emphatic_td.md",
+        rule=_rule("emphatic_td"),
+        swept=True,
+        look=Look(GREEN, (4, 2), "D"),
+    ),
+    Method(
+        *("true_online_emphatic", "true online emphatic TD(λ)", "off-policy"),
+        learner="learners.off_policy:TrueOnlineEmphaticTD",
+        definition="forward:OnlineEmphaticReturn",
+        page="emphatic_td.md",
+        rule=_rule("true_online_emphatic_td"),
+        trace="dutch",
+        swept=True,
+        look=Look(GREEN, (), "D"),
+    ),
+    Method(
+        *("provisional_td", "provisional TD(λ)", "off-policy"),
+        learner="learners.off_policy:ProvisionalTD",
+        definition="forward:ProvisionalTDView",
+        page="provisional.md",
+        rule=_rule("provisional_td"),
+        memory="two traces",
+        trace="provisional",
+        look=Look(PINK, (), "^"),
+    ),
+    Method(
+        *("provisional_q", "provisional Q(λ)", "off-policy"),
+        learner="learners.off_policy:ProvisionalQ",
+        definition="forward:ProvisionalQView",
+        page="provisional.md",
+        rule=_rule("provisional_q"),
+        memory="two traces",
+        trace="provisional",
+        look=Look(PINK, (4, 2), "v"),
+    ),
+    Method(
+        *("forward_td", "forward TD(λ)", "nonlinear"),
+        learner="nonlinear.squashed:forward_td",
+        definition="nonlinear.squashed:delayed_lambda_return",
+        page="forward_td_nonlinear.md",
+        trace="none",
+        look=Look(SKY, (), "D"),
+    ),
+    Method(
+        *("accumulate_sarsa", "accumulate Sarsa(λ)", "control"),
+        learner="control:AccumulateSarsa",
+        definition="forward:AccumulateSarsaSum",
+        forward_view="forward:OnlineSarsaReturn",
+        page="sarsa.md",
+        rule=_rule("accumulate_td"),
+        look=Look(VERMILION, (6, 2), "s"),
+    ),
+    Method(
+        *("replace_sarsa", "replace Sarsa(λ)", "control"),
+        learner="control:ReplaceSarsa",
+        definition="forward:ReplaceSarsaSum",
+        forward_view="forward:OnlineSarsaReturn",
+        page="sarsa.md",
+        rule=_rule("replace_td"),
+        trace="replacing",
+        binary=True,
+        look=Look(BLUE, (2, 2), "^"),
+    ),
+    Method(
+        *("clearing_sarsa", "replace Sarsa(λ), clearing", "control"),
+        learner="control:ReplaceSarsa",
+        definition="forward:ClearingSarsaSum",
+        forward_view="forward:OnlineSarsaReturn",
+        page="sarsa.md",
+        rule=_rule("replace_clearing"),
+        trace="replacing",
+        binary=True,
+        options={"clear_others": True},
+        look=Look(SKY, (2, 1), "v"),
+    ),
+    Method(
+        *("true_online_sarsa", "true online Sarsa(λ)", "control"),
+        learner="control:TrueOnlineSarsa",
+        definition="forward:OnlineSarsaReturn",
+        page="sarsa.md",
+        **_TRUE_ONLINE,
+        look=Look(GREEN, (), "o"),
+    ),
+    Method(
+        *("watkins_q", "Watkins's Q(λ)", "control"),
+        learner="control:WatkinsQ",
+        definition="forward:WatkinsQSum",
+        forward_view="forward:OnlineWatkinsReturn",
+        page="watkins_q.md",
+        rule=_rule("accumulate_td"),
+        greedy=True,
+        look=Look(PINK, (6, 2), "s"),
+    ),
+    Method(
+        *("true_online_watkins_q", "true online Watkins's Q(λ)", "control"),
+        learner="control:TrueOnlineWatkinsQ",
+        definition="forward:OnlineWatkinsReturn",
+        page="watkins_q.md",
+        **_TRUE_ONLINE,
+        greedy=True,
+        look=Look(PINK, (), "o"),
+    ),
+)
+METHODS: Mapping[str, Method] = MappingProxyType({row.name: row for row in _ROWS})
+
+
+def names(group: str | None = None, *, swept: bool | None = None) -> tuple[str, ...]:
+    """The names of the methods, in the order of the catalogue.
+
+    Parameters
+    ----------
+    group : str, optional
+        Only methods of this group.
+    swept : bool, optional
+        Only methods that sweeps have a kernel for, or only those that they have none for.
+
+    Returns
+    -------
+    tuple of str
+
+    Examples
+    --------
+    >>> names("prediction")
+    ('accumulate', 'replace', 'true_online', 'monte_carlo')
+    >>> names("prediction", swept=True)
+    ('accumulate', 'replace', 'true_online')
+    """
+    return tuple(row.name for row in _ROWS if group in (None, row.group) and (swept is None or row.swept == swept))

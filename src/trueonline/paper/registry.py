@@ -18,7 +18,7 @@ MODULES = {
     "many-mrps": "many_mrps",
     "asterix": "asterix",
     "mountain-car": "mountain_car",
-    "offpolicy": "off_policy",
+    "offpolicy": "offpolicy",
 }
 APART = ("many-mrps", "asterix", "mountain-car", "offpolicy")  # only by name: they take longer
 DEFAULT = tuple(name for name in MODULES if name not in APART)
