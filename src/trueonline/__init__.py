@@ -24,13 +24,13 @@ _HOME = {
     "AccumulateTD": "learners.on_policy",
     "ReplaceTD": "learners.on_policy",
     "TrueOnlineTD": "learners.on_policy",
-    "MonteCarlo": "learners.off_policy",
+    "MonteCarlo": "learners.on_policy",
     "EmphaticTD": "learners.off_policy",
     "TrueOnlineEmphaticTD": "learners.off_policy",
     "GTD": "learners.off_policy",
     "TrueOnlineGTD": "learners.off_policy",
-    "ProvisionalTD": "learners.provisional_learners",
-    "ProvisionalQ": "learners.provisional_learners",
+    "ProvisionalTD": "learners.off_policy",
+    "ProvisionalQ": "learners.off_policy",
     "OnlineLambdaReturn": "forward",
     "OfflineLambdaReturn": "forward",
     "Learner": "learners.interface",
@@ -61,14 +61,14 @@ if TYPE_CHECKING:
     from trueonline.learners.loading import load as load
     from trueonline.learners.off_policy import GTD as GTD
     from trueonline.learners.off_policy import EmphaticTD as EmphaticTD
-    from trueonline.learners.off_policy import MonteCarlo as MonteCarlo
+    from trueonline.learners.off_policy import ProvisionalQ as ProvisionalQ
+    from trueonline.learners.off_policy import ProvisionalTD as ProvisionalTD
     from trueonline.learners.off_policy import TrueOnlineEmphaticTD as TrueOnlineEmphaticTD
     from trueonline.learners.off_policy import TrueOnlineGTD as TrueOnlineGTD
     from trueonline.learners.on_policy import AccumulateTD as AccumulateTD
+    from trueonline.learners.on_policy import MonteCarlo as MonteCarlo
     from trueonline.learners.on_policy import ReplaceTD as ReplaceTD
     from trueonline.learners.on_policy import TrueOnlineTD as TrueOnlineTD
-    from trueonline.learners.provisional_learners import ProvisionalQ as ProvisionalQ
-    from trueonline.learners.provisional_learners import ProvisionalTD as ProvisionalTD
     from trueonline.study import sweep as sweep
 
 

@@ -121,12 +121,16 @@ def _rule(name: str) -> str:
     return f"methods.{name}:{name}"
 
 
-_GTD = {"learner": "learners.off_policy:GTD", "rule": _rule("gtd"), "memory": "two", "swept": True, "page": "gtd.md"}
-_TRUE_ONLINE_GTD = {
-    **{"learner": "learners.off_policy:TrueOnlineGTD", "rule": _rule("true_online_gtd"), "memory": "three"},
-    **{"trace": "dutch", "swept": True, "page": "gtd.md"},
+_GTD: dict[str, Any] = {"learner": "learners.off_policy:GTD", "rule": _rule("gtd"), "memory": "two", "swept": True, "page": "gtd.md"}
+_TRUE_ONLINE_GTD: dict[str, Any] = {
+    "learner": "learners.off_policy:TrueOnlineGTD",
+    "rule": _rule("true_online_gtd"),
+    "memory": "three",
+    "trace": "dutch",
+    "swept": True,
+    "page": "gtd.md",
 }
-_TRUE_ONLINE = {"rule": _rule("true_online_td"), "varying": _rule("true_online_td_varying"), "trace": "dutch"}
+_TRUE_ONLINE: dict[str, Any] = {"rule": _rule("true_online_td"), "varying": _rule("true_online_td_varying"), "trace": "dutch"}
 
 _ROWS = (
     Method(

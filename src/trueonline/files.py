@@ -17,7 +17,7 @@ from typing import IO, Any
 import numpy as np
 
 FORMAT = "trueonline learner"
-VERSION = 2  # 1: a memory's header had 24 numbers
+VERSION = 3  # 2: a memory's header held the learner's place too
 # What reading an archive may end in where some of its bytes are others (a RuntimeError is one that seems to be encrypted).
 DAMAGED = (
     *(OSError, ValueError, KeyError, EOFError, AttributeError, TypeError, RuntimeError, MemoryError),

@@ -6,17 +6,32 @@ of active indices, or a pair of both. A stream of them is a 2-D float64 array, a
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-Features = np.ndarray | tuple[np.ndarray, np.ndarray]
-Stream = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray]
-Schedule = Callable[[int], float]
+# What users may give. Features: a float array, integer indices, one integer, or (indices, values). A stream: one row of features
+# per step, as a 2-D float array, a 2-D integer array, a 1-D array of states, a SciPy sparse matrix, a pair, or a list of features.
+FeaturesLike: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike]
+FeatureStream: TypeAlias = Any  # a union that includes SciPy's matrices, which the core does not import
+
+# What the package makes of them: contiguous arrays.
+Features: TypeAlias = np.ndarray | tuple[np.ndarray, np.ndarray]
+Stream: TypeAlias = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray]
+Schedule: TypeAlias = Callable[[int], float]
+
+SINGULAR = {
+    "ratios": "ratio",
+    "interests": "interest",
+    "expected": "x_expected",
+}  # a part of a transition, and of a stream
 
 MAX_FEATURES = 2**31 - 2  # places in the memory are 32-bit
 EMPTY = "the stream is empty: give at least two rows of features and one reward"
@@ -56,6 +71,44 @@ def count(name: str, value: Any, most: int = MAX_FEATURES) -> int:
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+# --- Arguments by other names ----------------------------------------------------------------------
+
+MEANT = {  # how papers and other libraries call an argument
+    **dict.fromkeys(("alpha", "lr", "learning_rate", "stepsize", "eta"), "step_size"),
+    **dict.fromkeys(("lam", "lambda_", "lambd", "lamda", "lmbda", "trace"), "trace_decay"),
+    "lambda": "trace_decay",
+    **dict.fromkeys(("gamma", "discount_factor", "gamma_"), "discount"),
+    **dict.fromkeys(("beta", "second_stepsize"), "second_step_size"),
+    **dict.fromkeys(("theta", "meta_stepsize"), "meta_step_size"),
+    **dict.fromkeys(("n", "num_features", "features"), "n_features"),
+    **dict.fromkeys(("num_actions", "actions"), "n_actions"),
+    **dict.fromkeys(("epsilon", "eps"), "policy=trueonline.control.EpsilonGreedy(…)"),
+}
+Init = TypeVar("Init", bound=Callable[..., None])
+
+
+def explains_arguments(init: Init) -> Init:
+    """Let a constructor say which argument was meant, and name the class, where Python would name an inner function."""
+    parameters = [name for name in inspect.signature(init).parameters if name != "self"]
+
+    @wraps(init)
+    def checked(self: Any, *arguments: Any, **named: Any) -> None:
+        unknown = [name for name in named if name not in parameters and name not in getattr(self, "options", ())]
+        if unknown:
+            name, kind = unknown[0], type(self).__name__
+            meant = MEANT.get(name.lower())
+            if meant is not None and meant.partition("=")[0] in parameters:
+                raise TypeError(f"{kind} takes no argument {name!r}: use {meant}")
+            raise TypeError(f"{kind} takes no argument {name!r}; it takes {', '.join(parameters)}")
+        try:
+            inspect.signature(init).bind(self, *arguments, **named)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__}: {error}; it takes {', '.join(parameters)}") from None
+        init(self, *arguments, **named)
+
+    return checked  # type: ignore[return-value]
 
 
 # --- Parameters of a learner ----------------------------------------------------------------------
@@ -198,6 +251,15 @@ def _values(array: np.ndarray, binary: bool, name: str) -> np.ndarray:
 
 
 def _indices(array: np.ndarray, n: int, name: str) -> np.ndarray:
+    if array.size == n > 1:
+        raise ValueError(
+            f"{name} has {n} integers, as many as there are features: integers are indices of active features. For a vector of "
+            f"zeros and ones use floats, {name}.astype(float), or np.flatnonzero({name}); for all features, np.ones({n})"
+        )
+    return _distinct(array, n, name)
+
+
+def _distinct(array: np.ndarray, n: int, name: str) -> np.ndarray:
     outside = array[(array < 0) | (array >= n)]
     if outside.size:
         raise ValueError(f"{name} has index {outside[0]}, but indices go from 0 to n_features − 1 = {n - 1}")
@@ -217,7 +279,7 @@ def _pairs(indices: Any, values: Any, n: int, binary: bool, name: str) -> tuple[
         raise ValueError(f"the indices of {name} must be integers, got {where.dtype}")
     if where.ndim != 1 or where.shape != what.shape:
         raise ValueError(f"{name} must pair indices with values one to one, got shapes {where.shape} and {what.shape}")
-    return _indices(where.astype(np.int64), n, name), _values(what, binary, f"the values of {name}")
+    return _distinct(where.astype(np.int64), n, name), _values(what, binary, f"the values of {name}")
 
 
 def _first_bad(array: np.ndarray) -> str:
@@ -247,6 +309,24 @@ def alike(x: Features, y: Features, n: int) -> tuple[Features, Features]:
     if isinstance(y, np.ndarray) and y.dtype.kind == "f":
         return dense(x, n), y
     return as_pair(x), as_pair(y)
+
+
+def is_dense(x: Features | Stream) -> bool:
+    """Whether features, or those of a stream, are given by all their values."""
+    return isinstance(x, np.ndarray) and x.dtype.kind == "f"
+
+
+def like(x: Features, y: Features, n: int) -> Features:
+    """The features x, dense where y is, and sparse where y is."""
+    return x if is_dense(x) == is_dense(y) else dense(x, n) if is_dense(y) else as_pair(x)
+
+
+def stream_like(X: Stream, Y: Stream, n: int) -> Stream:
+    """The same for all rows of a stream."""
+    if is_dense(X) == is_dense(Y):
+        return X
+    rows = [row(X, t) for t in range(len(X[0]) - 1 if isinstance(X, tuple) else len(X))]
+    return np.array([dense(x, n) for x in rows]) if is_dense(Y) else _joined([as_pair(x) for x in rows])
 
 
 def same(x: Features, y: Features) -> bool:
@@ -325,8 +405,13 @@ def _differ(X: Sequence) -> bool:
 
 def _ragged(X: Sequence, n: int) -> tuple[Stream, int]:
     rows = [as_pair(features(x, n, name=f"X[{t}]")) for t, x in enumerate(X)]
+    return _joined(rows), len(rows)
+
+
+def _joined(rows: list[tuple[np.ndarray, np.ndarray]]) -> Stream:
+    """Rows of pairs as a CSR triple."""
     starts = np.cumsum([0, *(len(indices) for indices, _ in rows)])
-    return (starts, np.concatenate([i for i, _ in rows]), np.concatenate([v for _, v in rows])), len(rows)
+    return starts, np.concatenate([i for i, _ in rows]), np.concatenate([v for _, v in rows])
 
 
 def row(X: Stream, t: int) -> Features:

@@ -9,14 +9,15 @@ A' is the action that will be executed. Departures: γ and λ may differ from st
 
 from __future__ import annotations
 
+from trueonline.catalog import METHODS
 from trueonline.control.agent import Agent
-from trueonline.core.adaptation import SHORTENS, Form
-from trueonline.methods import accumulate_td
 
 
 class AccumulateSarsa(Agent):
     """Sarsa(λ) with accumulating traces.
 
+    Examples
+    --------
     >>> agent = AccumulateSarsa(2, 2, step_size=0.5, trace_decay=1.0, discount=1.0, policy=lambda q, rng, t: t % 2)
     >>> agent.start(0), agent.step(0.0, 1), agent.end(1.0)
     (0, 1, None)
@@ -25,5 +26,4 @@ class AccumulateSarsa(Agent):
            [0. , 0.5]])
     """
 
-    _methods = (accumulate_td, accumulate_td)
-    _form = Form(accumulates=SHORTENS)
+    method = METHODS["accumulate_sarsa"]

@@ -12,30 +12,64 @@ import numpy as np
 
 from trueonline import files, inputs
 from trueonline.control.policies import EpsilonGreedy, Policy, describe
-from trueonline.control.transitions import Entries, compiled, greedy, sarsa
+from trueonline.control.transitions import compiled
 from trueonline.core import memory
 from trueonline.core.kernels import call
-from trueonline.core.memory import STEPS
-from trueonline.inputs import Features, Parameters, Parametrised, Schedule
-from trueonline.learners.adaptive import Helped
+from trueonline.core.memory import KINDS
+from trueonline.core.transition import GAMMA_NEXT, asked
+from trueonline.inputs import Features, FeaturesLike, Parameters, Schedule, explains_arguments
+from trueonline.learners.over_memory import OverMemory
+
+PARAMETERS = """\
+    Parameters
+    ----------
+    n_features : int
+        The number of features of a state.
+    n_actions : int
+        The number of actions.
+    step_size : float or callable
+        α > 0, or a schedule t → α_t, with t the number of transitions learned from.
+    trace_decay : float
+        λ in [0, 1], the default of every transition.
+    discount : float
+        γ in [0, 1], the default of every transition.
+    policy : callable, optional
+        policy(values, rng, t) chooses an action from the values of all actions. ε-greedy with ε = 0.1 by default.
+    seed : int or sequence of int, optional
+        The seed of all randomness.
+    initial_weights : array_like, optional
+        The weights to begin with: a row for each feature, a column for each action. Zeros by default.
+    bound : float, optional
+        Step-size adaptation: α is lowered for a transition whose update would close more than this share of its error. Off by
+        default (docs/step_sizes.md).
+    meta_step_size : float, optional
+        Step-size adaptation: θ of TIDBD, by which every feature's step-size adapts. Off by default.
+    **options : bool
+        Switches of the class, off by default.
+"""
 
 
-class Agent(Helped, Parametrised, ABC):
-    """An agent that learns action values Q(s, a) = wᵀψ(s, a) while it acts.
+class Agent(OverMemory, ABC):
+    __doc__ = f"""An agent that learns action values Q(s, a) = wᵀψ(s, a) while it acts.
 
-    ψ(s, a) are block features: those of the state, in the block of the action (end of section 4.3). The state's features
-    x are given as to any learner: a float array of length `n_features`, an integer array of active indices, one integer,
-    or a pair (indices, values). The action chosen for the next state is the one that is bootstrapped from (unless the rule
-    says otherwise), and the one that must be executed next.
+    ψ(s, a) are block features: those of the state, in the block of the action (end of section 4.3). The features x of a state are a
+    float array of length `n_features`, an integer array of active indices, one integer, or a pair (indices, values). The action
+    chosen for the next state is the one to execute next. The agent bootstraps from that action, or from the best one, as the method
+    says.
 
-    `policy(values, rng, t)` chooses actions; ε-greedy with ε = 0.1 by default. All randomness comes from `seed`.
-    """
+{PARAMETERS}    """
 
-    binary = False  # whether the rule is defined for binary features only
-    _methods: ClassVar[tuple[Any, Any]]  # for a constant step-size, and for a schedule
-    _greedy: ClassVar[bool] = False  # whether it bootstraps from the best action, not from the one that will be taken
+    binary: ClassVar[bool] = False  # whether the rule is defined for binary features only
     options: ClassVar[tuple[str, ...]] = ()  # switches that the rule has beside the common settings, off by default
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "method" in vars(cls):
+            cls.binary = cls.method.binary
+            about, examples, rest = (cls.__doc__ or "").rstrip().partition("    Examples\n")
+            cls.__doc__ = f"{about.rstrip()}\n\n{PARAMETERS}\n{examples}{rest}\n    "
+
+    @explains_arguments
     def __init__(
         self,
         n_features: int,
@@ -51,13 +85,20 @@ class Agent(Helped, Parametrised, ABC):
         meta_step_size: float | None = None,
         **options: bool,
     ) -> None:
-        unknown = set(options) - set(self.options)
-        if unknown:
-            raise TypeError(f"{type(self).__name__} has no option {sorted(unknown)[0]!r}")
         for name in self.options:
             if not isinstance(options.get(name, False), bool):
                 raise ValueError(f"{name} must be True or False, got {options[name]!r}")
             setattr(self, name, options.get(name, False))
+        self._choose_method()
+        asks = set(asked(self.method.resolve("rule"))) & {"rho", "interest", "beta"}
+        if asks or KINDS[self.method.memory].memories > 1:
+            raise TypeError(
+                f"{type(self).__name__}: agents have one vector of weights, and no ratios, interests or second weights"
+            )
+        if callable(step_size) and "alpha" in self.method.constants:
+            raise ValueError(
+                "step_size is a constant of this forward view, got a schedule; write alpha[j] in it to let it vary"
+            )
         self.n_features = inputs.count("n_features", n_features)
         self.n_actions = inputs.count("n_actions", n_actions, inputs.MAX_FEATURES // self.n_features)
         if initial_weights is not None:
@@ -73,20 +114,15 @@ class Agent(Helped, Parametrised, ABC):
             initial_weights = initial_weights.reshape(-1)
         if policy is not None and not callable(policy):
             raise ValueError(f"policy must be callable as policy(values, rng, t), got {policy!r}")
-        self._set_help(bound, meta_step_size)
+        self._set_step_sizes(None, bound, meta_step_size)
         total = self.n_features * self.n_actions
         self._parameters = Parameters(total, step_size, trace_decay, discount, initial_weights)
         self.policy: Policy = EpsilonGreedy(0.1) if policy is None else policy
         self.rng = np.random.default_rng(seed)
         self.reset()
 
-    def _rule(self) -> tuple[Any, Any]:
-        """The method, for a constant step-size and for a schedule."""
-        return self._methods
-
-    def _compiled(self, helped: bool) -> Entries:
-        method = self._rule()[helped or callable(self.step_size)]
-        return compiled(method, greedy if self._greedy else sarsa, self.binary, helped)
+    def _choose_method(self) -> None:
+        """Set `method` where it depends on the options."""
 
     @property
     def _shape(self) -> tuple[int, ...]:
@@ -95,72 +131,124 @@ class Agent(Helped, Parametrised, ABC):
     @property
     def weights(self) -> np.ndarray:
         """A fresh copy of w: a row for each feature, a column for each action."""
-        return memory.weights(self._memory).reshape(self.n_features, self.n_actions)
+        return memory.weights(self._each()[0]).reshape(self.n_features, self.n_actions)
 
     @property
     def trace(self) -> np.ndarray:
         """A fresh copy of the trace, as the last transition used it, in the shape of the weights."""
-        return memory.trace(self._memory).reshape(self.n_features, self.n_actions)
-
-    @property
-    def steps(self) -> int:
-        """How many transitions have been learned from."""
-        return int(self._memory.numbers[STEPS])
+        return memory.trace(self._each()[0]).reshape(self.n_features, self.n_actions)
 
     @property
     def action(self) -> int | None:
         """The action to be executed now; None between episodes."""
         return self._action
 
-    @property
-    def diverged(self) -> bool:
-        """Whether a weight is no longer a finite number."""
-        return not bool(np.isfinite(self.weights).all())
-
     def reset(self) -> None:
-        """Forget what was learned: back to the initial weights. The random numbers go on."""
-        self._entries = self._compiled(self._is_helped)
+        """Forget what was learned, and return to the initial weights. The random numbers continue."""
+        self._entries = compiled(self._rule(), self.method.greedy, self.binary, self._is_adapted)
         self._allocate()
         self._here: Features | None = None
         self._action: int | None = None
         self._q = np.empty(self.n_actions)
 
-    def values(self, x: Any) -> np.ndarray:
-        """Q(s, a) for every action, from the state's features."""
+    def values(self, x: FeaturesLike) -> np.ndarray:
+        """Compute Q(s, a) for every action.
+
+        Parameters
+        ----------
+        x : features
+            The features of the state.
+
+        Returns
+        -------
+        numpy.ndarray
+            The value of each action.
+        """
         q = np.empty(self.n_actions)
         self._evaluate(x, "x", q)
         return q
 
-    def start(self, x: Any) -> int:
-        """Begin an episode in the state of features x, with no trace; return the action to execute."""
+    def start(self, x: FeaturesLike) -> int:
+        """Begin an episode, without a trace.
+
+        Parameters
+        ----------
+        x : features
+            The features of the first state.
+
+        Returns
+        -------
+        int
+            The action to execute.
+        """
         x = self._evaluate(x, "x", self._q)
         action = self._choose(self.steps)
         memory.begin(self._memory)
         self._stand(x, action)
         return action
 
-    def step(self, reward: float, x_next: Any, discount: float | None = None, trace_decay: float | None = None) -> int:
-        """Learn from a transition into the state of features x_next; return the action to execute there.
+    def step(
+        self, reward: float, x_next: FeaturesLike, discount: float | None = None, trace_decay: float | None = None
+    ) -> int:
+        """Learn from a transition, and choose the next action.
 
-        `discount` and `trace_decay` are γ and λ of the state entered, by default the agent's own.
+        Parameters
+        ----------
+        reward : float
+            R of the transition.
+        x_next : features
+            The features of the state entered.
+        discount : float, optional
+            γ of the state entered; the agent's own by default.
+        trace_decay : float, optional
+            λ of the state entered; the agent's own by default.
+
+        Returns
+        -------
+        int
+            The action to execute in the state entered.
         """
         x, action = self._learn(reward, x_next, discount, trace_decay)
         self._stand(x, action)
         return action
 
-    def truncate(self, reward: float, x_next: Any, discount: float | None = None) -> None:
-        """Learn from the last transition of an episode that is cut short, not ended: bootstrap, then `start` anew."""
+    def truncate(self, reward: float, x_next: FeaturesLike, discount: float | None = None) -> None:
+        """Learn from the last transition of a truncated episode: it bootstraps as any other. `start` must follow.
+
+        Parameters
+        ----------
+        reward : float
+            R of the transition.
+        x_next : features
+            The features of the state entered.
+        discount : float, optional
+            γ of the state entered; the agent's own by default.
+        """
         self._learn(reward, x_next, discount, None)
         self._here = self._action = None
 
     def end(self, reward: float) -> None:
-        """Learn from the transition that ends the episode; then `start` anew."""
+        """Learn from the transition that ends the episode. `start` must follow.
+
+        Parameters
+        ----------
+        reward : float
+            R of the transition.
+        """
         here, action = self._standing()
         reward = inputs.number("reward", reward)
-        alpha = self._parameters.alpha(self.steps)
+        numbers = self._numbers(None, None)
+        numbers[GAMMA_NEXT] = 0.0
         self._q[:] = 0.0  # there is no next state
-        self._transition(here, action, reward, here, action, alpha, 0.0, self.trace_decay)
+        self._transition(here, action, reward, here, action, numbers)
         self._here = self._action = None
+
+    def _numbers(self, discount: float | None, trace_decay: float | None) -> np.ndarray:
+        """The numbers of a transition, in the order of `core.transition`."""
+        gamma = self.discount if discount is None else inputs.unit("discount", discount)
+        lam = self.trace_decay if trace_decay is None else inputs.unit("trace_decay", trace_decay)
+        alpha = self._parameters.alpha(self.steps)
+        return np.array([alpha, 0.0, gamma, lam, 1.0, 1.0, self.discount, self.trace_decay])
 
     def _learn(
         self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None
@@ -168,15 +256,13 @@ class Agent(Helped, Parametrised, ABC):
         here, action = self._standing()
         if x_next is None:
             raise ValueError("x_next must be features, got None; where the episode ends, call end(reward)")
+        self._refuse_others(discount, trace_decay)
         if type(reward) is not float or not math.isfinite(reward):
             reward = inputs.number("reward", reward)
-        gamma = self.discount if discount is None else inputs.unit("discount", discount)
-        lam = self.trace_decay if trace_decay is None else inputs.unit("trace_decay", trace_decay)
-        steps = self.steps
-        alpha = self._parameters.alpha(steps)
+        numbers = self._numbers(discount, trace_decay)
         x = self._evaluate(x_next, "x_next", self._q)
-        action_next = self._choose(steps + 1)
-        self._transition(here, action, reward, x, action_next, alpha, gamma, lam)
+        action_next = self._choose(self.steps + 1)
+        self._transition(here, action, reward, x, action_next, numbers)
         return x, action_next
 
     def _evaluate(self, x: Any, name: str, q: np.ndarray) -> Features:
@@ -204,9 +290,9 @@ class Agent(Helped, Parametrised, ABC):
         return int(action)
 
     def _transition(
-        self, here: Features, action: int, reward: float, x: Features, following: int, *numbers: float
+        self, here: Features, action: int, reward: float, x: Features, following: int, numbers: np.ndarray
     ) -> None:
-        call(self._entries.transition, *self._memory, here, action, reward, x, self._q, following, *numbers)
+        call(self._entries.transition, *self._memory, here, action, reward, x, self._q, following, numbers)
 
     def _stand(self, x: Features, action: int) -> None:
         self._here = (x[0].copy(), x[1].copy()) if isinstance(x, tuple) else x.copy()
@@ -227,21 +313,26 @@ class Agent(Helped, Parametrised, ABC):
             "policy": describe(self.policy),
             "rng": _plain(self.rng.bit_generator.state),
             "action": self._action,
-            **self._help_settings(),
+            **self._step_size_settings(),
             **{name: getattr(self, name) for name in self.options},
         }
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write everything to one file, random state included, from which `trueonline.load` goes on bit for bit.
+        """Write everything to one file, random state included, from which `trueonline.load` resumes bit for bit.
 
-        The file appears whole or not at all. Schedules and policies of your own are code and are not saved: hand them to
-        `load` again.
+        The file appears whole or not at all. Schedules and policies of your own are code and are not saved: give them to `load`
+        again.
+
+        Parameters
+        ----------
+        path : path
+            The file to write.
         """
         files.write_learner(path, self._kind(), self._settings(), self._dump())
 
     @classmethod
     def _kind(cls) -> str:
-        """What a saved file calls it."""
+        """The name of the class in a saved file."""
         return cls.__name__
 
     def _dump(self) -> dict[str, np.ndarray]:
@@ -264,14 +355,16 @@ class Agent(Helped, Parametrised, ABC):
             self._stand(x, self._checked_action(action))
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {"parameters": self._parameters, "policy": self.policy, "parts": self._dump(), "help": self._help}
+        state = {"parameters": self._parameters, "policy": self.policy, "parts": self._dump()}
         kept = {name: getattr(self, name) for name in ("n_features", "n_actions", *self.options)}
+        kept |= self._step_size_state()
         return {**state, "kept": kept, "action": self._action, "rng": self.rng.bit_generator.state}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._parameters, self.policy, self._help = state["parameters"], state["policy"], state["help"]
+        self._parameters, self.policy = state["parameters"], state["policy"]
         for name, value in state["kept"].items():
             setattr(self, name, value)
+        self._choose_method()
         self.reset()
         self._restore(state["parts"], state["rng"], state["action"])
 
@@ -280,7 +373,7 @@ class Agent(Helped, Parametrised, ABC):
         return (
             f"{type(self).__name__}(n_features={self.n_features}, n_actions={self.n_actions}, step_size={schedule}, "
             f"trace_decay={self.trace_decay}, discount={self.discount}, policy={self.policy}"
-            f"{''.join(f', {name}={value}' for name, value in self._help_settings().items() if value is not None)}"
+            f"{''.join(f', {name}={value}' for name, value in self._step_size_settings().items() if value is not None)}"
             f"{''.join(f', {name}={getattr(self, name)}' for name in self.options)})"
         )
 

@@ -11,12 +11,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trueonline.core.adaptation import attach_rated
-from trueonline.core.forms import Chosen, view
+from trueonline.core.checking import acceptable
+from trueonline.core.forms import Chosen, pointer, view
 from trueonline.core.kernels import kernel, specialise
-from trueonline.core.loops import HELP, NO_HELP, acceptable, follow, prepare
-from trueonline.core.memory import GAMMA, GREEDY, LAM, LAM_NEXT, STEPS, V_OLD, action_values, attach
-from trueonline.methods import true_online_td
+from trueonline.core.loops import attach, follow, is_ours, name_of, names_of, prepare, rule
+from trueonline.core.memory import action_values
+from trueonline.core.memory.layout import CARRIED, GAMMA, GREEDY, LAM, RHO_OLD, STEPS, V_OLD
+from trueonline.core.transition import (
+    ALPHA,
+    BETA,
+    DISCOUNT,
+    GAMMA_NEXT,
+    INTEREST,
+    LAM_NEXT,
+    RHO,
+    TRACE_DECAY,
+    Transition,
+    asked,
+)
 
 TIE = 1e-10  # values this close, relative to the largest or absolutely where that is small, count as equal
 
@@ -29,7 +41,7 @@ def sarsa(q, action):
 
 @kernel
 def greedy(q, action):
-    """Bootstrap from the best action; the trace goes on if the one that will be taken ties for the best."""
+    """Bootstrap from the best action; the trace is kept if the action that will be taken ties for the best."""
     best = 0
     for a in range(1, q.size):
         if q[a] > q[best]:
@@ -38,11 +50,16 @@ def greedy(q, action):
     return best, tied
 
 
-# Placeholders in the templates below, for which `specialise` puts each rule.
-method = true_online_td
+@kernel
+def sarsa_noting(q, action):
+    """Bootstrap from the action that will be taken; tell whether it ties for the best."""
+    return action, greedy(q, action)[1]
+
+
+# Placeholders in the templates below, beside those of `core.loops`, for which `specialise` puts what each rule needs.
 target = sarsa
 BINARY = False
-CUTS = True  # whether λ is 0 in a state in which the trace does not go on; a method may see to that itself
+CUTS = True  # whether λ is 0 in a state in which the trace is not kept; a rule that asks for `greedy` sees to that itself
 
 
 def values(numbers, places, x, q):
@@ -54,25 +71,42 @@ def values(numbers, places, x, q):
     action_values(memory, features, q)
 
 
-def transition(numbers, places, here, action, reward, x, q, action_next, alpha, gamma_next, lam_next):
+def transition(numbers, places, here, action, reward, x, q, action_next, settings):
     """Learn from one transition, from `action` in the state of features `here` to `action_next` in that of x; return δ.
 
     q holds the values of x; all of the input has been checked.
     """
-    memory = attach(numbers, places)
-    head = memory.head
+    memory, place = attach(numbers, places), pointer(numbers, 0)
     now, then = view(here), view(x)
-    best, goes_on = target(q, action_next)
+    best, kept = target(q, action_next)
     psi = Chosen(now, q.size, action, now.size)
     psi_next = Chosen(then, q.size, best, then.size)
-    v_old, gamma, lam = head[V_OLD], head[GAMMA], head[LAM]
-    head[LAM_NEXT] = lam_next
-    alpha = prepare(memory, psi, reward, psi_next, alpha, gamma, gamma_next, lam)
-    _, delta, v_next = method(memory, v_old, psi, reward, psi_next, alpha, gamma, gamma_next, lam)
+    step = Transition(
+        psi,
+        reward,
+        psi_next,
+        psi_next,
+        place[V_OLD],
+        settings[ALPHA],
+        settings[BETA],
+        place[GAMMA],
+        place[LAM],
+        settings[GAMMA_NEXT],
+        settings[LAM_NEXT],
+        settings[RHO],
+        place[RHO_OLD],
+        settings[INTEREST],
+        pointer(numbers, CARRIED),
+        place[GREEDY],
+        settings[DISCOUNT],
+        settings[TRACE_DECAY],
+    )
+    _, delta, v_next = rule(memory, prepare(memory, step))
     follow(memory, psi)
-    head[V_OLD], head[GAMMA], head[LAM] = v_next, gamma_next, lam_next if goes_on or not CUTS else 0.0
-    head[GREEDY] = goes_on
-    head[STEPS] += 1.0
+    place[V_OLD], place[GAMMA] = v_next, settings[GAMMA_NEXT]
+    place[LAM] = settings[LAM_NEXT] if kept or not CUTS else 0.0
+    place[GREEDY] = kept
+    place[STEPS] += 1.0
     return delta
 
 
@@ -103,25 +137,14 @@ class Entries(NamedTuple):
     transition: Any
 
 
-def entries(method: Any, target: Any, *, cached: bool = False, name: str = "", **names: Any) -> Entries:
-    """The entry points of a rule, with these names in the templates.
-
-    `cached` is for this package's own rules: an edit elsewhere would go unnoticed.
-    """
-    name = name or f"{method.py_func.__name__}_{target.py_func.__name__}"
-    names |= {"method": method, "target": target}
-    return Entries(*(specialise(template, name, cached=cached, **names) for template in (values, transition)))
-
-
 @cache
-def compiled(method: Any, target: Any, binary: bool, helped: bool) -> Entries:
-    """The entry points of a rule, of this package or made elsewhere; `helped` with its step-size."""
-    ours = method.py_func.__module__.startswith("trueonline.")
-    if helped and not ours:
-        raise ValueError(NO_HELP)
-    name = f"{method.py_func.__name__}_{target.py_func.__name__}{'_helped' * helped}"
-    help_: dict[str, Any] = {"attach": attach_rated, **HELP} if helped else {}
-    return entries(method, target, cached=ours, name=name, BINARY=binary, **help_)
+def compiled(rule: Any, bootstraps_greedily: bool, binary: bool, adapted: bool) -> Entries:
+    """The entry points of a rule. Its trace is cut where an action is not greedy, unless the rule asks for `greedy` itself."""
+    asks = "greedy" in asked(rule)
+    aim = greedy if bootstraps_greedily else sarsa_noting if asks else sarsa
+    names = names_of(rule, "one", binary=binary, adapted=adapted) | {"target": aim, "CUTS": not asks}
+    name = f"{name_of(rule, adapted)}_{aim.py_func.__name__}"
+    return Entries(*(specialise(template, name, cached=is_ours(rule), **names) for template in (values, transition)))
 
 
 CHOICE = specialise(choice, "choice")

@@ -11,13 +11,15 @@ is Algorithm 4 over ψ(s, a), exact under any sequence.
 
 from __future__ import annotations
 
+from trueonline.catalog import METHODS
 from trueonline.control.agent import Agent
-from trueonline.methods import true_online_td, true_online_td_varying
 
 
 class TrueOnlineSarsa(Agent):
     """True online Sarsa(λ) (Algorithm 3).
 
+    Examples
+    --------
     >>> agent = TrueOnlineSarsa(1, 1, step_size=0.5, trace_decay=1.0, discount=1.0)
     >>> agent.start(0), agent.step(0.0, 0), agent.end(1.0)
     (0, 0, None)
@@ -25,4 +27,4 @@ class TrueOnlineSarsa(Agent):
     array([[0.75]])
     """
 
-    _methods = (true_online_td, true_online_td_varying)
+    method = METHODS["true_online_sarsa"]

@@ -17,13 +17,15 @@ state to state, and with a schedule as step-size the equality holds under any se
 
 from __future__ import annotations
 
+from trueonline.catalog import METHODS
 from trueonline.control.agent import Agent
-from trueonline.methods import true_online_td, true_online_td_varying
 
 
 class TrueOnlineWatkinsQ(Agent):
     """The true online version of Watkins's Q(λ) (Algorithm 5).
 
+    Examples
+    --------
     >>> agent = TrueOnlineWatkinsQ(1, 2, step_size=0.5, trace_decay=1.0, discount=1.0, policy=lambda q, rng, t: 0)
     >>> agent.start(0), agent.step(1.0, 0), agent.end(0.0)
     (0, 0, None)
@@ -31,5 +33,4 @@ class TrueOnlineWatkinsQ(Agent):
     array([[0.25, 0.  ]])
     """
 
-    _methods = (true_online_td, true_online_td_varying)
-    _greedy = True
+    method = METHODS["true_online_watkins_q"]

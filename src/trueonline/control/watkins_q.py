@@ -13,14 +13,15 @@ The δ that the paper prints lacks γ and has S_t in place of S_{t+1}; this is t
 
 from __future__ import annotations
 
+from trueonline.catalog import METHODS
 from trueonline.control.agent import Agent
-from trueonline.core.adaptation import SHORTENS, Form
-from trueonline.methods import accumulate_td
 
 
 class WatkinsQ(Agent):
     """Watkins's Q(λ) with accumulating traces.
 
+    Examples
+    --------
     >>> agent = WatkinsQ(2, 2, step_size=0.5, trace_decay=1.0, discount=1.0, initial_weights=[[0, 0], [0, 4]],
     ...                  policy=lambda q, rng, t: 0)
     >>> agent.start(0), agent.step(0.0, 1)   # action 0 is not greedy in state 1: nothing later teaches state 0
@@ -30,6 +31,4 @@ class WatkinsQ(Agent):
            [0.5, 4. ]])
     """
 
-    _methods = (accumulate_td, accumulate_td)
-    _greedy = True
-    _form = Form(accumulates=SHORTENS)
+    method = METHODS["watkins_q"]

@@ -27,98 +27,68 @@ these. It follows w, but for features that are active, where it forgets. So H �
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from trueonline.core.forms import entry, is_a
+from trueonline.core.emphasis import emphasis
+from trueonline.core.forms import entry
 from trueonline.core.kernels import kernel, operation
-from trueonline.core.memory import (
+from trueonline.core.memory import decay, rate, settle_all
+from trueonline.core.memory.layout import (
     ACCUMULATES,
     ALPHA,
-    BETA,
     BOUND,
     BOUNDED,
-    BY_EMPHASIS,
-    BY_RATIO,
     DENSE,
     META,
-    RATIO,
     WEIGHED,
     C,
-    Rated,
     S,
-    beside,
-    decay,
-    rate,
-    rated,
-    settle_all,
+    holds_two_traces,
 )
-from trueonline.methods.emphatic_td import emphases
+from trueonline.core.transition import with_step_sizes
 
-
-class Form(NamedTuple):
-    """What has to be known of a method."""
-
-    accumulates: float = 0.0  # whether its trace does: ADDS, or SHORTENS where that can be shortened by itself
-    weighed: float = BY_RATIO  # what its updates are weighed by, or 0
+BY_RATIO, BY_EMPHASIS = 1.0, 2.0  # what updates may be weighed by
 
 
 ADDS, SHORTENS = 1.0, 2.0
+FORMS = {"accumulating": SHORTENS, "provisional": ADDS}  # the trace adds up; and can be shortened by itself, or not
 MEMORY = 1e4  # τ: over how many visits the usual size of g is remembered, at a step-size of 1
 LEAST, MOST = 1e-30, 1e30  # how far from where it began a step-size may go
 
 
-@kernel
-def attach_rated(numbers, places):
-    n = places.size // 2
-    return rated(numbers, n, beside(numbers, places, n, 0), None, None)
+def form_of(trace: str, asked: tuple[str, ...]) -> tuple[float, float]:
+    """What adaptation has to know of a method: whether its traces add up, and what its updates are weighed by.
+
+    `trace` is the catalogue's word for the kind of trace, and `asked` is what the rule asks for. The action that an
+    expected update is about is given, so no ratio weighs it.
+    """
+    weighed = BY_EMPHASIS if "interest" in asked else 0.0 if "x_expected" in asked else BY_RATIO
+    return FORMS.get(trace, 0.0), weighed
 
 
 @kernel
-def attach_two_rated(numbers, places):
-    n = places.size // 4
-    return rated(numbers, n, beside(numbers, places, n, 0), beside(numbers, places, n, 1), None)
-
-
-@kernel
-def attach_three_rated(numbers, places):
-    n = places.size // 6
-    second, third = beside(numbers, places, n, 1), beside(numbers, places, n, 2)
-    return rated(numbers, n, beside(numbers, places, n, 0), second, third)
-
-
-@kernel
-def attach_both_rated(numbers, places):
-    """For weights that lie in two memories."""
-    n = places.size // 4
-    second = rated(numbers, n, beside(numbers, places, n, 1), None, None)
-    return rated(numbers, n, beside(numbers, places, n, 0), second, None)
-
-
-@kernel
-def prepare(memory, x, reward, x_next, alpha, gamma, gamma_next, lam):
-    """Adapt the step-sizes of the active features, and bound α; return 1, as the trace carries them."""
-    head = memory.head
-    bound, theta = head[BOUND], head[META]
-    rho = head[RATIO] if head[WEIGHED] != 0.0 else 1.0
+def prepare(memory, t):
+    """Adapt the step-sizes of the active features, and bound α; the transition then has step-size 1, as the trace carries α."""
+    x, tuning = t.x, memory.tuning
+    bound, theta = tuning[BOUND], tuning[META]
+    rho = t.rho if tuning[WEIGHED] != 0.0 else 1.0
     if theta > 0.0:
-        adapt(memory, x, rho * error_of(memory, x, reward, x_next, gamma_next), alpha, theta)
+        adapt(memory, x, rho * error_of(memory, x, t.reward, t.x_expected, t.gamma_next), t.alpha, theta)
     squares = fresh = 0.0
     for j in range(x.size):
         i, x_i = entry(x, j)
         squares += x_i * x_i
         fresh += rate(memory, i) * x_i * x_i
-    lower = theta > 0.0 and alpha * fresh > bound
+    lower = theta > 0.0 and t.alpha * fresh > bound
     if lower:
-        fresh = lowered(memory, x, bound / (alpha * fresh))
-    fresh *= rho * (emphases(head, gamma, lam)[1] if head[WEIGHED] == BY_EMPHASIS else 1.0)
-    left = bound - carried(memory, x, head[RATIO] * gamma * lam, bound) if head[ACCUMULATES] != 0.0 else bound
-    head[BETA] = bounded(head[BETA], squares, bound)
-    within = bounded(alpha, fresh, left)
-    write_with(memory, within)
-    head[BOUNDED] += lower or within < alpha
-    return 1.0
+        fresh = lowered(memory, x, bound / (t.alpha * fresh))
+    emphasised = tuning[WEIGHED] == BY_EMPHASIS
+    fresh *= rho * (emphasis(t.carried[0], t.gamma, t.lam, t.rho_old, t.interest)[1] if emphasised else 1.0)
+    left = bound - carried(memory, x, t.rho * t.gamma * t.lam, bound) if tuning[ACCUMULATES] != 0.0 else bound
+    within = bounded(t.alpha, fresh, left)
+    tuning[ALPHA] = within
+    tuning[BOUNDED] += lower or within < t.alpha
+    return with_step_sizes(t, 1.0, bounded(t.beta, squares, bound))
 
 
 @kernel
@@ -129,7 +99,7 @@ def carried(memory, x, decayed, bound):
         i, x_i = entry(x, j)
         along += x_i * trace_at(memory, i)
     along *= decayed
-    if along > bound and memory.head[ACCUMULATES] == SHORTENS:
+    if along > bound and memory.tuning[ACCUMULATES] == SHORTENS:
         decay(memory, bound / along)
     return min(max(along, 0.0), bound)
 
@@ -182,34 +152,10 @@ def bounded(alpha, pull, bound):
 def follow(memory, x):
     """After learning: H forgets where features are active. Imprints are made now, with the step-sizes of now."""
     settle_all(memory, x)
-    if memory.head[META] > 0.0:
+    if memory.tuning[META] > 0.0:
         for j in range(x.size):
             i, x_i = entry(x, j)
             memory.past[i] -= memory.kept[i] * min(1.0, x_i * trace_at(memory, i))  # H ← H·[1 − φe]⁺ + Δw
-
-
-# --- Weights that lie in one memory or in two -----------------------------------------------------
-
-
-def write_with(memory, alpha):
-    """All that is written of features from now on is multiplied by α."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(write_with)
-def _write_with(memory, alpha):
-    def write_one(memory, alpha):
-        memory.head[ALPHA] = alpha
-
-    def write_both(memory, alpha):
-        memory.head[ALPHA] = memory.second.head[ALPHA] = alpha
-
-    return write_both if in_two(memory) else write_one
-
-
-def in_two(memory):
-    """Whether a type of memory has weights in two."""
-    return is_a(Rated, memory.types[memory.fields.index("second")])
 
 
 # --- One entry of a memory ------------------------------------------------------------------------
@@ -242,6 +188,6 @@ def weight(memory, i):
 
 @operation(weight)
 def _weight(memory, i):
-    if in_two(memory):
+    if holds_two_traces(memory):
         return lambda memory, i: weight_in(memory, i) + weight_in(memory.second, i)
     return weight_in.py_func

@@ -66,6 +66,12 @@ def specialise(template: Callable, name: str, *, cached: bool = True, **names: A
     return entry
 
 
+def inlined(template: Callable, **names: Any) -> Any:
+    """Compile `template` with these global names as a piece that is inlined into its caller."""
+    function = FunctionType(template.__code__, {**template.__globals__, **names}, template.__name__)
+    return kernel(function)
+
+
 def call(entry: Any, *arguments: Any) -> Any:
     """Call `entry`, compiled for the types of these arguments or loaded from disk if that has not been done before."""
     try:

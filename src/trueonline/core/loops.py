@@ -1,105 +1,139 @@
-"""The loops around a method: one transition (`step`) and a whole stream (`run`), each a single compiled call.
+"""The loops around a rule: one transition (`step`) and a whole stream (`run`), each a single compiled call.
 
-A learner's state between two calls lies in the header of its memory: V_old, and γ and λ of the state it stands in.
-Input is checked here, where it costs least, and before anything changes; what is wrong is then worked out in Python.
+What a learner carries from step to step is its *place*, in front of its memory: V_old, γ and λ of the state it stands in, and
+so on (`memory.layout`). Bad input is refused before anything changes, as a ValueError without a reason; Python finds the reason.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
-from numba.extending import intrinsic
 
-from trueonline.core import adaptation as step_sizes
-from trueonline.core.adaptation import attach_rated, attach_three_rated, attach_two_rated
-from trueonline.core.forms import (
-    Dense,
-    certain,
-    copy,
-    earlier,
-    entry,
-    is_a,
-    row,
-    shortened,
-    view,
-)
-from trueonline.core.kernels import kernel, operation, outlined, specialise
-from trueonline.core.memory import (
-    BETA,
+from trueonline.core import adaptation
+from trueonline.core.checking import acceptable
+from trueonline.core.forms import certain, copy, earlier, pointer, row, shortened, view
+from trueonline.core.kernels import inlined, kernel, operation, specialise
+from trueonline.core.memory import KINDS, decay, settle_all, value
+from trueonline.core.memory.layout import (
+    CARRIED,
     GAMMA,
-    INTEREST,
+    GREEDY,
     LAM,
-    LAM_NEXT,
     LENGTH,
     NOT_BINARY,
-    RATIO,
-    RATIO_OLD,
+    RHO_OLD,
     STEPS,
     V_OLD,
-    attach,
-    attach_three,
-    attach_two,
-    decay,
-    settle_all,
-    value,
+    attach_one,
 )
-from trueonline.methods import (
-    accumulate_td,
-    dutch_monte_carlo,
-    emphatic_td,
-    gtd,
-    replace_td,
-    true_online_emphatic_td,
-    true_online_gtd,
-    true_online_td,
-    true_online_td_varying,
+from trueonline.core.transition import (
+    ALPHA,
+    BETA,
+    DISCOUNT,
+    GAMMA_NEXT,
+    INTEREST,
+    LAM_NEXT,
+    RHO,
+    TRACE_DECAY,
+    Transition,
+    asking,
 )
 
-# Placeholders in the templates below, for which `specialise` puts each method.
-method = true_online_td
+# --- Placeholders in the templates below, for which `entries` puts what each method needs -----------
+
+
+@kernel
+def rule(memory, transition):
+    return 0.0, 0.0, 0.0
+
+
+@kernel
+def prepare(memory, transition):
+    """Nothing. (`adaptation` has another.)"""
+    return transition
+
+
+@kernel
+def follow(memory, x):
+    """Nothing. (`adaptation` has another.)"""
+
+
+attach = attach_one
 BINARY = False
-MORE = False  # whether it asks for interests and second step-sizes
 
 
-def step(numbers, places, here, alpha, gamma_next, lam_next, x, reward):
-    """Learn from one transition out of the features in the buffer `here` into x, which it then holds; return δ.
+# --- Templates ------------------------------------------------------------------------------------
 
-    ValueError, without a reason, for bad input or a buffer that is too small.
+
+def transit(numbers, places, here, settings, x, expected, reward):
+    """Learn from one transition out of the features in the buffer `here` into x, which the buffer then holds; return δ.
+
+    ValueError for bad input or a buffer that is too small.
     """
-    memory = attach(numbers, places)
-    head = memory.head
+    memory, place = attach(numbers, places), pointer(numbers, 0)
     held, x_next = view(here), view(x)
     if not (np.isfinite(reward) and x_next.size <= held.size and acceptable(memory.n, x_next, BINARY)):
         raise ValueError
-    now = shortened(held, int(head[LENGTH]))
-    v_old, gamma, lam = head[V_OLD], head[GAMMA], head[LAM]
-    head[LAM_NEXT] = lam_next
-    alpha = prepare(memory, now, reward, x_next, alpha, gamma, gamma_next, lam)
-    _, delta, v_next = method(memory, v_old, now, reward, x_next, alpha, gamma, gamma_next, lam)
+    now = shortened(held, int(place[LENGTH]))
+    transition = Transition(
+        now,
+        reward,
+        x_next,
+        view(expected),
+        place[V_OLD],
+        settings[ALPHA],
+        settings[BETA],
+        place[GAMMA],
+        place[LAM],
+        settings[GAMMA_NEXT],
+        settings[LAM_NEXT],
+        settings[RHO],
+        place[RHO_OLD],
+        settings[INTEREST],
+        pointer(numbers, CARRIED),
+        place[GREEDY],
+        settings[DISCOUNT],
+        settings[TRACE_DECAY],
+    )
+    _, delta, v_next = rule(memory, prepare(memory, transition))
     follow(memory, now)
     settle_all(memory, now)
-    head[RATIO_OLD] = head[RATIO]
-    head[V_OLD], head[GAMMA], head[LAM] = v_next, gamma_next, lam_next
-    head[STEPS] += 1.0
-    head[LENGTH] = x_next.size
+    place[V_OLD], place[GAMMA], place[LAM] = v_next, settings[GAMMA_NEXT], settings[LAM_NEXT]
+    place[RHO_OLD] = settings[RHO]
+    place[STEPS] += 1.0
+    place[LENGTH] = x_next.size
     copy(held, x_next)
     return delta
 
 
-def run(numbers, places, X, rewards, alphas, gammas, lams, ratios, interests, betas, starts, values):
+def step(numbers, places, here, settings, x, reward):
+    """`transit` where φ̄' is φ'."""
+    return transit(numbers, places, here, settings, x, x, reward)
+
+
+def step_expected(numbers, places, here, settings, x, expected, reward):
+    """`transit` with a φ̄' of its own."""
+    if not acceptable(attach(numbers, places).n, view(expected), BINARY):
+        raise ValueError
+    return transit(numbers, places, here, settings, x, expected, reward)
+
+
+def run(numbers, places, X, expected, rewards, series, constants, starts, values):
     """Learn from a stream; write V_t(S_t) to `values`; return whether all was well.
 
-    A row t + 1 with `starts` set begins anew: no transition leads into it. An array of one entry stands for a constant.
-    Sparse rows must have been checked. Dense rows are checked on the way, at no cost: one that is not finite shows itself
-    by its value, and `replace` counts what is not binary. So for dense rows the caller must be able to undo.
+    `series` are α, β, γ, λ, ρ and I of each transition; an array of one entry stands for a constant. No transition leads into
+    row t + 1 where `starts` is set. Rows must have been checked, unless they are dense and `expected` is None: such rows are
+    checked on the way, at no cost, because one that is not finite shows itself by its value, and `replace` counts what is not
+    binary. So for dense rows the caller must be able to undo.
     """
-    memory = attach(numbers, places)
+    alphas, betas, gammas, lams, rhos, interests = series
+    discount, trace_decay = constants
+    memory, place = attach(numbers, places), pointer(numbers, 0)
     head = memory.head
-    v_old, gamma, lam, steps = head[V_OLD], head[GAMMA], head[LAM], head[STEPS]
+    v_old, gamma, lam, steps, rho_old = place[V_OLD], place[GAMMA], place[LAM], place[STEPS], place[RHO_OLD]
     x, last = row(X, 0), row(X, rewards.size)
     if not (certain(x) or (acceptable(memory.n, x, BINARY) and acceptable(memory.n, last, BINARY))):
         return False
@@ -113,16 +147,31 @@ def run(numbers, places, X, rewards, alphas, gammas, lams, ratios, interests, be
             if BINARY and not (certain(x) or acceptable(memory.n, x, BINARY)):  # it is not imprinted, so not looked at
                 return False
         else:
-            alpha = alphas[min(t, alphas.size - 1)]
             gamma_next, lam_next = gammas[min(t, gammas.size - 1)], lams[min(t, lams.size - 1)]
-            head[RATIO], head[LAM_NEXT] = ratios[min(t, ratios.size - 1)], lam_next
-            if MORE:
-                head[INTEREST], head[BETA] = interests[min(t, interests.size - 1)], betas[min(t, betas.size - 1)]
-            alpha = prepare(memory, x, rewards[t], x_next, alpha, gamma, gamma_next, lam)
-            v, _, v_next = method(memory, v_old, x, rewards[t], x_next, alpha, gamma, gamma_next, lam)
+            rho = rhos[min(t, rhos.size - 1)]
+            transition = Transition(
+                x,
+                rewards[t],
+                x_next,
+                row_or(expected, X, t + 1),
+                v_old,
+                alphas[min(t, alphas.size - 1)],
+                betas[min(t, betas.size - 1)],
+                gamma,
+                lam,
+                gamma_next,
+                lam_next,
+                rho,
+                rho_old,
+                interests[min(t, interests.size - 1)],
+                pointer(numbers, CARRIED),
+                place[GREEDY],
+                discount,
+                trace_decay,
+            )
+            v, _, v_next = rule(memory, prepare(memory, transition))
             follow(memory, x)
-            v_old, gamma, lam = v_next, gamma_next, lam_next
-            head[RATIO_OLD] = head[RATIO]
+            v_old, gamma, lam, rho_old = v_next, gamma_next, lam_next, rho
             steps += 1.0
         sound = np.isfinite(v_next) and not (BINARY and head[NOT_BINARY] != 0.0)
         if not (certain(x) or sound or acceptable(memory.n, x_next, BINARY)):
@@ -130,28 +179,28 @@ def run(numbers, places, X, rewards, alphas, gammas, lams, ratios, interests, be
         values[t] = v
         x = x_next
     settle_all(memory, earlier(x))
-    head[V_OLD], head[GAMMA], head[LAM], head[STEPS] = v_old, gamma, lam, steps
+    place[V_OLD], place[GAMMA], place[LAM], place[STEPS], place[RHO_OLD] = v_old, gamma, lam, steps, rho_old
     return head[NOT_BINARY] == 0.0
 
 
-@kernel
-def prepare(memory, x, reward, x_next, alpha, gamma, gamma_next, lam):
-    """A placeholder: α as it is. (`step_sizes` has another.)"""
-    return alpha
-
-
-@kernel
-def follow(memory, x):
-    """A placeholder: nothing."""
-
-
 def predict(numbers, places, x):
-    """wᵀx; ValueError, without a reason, for bad input."""
+    """wᵀx; ValueError for bad input."""
     memory = attach(numbers, places)
     features = view(x)
     if not acceptable(memory.n, features, BINARY):
         raise ValueError
     return value(memory, features)
+
+
+def predict_many(numbers, places, X, values):
+    """values[t] ← wᵀx_t for every row; return the number of the first unacceptable row, or −1."""
+    memory = attach(numbers, places)
+    for t in range(values.size):
+        x = row(X, t)
+        if not acceptable(memory.n, x, BINARY):
+            return t
+        values[t] = value(memory, x)
+    return -1
 
 
 def check(numbers, places, X, rows):
@@ -163,130 +212,54 @@ def check(numbers, places, X, rows):
     return -1
 
 
-# --- Checks ---------------------------------------------------------------------------------------
-
-
-def acceptable(n, x, binary):
-    """Whether x has the right length or distinct indices in range, and finite (or, if so wanted, only 0/1) values."""
+def row_or(expected, X, t):
+    """Row t of `expected`, or of X where `expected` is None."""
     raise NotImplementedError("for kernels only")
 
 
-@operation(acceptable, reassociate=True)
-def _acceptable_dense(n, x, binary):
-    if not is_a(Dense, x):
-        return None
-
-    def acceptable_dense(n, x, binary):
-        if x.size != n:
-            return False
-        wrong = 0
-        for i in range(x.size):
-            x_i = x.values[i]
-            wrong += not np.isfinite(x_i) or (binary and x_i != 0.0 and x_i != 1.0)
-        return wrong == 0
-
-    return acceptable_dense
+@operation(row_or)
+def _row_or(expected, X, t):
+    if isinstance(expected, types.NoneType):
+        return lambda expected, X, t: row(X, t)
+    return lambda expected, X, t: row(expected, t)
 
 
-@operation(acceptable)
-def _acceptable_sparse(n, x, binary):
-    if is_a(Dense, x):
-        return None
-
-    def acceptable_sparse(n, x, binary):
-        # Few indices seldom share their last six binary digits, or the six before: then none need be compared with
-        # another. All of this is reductions, which are vectorised.
-        wrong, last, before, most = 0, np.uint64(0), np.uint64(0), np.uint64(n)
-        for j in range(x.size):
-            i, x_i = entry(x, j)
-            wrong += i >= most or not np.isfinite(x_i) or (binary and x_i != 0.0 and x_i != 1.0)
-            last |= np.uint64(1) << (i & np.uint64(63))
-            before |= np.uint64(1) << ((i >> np.uint64(6)) & np.uint64(63))
-        distinct = ones(last) == x.size or ones(before) == x.size
-        return x.size >= 0 and wrong == 0 and (distinct or distinct_for_sure(x.indices, x.size))
-
-    return acceptable_sparse
-
-
-@intrinsic
-def ones(context: Any, word: Any) -> Any:
-    """How many binary digits of a word are 1."""
-    return types.int64(types.uint64), lambda context, builder, signature, arguments: builder.ctpop(arguments[0])
-
-
-@outlined
-def distinct_for_sure(indices, size):
-    """Whether no index stands twice: whether they rise, or else by comparing all pairs, or, when many, by sorting."""
-    falls = same = 0
-    for j in range(1, size):
-        falls += indices[j] <= indices[j - 1]
-    if falls == 0:
-        return True
-    if size <= 32:
-        for j in range(1, size):
-            for k in range(j):
-                same += indices[j] == indices[k]
-        return same == 0
-    ordered = np.empty(size, np.int64)
-    for j in range(size):
-        ordered[j] = indices[j]
-    ordered.sort()
-    for j in range(1, size):
-        same += ordered[j] == ordered[j - 1]
-    return same == 0
-
-
-# --- The methods, compiled ------------------------------------------------------------------------
+# --- Compiling ------------------------------------------------------------------------------------
 
 
 class Entries(NamedTuple):
-    """The compiled entry points of one method."""
+    """The compiled entry points of a rule."""
 
     step: Any
+    step_expected: Any
     run: Any
     predict: Any
+    predict_many: Any
     check: Any
 
 
-class Shape(NamedTuple):
-    """What its entry points have to know of a method."""
-
-    binary: bool = False
-    memories: int = 1
-    more: bool = False  # whether it asks for interests and second step-sizes
-
-
-SHAPES = MappingProxyType(
-    {
-        **dict.fromkeys((accumulate_td, true_online_td, true_online_td_varying, dutch_monte_carlo), Shape()),
-        replace_td: Shape(binary=True),
-        **dict.fromkeys((emphatic_td, true_online_emphatic_td), Shape(more=True)),
-        gtd: Shape(memories=2, more=True),
-        true_online_gtd: Shape(memories=3, more=True),
-    }
-)
-ATTACH = ((attach, attach_rated), (attach_two, attach_two_rated), (attach_three, attach_three_rated))
-NO_HELP = "only methods of this package take bound and meta_step_size: leave them out for one of your own"
-HELP = MappingProxyType({"prepare": step_sizes.prepare, "follow": step_sizes.follow})
+def names_of(rule: Any, memory: str, *, binary: bool, adapted: bool) -> dict[str, Any]:
+    """What the templates need to know: the rule, how to attach to its kind of memory, and step-size adaptation or nothing."""
+    kind = KINDS[memory]
+    names = {"rule": asking(rule), "BINARY": binary, "attach": kind.attach_rated if adapted else kind.attach}
+    return {**names, "prepare": adaptation.prepare, "follow": adaptation.follow} if adapted else names
 
 
-def entries(method: Any, *, cached: bool = False, name: str = "", **names: Any) -> Entries:
-    """The entry points of a method, with these names in the templates.
+def name_of(rule: Any, adapted: bool) -> str:
+    """The name of a rule's entry points: one of two rules of one name would take the other's place in the cache."""
+    return f"{rule.py_func.__name__}{'_adapted' * adapted}"
 
-    `cached` is for this package's own methods: an edit elsewhere would go unnoticed.
-    """
-    name = name or method.py_func.__name__
-    return Entries(*(specialise(t, name, cached=cached, method=method, **names) for t in (step, run, predict, check)))
+
+def is_ours(rule: Any) -> bool:
+    """Whether a rule is of this package: only such are cached on disk, because an edit elsewhere would go unnoticed."""
+    return rule.py_func.__module__.startswith("trueonline.methods.")
 
 
 @cache
-def compiled(method: Any, helped: bool = False) -> Entries:
-    """The entry points of a method of this package, or of one that was made elsewhere; `helped` with its step-size."""
-    if method not in SHAPES:
-        if helped:
-            raise ValueError(NO_HELP)
-        return entries(method)
-    binary, memories, more = SHAPES[method]
-    names = {"BINARY": binary, "MORE": more, "attach": ATTACH[memories - 1][helped], **(HELP if helped else {})}
-    name = f"{method.py_func.__name__}{'_helped' * helped}"
-    return entries(method, cached=True, name=name, **names)
+def compiled(rule: Any, memory: str = "one", binary: bool = False, adapted: bool = False) -> Entries:
+    """The entry points of a rule over a kind of memory."""
+    names = names_of(rule, memory, binary=binary, adapted=adapted)
+    name, cached = name_of(rule, adapted), is_ours(rule)
+    names["transit"] = inlined(transit, **names)
+    templates = (step, step_expected, run, predict, predict_many, check)
+    return Entries(*(specialise(template, name, cached=cached, **names) for template in templates))

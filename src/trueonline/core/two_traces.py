@@ -18,7 +18,7 @@ with e the trace of the first memory, whose weights are w_1, f that of the secon
 Each is an operation of `memory`, and so costs what it costs there, for sparse and for dense features.
 
 An entry that is imprinted when b is large has f_i and b·e_i large and opposed, and w_1 and w_2 grow apart: digits are lost. So
-none of them must live for long. When the traces have decayed by memory.EDGE, f ← f + b·e and w_1 ← w_1 + w_2, with b ← 0 and
+none of them must live for long. When the traces have decayed by EDGE, f ← f + b·e and w_1 ← w_1 + w_2, with b ← 0 and
 w_2 ← 0 (`fold`), in a pass over the list. It comes whenever a memory would rebase, and does that too, so that none ever does it by
 itself: both keep the same list, entry for entry.
 """
@@ -29,31 +29,9 @@ import numpy as np
 
 from trueonline.core import memory as memories
 from trueonline.core.kernels import kernel, outlined
-from trueonline.core.memory import (
-    CARRIED,
-    CARRIED_TOO,
-    COUNT,
-    DENSE,
-    DROP,
-    GAMMA,
-    LAM,
-    MIDDLE,
-    REACH,
-    ROOM,
-    SPARE,
-    Buffers,
-    C,
-    S,
-    decay,
-    imprint,
-    learn,
-    recall,
-    value,
-)
-
-B = CARRIED  # where b is, in the first memory's header …
-DECAYED = CARRIED_TOO  # … and what the traces have decayed by since it was last paid
-
+from trueonline.core.memory import Buffers, decay, imprint, learn, recall
+from trueonline.core.memory.layout import COUNT, DECAYED, DENSE, GAMMA, LAM, ROOM, SPARE, B, C, S
+from trueonline.core.memory.upkeep import DROP, MIDDLE, REACH
 
 # --- What methods say -----------------------------------------------------------------------------
 
@@ -64,12 +42,6 @@ def recall_both(memory, x, x_next):
     v, _, v_next = recall(memory, x, x_next)
     v_too, _, v_next_too = recall(memory.second, x, x_next)
     return v + v_too, v_next + v_next_too
-
-
-@kernel
-def value_of_both(memory, x):
-    """Return wᵀx, touching nothing."""
-    return value(memory, x) + value(memory.second, x)
 
 
 @kernel
@@ -223,9 +195,8 @@ def weights(first: Buffers, second: Buffers) -> np.ndarray:
     return memories.weights(first) + memories.weights(second)
 
 
-def owed(first: Buffers, second: Buffers) -> np.ndarray:
+def owed(place: np.ndarray, first: Buffers, second: Buffers) -> np.ndarray:
     """A dense copy of γλv, with γ and λ of the state in which the learner stands."""
-    head = first.numbers
-    if head[GAMMA] == 0.0:  # a beginning, before which the second trace may not have been cleared yet
+    if place[GAMMA] == 0.0:  # a beginning: the second trace may not have been cleared yet
         return np.zeros(memories.size(first))
-    return head[GAMMA] * head[LAM] * (memories.trace(second) + head[B] * memories.trace(first))
+    return place[GAMMA] * place[LAM] * (memories.trace(second) + first.numbers[B] * memories.trace(first))

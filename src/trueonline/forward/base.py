@@ -6,9 +6,11 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trueonline import inputs
-from trueonline.learners.interface import Learner, OffPolicy
+from trueonline.inputs import FeaturesLike, FeatureStream
+from trueonline.learners.interface import Learner
 
 VECTORS = ("x", "reached", "weights_then")  # of the history
 SCALARS = ("rewards", "discounts", "trace_decays", "alphas", "ratios", "next_values", "deltas")
@@ -78,22 +80,28 @@ class Definition(Learner):
         return inputs.dense(inputs.features(x, self.n_features, binary=self.binary, name=name), self.n_features)
 
     def update(
-        self, reward: float, x_next: Any, discount: float | None = None, trace_decay: float | None = None
+        self,
+        reward: float,
+        x_next: FeaturesLike | None,
+        discount: float | None = None,
+        trace_decay: float | None = None,
+        ratio: float | None = None,
+        interest: float | None = None,
+        x_expected: FeaturesLike | None = None,
     ) -> float:
-        return self._update(reward, x_next, discount, trace_decay, 1.0)
-
-    def _update(
-        self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None, ratio: float
-    ) -> float:
+        self._refuse(ratio=ratio, interest=interest, x_expected=x_expected)
         if self._here is None:
             raise RuntimeError("no episode has begun: call start(x) with its first features before update")
         reward = inputs.number("reward", reward)
         gamma = inputs.unit("discount", self.discount if discount is None else discount)
         lam = inputs.unit("trace_decay", self.trace_decay if trace_decay is None else trace_decay)
-        rho = inputs.ratio("ratio", ratio)
+        rho = 1.0 if ratio is None else inputs.ratio("ratio", ratio)
+        self._interest = 1.0 if interest is None else inputs.ratio("interest", interest)
         alpha = self._parameters.alpha(self._steps)
+        self._prepare()
         there = None if x_next is None else self._checked(x_next, "x_next")
-        gamma, phi = (0.0, np.zeros(self.n_features)) if there is None else (gamma, there)
+        reached = there if there is None or x_expected is None else self._checked(x_expected, "x_expected")
+        gamma, phi = (0.0, np.zeros(self.n_features)) if reached is None else (gamma, reached)
 
         v, v_next = float(self._weights @ self._here), float(self._weights @ phi)
         self.x.append(self._here)
@@ -115,34 +123,56 @@ class Definition(Learner):
             self._end()
         return delta
 
+    def _prepare(self) -> None:
+        """Check what else the coming transition needs, before anything changes."""
+
     def predict(self, x: Any) -> float:
         return float(self._weights @ self._checked(x, "x"))
 
     def run(
-        self, X: Any, rewards: Any, discounts: Any = None, *, trace_decays: Any = None, starts: Any = None
+        self,
+        X: FeatureStream,
+        rewards: ArrayLike,
+        discounts: ArrayLike | None = None,
+        *,
+        trace_decays: ArrayLike | None = None,
+        starts: ArrayLike | None = None,
+        ratios: ArrayLike | None = None,
+        interests: ArrayLike | None = None,
+        expected: FeatureStream | None = None,
     ) -> np.ndarray:
-        return self._run(X, rewards, discounts, trace_decays, starts, None)
-
-    def _run(self, X: Any, rewards: Any, discounts: Any, trace_decays: Any, starts: Any, ratios: Any) -> np.ndarray:
+        self._refuse(ratios=ratios, interests=interests, expected=expected)
         X, rows = inputs.stream(X, self.n_features)
         R = inputs.rewards(rewards, rows)
-        gammas = inputs.units("discounts", discounts, len(R), self.discount)
-        lams = inputs.units("trace_decays", trace_decays, len(R), self.trace_decay)
-        anew = inputs.marks("starts", starts, rows)
-        rhos = inputs.ratios("ratios", ratios, len(R))
-        self._parameters.alphas(self._steps, ~anew[1:])  # a schedule that is wrong shows itself before anything changes
+        series = {
+            "discount": inputs.units("discounts", discounts, len(R), self.discount),
+            "trace_decay": inputs.units("trace_decays", trace_decays, len(R), self.trace_decay),
+            "ratio": inputs.ratios("ratios", ratios, len(R)),
+            "interest": inputs.ratios("interests", interests, len(R)),
+        }
+        series = {name: each for name, each in series.items() if name in ("discount", "trace_decay", *self.takes)}
+        fresh = inputs.marks("starts", starts, rows)
+        self._parameters.alphas(self._steps, ~fresh[1:])  # a schedule that is wrong shows itself before anything changes
         phi = [self._checked(inputs.row(X, t), f"X[{t}]") for t in range(rows)]
-        if anew[0] or self._here is None or not np.array_equal(self._here, phi[0]):
+        means = None if expected is None else self._expected(expected, rows)
+        if fresh[0] or self._here is None or not np.array_equal(self._here, phi[0]):
             self.start(phi[0])
         values = np.empty(len(R))
         for t in range(len(R)):
             values[t] = self._weights @ phi[t]
-            if anew[t + 1]:
+            if fresh[t + 1]:
                 self.start(phi[t + 1])
             else:
-                given = (each[min(t, len(each) - 1)] for each in (gammas, lams, rhos))
-                self._update(R[t], phi[t + 1], *given)
+                numbers: dict[str, Any] = {name: each[min(t, len(each) - 1)] for name, each in series.items()}
+                more = {} if means is None else {"x_expected": means[t + 1]}
+                self.update(R[t], phi[t + 1], **numbers, **more)
         return values
+
+    def _expected(self, expected: Any, rows: int) -> list[np.ndarray]:
+        means, length = inputs.stream(expected, self.n_features)
+        if length != rows:
+            raise ValueError(f"expected must have as many rows as X, {rows}, got {length}")
+        return [self._checked(inputs.row(means, t), f"expected[{t}]") for t in range(rows)]
 
     def _dump(self) -> dict[str, np.ndarray]:
         parts = {name: np.array(getattr(self, name), float) for name in SCALARS}
@@ -167,5 +197,7 @@ class Definition(Learner):
         self._here = self._checked(parts["here"], "the saved features") if "here" in parts else None
 
 
-class OffPolicyDefinition(OffPolicy, Definition):
-    """The same about a target policy, from what another one does: transitions carry importance ratios."""
+class OffPolicyDefinition(Definition):
+    """A definition about a target policy, from what another policy does: transitions carry importance ratios."""
+
+    takes = ("ratio",)

@@ -6,12 +6,10 @@ interesting states before it bootstrap from it. I_t is the interest of the state
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from trueonline import inputs
 from trueonline.forward.off_policy_returns import FamilyDefinition, OffPolicySum, OnlineOffPolicyReturn
 
 
@@ -23,28 +21,10 @@ class EmphaticDefinition(FamilyDefinition):
     The sum begins where the history does: after γ_t = 0, and after `start`, F_t = I_t and so M_t = I_t, whatever λ_t is.
     """
 
-    takes_interests = True
+    takes = ("ratio", "interest")
     more_scalars = ("interests", "emphases")
     interests: list[float]  # I_0, I_1, …
     emphases: list[float]  # M_0, M_1, …
-    _interest = 1.0
-
-    def update(
-        self,
-        reward: float,
-        x_next: Any,
-        discount: float | None = None,
-        trace_decay: float | None = None,
-        ratio: float = 1.0,
-        interest: float = 1.0,
-    ) -> float:
-        self._interest = inputs.number(
-            "interest", interest, "a finite number ≥ 0", lambda v: math.isfinite(v) and v >= 0.0
-        )
-        try:
-            return self._update(reward, x_next, discount, trace_decay, ratio)
-        finally:
-            self._interest = 1.0  # which `run` takes for all
 
     def _more(self) -> dict[str, Any]:
         t = len(self.interests)

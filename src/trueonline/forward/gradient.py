@@ -62,11 +62,8 @@ class GradientDefinition(FamilyDefinition):
         super()._forget()
         self._first_second = self._second.copy()
 
-    def _update(
-        self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None, ratio: float
-    ) -> float:
+    def _prepare(self) -> None:
         self._coming_beta = inputs.at("second_step_size", self._second_step_size, self._steps, inputs.ratio)
-        return super()._update(reward, x_next, discount, trace_decay, ratio)
 
     def _more(self) -> dict[str, Any]:
         return {**super()._more(), "betas": self._coming_beta, "second_then": self._second}

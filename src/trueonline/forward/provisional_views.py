@@ -9,8 +9,6 @@ Of the paper the abstract was at hand, and what others say of it. The views belo
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from trueonline.forward.off_policy_returns import FamilyDefinition
@@ -75,22 +73,7 @@ class ProvisionalQView(ProvisionalTDView):
     `update` is told φ(S_{t+1}, A_{t+1}) as `x_next`, φ̄_{t+1} as `x_expected` (x_next, where it is not given), and ρ_t as `ratio`.
     """
 
-    takes_expected = True
-
-    def update(
-        self,
-        reward: float,
-        x_next: Any,
-        discount: float | None = None,
-        trace_decay: float | None = None,
-        ratio: float = 1.0,
-        x_expected: Any = None,
-    ) -> float:
-        chosen = None if x_next is None else self._checked(x_next, "x_next")
-        expected = x_next if x_next is None or x_expected is None else x_expected
-        delta = self._update(reward, expected, discount, trace_decay, ratio)
-        self._here = chosen
-        return delta
+    takes = ("ratio", "x_expected")
 
     def _left(self, j: int) -> float:
         return float(self.weights_then[j] @ self.reached[j - 1])

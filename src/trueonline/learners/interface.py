@@ -1,40 +1,58 @@
-"""What every learner is: the interface that backward views (`learners`) and definitions (`forward`) share."""
+"""The interface of every learner, which backward views (`learners`) and definitions (`forward`) share."""
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Collection
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from trueonline import files
-from trueonline.inputs import Parameters, Parametrised, Schedule
+from trueonline import files, inputs
+from trueonline.inputs import FeaturesLike, FeatureStream, Parameters, Parametrised, Schedule, explains_arguments
 
 
 class Learner(Parametrised, ABC):
     """A linear predictor V = wᵀx that learns from a stream of transitions.
 
-    Features x are a float array of length `n_features`, an integer array of active indices (or one integer: the state of
-    a table), or a pair (indices, values). A transition carries a reward, the features it leads to, and γ and λ of the
-    state it leads to. γ = 0 ends the episode there.
+    Features x are a float array of length `n_features`, an integer array of active indices, one integer (the state of a table), or
+    a pair (indices, values). A transition carries a reward, the features of the state that it enters, and γ and λ of that state.
+    γ = 0 ends the episode there.
+
+    Parameters
+    ----------
+    n_features : int
+        The number of features, and of weights.
+    step_size : float or callable
+        α > 0, or a schedule t → α_t, with t the number of transitions learned from.
+    trace_decay : float
+        λ in [0, 1], the default of every transition.
+    discount : float
+        γ in [0, 1], the default of every transition.
+    initial_weights : array_like, optional
+        The weights to begin with, `n_features` numbers. Zeros by default.
     """
 
-    binary = False  # whether the method is defined for binary features only
+    binary: ClassVar[bool] = False  # whether the method is defined for binary features only
+    takes: ClassVar[Collection[str]] = ()  # which of ratio, interest and x_expected its transitions may carry
 
+    @explains_arguments
     def __init__(
         self,
         n_features: int,
         step_size: float | Schedule,
         trace_decay: float,
         discount: float,
-        initial_weights: Any = None,
+        initial_weights: ArrayLike | None = None,
     ) -> None:
-        self._parameters = Parameters(n_features, step_size, trace_decay, discount, initial_weights)
+        self._parameters = Parameters(n_features, step_size, trace_decay, discount, initial_weights)  # type: ignore[arg-type]
         self.reset()
 
     @property
     def n_features(self) -> int:
+        """The number of features."""
         return self._parameters.n_features
 
     @property
@@ -45,12 +63,12 @@ class Learner(Parametrised, ABC):
     @property
     @abstractmethod
     def trace(self) -> np.ndarray:
-        """A fresh dense copy of the eligibility trace, as the last transition used it; `start` clears it."""
+        """A fresh dense copy of the eligibility trace, as the last transition used it. `start` clears it."""
 
     @property
     @abstractmethod
     def steps(self) -> int:
-        """How many transitions have been learned from: the t of a step-size schedule."""
+        """The number of transitions learned from: the t of a step-size schedule."""
 
     @property
     def diverged(self) -> bool:
@@ -59,41 +77,158 @@ class Learner(Parametrised, ABC):
 
     @abstractmethod
     def reset(self) -> None:
-        """Forget everything: back to the initial weights."""
+        """Forget everything, and return to the initial weights."""
 
     @abstractmethod
-    def start(self, x: Any) -> None:
-        """Stand at features x, the first of a stream or an episode, with no trace."""
+    def start(self, x: FeaturesLike) -> None:
+        """Begin a stream or an episode in the state of features x, without a trace.
+
+        Parameters
+        ----------
+        x : features
+            A float array of length `n_features`, integer indices of active features, one integer, or (indices, values).
+        """
 
     @abstractmethod
     def update(
-        self, reward: float, x_next: Any, discount: float | None = None, trace_decay: float | None = None
+        self,
+        reward: float,
+        x_next: FeaturesLike | None,
+        discount: float | None = None,
+        trace_decay: float | None = None,
+        ratio: float | None = None,
+        interest: float | None = None,
+        x_expected: FeaturesLike | None = None,
     ) -> float:
-        """Learn from one transition; return the TD error δ = R + γV' − V.
+        """Learn from one transition.
 
-        `discount` and `trace_decay` are γ and λ of the state entered, by default the learner's own. γ = 0 ends the
-        episode and x_next begins the next one; x_next = None ends it and `start` must follow. An episode that is cut
-        short is not ended: give its last x_next as always, then `start` anew.
+        An episode that is truncated does not end: give its last `x_next` as always, and call `start` for the next episode.
+
+        Parameters
+        ----------
+        reward : float
+            R of the transition.
+        x_next : features or None
+            The features of the state entered. None ends the episode, and `start` must follow.
+        discount : float, optional
+            γ of the state entered; the learner's own by default. γ = 0 ends the episode, and `x_next` begins the next one.
+        trace_decay : float, optional
+            λ of the state entered; the learner's own by default.
+        ratio : float, optional
+            ρ = π(A|S) / b(A|S) of the action taken, with π the target policy and b the behaviour; 1 by default. For off-policy
+            methods only.
+        interest : float, optional
+            The interest in the state left; 1 by default. For emphatic methods only.
+        x_expected : features, optional
+            The mean of the features of the state entered over the actions of the target policy; `x_next` by default. For
+            `ProvisionalQ` only.
+
+        Returns
+        -------
+        float
+            The TD error δ = R + γV' − V.
+
+        Raises
+        ------
+        ValueError
+            For bad input. The learner is as it was.
+        RuntimeError
+            Before `start`.
+        TypeError
+            For a ratio, interest or x_expected that the method does not ask for.
         """
 
     @abstractmethod
-    def predict(self, x: Any) -> float:
-        """V = wᵀx."""
+    def predict(self, x: FeaturesLike) -> float:
+        """Predict V = wᵀx.
+
+        Parameters
+        ----------
+        x : features
+            The features of a state.
+
+        Returns
+        -------
+        float
+            The prediction.
+        """
+
+    def predict_many(self, X: FeatureStream) -> np.ndarray:
+        """Predict V = wᵀx for many states at once.
+
+        Parameters
+        ----------
+        X : feature stream
+            A row of features per state, in any of the forms that `run` takes.
+
+        Returns
+        -------
+        numpy.ndarray
+            The prediction for each row.
+        """
+        rows, length = inputs.stream(X, self.n_features)
+        return np.array([self.predict(inputs.row(rows, t)) for t in range(length)])
 
     @abstractmethod
     def run(
-        self, X: Any, rewards: Any, discounts: Any = None, *, trace_decays: Any = None, starts: Any = None
+        self,
+        X: FeatureStream,
+        rewards: ArrayLike,
+        discounts: ArrayLike | None = None,
+        *,
+        trace_decays: ArrayLike | None = None,
+        starts: ArrayLike | None = None,
+        ratios: ArrayLike | None = None,
+        interests: ArrayLike | None = None,
+        expected: FeatureStream | None = None,
     ) -> np.ndarray:
-        """Learn from a stream of T transitions; return V_t(S_t), t = 0 … T − 1, each from before its update.
+        """Learn from a stream of T transitions.
 
-        X has T + 1 rows: a 2-D float array, a 2-D integer array of active indices, a 1-D integer array of states, a SciPy
-        sparse matrix, a pair of 2-D arrays (indices, values), or a list of features. `rewards[t]`, `discounts[t]` and
-        `trace_decays[t]` are R, γ and λ of the transition into row t + 1. `starts[t]` says that row t begins anew: the
-        row before it was the last of a stream cut short, and the reward between them is ignored.
+        A learner that stands at X[0] already continues from there, with its trace. So a stream may be given in pieces that share a
+        row. Any other learner starts at X[0].
 
-        Where the learner stands at X[0] already, learning goes on from there, trace and all; so a stream may be given in
-        pieces that share a row. Otherwise it starts at X[0]. Bad input leaves the learner as it was.
+        Parameters
+        ----------
+        X : feature stream
+            T + 1 rows of features: a 2-D float array, a 2-D integer array of active indices, a 1-D integer array of states, a
+            SciPy sparse matrix, a pair of 2-D arrays (indices, values), or a list of features.
+        rewards : array_like
+            T rewards. `rewards[t]` belongs to the transition from row t to row t + 1.
+        discounts : array_like, optional
+            γ of the state that each transition enters; the learner's own by default.
+        trace_decays : array_like, optional
+            λ of the state that each transition enters; the learner's own by default.
+        starts : array_like of bool, optional
+            `starts[t]` says that row t begins an episode although the one before was truncated. The reward between the two rows
+            is ignored.
+        ratios : array_like, optional
+            The importance ratio of each transition. For off-policy methods only.
+        interests : array_like, optional
+            The interest in the state that each transition leaves. For emphatic methods only.
+        expected : feature stream, optional
+            Row t holds the mean features of the state of row t over the actions of the target policy. For `ProvisionalQ` only.
+
+        Returns
+        -------
+        numpy.ndarray
+            V_t(S_t) for t = 0 … T − 1, each from before its update.
+
+        Raises
+        ------
+        ValueError
+            For bad input. The learner is as it was.
+        TypeError
+            For ratios, interests or expected features that the method does not ask for.
         """
+
+    def _refuse(self, **values: Any) -> None:
+        """TypeError for a part of a transition that the method does not ask for."""
+        for name, value in values.items():
+            if value is not None and inputs.SINGULAR.get(name, name) not in self.takes:
+                takes = (
+                    f"it takes {' and '.join(self.takes)}" if self.takes else "its transitions carry nothing of the kind"
+                )
+                raise TypeError(f"{type(self).__name__} takes no {name}: {takes}")
 
     @abstractmethod
     def _dump(self) -> dict[str, np.ndarray]:
@@ -104,9 +239,14 @@ class Learner(Parametrised, ABC):
         """Take over the state that `_dump` gave; ValueError or KeyError where it does not fit the parameters."""
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write everything to one file, from which `trueonline.load` goes on bit for bit.
+        """Write everything to one file, from which `trueonline.load` resumes bit for bit.
 
-        The file appears whole or not at all. A step-size schedule is code and is not saved: hand it to `load` again.
+        The file appears whole or not at all. A step-size schedule is code and is not saved: give it to `load` again.
+
+        Parameters
+        ----------
+        path : path
+            The file to write.
         """
         arrays = self._dump()
         if self._parameters.initial_weights is not None:
@@ -114,7 +254,7 @@ class Learner(Parametrised, ABC):
         files.write_learner(path, self._kind(), self._settings(), arrays)
 
     def _settings(self) -> dict[str, Any]:
-        """What it was made with, as JSON takes it; None for what is code."""
+        """The arguments that it was made with, as JSON takes them; None for what is code."""
         return {
             "n_features": self.n_features,
             "step_size": None if callable(self.step_size) else self.step_size,
@@ -124,7 +264,7 @@ class Learner(Parametrised, ABC):
 
     @classmethod
     def _kind(cls) -> str:
-        """What a saved file calls it."""
+        """The name of the class in a saved file."""
         return cls.__name__
 
     def __getstate__(self) -> dict[str, Any]:
@@ -136,39 +276,6 @@ class Learner(Parametrised, ABC):
         self._restore(state["parts"])
 
     def __repr__(self) -> str:
-        made_with = {name: getattr(self, name) for name in self._settings()}
-        shown = (f"{name}={getattr(value, '__name__', value)}" for name, value in made_with.items() if value is not None)
+        arguments = {name: getattr(self, name) for name in self._settings()}
+        shown = (f"{name}={getattr(value, '__name__', value)}" for name, value in arguments.items() if value is not None)
         return f"{type(self).__name__}({', '.join(shown)})"
-
-
-class OffPolicy:
-    """What learners and definitions share that are about one policy, π, while another one, b, acts.
-
-    A transition has an importance ratio, ρ = π(A | S) / b(A | S), 1 where none is given.
-    """
-
-    takes_ratios = True
-
-    def update(
-        self,
-        reward: float,
-        x_next: Any,
-        discount: float | None = None,
-        trace_decay: float | None = None,
-        ratio: float = 1.0,
-    ) -> float:
-        """As always; `ratio` is ρ of the action that was taken."""
-        return self._update(reward, x_next, discount, trace_decay, ratio)  # type: ignore[attr-defined]
-
-    def run(
-        self,
-        X: Any,
-        rewards: Any,
-        discounts: Any = None,
-        *,
-        trace_decays: Any = None,
-        starts: Any = None,
-        ratios: Any = None,
-    ) -> np.ndarray:
-        """As always; `ratios[t]` is ρ of the action that led from row t to row t + 1."""
-        return self._run(X, rewards, discounts, trace_decays, starts, ratios)  # type: ignore[attr-defined]

@@ -1,35 +1,18 @@
-"""`load`: the one place that knows every class a saved file may name."""
+"""`load`: reading a learner or an agent back. The catalogue knows every class that a saved file may name."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
-from trueonline import files
-from trueonline.control.accumulate_sarsa import AccumulateSarsa
-from trueonline.control.agent import Agent
-from trueonline.control.policies import Policy, restore
-from trueonline.control.replace_sarsa import ReplaceSarsa
-from trueonline.control.true_online_sarsa import TrueOnlineSarsa
-from trueonline.control.true_online_watkins_q import TrueOnlineWatkinsQ
-from trueonline.control.watkins_q import WatkinsQ
-from trueonline.forward import OfflineLambdaReturn, OnlineLambdaReturn
-from trueonline.forward.other_returns import ComplexReturn, GammaReturn, NStepReturn, OmegaReturn
+from trueonline import catalog, files
+from trueonline.core.transition import asked
 from trueonline.inputs import Schedule
 from trueonline.learners.interface import Learner
-from trueonline.learners.off_policy import (
-    GTD,
-    EmphaticTD,
-    GradientLearner,
-    MonteCarlo,
-    TrueOnlineEmphaticTD,
-    TrueOnlineGTD,
-)
-from trueonline.learners.on_policy import AccumulateTD, ReplaceTD, TrueOnlineTD
-from trueonline.learners.provisional_learners import ProvisionalQ, ProvisionalTD
+from trueonline.learners.over_memory import OverMemory
 
-CODE = {  # what may be code, how to hand it in, what it is otherwise, and how to have another all the same
+CODE = {  # what may be code, how to give it, what it is otherwise, and how to have another all the same
     "step_size": ("a step-size schedule", "step_size=schedule", "the constant step_size", ""),
     "second_step_size": (
         "a schedule of second step-sizes",
@@ -44,17 +27,19 @@ CODE = {  # what may be code, how to hand it in, what it is otherwise, and how t
         ", and set agent.policy afterwards",
     ),
 }
-LEARNERS: dict[str, type[Learner]] = {
-    kind.__name__: kind
-    for kind in (
-        *(AccumulateTD, ReplaceTD, TrueOnlineTD, OnlineLambdaReturn, OfflineLambdaReturn),
-        *(MonteCarlo, EmphaticTD, TrueOnlineEmphaticTD, GTD, TrueOnlineGTD, ProvisionalTD, ProvisionalQ),
-        *(GammaReturn, OmegaReturn, NStepReturn, ComplexReturn),
-    )
-}
-AGENTS: dict[str, type[Agent]] = {
-    kind.__name__: kind for kind in (AccumulateSarsa, ReplaceSarsa, TrueOnlineSarsa, WatkinsQ, TrueOnlineWatkinsQ)
-}
+# Definitions that can be saved, beside the classes of the catalogue:
+DEFINITIONS = ("OnlineLambdaReturn", "OfflineLambdaReturn", "GammaReturn", "OmegaReturn", "NStepReturn", "ComplexReturn")
+
+
+def classes() -> dict[str, type]:
+    """Every class that a saved file may name, by that name: those of the catalogue, and of methods made in this process."""
+    forward = import_module("trueonline.forward")
+    known: dict[str, type] = {name: getattr(forward, name) for name in DEFINITIONS}
+    for row in catalog.METHODS.values():
+        kind = row.resolve("learner")
+        if isinstance(kind, type):
+            known[kind.__name__] = kind
+    return known
 
 
 def load(
@@ -62,42 +47,75 @@ def load(
     *,
     step_size: Schedule | None = None,
     second_step_size: Schedule | None = None,
-    policy: Policy | None = None,
+    policy: Any = None,
 ) -> Any:
-    """The learner or agent that `save` wrote, which goes on bit for bit.
+    """Load the learner or agent that `save` wrote. It resumes bit for bit.
 
-    `step_size`, `second_step_size` and `policy` give back schedules and a policy of your own, which are code and are not saved.
+    Schedules and policies of your own are code and are not saved: give them again.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    step_size : callable, optional
+        The step-size schedule, if the learner had one.
+    second_step_size : callable, optional
+        The schedule of second step-sizes, if the learner had one.
+    policy : callable, optional
+        The policy of your own, if the agent had one.
+
+    Returns
+    -------
+    Learner or Agent
+        The learner or agent, as it was when saved.
+
+    Raises
+    ------
+    ValueError
+        If the file is not one of `save`, is damaged, or was saved with a schedule or policy that is not given here.
+
+    Examples
+    --------
+    >>> import tempfile, trueonline as to
+    >>> learner = to.TrueOnlineTD(n_features=2, step_size=0.5, trace_decay=1.0, discount=1.0)
+    >>> _ = learner.run([0, 1], rewards=[1.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     learner.save(f"{folder}/learner.npz")
+    ...     to.load(f"{folder}/learner.npz").weights
+    array([0.5, 0. ])
     """
-    return load_one_of({**LEARNERS, **AGENTS}, path, step_size, policy, second_step_size)
+    return load_one_of(None, path, step_size, policy, second_step_size)
 
 
 def load_one_of(
-    kinds: Mapping[str, type],
+    kinds: dict[str, type] | None,
     path: str | os.PathLike,
     step_size: Schedule | None,
-    policy: Policy | None,
+    policy: Any,
     second_step_size: Schedule | None = None,
 ) -> Any:
     """The same for a file that holds one of these classes, by the names that files give them."""
     name, settings, arrays = files.read_learner(path)
-    if name not in kinds:
-        derived = "; it was derived: load it with `derive(…).learner.load(path)`, or `.agent`, of the same view"
+    known = classes() if kinds is None else kinds
+    if name not in known:
+        own = "; load it with `.learner.load(path)`, or `.agent`, of the same `trueonline.method(…)` or `derive(…)`"
         delayed = "; load it with `trueonline.nonlinear.ForwardTD.load(path, value_and_grad)`"
-        hint = derived if name.startswith("derived ") else delayed if name == "ForwardTD" else ""
-        raise ValueError(f"{path} holds a {name}, which is none of {', '.join(kinds)}{hint}")
-    kind = kinds[name]
-    given = {"step_size": _given(path, settings, "step_size", step_size)}
-    if issubclass(kind, Agent):
-        given["policy"] = _given(path, settings, "policy", policy)
+        hint = own if name.startswith("own ") else delayed if name == "ForwardTD" else ""
+        raise ValueError(f"{path} holds a {name}, which is none of {', '.join(known)}{hint}")
+    kind = known[name]
+    acts = hasattr(kind, "truncate")
+    code = {"step_size": _given(path, settings, "step_size", step_size)}
+    if acts:
+        code["policy"] = _given(path, settings, "policy", policy)
     elif policy is not None:
         raise ValueError(f"{path} holds a {name}, which has no policy: load it without policy")
-    if issubclass(kind, GradientLearner):
-        given["second_step_size"] = _given(path, settings, "second_step_size", second_step_size)
+    if issubclass(kind, OverMemory) and "beta" in asked(kind.method.resolve("rule")):
+        code["second_step_size"] = _given(path, settings, "second_step_size", second_step_size)
     elif second_step_size is not None:
         raise ValueError(f"{path} holds a {name}, which has no second step-size: load it without second_step_size")
-    make = _agent if issubclass(kind, Agent) else _learner
+    make = _agent if acts else _learner
     try:
-        return make(kind, {**settings, **given}, arrays)
+        return make(kind, {**settings, **code}, arrays)
     except (ValueError, KeyError, TypeError, IndexError, OverflowError, NotImplementedError, AttributeError) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
 
@@ -117,9 +135,10 @@ def _learner(kind: type[Learner], settings: dict[str, Any], arrays: dict[str, An
     return learner
 
 
-def _agent(kind: type[Agent], settings: dict[str, Any], arrays: dict[str, Any]) -> Agent:
+def _agent(kind: Any, settings: dict[str, Any], arrays: dict[str, Any]) -> Any:
     rng, action, policy = (settings.pop(part) for part in ("rng", "action", "policy"))
-    policy = restore(policy) if isinstance(policy, dict) else policy
+    if isinstance(policy, dict):
+        policy = import_module("trueonline.control.policies").restore(policy)
     agent = kind(**settings, policy=policy, initial_weights=arrays.pop("initial_weights", None))
     agent._restore(arrays, rng, action)
     return agent

@@ -1,93 +1,25 @@
-"""Learners about one policy from what another one does, and Monte Carlo: the rest of the family (section 7 of the paper)."""
+"""Learners about one policy from what another one does (section 7 of the paper): gradient, emphatic and provisional methods.
+
+Their transitions may carry `ratio`, the importance ratio of the action taken.
+"""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from trueonline import inputs
-from trueonline.core import memory
-from trueonline.core.adaptation import SHORTENS, Form
-from trueonline.core.memory import BETA, BY_EMPHASIS, INTEREST, RATIO
+from trueonline.catalog import METHODS
+from trueonline.core import memory, two_traces
 from trueonline.inputs import Schedule
-from trueonline.learners.interface import OffPolicy
-from trueonline.learners.on_policy import MemoryLearner
-from trueonline.methods import dutch_monte_carlo, emphatic_td, gtd, true_online_emphatic_td, true_online_gtd
+from trueonline.learners.memory_learner import MemoryLearner
 
 
-class OffPolicyLearner(OffPolicy, MemoryLearner):
-    """A learner about one policy from what another one does: transitions carry importance ratios."""
+class EmphaticTD(MemoryLearner):
+    """Emphatic TD(λ) (Sutton, Mahmood and White 2016): a state is updated in proportion to its emphasis.
 
-    def _update(
-        self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None, ratio: float
-    ) -> float:
-        numbers = self._memory.numbers
-        before, numbers[RATIO] = numbers[RATIO], inputs.ratio("ratio", ratio)
-        try:
-            return MemoryLearner.update(self, reward, x_next, discount, trace_decay)
-        except BaseException:
-            numbers[RATIO] = before
-            raise
+    Transitions may carry `interest`, how much the state left matters.
 
-
-class MonteCarlo(MemoryLearner):
-    """Monte Carlo prediction with dutch traces: no bootstrapping, in constant memory (van Hasselt and Sutton 2015).
-
-    Where an episode ends, the weights are those of having stored it and updated every state of it towards its return. Before that
-    they are as though it ended now. `trace_decay` has no meaning, and is ignored.
-
-    >>> learner = MonteCarlo(n_features=2, step_size=0.5, trace_decay=1.0, discount=1.0)
-    >>> learner.start(0)
-    >>> _ = learner.update(1.0, 1), learner.update(1.0, None)
-    >>> learner.weights
-    array([1. , 0.5])
-    """
-
-    _methods = (dutch_monte_carlo, dutch_monte_carlo)
-
-
-class EmphaticLearner(OffPolicyLearner):
-    """Off-policy, with an interest in each state."""
-
-    takes_interests = True
-
-    def update(
-        self,
-        reward: float,
-        x_next: Any,
-        discount: float | None = None,
-        trace_decay: float | None = None,
-        ratio: float = 1.0,
-        interest: float = 1.0,
-    ) -> float:
-        """As always; `interest` is how much the state that is left matters, 1 by default."""
-        numbers = self._memory.numbers
-        before, numbers[INTEREST] = numbers[INTEREST], inputs.ratio("interest", interest)
-        try:
-            return super().update(reward, x_next, discount, trace_decay, ratio)
-        except BaseException:
-            numbers[INTEREST] = before
-            raise
-
-    def run(
-        self,
-        X: Any,
-        rewards: Any,
-        discounts: Any = None,
-        *,
-        trace_decays: Any = None,
-        starts: Any = None,
-        ratios: Any = None,
-        interests: Any = None,
-    ) -> np.ndarray:
-        """As always; `interests[t]` is how much the state of row t matters."""
-        return self._run(X, rewards, discounts, trace_decays, starts, ratios, interests)
-
-
-class EmphaticTD(EmphaticLearner):
-    """Emphatic TD(λ) (Sutton, Mahmood and White 2016).
-
+    Examples
+    --------
     >>> learner = EmphaticTD(n_features=1, step_size=0.5, trace_decay=1.0, discount=1.0)
     >>> learner.start(0)
     >>> learner.update(1.0, None, interest=0.5)
@@ -96,84 +28,100 @@ class EmphaticTD(EmphaticLearner):
     array([0.25])
     """
 
-    _methods = (emphatic_td, emphatic_td)
-    _form = Form(accumulates=SHORTENS, weighed=BY_EMPHASIS)
+    method = METHODS["emphatic"]
 
 
-class TrueOnlineEmphaticTD(EmphaticLearner):
-    """True online emphatic TD(λ) (Sutton 2015): equals its forward view at every step."""
+class TrueOnlineEmphaticTD(MemoryLearner):
+    """True online emphatic TD(λ) (Sutton 2015): equal to its forward view at every step.
 
-    _methods = (true_online_emphatic_td, true_online_emphatic_td)
-    _form = Form(weighed=BY_EMPHASIS)
+    Transitions may carry `interest`, how much the state left matters.
+    """
+
+    method = METHODS["true_online_emphatic"]
 
 
-class GradientLearner(OffPolicyLearner):
-    """Off-policy, with second weights h, which have a step-size of their own: a number, or a schedule t → β; 0 leaves h at 0."""
-
-    def __init__(
-        self,
-        n_features: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float,
-        initial_weights: Any = None,
-        *,
-        second_step_size: float | Schedule,
-        bound: float | None = None,
-        meta_step_size: float | None = None,
-    ) -> None:
-        self._second_step_size = (
-            second_step_size if callable(second_step_size) else inputs.ratio("second_step_size", second_step_size)
-        )
-        given = (n_features, step_size, trace_decay, discount, initial_weights)
-        super().__init__(*given, bound=bound, meta_step_size=meta_step_size)
+class WithSecondWeights:
+    """What gradient methods tell beside the rest: their second weights h and the step-size of these."""
 
     @property
     def second_step_size(self) -> float | Schedule:
-        return self._second_step_size
+        """β, or its schedule."""
+        return self._second_step_size  # type: ignore[attr-defined,no-any-return]
 
     @property
     def second_weights(self) -> np.ndarray:
         """A fresh dense copy of h."""
-        return memory.weights(self._each()[1])
-
-    def _update(
-        self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None, ratio: float
-    ) -> float:
-        numbers = self._memory.numbers
-        beta = inputs.at("second_step_size", self._second_step_size, self.steps, inputs.ratio)
-        before, numbers[BETA] = numbers[BETA], beta
-        try:
-            return super()._update(reward, x_next, discount, trace_decay, ratio)
-        except BaseException:
-            numbers[BETA] = before
-            raise
-
-    def _betas(self, learned: np.ndarray) -> np.ndarray:
-        return inputs.along("second_step_size", self._second_step_size, self.steps, learned, inputs.ratio)
-
-    def _settings(self) -> dict[str, Any]:
-        second = None if callable(self._second_step_size) else self._second_step_size
-        return {**super()._settings(), "second_step_size": second}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "second_step_size": self._second_step_size}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._second_step_size = state["second_step_size"]
-        super().__setstate__(state)
+        return memory.weights(self._each()[1])  # type: ignore[attr-defined]
 
 
-class GTD(GradientLearner):
-    """GTD(λ) (Maei 2011)."""
+class GTD(WithSecondWeights, MemoryLearner):
+    """GTD(λ) (Maei 2011): off-policy, with second weights that correct the gradient.
 
-    _methods = (gtd, gtd)
-    _memories = 2
-    _form = Form(accumulates=SHORTENS)
+    Examples
+    --------
+    >>> learner = GTD(n_features=1, step_size=0.5, trace_decay=1.0, discount=1.0, second_step_size=0.5)
+    >>> learner.start(0)
+    >>> learner.update(1.0, None, ratio=0.5)
+    1.0
+    >>> learner.weights, learner.second_weights
+    (array([0.25]), array([0.25]))
+    """
+
+    method = METHODS["gtd"]
 
 
-class TrueOnlineGTD(GradientLearner):
-    """True online GTD(λ) (van Hasselt, Mahmood and Sutton 2014): equals its forward view at every step."""
+class TrueOnlineGTD(WithSecondWeights, MemoryLearner):
+    """True online GTD(λ) (van Hasselt, Mahmood and Sutton 2014): equal to its forward view at every step."""
 
-    _methods = (true_online_gtd, true_online_gtd)
-    _memories = 3
+    method = METHODS["true_online_gtd"]
+
+
+class WithProvisionalWeights:
+    """What provisional methods tell beside the rest."""
+
+    @property
+    def provisional_weights(self) -> np.ndarray:
+        """A fresh dense copy of u: with the next action's ratio ρ, w changes by (ρ − 1)u, and so by −u where ρ = 0."""
+        return two_traces.owed(self._memory.numbers, *self._each())  # type: ignore[attr-defined]
+
+
+class ProvisionalTD(WithProvisionalWeights, MemoryLearner):
+    """Provisional TD(λ) (after Sutton, Mahmood, Precup and van Hasselt 2014): equal to its interim forward view at every step.
+
+    The method takes back what the target policy would not have done. The trace carries the step-size within it. The equations were
+    derived here, from the forward views in `forward.provisional_views`; the text of the paper was not at hand.
+
+    Examples
+    --------
+    >>> learner = ProvisionalTD(n_features=2, step_size=0.5, trace_decay=1.0, discount=1.0, initial_weights=[0.0, 8.0])
+    >>> learner.start(0)
+    >>> learner.update(0.0, 1)
+    8.0
+    >>> learner.weights, learner.provisional_weights
+    (array([4., 8.]), array([4., 0.]))
+    >>> _ = learner.update(0.0, None, ratio=0.0)   # what the target policy would not have done
+    >>> learner.weights
+    array([0., 8.])
+    """
+
+    method = METHODS["provisional_td"]
+
+
+class ProvisionalQ(WithProvisionalWeights, MemoryLearner):
+    """Provisional Q(λ): provisional TD(λ) for action values.
+
+    Features are those of a state and the action taken there. A transition also has φ̄', the mean of the features of the state
+    entered over the actions of the target policy. With a greedy target policy these are the features of the best action. By
+    default φ̄' is `x_next`.
+
+    Examples
+    --------
+    >>> learner = ProvisionalQ(n_features=4, step_size=0.5, trace_decay=1.0, discount=1.0)
+    >>> learner.start(0)
+    >>> learner.update(1.0, 3, x_expected=([2, 3], [0.5, 0.5]), ratio=1.0)
+    1.0
+    >>> learner.weights
+    array([0.5, 0. , 0. , 0. ])
+    """
+
+    method = METHODS["provisional_q"]

@@ -1,18 +1,18 @@
-"""One update rule per file, in the order of the paper's pseudo-code, written over `trueonline.core.memory`.
+"""One update rule per file, in the order of the paper's pseudo-code, written over `core.memory`.
 
-Every method learns from one transition and has the same signature:
-
-    method(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam) → V, δ, V'
-
-`gamma` and `lam` belong to the state being left: the trace decays by them. `gamma_next` belongs to the state being
-entered: the bootstrap is discounted by it, and 0 means that the episode ends there. With V' given back as the next
-`v_old`, and a trace that γ = 0 or a fresh start has cleared, episodes need no control flow inside a method.
+A rule learns from one transition. Its signature names what it needs of the transition (`core.transition` lists what there is),
+and it returns V(S), the TD error δ, and V(S'). `gamma` and `lam` belong to the state being left: the trace decays by them.
+`gamma_next` belongs to the state being entered: the bootstrap is discounted by it, and 0 ends the episode. V(S') comes back as
+`v_old` of the next step, and γ = 0 clears the trace, so a rule needs no control flow for episodes.
 """
 
 from trueonline.methods.accumulate_td import accumulate_td
 from trueonline.methods.dutch_monte_carlo import dutch_monte_carlo
 from trueonline.methods.emphatic_td import emphatic_td
 from trueonline.methods.gtd import gtd
+from trueonline.methods.provisional_q import provisional_q
+from trueonline.methods.provisional_td import provisional_td
+from trueonline.methods.replace_clearing import replace_clearing
 from trueonline.methods.replace_td import replace_td
 from trueonline.methods.true_online_emphatic_td import true_online_emphatic_td
 from trueonline.methods.true_online_gtd import true_online_gtd
@@ -24,6 +24,9 @@ __all__ = [
     "dutch_monte_carlo",
     "emphatic_td",
     "gtd",
+    "provisional_q",
+    "provisional_td",
+    "replace_clearing",
     "replace_td",
     "true_online_emphatic_td",
     "true_online_gtd",

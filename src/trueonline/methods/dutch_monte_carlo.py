@@ -9,7 +9,7 @@ from trueonline.core.memory import decay, imprint, learn, recall
 
 
 @kernel
-def dutch_monte_carlo(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
+def dutch_monte_carlo(memory, x, reward, x_next, alpha, gamma, gamma_next):
     v, trace_x, v_next = recall(memory, x, x_next)  # V ← wᵀφ,  eᵀφ
     decay(memory, gamma)  # e ← γe …
     imprint(memory, x, alpha - alpha * gamma * trace_x, -alpha * v)  # … + αφ − αγ(eᵀφ)φ  and  w ← w − αVφ

@@ -5,11 +5,6 @@ hᵀe, of two long vectors, is carried along: p = hᵀe and q = eᵀe change by 
 
 from trueonline.core.kernels import kernel
 from trueonline.core.memory import (
-    BETA,
-    CARRIED,
-    CARRIED_TOO,
-    LAM_NEXT,
-    RATIO,
     decay,
     imprint,
     learn,
@@ -20,26 +15,25 @@ from trueonline.core.memory import (
 
 
 @kernel
-def gtd(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
-    head, second = memory.head, memory.second  # w and e; h and e
-    rho, beta = head[RATIO], head[BETA]
+def gtd(memory, x, reward, x_next, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried):
+    second = memory.second  # w and e; h and e
     v, _, v_next = recall(memory, x, x_next)
     h_x, trace_x, _ = recall(second, x, x_next)
     delta, c, xx = reward + gamma_next * v_next - v, rho * gamma * lam, length_squared(x)
     p, q = rho * h_x, rho * rho * xx  # hᵀe, of the new e, and eᵀe
     if c > 0.0:
-        p += c * head[CARRIED]
-        q += c * (c * head[CARRIED_TOO] + 2.0 * rho * trace_x)
+        p += c * carried[0]
+        q += c * (c * carried[1] + 2.0 * rho * trace_x)
     for_h = -beta * h_x
     decay(memory, c)  # e ← ργλe + ρφ
     imprint(memory, x, rho, 0.0)
     learn(memory, alpha * delta)  # w ← w + αδe …
-    share = gamma_next * (1.0 - head[LAM_NEXT])
+    share = gamma_next * (1.0 - lam_next)
     if share > 0.0:
         shift(memory, x_next, -alpha * share * p)  # … − αγ'(1 − λ')(hᵀe)φ'
     decay(second, c)
     imprint(second, x, rho, for_h)
     learn(second, beta * delta)  # h ← h + βδe − β(hᵀφ)φ
-    head[CARRIED] = p + beta * delta * q + for_h * (c * trace_x + rho * xx)
-    head[CARRIED_TOO] = q
+    carried[0] = p + beta * delta * q + for_h * (c * trace_x + rho * xx)
+    carried[1] = q
     return v, delta, v_next

@@ -8,21 +8,19 @@ action being updated is given, and so it has no ratio.
 """
 
 from trueonline.core.kernels import kernel
-from trueonline.core.memory import RATIO, learn, settle_all
+from trueonline.core.memory import learn, settle_all, value
 from trueonline.core.two_traces import (
     decay_both,
     imprint_both,
     learn_from_second,
     recall_both,
     second_learns,
-    value_of_both,
 )
 
 
 @kernel
-def provisional_q(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
-    rho = memory.head[RATIO]
-    v, v_next = recall_both(memory, x, x_next)
+def provisional_q(memory, x, reward, x_expected, v_old, alpha, gamma, lam, gamma_next, rho):
+    v, v_next = recall_both(memory, x, x_expected)
     delta = reward + gamma_next * v_next - v  # δ ← R + γ'wᵀφ̄' − wᵀφ
     m = v - v_old if gamma > 0.0 else 0.0  # m ← wᵀφ − wᵀφ̄; there is nothing before a beginning that it could matter to
     learn_from_second(memory, (rho - 1.0) * gamma * lam)  # w ← w + (ρ − 1)γλv …
@@ -31,4 +29,4 @@ def provisional_q(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, la
     learn(memory, delta + m)  # w: … + (δ + m)e
     second_learns(memory, delta + m + (1.0 - gamma_next) * v_next)  # v ← ργλv + (δ + m + (1 − γ')V')e − αmφ
     settle_all(memory, x)
-    return v, delta, value_of_both(memory, x_next)  # wᵀφ̄', with the weights of now
+    return v, delta, value(memory, x_expected)  # wᵀφ̄', with the weights of now

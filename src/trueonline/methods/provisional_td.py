@@ -7,13 +7,12 @@ is v, which decays as e does. With ρ = 1 throughout and a constant α it is TD(
 """
 
 from trueonline.core.kernels import kernel
-from trueonline.core.memory import RATIO, learn
+from trueonline.core.memory import learn
 from trueonline.core.two_traces import decay_both, imprint_both, learn_from_second, recall_both, second_learns
 
 
 @kernel
-def provisional_td(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
-    rho = memory.head[RATIO]
+def provisional_td(memory, x, reward, x_next, alpha, gamma, lam, gamma_next, rho):
     v, v_next = recall_both(memory, x, x_next)
     delta = reward + gamma_next * v_next - v  # δ ← R + γ'wᵀφ' − wᵀφ
     learn_from_second(memory, (rho - 1.0) * gamma * lam)  # w ← w + (ρ − 1)γλv …

@@ -3,15 +3,17 @@
 Equal at every step to redoing all updates with the off-policy interim λ-return, each with its step-size α_kρ_kM_k.
 """
 
+from trueonline.core.emphasis import emphasis
 from trueonline.core.kernels import kernel
-from trueonline.core.memory import RATIO, decay, imprint, learn, recall
-from trueonline.methods.emphatic_td import emphasise
+from trueonline.core.memory import decay, imprint, learn, recall
 
 
 @kernel
-def true_online_emphatic_td(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
-    rho = memory.head[RATIO]
-    beta, c = alpha * rho * emphasise(memory, gamma, lam), rho * gamma * lam
+def true_online_emphatic_td(
+    memory, x, reward, x_next, v_old, alpha, gamma, lam, gamma_next, rho, rho_old, interest, carried
+):
+    carried[0], m = emphasis(carried[0], gamma, lam, rho_old, interest)  # F and M
+    beta, c = alpha * rho * m, rho * gamma * lam
     v, trace_x, v_next = recall(memory, x, x_next)
     delta = reward + gamma_next * v_next - v
     decay(memory, c)  # e ← ργλe …

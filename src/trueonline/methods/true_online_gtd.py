@@ -7,11 +7,6 @@ c a step, as the dutch f is held back, and its rounding errors by c²; so both a
 
 from trueonline.core.kernels import kernel
 from trueonline.core.memory import (
-    BETA,
-    CARRIED,
-    CARRIED_TOO,
-    LAM_NEXT,
-    RATIO,
     decay,
     imprint,
     learn,
@@ -23,26 +18,25 @@ from trueonline.core.memory import (
 
 
 @kernel
-def true_online_gtd(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
-    head, second, third = memory.head, memory.second, memory.third  # w and e; h and f; g
-    rho, beta = head[RATIO], head[BETA]
+def true_online_gtd(memory, x, reward, x_next, v_old, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried):
+    second, third = memory.second, memory.third  # w and e; h and f; g
     v, trace_x, v_next = recall(memory, x, x_next)
     h_x, f_x, _ = recall(second, x, x_next)
     _, g_x, _ = recall(third, x, x_next)
     delta, c, xx = reward + gamma_next * v_next - v, rho * gamma * lam, length_squared(x)
     a = beta * (rho - c * f_x)
-    grown = c * max(1.0, third.head[CARRIED])  # by as much more than q have its errors grown
+    grown = c * max(1.0, carried[2])  # by as much more than q have its errors grown
     if grown > 10.0:
-        head[CARRIED], head[CARRIED_TOO] = products(second, third)
-    third.head[CARRIED] = c if grown > 10.0 else grown
+        carried[0], carried[1] = products(second, third)
+    carried[2] = c if grown > 10.0 else grown
     p, q = rho * h_x, a * rho * xx  # hᵀg, of the new g, and fᵀg
     if c > 0.0:
-        p += c * head[CARRIED]
-        q += c * (c * head[CARRIED_TOO] + rho * f_x + a * g_x)
+        p += c * carried[0]
+        q += c * (c * carried[1] + rho * f_x + a * g_x)
     decay(memory, c)  # e ← ργλe + αρ(1 − ργλeᵀφ)φ
     imprint(memory, x, alpha * rho * (1.0 - c * trace_x), -alpha * rho * (v - v_old))
     learn(memory, delta + v - v_old)  # w ← w + (δ + V − V_old)e − αρ(V − V_old)φ …
-    share = gamma_next * (1.0 - head[LAM_NEXT])
+    share = gamma_next * (1.0 - lam_next)
     if share > 0.0:
         shift(memory, x_next, -alpha * share * p)  # … − αγ'(1 − λ')(hᵀg)φ'
     decay(second, c)  # f ← ργλf + aφ
@@ -50,6 +44,6 @@ def true_online_gtd(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, 
     learn(second, delta)  # h ← h + δf − β(hᵀφ)φ
     decay(third, c)  # g ← ργλg + ρφ
     imprint(third, x, rho, 0.0)
-    head[CARRIED] = p + delta * q - beta * h_x * (c * g_x + rho * xx)
-    head[CARRIED_TOO] = q
+    carried[0] = p + delta * q - beta * h_x * (c * g_x + rho * xx)
+    carried[1] = q
     return v, delta, v_next

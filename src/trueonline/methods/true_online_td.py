@@ -10,7 +10,7 @@ from trueonline.core.memory import decay, imprint, learn, recall
 
 
 @kernel
-def true_online_td(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
+def true_online_td(memory, x, reward, x_next, v_old, alpha, gamma, lam, gamma_next):
     v, trace_x, v_next = recall(memory, x, x_next)  # V ← wᵀφ,  eᵀφ,  V' ← wᵀφ'
     delta = reward + gamma_next * v_next - v  # δ ← R + γV' − V
     decay(memory, gamma * lam)  # e ← γλe …

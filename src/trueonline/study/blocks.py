@@ -3,40 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numba import types
 
+from trueonline import catalog
 from trueonline.core.forms import Active, Dense, pointer
-from trueonline.core.kernels import kernel, operation, specialise
-from trueonline.core.memory import (
-    BETA,
-    CARRIED,
-    CARRIED_TOO,
-    DISCOUNT,
-    LAM_NEXT,
-    RATIO,
-    RATIO_OLD,
-    TRACE_DECAY,
-    attach,
-    attach_three,
-    attach_two,
-    enlist,
-    offset,
-)
+from trueonline.core.kernels import operation, specialise
+from trueonline.core.loops import attach, is_ours, names_of, rule
+from trueonline.core.memory import KINDS, enlist_all, offset
+from trueonline.core.memory.layout import CARRIED
+from trueonline.core.transition import Transition
 from trueonline.inputs import ratio
-from trueonline.methods import (
-    accumulate_td,
-    emphatic_td,
-    gtd,
-    replace_td,
-    true_online_emphatic_td,
-    true_online_gtd,
-    true_online_td,
-)
-
-method = true_online_td  # a placeholder, for which `specialise` puts each method
 
 
 def sweep(numbers, places, features, trajectory, discount, measure, second, alphas, lams, errors):
@@ -47,50 +27,48 @@ def sweep(numbers, places, features, trajectory, discount, measure, second, alph
     """
     states, rewards, discounts, ratios = trajectory
     root, target, first, after = measure
-    memory = attach(numbers, places)
-    head = memory.head
-    head[DISCOUNT] = discount
+    memory, carried = attach(numbers, places), pointer(numbers, CARRIED)
     nothing = np.zeros(memory.n)
     off = first - target
     initial = squared(root, off)
     for i in range(alphas.size):
-        head[BETA] = second * alphas[i]
         for j in range(lams.size):
             enlist_all(memory, first, nothing)
-            head[LAM_NEXT] = head[TRACE_DECAY] = lams[j]
-            head[CARRIED] = head[CARRIED_TOO] = 0.0  # it may be infinite: what came before diverged
+            carried[0] = carried[1] = carried[2] = 0.0  # they may be infinite: what came before diverged
             total = v_old = gamma = 0.0
+            rho_old = 1.0
             for t in range(rewards.size):
                 x = seen(features, states[t], states[max(t - 1, 0)])
                 x_next = seen(features, states[t + 1], states[t])
-                head[RATIO] = ratios[min(t, ratios.size - 1)]
-                _, _, v_old = method(memory, v_old, x, rewards[t], x_next, alphas[i], gamma, discounts[t], lams[j])
-                gamma, head[RATIO_OLD] = discounts[t], head[RATIO]
+                rho = ratios[min(t, ratios.size - 1)]
+                transition = Transition(
+                    x,
+                    rewards[t],
+                    x_next,
+                    x_next,
+                    v_old,
+                    alphas[i],
+                    second * alphas[i],
+                    gamma,
+                    lams[j],
+                    discounts[t],
+                    lams[j],
+                    rho,
+                    rho_old,
+                    1.0,
+                    carried,
+                    0.0,
+                    discount,
+                    lams[j],
+                )
+                _, _, v_old = rule(memory, transition)
+                gamma, rho_old = discounts[t], rho
                 if t >= after:
                     offset(memory, x, target, off)
                     total += squared(root, off)
                     if not total < np.inf:
                         break
             errors[i, j] = total / (rewards.size - after) / initial if total < np.inf else np.inf
-
-
-@kernel
-def enlist_all(memory, first, nothing):
-    """A placeholder: begin with these weights in the first memory, and with zeros in all others there are."""
-    enlist(memory, first)
-
-
-@kernel
-def enlist_two(memory, first, nothing):
-    enlist(memory, first)
-    enlist(memory.second, nothing)
-
-
-@kernel
-def enlist_three(memory, first, nothing):
-    enlist(memory, first)
-    enlist(memory.second, nothing)
-    enlist(memory.third, nothing)
 
 
 def seen(features, state, before):
@@ -137,56 +115,70 @@ def _squared(root, off):
     return diagonal if root.ndim == 1 else full
 
 
-MEMORIES = {  # how to attach to several, and to begin with them
-    1: {},
-    2: {"attach": attach_two, "enlist_all": enlist_two},
-    3: {"attach": attach_three, "enlist_all": enlist_three},
-}
-
-
-def compiled(method: Any, memories: int = 1, *, cached: bool = False) -> Any:
-    """The sweep kernel of a method over one or several memories."""
-    return specialise(sweep, method.py_func.__name__, cached=cached, method=method, **MEMORIES[memories])
+@cache
+def compiled(rule: Any, memory: str) -> Any:
+    """The sweep kernel of a rule over a kind of memory."""
+    names = names_of(rule, memory, binary=False, adapted=False)
+    return specialise(sweep, rule.py_func.__name__, cached=is_ours(rule), **names)
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method to sweep, as data: a kernel of your own and how many memories it asks for, or the name of one of this package's.
+    """A method to sweep, as data.
 
-    `second` is η: methods with second weights have the step-size β = ηα for them, so that α can be swept alone.
+    Parameters
+    ----------
+    rule : str, catalog.Method or kernel
+        The name of a method that sweeps have a kernel for, a method made by `trueonline.method`, or an update rule of your own.
+    memories : int, optional
+        How many memories a kernel of your own asks for; 1 by default.
+    second : float, optional
+        η: a method with second weights has the step-size β = ηα for them, so that α can be swept alone. 1 by default.
 
+    Examples
+    --------
     >>> Method("gtd", second=0.1)
     Method(rule='gtd', memories=2, second=0.1)
     """
 
     rule: Any
-    memories: int | None = None  # for a name it is known, for a kernel 1 by default
-    second: float = 1.0
+    memories: int | None = None
+    second: float | None = None
 
     def __post_init__(self) -> None:
-        names = {rule: name for name, (rule, _) in RULES.items()}
-        rule = names.get(self.rule, self.rule) if hasattr(self.rule, "py_func") else self.rule
-        if isinstance(rule, str) and rule not in RULES:
-            raise ValueError(f"unknown rule {rule!r}; known are {', '.join(RULES)}, or give a kernel")
-        known = RULES[rule][1] if isinstance(rule, str) else None
-        memories = self.memories if self.memories is not None else known or 1
-        if isinstance(memories, bool) or memories not in MEMORIES or known not in (None, memories):
-            wanted = f"{known} for {rule}" if known else "1, 2 or 3"
+        rule: Any = self.rule
+        if isinstance(rule, catalog.Method):
+            known: str | None = rule.memory
+        elif isinstance(rule, str):
+            if rule not in catalog.names(swept=True):
+                known_names = ", ".join(catalog.names(swept=True))
+                raise ValueError(f"unknown rule {rule!r}; known are {known_names}, or give a kernel")
+            known = catalog.METHODS[rule].memory
+        else:
+            known = next(
+                (row.memory for row in catalog.METHODS.values() if row.rule and row.resolve("rule") is rule), None
+            )
+        count = self.memories if self.memories is not None else KINDS[known].memories if known else 1
+        kinds = {1: "one", 2: "two", 3: "three"}
+        if isinstance(count, bool) or count not in kinds or (known and KINDS[known].memories != count):
+            wanted = f"{KINDS[known].memories} for {_name(rule)}" if known else "1, 2 or 3"
             raise ValueError(f"memories must be {wanted}, got {self.memories!r}")
-        for name, value in (("rule", rule), ("memories", memories), ("second", ratio("second", self.second))):
+        row = catalog.METHODS[rule] if isinstance(rule, str) else rule if isinstance(rule, catalog.Method) else None
+        usual = 1.0 if row is None else row.options.get("second_step_size", 1.0)
+        second = ratio("second", usual if self.second is None else self.second)
+        for name, value in (("memories", count), ("second", second), ("_memory", known or kinds[count])):
             object.__setattr__(self, name, value)
 
+    @property
+    def kernel(self) -> Any:
+        """The compiled sweep."""
+        rule = catalog.METHODS[self.rule] if isinstance(self.rule, str) else self.rule
+        rule = rule.resolve("rule") if isinstance(rule, catalog.Method) else rule
+        return compiled(rule, self._memory)  # type: ignore[attr-defined]
 
-RULES = {  # with how many memories each has
-    "accumulate": (accumulate_td, 1),
-    "replace": (replace_td, 1),
-    "true_online": (true_online_td, 1),
-    "emphatic": (emphatic_td, 1),
-    "true_online_emphatic": (true_online_emphatic_td, 1),
-    "gtd": (gtd, 2),
-    "true_online_gtd": (true_online_gtd, 3),
-}
-KERNELS = {name: compiled(*rule, cached=True) for name, rule in RULES.items()}
-METHODS = {name: Method(name) for name in RULES}
-# Without second weights GTD(λ) is off-policy TD(λ), and true online GTD(λ) its true online form.
-METHODS |= {"off_policy": Method("gtd", second=0.0), "true_online_off_policy": Method("true_online_gtd", second=0.0)}
+
+def _name(rule: Any) -> str:
+    return rule if isinstance(rule, str) else rule.name if isinstance(rule, catalog.Method) else rule.py_func.__name__
+
+
+METHODS = {name: Method(name) for name in catalog.names(swept=True)}

@@ -1,0 +1,106 @@
+"""Weights and eligibility trace as one object, exact at a cost of the active features alone.
+
+A method changes two vectors, the trace e and the weights w, and written naively touches all n entries of both at every
+step. This memory keeps them *owed*: two scalars s and c stand for what every traced entry still has to undergo.
+
+    e_i = s·z_k        w_i = u_i + y_k + c·z_k        with k = slot_i, the entry's place on the list of traced entries
+
+Entries without trace have slot 0, where y and z are zero for ever; so reading needs no branch. What it costs:
+
+| what a method wants         | what is done                                                                          |
+|-----------------------------|---------------------------------------------------------------------------------------|
+| read wᵀx and eᵀx            | the sums above over the active features                                               |
+| e ← g·e                     | s ← g·s                                                                               |
+| e ← e + a·x and w ← w + b·x | z_k ← z_k + (a/s)·x_i and y_k ← y_k + (b − c·a/s)·x_i over the active features        |
+| w ← w + b·e                 | c ← c + b·s                                                                           |
+| e_i ← 1 where x_i = 1       | z_k ← 1/s and y_k ← y_k − c·(1/s − old z_k) over the active features                  |
+| e ← 0                       | s ← 0                                                                                 |
+
+As s shrinks, digits are lost. So before an imprint, when s has left [EDGE, 1/EDGE], the list is *rebased*: y ← y + c·z,
+z ← s·z, c ← 0, s ← 1, one vectorised pass over consecutive numbers. When the list has doubled since the last look,
+entries whose trace is below DROP of the whole trace are taken off it (u_i ← u_i + y_k, slot_i ← 0). Since s ← 0 is an
+ordinary value here, λ = 0, γ = 0 and the end of an episode need no case of their own.
+
+Dense features make every entry traced. The same arrays are then used without the list (`spread`): z_k belongs to entry
+k − 1 and y is not needed, because every step passes over all entries anyway and pays what is owed on its way. One pass
+is enough: an imprint is only noted, and made by the next recall (or `settle`) while it reads.
+
+This folder is the only place that knows how weights and trace are stored.
+"""
+
+from trueonline.core.memory.arrays import begin, dump, rebuild, snapshot, trace, undo, weights
+from trueonline.core.memory.dense import noted
+from trueonline.core.memory.layout import (
+    KINDS,
+    Buffers,
+    Kind,
+    Memory,
+    Rated,
+    Several,
+    TwoTraces,
+    allocate,
+    attach_one,
+    each,
+    of_features,
+    size,
+    tuning,
+)
+from trueonline.core.memory.operations import (
+    action_values,
+    decay,
+    erase,
+    imprint,
+    learn,
+    length_squared,
+    rate,
+    recall,
+    replace,
+    settle,
+    settle_all,
+    shift,
+    value,
+)
+from trueonline.core.memory.short_runs import enlist_all, offset
+from trueonline.core.memory.sparse import EDGE
+from trueonline.core.memory.upkeep import products
+
+__all__ = [
+    "EDGE",
+    "KINDS",
+    "Buffers",
+    "Kind",
+    "Memory",
+    "Rated",
+    "Several",
+    "TwoTraces",
+    "action_values",
+    "allocate",
+    "attach_one",
+    "begin",
+    "decay",
+    "dump",
+    "each",
+    "enlist_all",
+    "erase",
+    "imprint",
+    "learn",
+    "length_squared",
+    "noted",
+    "of_features",
+    "offset",
+    "products",
+    "rate",
+    "rebuild",
+    "recall",
+    "replace",
+    "settle",
+    "settle_all",
+    "shift",
+    "size",
+    "snapshot",
+    "trace",
+    "tuning",
+    "undo",
+    "value",
+    "weights",
+]

@@ -1,0 +1,156 @@
+"""The operations of a memory on dense features, which make every entry traced.
+
+z_k belongs to entry k − 1, and y is not needed: every step passes over all entries and pays what is owed on its way. One pass
+is enough, because an imprint is only noted, and made by the next recall (or `settle`) while it reads.
+"""
+
+from __future__ import annotations
+
+from trueonline.core.forms import Dense, is_a
+from trueonline.core.kernels import kernel, operation
+from trueonline.core.memory.layout import COUNT, DENSE, NOT_BINARY, NOTED, NOTED_A, NOTED_B, NOTED_C, NOTED_S, C, S
+from trueonline.core.memory.operations import imprint, length_squared, recall, replace, settle, share, shift, value_in
+from trueonline.core.memory.upkeep import spread
+
+IMPRINT, REPLACE = 1.0, 2.0  # what may be noted
+
+
+@operation(recall, reassociate=True)
+def _recall_dense(memory, x, x_next):
+    if not is_a(Dense, x):
+        return None
+
+    def recall_dense(memory, x, x_next):
+        head = memory.head
+        if head[DENSE] == 0.0:
+            spread(memory)
+        s, c, a, b, owed = noted(memory)
+        v = trace_x = v_next = 0.0
+        if head[NOTED] == REPLACE:
+            not_binary = 0.0
+            for i in range(x.size):
+                x_before = x.before[i]
+                z = memory.z[i + 1]
+                u = memory.u[i] + c * z
+                z = 1.0 if x_before == 1.0 else s * z
+                not_binary += x_before != 0.0 and x_before != 1.0
+                memory.u[i], memory.z[i + 1] = u, z
+                w = u + owed * z
+                v += w * x.values[i]
+                v_next += w * x_next.values[i]
+                trace_x += z * x.values[i]
+            head[NOT_BINARY] += not_binary
+        else:
+            for i in range(x.size):
+                z = memory.z[i + 1]
+                u = memory.u[i] + c * z + b * x.before[i]
+                z = s * z + a * x.before[i]
+                memory.u[i], memory.z[i + 1] = u, z
+                w = u + owed * z
+                v += w * x.values[i]
+                v_next += w * x_next.values[i]
+                trace_x += z * x.values[i]
+        head[NOTED] = 0.0
+        return v, head[S] * trace_x, v_next
+
+    return recall_dense
+
+
+@kernel
+def noted(memory):
+    """The noted imprint's s, c, a and b (which change nothing where none is noted), and what is owed after it."""
+    head = memory.head
+    if head[NOTED] == 0.0:
+        return 1.0, 0.0, 0.0, 0.0, head[C]
+    return head[NOTED_S], head[NOTED_C], head[NOTED_A], head[NOTED_B], head[C]
+
+
+@kernel
+def note(memory, kind, a, b):
+    """Leave an imprint to be made by the next recall. From here on s and c count from after it."""
+    head = memory.head
+    head[NOTED], head[NOTED_S], head[NOTED_C], head[NOTED_A], head[NOTED_B] = kind, head[S], head[C], a, b
+    head[S], head[C] = 1.0, 0.0
+
+
+@operation(settle, reassociate=True)
+def _settle_dense(memory, x):
+    if not is_a(Dense, x):
+        return lambda memory, x: None
+
+    def settle_dense(memory, x):
+        head = memory.head
+        s, c, a, b, _ = noted(memory)
+        if head[NOTED] == REPLACE:
+            not_binary = 0.0
+            for i in range(x.size):
+                memory.u[i] += c * memory.z[i + 1]
+                memory.z[i + 1] = share(memory, i, 1.0) if x.values[i] == 1.0 else s * memory.z[i + 1]
+                not_binary += x.values[i] != 0.0 and x.values[i] != 1.0
+            head[NOT_BINARY] += not_binary
+        elif head[NOTED] == IMPRINT:
+            for i in range(x.size):
+                memory.u[i] += c * memory.z[i + 1] + b * share(memory, i, x.values[i])
+                memory.z[i + 1] = s * memory.z[i + 1] + a * share(memory, i, x.values[i])
+        head[NOTED] = 0.0
+
+    return settle_dense
+
+
+@operation(value_in, reassociate=True)
+def _value_dense(memory, x):
+    if not is_a(Dense, x):
+        return None
+
+    def value_dense(memory, x):
+        c = memory.head[C]
+        v = 0.0
+        if memory.head[DENSE] != 0.0:
+            for i in range(x.size):
+                v += (memory.u[i] + c * memory.z[i + 1]) * x.values[i]
+        else:
+            for i in range(x.size):
+                v += memory.u[i] * x.values[i]
+            for k in range(1, int(memory.head[COUNT]) + 1):
+                v += (memory.y[k] + c * memory.z[k]) * x.values[memory.owner[k]]
+        return v
+
+    return value_dense
+
+
+@operation(imprint)
+def _imprint_dense(memory, x, a, b):
+    return (lambda memory, x, a, b: note(memory, IMPRINT, a, b)) if is_a(Dense, x) else None
+
+
+@operation(shift)
+def _shift_dense(memory, x, b):
+    if not is_a(Dense, x):
+        return None
+
+    def shift_dense(memory, x, b):
+        for i in range(x.size):
+            memory.u[i] += b * share(
+                memory, i, x.values[i]
+            )  # whatever is noted is added to that: it makes no difference when
+
+    return shift_dense
+
+
+@operation(length_squared, reassociate=True)
+def _length_dense(x):
+    if not is_a(Dense, x):
+        return None
+
+    def length_dense(x):
+        total = 0.0
+        for i in range(x.size):
+            total += x.values[i] * x.values[i]
+        return total
+
+    return length_dense
+
+
+@operation(replace)
+def _replace_dense(memory, x):
+    return (lambda memory, x: note(memory, REPLACE, 0.0, 0.0)) if is_a(Dense, x) else None

@@ -1,0 +1,268 @@
+"""Where the numbers of a memory lie, and how kernels reach them.
+
+A learner's numbers lie in one array: its *place* (what it carries from step to step), then one to three memories, then,
+with step-size adaptation, what adaptation keeps for each feature.
+
+    place | header, u, z, y | header, u, z, y | … | tuning, rates, past, usual, kept
+
+Each memory has a header of its own, with what that memory needs and nothing else. Vectors begin at cache lines.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trueonline.core.forms import is_a, pointer
+from trueonline.core.kernels import kernel
+
+# The header of a memory: what it owes, its list, and in the dense layout an imprint that is noted.
+S, C, COUNT, ROOM, DENSE, NOTED, NOTED_S, NOTED_C, NOTED_A, NOTED_B, NOT_BINARY = range(11)
+# For two traces (`core.two_traces`): b, and the decay since b was last paid.
+B, DECAYED = 11, 12
+HEADER = 16
+
+# The place: what a learner carries from one step to the next. CARRIED is the first of three numbers that belong to the rule.
+V_OLD, GAMMA, LAM, STEPS, LENGTH, RHO_OLD, GREEDY, CARRIED = range(8)
+PLACE = 16
+
+# What step-size adaptation was told, α of this step, what it has to know of the method, and how often it bounded α.
+BOUND, META, ALPHA, ACCUMULATES, WEIGHED, BOUNDED = range(6)
+TUNING = 8
+
+SPARE = 64  # how many entries the list may always hold before they are looked through
+LINE = 8  # numbers in a cache line
+
+
+class Memory(NamedTuple):
+    """The memory inside a kernel: pointers, because arrays would be counted in and out of every operation."""
+
+    n: Any
+    head: Any
+    u: Any
+    z: Any
+    y: Any
+    slot: Any
+    owner: Any
+
+
+class Several(NamedTuple):
+    """A memory with one or two others beside it, for methods with more vectors of weights; `third` may be None."""
+
+    n: Any
+    head: Any
+    u: Any
+    z: Any
+    y: Any
+    slot: Any
+    owner: Any
+    second: Any
+    third: Any
+
+
+class TwoTraces(NamedTuple):
+    """Two memories that hold one vector of weights between them (`core.two_traces`)."""
+
+    n: Any
+    head: Any
+    u: Any
+    z: Any
+    y: Any
+    slot: Any
+    owner: Any
+    second: Any
+
+
+class Rated(NamedTuple):
+    """A memory in which every feature has a step-size of its own, with none, one or two others beside it."""
+
+    n: Any
+    head: Any
+    u: Any
+    z: Any
+    y: Any
+    slot: Any
+    owner: Any
+    second: Any
+    third: Any
+    tuning: Any
+    rates: Any
+    past: Any
+    usual: Any
+    kept: Any
+
+
+def holds_two_traces(memory: Any) -> bool:
+    """Whether a Numba type of memory has its weights in two: as two traces, with step-size adaptation or without."""
+    if is_a(Rated, memory):
+        return is_a(Rated, memory.types[memory.fields.index("second")])
+    return is_a(TwoTraces, memory)
+
+
+class Buffers(NamedTuple):
+    """Memories outside of kernels: all their numbers in one array and all their places on lists in another.
+
+    Both come zeroed from the operating system, which commits a page only when it is written: regions of features that
+    are never touched cost nothing. (NumPy asks for pages of 2 MB where it may.) A part of them that holds one memory is
+    described by the same class (`each`).
+    """
+
+    numbers: np.ndarray
+    places: np.ndarray
+
+
+def allocate(n: int, weights: np.ndarray | None = None, memories: int = 1, rated: bool = False) -> Buffers:
+    """Memories of n features, the first with these weights or zeros, and no trace."""
+    length = _length(n)
+    total = PLACE + memories * length + (TUNING + 4 * n) * rated
+    numbers = np.zeros(total + LINE)
+    skip = -(numbers.ctypes.data // numbers.itemsize) % LINE
+    numbers = numbers[skip : skip + total]
+    numbers[RHO_OLD] = 1.0
+    for head in numbers[PLACE : PLACE + memories * length].reshape(memories, length):
+        head[S] = 1.0
+        head[ROOM] = SPARE
+    if weights is not None:
+        numbers[PLACE + HEADER : PLACE + HEADER + n] = weights
+    return Buffers(numbers, np.zeros(memories * (2 * n + 1), np.int32))
+
+
+def each(buffers: Buffers, memories: int) -> list[Buffers]:
+    """The memories that lie in these buffers, each by itself."""
+    width = len(buffers.places) // memories
+    length = _length(width // 2)
+    numbers, places = buffers.numbers[PLACE:], buffers.places
+    return [Buffers(numbers[i * length : (i + 1) * length], places[i * width : (i + 1) * width]) for i in range(memories)]
+
+
+def tuning(buffers: Buffers, memories: int) -> np.ndarray:
+    """The settings and the counter of step-size adaptation."""
+    n = len(buffers.places) // memories // 2
+    first = PLACE + memories * _length(n)
+    return buffers.numbers[first : first + TUNING]
+
+
+def of_features(buffers: Buffers, memories: int) -> np.ndarray:
+    """`rates`, `past`, `usual` and `kept` of each feature, or nothing without step-size adaptation."""
+    n = len(buffers.places) // memories // 2
+    return buffers.numbers[PLACE + memories * _length(n) + TUNING :].reshape(-1, n)
+
+
+def _length(n: int) -> int:
+    """How many numbers a memory of n features takes."""
+    return HEADER + 3 * _stride.py_func(n)
+
+
+def size(one: Buffers) -> int:
+    """The number of features of one memory."""
+    return len(one.places) // 2
+
+
+@kernel
+def _stride(n):
+    """How far u_0, z_1 and y_1 lie apart: n rounded up to whole cache lines, and one more for z_0 or y_0."""
+    return (n // LINE + 2) * LINE
+
+
+def parts(one: Buffers) -> tuple[np.ndarray, ...]:
+    """u, z, y, slot and owner of one memory, as arrays."""
+    n, stride = size(one), _stride.py_func(size(one))
+    u = one.numbers[HEADER:]
+    return u[:n], u[stride - 1 :][: n + 1], u[2 * stride - 1 :][: n + 1], one.places[:n], one.places[n:]
+
+
+# --- Attaching: from buffers to pointers, for the time of one entry point (whose caller keeps the arrays alive) ----
+
+
+@kernel
+def at(numbers, places, n, which):
+    """One of the memories of n features that lie in these buffers."""
+    stride = _stride(n)
+    first, place = PLACE + which * (HEADER + 3 * stride), which * (2 * n + 1)
+    return Memory(
+        n,
+        pointer(numbers, first),
+        pointer(numbers, first + HEADER),
+        pointer(numbers, first + HEADER + stride - 1),
+        pointer(numbers, first + HEADER + 2 * stride - 1),
+        pointer(places, place),
+        pointer(places, place + n),
+    )
+
+
+@kernel
+def attach_one(numbers, places):
+    return at(numbers, places, places.size // 2, 0)
+
+
+@kernel
+def attach_two(numbers, places):
+    m = at(numbers, places, places.size // 4, 0)
+    return Several(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, at(numbers, places, m.n, 1), None)
+
+
+@kernel
+def attach_three(numbers, places):
+    m = at(numbers, places, places.size // 6, 0)
+    second, third = at(numbers, places, m.n, 1), at(numbers, places, m.n, 2)
+    return Several(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, third)
+
+
+@kernel
+def attach_two_traces(numbers, places):
+    m = at(numbers, places, places.size // 4, 0)
+    return TwoTraces(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, at(numbers, places, m.n, 1))
+
+
+@kernel
+def rated(numbers, n, memory, second, third):
+    """A memory with the step-sizes of its features, which follow the memories in the buffer."""
+    m, first = memory, numbers.size - 4 * n
+    rates, past = pointer(numbers, first), pointer(numbers, first + n)
+    usual, kept = pointer(numbers, first + 2 * n), pointer(numbers, first + 3 * n)
+    told = pointer(numbers, first - TUNING)
+    return Rated(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, third, told, rates, past, usual, kept)
+
+
+@kernel
+def attach_one_rated(numbers, places):
+    n = places.size // 2
+    return rated(numbers, n, at(numbers, places, n, 0), None, None)
+
+
+@kernel
+def attach_two_rated(numbers, places):
+    n = places.size // 4
+    return rated(numbers, n, at(numbers, places, n, 0), at(numbers, places, n, 1), None)
+
+
+@kernel
+def attach_three_rated(numbers, places):
+    n = places.size // 6
+    second, third = at(numbers, places, n, 1), at(numbers, places, n, 2)
+    return rated(numbers, n, at(numbers, places, n, 0), second, third)
+
+
+@kernel
+def attach_two_traces_rated(numbers, places):
+    """Both memories are rated, because both hold a part of the weights."""
+    n = places.size // 4
+    second = rated(numbers, n, at(numbers, places, n, 1), None, None)
+    return rated(numbers, n, at(numbers, places, n, 0), second, None)
+
+
+class Kind(NamedTuple):
+    """A kind of memory: how many there are, and how kernels attach to them, without and with step-size adaptation."""
+
+    memories: int
+    attach: Any
+    attach_rated: Any
+
+
+KINDS = {  # by the names that the catalogue gives them
+    "one": Kind(1, attach_one, attach_one_rated),
+    "two": Kind(2, attach_two, attach_two_rated),
+    "three": Kind(3, attach_three, attach_three_rated),
+    "two traces": Kind(2, attach_two_traces, attach_two_traces_rated),
+}

@@ -1,0 +1,120 @@
+"""What rules say to a memory. The loops behind it are in `dense.py` and `sparse.py`, chosen by the type of the features."""
+
+from __future__ import annotations
+
+from numba import types
+
+from trueonline.core.forms import is_a
+from trueonline.core.kernels import kernel, operation
+from trueonline.core.memory.layout import ALPHA, C, Rated, S, holds_two_traces
+
+
+def recall(memory, x, x_next):
+    """Return wᵀx, eᵀx and wᵀx_next."""
+    raise NotImplementedError("for kernels only")
+
+
+def value(memory, x):
+    """Return wᵀx, touching nothing."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(value)
+def _value(memory, x):
+    if holds_two_traces(memory):
+        return lambda memory, x: value_in(memory, x) + value_in(memory.second, x)
+    return lambda memory, x: value_in(memory, x)  # noqa: PLW0108  (a stub has no loops of its own)
+
+
+def value_in(memory, x):
+    """Return wᵀx with the weights of this one memory, touching nothing."""
+    raise NotImplementedError("for kernels only")
+
+
+def imprint(memory, x, a, b):
+    """e ← e + a·x and w ← w + b·x."""
+    raise NotImplementedError("for kernels only")
+
+
+def shift(memory, x, b):
+    """w ← w + b·x, beside the imprint of the step."""
+    raise NotImplementedError("for kernels only")
+
+
+def length_squared(x):
+    """xᵀx."""
+    raise NotImplementedError("for kernels only")
+
+
+def replace(memory, x):
+    """e_i ← 1 where x_i = 1."""
+    raise NotImplementedError("for kernels only")
+
+
+@kernel
+def rate(memory, i):
+    """r_i; 0 stands for 1, so that nothing has to be written to begin with."""
+    return memory.rates[i] if memory.rates[i] != 0.0 else 1.0
+
+
+def share(memory, i, x_i):
+    """What is written of a feature's value: the value; where each has a step-size of its own, that times the value."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(share)
+def _share(memory, i, x_i):
+    if is_a(Rated, memory):
+        return lambda memory, i, x_i: memory.tuning[ALPHA] * rate(memory, i) * x_i
+    return lambda memory, i, x_i: x_i
+
+
+def erase(memory, x):
+    """e_i ← 0 where x_i = 1."""
+    raise NotImplementedError("for kernels only")
+
+
+def action_values(memory, x, values):
+    """values[a] ← wᵀψ(s, a) for every action a, from the state's features x."""
+    raise NotImplementedError("for kernels only")
+
+
+@kernel
+def decay(memory, g):
+    """e ← g·e."""
+    memory.head[S] *= g
+
+
+@kernel
+def learn(memory, b):
+    """w ← w + b·e."""
+    memory.head[C] += b * memory.head[S]
+
+
+def settle(memory, x):
+    """Make a noted imprint of x now."""
+    raise NotImplementedError("for kernels only")
+
+
+def settle_all(memory, x):
+    """The same in all memories there are."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(settle_all)
+def _settle_all(memory, x):
+    def settle_one(memory, x):
+        settle(memory, x)
+
+    def settle_two(memory, x):
+        settle(memory, x)
+        settle(memory.second, x)
+
+    def settle_three(memory, x):
+        settle(memory, x)
+        settle(memory.second, x)
+        settle(memory.third, x)
+
+    there = dict(zip(memory.fields, memory.types, strict=True))
+    others = sum(there.get(name, types.none) is not types.none for name in ("second", "third"))
+    return (settle_one, settle_two, settle_three)[others]

@@ -1,0 +1,185 @@
+"""The operations of a memory on sparse features: one loop for indices and for (indices, values)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trueonline.core.forms import Dense, entry, is_a
+from trueonline.core.kernels import operation
+from trueonline.core.memory.layout import COUNT, DENSE, C, S
+from trueonline.core.memory.operations import (
+    action_values,
+    erase,
+    imprint,
+    length_squared,
+    recall,
+    replace,
+    share,
+    shift,
+    value_in,
+)
+from trueonline.core.memory.upkeep import EDGE, MIDDLE, REACH, gather, rebase
+
+
+@operation(shift)
+def _shift_sparse(memory, x, b):
+    if is_a(Dense, x):
+        return None
+
+    def shift_sparse(memory, x, b):
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            memory.u[i] += b * share(memory, i, x_i)
+
+    return shift_sparse
+
+
+@operation(length_squared)
+def _length_sparse(x):
+    if is_a(Dense, x):
+        return None
+
+    def length_sparse(x):
+        total = 0.0
+        for j in range(x.size):
+            x_i = entry(x, j)[1]
+            total += x_i * x_i
+        return total
+
+    return length_sparse
+
+
+@operation(recall)
+def _recall_sparse(memory, x, x_next):
+    if is_a(Dense, x):
+        return None
+
+    def recall_sparse(memory, x, x_next):
+        if memory.head[DENSE] != 0.0:
+            gather(memory)
+        c = memory.head[C]
+        v = trace_x = v_next = 0.0
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            k = np.uint64(memory.slot[i])
+            v += (memory.u[i] + (memory.y[k] + c * memory.z[k])) * x_i
+            trace_x += memory.z[k] * x_i
+        for j in range(x_next.size):
+            i, x_i = entry(x_next, j)
+            k = np.uint64(memory.slot[i])
+            v_next += (memory.u[i] + (memory.y[k] + c * memory.z[k])) * x_i
+        return v, memory.head[S] * trace_x, v_next
+
+    return recall_sparse
+
+
+@operation(value_in)
+def _value_sparse(memory, x):
+    if is_a(Dense, x):
+        return None
+
+    def value_sparse(memory, x):
+        c = memory.head[C]
+        v = 0.0
+        if memory.head[DENSE] != 0.0:
+            for j in range(x.size):
+                i, x_i = entry(x, j)
+                v += (memory.u[i] + c * memory.z[i + np.uint64(1)]) * x_i
+        else:
+            for j in range(x.size):
+                i, x_i = entry(x, j)
+                k = np.uint64(memory.slot[i])
+                v += (memory.u[i] + (memory.y[k] + c * memory.z[k])) * x_i
+        return v
+
+    return value_sparse
+
+
+@operation(imprint)
+def _imprint_sparse(memory, x, a, b):
+    if is_a(Dense, x):
+        return None
+
+    def imprint_sparse(memory, x, a, b):
+        if abs(memory.head[S] - MIDDLE) > REACH:
+            rebase(memory)
+        a_z = a / memory.head[S]
+        b_y = b - memory.head[C] * a_z
+        count = int(memory.head[COUNT])
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            x_i = share(memory, i, x_i)
+            k = np.uint64(memory.slot[i])
+            if k == 0:
+                count += 1
+                memory.slot[i] = count
+                memory.owner[count] = i
+                memory.z[count] = a_z * x_i
+                memory.y[count] = b_y * x_i
+            else:
+                memory.z[k] += a_z * x_i
+                memory.y[k] += b_y * x_i
+        memory.head[COUNT] = count
+
+    return imprint_sparse
+
+
+@operation(replace)
+def _replace_sparse(memory, x):
+    if is_a(Dense, x):
+        return None
+
+    def replace_sparse(memory, x):
+        if memory.head[S] < EDGE:
+            rebase(memory)
+        unit, c = 1.0 / memory.head[S], memory.head[C]
+        count = int(memory.head[COUNT])
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            if x_i == 1.0:
+                one = unit * share(memory, i, 1.0)
+                k = np.uint64(memory.slot[i])
+                if k == 0:
+                    count += 1
+                    memory.slot[i] = count
+                    memory.owner[count] = i
+                    memory.z[count] = one
+                    memory.y[count] = -c * one
+                else:
+                    memory.y[k] -= c * (one - memory.z[k])
+                    memory.z[k] = one
+        memory.head[COUNT] = count
+
+    return replace_sparse
+
+
+@operation(erase)
+def _erase_sparse(memory, x):
+    if is_a(Dense, x):
+        return None
+
+    def erase_sparse(memory, x):
+        c = memory.head[C]
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            k = np.uint64(memory.slot[i])
+            if k != 0 and x_i == 1.0:
+                memory.y[k] += c * memory.z[k]
+                memory.z[k] = 0.0
+
+    return erase_sparse
+
+
+@operation(action_values)
+def _action_values(memory, x, values):
+    def action_values_of_blocks(memory, x, values):
+        c, actions = memory.head[C], np.uint64(values.size)
+        for a in range(values.size):
+            values[a] = 0.0
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            for a in range(actions):
+                k = np.uint64(memory.slot[i * actions + a])
+                values[a] += (memory.u[i * actions + a] + (memory.y[k] + c * memory.z[k])) * x_i
+
+    return action_values_of_blocks

@@ -1,0 +1,96 @@
+"""Upkeep: changes how e and w are kept, and neither of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trueonline.core.kernels import outlined
+from trueonline.core.memory.layout import COUNT, DENSE, ROOM, SPARE, C, S
+
+EDGE = 1e-2  # rebase below this s: an imprint at s loses log10(1/s) digits, a rebase costs a pass over the list
+# The middle and half the width of [EDGE, 1/EDGE]. Only importance ratios make s grow.
+MIDDLE, REACH = (1.0 / EDGE + EDGE) / 2.0, (1.0 / EDGE - EDGE) / 2.0
+DROP = 1e-20  # a trace entry below this share of the whole trace can no longer change a weight in double precision
+
+
+def _rescale(y, z, count, s, c):
+    """y ← y + c·z and z ← s·z over the list; return the trace's 1-norm."""
+    norm = 0.0
+    for k in range(1, count + 1):
+        y[k] += c * z[k]
+        z[k] *= s
+        norm += abs(z[k])
+    return norm
+
+
+_rescale = outlined(_rescale, reassociate=True)
+
+
+@outlined
+def rebase(memory):
+    """Pay what is owed (c ← 0, s ← 1), and take faded entries off the list when it has doubled since the last look."""
+    count = int(memory.head[COUNT])
+    norm = _rescale(memory.y, memory.z, count, memory.head[S], memory.head[C])
+    memory.head[S], memory.head[C] = 1.0, 0.0
+    if count >= memory.head[ROOM] or (norm == 0.0 and memory.head[ROOM] < np.inf):
+        kept = 0
+        for k in range(1, count + 1):
+            i = memory.owner[k]
+            if abs(memory.z[k]) <= DROP * norm:
+                memory.u[i] += memory.y[k]
+                memory.slot[i] = 0
+            else:  # a NaN stays on the list, where it can be seen
+                kept += 1
+                memory.slot[i] = kept
+                memory.owner[kept] = i
+                memory.z[kept] = memory.z[k]
+                memory.y[kept] = memory.y[k]
+        memory.head[COUNT] = kept
+        memory.head[ROOM] = 2 * kept + SPARE
+
+
+@outlined
+def spread(memory):
+    """From the list to the dense layout: z_k belongs to entry k − 1; slot, owner and y go unused."""
+    count = int(memory.head[COUNT])
+    for k in range(1, count + 1):
+        memory.u[memory.owner[k]] += memory.y[k]
+    if count > 0:  # otherwise y stays untouched, so that a learner of dense features alone has two vectors in use
+        for k in range(1, memory.n + 1):
+            memory.y[k] = 0.0
+        for k in range(1, count + 1):
+            memory.y[memory.owner[k] + 1] = memory.z[k]
+    for k in range(1, memory.n + 1):  # all of them: beyond the list z holds what entries left behind
+        memory.z[k] = memory.y[k] if count > 0 else 0.0
+    memory.head[DENSE] = 1.0
+
+
+@outlined
+def gather(memory):
+    """From the dense layout back to the list of the entries that carry trace."""
+    count = 0
+    for i in range(memory.n):
+        z = memory.z[i + 1]
+        memory.slot[i] = 0
+        if z != 0.0:
+            count += 1
+            memory.slot[i] = count
+            memory.owner[count] = i
+            memory.z[count] = z
+            memory.y[count] = 0.0
+    memory.head[COUNT] = count
+    memory.head[ROOM] = 2 * count + SPARE
+    memory.head[DENSE] = 0.0
+
+
+@outlined
+def products(memory, other):
+    """wᵀe' and eᵀe', with e' the trace of the other memory: a pass over its list. Called when nothing is noted."""
+    along_w = along_e = 0.0
+    for k in range(1, (other.n if other.head[DENSE] != 0.0 else int(other.head[COUNT])) + 1):
+        i = k - 1 if other.head[DENSE] != 0.0 else other.owner[k]
+        mine = i + 1 if memory.head[DENSE] != 0.0 else memory.slot[i]
+        listed = 0.0 if memory.head[DENSE] != 0.0 else memory.y[mine]
+        along_w += (memory.u[i] + (listed + memory.head[C] * memory.z[mine])) * other.z[k]
+        along_e += memory.z[mine] * other.z[k]
+    return along_w * other.head[S], along_e * memory.head[S] * other.head[S]

@@ -1,0 +1,123 @@
+"""What there is to know of one step, and how a rule asks for it.
+
+The loops hold one `Transition`. A rule names what it needs in its signature, and `asking` calls it with just that:
+
+    @kernel
+    def true_online_td(memory, x, reward, x_next, v_old, alpha, gamma, lam, gamma_next): …
+
+A rule returns V(S), δ, and V(S'), of which the last is `v_old` of the next step.
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from typing import Any, NamedTuple
+
+from trueonline.core.kernels import kernel
+
+
+class Transition(NamedTuple):
+    """Everything there is to know of a step from S to S'. Time: docs/architecture.md."""
+
+    x: Any  # φ, the features of S
+    reward: Any  # R
+    x_next: Any  # φ', the features of S'
+    x_expected: Any  # φ̄', the mean of the features of S' over the actions of the target policy; φ' where none is given
+    v_old: Any  # V(S) as the step before saw it, 0 at a beginning
+    alpha: Any  # α, the step-size
+    beta: Any  # β, the second step-size
+    gamma: Any  # γ of S: the trace decays by it
+    lam: Any  # λ of S
+    gamma_next: Any  # γ of S': the bootstrap is discounted by it; 0 ends the episode
+    lam_next: Any  # λ of S'
+    rho: Any  # ρ, the importance ratio of the action taken in S
+    rho_old: Any  # ρ of the step before
+    interest: Any  # I, the interest in S
+    carried: Any  # three numbers that belong to the rule, 0 to begin with, kept from step to step and saved
+    greedy: Any  # 1 where the action taken in S was greedy, else 0 (agents only)
+    discount: Any  # γ as the learner's constant
+    trace_decay: Any  # λ as the learner's constant
+
+
+# The numbers of a transition that Python hands to the loops, in one array of this order:
+ALPHA, BETA, GAMMA_NEXT, LAM_NEXT, RHO, INTEREST, DISCOUNT, TRACE_DECAY = range(8)
+
+# How users call what a rule may ask for. What is not here is given with every transition.
+ARGUMENTS = {"rho": "ratio", "interest": "interest", "x_expected": "x_expected", "beta": "second_step_size"}
+
+
+@cache
+def asked(rule: Any) -> tuple[str, ...]:
+    """The names in a rule's signature, without `memory`; TypeError for one that no transition has."""
+    function = getattr(rule, "py_func", None)
+    if function is None:
+        raise TypeError(f"a rule must be a compiled kernel, got {rule!r}; decorate it with trueonline.kernel")
+    memory, *names = inspect.signature(function).parameters or [""]
+    unknown = [name for name in names if name not in Transition._fields]
+    if memory != "memory" or unknown:
+        wrong = f"asks for {unknown[0]!r}" if unknown else f"begins with {memory!r}"
+        raise TypeError(
+            f"the rule {function.__name__} {wrong}; its first argument must be memory, and the others must be among "
+            f"{', '.join(Transition._fields)}"
+        )
+    return tuple(names)
+
+
+@cache
+def asking(rule: Any) -> Any:
+    """A kernel (memory, transition) that calls `rule` with what its signature names, inlined."""
+    arguments = "".join(f", transition.{name}" for name in asked(rule))
+    scope: dict[str, Any] = {"rule": rule}
+    exec(f"def ask(memory, transition):\n    return rule(memory{arguments})", scope)
+    return kernel(scope["ask"])
+
+
+@kernel
+def with_step_sizes(t, alpha, beta):
+    """The same transition with other step-sizes."""
+    return Transition(
+        t.x,
+        t.reward,
+        t.x_next,
+        t.x_expected,
+        t.v_old,
+        alpha,
+        beta,
+        t.gamma,
+        t.lam,
+        t.gamma_next,
+        t.lam_next,
+        t.rho,
+        t.rho_old,
+        t.interest,
+        t.carried,
+        t.greedy,
+        t.discount,
+        t.trace_decay,
+    )
+
+
+@kernel
+def on_policy(x, reward, x_next, v_old, alpha, gamma, lam, gamma_next, carried):
+    """A transition whose λ and γ are constants (but for γ = 0 at ends), without ratios, interests or second step-sizes."""
+    return Transition(
+        x,
+        reward,
+        x_next,
+        x_next,
+        v_old,
+        alpha,
+        0.0,
+        gamma,
+        lam,
+        gamma_next,
+        lam,
+        1.0,
+        1.0,
+        1.0,
+        carried,
+        0.0,
+        gamma_next,
+        lam,
+    )

@@ -1,0 +1,191 @@
+"""What learners and agents share: a rule of the catalogue over memories, step-size adaptation, and the saving of both."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from trueonline import inputs
+from trueonline.catalog import Method
+from trueonline.core import memory
+from trueonline.core.adaptation import form_of
+from trueonline.core.memory import KINDS, Buffers
+from trueonline.core.memory.layout import ACCUMULATES, BOUND, BOUNDED, META, PLACE, STEPS, WEIGHED
+from trueonline.core.transition import asked
+from trueonline.inputs import Parametrised, Schedule
+
+PUBLIC = {"gamma": "discount", "lam": "trace_decay"}  # the names of constants in the public API
+
+
+class OverMemory(Parametrised):
+    """A method of the catalogue over its memories. Subclasses say which method, in `method`."""
+
+    method: ClassVar[Method]
+    _memory: Buffers
+    _adaptation: tuple[float | None, float | None] = (None, None)
+    _second_step_size: float | Schedule = 0.0
+
+    def _set_step_sizes(
+        self, second_step_size: float | Schedule | None, bound: float | None, meta_step_size: float | None
+    ) -> None:
+        """Check and keep what belongs to step-sizes, but for α."""
+        name = type(self).__name__
+        if "beta" not in asked(self.method.resolve("rule")):
+            if second_step_size is not None:
+                raise TypeError(f"{name} takes no second_step_size: it has no second weights")
+        elif second_step_size is None:
+            raise TypeError(f"{name} needs second_step_size, the step-size of its second weights, such as 0.1")
+        elif callable(second_step_size):
+            self._second_step_size = second_step_size
+        else:
+            self._second_step_size = inputs.ratio("second_step_size", second_step_size)
+        theta = None if meta_step_size is None else inputs.ratio("meta_step_size", meta_step_size)
+        bound = 1.0 if bound is None and theta else bound
+        self._adaptation = None if bound is None else inputs.positive("bound", bound), theta
+        if self._is_adapted and self.method.trace not in ("accumulating", "replacing", "dutch", "provisional"):
+            raise ValueError(
+                f"{name} takes neither bound nor meta_step_size: step-size adaptation has to know its kind of trace; "
+                'give trace="accumulating", "dutch" or "replacing" to trueonline.method'
+            )
+
+    def _rule(self) -> Any:
+        """The rule for these step-sizes."""
+        varying = self._is_adapted or callable(self._parameters.step_size)
+        return self.method.resolve("varying" if varying else "rule")
+
+    @property
+    def bound(self) -> float | None:
+        """The largest share of an error that an update may close; None without a bound."""
+        return self._adaptation[0]
+
+    @property
+    def meta_step_size(self) -> float | None:
+        """θ, by which the step-sizes of features adapt; None where they do not."""
+        return self._adaptation[1]
+
+    @property
+    def steps(self) -> int:
+        """The number of transitions learned from: the t of a step-size schedule."""
+        return int(self._memory.numbers[STEPS])
+
+    @property
+    def step_sizes(self) -> np.ndarray:
+        """The step-size of each weight now, before any bound: a fresh copy, in the shape of the weights."""
+        rates = self._of_features()[0] if self._is_adapted else np.ones(self._parameters.n_features)
+        return self._parameters.alpha(self.steps) * np.where(rates == 0.0, 1.0, rates).reshape(self._shape)
+
+    @property
+    def bounded(self) -> int:
+        """The number of transitions whose step-size `bound` has lowered."""
+        return int(memory.tuning(self._memory, self._memories)[BOUNDED]) if self._is_adapted else 0
+
+    @property
+    def diverged(self) -> bool:
+        """Whether a weight is no longer a finite number."""
+        return not bool(np.isfinite(self.weights).all())
+
+    @property
+    def weights(self) -> np.ndarray:
+        raise NotImplementedError
+
+    @property
+    def _is_adapted(self) -> bool:
+        return self._adaptation != (None, None)
+
+    @property
+    def _memories(self) -> int:
+        return KINDS[self.method.memory].memories
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        """The shape of the weights."""
+        return (self._parameters.n_features,)
+
+    def _each(self) -> list[Buffers]:
+        return memory.each(self._memory, self._memories)
+
+    def _of_features(self) -> np.ndarray:
+        return memory.of_features(self._memory, self._memories)
+
+    def _allocate(self) -> None:
+        """An empty memory, with the initial weights."""
+        initial = self._parameters.initial_weights
+        self._memory = self._empty(initial)
+        if self._is_adapted and initial is not None:
+            self._of_features()[1] = -initial  # H = w + past = 0
+
+    def _empty(self, weights: np.ndarray | None = None) -> Buffers:
+        buffers = memory.allocate(self._parameters.n_features, weights, self._memories, self._is_adapted)
+        self._tune(buffers)
+        return buffers
+
+    def _tune(self, buffers: Buffers) -> None:
+        """Write what step-size adaptation has to know."""
+        if self._is_adapted:
+            bound, theta = self._adaptation
+            tuning = memory.tuning(buffers, self._memories)
+            tuning[[BOUND, META]] = bound or np.inf, theta or 0.0
+            tuning[[ACCUMULATES, WEIGHED]] = form_of(self.method.trace, asked(self.method.resolve("rule")))
+
+    def _refuse_others(self, discounts: Any, trace_decays: Any) -> None:
+        """ValueError for other values of what is a constant of the method."""
+        for name, values in (("gamma", discounts), ("lam", trace_decays)):
+            if values is None or name not in self.method.constants:
+                continue
+            own = getattr(self, PUBLIC[name])
+            allowed = (own, 0.0) if name == "gamma" else (own,)  # γ = 0 ends an episode
+            if not np.isin(np.asarray(values), allowed).all():
+                raise ValueError(
+                    f"{PUBLIC[name]} is a constant of this forward view, {own:g}; write {name}[j] in it to let it vary"
+                )
+
+    # --- Saving ---
+
+    def _dump_memory(self) -> dict[str, np.ndarray]:
+        parts = {"place": self._memory.numbers[:PLACE].copy()}
+        for number, one in enumerate(self._each(), 1):
+            prefix = f"{number}_" if number > 1 else ""
+            parts |= {f"{prefix}{name}": part for name, part in memory.dump(one).items()}
+        if self._is_adapted:
+            kept = self._of_features()[:3]
+            parts["tuning"] = memory.tuning(self._memory, self._memories).copy()
+            parts["rated"] = np.flatnonzero(kept.any(axis=0))
+            parts["of_features"] = kept[:, parts["rated"]]
+        return parts
+
+    def _restore_memory(self, parts: dict[str, np.ndarray]) -> None:
+        """Take over what `_dump_memory` gave; ValueError or KeyError where it does not fit."""
+        restored = self._empty()
+        place = parts["place"]
+        if place.shape != (PLACE,) or place.dtype != np.float64:
+            raise ValueError("the place of the learner does not fit")
+        restored.numbers[:PLACE] = place
+        for number, one in enumerate(memory.each(restored, self._memories), 1):
+            prefix = f"{number}_" if number > 1 else ""
+            memory.rebuild(one, {name.removeprefix(prefix): parts[name] for name in parts if name.startswith(prefix)})
+        if self._is_adapted:
+            tuning = memory.tuning(restored, self._memories)
+            if parts["tuning"].shape != tuning.shape or parts["tuning"].dtype != np.float64:
+                raise ValueError("the settings of step-size adaptation do not fit")
+            tuning[:] = parts["tuning"]
+            self._tune(restored)
+            rated, kept = parts["rated"], parts["of_features"]
+            if rated.ndim != 1 or rated.dtype.kind != "i" or kept.shape != (3, len(rated)) or kept.dtype.kind != "f":
+                raise ValueError("the step-sizes do not fit together")
+            within = not rated.size or (rated.min() >= 0 and rated.max() < self._parameters.n_features)
+            if not within or not (np.isfinite(kept[[0, 2]]) & (kept[[0, 2]] >= 0.0)).all():  # past diverges as w does
+                raise ValueError("the step-sizes are not numbers ≥ 0 of features that there are")
+            memory.of_features(restored, self._memories)[:3, rated] = kept
+        self._memory = restored
+
+    def _step_size_settings(self) -> dict[str, Any]:
+        """What `_set_step_sizes` was given, as JSON takes it; None for what is code."""
+        second = {}
+        if "beta" in asked(self.method.resolve("rule")):
+            second = {"second_step_size": None if callable(self._second_step_size) else self._second_step_size}
+        return {**second, "bound": self.bound, "meta_step_size": self.meta_step_size}
+
+    def _step_size_state(self) -> dict[str, Any]:
+        """The same for pickles, which may hold code."""
+        return {"_second_step_size": self._second_step_size, "_adaptation": self._adaptation}
