@@ -66,6 +66,19 @@ def _time(learner: Any, X: np.ndarray, rewards: np.ndarray, times: int) -> float
     return time.perf_counter() - began
 
 
+def _picture(rows: list[tuple]) -> Any:
+    made, ((axes,),) = figure(1, 1, width=5.0, height=3.4)
+    for kind, colour, marker in (("dense", "#56B4E9", "o"), ("sparse, 9 active", "#E69F00", "s")):
+        part = np.array([row[1:5] for row in rows if row[0] == kind])
+        axes.fill_between(part[:, 0], part[:, 2], part[:, 3], color=colour, alpha=0.25, linewidth=0)
+        axes.plot(part[:, 0], part[:, 1], marker=marker, ms=4, color=colour, label=kind)
+    axes.axhline(1.0, color="#999999", linewidth=0.9, zorder=0)
+    axes.set(xscale="log", xlabel="number of features", ylabel="time per step, over accumulate TD(λ)", ylim=(0.0, 2.2))
+    axes.set_title("True online TD(λ) over accumulate TD(λ)")
+    axes.legend()
+    return made
+
+
 def _claims(rows: list[tuple]) -> list[Claim]:
     worst = max(rows, key=lambda row: row[2])
     sparse = [row for row in rows if row[0] != "dense"]
@@ -87,19 +100,6 @@ def _claims(rows: list[tuple]) -> list[Claim]:
             },
         ),
     ]
-
-
-def _picture(rows: list[tuple]) -> Any:
-    made, ((axes,),) = figure(1, 1, width=5.0, height=3.4)
-    for kind, colour, marker in (("dense", "#56B4E9", "o"), ("sparse, 9 active", "#E69F00", "s")):
-        part = np.array([row[1:5] for row in rows if row[0] == kind])
-        axes.fill_between(part[:, 0], part[:, 2], part[:, 3], color=colour, alpha=0.25, linewidth=0)
-        axes.plot(part[:, 0], part[:, 1], marker=marker, ms=4, color=colour, label=kind)
-    axes.axhline(1.0, color="#999999", linewidth=0.9, zorder=0)
-    axes.set(xscale="log", xlabel="number of features", ylabel="time per step, over accumulate TD(λ)", ylim=(0.0, 2.2))
-    axes.set_title("True online TD(λ) over accumulate TD(λ)")
-    axes.legend()
-    return made
 
 
 EXPERIMENT = Experiment(

@@ -50,6 +50,35 @@ def _shares(group: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return dict(zip(group, best / best.sum(axis=0), strict=True))
 
 
+def _picture(groups: dict[tuple[str, str], dict[str, np.ndarray]], settings: Settings) -> Any:
+    """The share of MRPs on which each method is best."""
+    made, ((axes,),) = figure(1, 1, width=7.4, height=4.2)
+    labels = [f"{mrp} {representation}" for mrp, representation in groups]
+    for y, group in enumerate(groups.values()):
+        weights = resample(len(group["true_online"]), seed=settings.seed)
+        left = 0.0
+        for method, share in _shares(group).items():
+            width = float(share.mean())
+            axes.barh(y, width, left=left, color=COLOURS[method], label=NAMES[method], height=0.7)
+            if width > 0.06:
+                axes.text(
+                    left + width / 2, y, f"{100 * width:.0f} %", ha="center", va="center", color="white", fontsize=8
+                )
+            left += width
+        low, high = interval(weights @ _shares(group)["true_online"])
+        axes.plot([1.0 - high, 1.0 - low], [y + 0.4, y + 0.4], color="black", linewidth=1.0)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.invert_yaxis()
+    axes.grid(visible=False)
+    axes.set(
+        xlabel="share of MRPs on which the method is best (ties shared; line below: 95 % for true online)",
+        xlim=(0.0, 1.0),
+    )
+    handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    made.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3)
+    return made
+
+
 def _claims(groups: dict[tuple[str, str], dict[str, np.ndarray]], settings: Settings) -> list[Claim]:
     made = []
     for (mrp, representation), group in groups.items():
@@ -93,35 +122,6 @@ def _claims(groups: dict[tuple[str, str], dict[str, np.ndarray]], settings: Sett
         },
     )
     return [summary, *made]
-
-
-def _picture(groups: dict[tuple[str, str], dict[str, np.ndarray]], settings: Settings) -> Any:
-    """The share of MRPs on which each method is best."""
-    made, ((axes,),) = figure(1, 1, width=7.4, height=4.2)
-    labels = [f"{mrp} {representation}" for mrp, representation in groups]
-    for y, group in enumerate(groups.values()):
-        weights = resample(len(group["true_online"]), seed=settings.seed)
-        left = 0.0
-        for method, share in _shares(group).items():
-            width = float(share.mean())
-            axes.barh(y, width, left=left, color=COLOURS[method], label=NAMES[method], height=0.7)
-            if width > 0.06:
-                axes.text(
-                    left + width / 2, y, f"{100 * width:.0f} %", ha="center", va="center", color="white", fontsize=8
-                )
-            left += width
-        low, high = interval(weights @ _shares(group)["true_online"])
-        axes.plot([1.0 - high, 1.0 - low], [y + 0.4, y + 0.4], color="black", linewidth=1.0)
-    axes.set_yticks(range(len(labels)), labels)
-    axes.invert_yaxis()
-    axes.grid(visible=False)
-    axes.set(
-        xlabel="share of MRPs on which the method is best (ties shared; line below: 95 % for true online)",
-        xlim=(0.0, 1.0),
-    )
-    handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-    made.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3)
-    return made
 
 
 EXPERIMENT = Experiment(
