@@ -62,7 +62,9 @@ def _picture(curves: dict[str, np.ndarray], shown: Trajectory) -> object:
         line(axes, steps, curves[name], name, drawstyle="steps-post")
     every = max(1, len(curves["true_online"]) // 25)
     steps = np.arange(len(curves["true_online"]))[::every]
-    axes.plot(steps, curves["true_online"][::every], "o", ms=3.5, color=COLOURS["true_online"], label=NAMES["true_online"])
+    axes.plot(
+        steps, curves["true_online"][::every], "o", ms=3.5, color=COLOURS["true_online"], label=NAMES["true_online"]
+    )
     for end in np.flatnonzero(shown.discounts == 0.0)[:-1] + 1:
         axes.axvline(end, color="#BBBBBB", linewidth=0.8, zorder=0)
     axes.set(xlabel="time step", ylabel="RMS error (initial error = 1)", ylim=(0.0, 1.05), xlim=(0, len(shown.rewards)))

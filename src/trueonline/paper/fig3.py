@@ -50,9 +50,7 @@ def run(settings: Settings) -> Outcome:
 def _picture(results: dict[str, list[tuple[float, float]]]) -> object:
     drawing, ((axes,),) = figure(1, 1, width=5.0, height=3.6)
     for name, pairs in results.items():
-        line(
-            axes, TRACE_DECAYS, [error for error, _ in pairs], name, marker="o" if name == "true_online" else None, ms=3
-        )
+        line(axes, TRACE_DECAYS, [error for error, _ in pairs], name, marker="o" if name == "true_online" else None, ms=3)
     axes.axhline(1.0, color="#BBBBBB", linewidth=0.8, zorder=0)
     axes.annotate(
         "least mean squares", (0.02, 1.0), xytext=(0, 3), textcoords="offset points", color="#777777", fontsize=8
@@ -98,11 +96,11 @@ def _claims(results: dict[str, list[tuple[float, float]]]) -> list[Claim]:
 EXPERIMENT = Experiment(
     "fig3",
     "Figure 3 — the two-state example",
-    """The chart shows the RMS error after convergence as a function of λ, at α = 0.01 (section 3.3). The two states have values 2
-and 0 and share a single feature, so the best value for both is 1, with an error of 1.
+    """The chart shows the RMS error after convergence as a function of λ, at α = 0.01 (section 3.3). The two states have
+values 2 and 0 and share a single feature, so the best value for both is 1, with an error of 1.
 
-The paper calls a run converged if its error changed by less than 1 % over the last 100 time steps. As a rule for stopping, this
-would stop some runs too early, while the error passes through a minimum. So all runs have 20,000 steps, and the rule is checked at
-the end. The line of true online TD(λ) is also the line of the online λ-return algorithm.""",
+The paper calls a run converged if its error changed by less than 1 % over the last 100 time steps. As a rule for stopping,
+this would stop some runs too early, while the error passes through a minimum. So all runs have 20,000 steps, and the rule
+is checked at the end. The line of true online TD(λ) is also the line of the online λ-return algorithm.""",
     run,
 )

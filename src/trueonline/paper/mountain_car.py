@@ -197,12 +197,13 @@ def _claims(steps: dict[str, np.ndarray], settings: Settings) -> list[Claim]:
 EXPERIMENT = Experiment(
     "mountain-car",
     "Mountain Car — the Sarsa methods over α and λ",
-    f"""Gymnasium's Mountain Car, tile coding with {TILINGS} tilings of 8 × 8, γ = 1. Actions are greedy, and weights begin at
-zero. Zero weights are optimistic here, so the agent explores. The charts show the mean number of steps of an episode over the first
-{EPISODES} episodes. The paper has no such figure. Textbooks do (Sutton and Barto 2018, Figures 12.10 and 12.11).
+    f"""Gymnasium's Mountain Car, tile coding with {TILINGS} tilings of 8 × 8, γ = 1. Actions are greedy, and weights begin
+at zero. Zero weights are optimistic here, so the agent explores. The charts show the mean number of steps of an episode
+over the first {EPISODES} episodes. The paper has no such figure. Textbooks do (Sutton and Barto 2018, Figures 12.10 and
+12.11).
 
-An episode is truncated after {LONGEST:,} steps instead of Gymnasium's 200, so that early episodes can reach the goal. There are two
-kinds of replacing traces. One leaves the traces of the other actions as they are, and the other clears them. In the figure, every
-method is at its best λ on the left and at its best α on the right.""",
+An episode is truncated after {LONGEST:,} steps instead of Gymnasium's 200, so that early episodes can reach the goal. There
+are two kinds of replacing traces. One leaves the traces of the other actions as they are, and the other clears them. In the
+figure, every method is at its best λ on the left and at its best α on the right.""",
     run,
 )
