@@ -1,4 +1,4 @@
-"""From cases to a table: expand, run what is missing, gather."""
+"""From cases to a table: expand the cases, run the missing tasks, gather the results."""
 
 from __future__ import annotations
 
@@ -312,11 +312,17 @@ def sweep(
         raise ValueError(f"methods must be names, or a mapping from names to methods, got {methods!r}")
     if methods is not None and not isinstance(methods, Mapping):
         methods = dict.fromkeys(methods)
-    grids: Any = [tuple(grid) if isinstance(grid, Iterator) else grid for grid in (step_sizes, trace_decays)]
+    grids = [tuple(grid) if isinstance(grid, Iterator) else grid for grid in (step_sizes, trace_decays)]
+    common: Any = {
+        "step_sizes": grids[0],
+        "trace_decays": grids[1],
+        "runs": runs,
+        "steps": steps,
+        "seed": seed,
+        "after": after,
+    }
     cases = [
-        Case(
-            one, dict.fromkeys(applicable(one)) if methods is None else methods, *grids, runs, steps, seed, labels, after
-        )
+        Case(one, dict.fromkeys(applicable(one)) if methods is None else methods, labels=labels, **common)
         for one, labels in _labelled_problems(problem)
     ]
     table = run(cases, engine=engine, out=out)

@@ -66,23 +66,20 @@ def table_of_mdps(random: Mapping[tuple[str, float], Errors], settings: Settings
 
 
 def charts(ends: pa.Table, over_time: pa.Table, mdps: pa.Table) -> list[Chart]:
-    band: dict[str, Any] = {"low": "low", "high": "high"}
-    logarithmic: dict[str, Any] = {"log_x": True, "log_y": True, "y_domain": SEEN}
+    lines: dict[str, Any] = {"y": "error", "series": "method", "low": "low", "high": "high"}
+    counterexamples: dict[str, Any] = {**lines, "columns": "problem", "log_x": True, "log_y": True, "y_domain": SEEN}
     return [
         Chart(
-            *(ends, "step_size", "error", "method", "α", "error at the end (at the beginning 1)"),
-            columns="problem", choose="λ", **band, **logarithmic,
+            ends, x="step_size", x_title="α", y_title="error at the end (at the beginning 1)", choose="λ", **counterexamples,
             title="Counterexamples: the error at the end, over α, at the best η (median; 10 to 90 % of runs)",
         ),
         Chart(
-            *(over_time, "step", "error", "method", "step", "error (at the beginning 1)"),
-            columns="problem", **band, **logarithmic,
+            over_time, x="step", x_title="step", y_title="error (at the beginning 1)", **counterexamples,
             title="Counterexamples: the error over time, each at its best parameters (median; 10 to 90 % of runs)",
         ),
         Chart(
-            *(mdps, "distance", "error", "method"),
-            *("distance of the target from the behaviour", "mean error (at the beginning 1)"),
-            columns="representation", **band,
+            mdps, x="distance", x_title="distance of the target from the behaviour",
+            y_title="mean error (at the beginning 1)", columns="representation", **lines,
             title=f"Random MDPs: the mean error over the first {spec.MDP_STEPS:,} steps, each at its best parameters (95 %)",
         ),
     ]  # fmt: skip
