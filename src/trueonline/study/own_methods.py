@@ -14,6 +14,7 @@ from typing import Any
 from trueonline import catalog, study
 
 FORM = '"path/to/file.py:name"'
+_LOADED: dict[str, ModuleType] = {}
 
 
 def is_file(text: str) -> bool:
@@ -59,20 +60,25 @@ def load(text: str, folder: Path) -> tuple[str, Any]:
 
 
 def _module(path: Path) -> ModuleType:
-    """The module of a file, run once for each content, under a name that no other module has."""
-    digest = hashlib.sha256(str(path).encode() + path.read_bytes()).hexdigest()[:12]
-    unique = f"trueonline_sweep_{path.stem}_{digest}"
-    if unique in sys.modules:
-        return sys.modules[unique]
-    spec = importlib.util.spec_from_file_location(unique, path)
+    """The module of a file, run once for each content.
+
+    The module is in `sys.modules` only while it runs. So the workers of a cluster, which cannot import it, get its classes
+    by value.
+    """
+    name = f"trueonline_sweep_{path.stem}_{hashlib.sha256(str(path).encode() + path.read_bytes()).hexdigest()[:12]}"
+    if name in _LOADED:
+        return _LOADED[name]
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ValueError(f"{path} cannot be loaded as a Python file")
-    module = sys.modules[unique] = importlib.util.module_from_spec(spec)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        del sys.modules[unique]
         raise ValueError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+    finally:
+        del sys.modules[name]
+    _LOADED[name] = module
     return module
 
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from trueonline import MonteCarlo, ProvisionalTD, catalog, features, problems, study
+from trueonline import catalog, features, problems, study
 from trueonline.inputs import ratio
+from trueonline.learners.off_policy import MonteCarlo
+from trueonline.learners.provisional_learners import ProvisionalTD
 from trueonline.study import own_methods
 
 Problem = problems.FiniteMRP | problems.OffPolicyProblem
@@ -165,7 +167,7 @@ def _entry(entry: Any, folder: Path) -> dict[str, Any]:
         raise ValueError(
             f'a method with settings must be {{ method = "gtd", eta = … }}, with {" or ".join(WITH_ETA)} and at least one η, '
             f"the ratio of its second step-size to its first, or {{ method = {own_methods.FORM}, name = … }}, got {entry!r}; "
-            "name other methods without settings"
+            "name others without settings"
         )
     values = [ratio("eta", eta) for eta in (etas if isinstance(etas, list) else [etas])]
     return {f"{method}, η = {_shortest(eta)}": study.Method(method, second=eta) for eta in values}
