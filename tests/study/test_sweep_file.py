@@ -1,5 +1,8 @@
 """Studies from TOML files: the cases they describe, seeds, methods of one's own, and mistakes."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -229,6 +232,19 @@ def test_a_file_may_name_a_learner_of_ones_own(read, rules):
     (case,) = read(GRID + 'methods = ["accumulate", "mine/rules.py:Learner"]\n' + RANDOM)
     theirs, ours = study.run([case])["error"].to_numpy().reshape(2, -1)
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["plain_td", "Learner"])
+def test_a_method_of_ones_own_reaches_a_process_that_cannot_import_its_file(read, rules, name):
+    cloudpickle = pytest.importorskip("cloudpickle")
+    (case,) = read(GRID + f'methods = ["mine/rules.py:{name}"]\n' + RANDOM)
+    command = (
+        "import pickle, sys; (task,) = pickle.load(sys.stdin.buffer).tasks(); print(task.compute()['error'].to_pylist())"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", command], input=cloudpickle.dumps(case), capture_output=True, check=True, cwd=rules
+    )
+    assert found.stdout.decode().strip() == str(study.run([case])["error"].to_pylist())
 
 
 def test_the_same_file_gives_the_same_tasks_and_an_edited_one_others(read, rules):
