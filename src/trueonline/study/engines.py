@@ -85,7 +85,7 @@ def _run_dask(tasks: Sequence[Work], done: Done, scratch: Scratch, address: str 
     except ImportError:
         raise ValueError("the engine dask needs the extra: pip install 'trueonline[dask]'") from None
     cluster: Any = address or LocalCluster(
-        n_workers=threads or os.cpu_count() or 1, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+        n_workers=threads or os.cpu_count() or 1, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
     )
     try:
         with Client(cluster) as client:
