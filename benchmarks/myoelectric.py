@@ -69,7 +69,7 @@ def _one(stream: myoelectric_runs.Stream, method: str, lam: float) -> np.ndarray
 
 def _per_step(stream: myoelectric_runs.Stream, settings: Settings) -> Table:
     rows: list[tuple] = []
-    for method in myoelectric_runs.METHODS:
+    for method in myoelectric_runs.COMPARED:
         competitors = {f"{lam:g}": partial(_one, stream, method, lam) for lam in LAMS}
         times = race(competitors, rounds=settings.rounds, tries=1)
         rows.append((method, *(times.per_step(name, len(stream.cumulants)) for name in competitors)))

@@ -68,6 +68,15 @@ def count(name: str, value: Any, most: int = MAX_FEATURES) -> int:
     return int(value)
 
 
+def one_seed(seed: Any, name: str = "seed") -> Any:
+    """A seed that NumPy takes. NumPy would take a list of seeds for one seed, so a list is refused."""
+    whole = isinstance(seed, Integral) and not isinstance(seed, bool | np.bool_) and int(seed) >= 0
+    if seed is None or whole or isinstance(seed, np.random.SeedSequence | np.random.BitGenerator | np.random.Generator):
+        return seed
+    advice = "; call once for each seed" if isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str) else ""
+    raise ValueError(f"{name} must be a whole number ≥ 0, got {_shown(seed)}{advice}")
+
+
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import trueonline as to
 from trueonline.features import Fourier, Table, TileCoder, from_space, restore
-from trueonline.features.tiles import MAX_KEYS, mixed
+from trueonline.features.tile_kernels import MAX_KEYS, mixed
 
 INF = math.inf
 

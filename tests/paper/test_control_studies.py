@@ -164,7 +164,7 @@ def test_mountain_car_compares_the_methods(tmp_path, monkeypatch):
     assert outcome.data.num_rows == 4 * 2 * 2
     steps = {(row["method"], row["trace_decay"], row["run"]): row["steps"] for row in outcome.data.to_pylist()}
     for run in range(2):
-        alone = {steps[method, 0.0, run] for method in mountain_car.METHODS}
+        alone = {steps[method, 0.0, run] for method in mountain_car.COMPARED}
         assert len(alone) == 1, "without traces all methods are the same"
     assert all(claim.verdict == NOISE for claim in outcome.claims), "two runs decide nothing"
     assert len(outcome.claims) == 3
@@ -187,6 +187,6 @@ def test_a_task_of_mountain_car_goes_on_where_it_was_stopped(tmp_path):
 
 def test_claims_of_mountain_car_can_hold(tmp_path):
     rng = np.random.default_rng(0)
-    steps = {name: rng.normal(300.0, 5.0, (2, 2, 8)) for name in mountain_car.METHODS}
+    steps = {name: rng.normal(300.0, 5.0, (2, 2, 8)) for name in mountain_car.COMPARED}
     steps["true_online_sarsa"] = steps["true_online_sarsa"] - 100.0
     assert {claim.verdict for claim in mountain_car._claims(steps, Settings(tmp_path))} == {HOLDS}

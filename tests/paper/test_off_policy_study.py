@@ -188,12 +188,12 @@ BEFORE = {
 
 def test_every_method_of_the_study_has_its_look():
     """The true online form has the colour and the marker of its counterpart, and a whole line."""
-    for plain, ours in paper.PAIRS.items():
+    for plain, ours in paper.spec.PAIRS.items():
         assert style.NAMES[ours] == f"true online {style.NAMES[plain]}"
         assert (style.COLOURS[ours], style.MARKERS[ours]) == (style.COLOURS[plain], style.MARKERS[plain])
         assert style.DASHES[plain] != style.DASHES[ours] == ()
     for look in (style.NAMES, style.COLOURS, style.MARKERS):
-        assert len({look[name] for name in paper.PAIRS}) == 3
+        assert len({look[name] for name in paper.spec.PAIRS}) == 3
 
 
 # --- Names and refusals ---------------------------------------------------------------------------
@@ -299,7 +299,7 @@ def scaled_down(monkeypatch):
     changes = {
         "ALPHAS": np.array([2.0**-10, 2.0**-4]),
         "LAMS": np.array([0.0, 0.8]),
-        "VARIANTS": {name: (0.25, 1.0) if "gtd" in name else (0.0,) for name in paper.FAMILY},
+        "VARIANTS": {name: (0.25, 1.0) if "gtd" in name else (0.0,) for name in paper.spec.FAMILY},
         "STEPS": 200,
         "LAST": 20,
         "TIMES": np.array([1, 7, 50, 200]),
@@ -307,13 +307,13 @@ def scaled_down(monkeypatch):
         "DISTANCES": (0.0, 1.0),
     }
     for name, value in changes.items():
-        monkeypatch.setattr(paper, name, value)
+        monkeypatch.setattr(paper.spec, name, value)
 
 
 def test_the_study_runs_scaled_down(scaled_down, tmp_path):
     outcome = paper.run(Settings(tmp_path, runs=5))
     assert outcome.data.num_rows == 2 * 2 * 6
-    assert set(outcome.data["method"].to_pylist()) == set(paper.FAMILY)
+    assert set(outcome.data["method"].to_pylist()) == set(paper.spec.FAMILY)
     assert (outcome.data["low"].to_numpy() <= outcome.data["high"].to_numpy()).all()
     assert len(outcome.claims) == 2 * (1 + 2 + 6) + 3 + 3 * (2 + 4)
     assert {claim.verdict for claim in outcome.claims} <= {HOLDS, FAILS, NOISE}
@@ -328,34 +328,35 @@ def test_the_study_runs_scaled_down(scaled_down, tmp_path):
 
 def test_lines_over_time_are_what_the_engine_measures(scaled_down, tmp_path):
     settings = Settings(tmp_path, runs=2)
-    last = paper.case(baird(), 2, 200, 0, after=199)
+    last = paper.spec.case(baird(), 2, 200, 0, after=199)
     study.execute([last], tmp_path)
-    found = paper.Errors(paper._errors(last, settings))
-    lines = paper._lines(last, found)
-    for method in paper.FAMILY:
+    found = paper.errors.over_runs(last, settings)
+    lines = paper.errors.over_time(last, found)
+    for method in paper.spec.FAMILY:
         eta, alpha, lam = found.best_setting(method)
-        place = paper.VARIANTS[method].index(eta), list(paper.ALPHAS).index(alpha), list(paper.LAMS).index(lam)
+        grid = (paper.spec.VARIANTS[method], list(paper.spec.ALPHAS), list(paper.spec.LAMS))
+        place = tuple(values.index(value) for values, value in zip(grid, (eta, alpha, lam), strict=True))
         np.testing.assert_allclose(lines[method][:, -1], found.by_method[method][:, *place], rtol=1e-8)
 
 
-def test_the_best_of_a_bootstrap_sample_is_chosen_anew_among_all_settings():
+def test_the_best_of_a_bootstrap_sample_is_chosen_from_scratch_among_all_settings():
     errors = np.full((2, 2, 1, 2), 5.0)
     errors[0, 0, 0, 1], errors[1, 1, 0, 0] = 1.0, 3.0
-    found = paper.Errors({"gtd": errors})
+    found = paper.errors.Errors({"gtd": errors})
     np.testing.assert_allclose(found.best("gtd", np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])), [1.0, 3.0, 3.0])
     assert found.at_lambda_0().best("gtd")[0] == 4.0
 
 
 def test_td_diverges_where_most_runs_end_worse_at_every_step_size():
-    errors = np.full((6, 1, len(paper.ALPHAS), 1), 2.0)
+    errors = np.full((6, 1, len(paper.spec.ALPHAS), 1), 2.0)
     weights = resample(6)
-    assert paper._diverges("it", paper.Errors({"off_policy": errors}), weights).verdict == HOLDS
+    assert paper.claims.diverges("it", paper.errors.Errors({"off_policy": errors}), weights).verdict == HOLDS
     errors[:3, 0, 3] = 0.5
-    assert paper._diverges("it", paper.Errors({"off_policy": errors}), weights).verdict == NOISE
+    assert paper.claims.diverges("it", paper.errors.Errors({"off_policy": errors}), weights).verdict == NOISE
     errors[:, 0, 3] = 0.5
-    found = paper._diverges("it", paper.Errors({"off_policy": errors}), weights)
+    found = paper.claims.diverges("it", paper.errors.Errors({"off_policy": errors}), weights)
     assert found.verdict == FAILS
-    assert found.numbers["exceptions"] == [f"{paper.ALPHAS[3]:g}"]
+    assert found.numbers["exceptions"] == [f"{paper.spec.ALPHAS[3]:g}"]
 
 
 def test_runs_of_td_0_on_two_states_go_to_0_where_the_text_says_so():

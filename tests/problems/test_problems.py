@@ -291,6 +291,43 @@ def test_the_random_walk_is_that_of_figure_1():
     assert set(states[:-1][discounts > 0.0][moves == 0].tolist()) == {9}, "it stays at the right-most place only"
 
 
+def test_the_random_walks_of_the_textbook_have_its_values():
+    """Sutton and Barto 2018, Example 6.2 (five states, true values 1/6 … 5/6) and Example 7.1 (19 states)."""
+    five, nineteen = random_walk(5), random_walk(n_states=19)
+    np.testing.assert_allclose(five.values, np.arange(1, 6) / 6.0, rtol=1e-12)
+    np.testing.assert_allclose(nineteen.values, np.arange(-9, 10) / 10.0, atol=1e-12)
+    assert (five.start, nineteen.start) == (2, 9)
+    assert (five.discount, nineteen.discount, five.reward_std) == (1.0, 1.0, 0.0)
+    assert nineteen.transitions.shape == (19, 20)
+
+
+def test_the_ends_of_a_random_walk_pay_what_they_are_told_to():
+    walk = random_walk(4, end_rewards=(-2.0, 3.0))
+    np.testing.assert_allclose(walk.values, -2.0 + 5.0 * np.arange(1, 5) / 5.0, atol=1e-12)
+    run = walk.trajectory(2000, seed=1)
+    ended = run.discounts == 0.0
+    assert set(run.rewards[ended]) == {-2.0, 3.0}
+    assert set(run.rewards[~ended]) == {0.0}
+    assert set(run.states[:-1][ended & (run.rewards == -2.0)]) == {0}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0,), "n_states must be a whole number from 1"),
+        ((1,), "n_states must be at least 2"),
+        ((5.0,), "n_states must be a whole number from 1"),
+        ((5, 1.0), "end_rewards must be two numbers"),
+        ((5, (1.0, 2.0, 3.0)), "end_rewards must be two numbers"),
+        ((5, (0.0, np.inf)), r"end_rewards\[1\] must be a finite number, got inf"),
+        ((None, (0.0, 1.0)), "give n_states too"),
+    ],
+)
+def test_bad_random_walks_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        random_walk(*arguments)
+
+
 def test_the_one_state_is_worth_1():
     mrp = one_state()
     assert (mrp.values.tolist(), mrp.lms_weights.tolist(), mrp.stationary.tolist()) == ([1.0], [1.0], [1.0])
@@ -378,7 +415,7 @@ def test_a_random_mrp_is_as_it_was_asked_for():
 @pytest.fixture(scope="module")
 def many():
     """The rows of 400 processes (10, 3, 0.1): transitions, rewards."""
-    drawn = [random_mrp(10, 3, 0.1, seed=[77, number]) for number in range(400)]
+    drawn = [random_mrp(10, 3, 0.1, seed=np.random.SeedSequence([77, number])) for number in range(400)]
     return np.concatenate([mrp.transitions for mrp in drawn]), np.concatenate([mrp.rewards for mrp in drawn])
 
 
@@ -515,6 +552,39 @@ def test_several_stationary_distributions_are_refused():
 def test_bad_random_mrps_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         random_mrp(*arguments)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda seed: random_mrp(10, 3, 0.1, seed=seed),
+        lambda seed: to.problems.random_mdp(10, 3, 2, 0.1, seed=seed),
+        lambda seed: to.features.random_unit(10, seed=seed),
+    ],
+    ids=["random_mrp", "random_mdp", "random_unit"],
+)
+@pytest.mark.parametrize("seed", [[1, 2, 3], (1,), np.arange(3), range(2)], ids=str)
+def test_a_list_of_seeds_is_refused(draw, seed):
+    """NumPy would take it for a single seed, and one process would stand for several."""
+    with pytest.raises(ValueError, match=r"seed must be a whole number ≥ 0, got .*; call once for each seed"):
+        draw(seed)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "1", True])
+def test_seeds_that_are_none_are_refused(seed):
+    with pytest.raises(ValueError, match="seed must be a whole number ≥ 0"):
+        random_mrp(10, 3, 0.1, seed=seed)
+
+
+def test_numpys_own_seeds_are_taken():
+    """A sequence of numbers is one seed as a SeedSequence, and the same as NumPy makes of a list."""
+    sequence, generator = np.random.SeedSequence([31, 0]), np.random.default_rng([31, 0])
+    np.testing.assert_array_equal(
+        random_mrp(10, 3, 0.1, seed=sequence).transitions, random_mrp(10, 3, 0.1, seed=generator).transitions
+    )
+    np.testing.assert_array_equal(
+        random_mrp(10, 3, 0.1, seed=np.int64(4)).rewards, random_mrp(10, 3, 0.1, seed=4).rewards
+    )
 
 
 @pytest.mark.parametrize("discount", [1.01, -0.01, np.nan])

@@ -8,6 +8,7 @@ import sys
 import numba
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pytest
 
 import trueonline as to
@@ -15,7 +16,6 @@ from trueonline import study
 from trueonline.core.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, recall
 from trueonline.study import fingerprint as fingerprint_module
-from trueonline.study import sweep_file
 from trueonline.study import tasks as tasks_module
 
 COLUMNS = ["method", "step_size", "trace_decay", "run", "error"]
@@ -746,119 +746,43 @@ def test_a_study_of_no_cases_is_refused():
         study.run([])
 
 
-# --- Studies from files ---------------------------------------------------------------------------
+# --- Several problems -----------------------------------------------------------------------------
 
-GRID = "step_sizes = [0.1]\ntrace_decays = [0.5]\nruns = 2\nsteps = 10\nseed = 4\n"
-RANDOM = '[[problems]]\nkind = "random_mrp"\nk = 10\nb = 3\nsigma = 0.1\n'
-
-
-@pytest.fixture
-def read(tmp_path):
-    def read(text):
-        path = tmp_path / "spec.toml"
-        path.write_text(text)
-        return sweep_file.read(path)
-
-    return read
+FEW = {"step_sizes": [0.1, 0.3], "trace_decays": [0.5], "runs": 2, "steps": 20}
 
 
-def test_a_file_means_the_cases_that_it_describes(read):
-    representations = 'representations = ["tabular", "binary", "binary_unit", "non_binary"]\nseed = 1\n'
-    cases = read(GRID + 'methods = ["accumulate", "true_online"]\n' + RANDOM + representations)
-    expected = [
-        study.Case(problem, {"accumulate": None, "true_online": None}, (0.1,), (0.5,), runs=2, steps=10, seed=4)
-        for problem in (
-            SEEN["tabular"],
-            SEEN["binary"],
-            SEEN["binary of unit length"],
-            MRP.with_features(to.features.random_unit(10, seed=[41, 1])),
-        )
-    ]
-    assert [names(case) for case in cases] == [names(case) for case in expected]
-    labels = [("random_mrp 1", name) for name in ("tabular", "binary", "binary_unit", "non_binary")]
-    assert [tuple(case.labels.values()) for case in cases] == labels
+def test_several_problems_are_swept_as_one_after_the_other():
+    """Each with the methods that fit it; `replace` does not fit features that are not binary."""
+    given = {"table": SEEN["tabular"], "unit": SEEN["non-binary"]}
+    table = to.sweep(given, **FEW)
+    assert table.column_names == ["problem", *COLUMNS]
+    for label, problem in given.items():
+        part = table.filter(pa.compute.equal(table["problem"], label)).drop_columns("problem")
+        assert part.equals(to.sweep(problem, **FEW))
 
 
-def test_what_a_file_does_not_say_is_the_papers(read):
-    case, other = read('[[problems]]\nkind = "random_walk"\n[[problems]]\nkind = "two_state"\nlabel = "two"\n')
-    assert (case.step_sizes, case.trace_decays) == (study.STEP_SIZES, study.TRACE_DECAYS)
-    assert (case.runs, case.steps, case.seed) == (50, 100, 0)
-    assert tuple(case.methods) == study.METHODS
-    assert case.labels == {"problem": "random_walk 1", "representation": "as_is"}
-    assert other.labels["problem"] == "two"
-    np.testing.assert_array_equal(other.problem.features, [[1.0], [1.0]])
+def test_problems_in_a_list_are_told_apart_by_their_number():
+    table = to.sweep([MRP, to.problems.random_mrp(10, 3, 0.1, seed=2)], "true_online", **FEW)
+    assert dict.fromkeys(table["problem"].to_pylist()) == dict.fromkeys(["FiniteMRP 1", "FiniteMRP 2"])
+    first, second = np.split(table["error"].to_numpy(), 2)
+    assert not np.array_equal(first, second)
 
 
-def test_by_default_each_representation_has_the_methods_that_apply(read):
-    cases = read(GRID + RANDOM + 'representations = ["tabular", "non_binary"]\n')
-    assert [tuple(case.methods) for case in cases] == [study.METHODS, ("accumulate", "true_online")]
-
-
-def test_a_file_can_name_a_problem_in_arrays(read, tmp_path):
-    walk = to.problems.random_walk()
-    np.savez(
-        tmp_path / "walk.npz", transitions=walk.transitions, rewards=walk.rewards, discount=1.0, start=9, reward_std=0.0
-    )
-    (case,) = read(GRID + '[[problems]]\nkind = "arrays"\npath = "walk.npz"\n')
-    (expected,) = read(GRID + '[[problems]]\nkind = "random_walk"\n')
-    assert names(case) == names(expected)
+def test_grids_that_can_be_read_once_serve_several_problems():
+    grids = {**FEW, "step_sizes": iter([0.1, 0.3]), "trace_decays": (lam for lam in [0.5])}
+    assert to.sweep([MRP, MRP], **grids).equals(to.sweep([MRP, MRP], **FEW))
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("problems", "message"),
     [
-        ("", "names no problem"),
-        ("problems = []", "names no problem"),
-        ("[[problems", "is not TOML"),
-        ("step_size = [0.1]\n" + RANDOM, "unknown setting 'step_size'; known are after, methods, problems, runs"),
-        ('[[problems]]\nkind = "maze"', "unknown kind of problem 'maze'; known are arrays, baird"),
-        ("[[problems]]\nk = 3", "unknown kind of problem"),
-        (RANDOM + 'representations = ["fourier"]', "unknown representation 'fourier'; known are as_is, binary"),
-        (RANDOM + "branches = 3", "problem 1.*branches"),
-        (RANDOM + 'seed = "x"', "problem 1"),
-        ('[[problems]]\nkind = "random_mrp"\nk = 10', "problem 1.*missing"),
-        (RANDOM.replace("b = 3", "b = 30"), "b must be at most k = 10, got 30"),
-        (RANDOM.replace("0.1", "-0.1"), "must be a finite number ≥ 0, got -0.1"),
-        ('methods = ["td"]\n' + RANDOM, "unknown method 'td'; known are accumulate, emphatic, gtd, monte_carlo"),
-        ('methods = ["replace"]\n' + RANDOM + 'representations = ["non_binary"]', "replace needs binary features"),
-        ("methods = []\n" + RANDOM, "methods must name at least one"),
-        ("step_sizes = [nan]\n" + RANDOM, "step_sizes must be a finite number > 0, got nan"),
-        ("step_sizes = []\n" + RANDOM, "step_sizes must be distinct numbers"),
-        ("trace_decays = [0.5, 0.5]\n" + RANDOM, "trace_decays must be distinct numbers"),
-        ("runs = 0\n" + RANDOM, "runs must be a whole number from 1"),
-        ("runs = 2.5\n" + RANDOM, "runs must be a whole number from 1"),
-        ("seed = -1\n" + RANDOM, "seed must be a whole number ≥ 0"),
+        ([], "got none"),
+        ({}, "got none"),
+        ({1: MRP, "1": MRP}, "labels of problems must differ"),
+        ([MRP, 3], "a problem must have features, got int"),
+        (3, "a problem must have features, got int"),
     ],
 )
-def test_files_with_mistakes_are_refused(read, text, message):
+def test_problems_that_are_none_are_refused(problems, message):
     with pytest.raises(ValueError, match=message):
-        read(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("step_sizes = 0.1\n" + RANDOM, "step_sizes must be"),
-        ('methods = "true_online"\n' + RANDOM, "methods must be"),
-        ("methods = 3\n" + RANDOM, "methods must be"),
-        ('methods = [["replace"]]\n' + RANDOM, "method"),
-        ("problems = [1]", "problem"),
-        ('[[problems]]\nkind = ["random_walk"]', "kind"),
-        (RANDOM + 'representations = "tabular"', "representations must be"),
-        (RANDOM + "representations = []", "representations must"),
-        (RANDOM + 'label = ["a"]', "label must be"),
-    ],
-)
-def test_files_with_the_wrong_types_are_refused(read, text, message):
-    with pytest.raises(ValueError, match=message):
-        read(text)
-
-
-def test_labels_in_a_file_may_be_numbers(read):
-    table = study.run(read(GRID + RANDOM + "label = 3\n" + RANDOM))
-    assert set(table["problem"].to_pylist()) == {"3", "random_mrp 2"}
-
-
-def test_a_file_of_arrays_that_is_missing_is_named(read):
-    with pytest.raises(FileNotFoundError, match=r"no\.npz"):
-        read('[[problems]]\nkind = "arrays"\npath = "no.npz"\n')
+        to.sweep(problems, **FEW)

@@ -24,7 +24,7 @@ MAX_ORDER = 10_000
 
 
 def one(bounds, coefficients, clipped, x, features):
-    """Write the features at observation x. ValueError, without a reason, before anything is counted."""
+    """Write the features at observation x. A bad one is a ValueError without a message, before anything is counted."""
     here = pointer(x, 0)
     if x.size != clipped.size or not finite(here, x.size):
         raise ValueError
@@ -58,23 +58,43 @@ _ONE, _MANY = specialise(one, "fourier"), specialise(many, "fourier")
 
 
 class Fourier:
-    """From an observation of d numbers to cos(π cᵀu), with u the observation scaled to [0, 1].
+    """The Fourier basis: from an observation of d numbers to the features cos(π cᵀu).
 
-    The Fourier basis of Konidaris, Osentoski and Thomas (2011, *Value function approximation in reinforcement learning
-    using the Fourier basis*). The rows of `coefficients` are the vectors c:
+    u is the observation, scaled to [0, 1] in each dimension. The basis is that of Konidaris, Osentoski and Thomas (2011,
+    *Value function approximation in reinforcement learning using the Fourier basis*).
 
-    - coupled: all vectors of whole numbers from 0 to `order`, (order + 1)^d of them, in row-major order (the last
-      dimension fastest);
-    - not coupled: 0, then for each dimension in turn 1 … `order` in that dimension and 0 in the others: 1 + d·order.
+    Parameters
+    ----------
+    low, high : array_like
+        The bounds of an observation, as numbers or as arrays of the observation's shape. A bound of magnitude 1e9 or more
+        means that there is no bound.
+    order : int
+        The largest entry of a vector c.
+    coupled : bool
+        Whether a feature may depend on several dimensions. Coupled, c runs over all vectors of whole numbers from 0 to
+        `order`, in row-major order: (order + 1)^d features. Not coupled, c is 0, then for each dimension in turn 1 …
+        `order` in that dimension and 0 in the others: 1 + d·order features.
+    scales : array_like, optional
+        The size of ordinary values in dimensions without bounds, as one number or one for each dimension. The default is 1.
+    kind : str
+        Always "fourier". It is here so that `settings` can be passed back.
 
-    So the first feature is the constant 1 in either. `step_size_scales` is 1/‖c‖ (1 for c = 0), by which that paper
-    multiplies the step-size of each feature. A learner, which has one step-size for all, does the same when it is given
-    `basis(x) * np.sqrt(basis.step_size_scales)`.
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or if there would be too many features.
 
-    Observations are treated as by `TileCoder`: they have the shape of `low` and `high`; numbers beyond a bound are moved
-    to it and counted in `clipped`; dimensions without bounds are squashed by an arctan of x / scale (`features.scaling`
-    has the formula of u); what is not finite is refused.
+    Notes
+    -----
+    The first feature is the constant 1. `step_size_scales` is 1/‖c‖ (1 for c = 0). The authors multiply the step-size of
+    each feature by it. A learner has one step-size for all features. It does the same when its features are
+    ``basis(x) * np.sqrt(basis.step_size_scales)``.
 
+    Observations are treated as by `TileCoder`. Numbers beyond a bound are moved to the bound and counted in `clipped`.
+    Dimensions without bounds are squashed by an arctan of x / scale (`features.scaling` has the formula of u).
+
+    Examples
+    --------
     >>> basis = Fourier(low=[0.0, 0.0], high=[1.0, 2.0], order=1)
     >>> basis.coefficients.tolist()
     [[0, 0], [0, 1], [1, 0], [1, 1]]
@@ -115,16 +135,17 @@ class Fourier:
 
     @property
     def n_features(self) -> int:
+        """The number of features."""
         return len(self._coefficients)
 
     @property
     def n_active(self) -> int:
-        """All of them."""
+        """The number of features that are active at a time: all of them."""
         return len(self._coefficients)
 
     @property
     def coefficients(self) -> np.ndarray:
-        """The vectors c, one row for each feature; read-only."""
+        """The vectors c, one row for each feature. The array is read-only."""
         return self._coefficients
 
     @property
@@ -135,30 +156,68 @@ class Fourier:
 
     @property
     def clipped(self) -> np.ndarray:
-        """How many numbers of each dimension were moved to a bound so far."""
+        """For each dimension, how many numbers have been moved to a bound so far."""
         return self._clipped.copy()
 
     def __call__(self, x: Any) -> np.ndarray:
-        """The features at observation x: a fresh array."""
+        """The features at an observation.
+
+        Parameters
+        ----------
+        x : array_like
+            An observation of the shape of `low`.
+
+        Returns
+        -------
+        numpy.ndarray
+            A new array of `n_features` numbers.
+
+        Raises
+        ------
+        ValueError
+            If `x` has another shape, or is not finite.
+        """
         features = np.empty(self.n_features)
         if type(x) is np.ndarray and x.dtype in self._quick_types and x.flags.carray:
             try:
                 self._quick(x, features)
                 return features
             except (TypeError, ValueError):
-                pass  # not compiled yet, or a bad observation; nothing was counted, and the long way finds out
+                pass  # not compiled yet, or a bad observation: nothing was counted, and the checks below find out
         call(_ONE, *self._plan, as_given(x, self._scaling.observation(x)), features)
         return features
 
     def many(self, X: Any) -> np.ndarray:
-        """The features at each row of X, in one compiled call: a 2-D array."""
+        """The features at many observations, in one compiled call.
+
+        Parameters
+        ----------
+        X : array_like
+            One observation per row.
+
+        Returns
+        -------
+        numpy.ndarray
+            A 2-D array with a row of features for each observation.
+
+        Raises
+        ------
+        ValueError
+            If a row has the wrong shape, or is not finite.
+        """
         rows = self._scaling.observations(X)
         features = np.empty((len(rows), self.n_features))
         call(_MANY, *self._plan, rows, features)
         return features
 
     def settings(self) -> dict[str, Any]:
-        """JSON-able: `Fourier(**settings)` is the same basis, with nothing counted yet."""
+        """The settings of this basis, as a dictionary that JSON can hold.
+
+        Returns
+        -------
+        dict
+            `Fourier(**settings)` is the same basis, with its counts at zero.
+        """
         return {"kind": "fourier", **self._scaling.settings(), "order": self._order, "coupled": self._coupled}
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Observations scaled to [0, 1]: what tile coding and the Fourier basis do first.
+"""Observations scaled to [0, 1]. Tile coding and the Fourier basis begin with this.
 
-With low, high and scale of its dimension, a number x becomes
+A number x of a dimension with low, high and scale becomes
 
 | bounds           | u                                        |
 |------------------|------------------------------------------|
@@ -9,8 +9,8 @@ With low, high and scale of its dimension, a number x becomes
 | high alone       | 1 − (2/π)·arctan((high − x) / scale)     |
 | none             | 1/2 + arctan(x / scale) / π              |
 
-An x beyond a bound is first moved to that bound, and counted. A scale is the distance (from the bound, or from 0) at which
-half of what there is on that side has been passed: choose it as the size of ordinary values. Bounded dimensions ignore it.
+An x beyond a bound is first moved to that bound, and counted. The scale is the distance from the bound (or from 0) that is
+mapped to half of the range on that side. Choose the size of ordinary values. Dimensions with two bounds ignore the scale.
 
 Some environments write "unbounded" as the largest float32. So low ≤ −1e9 means −∞, and high ≥ 1e9 means ∞.
 """
@@ -30,9 +30,9 @@ import numpy as np
 from trueonline.core.kernels import kernel
 from trueonline.inputs import number, positive
 
-FAR = 1e9  # a bound as far away as this is none
+FAR = 1e9  # a bound of this magnitude means that there is no bound
 
-# What entry points are compiled for. Gymnasium's observations are single. (To ask one about another type takes 100 µs.)
+# The types that entry points are compiled for. Gymnasium's observations are float32. (A call with another type takes 100 µs.)
 QUICK = (np.dtype(np.float64), np.dtype(np.float32))
 
 
@@ -81,7 +81,7 @@ class Scaling:
 
     @classmethod
     def of(cls, low: Any, high: Any, scales: Any = None) -> Scaling:
-        """From what users give: numbers, nested lists or arrays, in which infinity may be written "inf" or "-inf"."""
+        """From a user's numbers, nested lists or arrays, in which infinity may be written "inf" or "-inf"."""
         lows, highs = _numbers("low", low, _bound), _numbers("high", high, _bound)
         try:
             shape = np.broadcast_shapes(lows.shape, highs.shape)
@@ -106,7 +106,7 @@ class Scaling:
 
     @property
     def size(self) -> int:
-        """d, how many numbers an observation has."""
+        """d, the length of an observation."""
         return len(self.low)
 
     def bounds(self) -> np.ndarray:
@@ -114,16 +114,16 @@ class Scaling:
         return np.stack([self.low, self.high, self.scales], axis=1).ravel()
 
     def settings(self) -> dict[str, Any]:
-        """JSON-able, with infinities as strings; `of` takes it back."""
+        """A dictionary that JSON can hold, with infinities as strings. `of` takes it back."""
         low, high, scales = (_listed(each.reshape(self.shape).tolist()) for each in (self.low, self.high, self.scales))
         return {"low": low, "high": high, "scales": None if (self.scales == 1.0).all() else scales}
 
     def observation(self, x: Any, name: str = "the observation") -> np.ndarray:
-        """One observation as d contiguous floats, or a ValueError that says what is wrong with it."""
+        """One observation as d contiguous floats. A ValueError says what is wrong with a bad one."""
         return self._checked(x, self.shape, name).ravel()
 
     def observations(self, X: Any) -> np.ndarray:
-        """A batch of observations as one row each, or a ValueError that says what is wrong with the first bad one."""
+        """A batch of observations, one row each. A ValueError says what is wrong with the first bad one."""
         array = _floats(X, "X")
         if array.ndim != len(self.shape) + 1 or array.shape[1:] != self.shape:
             raise ValueError(f"each row of X must have shape {self.shape}, got X of shape {array.shape}")
@@ -145,16 +145,16 @@ class Scaling:
 
 
 def as_given(x: Any, values: np.ndarray) -> np.ndarray:
-    """x itself where an entry point can take it, its values otherwise."""
+    """x itself if an entry point can take it, otherwise its values."""
     return x if type(x) is np.ndarray and x.dtype in QUICK and x.flags.carray and x.ndim == 1 else values
 
 
 def shown(maker: Any) -> str:
-    """How a maker of features is written: its settings, less those that are as usual."""
-    usual = {"tilings": 8, "bias": False, "size": None, "groups": None, "scales": None, "coupled": True, "start": 0}
-    given = {name: value for name, value in maker.settings().items() if name != "kind"}
-    told = (f"{name}={value!r}" for name, value in given.items() if name not in usual or value != usual[name])
-    return f"{type(maker).__name__}({', '.join(told)})"
+    """The repr of a maker of features: its settings, without those that have their default."""
+    defaults = {"tilings": 8, "bias": False, "size": None, "groups": None, "scales": None, "coupled": True, "start": 0}
+    settings = {name: value for name, value in maker.settings().items() if name != "kind"}
+    parts = (f"{name}={value!r}" for name, value in settings.items() if name not in defaults or value != defaults[name])
+    return f"{type(maker).__name__}({', '.join(parts)})"
 
 
 def _floats(x: Any, name: str) -> np.ndarray:
@@ -169,10 +169,10 @@ def _floats(x: Any, name: str) -> np.ndarray:
 
 
 def _numbers(name: str, values: Any, check: Callable[[str, Any], float]) -> np.ndarray:
-    """Numbers in whatever shape they are given, each checked."""
-    given = np.asarray(values, dtype=object)
-    checked = [check(f"{name}[{i}]" if given.shape else name, value) for i, value in enumerate(given.flat)]
-    return np.array(checked, np.float64).reshape(given.shape)
+    """Numbers in their original shape, each checked."""
+    array = np.asarray(values, dtype=object)
+    checked = [check(f"{name}[{i}]" if array.shape else name, value) for i, value in enumerate(array.flat)]
+    return np.array(checked, np.float64).reshape(array.shape)
 
 
 def _bound(name: str, value: Any) -> float:
@@ -182,7 +182,7 @@ def _bound(name: str, value: Any) -> float:
 
 
 def _listed(values: Any) -> Any:
-    """Nested lists with infinities as strings, since JSON has none."""
+    """Nested lists with infinities as strings, since JSON has no infinity."""
     if isinstance(values, list):
         return [_listed(each) for each in values]
     return values if math.isfinite(values) else str(values)

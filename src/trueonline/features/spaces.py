@@ -1,7 +1,7 @@
-"""Features for an environment, from its observation space; and back from their settings.
+"""Features for an environment, made from its observation space or restored from their settings.
 
-Gymnasium is not imported: a space is known by what it has. All makers of features are callables with `n_features`,
-`n_active`, `many` for whole batches, and `settings()`, a JSON-able dict from which `restore` makes the same maker again.
+Gymnasium is not imported: a space is recognised by its attributes. All makers of features are callables with `n_features`,
+`n_active`, `many` for whole batches, and `settings()`, a dictionary from which `restore` makes the same maker again.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from trueonline.features.scaling import shown
 from trueonline.features.tiles import TileCoder
 from trueonline.inputs import MAX_FEATURES, count
 
-TABLE = 200_000  # tiles, at most, unless asked for more
+TABLE = 200_000  # the default limit of tiles
 BINS = 8
-JOINT = 6  # dimensions, at most, in one joint grid
-IMAGE = 64  # an observation of more numbers is taken for an image
-COUPLED = 4096  # Fourier features, at most, unless asked for more
+JOINT = 6  # the default limit of dimensions in one joint grid
+IMAGE = 64  # a longer observation is taken for an image
+COUPLED = 4096  # the default limit of coupled Fourier features
 
 SUPPORTED = "Discrete, MultiDiscrete, Tuple of Discrete, and Box of up to 64 numbers"
 
@@ -45,11 +45,25 @@ class Maker(Protocol):
 
 
 class Table:
-    """From a whole number, or from several, to the one active feature of that state.
+    """One feature for each state, where a state is a whole number or a tuple of whole numbers.
 
-    `Table(n)` is for the numbers start … start + n − 1. `Table((n_1, n_2, …))` is for tuples of such numbers; their
-    states are numbered in row-major order, the last number fastest.
+    Parameters
+    ----------
+    n : int or sequence of int
+        The number of states. With several numbers, an observation is a tuple, and the combinations are numbered in
+        row-major order, the last number fastest.
+    start : int or sequence of int
+        The smallest number of an observation, the same for all or one for each entry of `n`.
+    kind : str
+        Always "table". It is here so that `settings` can be passed back.
 
+    Raises
+    ------
+    ValueError
+        If `n` or `start` is not made of whole numbers, or if there would be too many states.
+
+    Examples
+    --------
     >>> Table(16)(3), Table(6, start=1)(1)
     (array([3]), array([0]))
     >>> Table((32, 11, 2))((1, 0, 1))           # Blackjack
@@ -73,7 +87,23 @@ class Table:
         self._starts = tuple(int(each) for each in starts)
 
     def __call__(self, x: Any) -> np.ndarray:
-        """The index of state x, as a fresh array of length 1."""
+        """The index of the feature that is active in a state.
+
+        Parameters
+        ----------
+        x : int or sequence of int
+            The state.
+
+        Returns
+        -------
+        numpy.ndarray
+            A new array of length 1.
+
+        Raises
+        ------
+        ValueError
+            If `x` is not one of the states.
+        """
         given = x if self._several else (x,)
         if not isinstance(given, Sequence | np.ndarray) or len(given) != len(self._sizes):
             raise ValueError(f"the observation must be {len(self._sizes)} whole numbers, got {x!r:.80}")
@@ -88,7 +118,23 @@ class Table:
         return np.array([state])
 
     def many(self, X: Any) -> np.ndarray:
-        """The index of each row of X: a 2-D array with one column."""
+        """The indices of the features that are active in many states.
+
+        Parameters
+        ----------
+        X : array_like of int
+            One state per row.
+
+        Returns
+        -------
+        numpy.ndarray
+            A 2-D array with one column.
+
+        Raises
+        ------
+        ValueError
+            If a row is not one of the states.
+        """
         array = np.asarray(X)
         rows = array if self._several else array[..., None]
         if array.dtype.kind not in "iu" or rows.ndim != 2 or rows.shape[1] != len(self._sizes):
@@ -106,7 +152,13 @@ class Table:
         return states[:, None]
 
     def settings(self) -> dict[str, Any]:
-        """JSON-able: `Table(**settings)` is the same table."""
+        """The settings of this table, as a dictionary that JSON can hold.
+
+        Returns
+        -------
+        dict
+            `Table(**settings)` is the same table.
+        """
         several = self._several
         start = self._starts[0] if len(set(self._starts)) == 1 else list(self._starts)
         return {"kind": "table", "n": list(self._sizes) if several else self._sizes[0], "start": start}
@@ -116,8 +168,29 @@ class Table:
 
 
 def from_space(space: Any, kind: str = "auto", **options: Any) -> Maker:
-    """A maker of features for the observations of a Gymnasium space.
+    """Choose features for the observations of a Gymnasium space.
 
+    Parameters
+    ----------
+    space : gymnasium.Space
+        The observation space.
+    kind : str
+        "auto", "table", "tiles" or "fourier".
+    **options
+        Arguments of `TileCoder` or `Fourier`, apart from the bounds.
+
+    Returns
+    -------
+    Table, TileCoder or Fourier
+        A callable from an observation to its features.
+
+    Raises
+    ------
+    ValueError
+        If there are no features for this space, or not of this kind.
+
+    Notes
+    -----
     | space                                  | kind                    | features                              |
     |----------------------------------------|-------------------------|---------------------------------------|
     | Discrete, MultiDiscrete                | "table" (or "auto")     | `Table`: one for each state           |
@@ -125,12 +198,19 @@ def from_space(space: Any, kind: str = "auto", **options: Any) -> Maker:
     | Box of up to 64 numbers                | "tiles" (or "auto")     | `TileCoder(low, high, **options)`     |
     | the same                               | "fourier"               | `Fourier(low, high, **options)`       |
 
-    Everything else is refused. A Box's numbers are flattened, and its bounds are taken from it.
+    Other spaces are refused. The numbers of a Box are flattened, and the bounds are those of the Box.
 
-    Where the options say nothing of bins and groups, tiles are joint grids of 8 bins for up to 4 dimensions, and of as many
-    as leave 200,000 tiles for 5 (7 bins) and 6 (5 bins), with 8 tilings. For more dimensions there is a grid for each
-    dimension and each pair of them, while these make no more than 200,000 tiles, and beyond that (29 dimensions) for each
-    dimension alone. Where they say nothing of `coupled`, a Fourier basis is coupled while it has up to 4,096 features.
+    Without the options `bins` and `groups`, tiles form one joint grid for up to 6 dimensions: 8 bins for up to 4 dimensions,
+    7 bins for 5 and 5 bins for 6, so that 8 tilings have at most 200,000 tiles. For more dimensions there is a grid for each
+    dimension and for each pair of dimensions. If these would have more than 200,000 tiles (from 29 dimensions), there is a
+    grid for each dimension alone. Without the option `coupled`, a Fourier basis is coupled if it then has at most 4,096
+    features.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from_space(SimpleNamespace(n=16, shape=()))      # as Gymnasium's Discrete(16)
+    Table(n=16)
     """
     kinds = ("auto", "table", "tiles", "fourier")
     if kind not in kinds:
@@ -160,7 +240,7 @@ def from_space(space: Any, kind: str = "auto", **options: Any) -> Maker:
 
 
 def _table(space: Any) -> Table | None:
-    """The table for a space of finitely many states; None for another. MultiBinary has an n too, but a shape with it."""
+    """The table for a space of finitely many states, otherwise None. MultiBinary also has an n, but a shape with it."""
     if isinstance(getattr(space, "n", None), Integral) and getattr(space, "shape", ()) == ():
         return Table(space.n, getattr(space, "start", 0))
     if hasattr(space, "nvec"):
@@ -168,7 +248,9 @@ def _table(space: Any) -> Table | None:
         if n.ndim == 1:
             return Table(n.tolist(), np.broadcast_to(getattr(space, "start", 0), n.shape).tolist())
     parts = getattr(space, "spaces", None)
-    if isinstance(parts, Sequence) and isinstance(space, Sequence):  # OneOf has a tuple of spaces too, and is no sequence
+    if isinstance(parts, Sequence) and isinstance(
+        space, Sequence
+    ):  # OneOf also has a tuple of spaces, but is not a sequence
         tables = [table for part in parts if (table := _table(part)) is not None and not table._several]
         if parts and len(tables) == len(parts):
             return Table([each.n_features for each in tables], [each._starts[0] for each in tables])
@@ -176,7 +258,7 @@ def _table(space: Any) -> Table | None:
 
 
 def _grids(d: int, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Groups and bins for d dimensions, where the options say nothing of them."""
+    """The default groups and bins for d dimensions; empty if the options have bins or groups."""
     tilings = count("tilings", options.get("tilings", 8))
     if "bins" in options or "groups" in options:
         return {}
@@ -189,7 +271,28 @@ def _grids(d: int, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def restore(settings: Mapping[str, Any]) -> Maker:
-    """The maker of features whose `settings()` these are."""
+    """Make features again from their settings.
+
+    Parameters
+    ----------
+    settings : mapping
+        The result of `settings()` of a `Table`, `TileCoder` or `Fourier`.
+
+    Returns
+    -------
+    Table, TileCoder or Fourier
+        The same features, with counts at zero.
+
+    Raises
+    ------
+    ValueError
+        If these are not the settings of any features.
+
+    Examples
+    --------
+    >>> restore(Table(6, start=1).settings())
+    Table(n=6, start=1)
+    """
     makers = {"table": Table, "tiles": TileCoder, "fourier": Fourier}
     kind = settings.get("kind") if isinstance(settings, Mapping) else None
     if kind not in makers:

@@ -1,7 +1,4 @@
-"""Tile coding: overlapping grids over the observations; the tile of each grid in which an observation lies is active."""
-
-# Kernels are typed by Numba.
-# mypy: allow-untyped-defs, allow-incomplete-defs
+"""Tile coding: overlapping grids over the observations. The tile of each grid in which an observation lies is active."""
 
 from __future__ import annotations
 
@@ -11,211 +8,110 @@ from functools import partial
 from itertools import count as counting
 from itertools import islice
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from trueonline.core.forms import pointer
-from trueonline.core.kernels import call, kernel, specialise
-from trueonline.features.scaling import QUICK, Scaling, as_given, beyond, finite, shown, unit
+from trueonline.core.kernels import call
+from trueonline.features.scaling import QUICK, Scaling, as_given, shown
+from trueonline.features.tile_kernels import (
+    ACTIVE,
+    BIAS,
+    COLLISIONS,
+    FINE,
+    GROUPS,
+    HEADER,
+    LAYOUT,
+    MANY,
+    MAX_KEYS,
+    ONE,
+    ROOM,
+    SEEN,
+    SHIFTS,
+    SIZE,
+    TAKEN,
+    TILES,
+    TILINGS,
+)
 from trueonline.inputs import MAX_FEATURES, count
 
 MAX_TILINGS = 2**16
 MAX_TILES = 2**62  # a tile's number is a 64-bit integer
-MAX_KEYS = 2**27  # up to as many tiles each have a bit of their own that says whether it was seen: 16 MB
-
-# The header of `places`: what there is, where its parts begin, and what has been counted.
-SIZE, TILINGS, GROUPS, TILES, ACTIVE, BIAS, ROOM, COLLISIONS = range(8)
-FINE, SHIFTS, LAYOUT, SEEN, TAKEN = range(8, 13)
-HEADER = 16  # followed by how often each dimension was clipped
-
-# The increment and the two multipliers of splitmix64 (Steele, Lea and Flood 2014).
-GOLDEN, FIRST, SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-
-HASHED = False  # a placeholder in the templates below
-
-
-# --- In kernels -----------------------------------------------------------------------------------
-
-
-class Plan(NamedTuple):
-    """The grids inside a kernel: pointers into `places`."""
-
-    head: Any
-    clipped: Any  # per dimension
-    fine: Any  # F per dimension
-    shifts: Any  # per place in a group and tiling
-    layout: Any  # per group: its size, its first tile, its tiles per tiling, and of each member its dimension and stride
-    seen: Any  # a bit per tile
-    taken: Any  # a bit per index
-
-
-def one(bounds, places, x, active):
-    """Write the indices that are active at observation x; return how many they are.
-
-    ValueError, without a reason, before anything is counted. (To make the array here and return it would take longer than
-    all the rest.)
-    """
-    plan = attach(places)
-    here = pointer(x, 0)
-    if x.size != plan.head[SIZE] or not finite(here, x.size):
-        raise ValueError
-    row = pointer(active, 0)
-    length = tiles(plan, pointer(bounds, 0), here, row)
-    if HASHED:
-        length = hashed(plan, row, length)
-    return biased(plan, row, length)
-
-
-def many(bounds, places, X, active, lengths):
-    """Write the indices that are active at each row of X, which has been checked; return how many there are in all."""
-    plan = attach(places)
-    total = 0
-    for t in range(X.shape[0]):
-        row = pointer(active, t * plan.head[ACTIVE])
-        length = tiles(plan, pointer(bounds, 0), pointer(X, t * X.shape[1]), row)
-        if HASHED:
-            length = hashed(plan, row, length)
-        lengths[t] = biased(plan, row, length)
-        total += lengths[t]
-    return total
-
-
-@kernel
-def attach(places):
-    head = pointer(places, 0)
-    return Plan(
-        head,
-        pointer(places, HEADER),
-        pointer(places, head[FINE]),
-        pointer(places, head[SHIFTS]),
-        pointer(places, head[LAYOUT]),
-        pointer(places, head[SEEN]),
-        pointer(places, head[TAKEN]),
-    )
-
-
-@kernel
-def tiles(plan, bounds, x, active):
-    """Write the number of every tile in which x lies, and count what is clipped; return how many tiles there are."""
-    n = plan.head[TILINGS]
-    for i in range(plan.head[SIZE]):
-        plan.clipped[i] += beyond(bounds, i, x[i])
-    length = at = 0
-    for _ in range(plan.head[GROUPS]):
-        members, first, per_tiling = plan.layout[at], plan.layout[at + 1], plan.layout[at + 2]
-        at += 3
-        for k in range(n):
-            active[length + k] = first + k * per_tiling
-        for j in range(members):
-            i, stride = plan.layout[at], plan.layout[at + 1]
-            at += 2
-            f = min(np.int64(plan.fine[i] * unit(bounds, i, x[i])), plan.fine[i] - 1)
-            cell = f // n
-            rest = f - cell * n
-            for k in range(n):  # ⌊(f + shift) / n⌋ without a division for every tiling
-                active[length + k] += stride * (cell + (rest + plan.shifts[j * n + k] >= n))
-        length += n
-    return length
-
-
-@kernel
-def hashed(plan, active, length):
-    """Put an index in place of every tile's number, each index once; count collisions; return how many indices are left."""
-    kept = 0
-    for j in range(length):
-        word = mixed(active[j])
-        index = np.int64(((word >> np.uint64(32)) * np.uint64(plan.head[ROOM])) >> np.uint64(32))
-        key = active[j] if plan.head[TILES] <= MAX_KEYS else np.int64(word & np.uint64(MAX_KEYS - 1))
-        if not raised(plan.seen, key):
-            plan.head[COLLISIONS] += raised(plan.taken, index)
-        new = True
-        for other in range(kept):
-            new &= active[other] != index
-        if new:
-            active[kept] = index
-            kept += 1
-    return kept
-
-
-@kernel
-def mixed(number):
-    """64 bits that all depend on all bits of a number: splitmix64."""
-    z = np.uint64(number) + GOLDEN
-    z = (z ^ (z >> np.uint64(30))) * FIRST
-    z = (z ^ (z >> np.uint64(27))) * SECOND
-    return z ^ (z >> np.uint64(31))
-
-
-@kernel
-def raised(bits, i):
-    """Set bit i; return whether it was set before."""
-    word, bit = bits[i >> 6], np.int64(1) << (i & 63)
-    bits[i >> 6] = word | bit
-    return word & bit != 0
-
-
-@kernel
-def biased(plan, active, length):
-    """Add the feature that is always active, if there is one; return how many are active."""
-    if plan.head[BIAS] < 0:
-        return length
-    active[length] = plan.head[BIAS]
-    return length + 1
-
-
-_ONE = {each: specialise(one, f"tiles_{each}", HASHED=each) for each in (False, True)}
-_MANY = {each: specialise(many, f"tiles_{each}", HASHED=each) for each in (False, True)}
-
-
-# --- Seen from Python -----------------------------------------------------------------------------
 
 
 class TileCoder:
-    """From an observation of d numbers to the indices of the active tiles.
+    """Tile coding: from an observation of d numbers to the indices of the active tiles.
 
-    Tile coding (Sutton and Barto 2018, section 9.5.4): `tilings` grids over the range of the observations, shifted
-    against each other. Near observations share tiles, so that what is learned at one is learned at the other in part.
+    Tile coding (Sutton and Barto 2018, section 9.5.4) lays `tilings` grids over the range of the observations. The grids
+    are shifted against each other. Observations that are near each other share tiles, so a learner generalises between
+    them.
 
-    **Observations** have the shape of `low` and `high` (numbers, for one number) and are flattened in row-major order.
-    Numbers beyond a bound are moved to it, and `clipped` counts them. Dimensions without bounds are squashed by an
-    arctan of x / scale, with `scales` one number or one for each dimension: see `features.scaling` for the formula of
-    u ∈ [0, 1]. A bound of magnitude 1e9 or more is none. Observations that are not finite are refused.
+    Parameters
+    ----------
+    low, high : array_like
+        The bounds of an observation, as numbers or as arrays of the observation's shape. A bound of magnitude 1e9 or more
+        means that there is no bound.
+    bins : int or sequence of int
+        The number of cells in each dimension, the same for all dimensions or one for each.
+    tilings : int
+        The number of grids.
+    bias : bool
+        Whether to add a feature that is always active. It has the last index.
+    size : int, optional
+        Hash the tiles to this many features. By default every tile has a feature.
+    groups : sequence of sequences of int, optional
+        Dimensions that share a joint grid, such as ``[(0,), (1,), (0, 1)]``. By default all dimensions share one grid.
+    scales : array_like, optional
+        The size of ordinary values in dimensions without bounds, as one number or one for each dimension. The default is 1.
+    kind : str
+        Always "tiles". It is here so that `settings` can be passed back.
 
-    **Cells.** Every tiling has exactly bins_i cells in dimension i, so that there are tilings · ∏ bins_i tiles, as the
-    paper counts them. All tiles are equally wide; those at the edges are cut by them. With n = tilings,
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or if there would be too many tiles.
+
+    Notes
+    -----
+    **Observations** have the shape of `low` and `high` and are flattened in row-major order. A number beyond a bound is
+    moved to the bound, and `clipped` counts it. A dimension without bounds is squashed by an arctan of x / scale
+    (`features.scaling` has the formula of u ∈ [0, 1]). Observations that are not finite are refused.
+
+    **Cells.** Every tiling has exactly bins_i cells in dimension i, so there are tilings · ∏ bins_i tiles, as the paper
+    counts them. All tiles are equally wide. The range truncates the tiles at its edges. With n = tilings,
 
         F_i = n·(bins_i − 1) + 1                             steps into which the range is divided evenly
         f_i = min(⌊F_i·u_i⌋, F_i − 1)                        the step in which the number lies
         c_i = ⌊(f_i + (k·m_i mod n)) / n⌋                    its cell in tiling k = 0 … n − 1
 
-    So the resolution is 1/F_i of the range and a tile is n/F_i wide. With one tiling the range is split evenly into
-    bins_i cells; bins_i = 1 ignores the dimension. Every tiling covers the whole range and every cell can be reached:
-    u = 0 lies in cell 0 of every tiling, and u = 1 in its last. (The alternatives are worse. Tiles 1/bins wide overhang
-    the range when shifted: with a cell more for that, there would be (1 + 1/bins)^d times as many, and with the overhang
-    put to the edge cell, no tiling would tell apart what lies in the last 1/bins of the range.)
+    The resolution is 1/F_i of the range, and a tile is n/F_i wide. With one tiling the range is split evenly into bins_i
+    cells. With bins_i = 1 the dimension is ignored. Every tiling covers the whole range and every cell can be reached:
+    u = 0 lies in cell 0 of every tiling, and u = 1 in the last cell. (The alternatives are worse. Tiles of width 1/bins
+    overhang the range when they are shifted. With one more cell for the overhang there would be (1 + 1/bins)^d times as
+    many tiles. With the overhang added to the edge cell, no tiling could tell apart observations in the last 1/bins of
+    the range.)
 
-    **Shifts.** m_i are the first odd numbers 1, 3, 5, … for the dimensions in their order (Miller and Glanz 1996), which
-    avoids the diagonal artefacts of equal shifts. Those that share a divisor with n are left out, because they would
-    leave tilings unshifted against each other; for n = 2, 4, 8, … none are. Two observations whose steps differ by s in
-    one dimension, and in no other, share max(n − s, 0) tiles. The literature advises n to be a power of two and at least
-    4d.
+    **Shifts.** m_i are the first odd numbers 1, 3, 5, … for the dimensions in their order (Miller and Glanz 1996). They
+    avoid the diagonal artefacts of equal shifts. Odd numbers that share a divisor with n are skipped, because they would
+    leave some tilings unshifted against each other. For n = 2, 4, 8, … none is skipped. Two observations whose steps
+    differ by s in one dimension only share max(n − s, 0) tiles. The literature advises that n be a power of two and at
+    least 4d.
 
-    **Indices.** In row-major order, the last dimension fastest: tile (c_1, …, c_d) of tiling k has the number
-    k·∏bins + (…(c_1·bins_2 + c_2)·bins_3 + …) + c_d. The active ones are given tiling by tiling.
+    **Indices** are in row-major order, the last dimension fastest. Tile (c_1, …, c_d) of tiling k has the number
+    k·∏bins + (…(c_1·bins_2 + c_2)·bins_3 + …) + c_d. The active indices are listed tiling by tiling.
 
-    **Groups.** `groups=[(0,), (1,), (0, 1)]` makes a joint grid for each group of dimensions instead of one for all. Each
-    has its own tilings, with shifts 1, 3, 5, … for its dimensions as listed, and its tiles are numbered after those of
-    the groups before it. A dimension in no group is ignored (but still has to be finite).
+    **Groups.** Each group of dimensions has a joint grid with tilings of its own, with shifts 1, 3, 5, … for its
+    dimensions as listed. Its tiles are numbered after those of the groups before it. A dimension in no group is ignored,
+    but it still has to be finite.
 
-    **Hashing.** With `size`, there are that many features, and tile t has the index ⌊h·M / 2³²⌋, where h is the upper half
-    of splitmix64(t) (see `mixed`) and M is the size, less 1 for a bias. A tile that was not seen before, on an index that
-    another tile had taken, is a collision; `collisions` counts them. (It is exact up to 2²⁷ tiles. If there are more,
-    tiles are told apart by 27 bits of their hash, and it may be too low.) Two tiles of one observation may hash to the same
-    index: it is then given only once, and fewer than `n_active` features are active.
+    **Hashing.** With `size`, tile t has the index ⌊h·M / 2³²⌋. Here h is the upper half of splitmix64(t) and M is the
+    size, less 1 for a bias. A tile that is seen for the first time at an index that another tile has taken is a
+    collision, and `collisions` counts it. (The count is exact up to 2²⁷ tiles. Beyond that, tiles are told apart by 27
+    bits of their hash, and the count may be too low.) Two tiles of one observation may hash to the same index. The index
+    is then listed once, and fewer than `n_active` features are active.
 
-    **Bias.** With `bias`, the last index, n_features − 1, is always active, and no tile's.
-
+    Examples
+    --------
     >>> coder = TileCoder(low=[0.0, -1.0], high=[1.0, 1.0], bins=4, tilings=2)
     >>> coder.n_features, coder.n_active
     (32, 2)
@@ -252,10 +148,10 @@ class TileCoder:
         self._tiles = self._tilings * sum(math.prod(self._bins[i] for i in group) for group in self._groups)
         self._refuse_sizes()
         self._bounds = self._scaling.bounds()
-        self._places = self._laid_out()
+        self._places = self._layout()
         self._blank = np.zeros(self.n_active, np.int64)
         self._quick_types = QUICK if len(self._scaling.shape) == 1 else ()
-        self._quick = partial(_ONE[self._size is not None], self._bounds, self._places)
+        self._quick = partial(ONE[self._size is not None], self._bounds, self._places)
 
     def _refuse_sizes(self) -> None:
         if self._size is not None and self._size <= self._bias:
@@ -267,8 +163,8 @@ class TileCoder:
                 "give fewer bins, groups of fewer dimensions, or a size to hash them to"
             )
 
-    def _laid_out(self) -> np.ndarray:
-        """All that `attach` looks for."""
+    def _layout(self) -> np.ndarray:
+        """The array of places: the header, the counts, and the parts that `attach` points to."""
         d, n = self._scaling.size, self._tilings
         multipliers = islice((m for m in counting(1, 2) if math.gcd(m, n) == 1), max(map(len, self._groups)))
         layout: list[int] = []
@@ -299,53 +195,88 @@ class TileCoder:
 
     @property
     def n_features(self) -> int:
-        """How many features there are, a bias among them."""
+        """The number of features, including a bias."""
         return self._tiles + self._bias if self._size is None else self._size
 
     @property
     def n_active(self) -> int:
-        """How many of them are active at most."""
+        """The largest number of features that can be active at a time."""
         return len(self._groups) * self._tilings + self._bias
 
     @property
     def clipped(self) -> np.ndarray:
-        """How many numbers of each dimension were moved to a bound so far."""
+        """For each dimension, how many numbers have been moved to a bound so far."""
         return self._places[HEADER : HEADER + self._scaling.size].copy()
 
     @property
     def collisions(self) -> int:
-        """How many tiles, of those seen so far, were hashed to an index that another tile had taken."""
+        """The number of tiles seen so far that were hashed to an index of another tile."""
         return int(self._places[COLLISIONS])
 
     def __call__(self, x: Any) -> np.ndarray:
-        """The active indices at observation x: a fresh array."""
+        """The indices of the features that are active at an observation.
+
+        Parameters
+        ----------
+        x : array_like
+            An observation of the shape of `low`.
+
+        Returns
+        -------
+        numpy.ndarray
+            A new array of indices.
+
+        Raises
+        ------
+        ValueError
+            If `x` has another shape, or is not finite.
+        """
         active = self._blank.copy()  # quicker than np.empty
         length = -1
         if type(x) is np.ndarray and x.dtype in self._quick_types and x.flags.carray:
             try:
                 length = self._quick(x, active)
             except (TypeError, ValueError):
-                length = -1  # not compiled yet, or a bad observation; nothing was counted, and the long way finds out
+                length = -1  # not compiled yet, or a bad observation: nothing was counted, and the checks below find out
         if length < 0:
             values = as_given(x, self._scaling.observation(x))
-            length = call(_ONE[self._size is not None], self._bounds, self._places, values, active)
+            length = call(ONE[self._size is not None], self._bounds, self._places, values, active)
         return active if length == active.size else active[:length]
 
     def many(self, X: Any) -> np.ndarray | list[np.ndarray]:
-        """The active indices at each row of X, in one compiled call, as `Learner.run` takes them.
+        """The active indices at many observations, in one compiled call.
 
-        A 2-D array with a row for each observation. Only where hashing left some rows with fewer indices than others: a
-        list of arrays.
+        Parameters
+        ----------
+        X : array_like
+            One observation per row.
+
+        Returns
+        -------
+        numpy.ndarray or list of numpy.ndarray
+            A 2-D array with a row of indices for each observation, as `Learner.run` takes it. It is a list of arrays if
+            hashing left some rows with fewer indices than others.
+
+        Raises
+        ------
+        ValueError
+            If a row has the wrong shape, or is not finite.
         """
         rows = self._scaling.observations(X)
         active, lengths = np.empty((len(rows), self.n_active), np.int64), np.empty(len(rows), np.int64)
-        total = call(_MANY[self._size is not None], self._bounds, self._places, rows, active, lengths)
+        total = call(MANY[self._size is not None], self._bounds, self._places, rows, active, lengths)
         if total == active.size:
             return active
         return [row[:length] for row, length in zip(active, lengths.tolist(), strict=True)]
 
     def settings(self) -> dict[str, Any]:
-        """JSON-able: `TileCoder(**settings)` is the same coder, with nothing counted yet."""
+        """The settings of this coder, as a dictionary that JSON can hold.
+
+        Returns
+        -------
+        dict
+            `TileCoder(**settings)` is the same coder, with its counts at zero.
+        """
         joint = self._groups == _groups(None, self._scaling.size)
         return {
             "kind": "tiles",

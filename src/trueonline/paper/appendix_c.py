@@ -16,8 +16,8 @@ SHOWN = (0.0, 0.4, 0.8, 0.9, 0.95, 0.99, 1.0)
 
 
 def run(settings: Settings) -> Outcome:
-    found = random_mrps.run(settings)
-    data = random_mrps.all_means(found)
+    results = random_mrps.run(settings)
+    data = random_mrps.all_means(results)
     drawn = data.filter((pc.field("error") <= 2.0) & (pc.field("representation") != "binary, unit length"))
     chart = Chart(
         drawn,
@@ -32,19 +32,19 @@ def run(settings: Settings) -> Outcome:
         log_x=True,
         y_domain=(0.0, 1.5),
     )
-    pictures = {"figure": _picture(found, MRPS[0])}
-    pictures |= {f"figure-{number}": _picture(found, mrp) for number, mrp in enumerate(MRPS[1:], 2)}
-    return Outcome(data, pictures, [chart], _claims(found, settings))
+    pictures = {"figure": _picture(results, MRPS[0])}
+    pictures |= {f"figure-{number}": _picture(results, mrp) for number, mrp in enumerate(MRPS[1:], 2)}
+    return Outcome(data, pictures, [chart], _claims(results, settings))
 
 
-def _picture(found: list[Errors], mrp: str) -> Any:
+def _picture(results: list[Errors], mrp: str) -> Any:
     """Top: the error at the best α against λ. Below, for each method: the error against α, a line for each λ."""
     import matplotlib as mpl
 
     shades = mpl.colormaps["viridis"]
     rows = ("best", "true_online", "accumulate", "replace")
-    made, axes = figure(4, 3, width=8.6, height=9.6, sharey=True)
-    for each in found:
+    drawing, axes = figure(4, 3, width=8.6, height=9.6, sharey=True)
+    for each in results:
         if each.mrp != mrp or each.representation not in PAPERS:
             continue
         column = PAPERS.index(each.representation)
@@ -69,17 +69,17 @@ def _picture(found: list[Errors], mrp: str) -> Any:
                 panel.set_ylabel(f"{'at the best α' if name == 'best' else NAMES[name]}\nMSE (initial = 1)")
     axes[0, 0].legend(loc="lower left")
     axes[1, 0].legend(loc="lower left", ncols=2, fontsize=7)
-    made.suptitle(f"MRP {mrp}")
-    return made
+    drawing.suptitle(f"MRP {mrp}")
+    return drawing
 
 
-def _claims(found: list[Errors], settings: Settings) -> list[Claim]:
-    """Section 5.4: accumulate TD(λ) is more sensitive to its parameters. Measured by how many settings do harm."""
-    made = []
+def _claims(results: list[Errors], settings: Settings) -> list[Claim]:
+    """Section 5.4: accumulate TD(λ) is more sensitive to its parameters. The measure is how many settings do harm."""
+    claims = []
     for mrp in MRPS:
         for other in ("true_online", "replace"):
             ours, theirs, samples = [], [], []
-            for each in found:
+            for each in results:
                 if each.mrp == mrp and each.representation in PAPERS and other in each.by_method:
                     weights = random_mrps.bootstrap(each, settings)
                     harm = {name: _harmful(each, name, weights) for name in ("accumulate", other)}
@@ -87,7 +87,7 @@ def _claims(found: list[Errors], settings: Settings) -> list[Claim]:
                     ours.append(harm[other][0])
                     samples.append(harm[other][1] - harm["accumulate"][1])
             low, high = interval(sum(samples) / len(samples))
-            made.append(
+            claims.append(
                 Claim(
                     f"MRP {mrp}: accumulate TD(λ) is more sensitive to its parameters than {NAMES[other]}",
                     at_most(low, high),
@@ -98,11 +98,11 @@ def _claims(found: list[Errors], settings: Settings) -> list[Claim]:
                     },
                 )
             )
-    return made
+    return claims
 
 
 def _harmful(each: Errors, method: str, weights: Any) -> tuple[float, Any]:
-    """The share of (α, λ) whose mean error is above the initial error; also for bootstrap samples."""
+    """The share of (α, λ) whose mean error is above the initial error, and the same for bootstrap samples."""
     errors = np.minimum(each.by_method[method], 1e12).reshape(len(each.by_method[method]), -1)
     return float((errors.mean(axis=0) > 1.0).mean()), (weights @ errors > 1.0).mean(axis=1)
 
@@ -110,10 +110,10 @@ def _harmful(each: Errors, method: str, weights: Any) -> tuple[float, Any]:
 EXPERIMENT = Experiment(
     "appendix-c",
     "Appendix C — random MRPs in detail",
-    """The study of Figure 4 for every step-size. In the chart below, choose a λ; in the figures, the top row shows the error
-at the best step-size, and the rows below show each method's error against the step-size, a line for each of some λ.
+    """The study of Figure 4 for every step-size. The slider of the chart chooses λ. In the figures, the top row shows the
+error at the best step-size. The rows below show each method's error against the step-size, with a line for each of some λ.
 
-The paper says that accumulate TD(λ) is much more sensitive to its parameters than the others. Here sensitivity is the share of
-the 600 settings of α and λ whose error is above that of not learning at all, averaged over the representations.""",
+The paper says that accumulate TD(λ) is much more sensitive to its parameters than the others. Here sensitivity is the share
+of the 600 settings of α and λ whose error is above the error without learning, averaged over the representations.""",
     run,
 )

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from trueonline import study
 from trueonline.control import atari
-from trueonline.paper.asterix_runs import METHODS, SCALES, Scale, estimate, tasks
+from trueonline.paper.asterix_runs import COMPARED, SCALES, Scale, estimate, tasks
 from trueonline.paper.experiment import (
     ENOUGH,
     FAILS,
@@ -24,6 +24,7 @@ from trueonline.paper.experiment import (
     Unfinished,
     interval,
     resample,
+    table,
 )
 from trueonline.paper.style import COLOURS, MARKERS, NAMES, figure
 
@@ -39,10 +40,10 @@ def run(settings: Settings) -> Outcome:
         settings.say(estimate(missing, len(todo), settings, background))
     options = {"engine": settings.engine, "threads": settings.threads, "share": settings.share}
     study.execute_tasks(todo, settings.tasks, **options, progress=settings.progress)  # type: ignore[arg-type]
-    found = study.gather_tasks(todo, settings.tasks)
-    if found is None:
+    results = study.gather_tasks(todo, settings.tasks)
+    if results is None:
         raise Unfinished(f"share {settings.share} of asterix is done; others are not")
-    data = found.sort_by([(name, "ascending") for name in ("method", "trace_decay", "step_size", "run")])
+    data = results.sort_by([(name, "ascending") for name in ("method", "trace_decay", "step_size", "run")])
     best, floor = _best(data), _floor(data)
     file = io.BytesIO()
     atari.write_background(background, file)
@@ -58,11 +59,11 @@ def run(settings: Settings) -> Outcome:
     )
 
 
-# --- What came out --------------------------------------------------------------------------------
+# --- Tables and pictures --------------------------------------------------------------------------
 
 
 def _scores(data: pa.Table, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """An array of scores over λ, α and run; and the λ and α."""
+    """An array of scores over λ, α and run, and the values of λ and α."""
     rows = [row for row in data.to_pylist() if row["method"] == method]
     lams = np.unique([row["trace_decay"] for row in rows])
     alphas = np.unique([row["step_size"] for row in rows])
@@ -73,7 +74,7 @@ def _scores(data: pa.Table, method: str) -> tuple[np.ndarray, np.ndarray, np.nda
 def _best(data: pa.Table) -> pa.Table:
     """For each method and λ the mean score at the best α, with a 95 % interval over its runs."""
     rows = []
-    for method in METHODS:
+    for method in COMPARED:
         scores, lams, alphas = _scores(data, method)
         for i, lam in enumerate(lams):
             j = int(scores[i].mean(axis=1).argmax())
@@ -81,7 +82,7 @@ def _best(data: pa.Table) -> pa.Table:
             row = (f"{method}_sarsa", float(lam), float(alphas[j]), mean, low, high, scores.shape[2])
             rows.append(row)
     names = ("method", "trace_decay", "step_size", "score", "low", "high", "runs")
-    return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    return table(names, rows)
 
 
 def _floor(data: pa.Table) -> tuple[float, float, float, int]:
@@ -89,7 +90,7 @@ def _floor(data: pa.Table) -> tuple[float, float, float, int]:
     return *_interval(scores.reshape(-1)), scores.size
 
 
-# Student's t for 95 %, by the number of runs less one: what the factor 1.96 becomes when there are few of them.
+# Student's t for 95 %, by the number of runs less one. With many runs it approaches 1.96.
 STUDENT = (np.inf, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
 
 
@@ -110,8 +111,8 @@ def _runs(best: pa.Table) -> str:
 
 
 def _picture(best: pa.Table, floor: tuple[float, float, float, int], settings: Settings) -> Any:
-    made, ((axes,),) = figure(1, 1, width=6.4, height=4.2)
-    for shift, method in enumerate(METHODS):
+    drawing, ((axes,),) = figure(1, 1, width=6.4, height=4.2)
+    for shift, method in enumerate(COMPARED):
         rows = [row for row in best.to_pylist() if row["method"] == f"{method}_sarsa"]
         x = np.arange(len(rows)) + 0.12 * (shift - 1)
         y = np.array([row["score"] for row in rows])
@@ -134,12 +135,12 @@ def _picture(best: pa.Table, floor: tuple[float, float, float, int], settings: S
         f"{_runs(best)} behind each point (bars: 95 %)",
         ylim=(0.0, None),
     )
-    made.legend(loc="outside lower center", ncols=4)
-    return made
+    drawing.legend(loc="outside lower center", ncols=4)
+    return drawing
 
 
 def _screens(background: np.ndarray) -> Any:
-    """The background that was learned, a screen, and what is left of it."""
+    """The learned background, a screen, and the part of the screen that the features see."""
     emulator = atari.Emulator()
     rng = np.random.default_rng(8)
     for _ in range(60):
@@ -147,8 +148,8 @@ def _screens(background: np.ndarray) -> Any:
     colours = atari.NTSC[background >> 1]
     screen = atari.NTSC[emulator.now >> 1]
     left = np.where((emulator.now >> 1 == background >> 1)[..., None], np.uint8(235), screen)
-    made, (row,) = figure(1, 3, width=7.4, height=2.35)
-    titles = ("the background, as learned", "a screen", "what the features see of it")
+    drawing, (row,) = figure(1, 3, width=7.4, height=2.35)
+    titles = ("the learned background", "a screen", "the part that the features see")
     for axes, image, title in zip(row, (colours, screen, left), titles, strict=True):
         axes.imshow(image, aspect=0.6, interpolation="nearest")
         axes.set_title(title)
@@ -156,7 +157,7 @@ def _screens(background: np.ndarray) -> Any:
         axes.tick_params(length=0)
         axes.grid(False)
     row[2].grid(True, color="#BBBBBB", linewidth=0.4)
-    return made
+    return drawing
 
 
 def _chart(best: pa.Table, floor: tuple[float, float, float, int], scale: Scale) -> Chart:
@@ -186,7 +187,7 @@ def _chart(best: pa.Table, floor: tuple[float, float, float, int], scale: Scale)
 def _claims(data: pa.Table, best: pa.Table, floor: tuple[float, float, float, int], settings: Settings) -> list[Claim]:
     scale = SCALES[settings.scale]
     means, samples = {}, {}
-    for method in METHODS:
+    for method in COMPARED:
         scores, _, _ = _scores(data, method)
         flat = scores.reshape(-1, scores.shape[2])
         means[method] = float(flat.mean(axis=1).max())
@@ -220,8 +221,8 @@ def _claims(data: pa.Table, best: pa.Table, floor: tuple[float, float, float, in
     below = worst["high"] < floor[1]
     claims.append(
         Claim(
-            f"All three learn more than chance gives: their best scores in the first {scale.frames:,} frames are above "
-            "random play (ours, not the paper's)",
+            f"All three methods learn: their best scores in the first {scale.frames:,} frames are above random play (our claim, "
+            "not the paper's)",
             NOISE if not np.isfinite(worst["low"]) else HOLDS if above else FAILS if below else NOISE,
             {
                 "worst of the three": worst["method"],
@@ -238,16 +239,17 @@ def _claims(data: pa.Table, best: pa.Table, floor: tuple[float, float, float, in
 EXPERIMENT = Experiment(
     "asterix",
     "Figure 8 — Asterix",
-    """The Atari game Asterix, learned with Basic features (28,673 of them) and nine actions. Shown is the mean score of an episode
-over all that is played while learning, at the best α for each λ, and as the floor that of random play.
+    """The Atari game Asterix, learned with the 28,673 Basic features and nine actions. The chart shows the mean score of
+all episodes that are played while learning, at the best α for each λ. The score of random play is drawn for comparison.
 
-The paper plays 4,320,000 frames (20 hours) a run and 400 runs for each of 42 settings and three methods: 16,800 runs a method.
-The option --scale chooses how much of that is done: quick (minutes on two cores), evening (a night) or paper (a cluster:
---shard or --engine dask). The interval of a point is of its runs at the α that was best on average, and does not know that this
-α was chosen among several.
+The paper plays 4,320,000 frames (20 hours) in a run. It has 400 runs for each of 42 settings and three methods, so 16,800
+runs for each method. The option --scale chooses a part of this: quick (minutes on two cores), evening (a night) or paper (a
+cluster, with --shard or --engine dask). The interval of a point comes from its runs at the α that was best on average. It
+does not account for the choice of α.
 
-Inferred, because the text does not say: α is divided by the largest number of active features so far; colours are averaged over
-two frames; an episode that reaches five minutes is cut short, not ended; the last episode of a run is played to its end and
-counts. The background is learned from five minutes of random play, as the most frequent colour of each pixel.""",
+The text leaves some details open, and these are inferred. α is divided by the largest number of active features so far.
+Colours are averaged over two frames. An episode that reaches five minutes is truncated, not terminated. The last episode of
+a run is played to its end and counts. The background is learned from five minutes of random play, as the most frequent
+colour of each pixel.""",
     run,
 )

@@ -1,4 +1,4 @@
-"""The runs of Asterix behind Figure 8: which, at which scale, and each as a task that survives its process."""
+"""The runs of Asterix behind Figure 8: the grid, the scales, and a task that resumes after its process was killed."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from trueonline.control.atari.screens import WIDTH
 from trueonline.core.kernels import cache_name
 from trueonline.files import write_whole
 from trueonline.paper.experiment import Settings
+from trueonline.report.page import duration
 
-METHODS = ("accumulate", "replace", "true_online")
+COMPARED = ("accumulate", "replace", "true_online")  # names of players in control.atari
 STEP_SIZES = (0.2, 0.5, 0.8, 1.1, 1.4, 1.7, 2.0)
 TRACE_DECAYS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99)
 SCHEMA = pa.schema(
@@ -52,15 +53,15 @@ SCALES = {
         40_000,
         (0.5, 1.4),
         3,
-        "It shows that everything works, and what the first episodes are like. It cannot say which method is best, nor what is "
+        "This scale shows that everything works, and how the first episodes go. It cannot tell which method is best, or what is "
         "learned in 20 hours.",
     ),
     "evening": Scale(
         atari.FRAMES,
         (0.5, 1.1, 1.7),
         4,
-        "It shows what is learned in 20 hours, and how scores depend on λ; small differences between methods drown in the noise of "
-        "so few runs.",
+        "This scale shows what is learned in 20 hours, and how scores depend on λ. Small differences between methods are within "
+        "the noise of so few runs.",
     ),
     "paper": Scale(atari.FRAMES, STEP_SIZES, 400, "All of the paper's settings."),
 }
@@ -68,7 +69,7 @@ SCALES = {
 
 @dataclass(frozen=True)
 class Runs:
-    """A task: some runs of one setting, in a process of its own. Of each run there is a checkpoint, or its result."""
+    """A task: some runs of one setting, in a process of its own. Scratch has a checkpoint or a result of each run."""
 
     settings: tuple[atari.Settings, ...]
     first: int  # the number of the first of these runs
@@ -104,14 +105,14 @@ class Runs:
 
 @cache
 def _code() -> tuple[str, str]:
-    """What plays: the versions of our kernels and of the emulator."""
+    """The versions of our kernels and of the emulator."""
     return cache_name(), version("ale-py")
 
 
 def _play(
     settings: atari.Settings, number: int, background: np.ndarray, scratch: Path | None, beat: Callable[[int], Any]
 ) -> dict[str, Any]:
-    """The row of one run: as it was left, from its checkpoint, or from the beginning."""
+    """The row of one run: read from scratch, resumed from its checkpoint, or played from the beginning."""
     result = None if scratch is None else scratch / f"run-{number}.json"
     if result is not None and result.exists():
         return json.loads(result.read_text())
@@ -139,21 +140,21 @@ def tasks(settings: Settings, background: np.ndarray) -> list[Runs]:
     scale = SCALES[settings.scale]
     runs = settings.number(scale.runs)
     block = max(1, 100_000 // scale.frames)
-    grid = [(method, alpha, lam) for method in METHODS for lam in TRACE_DECAYS for alpha in scale.step_sizes]
+    grid = [(method, alpha, lam) for method in COMPARED for lam in TRACE_DECAYS for alpha in scale.step_sizes]
     grid.append(("random", 1.0, 0.0))
-    made, shared = [], background.tobytes()  # tasks are many; they have one background in common
+    all_runs, shared = [], background.tobytes()  # there are many tasks, and they share one background
     for method, alpha, lam in grid:
         for first in range(0, runs, block):
             some = tuple(
                 atari.Settings("paper", method, alpha, lam, settings.seed * 100_000 + run, frames=scale.frames)
                 for run in range(first, min(first + block, runs))
             )
-            made.append(Runs(some, first, shared))
-    return made
+            all_runs.append(Runs(some, first, shared))
+    return all_runs
 
 
 def estimate(missing: Sequence[Runs], of: int, settings: Settings, background: np.ndarray) -> str:
-    """What it will take, measured on this machine now, before it begins."""
+    """The time that the missing tasks will take, from a trial on this machine."""
     trial = atari.Run(atari.Settings("paper", "true_online", 1.1, 0.95, frames=5_000), background)
     trial.play()  # compiles, or loads what has been compiled
     trial = atari.Run(atari.Settings("paper", "true_online", 1.1, 0.95, frames=20_000), background)
@@ -161,20 +162,11 @@ def estimate(missing: Sequence[Runs], of: int, settings: Settings, background: n
     trial.play()
     rate = trial.played / (time.perf_counter() - began)
     frames = sum(task.steps for task in missing)
-    hours = frames / rate / 3600.0
-    done = "" if len(missing) == of else f" ({of - len(missing)} of {of} tasks are there already)"
+    seconds = frames / rate
+    done = "" if len(missing) == of else f" ({of - len(missing)} of {of} tasks are done already)"
     each = settings.threads or os.cpu_count() or 1
     return (
         f"Asterix, scale {settings.scale}: {sum(task.rows for task in missing):,} runs, {frames:,} frames{done}. At "
-        f"{rate:,.0f} frames a second on a core here: {_hours(hours)} of core time, {_hours(hours / each)} on {each} cores."
-    )
-
-
-def _hours(hours: float) -> str:
-    return (
-        f"{hours:,.0f} hours"
-        if hours >= 10.0
-        else f"{hours:.1f} hours"
-        if hours >= 1.0
-        else f"{60.0 * hours:.0f} minutes"
+        f"{rate:,.0f} frames a second on one core, this takes {duration(seconds)} of core time, or {duration(seconds / each)} on "
+        f"{each} cores."
     )

@@ -1,4 +1,4 @@
-"""What an experiment is, and what comes out of it."""
+"""The parts of an experiment: settings, outcome and claims, and the statistics that decide a claim."""
 
 from __future__ import annotations
 
@@ -10,14 +10,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from trueonline.report.parts import Chart
+
+__all__ = [
+    "ENOUGH", "FAILS", "HOLDS", "NOISE", "ROUNDING",
+    "Chart", "Claim", "Experiment", "Outcome", "Settings", "Unfinished",
+    "at_least", "at_most", "exactly", "gathered", "interval", "overall", "resample", "table",
+]  # fmt: skip
+
 HOLDS, FAILS, NOISE = "holds", "does not hold", "within noise"
-ENOUGH = 5  # runs below which an interval over runs says too little to judge by
-ROUNDING = 1e-9  # a relative difference below this is none: at λ = 0 all methods are the same but for rounding
+ENOUGH = 5  # with fewer runs, an interval over runs cannot decide a claim
+ROUNDING = 1e-9  # a smaller relative difference is rounding: at λ = 0 all methods are the same apart from it
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to run. `runs` scales an experiment down (or up); the default is the paper's number."""
+    """How to run an experiment. `runs` scales it down or up; the default is the paper's number."""
 
     tasks: Path  # folder for the results of sweeps
     seed: int = 0
@@ -25,24 +33,24 @@ class Settings:
     engine: str = "local"
     threads: int | None = None
     progress: Callable[[Any, int, int], None] = lambda task, done, of: None
-    scale: str = "quick"  # of the experiments that have several
-    share: str | None = None  # i/N: of experiments whose tasks can be shared out
-    say: Callable[[str], None] = lambda text: None  # what has to be known before a long wait
+    scale: str = "quick"  # for experiments with several scales
+    share: str | None = None  # i/N, for experiments whose tasks can be shared out
+    say: Callable[[str], None] = lambda text: None  # called with a message before a long wait
     data: Path | None = None  # a recording, for the experiment that can use one
-    columns: Mapping[str, str] = field(default_factory=dict)  # what is where in it: role → column
-    rate: float = 40.0  # how many samples a second it has
+    columns: Mapping[str, str] = field(default_factory=dict)  # role → column of the recording
+    rate: float = 40.0  # samples a second of the recording
 
     def number(self, of_runs: int) -> int:
         return of_runs if self.runs is None else self.runs
 
 
-class Unfinished(Exception):  # noqa: N818 - no error
-    """What this share of an experiment could do is done; others have to do theirs before there is an outcome."""
+class Unfinished(Exception):  # noqa: N818 - not an error
+    """This share of an experiment is done. There is an outcome when the other shares are done too."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, what was measured, and whether it held."""
+    """A statement, the verdict on it, and the numbers behind the verdict."""
 
     claim: str
     verdict: str
@@ -50,49 +58,42 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Chart:
-    """Lines to explore in the report: what to draw, as data."""
-
-    data: pa.Table
-    x: str
-    y: str
-    series: str
-    x_title: str
-    y_title: str
-    rows: str | None = None
-    columns: str | None = None
-    choose: str | None = None
-    low: str | None = None
-    high: str | None = None
-    log_x: bool = False
-    log_y: bool = False
-    y_domain: tuple[float, float] | None = None
-    title: str = ""
-
-
-@dataclass(frozen=True)
 class Outcome:
-    """What an experiment leaves: data, pictures (the first is *the* figure), charts and claims."""
+    """The results of an experiment: data, pictures (the first is *the* figure), charts and claims."""
 
     data: pa.Table
     figures: Mapping[str, Any]  # file name without ending → matplotlib figure
     charts: Sequence[Chart]
     claims: Sequence[Claim]
     shown: str | None = None  # the picture that the report shows beside the charts
-    files: Mapping[str, bytes] = field(default_factory=dict)  # whatever else belongs to it
-    note: str = ""  # what must be known about how it was run
+    files: Mapping[str, bytes] = field(default_factory=dict)  # more files, by name
+    note: str = ""  # how the experiment was run, for the report
 
 
 @dataclass(frozen=True)
 class Experiment:
+    """An experiment: its name in the command, its title and text in the report, and the function that runs it."""
+
     name: str
     title: str
     text: str
     run: Callable[[Settings], Outcome]
 
 
+def table(names: Sequence[str], rows: Sequence[tuple]) -> pa.Table:
+    """Rows as a table with these columns."""
+    return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def gathered(results: pa.Table | None) -> pa.Table:
+    """The results of a study that has just run. They are missing only if somebody deleted them meanwhile."""
+    if results is None:
+        raise RuntimeError("results were deleted while they were being read; run the same command again")
+    return results
+
+
 def interval(samples: np.ndarray, level: float = 0.95) -> tuple[float, float]:
-    """The central interval that holds `level` of the (bootstrap) samples."""
+    """The central interval that contains `level` of the (bootstrap) samples."""
     low, high = np.quantile(samples, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
     return float(low), float(high)
 
@@ -109,11 +110,12 @@ def at_most(low: float, high: float, bound: float = 0.0) -> str:
 
 
 def at_least(low: float, high: float, bound: float = 0.0) -> str:
+    """The verdict on "x ≥ bound" for an x with this interval."""
     return at_most(-high, -low, -bound)
 
 
 def exactly(error: float, tolerance: float = 1e-10) -> str:
-    """The verdict on an equality that theory demands: rounding is no noise."""
+    """The verdict on an equality that theory demands, apart from rounding."""
     return HOLDS if error <= tolerance else FAILS
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from trueonline import AccumulateTD, OfflineLambdaReturn, OnlineLambdaReturn, TrueOnlineTD
 from trueonline.paper.experiment import Chart, Claim, Experiment, Outcome, Settings, at_most, exactly, interval
-from trueonline.paper.style import NAMES, figure, line
+from trueonline.paper.style import COLOURS, NAMES, figure, line
 from trueonline.problems import FiniteMRP, Trajectory, random_walk
 
 ALPHA, LAM, EPISODES = 0.2, 1.0, 3
@@ -17,7 +17,7 @@ LEARNERS = {
     "accumulate": AccumulateTD,
     "true_online": TrueOnlineTD,
 }
-RUNS = 40  # for the claims; the picture is of the first
+RUNS = 40  # for the claims. The picture shows the first run
 
 
 def episodes(walk: FiniteMRP, seed: object) -> Trajectory:
@@ -33,14 +33,14 @@ def episodes(walk: FiniteMRP, seed: object) -> Trajectory:
 
 
 def errors(walk: FiniteMRP, run: Trajectory, learner_class: type, alpha: float = ALPHA) -> np.ndarray:
-    """RMS error over all states after 0, 1, … steps, over the initial one."""
+    """RMS error over all states after 0, 1, … steps, relative to the initial error."""
     learner = learner_class(walk.n_states, alpha, LAM, walk.discount)
-    found = [np.sqrt(np.mean(walk.values**2))]
+    rms = [np.sqrt(np.mean(walk.values**2))]
     learner.start(int(run.states[0]))
     for state, reward, discount in zip(run.states[1:], run.rewards, run.discounts, strict=True):
         learner.update(float(reward), int(state), float(discount))
-        found.append(np.sqrt(np.mean((learner.weights - walk.values) ** 2)))
-    return np.array(found) / found[0]
+        rms.append(np.sqrt(np.mean((learner.weights - walk.values) ** 2)))
+    return np.array(rms) / rms[0]
 
 
 def run(settings: Settings) -> Outcome:
@@ -53,6 +53,24 @@ def run(settings: Settings) -> Outcome:
     )
     chart = Chart(data, "step", "rms_error", "method", "time step", "RMS error (initial error = 1)", y_domain=(0.0, 1.05))
     return Outcome(data, {"figure": _picture(curves, shown)}, [chart], _claims(walk, settings, curves, shown))
+
+
+def _picture(curves: dict[str, np.ndarray], shown: Trajectory) -> object:
+    drawing, ((axes,),) = figure(1, 1, width=5.6, height=3.6)
+    for name in ("offline", "accumulate", "online"):
+        steps = np.arange(len(curves[name]))
+        line(axes, steps, curves[name], name, drawstyle="steps-post")
+    every = max(1, len(curves["true_online"]) // 25)
+    steps = np.arange(len(curves["true_online"]))[::every]
+    axes.plot(
+        steps, curves["true_online"][::every], "o", ms=3.5, color=COLOURS["true_online"], label=NAMES["true_online"]
+    )
+    for end in np.flatnonzero(shown.discounts == 0.0)[:-1] + 1:
+        axes.axvline(end, color="#BBBBBB", linewidth=0.8, zorder=0)
+    axes.set(xlabel="time step", ylabel="RMS error (initial error = 1)", ylim=(0.0, 1.05), xlim=(0, len(shown.rewards)))
+    axes.set_title("Random walk, λ = 1, α = 0.2, first 3 episodes (vertical lines: their ends)")
+    axes.legend()
+    return drawing
 
 
 def _claims(walk: FiniteMRP, settings: Settings, curves: dict[str, np.ndarray], shown: Trajectory) -> list[Claim]:
@@ -97,29 +115,13 @@ def _claims(walk: FiniteMRP, settings: Settings, curves: dict[str, np.ndarray], 
     ]
 
 
-def _picture(curves: dict[str, np.ndarray], shown: Trajectory) -> object:
-    made, ((axes,),) = figure(1, 1, width=5.6, height=3.6)
-    for name in ("offline", "accumulate", "online"):
-        steps = np.arange(len(curves[name]))
-        line(axes, steps, curves[name], name, drawstyle="steps-post")
-    every = max(1, len(curves["true_online"]) // 25)
-    steps = np.arange(len(curves["true_online"]))[::every]
-    axes.plot(steps, curves["true_online"][::every], "o", ms=3.5, color="#009E73", label=NAMES["true_online"])
-    for end in np.flatnonzero(shown.discounts == 0.0)[:-1] + 1:
-        axes.axvline(end, color="#BBBBBB", linewidth=0.8, zorder=0)
-    axes.set(xlabel="time step", ylabel="RMS error (initial error = 1)", ylim=(0.0, 1.05), xlim=(0, len(shown.rewards)))
-    axes.set_title("Random walk, λ = 1, α = 0.2, first 3 episodes (vertical lines: their ends)")
-    axes.legend()
-    return made
-
-
 EXPERIMENT = Experiment(
     "fig1",
     "Figure 1 — online against offline",
-    """RMS error over all ten states of a random walk as a function of time, for λ = 1 and α = 0.2, over the first three
-episodes of one run (section 3.1).
+    """The chart shows the RMS error over all ten states of a random walk as a function of time, for λ = 1 and α = 0.2, over
+the first three episodes of one run (section 3.1).
 
-The offline λ-return algorithm learns at the end of an episode; the online λ-return algorithm and TD(λ) learn at every
-step. True online TD(λ) computes exactly what the online λ-return algorithm defines.""",
+The offline λ-return algorithm learns at the end of an episode. The online λ-return algorithm and TD(λ) learn at every step.
+True online TD(λ) computes exactly what the online λ-return algorithm defines.""",
     run,
 )

@@ -65,10 +65,10 @@ def run(settings: Settings) -> Outcome:
 
 
 def _episodes(problem: FiniteMRP, runs: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Ten episodes for each run, one after the other: the state's index is the run, so that each run learns apart."""
+    """Ten episodes for each run, one after the other. The number of the run is the index of the state, so runs do not mix."""
     parts = []
     for number in range(runs):
-        _, rewards, discounts = problem.trajectory(400, [seed, number])  # 10 episodes take 40 steps; 400 fall short never
+        _, rewards, discounts = problem.trajectory(400, [seed, number])  # 10 episodes take 40 steps on average
         last = np.flatnonzero(discounts == 0.0)[EPISODES - 1] + 1
         parts.append((np.full(last, number), rewards[:last], discounts[:last]))
     states, rewards, discounts = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -82,8 +82,18 @@ def _values(
     learner = learner_class(int(states[-1]) + 1, alpha, 1.0, 1.0)
     before = learner.run(states, rewards, discounts)
     begins = np.append(0, np.flatnonzero(discounts == 0.0)[:-1] + 1).reshape(-1, EPISODES)
-    # V at the end of an episode is V before the first step of the next; the last is among the weights.
+    # V at the end of an episode is V before the first step of the next episode. The last V is the weight.
     return np.column_stack((before[begins[:, 1:]], learner.weights))
+
+
+def _picture(rms: dict[str, np.ndarray]) -> object:
+    drawing, ((axes,),) = figure(1, 1, width=5.0, height=3.6)
+    for name, curve in rms.items():
+        line(axes, STEP_SIZES, curve, name)
+    axes.set(xlabel="step-size α", ylabel="RMS error at the end of an episode", xlim=(0.0, 1.0), ylim=(0.0, 1.2))
+    axes.set_title("One-state example, λ = 1, mean over the first 10 episodes")
+    axes.legend(loc="upper right")
+    return drawing
 
 
 def _claims(problem: FiniteMRP, settings: Settings, rms: dict, samples: dict) -> list[Claim]:
@@ -129,31 +139,22 @@ def _claims(problem: FiniteMRP, settings: Settings, rms: dict, samples: dict) ->
             {f"relative difference at α = {STEP_SIZES[0]:g}": small, "ratio of errors at α = 1": large},
         ),
         Claim(
-            "True online TD(λ) is the online λ-return algorithm (so its curve stands for both)",
+            "True online TD(λ) is the online λ-return algorithm, so one curve shows both",
             exactly(apart),
             {"largest difference on 5 runs": apart},
         ),
     ]
 
 
-def _picture(rms: dict[str, np.ndarray]) -> object:
-    made, ((axes,),) = figure(1, 1, width=5.0, height=3.6)
-    for name, curve in rms.items():
-        line(axes, STEP_SIZES, curve, name)
-    axes.set(xlabel="step-size α", ylabel="RMS error at the end of an episode", xlim=(0.0, 1.0), ylim=(0.0, 1.2))
-    axes.set_title("One-state example, λ = 1, mean over the first 10 episodes")
-    axes.legend(loc="upper right")
-    return made
-
-
 EXPERIMENT = Experiment(
     "fig2",
     "Figure 2 — the one-state example",
-    """RMS error of the state's value at the end of an episode, averaged over the first 10 episodes, for λ = 1 (section
-3.2). The line of true online TD(λ) is also that of the online λ-return algorithm; bands are 95 % intervals.
+    """The chart shows the RMS error of the state's value at the end of an episode, averaged over the first 10 episodes, for
+λ = 1 (section 3.2). The line of true online TD(λ) is also the line of the online λ-return algorithm. Bands are 95 %
+intervals.
 
-The picture of the example is lost. The reward is 1 at the end and 0 before (the value is 1). The probability of ending is
-inferred from the text: with probability p the mean squared error of accumulate TD(1) is least at α = p/(2 − p), the text
-names α ≈ 0.15, so p = 1/4 (α = 1/7).""",
+The picture of the example is lost. The reward is 1 at the end and 0 before, so the value is 1. The probability p of ending
+is inferred from the text. The mean squared error of accumulate TD(1) is smallest at α = p/(2 − p), and the text gives α ≈
+0.15. So p = 1/4, which gives α = 1/7.""",
     run,
 )

@@ -16,12 +16,12 @@ TRACE_DECAYS = np.arange(21) / 20.0
 
 
 def rms_error(values: np.ndarray) -> np.ndarray:
-    """Over both states, which are visited equally often and have values 2 and 0."""
+    """The RMS error over both states, which are visited equally often and have values 2 and 0."""
     return np.sqrt(((values - 2.0) ** 2 + values**2) / 2.0)
 
 
 def asymptotic_error(learner_class: type, lam: float) -> tuple[float, float]:
-    """The error after many steps, and by how much of itself it changed over the last hundred."""
+    """The error after many steps, and its relative change over the last hundred steps."""
     problem = two_state()
     states, rewards, discounts = problem.trajectory(STEPS, 0)  # nothing is random here
     learner = learner_class(1, ALPHA, lam, problem.discount)
@@ -31,31 +31,44 @@ def asymptotic_error(learner_class: type, lam: float) -> tuple[float, float]:
 
 
 def run(settings: Settings) -> Outcome:
-    found = {name: [asymptotic_error(cls, float(lam)) for lam in TRACE_DECAYS] for name, cls in LEARNERS.items()}
-    td0 = found["accumulate"][0][0]
+    results = {name: [asymptotic_error(cls, float(lam)) for lam in TRACE_DECAYS] for name, cls in LEARNERS.items()}
     data = pa.concat_tables(
         pa.table(
             {
                 "method": [name] * len(TRACE_DECAYS),
                 "trace_decay": TRACE_DECAYS,
-                "rms_error": [error for error, _ in results],
-                "change_over_last_100_steps": [change for _, change in results],
+                "rms_error": [error for error, _ in pairs],
+                "change_over_last_100_steps": [change for _, change in pairs],
             }
         )
-        for name, results in found.items()
+        for name, pairs in results.items()
     )
     chart = Chart(data, "trace_decay", "rms_error", "method", "λ", "RMS error after convergence", y_domain=(0.95, 1.5))
-    return Outcome(data, {"figure": _picture(found, td0)}, [chart], _claims(found))
+    return Outcome(data, {"figure": _picture(results)}, [chart], _claims(results))
 
 
-def _claims(found: dict[str, list[tuple[float, float]]]) -> list[Claim]:
+def _picture(results: dict[str, list[tuple[float, float]]]) -> object:
+    drawing, ((axes,),) = figure(1, 1, width=5.0, height=3.6)
+    for name, pairs in results.items():
+        line(axes, TRACE_DECAYS, [error for error, _ in pairs], name, marker="o" if name == "true_online" else None, ms=3)
+    axes.axhline(1.0, color="#BBBBBB", linewidth=0.8, zorder=0)
+    axes.annotate(
+        "least mean squares", (0.02, 1.0), xytext=(0, 3), textcoords="offset points", color="#777777", fontsize=8
+    )
+    axes.set(xlabel="λ", ylabel="RMS error after convergence", xlim=(0.0, 1.0), ylim=(0.95, 1.5))
+    axes.set_title("Two-state example, α = 0.01")
+    axes.legend(loc="upper right", bbox_to_anchor=(1.0, 0.8))
+    return drawing
+
+
+def _claims(results: dict[str, list[tuple[float, float]]]) -> list[Claim]:
     stream = np.zeros(2001, int), np.tile([2.0, 0.0], 1000), np.tile([1.0, 0.0], 1000)
     td0 = ReplaceTD(1, ALPHA, 0.0, 1.0).run(*stream)
     apart = max(float(np.abs(ReplaceTD(1, ALPHA, lam, 1.0).run(*stream) - td0).max()) for lam in TRACE_DECAYS.tolist())
-    at_one = {name: found[name][-1][0] for name in ("accumulate", "true_online")}
+    at_one = {name: results[name][-1][0] for name in ("accumulate", "true_online")}
     close = all(abs(error - 1.0) <= 0.02 for error in at_one.values())
-    higher = min(error for error, _ in found["replace"])
-    change = max(change for results in found.values() for _, change in results)
+    higher = min(error for error, _ in results["replace"])
+    change = max(change for pairs in results.values() for _, change in pairs)
     return [
         Claim(
             "The values have converged: the error changed less than 1 % over the last 100 time steps",
@@ -80,30 +93,14 @@ def _claims(found: dict[str, list[tuple[float, float]]]) -> list[Claim]:
     ]
 
 
-def _picture(found: dict[str, list[tuple[float, float]]], td0: float) -> object:
-    made, ((axes,),) = figure(1, 1, width=5.0, height=3.6)
-    for name, results in found.items():
-        line(
-            axes, TRACE_DECAYS, [error for error, _ in results], name, marker="o" if name == "true_online" else None, ms=3
-        )
-    axes.axhline(1.0, color="#BBBBBB", linewidth=0.8, zorder=0)
-    axes.annotate(
-        "least mean squares", (0.02, 1.0), xytext=(0, 3), textcoords="offset points", color="#777777", fontsize=8
-    )
-    axes.set(xlabel="λ", ylabel="RMS error after convergence", xlim=(0.0, 1.0), ylim=(0.95, 1.5))
-    axes.set_title("Two-state example, α = 0.01")
-    axes.legend(loc="upper right", bbox_to_anchor=(1.0, 0.8))
-    return made
-
-
 EXPERIMENT = Experiment(
     "fig3",
     "Figure 3 — the two-state example",
-    """RMS error after convergence as a function of λ, at α = 0.01 (section 3.3). The two states have values 2 and 0 and share
-a single feature, so the best value for both is 1, with an error of 1.
+    """The chart shows the RMS error after convergence as a function of λ, at α = 0.01 (section 3.3). The two states have
+values 2 and 0 and share a single feature, so the best value for both is 1, with an error of 1.
 
-Converged, by the paper's rule, means that the error changed less than 1 % over the last 100 time steps. Taken as a rule to
-stop by, it would stop some runs early, while the error passes through its minimum on the way; so all runs have 20,000 steps,
-and the rule is checked at their end. The line of true online TD(λ) is also that of the online λ-return algorithm.""",
+The paper calls a run converged if its error changed by less than 1 % over the last 100 time steps. As a rule for stopping,
+this would stop some runs too early, while the error passes through a minimum. So all runs have 20,000 steps, and the rule
+is checked at the end. The line of true online TD(λ) is also the line of the online λ-return algorithm.""",
     run,
 )

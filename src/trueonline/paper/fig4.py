@@ -21,12 +21,12 @@ from trueonline.paper.experiment import (
     overall,
 )
 from trueonline.paper.random_mrps import LAMS, MRPS, PAPERS, Errors
-from trueonline.paper.style import figure, line
+from trueonline.paper.style import figure, legend_above, line
 
 
 def run(settings: Settings) -> Outcome:
-    found = random_mrps.run(settings)
-    data = random_mrps.at_best_alpha(found)
+    results = random_mrps.run(settings)
+    data = random_mrps.at_best_alpha(results)
     chart = Chart(
         data,
         "trace_decay",
@@ -40,16 +40,16 @@ def run(settings: Settings) -> Outcome:
         high="high",
         y_domain=(0.0, 1.3),
     )
-    pictures = {"figure": picture(found, PAPERS), "unit-length": picture(found, ("binary, unit length",))}
-    return Outcome(data, pictures, [chart], claims(found, settings))
+    pictures = {"figure": picture(results, PAPERS), "unit-length": picture(results, ("binary, unit length",))}
+    return Outcome(data, pictures, [chart], claims(results, settings))
 
 
-def picture(found: list[Errors], representations: tuple[str, ...]) -> Any:
+def picture(results: list[Errors], representations: tuple[str, ...]) -> Any:
     """MSE against λ at the best step-size: representations down, MRPs across."""
-    made, axes = figure(
+    drawing, axes = figure(
         len(representations), 3, width=8.2, height=0.7 + 2.1 * len(representations), sharex=True, sharey="row"
     )
-    for each in found:
+    for each in results:
         if each.representation not in representations:
             continue
         row, column = representations.index(each.representation), MRPS.index(each.mrp)
@@ -63,18 +63,14 @@ def picture(found: list[Errors], representations: tuple[str, ...]) -> Any:
             panel.set_ylabel(f"{each.representation}\nMSE (initial = 1)")
         if row == len(representations) - 1:
             panel.set_xlabel("λ")
-    handles: dict[str, Any] = {}
-    for panel in axes.flat:
-        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    made.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3)
-    return made
+    legend_above(drawing, axes.flat)
+    return drawing
 
 
-def claims(found: list[Errors], settings: Settings) -> list[Claim]:
+def claims(results: list[Errors], settings: Settings) -> list[Claim]:
     """True online TD(λ) at its best is at least as good as the others at theirs, in every case."""
-    made, verdicts = [], []
-    for each in found:
+    details, verdicts = [], []
+    for each in results:
         weights = random_mrps.bootstrap(each, settings)
         ours, ours_samples = each.best("true_online")[0], each.best("true_online", weights)
         for other in each.by_method:
@@ -85,7 +81,7 @@ def claims(found: list[Errors], settings: Settings) -> list[Claim]:
             verdict = at_most(low, high, ROUNDING)
             if each.representation in PAPERS:
                 verdicts.append(verdict)
-            made.append(
+            details.append(
                 Claim(
                     f"MRP {each.mrp}, {each.representation}: true online is at least as good as {other} at its best",
                     verdict,
@@ -106,13 +102,13 @@ def claims(found: list[Errors], settings: Settings) -> list[Claim]:
         overall(verdicts),
         {"comparisons, with the paper's three representations": len(verdicts), **counts},
     )
-    return [summary, small_lambda(found), *made]
+    return [summary, small_lambda(results), *details]
 
 
-def small_lambda(found: list[Errors]) -> Claim:
+def small_lambda(results: list[Errors]) -> Claim:
     """Section 4.2: performance differences are significant only when λ is large."""
     small, large = {}, {}
-    for each in found:
+    for each in results:
         if each.representation in PAPERS:
             ours, theirs = each.mean("true_online").min(axis=0), each.mean("accumulate").min(axis=0)
             difference = np.abs(ours / theirs - 1.0)
@@ -135,18 +131,19 @@ def small_lambda(found: list[Errors]) -> Claim:
 EXPERIMENT = Experiment(
     "fig4",
     "Figure 4 — random MRPs",
-    """Mean squared error against the least-mean-squares solution during early learning (the first 100 steps for k = 10, the
-first 1,000 for k = 100), over that of zero weights, averaged over 50 runs, for each λ at the best of 30 step-sizes (section
-5.1). An MRP (k, b, σ) has k states, b possible next states for each, and rewards with standard deviation σ.
+    """The chart shows the mean squared error against the least-mean-squares solution during early learning: the first 100
+steps for k = 10, and the first 1,000 for k = 100. The error is relative to that of zero weights and averaged over 50 runs.
+Each λ is at the best of 30 step-sizes (section 5.1). An MRP (k, b, σ) has k states, b possible next states for each, and
+rewards with standard deviation σ.
 
-Binary features are the binary code of the state's index as the text gives it. The published program of the experiments scales
-them to unit length, which the text does not mention; both are shown. Replace TD(λ) is defined for features 0 and 1 only and
-so is left out for unit length.
+The binary features are the binary code of the state's number, as in the text. The published program of the experiments
+scales them to unit length, which the text does not mention. The chart shows both. Replace TD(λ) is defined only for
+features 0 and 1, so it is left out for unit length.
 
-Bands are two standard errors either way. Where the error exceeds 1, learning does harm at every step-size of the grid, and the
-best is the smallest, at its edge.
+Bands are two standard errors to either side. If an error exceeds 1, learning does harm at every step-size of the grid, and
+the smallest step-size is the best.
 
-Each verdict compares the methods at their best α and λ. Its interval comes from 1,000 bootstrap samples of the runs, in each of
-which the best α and λ are chosen anew.""",
+Each verdict compares the methods at their best α and λ. Its interval comes from 1,000 bootstrap samples of the runs. Each
+sample has its own best α and λ.""",
     run,
 )

@@ -1,11 +1,10 @@
-"""Figure 9: the summary. The error at the best α and λ, over the error of TD(0) at its best α."""
+"""Figure 9: the summary. The error at the best α and λ, relative to the error of TD(0) at its best α."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from trueonline.paper import random_mrps
 from trueonline.paper.experiment import (
@@ -18,15 +17,16 @@ from trueonline.paper.experiment import (
     Settings,
     at_least,
     interval,
+    table,
 )
 from trueonline.paper.random_mrps import MRPS, Errors
-from trueonline.paper.style import COLOURS, MARKERS, NAMES, figure
+from trueonline.paper.style import COLOURS, MARKERS, NAMES, figure, legend_above
 
 
 def run(settings: Settings) -> Outcome:
-    found = random_mrps.run(settings)
+    results = random_mrps.run(settings)
     rows = []
-    for each in found:
+    for each in results:
         weights = random_mrps.bootstrap(each, settings)
         for method in each.by_method:
             ratio = each.best(method) / each.best_td0()
@@ -34,13 +34,13 @@ def run(settings: Settings) -> Outcome:
             domain = f"{each.mrp} {each.representation}"
             rows.append((domain, each.mrp, each.representation, method, float(ratio[0]), low, high))
     names = ("domain", "mrp", "representation", "method", "error", "low", "high")
-    data = pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
-    return Outcome(data, {"figure": _picture(rows)}, [], _claims(found, settings))
+    data = table(names, rows)
+    return Outcome(data, {"figure": _picture(rows)}, [], _claims(results, settings))
 
 
 def _picture(rows: list[tuple]) -> Any:
     domains = list(dict.fromkeys(row[0] for row in rows))
-    made, ((axes,),) = figure(1, 1, width=7.4, height=0.9 + 0.36 * len(domains))
+    drawing, ((axes,),) = figure(1, 1, width=7.4, height=0.9 + 0.36 * len(domains))
     shift = {"accumulate": -0.22, "replace": 0.0, "true_online": 0.22}
     for domain, _, _, method, error, low, high in rows:
         y = domains.index(domain) + shift[method]
@@ -50,39 +50,38 @@ def _picture(rows: list[tuple]) -> Any:
     axes.set(xlabel="error at the best α and λ, over the error of TD(0) (bars: 95 %)", xlim=(0.0, 1.05))
     axes.set_yticks(range(len(domains)), domains)
     axes.invert_yaxis()
-    handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-    made.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3)
-    return made
+    legend_above(drawing, [axes])
+    return drawing
 
 
 def _advantage(each: Errors, weights: np.ndarray | None = None) -> np.ndarray:
-    """How much smaller true online's best error is than accumulate's, as a share of TD(0)'s."""
+    """The best error of accumulate TD(λ) less that of true online TD(λ), as a share of the error of TD(0)."""
     td0 = each.best_td0(weights)
     return (each.best("accumulate", weights) - each.best("true_online", weights)) / td0
 
 
-def _claims(found: list[Errors], settings: Settings) -> list[Claim]:
+def _claims(results: list[Errors], settings: Settings) -> list[Claim]:
     mean: dict[str, float] = {}
     samples: dict[str, np.ndarray] = {}
     for kind, mrp in enumerate(MRPS):
-        group = [each for each in found if each.mrp == mrp and each.representation in random_mrps.PAPERS]
+        group = [each for each in results if each.mrp == mrp and each.representation in random_mrps.PAPERS]
         mean[mrp] = float(np.mean([_advantage(each)[0] for each in group]))
-        # MRPs are independent of each other, so each is resampled by itself.
+        # MRPs are independent of each other, so each is resampled separately.
         weights = random_mrps.resample(len(group[0].by_method["true_online"]), seed=settings.seed + 1000 * (kind + 1))
         samples[mrp] = np.mean([_advantage(each, weights) for each in group], axis=0)
     small, noisy, calm = MRPS
-    made = [
+    claims = [
         _larger(small, noisy, mean, samples, "it has fewer states"),
         _larger(small, calm, mean, samples, "it has fewer states"),
         _larger(calm, noisy, mean, samples, "it is less stochastic"),
     ]
-    each = next(each for each in found if each.mrp == small and each.representation == "non-binary")
+    each = next(each for each in results if each.mrp == small and each.representation == "non-binary")
     weights = random_mrps.bootstrap(each, settings)
     ratios = {name: each.best(name, weights) / each.best_td0(weights) for name in ("accumulate", "true_online")}
     accumulate, ours = interval(ratios["accumulate"]), interval(ratios["true_online"])
     ineffective = accumulate[1] >= 0.99
     effective = ours[1] < 0.95
-    made.append(
+    claims.append(
         Claim(
             f"MRP {small}, non-binary: accumulate TD(λ) is ineffective, true online TD(λ) considerably better than TD(0)",
             HOLDS if ineffective and effective else NOISE if accumulate[1] >= 0.97 and ours[0] < 0.95 else FAILS,
@@ -95,7 +94,7 @@ def _claims(found: list[Errors], settings: Settings) -> list[Claim]:
             },
         )
     )
-    return made
+    return claims
 
 
 def _larger(more: str, less: str, mean: dict, samples: dict, why: str) -> Claim:
@@ -114,8 +113,8 @@ def _larger(more: str, less: str, mean: dict, samples: dict, why: str) -> Claim:
 EXPERIMENT = Experiment(
     "fig9",
     "Figure 9 — summary of the random MRPs",
-    """The error of each method at its best α and λ, over the error of TD(0) at its best α. It cannot exceed 1, because λ = 0 is
-among the settings; 1 means that traces are not effective (section 5.4). The paper's figure also has the prosthetic arm and
-Asterix.""",
+    """The figure shows the error of each method at its best α and λ, relative to the error of TD(0) at its best α. This
+ratio cannot exceed 1, because λ = 0 is one of the settings. A ratio of 1 means that traces are not effective (section 5.4).
+The paper's figure also has the prosthetic arm and Asterix.""",
     run,
 )

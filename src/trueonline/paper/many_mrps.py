@@ -1,29 +1,27 @@
-"""Beyond the paper: is it true in general, or of three MRPs? The study of Figure 4 on 100 random MRPs of each class."""
+"""Beyond the paper: the study of Figure 4 on 100 random MRPs of each class instead of one."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from trueonline import study
 from trueonline.paper import random_mrps
-from trueonline.paper.experiment import ROUNDING, Claim, Experiment, Outcome, Settings, at_most, interval, resample
+from trueonline.paper.experiment import ROUNDING, Claim, Experiment, Outcome, Settings, at_most, interval, resample, table
 from trueonline.paper.random_mrps import MRPS, PAPERS
-from trueonline.paper.style import COLOURS, NAMES, figure
+from trueonline.paper.style import COLOURS, NAMES, figure, legend_above
 
 NUMBER, RUNS = 100, 10
-METHODS = ("accumulate", "replace", "true_online")
 
 
 def run(settings: Settings) -> Outcome:
     number = NUMBER if settings.runs is None else max(2, settings.runs)
     runs = RUNS if settings.runs is None else max(2, settings.runs // 5)
-    todo = [case for index in range(1, number + 1) for case in random_mrps.cases(index, settings, runs, PAPERS)]
-    study.execute(todo, settings.tasks, engine=settings.engine, threads=settings.threads, progress=settings.progress)
+    cases = [case for index in range(1, number + 1) for case in random_mrps.cases(index, settings, runs, PAPERS)]
+    study.execute(cases, settings.tasks, engine=settings.engine, threads=settings.threads, progress=settings.progress)
     rows = []
-    for position, case in enumerate(todo):
+    for position, case in enumerate(cases):
         each = random_mrps.errors(case, settings)
         td0 = float(each.best_td0()[0])
         for method in each.by_method:
@@ -32,26 +30,56 @@ def run(settings: Settings) -> Outcome:
                 (position // (len(MRPS) * len(PAPERS)) + 1, each.mrp, each.representation, method, best, best / td0)
             )
     names = ("number", "mrp", "representation", "method", "error", "over_td0")
-    data = pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    data = table(names, rows)
     groups = {(mrp, rep): _group(rows, mrp, rep) for mrp in MRPS for rep in PAPERS}
     return Outcome(data, {"figure": _picture(groups, settings)}, [], _claims(groups, settings))
 
 
 def _group(rows: list[tuple], mrp: str, representation: str) -> dict[str, np.ndarray]:
-    """Best error over TD(0)'s for each method, over the MRPs of a class."""
+    """For each method the best error relative to TD(0), over the MRPs of a class."""
     chosen = [row for row in rows if row[1] == mrp and row[2] == representation]
-    return {m: np.array([row[5] for row in chosen if row[3] == m]) for m in METHODS if any(r[3] == m for r in chosen)}
+    return {
+        m: np.array([row[5] for row in chosen if row[3] == m]) for m in study.METHODS if any(r[3] == m for r in chosen)
+    }
 
 
 def _shares(group: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """For each method and MRP, whether it is best there; ties are shared."""
+    """For each method and MRP, whether the method is the best on it. Ties are shared."""
     stacked = np.array(list(group.values()))
     best = stacked <= stacked.min(axis=0) * (1.0 + ROUNDING)
     return dict(zip(group, best / best.sum(axis=0), strict=True))
 
 
+def _picture(groups: dict[tuple[str, str], dict[str, np.ndarray]], settings: Settings) -> Any:
+    """The share of MRPs on which each method is best."""
+    drawing, ((axes,),) = figure(1, 1, width=7.4, height=4.2)
+    labels = [f"{mrp} {representation}" for mrp, representation in groups]
+    for y, group in enumerate(groups.values()):
+        weights = resample(len(group["true_online"]), seed=settings.seed)
+        left = 0.0
+        for method, share in _shares(group).items():
+            width = float(share.mean())
+            axes.barh(y, width, left=left, color=COLOURS[method], label=NAMES[method], height=0.7)
+            if width > 0.06:
+                axes.text(
+                    left + width / 2, y, f"{100 * width:.0f} %", ha="center", va="center", color="white", fontsize=8
+                )
+            left += width
+        low, high = interval(weights @ _shares(group)["true_online"])
+        axes.plot([1.0 - high, 1.0 - low], [y + 0.4, y + 0.4], color="black", linewidth=1.0)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.invert_yaxis()
+    axes.grid(visible=False)
+    axes.set(
+        xlabel="share of MRPs on which the method is best (ties shared; line below: 95 % for true online)",
+        xlim=(0.0, 1.0),
+    )
+    legend_above(drawing, [axes])
+    return drawing
+
+
 def _claims(groups: dict[tuple[str, str], dict[str, np.ndarray]], settings: Settings) -> list[Claim]:
-    made = []
+    details = []
     for (mrp, representation), group in groups.items():
         shares = _shares(group)
         weights = resample(len(group["true_online"]), seed=settings.seed)
@@ -60,7 +88,7 @@ def _claims(groups: dict[tuple[str, str], dict[str, np.ndarray]], settings: Sett
                 continue
             ratio = group["true_online"] / group[other]
             low, high = interval(np.exp(weights @ np.log(ratio)) - 1.0)
-            made.append(
+            details.append(
                 Claim(
                     f"MRPs {mrp}, {representation}: true online is on average at least as good as {other}",
                     at_most(low, high, ROUNDING),
@@ -92,42 +120,14 @@ def _claims(groups: dict[tuple[str, str], dict[str, np.ndarray]], settings: Sett
             "where better, by (median)": float(1.0 - np.median(everywhere[~worse])),
         },
     )
-    return [summary, *made]
-
-
-def _picture(groups: dict[tuple[str, str], dict[str, np.ndarray]], settings: Settings) -> Any:
-    """The share of MRPs on which each method is best."""
-    made, ((axes,),) = figure(1, 1, width=7.4, height=4.2)
-    labels = [f"{mrp} {representation}" for mrp, representation in groups]
-    for y, group in enumerate(groups.values()):
-        weights = resample(len(group["true_online"]), seed=settings.seed)
-        left = 0.0
-        for method, share in _shares(group).items():
-            width = float(share.mean())
-            axes.barh(y, width, left=left, color=COLOURS[method], label=NAMES[method], height=0.7)
-            if width > 0.06:
-                axes.text(
-                    left + width / 2, y, f"{100 * width:.0f} %", ha="center", va="center", color="white", fontsize=8
-                )
-            left += width
-        low, high = interval(weights @ _shares(group)["true_online"])
-        axes.plot([1.0 - high, 1.0 - low], [y + 0.4, y + 0.4], color="black", linewidth=1.0)
-    axes.set_yticks(range(len(labels)), labels)
-    axes.invert_yaxis()
-    axes.grid(visible=False)
-    axes.set(
-        xlabel="share of MRPs on which the method is best (ties shared; line below: 95 % for true online)",
-        xlim=(0.0, 1.0),
-    )
-    handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-    made.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3)
-    return made
+    return [summary, *details]
 
 
 EXPERIMENT = Experiment(
     "many-mrps",
     "Beyond the paper — 100 random MRPs of each class",
-    """The paper uses one MRP of each class. Here the same grids of α and λ are run on 100 different MRPs of each, with 10 runs
-on each, and every method is taken at its best α and λ on each MRP: on how many is it the best?""",
+    """The paper uses one MRP of each class. Here the same grids of α and λ are run on 100 different MRPs of each class,
+with 10 runs on each. Every method is at its best α and λ on each MRP. The figure shows on how many MRPs each method is the
+best.""",
     run,
 )

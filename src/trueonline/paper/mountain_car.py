@@ -1,4 +1,4 @@
-"""Mountain Car over α and λ for the Sarsa methods: not in the paper, but the comparison that textbooks show."""
+"""Mountain Car over α and λ for the Sarsa methods. The paper does not have this comparison; textbooks do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from trueonline import control, features, study
+from trueonline import catalog, control, features, study
 from trueonline.core.kernels import cache_name
 from trueonline.files import write_whole
 from trueonline.paper.experiment import (
@@ -26,22 +26,19 @@ from trueonline.paper.experiment import (
     Outcome,
     Settings,
     at_least,
+    gathered,
     interval,
     resample,
+    table,
 )
 from trueonline.paper.style import COLOURS, DASHES, MARKERS, NAMES, figure
 
-METHODS: dict[str, tuple[Any, dict[str, bool]]] = {
-    "accumulate_sarsa": (control.AccumulateSarsa, {}),
-    "replace_sarsa": (control.ReplaceSarsa, {}),
-    "clearing_sarsa": (control.ReplaceSarsa, {"clear_others": True}),
-    "true_online_sarsa": (control.TrueOnlineSarsa, {}),
-}
+COMPARED = ("accumulate_sarsa", "replace_sarsa", "clearing_sarsa", "true_online_sarsa")
 STEP_SIZES = (0.2, 0.5, 0.8, 1.1, 1.4, 1.7, 2.0)  # over the number of tilings
 TRACE_DECAYS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99)
 TILINGS = 8
 EPISODES = 20
-LONGEST = 2000  # steps after which an episode is cut short
+LONGEST = 2000  # steps after which an episode is truncated
 RUNS = 10
 SCHEMA = pa.schema(
     [
@@ -57,7 +54,7 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Runs:
-    """A task: all step-sizes and runs of one method and λ, in a process of its own. Finished ones are kept in scratch."""
+    """A task: all step-sizes and runs of one method and λ, in a process of its own. Scratch keeps the finished runs."""
 
     method: str
     trace_decay: float
@@ -100,10 +97,10 @@ class Runs:
         return pa.Table.from_pylist(rows, schema=SCHEMA)
 
     def _row(self, env: Any, alpha: float, run: int) -> dict[str, Any]:
-        """One run: greedy, from zero weights, which promise more than there is."""
+        """One run: greedy, from zero weights, which are optimistic here."""
         tiles = features.from_space(env.observation_space, "tiles", tilings=TILINGS, bins=8)
-        kind, options = METHODS[self.method]
-        agent = kind(
+        method = catalog.METHODS[self.method]
+        agent = method.resolve("learner")(
             tiles.n_features,
             env.action_space.n,
             alpha / TILINGS,
@@ -111,7 +108,7 @@ class Runs:
             1.0,
             control.Greedy(),
             seed=[self.seed, run],
-            **options,
+            **method.options,
         )
         training = control.train(env, agent, tiles, episodes=self.episodes, seed=(self.seed, run))
         return {
@@ -127,19 +124,17 @@ class Runs:
 def run(settings: Settings) -> Outcome:
     runs = settings.number(RUNS)
     numbers = (STEP_SIZES, runs, EPISODES, settings.seed)
-    tasks = [Runs(method, lam, *numbers) for method in METHODS for lam in TRACE_DECAYS]
+    tasks = [Runs(method, lam, *numbers) for method in COMPARED for lam in TRACE_DECAYS]
     options: dict[str, Any] = {"engine": settings.engine, "threads": settings.threads, "progress": settings.progress}
     study.execute_tasks(tasks, settings.tasks, **options)
-    data = study.gather_tasks(tasks, settings.tasks)
-    if data is None:
-        raise RuntimeError("results vanished while they were gathered; run again")
-    shape = (len(METHODS), len(TRACE_DECAYS), len(STEP_SIZES), runs)
-    steps = dict(zip(METHODS, data["steps"].to_numpy().reshape(shape), strict=True))  # λ × α × run
+    data = gathered(study.gather_tasks(tasks, settings.tasks))
+    shape = (len(COMPARED), len(TRACE_DECAYS), len(STEP_SIZES), runs)
+    steps = dict(zip(COMPARED, data["steps"].to_numpy().reshape(shape), strict=True))  # λ × α × run
     return Outcome(data, {"figure": _picture(steps)}, [_chart(steps)], _claims(steps, settings))
 
 
 def _picture(steps: dict[str, np.ndarray]) -> Any:
-    made, ((over_alpha, over_lam),) = figure(1, 2, width=7.4, height=3.9, sharey=True)
+    drawing, ((over_alpha, over_lam),) = figure(1, 2, width=7.4, height=3.9, sharey=True)
     for method, found in steps.items():
         means = found.mean(axis=2)
         best = int(means.min(axis=1).argmin())
@@ -154,8 +149,8 @@ def _picture(steps: dict[str, np.ndarray]) -> Any:
     ticks = (150, 200, 300, 500, 1000, 2000)
     over_alpha.set_yticks(ticks, [str(tick) for tick in ticks])
     over_alpha.minorticks_off()
-    made.legend(loc="outside lower center", ncols=2)
-    return made
+    drawing.legend(loc="outside lower center", ncols=2)
+    return drawing
 
 
 def _chart(steps: dict[str, np.ndarray]) -> Chart:
@@ -166,7 +161,7 @@ def _chart(steps: dict[str, np.ndarray]) -> Chart:
             rows.append((method, TRACE_DECAYS[i], STEP_SIZES[j], mean, mean - spread[i, j], mean + spread[i, j]))
     names = ("method", "λ", "step_size", "steps", "low", "high")
     return Chart(
-        pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))),
+        table(names, rows),
         x="step_size",
         y="steps",
         series="method",
@@ -185,7 +180,7 @@ def _claims(steps: dict[str, np.ndarray], settings: Settings) -> list[Claim]:
     best = {method: float(found.mean(axis=1).min()) for method, found in flat.items()}
     samples = {method: (weights @ found.T).min(axis=1) for method, found in flat.items()}
     claims = []
-    for method in METHODS:
+    for method in COMPARED:
         if method != "true_online_sarsa":
             low, high = interval(samples[method] / samples["true_online_sarsa"] - 1.0)
             numbers = {
@@ -194,20 +189,21 @@ def _claims(steps: dict[str, np.ndarray], settings: Settings) -> list[Claim]:
                 "95 % interval of the ratio, less 1": [low, high],
                 "runs": len(weights[0]),
             }
-            said = f"True online Sarsa(λ) needs no more steps than {NAMES[method]}, both at their best α and λ"
-            claims.append(Claim(said, at_least(low, high) if len(weights[0]) >= ENOUGH else NOISE, numbers))
+            claim = f"True online Sarsa(λ) needs no more steps than {NAMES[method]}, both at their best α and λ"
+            claims.append(Claim(claim, at_least(low, high) if len(weights[0]) >= ENOUGH else NOISE, numbers))
     return claims
 
 
 EXPERIMENT = Experiment(
     "mountain-car",
     "Mountain Car — the Sarsa methods over α and λ",
-    f"""Gymnasium's Mountain Car, tile coding with {TILINGS} tilings of 8 × 8, γ = 1, greedy actions from zero weights (which
-promise more than there is, and so make it explore). Shown is the mean number of steps of an episode over the first {EPISODES}. The
-paper has no such figure; textbooks do (Sutton and Barto 2018, Figures 12.10 and 12.11).
+    f"""Gymnasium's Mountain Car, tile coding with {TILINGS} tilings of 8 × 8, γ = 1. Actions are greedy, and weights begin
+at zero. Zero weights are optimistic here, so the agent explores. The charts show the mean number of steps of an episode
+over the first {EPISODES} episodes. The paper has no such figure. Textbooks do (Sutton and Barto 2018, Figures 12.10 and
+12.11).
 
-An episode is cut short after {LONGEST:,} steps instead of Gymnasium's 200, so that early episodes can be finished. Replacing traces
-come in two kinds: as they are, and clearing the traces of the other actions. In the figure, every method is at its best λ on the
-left and at its best α on the right.""",
+An episode is truncated after {LONGEST:,} steps instead of Gymnasium's 200, so that early episodes can reach the goal. There
+are two kinds of replacing traces. One leaves the traces of the other actions as they are, and the other clears them. In the
+figure, every method is at its best λ on the left and at its best α on the right.""",
     run,
 )

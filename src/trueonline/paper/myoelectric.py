@@ -26,9 +26,11 @@ from trueonline.paper.experiment import (
     Outcome,
     Settings,
     at_most,
+    gathered,
     interval,
     overall,
     resample,
+    table,
 )
 from trueonline.paper.style import COLOURS, NAMES, figure, line
 
@@ -43,7 +45,7 @@ class Errors:
 
     source: str
     target: str
-    of: str  # what is predicted, in words
+    of: str  # the predicted signal, in words
     step_sizes: np.ndarray
     trace_decays: np.ndarray
     by_method: dict[str, np.ndarray]
@@ -65,16 +67,16 @@ class Errors:
 
     @cached_property
     def samples(self) -> dict[str, np.ndarray]:
-        """The same for bootstrap samples of the blocks, the best α chosen anew in each: an array over sample and λ."""
-        found = {}
+        """The best error for bootstrap samples of the blocks, each with its own best α: an array over sample and λ."""
+        by_method = {}
         for method, errors in self.by_method.items():
-            finite = np.minimum(errors, 10.0 * runs.HUGE)  # 0 · ∞ is no number
+            finite = np.minimum(errors, 10.0 * runs.HUGE)  # 0 · ∞ is not a number
             means = resample(errors.shape[2], seed=self.seed) @ finite.reshape(-1, errors.shape[2]).T
-            found[method] = means.reshape(-1, *errors.shape[:2]).min(axis=1)
-        return found
+            by_method[method] = means.reshape(-1, *errors.shape[:2]).min(axis=1)
+        return by_method
 
     def ratio(self, method: str) -> tuple[np.ndarray, np.ndarray]:
-        """For each λ the error over that of λ = 0, where all methods are one; also for the bootstrap samples."""
+        """For each λ the error relative to λ = 0, where all methods are the same, and this ratio for the bootstrap samples."""
         zero = int(self.trace_decays.argmin())
         return (
             self.best(method) / self.best("true_online")[zero],
@@ -83,15 +85,15 @@ class Errors:
 
 
 def run(settings: Settings) -> Outcome:
-    made = [recordings.simulated(STEPS + runs.tail(runs.DISCOUNT), settings.seed)]
+    sources = [recordings.simulated(STEPS + runs.tail(runs.DISCOUNT), settings.seed)]
     if settings.data is not None:
-        made.append(recordings.read(settings.data, settings.columns, settings.rate))
-    found = errors(made, settings)
-    pictures = {"figure": _picture(found)}
-    for recording in made:
-        some = [each for each in found if each.source == recording.name]
+        sources.append(recordings.read(settings.data, settings.columns, settings.rate))
+    results = errors(sources, settings)
+    pictures = {"figure": _picture(results)}
+    for recording in sources:
+        some = [each for each in results if each.source == recording.name]
         pictures |= {f"appendix-d-{recording.name}": _details(some), f"signals-{recording.name}": _signals(recording)}
-    best, every = _best(found), _every(found)
+    best, every = _best(results), _every(results)
     names: dict[str, Any] = {"columns": "panel", "series": "method", "y": "error"}
     title = "mean absolute return error, over that of λ = 0"
     charts = [
@@ -108,24 +110,24 @@ def run(settings: Settings) -> Outcome:
             **names,
         ),
     ]
-    claims = [claim for each in found for claim in _claims(each)]
-    note = " ".join(recording.about for recording in made)
+    claims = [claim for each in results for claim in _claims(each)]
+    note = " ".join(recording.about for recording in sources)
     return Outcome(every, pictures, charts, claims, shown="signals-simulator", note=note)
 
 
-def errors(made: Sequence[Recording], settings: Settings) -> list[Errors]:
-    """The errors of all settings on all streams. What has been computed before is read."""
-    todo = {(recording, stream.target): runs.tasks([stream]) for recording in made for stream in runs.streams(recording)}
+def errors(sources: Sequence[Recording], settings: Settings) -> list[Errors]:
+    """The errors of all settings on all streams. Results that exist already are read."""
+    todo = {
+        (recording, stream.target): runs.tasks([stream]) for recording in sources for stream in runs.streams(recording)
+    }
     options: dict[str, Any] = {"engine": settings.engine, "threads": settings.threads, "progress": settings.progress}
     study.execute_tasks([task for some in todo.values() for task in some], settings.tasks, **options)
-    found = []
+    per_stream = []
     for (recording, target), tasks in todo.items():
-        table = study.gather_tasks(tasks, settings.tasks)
-        if table is None:
-            raise RuntimeError("results vanished while they were gathered; run again")
+        results = gathered(study.gather_tasks(tasks, settings.tasks))
         alphas, parts = np.array(tasks[0].step_sizes), tasks[0].stream.parts
         pieces: dict[str, list[np.ndarray]] = {}
-        values, at = table["error"].to_numpy(), 0
+        values, at = results["error"].to_numpy(), 0
         for task in tasks:
             piece = values[at : at + task.rows].reshape(len(alphas), len(task.trace_decays), parts)
             pieces.setdefault(task.method, []).append(piece)
@@ -133,29 +135,29 @@ def errors(made: Sequence[Recording], settings: Settings) -> list[Errors]:
         lams = np.array([lam for task in tasks if task.method == "true_online" for lam in task.trace_decays])
         of = recording.position if target == "position" else "grip force"
         by_method = {method: np.concatenate(some, axis=1) for method, some in pieces.items()}
-        found.append(Errors(recording.name, target, of, alphas, lams, by_method, settings.seed))
-    return found
+        per_stream.append(Errors(recording.name, target, of, alphas, lams, by_method, settings.seed))
+    return per_stream
 
 
 # --- Tables and pictures --------------------------------------------------------------------------
 
 
-def _best(found: Sequence[Errors]) -> pa.Table:
+def _best(results: Sequence[Errors]) -> pa.Table:
     """For each λ the normalised error at the best α, with a 95 % interval."""
     rows = []
-    for each in found:
+    for each in results:
         for method in each.by_method:
             ratio, samples = each.ratio(method)
             for j, (lam, alpha) in enumerate(zip(each.trace_decays, each.best_alphas(method), strict=True)):
                 rows.append((each.panel, method, lam, alpha, ratio[j], *interval(samples[:, j])))
     names = ("panel", "method", "trace_decay", "step_size", "error", "low", "high")
-    return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    return table(names, rows)
 
 
-def _every(found: Sequence[Errors]) -> pa.Table:
-    """All settings: the error as it is, and over that of λ = 0 at its best α."""
+def _every(results: Sequence[Errors]) -> pa.Table:
+    """For all settings the absolute error, and the error relative to λ = 0 at its best α."""
     tables = []
-    for each in found:
+    for each in results:
         alpha, lam = np.meshgrid(each.step_sizes, each.trace_decays, indexing="ij")
         td0 = each.best("true_online")[each.trace_decays.argmin()]
         for method in each.by_method:
@@ -167,11 +169,11 @@ def _every(found: Sequence[Errors]) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def _picture(found: Sequence[Errors]) -> Any:
+def _picture(results: Sequence[Errors]) -> Any:
     """Figure 6: targets across, recordings down."""
-    sources = list(dict.fromkeys(each.source for each in found))
-    made, axes = figure(len(sources), 2, width=7.4, height=0.6 + 2.4 * len(sources), sharex=True, sharey=True)
-    for each in found:
+    sources = list(dict.fromkeys(each.source for each in results))
+    drawing, axes = figure(len(sources), 2, width=7.4, height=0.6 + 2.4 * len(sources), sharex=True, sharey=True)
+    for each in results:
         row, column = sources.index(each.source), runs.TARGETS.index(each.target)
         panel = axes[row, column]
         for method in each.by_method:
@@ -188,18 +190,18 @@ def _picture(found: Sequence[Errors]) -> Any:
         panel.axhline(1.0, color="#999999", linewidth=0.8, zorder=0)
     low, high = axes[0, 0].get_ylim()
     axes[0, 0].set_ylim(low, min(high, 1.5))
-    made.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    return made
+    drawing.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    return drawing
 
 
-def _details(found: Sequence[Errors]) -> Any:
+def _details(results: Sequence[Errors]) -> Any:
     """Appendix D: the error against α, a line for each of some λ; targets across, methods down."""
     import matplotlib as mpl
 
     shades = mpl.colormaps["viridis"]
-    methods = list(found[0].by_method)
-    made, axes = figure(len(methods), 2, width=7.4, height=7.6, sharex=True)
-    for column, each in enumerate(found):
+    methods = list(results[0].by_method)
+    drawing, axes = figure(len(methods), 2, width=7.4, height=7.6, sharex=True)
+    for column, each in enumerate(results):
         for row, method in enumerate(methods):
             panel = axes[row, column]
             ratio = each.mean(method) / each.best("true_online")[each.trace_decays.argmin()]
@@ -212,8 +214,8 @@ def _details(found: Sequence[Errors]) -> Any:
                 panel.set_ylabel(f"{NAMES[method]}\nabsolute return error")
             if row == len(methods) - 1:
                 panel.set_xlabel("α, over 9")
-    made.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=7, fontsize=7.5)
-    return made
+    drawing.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=7, fontsize=7.5)
+    return drawing
 
 
 def _signals(recording: Recording) -> Any:
@@ -221,7 +223,7 @@ def _signals(recording: Recording) -> Any:
     rows = recording.signals
     first = max(0, len(rows) // 2 - MINUTE // 2)
     some = rows[first : first + MINUTE]
-    made, axes = figure(len(SIGNALS), 1, width=7.4, height=5.6, sharex=True)
+    drawing, axes = figure(len(SIGNALS), 1, width=7.4, height=5.6, sharex=True)
     for panel, name, values in zip(axes[:, 0], SIGNALS, some.T, strict=True):
         panel.plot((first + np.arange(len(some))) / arm.RATE, values, color="#333333", linewidth=0.8)
         for begin in np.flatnonzero(recording.starts[first : first + MINUTE]):
@@ -229,23 +231,23 @@ def _signals(recording: Recording) -> Any:
         panel.set_ylabel(name)
     axes[0, 0].set_title(f"A minute of the {recording.name}")
     axes[-1, 0].set_xlabel("seconds")
-    return made
+    return drawing
 
 
 # --- Claims ---------------------------------------------------------------------------------------
 
 
 def _claims(each: Errors) -> list[Claim]:
-    said = (
+    first = (
         ("replace", "accumulate", "is better than {} at all λ > 0")
         if each.target == "force"
         else ("accumulate", "replace", "dominates {}")
     )
-    pairs = [said, *(("true_online", other, "dominates {}") for other in ("accumulate", "replace"))]
+    pairs = [first, *(("true_online", other, "dominates {}") for other in ("accumulate", "replace"))]
     return [_claim(each, *pair) for pair in pairs]
 
 
-def _claim(each: Errors, better: str, worse: str, said: str) -> Claim:
+def _claim(each: Errors, better: str, worse: str, relation: str) -> Claim:
     """`better` has no larger error than `worse`, both at their best α, for every λ > 0 (λ = 0 is the same for all)."""
     difference = each.best(better) / each.best(worse) - 1.0
     samples = each.samples[better] / each.samples[worse] - 1.0
@@ -271,29 +273,31 @@ def _claim(each: Errors, better: str, worse: str, said: str) -> Claim:
             float(each.trace_decays[at]),
         ]
         numbers[f"of its error, share of the first block ({method})"] = float(blocks[0] / blocks.sum())
-    text = f"{NAMES[better]} {said.format(NAMES[worse])}"
+    text = f"{NAMES[better]} {relation.format(NAMES[worse])}"
     return Claim(f"{each.panel}: {text}", overall(list(verdicts.values())), numbers)
 
 
 EXPERIMENT = Experiment(
     "myoelectric",
     "Figure 6 and Appendix D — a myoelectric arm",
-    f"""Two predictions about a robot hand that a person moves by two muscles: the discounted sum (γ = 0.97) of the motor angle, and
-of the grip force. Five signals (position, velocity and force of the gripper, two muscle signals), each normalised from its smallest
-value to its largest, are tile-coded jointly: 10 bins each, 8 tilings, and a bias unit make 800,001 features, hashed to 200,000, of
-which 9 are active. {STEPS:,} steps at 40 Hz. The error is the mean over all steps of |V − G|, where V is the prediction before the
-step is learned from and G the return that came true, over the error of λ = 0; α is divided by 9.
+    f"""A person moves a robot hand with two muscles. There are two predictions: the discounted sum (γ = 0.97) of the motor
+angle, and that of the grip force. There are five signals: position, velocity and force of the gripper, and two muscle
+signals. Each signal is normalised to the range from its smallest to its largest value. The five are tile-coded jointly with
+10 bins each, 8 tilings and a bias unit. This makes 800,001 features, which are hashed to 200,000, and 9 of them are active.
+There are {STEPS:,} steps at 40 Hz. The error is the mean of |V − G| over all steps, relative to the error at λ = 0. V is
+the prediction before the learner sees the step, and G is the realised return. α is divided by 9.
 
-The paper's recordings are not public. In their place stands a simulated arm, whose parameters were set before anything was learned
-from it; with --data a recording of yours stands beside it.
+The paper's recordings are not public. A simulated arm replaces them. Its parameters were fixed before anything was learned
+from it. The option --data adds a recording of yours.
 
-G is computed backwards over the recording. It is scored where at least {runs.tail(runs.DISCOUNT)} samples follow, so that what is
-cut off is less than a thousandth of the largest possible return; the simulated recording is longer by so many, and all
-{STEPS:,} steps count.
+G is computed backwards over the recording. A step is scored if at least {runs.tail(runs.DISCOUNT)} samples follow it, so
+the truncated part is less than a thousandth of the largest possible return. The simulated recording is longer by this
+number of samples, so all {STEPS:,} steps are scored.
 
-There is one stream and no runs to take an interval over. Intervals are from a bootstrap over time: errors are averaged over
-{runs.BLOCKS} consecutive blocks, which are drawn 1,000 times, the same for all methods, with the best α chosen anew each time. They
-say how much a verdict depends on some stretches of this recording, and nothing about other people or arms. A claim about all λ
-holds when the interval of every λ > 0 is on its side, and fails when that of one is on the other.""",
+There is one stream, and there are no runs to take an interval over. Intervals come from a bootstrap over time. Errors are
+averaged over {runs.BLOCKS} consecutive blocks, and 1,000 samples of the blocks are drawn, the same for all methods. Each
+sample has its own best α. The intervals tell how much a verdict depends on parts of this recording. They tell nothing about
+other people or arms. A claim about all λ holds if the interval of every λ > 0 supports it, and fails if the interval of one
+λ contradicts it.""",
     run,
 )

@@ -15,13 +15,13 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from trueonline import study
+from trueonline import catalog, study
 from trueonline.core import memory
 from trueonline.core.forms import Active, pointer
 from trueonline.core.kernels import cache_name, call, kernel, specialise
 from trueonline.core.memory import attach, decay
 from trueonline.features import TileCoder
-from trueonline.methods import accumulate_td, replace_td, true_online_td
+from trueonline.methods import true_online_td
 from trueonline.nexting.recordings import SIGNALS, Recording
 from trueonline.study.work import Beat
 
@@ -29,10 +29,10 @@ DISCOUNT = 0.97
 BINS, TILINGS, FEATURES = 10, 8, 200_000
 STEP_SIZES = tuple(2.0**power for power in range(-9, 2))  # over the number of active features
 TRACE_DECAYS = study.TRACE_DECAYS
-METHODS = {"accumulate": accumulate_td, "replace": replace_td, "true_online": true_online_td}
+COMPARED = study.METHODS
 TARGETS = ("position", "force")
-BLOCKS = 50  # parts of the time over which errors are kept apart
-CUT = 1e-3  # returns are scored where at most this share of the largest possible return is not known
+BLOCKS = 50  # consecutive parts of the recording, each with an error of its own
+CUT = 1e-3  # a return is scored if at most this share of the largest possible return is unknown
 HUGE = 1e100  # a value beyond it has diverged
 PER_TASK = 5  # trace decays in each task
 SCHEMA = pa.schema(
@@ -48,11 +48,11 @@ SCHEMA = pa.schema(
 
 # --- In kernels -----------------------------------------------------------------------------------
 
-method = true_online_td  # a placeholder, for which `specialise` puts each method
+method = true_online_td  # a placeholder: `specialise` puts each method in its place
 
 
 def follow(numbers, places, begins, indices, starts, cumulants, returns, blocks, alpha, gamma_, lam, sums):
-    """Learn from a stream; add |V_t(S_t) − G_t| to sums[blocks[t]] unless that is −1. False as soon as it diverges."""
+    """Learn from a stream, and add |V_t(S_t) − G_t| to sums[blocks[t]] unless blocks[t] is −1. False if it diverges."""
     memory = attach(numbers, places)
     v_old = gamma = 0.0
     x = active(begins, indices, 0)
@@ -77,32 +77,32 @@ def active(begins, indices, t):
     return Active(pointer(indices, begins[t]), begins[t + 1] - begins[t])
 
 
-KERNELS = {name: specialise(follow, name, method=rule) for name, rule in METHODS.items()}
+KERNELS = {name: specialise(follow, name, method=catalog.METHODS[name].resolve("rule")) for name in COMPARED}
 
 
 # --- Streams --------------------------------------------------------------------------------------
 
 
 def tail(discount: float) -> int:
-    """How many samples must follow for a return to be known to within CUT of the largest."""
+    """How many samples must follow a sample, so that its return is known to within CUT of the largest return."""
     return math.ceil(math.log(CUT) / math.log(discount))
 
 
 def returns(cumulants: np.ndarray, starts: np.ndarray, discount: float) -> np.ndarray:
     """G_t = C_{t+1} + γ·G_{t+1}, from the end backwards; 0 at the last sample of each recording.
 
-    `cumulants` are C_1, …, C_T and `starts` has T + 1 marks: what follows a mark does not belong to what was before it.
+    `cumulants` are C_1, …, C_T, and `starts` has T + 1 marks. A mark says that a new recording begins.
     """
-    found = np.zeros(len(cumulants))
+    discounted = np.zeros(len(cumulants))
     g = 0.0
     for t in range(len(cumulants) - 1, -1, -1):
         g = 0.0 if starts[t + 1] else float(cumulants[t]) + discount * g
-        found[t] = g
-    return found
+        discounted[t] = g
+    return discounted
 
 
 def scored(starts: np.ndarray, least: int) -> np.ndarray:
-    """For each sample but the last, whether at least so many follow it in its recording."""
+    """For each sample but the last, whether at least `least` samples follow it in its recording."""
     ends = np.append(np.flatnonzero(starts[1:]), len(starts) - 1)
     t = np.arange(len(starts) - 1)
     return ends[np.searchsorted(ends, t)] - t >= least
@@ -110,7 +110,7 @@ def scored(starts: np.ndarray, least: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """What learners see of a recording, and what they have to predict. Features that never occur are left out."""
+    """The features and the cumulant of one prediction on a recording. Features that never occur are left out."""
 
     source: str
     target: str
@@ -119,7 +119,7 @@ class Stream:
     starts: np.ndarray
     cumulants: np.ndarray
     returns: np.ndarray
-    blocks: np.ndarray  # in which part of the time t lies, −1 where it is not scored
+    blocks: np.ndarray  # the block in which t lies, −1 if t is not scored
     n_features: int  # that occur
     n_active: int
     discount: float
@@ -127,12 +127,12 @@ class Stream:
 
     @cached_property
     def digest(self) -> str:
-        """Its numbers, hashed."""
-        found = hashlib.sha256(repr((self.n_features, self.n_active, self.discount, self.parts)).encode())
+        """A hash of the stream."""
+        digest = hashlib.sha256(repr((self.n_features, self.n_active, self.discount, self.parts)).encode())
         for array in (self.begins, self.indices, self.starts, self.cumulants, self.returns, self.blocks):
-            found.update(repr((array.shape, str(array.dtype))).encode())
-            found.update(np.ascontiguousarray(array).tobytes())
-        return found.hexdigest()
+            digest.update(repr((array.shape, str(array.dtype))).encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
 
     @property
     def scored(self) -> int:
@@ -145,7 +145,7 @@ def streams(recording: Recording, coder: TileCoder | None = None) -> list[Stream
     rows = coder.many(recording.normalised())
     begins = np.cumsum([0, *map(len, rows)])
     raw = np.concatenate(list(rows))
-    # In the order in which features first occur, those of one time lie together. Learning is the same bit for bit.
+    # Features are numbered as they first occur, so those of one step lie together. Learning is the same bit for bit.
     _, first, inverse = np.unique(raw, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
@@ -157,13 +157,14 @@ def streams(recording: Recording, coder: TileCoder | None = None) -> list[Stream
             f"by {tail(DISCOUNT)} others, as their returns need, but at least {BLOCKS * 10:,} must be"
         )
     blocks = np.where(counted, (np.cumsum(counted) - 1) * BLOCKS // counted.sum(), -1)
-    found = []
+    predictions = []
     for target in TARGETS:
         cumulants = np.ascontiguousarray(recording.signals[1:, SIGNALS.index(target)])
         true = returns(cumulants, recording.starts, DISCOUNT)
         numbers = (len(first), coder.n_active, DISCOUNT, BLOCKS)
-        found.append(Stream(recording.name, target, begins, indices, recording.starts, cumulants, true, blocks, *numbers))
-    return found
+        parts = (begins, indices, recording.starts, cumulants, true, blocks)
+        predictions.append(Stream(recording.name, target, *parts, *numbers))
+    return predictions
 
 
 def tiles() -> TileCoder:
@@ -207,8 +208,8 @@ class Sweep:
 
 
 def errors(stream: Stream, method: str, step_sizes: tuple[float, ...], trace_decays: tuple[float, ...]) -> np.ndarray:
-    """An array over α, λ and block whose mean over blocks is the mean absolute error; infinite where it diverged."""
-    found = np.zeros((len(step_sizes), len(trace_decays), stream.parts))
+    """An array over α, λ and block. Its mean over blocks is the mean absolute error, infinite where learning diverged."""
+    sums = np.zeros((len(step_sizes), len(trace_decays), stream.parts))
     buffers = memory.allocate(stream.n_features)
     fresh = memory.snapshot(buffers)  # resetting costs a copy of the features that occur
     parts = (stream.begins, stream.indices, stream.starts, stream.cumulants, stream.returns, stream.blocks)
@@ -216,12 +217,12 @@ def errors(stream: Stream, method: str, step_sizes: tuple[float, ...], trace_dec
         for j, lam in enumerate(trace_decays):
             memory.undo(buffers, fresh)
             numbers = (alpha / stream.n_active, stream.discount, lam)
-            if not call(KERNELS[method], *buffers, *parts, *numbers, found[i, j]):
-                found[i, j] = np.inf
-    return found * (stream.parts / stream.scored)
+            if not call(KERNELS[method], *buffers, *parts, *numbers, sums[i, j]):
+                sums[i, j] = np.inf
+    return sums * (stream.parts / stream.scored)
 
 
 def tasks(all_streams: list[Stream]) -> list[Sweep]:
     """In the order of stream, method and trace decay."""
     some = [TRACE_DECAYS[first : first + PER_TASK] for first in range(0, len(TRACE_DECAYS), PER_TASK)]
-    return [Sweep(stream, name, STEP_SIZES, lams) for stream in all_streams for name in METHODS for lams in some]
+    return [Sweep(stream, name, STEP_SIZES, lams) for stream in all_streams for name in COMPARED for lams in some]

@@ -1,4 +1,4 @@
-"""The study of section 5.1, which Figure 4, Appendix C and Figure 9 show: three random MRPs, seen in several ways."""
+"""The study of section 5.1, which Figure 4, Appendix C and Figure 9 show: three random MRPs with several kinds of features."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from trueonline import study
 from trueonline.features import binary_code, random_unit, tabular
-from trueonline.paper.experiment import Settings, resample
+from trueonline.paper.experiment import Settings, gathered, resample
 from trueonline.problems import random_mrp
 
 CLASSES = ((10, 3, 0.1, 100), (100, 10, 0.1, 1000), (100, 3, 0.0, 1000))  # k, b, σ and steps
@@ -29,17 +29,22 @@ ALPHAS, LAMS = np.array(study.STEP_SIZES), np.array(study.TRACE_DECAYS)
 
 def cases(number: int, settings: Settings, runs: int, representations: tuple[str, ...]) -> list[study.Case]:
     """The MRPs with this number, one of each class. Number 0 is *the* MRP of Figure 4."""
-    made = []
+    all_cases = []
     for kind, (label, (k, b, sigma, steps)) in enumerate(zip(MRPS, CLASSES, strict=True)):
-        mrp = random_mrp(k, b, sigma, seed=[31, settings.seed, kind, number])  # 31 and 41: apart from all other seeds
+        mrp = random_mrp(k, b, sigma, seed=_seed(31, settings.seed, kind, number))
         for name in representations:
-            seen = mrp.with_features(REPRESENTATIONS[name](k, [41, settings.seed, kind, number]))
+            seen = mrp.with_features(REPRESENTATIONS[name](k, _seed(41, settings.seed, kind, number)))
             methods = dict.fromkeys(study.applicable(seen))
             labels = {"mrp": label, "representation": name}
-            made.append(
+            all_cases.append(
                 study.Case(seen, methods, study.STEP_SIZES, study.TRACE_DECAYS, runs, steps, settings.seed, labels)
             )
-    return made
+    return all_cases
+
+
+def _seed(*numbers: int) -> np.random.SeedSequence:
+    """The first number, 31 for processes and 41 for features, keeps a seed apart from all other seeds."""
+    return np.random.SeedSequence(numbers)
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class Errors:
         return self.by_method[method].mean(axis=0)
 
     def best(self, method: str, weights: np.ndarray | None = None) -> np.ndarray:
-        """The error at the best α and λ: of the mean over runs, or of each bootstrap sample of runs."""
+        """The error at the best α and λ, for the mean over runs or for each bootstrap sample of runs."""
         errors = np.minimum(self.by_method[method], 1e12).reshape(len(self.by_method[method]), -1)
         means = errors.mean(axis=0, keepdims=True) if weights is None else weights @ errors
         return means.min(axis=1)
@@ -72,29 +77,27 @@ class Errors:
 
 
 def errors(case: study.Case, settings: Settings) -> Errors:
-    table = study.gather(case, settings.tasks)
-    if table is None:
-        raise RuntimeError("results vanished while they were gathered; run again")
-    found = table["error"].to_numpy().reshape(len(case.methods), case.runs, len(ALPHAS), len(LAMS))
-    return Errors(case.labels["mrp"], case.labels["representation"], dict(zip(case.methods, found, strict=True)))
+    table = gathered(study.gather(case, settings.tasks))
+    arrays = table["error"].to_numpy().reshape(len(case.methods), case.runs, len(ALPHAS), len(LAMS))
+    return Errors(case.labels["mrp"], case.labels["representation"], dict(zip(case.methods, arrays, strict=True)))
 
 
 def run(settings: Settings) -> list[Errors]:
-    """All errors of the study. What has been computed before, for another figure, is read."""
+    """All errors of the study. Results that another figure has computed are read."""
     todo = cases(0, settings, settings.number(RUNS), tuple(REPRESENTATIONS))
     study.execute(todo, settings.tasks, engine=settings.engine, threads=settings.threads, progress=settings.progress)
     return [errors(case, settings) for case in todo]
 
 
-def bootstrap(found: Errors, settings: Settings) -> np.ndarray:
-    return resample(len(found.by_method["true_online"]), seed=settings.seed)
+def bootstrap(errors: Errors, settings: Settings) -> np.ndarray:
+    return resample(len(errors.by_method["true_online"]), seed=settings.seed)
 
 
-def all_means(found: list[Errors]) -> pa.Table:
+def all_means(results: list[Errors]) -> pa.Table:
     """Mean and standard error for every setting."""
     tables = []
     alpha, lam = np.meshgrid(ALPHAS, LAMS, indexing="ij")
-    for each in found:
+    for each in results:
         for method, values in each.by_method.items():
             with np.errstate(invalid="ignore", over="ignore"):
                 error, deviation = values.mean(axis=0), values.std(axis=0, ddof=min(1, len(values) - 1))
@@ -112,10 +115,10 @@ def all_means(found: list[Errors]) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def at_best_alpha(found: list[Errors]) -> pa.Table:
-    """For each λ the error at the best step-size, with two standard errors either way."""
+def at_best_alpha(results: list[Errors]) -> pa.Table:
+    """For each λ the error at the best step-size, with two standard errors to either side."""
     tables = []
-    for each in found:
+    for each in results:
         for method, values in each.by_method.items():
             best = values.mean(axis=0).argmin(axis=0)
             chosen = values[:, best, np.arange(len(LAMS))]  # run by λ

@@ -1,4 +1,4 @@
-"""All experiments by name, imported when they are asked for."""
+"""All experiments by name, each imported when it is needed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ MODULES = {
     "mountain-car": "mountain_car",
     "offpolicy": "offpolicy",
 }
-APART = ("many-mrps", "asterix", "mountain-car", "offpolicy")  # only by name: they take longer
+APART = ("many-mrps", "asterix", "mountain-car", "offpolicy")  # run only when named, because they take longer
 DEFAULT = tuple(name for name in MODULES if name not in APART)
 
 
 def experiment(name: str) -> Experiment:
+    """The experiment with this name."""
     return import_module(f"trueonline.paper.{MODULES[name]}").EXPERIMENT

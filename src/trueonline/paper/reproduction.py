@@ -7,7 +7,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -97,17 +97,16 @@ def _section(done: Finished, out: Path) -> report.Section:
 
 
 def _chart(chart: Chart) -> report.Chart:
-    """The paper's chart in the report's words, with methods by their names."""
+    """The chart with the names, colours and dashes of the methods."""
     import pyarrow as pa
 
-    given = {field: getattr(chart, field) for field in chart.__dataclass_fields__}
     column = chart.data.column_names.index(chart.series)
     values = [NAMES.get(value, value) for value in chart.data[chart.series].to_pylist()]
-    given["data"] = chart.data.set_column(column, chart.series, pa.array(values))
+    data = chart.data.set_column(column, chart.series, pa.array(values))
     others = {"dense": "#56B4E9", "sparse, 9 active": "#E69F00"}
     colours = {NAMES.get(name, name): colour for name, colour in {**COLOURS, **others}.items()}
     dashes = {NAMES[name]: dash for name, dash in DASHES.items() if dash}
-    return report.Chart(**given, colours=colours, dashes=dashes)
+    return replace(chart, data=data, colours=colours, dashes=dashes)
 
 
 def _plain(numbers: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,74 +1,41 @@
-"""One look for all pictures: the same colour, dash and name for the same method everywhere.
+"""One look for all pictures: every method has the same colour, dashes, marker and name everywhere.
 
-The colours are Okabe and Ito's, which colour-blind people can tell apart; dashes and markers differ too.
+Methods have the look of the catalogue. The looks here are for lines that are not methods of the catalogue.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from trueonline.catalog import GREY, METHODS, PINK, Look
 from trueonline.report.look import RC, figure, look
 
-__all__ = ["COLOURS", "DASHES", "MARKERS", "NAMES", "RC", "figure", "line", "look"]
+__all__ = ["COLOURS", "DASHES", "MARKERS", "NAMES", "RC", "figure", "legend_above", "line", "look"]
 
-NAMES = {
-    "accumulate": "accumulate TD(λ)",
-    "replace": "replace TD(λ)",
-    "true_online": "true online TD(λ)",
-    "online": "online λ-return",
-    "offline": "offline λ-return",
-    "td0": "TD(0)",
-    "accumulate_sarsa": "accumulate Sarsa(λ)",
-    "replace_sarsa": "replace Sarsa(λ)",
-    "true_online_sarsa": "true online Sarsa(λ)",
-    "clearing_sarsa": "replace Sarsa(λ), clearing",
-    "random": "random play",
-    "off_policy": "off-policy TD(λ)",
-    "true_online_off_policy": "true online off-policy TD(λ)",
-    "gtd": "GTD(λ)",
-    "true_online_gtd": "true online GTD(λ)",
-    "emphatic": "emphatic TD(λ)",
-    "true_online_emphatic": "true online emphatic TD(λ)",
+OTHERS = {
+    "online": ("online λ-return", Look(PINK, (), "D")),
+    "offline": ("offline λ-return", Look("#000000", (1, 1), "v")),
+    "td0": ("TD(0)", Look(GREY, (8, 2, 1, 2), "x")),
+    "random": ("random play", Look(GREY, (1, 2))),
 }
-COLOURS = {
-    "accumulate": "#D55E00",
-    "replace": "#0072B2",
-    "true_online": "#009E73",
-    "online": "#CC79A7",
-    "offline": "#000000",
-    "td0": "#7F7F7F",
-}
-COLOURS |= {f"{name}_sarsa": COLOURS[name] for name in ("accumulate", "replace", "true_online")}
-COLOURS |= {"clearing_sarsa": "#56B4E9", "random": "#7F7F7F"}
-DASHES: dict[str, tuple[int, ...]] = {
-    "accumulate": (6, 2),
-    "replace": (2, 2),
-    "true_online": (),
-    "online": (),
-    "offline": (1, 1),
-    "td0": (8, 2, 1, 2),
-    "clearing_sarsa": (2, 1),
-    "random": (1, 2),
-}
-DASHES |= {f"{name}_sarsa": DASHES[name] for name in ("accumulate", "replace", "true_online")}
-MARKERS = {
-    "accumulate": "s",
-    "replace": "^",
-    "true_online": "o",
-    "online": "D",
-    "offline": "v",
-    "td0": "x",
-    "clearing_sarsa": "v",
-}
-MARKERS |= {f"{name}_sarsa": MARKERS[name] for name in ("accumulate", "replace", "true_online")}
-
-# Off-policy methods: the true online form has the colour and the marker of its counterpart, and a whole line.
-for _name, _colour, _marker in (("off_policy", "#D55E00", "s"), ("gtd", "#0072B2", "o"), ("emphatic", "#009E73", "D")):
-    for _form, _dash in ((_name, (4, 2)), (f"true_online_{_name}", ())):
-        COLOURS[_form], DASHES[_form], MARKERS[_form] = _colour, _dash, _marker
+LOOKS = {name: row.look for name, row in METHODS.items()} | {name: own for name, (_, own) in OTHERS.items()}
+NAMES = {name: row.title for name, row in METHODS.items()} | {name: title for name, (title, _) in OTHERS.items()}
+COLOURS = {name: own.colour for name, own in LOOKS.items()}
+DASHES = {name: own.dashes for name, own in LOOKS.items()}
+MARKERS = {name: own.marker for name, own in LOOKS.items()}
 
 
 def line(axes: Any, x: Any, y: Any, method: str, **options: Any) -> None:
-    """A line in the method's own style."""
+    """Draw a line in the method's own style."""
     dashes = {"dashes": DASHES[method]} if DASHES[method] else {}
     axes.plot(x, y, color=COLOURS[method], label=NAMES[method], **{"linewidth": 1.6, **dashes, **options})
+
+
+def legend_above(drawing: Any, panels: Iterable[Any]) -> None:
+    """One legend above all panels, with every label once, in the order of the first panel that has it."""
+    handles: dict[str, Any] = {}
+    for panel in panels:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    drawing.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3)

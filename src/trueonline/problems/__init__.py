@@ -1,13 +1,14 @@
-"""Problems with known answers: a model, seeded streams, exact values, and the best linear approximation of them."""
+"""Problems with known answers: a model, seeded trajectories, exact values, and the best linear approximation of the values."""
 
 from trueonline.problems import counterexamples as off_policy
 from trueonline.problems.counterexamples import baird, random_mdp
 from trueonline.problems.examples import ONE_STATE_TERMINATION, one_state, random_walk, two_state
-from trueonline.problems.finite_mrp import FiniteMRP, Trajectory
-from trueonline.problems.off_policy_problem import OffPolicyProblem, OffPolicyTrajectory
+from trueonline.problems.finite_mrp import FiniteMRP
+from trueonline.problems.off_policy_problem import OffPolicyProblem
 from trueonline.problems.random_mrp import random_mrp
+from trueonline.problems.trajectories import OffPolicyTrajectory, Trajectory
 
-# `two_state` is the paper's; the counterexample of the same name is `off_policy.two_state`.
+# `two_state` is the paper's example. The counterexample of the same name is `off_policy.two_state`.
 __all__ = [
     "ONE_STATE_TERMINATION",
     "FiniteMRP",

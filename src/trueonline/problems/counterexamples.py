@@ -1,4 +1,4 @@
-"""Problems on which one policy is followed and another one is asked about, with known answers.
+"""Off-policy problems with known answers: the behaviour acts, and the learner predicts for the target.
 
 >>> from trueonline.problems import counterexamples as off_policy
 >>> problem = off_policy.random_mdp(10, 3, 2, 0.1, distance=0.5, seed=1)
@@ -14,23 +14,39 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.inputs import count, unit
+from trueonline.inputs import count, one_seed, unit
 from trueonline.problems.off_policy_problem import OffPolicyProblem
 
 
 def two_state(discount: float = 0.9) -> OffPolicyProblem:
-    """Two states with the one feature 1 and 2, so with values θ and 2θ; going right leads to the second, left to the first.
+    """The counterexample with two states, on which TD(0) diverges in expectation.
 
-    The behaviour goes either way, the target always right. All rewards are 0, so θ = 0 is right, and learning begins at
-    θ = 1. The process is in each state half of the time; going right pulls θ up by 2γθ − θ in the first state, and down by
-    2(2θ − 2γθ) in the second. Together A = (6γ − 5)/2. So TD(0) diverges in expectation for γ > 5/6, however small the
-    step-size.
+    A single feature is 1 in the first state and 2 in the second, so their values are θ and 2θ. The action right leads to
+    the second state, and left to the first. The behaviour takes either action, and the target always goes right. All
+    rewards are 0, so θ = 0 is correct. Learning begins at θ = 1.
 
-    The features are those of Tsitsiklis & Van Roy (1996, *Feature-Based Methods for Large Scale Dynamic Programming*), in
-    Sutton & Barto (2018), *Reinforcement Learning*, section 11.2 and example 11.1, whose threshold for fitting both states
-    at once, when there is no end, is 5/6 too. Actions and policies are those of Sutton, Mahmood & White (2016), *An Emphatic
-    Approach to the Problem of Off-policy TD Learning*, whose γ is 0.9. Here a run always begins in the first state.
+    Parameters
+    ----------
+    discount : float
+        The discount γ.
 
+    Returns
+    -------
+    OffPolicyProblem
+
+    Notes
+    -----
+    The process is in each state half of the time. Going right pulls θ up by 2γθ − θ in the first state, and down by
+    2(2θ − 2γθ) in the second. Together A = (6γ − 5)/2. So TD(0) diverges in expectation for γ > 5/6 at every step-size.
+
+    The features are those of Tsitsiklis & Van Roy (1996, *Feature-Based Methods for Large Scale Dynamic Programming*). In
+    Sutton & Barto (2018), *Reinforcement Learning*, they are in section 11.2 and example 11.1, with the same threshold of
+    5/6 when both states are fitted at once and there is no end. Actions and policies are those of Sutton, Mahmood & White
+    (2016), *An Emphatic Approach to the Problem of Off-policy TD Learning*, with γ = 0.9. Here a run always begins in the
+    first state.
+
+    Examples
+    --------
     >>> two_state().expected_update()[0].round(3)
     array([[0.2]])
     """
@@ -47,17 +63,30 @@ def two_state(discount: float = 0.9) -> OffPolicyProblem:
 
 
 def baird(discount: float = 0.99) -> OffPolicyProblem:
-    """Baird's counterexample with seven states, as Sutton & Barto (2018), *Reinforcement Learning*, section 11.2 have it.
+    """Baird's counterexample with seven states, from Sutton & Barto (2018), *Reinforcement Learning*, section 11.2.
 
-    Action 0 (dashed) leads to one of the first six states, action 1 (solid) to the seventh, from wherever. The behaviour is
-    dashed with probability 6/7, so it is everywhere equally often; the target is always solid. The first six states have
-    the values 2w_i + w_8, the seventh w_7 + 2w_8. All rewards are 0, so w = 0 is right, as are all weights with 2w_i = −w_8
-    and w_7 = −2w_8. Learning begins at (1, 1, 1, 1, 1, 1, 10, 1). The idea is that of Baird (1995), *Residual Algorithms:
-    Reinforcement Learning with Function Approximation*.
+    From every state, action 0 (dashed) leads to one of the first six states, and action 1 (solid) to the seventh. The
+    behaviour is dashed with probability 6/7, so it visits all states equally often. The target is always solid. The first
+    six states have the values 2w_i + w_8, the seventh has w_7 + 2w_8. All rewards are 0, so w = 0 is correct, and so are
+    all weights with 2w_i = −w_8 and w_7 = −2w_8. Learning begins at (1, 1, 1, 1, 1, 1, 10, 1).
 
-    The book begins in any state with the same probability; here a run always begins in the first. From the first
-    transition on the state is uniformly distributed in both.
+    Parameters
+    ----------
+    discount : float
+        The discount γ.
 
+    Returns
+    -------
+    OffPolicyProblem
+
+    Notes
+    -----
+    The idea is from Baird (1995), *Residual Algorithms: Reinforcement Learning with Function Approximation*. The book
+    begins in any state with the same probability, and here a run always begins in the first state. From the first
+    transition on, the state is uniformly distributed in both.
+
+    Examples
+    --------
     >>> problem = baird()
     >>> problem.values.max(), problem.error(problem.initial_weights)
     (np.float64(0.0), 1.0)
@@ -88,25 +117,57 @@ def random_mdp(
     discount: float = 0.99,
     seed: Any = 0,
 ) -> OffPolicyProblem:
-    """A random process as in section 5.1, with actions: what `random_mrp` draws for a state is drawn for a state and action.
+    """Draw a random Markov decision process with two policies.
 
-    The next states (`branching` of them) are drawn without replacement; their probabilities are the parts of the unit
-    interval cut at uniform points; expected rewards are standard normal, rewards normal around them with σ. There is no
-    end. A process that falls into several parts under the behaviour is drawn again. With one action it is the process that
-    `random_mrp` makes of the same seed.
+    The process is drawn as in `random_mrp`, with next states and rewards for each state and action instead of each state.
+    A process that falls into several parts under the behaviour is drawn again. With one action it is the process that
+    `random_mrp` draws for the same seed.
 
-    The section has no actions, so policies are a choice made here. The behaviour takes all n actions equally often. The
-    target does the same with probability 1 − `distance`, and otherwise takes one action, drawn for each state. So distance
-    0 is on-policy, at 1 the target is deterministic, and ratios are bounded: 1 + distance·(n − 1) for that action and
-    1 − distance for the others. Their variance in a state is distance²·(n − 1).
+    The paper has no actions, so the policies are our choice. The behaviour takes all n actions equally often. The target
+    does the same with probability 1 − `distance`, and otherwise takes one action, drawn for each state.
 
-    Features are one for each state; `with_features` sees it through others, such as those of `trueonline.features`.
+    Parameters
+    ----------
+    n_states : int
+        The number of states.
+    n_actions : int
+        The number of actions.
+    branching : int
+        The number of possible next states of each state and action, at most `n_states`.
+    sigma : float
+        The standard deviation of the rewards around their expectations.
+    distance : float
+        The distance of the target from the behaviour, from 0 (on-policy) to 1 (a deterministic target).
+    discount : float
+        The discount γ.
+    seed : int, numpy.random.SeedSequence or numpy.random.Generator
+        The seed of the process. One call draws one process, so a list of seeds is refused.
+
+    Returns
+    -------
+    OffPolicyProblem
+        The problem, with one feature for each state. Its method `with_features` gives it other features.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or if `seed` is a list.
+
+    Notes
+    -----
+    Ratios are bounded: 1 + distance·(n − 1) for the preferred action and 1 − distance for the others. Their variance in a
+    state is distance²·(n − 1).
+
+    Examples
+    --------
+    >>> random_mdp(10, 3, 2, 0.1, seed=1)
+    OffPolicyProblem(10 states, 3 actions, 10 features, discount=0.99)
     """
     k, n, b = count("n_states", n_states), count("n_actions", n_actions), count("branching", branching)
     if b > k:
         raise ValueError(f"branching must be at most n_states = {k}, got {b}")
     apart = unit("distance", distance)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(one_seed(seed))
     uniform = np.full((k, n), 1.0 / n)
     while True:
         P = np.zeros((k, n, k))

@@ -1,45 +1,62 @@
-"""Any finite Markov decision process in which one policy is followed and another one is asked about, with linear features."""
+"""Any finite Markov decision process with a behaviour, a target policy to predict for, and linear features."""
 
 from __future__ import annotations
 
 import hashlib
 from bisect import bisect
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from trueonline.inputs import number, unit
+from trueonline.problems.arrays import array, check_features, check_probabilities, importance_ratios, start_state
 from trueonline.problems.finite_mrp import FiniteMRP
+from trueonline.problems.trajectories import OffPolicyTrajectory
 
 SINGULAR = 1e13  # beyond this condition number the solution of a system is noise
 
 
-class OffPolicyTrajectory(NamedTuple):
-    """What happened. `ratios[t]` is π(A_t | S_t) / b(A_t | S_t) of the action that led from `states[t]` to `states[t + 1]`.
-
-    `discounts[t]` is 0 where an episode ended, and `states[t + 1]` then begins the next.
-    """
-
-    states: np.ndarray
-    rewards: np.ndarray
-    discounts: np.ndarray
-    ratios: np.ndarray
-
-
 class OffPolicyProblem:
-    """A Markov decision process over k states and n actions, left by `behaviour` and asked about `target`.
+    """A Markov decision process over k states and n actions. The behaviour acts, and the values of the target are predicted.
 
-    `transitions[s, a, s']` is a probability, `rewards[s, a, s']` the expected reward of that transition; the reward is
-    normal around it with `reward_std`. Both may have an entry more in their last dimension: it is the end of the episode,
-    after which the process is in the state `start` again. `behaviour[s, a]` and `target[s, a]` are the probabilities of
-    actions, b and π. What the target may do, the behaviour must do sometimes. `features[s]` are the features of state s, by
-    default one for each state. `initial_weights` are those that learning begins with, by default zeros; where the values
-    of the target are zero, as in the counterexamples of the literature, others are needed to have anything to learn.
+    The behaviour decides which states are visited, so the error is weighted by its stationary distribution d:
+    Σ_s d(s) (v_π(s) − wᵀφ(s))².
 
-    What is visited is up to the behaviour, so the error is weighted by its stationary distribution d: Σ_s d(s) (v_π(s) −
-    wᵀφ(s))².
+    Parameters
+    ----------
+    transitions : array_like
+        ``transitions[s, a, s']`` is a probability. The last dimension has k or k + 1 entries. The additional entry is the
+        end of an episode, after which the process is in the state `start` again.
+    rewards : array_like
+        ``rewards[s, a, s']`` is the expected reward of a transition. It has the shape of `transitions`.
+    behaviour, target : array_like
+        ``behaviour[s, a]`` and ``target[s, a]`` are the probabilities b and π of actions. An action that the target takes
+        must have a positive probability in the behaviour.
+    reward_std : float
+        The standard deviation of the normal noise on the rewards.
+    features : array_like, optional
+        ``features[s]`` are the features of state s. By default there is one feature for each state.
+    discount : float
+        The discount γ.
+    start : int
+        The state in which every episode begins.
+    initial_weights : array_like, optional
+        The weights that learning begins with, by default zeros. If the values of the target are zero, as in the
+        counterexamples of the literature, other weights are needed, so that there is something to learn.
 
+    Attributes
+    ----------
+    ratios : numpy.ndarray
+        ``ratios[s, a]`` is π(a | s) / b(a | s), and 0 for actions that neither policy takes.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, if a number is out of range, or if the behaviour does not cover the target.
+
+    Examples
+    --------
     >>> stay_or_end = [[[1.0, 0.0], [0.0, 1.0]]]  # one state, two actions, and the end
     >>> problem = OffPolicyProblem(stay_or_end, [[[0.0, 0.0], [0.0, 1.0]]], behaviour=[[0.5, 0.5]], target=[[0.1, 0.9]],
     ...                            discount=0.5)
@@ -59,49 +76,50 @@ class OffPolicyProblem:
         start: int = 0,
         initial_weights: Any = None,
     ) -> None:
-        P = _array("transitions", transitions, 3)
+        P = array("transitions", transitions, 3)
         k, n = P.shape[:2]
         if P.shape not in ((k, n, k), (k, n, k + 1)) or k == 0 or n == 0:
             raise ValueError(f"transitions must be k × n × k, or k × n × (k + 1) with the end last, got shape {P.shape}")
-        R = _array("rewards", rewards, 3)
+        R = array("rewards", rewards, 3)
         if R.shape != P.shape:
             raise ValueError(f"rewards must have the shape of transitions, {P.shape}, got {R.shape}")
-        b, pi = _array("behaviour", behaviour, 2), _array("target", target, 2)
+        b, pi = array("behaviour", behaviour, 2), array("target", target, 2)
         for name, policy in (("behaviour", b), ("target", pi)):
             if policy.shape != (k, n):
                 raise ValueError(
                     f"{name} must have a row for each of {k} states and a column for each of {n} actions, got {policy.shape}"
                 )
-        for name, array in (("transitions", P), ("behaviour", b), ("target", pi)):
-            _check_probabilities(name, array)
-        phi = np.eye(k) if features is None else _array("features", features, 2)
-        if len(phi) != k or phi.shape[1] == 0:
-            raise ValueError(f"features must have a row for each of the {k} states, got shape {phi.shape}")
-        if not isinstance(start, int | np.integer) or isinstance(start, bool) or not 0 <= start < k:
-            raise ValueError(f"start must be a state from 0 to {k - 1}, got {start!r}")
-        w = np.zeros(phi.shape[1]) if initial_weights is None else _array("initial_weights", initial_weights, 1)
+        for name, part in (("transitions", P), ("behaviour", b), ("target", pi)):
+            check_probabilities(name, part)
+        phi = np.eye(k) if features is None else array("features", features, 2)
+        check_features(phi, k)
+        first = start_state(start, k)
+        w = np.zeros(phi.shape[1]) if initial_weights is None else array("initial_weights", initial_weights, 1)
         if w.shape != phi.shape[1:]:
             raise ValueError(
                 f"initial_weights must be a number for each of the {phi.shape[1]} features, got shape {w.shape}"
             )
-        self.ratios = _ratios(b, pi)  # ρ(s, a), and 0 for actions that neither policy takes
+        self.ratios = importance_ratios(b, pi)  # ρ(s, a), and 0 for actions that neither policy takes
         self.transitions, self.rewards, self.behaviour, self.target = P, R, b, pi
         self.features, self.initial_weights = phi, w
         self.reward_std = number("reward_std", reward_std, "a finite number ≥ 0", lambda std: 0.0 <= std < np.inf)
-        self.discount, self.start = unit("discount", discount), int(start)
-        for array in (P, R, b, pi, phi, w, self.ratios):
-            array.flags.writeable = False
+        self.discount, self.start = unit("discount", discount), first
+        for part in (P, R, b, pi, phi, w, self.ratios):
+            part.flags.writeable = False
 
     @property
     def n_states(self) -> int:
+        """The number of states, k."""
         return len(self.transitions)
 
     @property
     def n_actions(self) -> int:
+        """The number of actions, n."""
         return self.transitions.shape[1]
 
     @property
     def n_features(self) -> int:
+        """The number of features."""
         return self.features.shape[1]
 
     # --- Answers ----------------------------------------------------------------------------------
@@ -115,51 +133,68 @@ class OffPolicyProblem:
         return self._process(self.target)
 
     def _process(self, policy: np.ndarray) -> FiniteMRP:
-        """The states and expected rewards of one who follows `policy`. Only expectations are meant to be taken from it:
-        two actions with different rewards can lead to the same state."""
+        """The states and expected rewards under a policy. Only expectations may be taken from it, because two actions with
+        different rewards can lead to the same state."""
         joint = policy[:, :, None] * self.transitions
         P = joint.sum(axis=1)
         paid = (joint * self.rewards).sum(axis=1)
         R = np.divide(paid, P, out=np.zeros_like(P), where=P > 0.0)
-        P /= P.sum(axis=1, keepdims=True)  # two roundings may be more than one is allowed
+        P /= P.sum(axis=1, keepdims=True)  # rounding, twice, may exceed what FiniteMRP tolerates
         return FiniteMRP(P, R, features=self.features, discount=self.discount, start=self.start)
 
     @property
     def values(self) -> np.ndarray:
-        """v_π: the values of the target policy."""
+        """The values v_π of the states under the target."""
         return self._asked_about.values
 
     @property
     def is_ergodic(self) -> bool:
-        """Whether there is one stationary distribution of the behaviour only."""
+        """Whether the behaviour has exactly one stationary distribution."""
         return self._followed.is_ergodic
 
     @property
     def stationary(self) -> np.ndarray:
-        """d: how often the behaviour visits each state in the long run, episodes following each other."""
+        """The share of time d that the behaviour spends in each state in the long run, over all episodes."""
         return self._followed.stationary
 
     @property
     def metric(self) -> np.ndarray:
-        """Σ_s d(s) φ(s)φ(s)ᵀ, with which the mean squared distance of wᵀφ from the LMS solution is a quadratic form."""
+        """A = Σ_s d(s) φ(s)φ(s)ᵀ. The mean squared distance of wᵀφ from the LMS solution is (w − w*)ᵀA(w − w*)."""
         return self._followed.metric
 
     @cached_property
     def lms_weights(self) -> np.ndarray:
-        """The weights that minimise Σ_s d(s) (v_π(s) − wᵀφ(s))²; the shortest where many do."""
+        """The weights that minimise Σ_s d(s) (v_π(s) − wᵀφ(s))². Of several, the shortest."""
         root = np.sqrt(self.stationary)[:, None]
         return np.linalg.lstsq(root * self.features, root[:, 0] * self.values)[0]
 
     def expected_update(self, trace_decay: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-        """A and b of b + Aw, the mean over d of δ_t e_t with fixed weights w: where off-policy TD(λ) is drawn to.
+        """The expected update b + Aw of off-policy TD(λ): the mean of δ_t e_t over d, for fixed weights w.
 
-        The trace is e_t = ρ_t (γλe_{t−1} + φ_t), so every later error counts with the ratios on the way to it, and
+        Parameters
+        ----------
+        trace_decay : float
+            The trace decay λ.
+
+        Returns
+        -------
+        A, b : numpy.ndarray
+            The matrix and the vector.
+
+        Raises
+        ------
+        ValueError
+            If γ = λ = 1 and the target does not reach the end of an episode from every state.
+
+        Notes
+        -----
+        The trace is e_t = ρ_t (γλe_{t−1} + φ_t), so a later error counts with all ratios on the way to it, and
 
             A = Φᵀ D (I − γλP_π)⁻¹ (γP_π − I) Φ        b = Φᵀ D (I − γλP_π)⁻¹ r_π
 
-        D is the behaviour's distribution, P_π and r_π are the target's. With D the target's own, A has no eigenvalue with a
-        positive real part; otherwise it may, and then no step-size is small enough (Sutton, Mahmood & White 2016, *An
-        Emphatic Approach to the Problem of Off-policy TD Learning*, which has −A).
+        D is the distribution of the behaviour, and P_π and r_π belong to the target. If D were the distribution of the
+        target, no eigenvalue of A would have a positive real part. Otherwise one may, and then no step-size is small enough
+        (Sutton, Mahmood & White 2016, *An Emphatic Approach to the Problem of Off-policy TD Learning*, which has −A).
         """
         lam = unit("trace_decay", trace_decay)
         P = self._asked_about.transitions[:, : self.n_states]
@@ -173,15 +208,27 @@ class OffPolicyProblem:
         return weighted @ (self.discount * P @ self.features - self.features), weighted @ r
 
     def fixed_point(self, trace_decay: float = 0.0) -> np.ndarray:
-        """w with b + Aw = 0: where TD(λ) stays if it comes there, stable or not. At λ = 1 it is `lms_weights`.
+        """The weights w with b + Aw = 0, stable or not. At λ = 1 they are `lms_weights`.
 
-        Where features depend on each other many weights stand for the same values; these are the shortest. Where there is
-        no fixed point, or its values are not unique either, that is a ValueError.
+        Parameters
+        ----------
+        trace_decay : float
+            The trace decay λ.
+
+        Returns
+        -------
+        numpy.ndarray
+            The weights. If features are linearly dependent, many weights have the same values, and these are the shortest.
+
+        Raises
+        ------
+        ValueError
+            If there is no fixed point, or if the values at the fixed point are not unique.
         """
         A, b = self.expected_update(trace_decay)
         _, sizes, rows = np.linalg.svd(np.sqrt(self.stationary)[:, None] * self.features, full_matrices=False)
         kept = sizes > sizes.max() * max(self.features.shape) * np.finfo(float).eps
-        # Coordinates of the weights that make a difference, in which the metric is I, so that "singular" has a scale.
+        # Coordinates in which the metric is the identity, so that "singular" has a scale.
         basis = rows[kept].T / sizes[kept]
         within = basis.T @ A @ basis
         if kept.any() and np.linalg.svd(within, compute_uv=False).min() < 1.0 / SINGULAR:
@@ -189,8 +236,23 @@ class OffPolicyProblem:
         return -basis @ np.linalg.solve(within, basis.T @ b)
 
     def error(self, weights: Any) -> float:
-        """The mean squared distance of wᵀφ from the LMS solution over d, in units of that of the initial weights."""
-        w = _array("weights", weights, 1)
+        """The mean squared distance of wᵀφ from the LMS solution over d, relative to that of the initial weights.
+
+        Parameters
+        ----------
+        weights : array_like
+            A number for each feature.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or if the error of the initial weights is zero.
+        """
+        w = array("weights", weights, 1)
         if w.shape != (self.n_features,):
             raise ValueError(f"weights must be a number for each of the {self.n_features} features, got shape {w.shape}")
         now, first = (
@@ -202,21 +264,44 @@ class OffPolicyProblem:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The hash of all that makes this problem what it is, but its features."""
+        """A hash of everything that defines this problem, apart from its features."""
         about = (self.reward_std, self.discount, self.start, self.transitions.shape, self.initial_weights.shape)
         digest = hashlib.sha256(repr(("off-policy", *about)).encode())
-        for array in (self.transitions, self.rewards, self.behaviour, self.target, self.initial_weights):
-            digest.update(array.tobytes())
+        for part in (self.transitions, self.rewards, self.behaviour, self.target, self.initial_weights):
+            digest.update(part.tobytes())
         return digest.hexdigest()
 
-    # --- The same, otherwise ----------------------------------------------------------------------
+    # --- Variants ---------------------------------------------------------------------------------
 
     def with_features(self, features: Any, initial_weights: Any = None) -> OffPolicyProblem:
-        """The same problem, seen through other features. The same seed gives the same run."""
+        """The same problem with other features. The same seed gives the same run.
+
+        Parameters
+        ----------
+        features : array_like
+            ``features[s]`` are the features of state s.
+        initial_weights : array_like, optional
+            The weights that learning begins with, by default zeros.
+
+        Returns
+        -------
+        OffPolicyProblem
+        """
         return self._with(features=features, initial_weights=initial_weights)
 
     def with_behaviour(self, behaviour: Any) -> OffPolicyProblem:
-        """The same question, asked of another behaviour: `problem.with_behaviour(problem.target)` is on-policy."""
+        """The same problem with another behaviour.
+
+        Parameters
+        ----------
+        behaviour : array_like
+            ``behaviour[s, a]`` is the probability of an action.
+
+        Returns
+        -------
+        OffPolicyProblem
+            ``problem.with_behaviour(problem.target)`` is on-policy.
+        """
         return self._with(behaviour=behaviour)
 
     def _with(self, **other: Any) -> OffPolicyProblem:
@@ -230,14 +315,27 @@ class OffPolicyProblem:
 
     @cached_property
     def _outcomes(self) -> list[tuple[list[float], list[int]]]:
-        """For each state the distribution function of what can happen next, without its last step, and what that is:
-        an action and a next state as one number. As lists, for `bisect`."""
+        """For each state the distribution function of its outcomes, without its last step, and the outcomes. An outcome is
+        an action and a next state as one number. Both are lists, for `bisect`."""
         joint = (self.behaviour[:, :, None] * self.transitions).reshape(self.n_states, -1)
         possible = [np.flatnonzero(row) for row in joint]
         return [(np.cumsum(row[what])[:-1].tolist(), what.tolist()) for row, what in zip(joint, possible, strict=True)]
 
     def trajectory(self, steps: int, seed: Any = 0) -> OffPolicyTrajectory:
-        """A run of the behaviour from `start`. The same seed gives the same run, whatever target and features."""
+        """Sample a run of the behaviour from `start`.
+
+        Parameters
+        ----------
+        steps : int
+            The number of transitions.
+        seed : int or any seed that NumPy takes
+            The same seed gives the same run, also with another target or other features.
+
+        Returns
+        -------
+        OffPolicyTrajectory
+            States, rewards, discounts and importance ratios.
+        """
         rng = np.random.default_rng(seed)
         choices = rng.random(steps)
         noise = rng.normal(size=steps) * self.reward_std
@@ -257,47 +355,3 @@ class OffPolicyProblem:
     def __repr__(self) -> str:
         sizes = f"{self.n_states} states, {self.n_actions} actions, {self.n_features} features"
         return f"OffPolicyProblem({sizes}, discount={self.discount})"
-
-
-# --- Checks ---------------------------------------------------------------------------------------
-
-
-def _array(name: str, given: Any, dimensions: int) -> np.ndarray:
-    wanted = f"{name} must be an array of finite numbers with {dimensions} dimension{'s' * (dimensions > 1)}"
-    try:
-        array = np.asarray(given)
-    except (TypeError, ValueError):
-        raise ValueError(f"{wanted}, got {given!r:.80}") from None
-    if array.dtype.kind not in "fiu" or array.ndim != dimensions:
-        raise ValueError(f"{wanted}, got {array.dtype} of shape {array.shape}")
-    if not np.isfinite(array).all():
-        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ValueError(f"{wanted}, got {array[where]} at {where}")
-    return np.array(array, np.float64, order="C")
-
-
-def _check_probabilities(name: str, array: np.ndarray) -> None:
-    wrong = np.maximum(np.abs(array.sum(axis=-1) - 1.0), -array.min(axis=-1))
-    if (array < 0.0).any() or wrong.max() > 1e-9:
-        where = np.unravel_index(int(wrong.argmax()), wrong.shape)
-        place = ", ".join(str(int(i)) for i in where)
-        raise ValueError(f"{name}[{place}] must be probabilities that sum to 1, got {array[where]}")
-
-
-def _ratios(behaviour: np.ndarray, target: np.ndarray) -> np.ndarray:
-    uncovered = np.argwhere((target > 0.0) & (behaviour == 0.0))
-    if len(uncovered):
-        s, a = uncovered[0]
-        raise ValueError(
-            f"the target takes action {a} in state {s} with probability {target[s, a]:g}, but the behaviour never does: "
-            "nothing can be learned about it; give that action a probability in behaviour"
-        )
-    with np.errstate(over="ignore"):
-        ratios = np.divide(target, behaviour, out=np.zeros_like(target), where=behaviour > 0.0)
-    if not np.isfinite(ratios).all():
-        s, a = np.argwhere(~np.isfinite(ratios))[0]
-        raise ValueError(
-            f"the ratio of target to behaviour must be a finite number, but action {a} in state {s} has probabilities "
-            f"{target[s, a]:g} and {behaviour[s, a]:g}; give the behaviour more of it"
-        )
-    return ratios

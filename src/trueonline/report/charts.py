@@ -1,7 +1,7 @@
 """A chart as Vega-Lite, checked by Altair: one specification for a linear y axis, one for a logarithmic one.
 
 Colours and panels are in the specification. Legend, choice and switch of the scale are plain HTML (figures.py), which
-wraps on a phone and obeys the keyboard; they steer the chart by two parameters, `shown` and `chosen`.
+wraps on a phone and works with a keyboard. They control the chart by two parameters, `shown` and `chosen`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from trueonline.report.columns import Columns
 from trueonline.report.parts import Chart
 from trueonline.report.scales import x_axis, y_axis, y_domain
 
-# Okabe and Ito's colours, which colour-blind people can tell apart: for series to which the caller gave none.
+# Okabe and Ito's colours, which colour-blind people can tell apart, for series without a colour of the caller.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 WRAP = 4  # more panels than this in the only direction are broken into lines of three
 DOTS = 40  # lines of more points than this are drawn without dots
 
 
 def legend(chart: Chart, columns: Columns) -> list[tuple[str, str, list[float]]]:
-    """Name, colour and dashes of each series, in the caller's order as far as that goes."""
+    """Name, colour and dashes of each series, first those in the caller's order."""
     present = columns.labels["series"]
     names = [name for name in chart.colours if name in present] + [name for name in present if name not in chart.colours]
     return [
@@ -29,7 +29,7 @@ def legend(chart: Chart, columns: Columns) -> list[tuple[str, str, list[float]]]
 
 
 def panels_across(columns: Columns) -> int:
-    """How many panels stand side by side."""
+    """The number of panels side by side."""
     count = len(columns.labels.get("column", [""]))
     return 3 if "row" not in columns.labels and count > WRAP else count
 
@@ -50,16 +50,16 @@ def _specification(chart: Chart, columns: Columns, start: int, kind: str) -> dic
         layers = layers.add_params(alt.param(name="chosen", value=start)).transform_filter("datum.choice === chosen")
     if kind == "log":
         layers = layers.transform_calculate(y="datum.y > 0 ? datum.y : null")
-    if kind == "log" and chart.low is not None:  # a band that reaches 0 goes to the edge of the panel
+    if kind == "log" and chart.low is not None:  # a band that reaches 0 extends to the edge of the panel
         edge = y_domain(chart, columns, kind)[0]
         layers = layers.transform_calculate(low=f"isValid(datum.low) ? max(datum.low, {edge}) : null")
     spec = _in_panels(layers, columns).to_dict()
-    del spec["$schema"], spec["config"]  # the page says once what holds for all
+    del spec["$schema"], spec["config"]  # the page has these once for all charts
     return spec
 
 
 def _layers(chart: Chart, columns: Columns, kind: str) -> list[Any]:
-    """The interval, the line, and points that tell their values to the nearest pointer."""
+    """The interval, the line, and points that show their values when the pointer is near."""
     import altair as alt
 
     series = legend(chart, columns)
@@ -76,7 +76,7 @@ def _layers(chart: Chart, columns: Columns, kind: str) -> list[Any]:
     size = alt.when(hover).then(alt.value(110)).otherwise(alt.value(rest))
     # The tooltip only has to exist: page.js writes it, because Vega-Lite 6.4 loses the words of nearest points.
     points = base.mark_point(clip=True, filled=True, opacity=1).encode(size=size, tooltip=alt.Tooltip("y:Q"))
-    points = points.add_params(hover).properties(name="points")  # a name of our own: Altair's would count up
+    points = points.add_params(hover).properties(name="points")  # a fixed name, since Altair's own names count up
     if chart.low is None:
         return [line, points]
     return [base.mark_area(clip=True, opacity=0.16).encode(alt.Y("low:Q", **y), alt.Y2("high:Q")), line, points]

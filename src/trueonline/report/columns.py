@@ -1,4 +1,4 @@
-"""A chart's table as compact columns. Their names are fixed, so that no caller's name can mean something to Vega."""
+"""A chart's table as compact columns. Their names are fixed, so that no name of a caller has a meaning for Vega."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ GROUPS = {
 
 @dataclass(frozen=True)
 class Columns:
-    """What the page gets of a table, and what the axes need to know of it."""
+    """The columns of a table for the page, and the ranges for the axes."""
 
     packed: dict[str, Any]  # name → values, or {"values": distinct ones, "codes": which of them}
-    labels: dict[str, list[str]]  # of each group, in order
+    labels: dict[str, list[str]]  # the labels of each group, in order
     slides: bool  # the choice is among numbers
     x: tuple[float, float]
     y: tuple[float, float]
-    floor: float | None  # the smallest y > 0; without one a log axis has nothing to show
+    floor: float | None  # the smallest y > 0, or None if a logarithmic axis would be empty
     notes: dict[str, str]
 
 
 def pack(chart: Chart) -> Columns:
-    """The columns that a chart draws. Rows without a place on the x axis are left out, but counted."""
+    """The columns that a chart draws. Rows without a place on the x axis are left out and counted."""
     roles = [role for role in ("x", "y", "low", "high", *GROUPS) if getattr(chart, role) is not None]
     read = {role: chart.data[getattr(chart, role)].to_pylist() for role in roles}
     finite = {role: [_finite(value, chart, role) for value in read[role]] for role in roles if role not in GROUPS}
@@ -78,7 +78,7 @@ def words(name: str) -> str:
 
 
 def _finite(value: Any, chart: Chart, role: str) -> float | None:
-    """None for what JSON cannot say. It breaks the line there: to draw on through the gap would be to invent."""
+    """None for a value that JSON cannot hold. The line has a gap there, since there is nothing to draw."""
     try:
         return float(value) if value is not None and math.isfinite(value) else None
     except TypeError:
@@ -90,7 +90,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _coded(values: list[Any], distinct: list[Any], shown: Sequence[Any] | None = None) -> Any:
-    """Values that repeat are sent once, with small numbers that point to them; this also keeps them exact."""
+    """Repeated values are sent once, with small numbers that point to them. This also keeps them exact."""
     if shown is None and 2 * len(distinct) > len(values):
         return [float(f"{value:.9g}") for value in values]
     code = {value: i for i, value in enumerate(distinct)}
@@ -98,7 +98,7 @@ def _coded(values: list[Any], distinct: list[Any], shown: Sequence[Any] | None =
 
 
 def _notes(chart: Chart, unplaced: int, ys: list[float | None]) -> dict[str, str]:
-    """What readers must know of points that they do not see, for each kind of y axis."""
+    """Notes about points that are not shown, for each kind of y axis."""
     bottom, top = chart.y_domain or (-math.inf, math.inf)
     notes = {}
     for kind, least in {"linear": -math.inf, "log": math.ulp(0)}.items():

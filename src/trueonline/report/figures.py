@@ -42,7 +42,7 @@ def figure(chart: Chart) -> str:
 
 
 def _titles(chart: Chart) -> dict[str, str]:
-    """What the tooltip says of a row, and how that is called."""
+    """The titles of the values in a tooltip."""
     words_of = {"series": chart.series, "row": chart.rows, "column": chart.columns}
     numbers = {"x": chart.x_title, "y": chart.y_title, "low": chart.low, "high": chart.high}
     return {name: words(title) for name, title in (words_of | numbers).items() if title is not None}
@@ -60,7 +60,7 @@ def _legend(chart: Chart, columns: Columns) -> str:
 
 
 def _choice(chart: Chart, columns: Columns, start: int) -> str:
-    """A slider among numbers, a menu among words; both count from 0, so that uneven grids are no trouble."""
+    """A slider for numbers, a menu for words. Both count from 0, so that uneven grids work too."""
     if chart.choose is None:
         return ""
     labels, name = columns.labels["choice"], escape(words(chart.choose))

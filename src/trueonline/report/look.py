@@ -1,4 +1,4 @@
-"""How all pictures look. Which method has which colour is for those to say who know the methods."""
+"""The look of all pictures. The colours of methods are in the catalogue."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RC: dict[Any, Any] = {
 
 @contextmanager
 def look() -> Iterator[None]:
-    """Draw and save in this look, and leave matplotlib's settings as they were."""
+    """Draw and save in this look, and restore matplotlib's settings afterwards."""
     import matplotlib as mpl
 
     with mpl.rc_context(RC):
@@ -36,5 +36,5 @@ def figure(rows: int, columns: int, *, width: float, height: float, **options: A
     """A figure and its axes (always a 2-D array), without pyplot's global state."""
     from matplotlib.figure import Figure
 
-    made = Figure(figsize=(width, height), layout="constrained")
-    return made, made.subplots(rows, columns, squeeze=False, **options)
+    drawing = Figure(figsize=(width, height), layout="constrained")
+    return drawing, drawing.subplots(rows, columns, squeeze=False, **options)

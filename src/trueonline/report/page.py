@@ -19,13 +19,13 @@ from trueonline.report.figures import figure
 from trueonline.report.parts import Section
 
 TITLE = "True online TD learning: what the reproduction found"
-# verdict → symbol and class; the symbol is for those who cannot tell the colours
+# verdict → symbol and class. The symbol is for readers who cannot tell the colours apart
 MARKS = {"holds": ("✓", "holds"), "does not hold": ("✗", "fails"), "within noise": ("≈", "noise")}
 NONE = '<td class="quiet" colspan="2">no claims judged</td>'
 
 
 def build(path: str | os.PathLike, sections: Sequence[Section], about: Mapping[str, str], title: str = TITLE) -> None:
-    """Write the report of a study; the file appears whole or not at all."""
+    """Write the report of a study. The file is written completely or not at all."""
     names = [section.name for section in sections]
     if len(set(names)) < len(names):
         raise ValueError(f"the sections of a report must have different names, got {names}")
@@ -136,6 +136,6 @@ def _library() -> str:
 
 
 def _policy(*scripts: str) -> str:
-    """The browser runs these scripts and no other, and loads nothing from anywhere."""
+    """The browser runs only these scripts, and loads nothing from the network."""
     hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
     return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'"

@@ -1,4 +1,4 @@
-"""What a report is made of, as data."""
+"""The parts of a report, as data."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over x: one colour per series, one panel per value of `rows` and `columns`.
+    """Lines over x: one colour for each series, one panel for each value of `rows` and `columns`.
 
-    Of `choose` one value is shown at a time: a slider chooses among numbers, a menu among words. All axes stay as they
-    are while it moves, so that what is seen can be compared. Infinities and NaN break a line, and the page counts them.
+    The chart shows one value of the column `choose` at a time. A slider chooses among numbers, a menu among words. The axes
+    do not change with the choice, so that values can be compared. Infinities and NaN break a line, and the page counts them.
     """
 
     data: pa.Table  # tidy rows
@@ -50,7 +50,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Section:
-    """One figure or question of the study: what was asked, what is seen, which claims were judged."""
+    """One figure or question of the study: its text, its charts and its claims."""
 
     name: str  # the anchor: report.html#name
     title: str
@@ -59,7 +59,7 @@ class Section:
     verdicts: Sequence[Mapping[str, Any]]  # {"claim": …, "verdict": …, "numbers": {…}}
     seconds: float
     files: Sequence[str] = ()  # relative to the page
-    picture: bytes | None = None  # a PNG, for what is no line over x; it becomes part of the page
+    picture: bytes | None = None  # a PNG that becomes part of the page
 
     def __post_init__(self) -> None:
         for file in self.files:

@@ -22,7 +22,7 @@ def y_axis(chart: Chart, columns: Columns, kind: str) -> dict[str, Any]:
 
 
 def y_domain(chart: Chart, columns: Columns, kind: str) -> list[float]:
-    """The caller's domain, or all that is drawn with a little air."""
+    """The caller's domain, or the range of the data with a margin."""
     floor = columns.floor or 1.0
     if chart.y_domain is not None:
         low, high = chart.y_domain
@@ -30,7 +30,7 @@ def y_domain(chart: Chart, columns: Columns, kind: str) -> list[float]:
     if kind == "log":
         return _padded((floor, max(columns.y[1], floor)), log=True)
     low, high = _padded(columns.y, log=False)
-    return [0.0 if 0 <= columns.y[0] < high / 2 else low, high]  # from 0 where that is near
+    return [0.0 if 0 <= columns.y[0] < high / 2 else low, high]  # from 0 if 0 is near
 
 
 def _axis(kind: str, domain: list[float]) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def _axis(kind: str, domain: list[float]) -> dict[str, Any]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """About six round numbers between two; none, for Vega to choose, when there is no room for them.
+    """About six round numbers between two numbers. If there is no room for them, none, and Vega chooses.
 
     >>> log_ticks(0.2, 5), log_ticks(9e-4, 2), log_ticks(0.2, 0.5)
     ([0.2, 0.5, 1.0, 2.0, 5.0], [0.001, 0.01, 0.1, 1.0], [])
@@ -57,7 +57,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def _padded(domain: tuple[float, float], log: bool) -> list[float]:
-    """A little air, so that no point sits on the frame."""
+    """The domain with a margin, so that no point lies on the frame."""
     low, high = domain
     if log:
         air = (high / low) ** 0.04 if high > low else 2.0

@@ -1,4 +1,4 @@
-"""Sweeps as data: cases → tasks → engine → store → table. Knows no problem by name."""
+"""Sweeps as data: cases → tasks → engine → store → table. This package knows no problem by name."""
 
 from trueonline.study.blocks import Method
 from trueonline.study.sweeps import (

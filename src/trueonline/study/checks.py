@@ -1,4 +1,4 @@
-"""Whether a case makes sense, before any of it is run."""
+"""Checks of a case, before any of it runs."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from trueonline.study.blocks import METHODS, Method
 
 
 def grid(name: str, given: Any, check: Callable[[str, Any], float]) -> tuple[float, ...]:
+    """A grid of distinct numbers, each checked."""
     if not isinstance(given, Iterable) or isinstance(given, str):
         raise ValueError(f"{name} must be several numbers, got {given!r}")
-    found = tuple(check(name, value) for value in given)
-    if not found or len(set(found)) < len(found):
-        raise ValueError(f"{name} must be distinct numbers, at least one, got {found}")
-    return found
+    values = tuple(check(name, value) for value in given)
+    if not values or len(set(values)) < len(values):
+        raise ValueError(f"{name} must be distinct numbers, at least one, got {values}")
+    return values
 
 
 def check_problem(problem: Any) -> None:
+    """Refuse a problem without the attributes of `study.Problem`."""
     missing = [
         name for name in ("features", "metric", "lms_weights", "discount", "trajectory") if not hasattr(problem, name)
     ]
@@ -44,11 +46,11 @@ def check_problem(problem: Any) -> None:
 
 
 def initial_weights(problem: Any) -> np.ndarray:
-    """The weights that learning begins with: zeros, where the problem does not say."""
-    given = np.asarray(getattr(problem, "initial_weights", np.zeros(len(problem.lms_weights))))
-    if given.dtype.kind not in "fiu":
-        raise ValueError(f"a problem's initial_weights must be numbers, got {given.dtype}")
-    return given.astype(np.float64)
+    """The weights that learning begins with, by default zeros."""
+    weights = np.asarray(getattr(problem, "initial_weights", np.zeros(len(problem.lms_weights))))
+    if weights.dtype.kind not in "fiu":
+        raise ValueError(f"a problem's initial_weights must be numbers, got {weights.dtype}")
+    return weights.astype(np.float64)
 
 
 def check_methods(methods: Any, problem: Any) -> None:

@@ -1,6 +1,6 @@
 """Engines run tasks: the threads and processes of this machine, one share of many, or a Dask cluster.
 
-Whichever engine runs a task, its result is the same bit for bit: seeds come from the run's number, never from the worker.
+The result of a task is the same on every engine, bit for bit. Seeds come from the number of the run, never from the worker.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ AnyWork = TypeVar("AnyWork", bound=Work)
 def run(
     tasks: Sequence[Work], engine: str, done: Done, moved: Moved, scratch: Scratch, *, threads: int | None = None
 ) -> None:
-    """Run tasks on an engine; `done` is called with each task and its result, one at a time, as they come.
+    """Run tasks on an engine. `done` is called with each task and its result, one at a time.
 
-    `engine` is "local", "dask" for a cluster on this machine, or "dask:tcp://host:port" for one that is there already. At most
-    `threads` tasks run at a time, by default as many as there are cores. `moved` is called now and then with a spawned task,
-    its steps so far, and whether it has just begun or gone on; `scratch` is asked where a spawned task keeps checkpoints.
+    `engine` is "local", "dask" for a cluster on this machine, or "dask:tcp://host:port" for a cluster that runs already. At
+    most `threads` tasks run at a time, by default one for each core. `moved` is called now and then with a spawned task, its
+    finished steps, and whether it has just started or resumed. `scratch` gives the folder of a spawned task's checkpoints.
     """
     if not isinstance(engine, str) or not re.fullmatch(r"local|dask(:.+)?", engine):
         raise ValueError(f"unknown engine {engine!r}; known are local, dask and dask:ADDRESS")
@@ -57,7 +57,7 @@ def shard(tasks: Sequence[AnyWork], share: str | None) -> list[AnyWork]:
 
 
 def _run_threads(tasks: Sequence[Work], done: Done, threads: int) -> None:
-    """Threads: the kernels release the interpreter. No more is begun than runs, so that Ctrl-C is quick."""
+    """Run tasks in threads, since the kernels release the interpreter. No tasks are queued, so that Ctrl-C is quick."""
     waiting = iter(tasks)
     with ThreadPoolExecutor(threads) as pool:
         running: dict[Future, Work] = {}
@@ -68,7 +68,7 @@ def _run_threads(tasks: Sequence[Work], done: Done, threads: int) -> None:
                     done(running.pop(future), future.result())
                 _fill(running, waiting, pool, threads)
         except KeyboardInterrupt:
-            for future, task in running.items():  # about a second each: let them finish, and keep them
+            for future, task in running.items():  # about a second each: let them finish, and keep their results
                 done(task, future.result())
             raise
 
@@ -79,13 +79,13 @@ def _fill(running: dict[Future, Work], waiting: Iterator[Work], pool: ThreadPool
 
 
 def _run_dask(tasks: Sequence[Work], done: Done, scratch: Scratch, address: str | None, threads: int | None) -> None:
-    """Results travel to this process, which stores them: the workers need no shared folder. Lost tasks are retried."""
+    """Results travel to this process, which stores them, so workers need no shared folder. Lost tasks are retried."""
     try:
         from distributed import Client, LocalCluster, as_completed
     except ImportError:
         raise ValueError("the engine dask needs the extra: pip install 'trueonline[dask]'") from None
     cluster: Any = address or LocalCluster(
-        n_workers=threads or os.cpu_count() or 1, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+        n_workers=threads or os.cpu_count() or 1, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
     )
     try:
         with Client(cluster) as client:
@@ -105,11 +105,11 @@ def _run_dask(tasks: Sequence[Work], done: Done, scratch: Scratch, address: str 
 
 
 def _compute(task: Work, scratch: Path) -> pa.Table:
-    """On a worker. With a shared folder, what a lost worker held goes on from its checkpoint."""
+    """Compute a task on a worker. With a shared folder, the task of a lost worker resumes from its checkpoint."""
     if not task.spawned:
         return task.compute()
     try:
-        scratch.parents[1].stat()  # the folder of the results: where it is missing, it is not shared
+        scratch.parents[1].stat()  # the folder of the results: if it is missing, it is not shared
         scratch.mkdir(parents=True, exist_ok=True)
     except OSError:
         return task.compute()

@@ -1,4 +1,4 @@
-"""What tells one version of a method from another."""
+"""The fingerprint of a method, which changes when the method does."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from trueonline.core.kernels import cache_name
 
 
 def fingerprint(method: Any) -> Any:
-    """What tells one version of a method from another: the sources of the kernels, and of a user's method all we can see."""
+    """A value that changes when a method does: the sources of all kernels, and for a user's method everything visible."""
     return cache_name(), None if method is None else _seen(method)
 
 
 def _seen(thing: Any, within: tuple[Any, ...] = ()) -> Any:
-    """A function by its text, code and what it closes over; a class by its text and attributes; a plain value by itself.
+    """A function by its text, its code and its closure, a class by its text and attributes, a plain value by itself.
 
-    Of anything else the type has to do: its repr would name an address, and differ from process to process.
+    Anything else is represented by its type, because its repr would contain an address that differs between processes.
     """
     thing = getattr(thing, "py_func", thing)
     if any(thing is outer for outer in within):  # a class whose methods close over it

@@ -1,6 +1,6 @@
 """Tasks that hold the interpreter, each in a process of its own.
 
-A process that is killed is started anew and goes on from its checkpoint. None outlives this process, however it ends.
+A process that was killed is started again and resumes from its checkpoint. No process outlives this one.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Any
 
 from trueonline.study.work import Beat, Work
 
-LIVES = 6  # a task that was killed as often as this would be killed again
+LIVES = 6  # a task that was killed this often would be killed again
 BEAT = 1.0  # seconds between two beats of a process, at least
-SPAWN = multiprocessing.get_context("spawn")  # never forked: threads and locks of this process are not theirs
+SPAWN = multiprocessing.get_context("spawn")  # never forked: a fork would inherit locks of this process
 
 
 def run(
@@ -32,9 +32,9 @@ def run(
     scratch: Callable[[Work], Path],
     processes: int,
 ) -> None:
-    """Run tasks, some at a time. `moved` is called with a task, its steps so far, and whether it has just begun or gone on.
+    """Run tasks, some at a time. `moved` is called with a task, its finished steps, and whether it just started or resumed.
 
-    What a task raises is raised here, after the other processes were stopped.
+    An error of a task is raised here, after the other processes were stopped.
     """
     waiting, running = deque((task, 1) for task in tasks), list[Process]()
     try:
@@ -60,17 +60,17 @@ def run(
                         process.check_death(code)
                         waiting.appendleft((process.task, process.life + 1))
     finally:
-        for process in running:  # Ctrl-C, or an error: they have checkpoints
+        for process in running:  # Ctrl-C or an error: the tasks have checkpoints
             process.stop()
 
 
 @contextmanager
 def ctrl_c_blocked() -> Iterator[None]:
-    """Ctrl-C reaches every process of a terminal, and is for this one: a child inherits that the signal is blocked.
+    """Block Ctrl-C, which reaches every process of a terminal. A child that starts meanwhile inherits the block.
 
-    Here it comes when this ends, and so to a process that knows all its children.
+    In this process the signal arrives when the block ends, and so when all children are known.
     """
-    resource_tracker.ensure_running()  # the first child would start it, and that unblocks the signal
+    resource_tracker.ensure_running()  # otherwise the first child starts it, which unblocks the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -84,18 +84,18 @@ class Process:
     def __init__(self, task: Work, scratch: Path, life: int) -> None:
         self.task, self.life, self.heard = task, life, False
         self.pipe, theirs = SPAWN.Pipe(duplex=False)
-        # A daemon: should this process end in a way that passes no `finally`, it does not wait for its children.
+        # A daemon: if this process ends without reaching a `finally`, it does not wait for its children.
         self.process = SPAWN.Process(target=_live, args=(task, scratch, theirs), name=task.name, daemon=True)
         self.process.start()
         self.ended = self.process.sentinel
         theirs.close()
 
     def hear(self) -> tuple[str, Any]:
-        """The next news; to be asked when the pipe or the sentinel is ready."""
+        """The next message. Call it when the pipe or the sentinel is ready."""
         try:
             if self.pipe.poll():
                 return self.pipe.recv()
-        except (EOFError, OSError):  # also when it was killed while it sent
+        except (EOFError, OSError):  # also if the process was killed while sending
             pass
         self.process.join()
         return "death", self.process.exitcode
@@ -105,7 +105,7 @@ class Process:
         return first
 
     def check_death(self, code: int) -> None:
-        """A signal (out of memory, a crash, somebody's kill) may not come again. What ends by itself would do so again."""
+        """Raise an error unless it makes sense to start the task again, as after a signal (out of memory, a crash, a kill)."""
         if code >= 0:
             raise ValueError(
                 f"the process of the task {self.task.name} ended without a result, with exit code {code}; see what it "
@@ -114,11 +114,11 @@ class Process:
         if self.life == LIVES:
             raise ValueError(
                 f"the process of the task {self.task.name} was killed {LIVES} times, last with exit code {code} "
-                f"({signal.strsignal(-code)}); if memory ran out, run fewer at a time, or run the same again to go on"
+                f"({signal.strsignal(-code)}); if memory ran out, run fewer at a time; run the same command again to resume"
             )
 
     def stop(self) -> None:
-        """Whatever it does. Its checkpoint is whole, and its result either here or not."""
+        """Kill the process. Its checkpoint is complete at any moment."""
         self.process.kill()
         self.process.join()
         self.process.close()
@@ -126,7 +126,7 @@ class Process:
 
 
 def _live(task: Work, scratch: Path, pipe: Any) -> None:
-    """What the process does."""
+    """Compute the task, in its process."""
     threading.Thread(target=_die_with_parent, daemon=True).start()
     try:
         _send(pipe, "result", task.compute(scratch, _beat(pipe)))
@@ -149,7 +149,7 @@ def _send(pipe: Any, word: str, news: Any) -> None:
 
 
 def _beat(pipe: Any) -> Beat:
-    """Sends what it is told, but not more often than is of use."""
+    """A beat that sends the number of steps, at most once in BEAT seconds."""
     sent = -BEAT
 
     def beat(steps: int) -> None:
@@ -163,9 +163,9 @@ def _beat(pipe: Any) -> Beat:
 
 
 def _portable(error: BaseException) -> Exception:
-    """The error, where its class is Python's own; else the nearest that is, since a script's classes have other names here.
+    """The error if its class is a builtin, otherwise the nearest builtin error: classes of a script have other names here.
 
-    The traceback, which would be lost on the way, goes along as a note.
+    The traceback would be lost on the way, so it is added as a note.
     """
     if type(error).__module__ == "builtins" and isinstance(error, Exception):
         portable = error

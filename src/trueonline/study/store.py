@@ -1,4 +1,4 @@
-"""Results as files: one Parquet file per task, whose name is the commit record. To resume is to look what is there."""
+"""Results as files: one Parquet file for each task. A study resumes by reading which files exist."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ import pyarrow.parquet as pq
 from trueonline.files import write_whole
 from trueonline.study.work import Work
 
-STALE = 3600.0  # seconds after which nobody is writing a file any more
+STALE = 3600.0  # seconds after which a partial file is abandoned
 
 
 class Store:
-    """A folder of results, and of the checkpoints of tasks that have none yet."""
+    """A folder of results, and of checkpoints of tasks without a result."""
 
     def __init__(self, folder: str | os.PathLike) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        for litter in self.folder.glob(".*.part"):  # of a process that was killed while it wrote, long ago
+        for litter in self.folder.glob(".*.part"):  # of a process that was killed while writing
             if time.time() - litter.stat().st_mtime > STALE:
                 litter.unlink(missing_ok=True)
-        self._sweep_scratch()  # of a process that was killed between storing and tidying up
+        self._sweep_scratch()  # of a process that was killed before it removed them
 
     def _sweep_scratch(self) -> None:
         """Remove the checkpoints of tasks that have a result."""
@@ -39,11 +39,11 @@ class Store:
         return self.folder / f"{task.name}.parquet"
 
     def scratch(self, task: Work) -> Path:
-        """Where a task keeps checkpoints: a folder of its own, which it makes."""
+        """The folder for the checkpoints of a task. The task makes it."""
         return self.folder.absolute() / "scratch" / task.name
 
     def read(self, task: Work) -> pa.Table | None:
-        """The result of a task; None where it is missing, truncated or damaged, so that it is computed again."""
+        """The result of a task, or None if the file is missing, truncated or damaged."""
         try:
             table = pq.read_table(self.path(task), partitioning=None, page_checksum_verification=True)
         except (OSError, pa.ArrowException):
@@ -51,7 +51,7 @@ class Store:
         return table if _fits(task, table) else None
 
     def write(self, task: Work, table: pa.Table) -> None:
-        """Store a result; then checkpoints are of no use any more."""
+        """Store a result, and remove the checkpoints of the task."""
         if not _fits(task, table):
             raise ValueError(
                 f"the task {task.name} must give a table of {'any' if task.rows is None else task.rows} rows with the columns "
@@ -61,9 +61,9 @@ class Store:
         shutil.rmtree(self.scratch(task), ignore_errors=True)
 
     def tidy(self) -> None:
-        """To be called when nobody else is at work in the folder. (A cluster may have run a task twice, and one of them longer.)"""
+        """Remove leftovers. Call it when nobody else uses the folder. (A cluster may have run a task twice.)"""
         self._sweep_scratch()
-        with contextlib.suppress(OSError):  # there is none, or there are checkpoints in it
+        with contextlib.suppress(OSError):  # there is no such folder, or it has checkpoints
             (self.folder / "scratch").rmdir()
 
     def missing(self, tasks: Iterable[Work]) -> list[Work]:

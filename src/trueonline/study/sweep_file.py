@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from trueonline import features, problems, study
+from trueonline import catalog, features, problems, study
 from trueonline.inputs import ratio
 from trueonline.learners.off_policy import MonteCarlo
 from trueonline.learners.provisional_learners import ProvisionalTD
+from trueonline.study import own_methods
 
 Problem = problems.FiniteMRP | problems.OffPolicyProblem
 
-# The features that a problem is seen through; `as_is` leaves it its own, and the weights that it begins with.
+# The features of a problem. `as_is` keeps the problem's own features and initial weights.
 REPRESENTATIONS: dict[str, Callable[[Problem, Any], np.ndarray] | None] = {
     "as_is": None,
     "tabular": lambda problem, seed: features.tabular(problem.n_states),
@@ -27,13 +28,14 @@ REPRESENTATIONS: dict[str, Callable[[Problem, Any], np.ndarray] | None] = {
 
 
 def _from_arrays(path: str, folder: Path) -> Problem:
-    """A Markov reward process; with a behaviour or a target, a decision process with the two."""
-    with np.load(folder / path, allow_pickle=False) as arrays:
-        given = {name: arrays[name] for name in arrays.files}
+    """A Markov reward process, or a decision process if there is a behaviour or a target."""
+    with np.load(folder / path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
     for name in ("reward_std", "discount", "start"):
-        if name in given:
-            given[name] = given[name].item()
-    return problems.OffPolicyProblem(**given) if {"behaviour", "target"} & set(given) else problems.FiniteMRP(**given)
+        if name in arrays:
+            arrays[name] = arrays[name].item()
+    off_policy = {"behaviour", "target"} & set(arrays)
+    return problems.OffPolicyProblem(**arrays) if off_policy else problems.FiniteMRP(**arrays)
 
 
 PROBLEMS: dict[str, Callable[..., Problem]] = {
@@ -46,102 +48,149 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "off_policy.two_state": problems.off_policy.two_state,
     "arrays": _from_arrays,
 }
-LEARNERS = {
-    "monte_carlo": MonteCarlo,
-    "provisional_td": ProvisionalTD,
-}  # that have no kernel of a sweep: these go a step at a time
-WITH_ETA = ("gtd", "true_online_gtd")  # that have a second step-size
+LEARNERS = {"monte_carlo": MonteCarlo, "provisional_td": ProvisionalTD}  # swept a step at a time, without a kernel
+WITH_ETA = tuple(name for name, row in catalog.METHODS.items() if "second_step_size" in row.settings)
 SETTINGS = {"methods", "step_sizes", "trace_decays", "runs", "steps", "after", "seed", "problems"}
 
 
 def read(path: str | Path) -> list[study.Case]:
-    """The cases that a file describes; ValueError for anything it says that is not known."""
+    """Read the cases that a file describes.
+
+    Parameters
+    ----------
+    path : path
+        The TOML file.
+
+    Returns
+    -------
+    list of study.Case
+        A case for each problem, each of its seeds and each of its representations.
+
+    Raises
+    ------
+    ValueError
+        If the file is not TOML, or if it contains something unknown or out of range.
+    """
     path = Path(path)
     try:
         spec = tomllib.loads(path.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from None
-    _known("setting", set(spec), SETTINGS)
+    _check_known("setting", set(spec), SETTINGS)
     for name in ("methods", "step_sizes", "trace_decays"):
         _list(name, spec.get(name, [None]))
-    given = spec.get("problems")
-    if not isinstance(given, list) or not given or not all(isinstance(problem, dict) for problem in given):
+    tables = spec.get("problems")
+    if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
         raise ValueError(f"{path} names no problem: add a [[problems]] with kind = one of {', '.join(PROBLEMS)}")
-    return [
-        case for number, problem in enumerate(spec["problems"], 1) for case in _cases(spec, problem, number, path.parent)
-    ]
+    return [case for number, table in enumerate(tables, 1) for case in _cases(spec, table, number, path.parent)]
 
 
-def _cases(spec: dict[str, Any], given: dict[str, Any], number: int, folder: Path) -> list[study.Case]:
-    arguments = dict(given)
+def _cases(spec: dict[str, Any], table: dict[str, Any], number: int, folder: Path) -> list[study.Case]:
+    """The cases of one table [[problems]]."""
+    arguments = dict(table)
     kind = arguments.pop("kind", None)
     names = _list("representations", arguments.pop("representations", ["as_is"]))
     label = arguments.pop("label", f"{kind} {number}")
-    seed = arguments.get("seed", 0)
     if not isinstance(label, str | int | float):
         raise ValueError(f"label must be a text, got {label!r}")
     if not names:
         raise ValueError(f"representations must name at least one of {', '.join(REPRESENTATIONS)}")
-    _known("kind of problem", {str(kind)}, set(PROBLEMS))
-    _known("representation", {str(name) for name in names}, set(REPRESENTATIONS))
-    try:
-        problem = PROBLEMS[kind](**arguments, **({"folder": folder} if kind == "arrays" else {}))
-    except TypeError as error:
-        raise ValueError(f"problem {number} ({kind}): {error}") from None
+    _check_known("kind of problem", {str(kind)}, set(PROBLEMS))
+    _check_known("representation", {str(name) for name in names}, set(REPRESENTATIONS))
+    if kind == "arrays":
+        arguments["folder"] = folder
     cases = []
-    for name in names:
-        represent = REPRESENTATIONS[name]
-        seen = problem if represent is None else problem.with_features(represent(problem, [41, seed]))
-        methods = _methods(spec.get("methods", study.applicable(seen)))
-        cases.append(
-            study.Case(
-                problem=seen,
-                methods=methods,
-                step_sizes=tuple(spec.get("step_sizes", study.STEP_SIZES)),
-                trace_decays=tuple(spec.get("trace_decays", study.TRACE_DECAYS)),
-                runs=spec.get("runs", 50),
-                steps=spec.get("steps", 100),
-                after=spec.get("after", 0),
-                seed=spec.get("seed", 0),
-                labels={"problem": label, "representation": name},
-            )
-        )
+    for more, seed, seed_label in _seeds(arguments, label):
+        try:
+            problem = PROBLEMS[kind](**{**arguments, **more})
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"problem {number} ({kind}): {error}") from None
+        cases += [_case(spec, problem, name, seed, seed_label, folder) for name in names]
     return cases
 
 
-def _methods(given: Sequence[Any]) -> dict[str, Any]:
-    """Methods by name. One with a second step-size may be a table { method = "gtd", eta = 4.0 }, or with a list of η."""
-    made: dict[str, Any] = {}
-    for one in given:
-        if not isinstance(one, dict):
-            _known("method", {str(one)}, {*study.METHODS, *study.OFF_POLICY, *LEARNERS})
-            made[one] = LEARNERS.get(one)
-            continue
-        _known("setting of a method", set(one), {"method", "eta"})
-        name, etas = one.get("method"), one.get("eta", [])
-        if name not in WITH_ETA or etas == []:
-            raise ValueError(
-                f'a method with settings must be {{ method = "gtd", eta = … }}, with {" or ".join(WITH_ETA)} and at least one η, '
-                f"the ratio of its second step-size to its first, got {one!r}; name others without settings"
-            )
-        for given_eta in etas if isinstance(etas, list) else [etas]:
-            eta = ratio("eta", given_eta)
-            made[f"{name}, η = {_shown(eta)}"] = study.Method(name, second=eta)
-    return made
+def _seeds(arguments: dict[str, Any], label: Any) -> list[tuple[dict[str, Any], Any, str]]:
+    """For each seed of a problem: the arguments that it changes, the seed, and the label. A list means several problems."""
+    seed = arguments.get("seed", 0)
+    if not isinstance(seed, list):
+        return [({}, seed, str(label))]
+    if not seed or len({repr(each) for each in seed}) < len(seed):
+        raise ValueError(f"seed must be a whole number or a list of different ones, got {seed!r}")
+    return [({"seed": each}, each, f"{label}, seed {each}") for each in seed]
 
 
-def _shown(number: float) -> str:
-    """As short as it can be without being another number: names of methods must differ."""
+def _case(spec: dict[str, Any], problem: Problem, name: str, seed: int, label: str, folder: Path) -> study.Case:
+    """One problem in one representation. 41 keeps the seed of the features apart from that of the problem."""
+    represent = REPRESENTATIONS[name]
+    if represent is not None:
+        problem = problem.with_features(represent(problem, np.random.SeedSequence([41, seed])))
+    return study.Case(
+        problem=problem,
+        methods=_methods(spec.get("methods", study.applicable(problem)), folder),
+        step_sizes=tuple(spec.get("step_sizes", study.STEP_SIZES)),
+        trace_decays=tuple(spec.get("trace_decays", study.TRACE_DECAYS)),
+        runs=spec.get("runs", 50),
+        steps=spec.get("steps", 100),
+        after=spec.get("after", 0),
+        seed=spec.get("seed", 0),
+        labels={"problem": label, "representation": name},
+    )
+
+
+def _methods(entries: Sequence[Any], folder: Path) -> dict[str, Any]:
+    """The methods of a case. An entry is a name, a "file.py:name", or a table with settings."""
+    methods: dict[str, Any] = {}
+    for entry in entries:
+        for name, method in _entry(entry, folder).items():
+            if name in methods and methods[name] != method:
+                raise ValueError(f'methods has {name!r} twice; give one of them a name: {{ method = …, name = "…" }}')
+            methods[name] = method
+    return methods
+
+
+def _entry(entry: Any, folder: Path) -> dict[str, Any]:
+    """The methods of one entry: several for a list of η."""
+    if isinstance(entry, str) and own_methods.is_file(entry):
+        entry = {"method": entry}
+    if not isinstance(entry, dict):
+        _check_known("method", {str(entry)}, {*study.METHODS, *study.OFF_POLICY, *LEARNERS})
+        return {entry: LEARNERS.get(entry)}
+    _check_known("setting of a method", set(entry), {"method", "eta", "name"})
+    method = entry.get("method")
+    if isinstance(method, str) and own_methods.is_file(method):
+        name, own = own_methods.load(method, folder)
+        if "eta" in entry:
+            raise ValueError(f"eta is a setting of {' and '.join(WITH_ETA)}, got {entry!r}; leave it out for {method!r}")
+        return {_text("name", entry.get("name", name)): own}
+    etas = entry.get("eta", [])
+    if method not in WITH_ETA or etas == [] or "name" in entry:
+        raise ValueError(
+            f'a method with settings must be {{ method = "gtd", eta = … }}, with {" or ".join(WITH_ETA)} and at least one η, '
+            f"the ratio of its second step-size to its first, or {{ method = {own_methods.FORM}, name = … }}, got {entry!r}; "
+            "name others without settings"
+        )
+    values = [ratio("eta", eta) for eta in (etas if isinstance(etas, list) else [etas])]
+    return {f"{method}, η = {_shortest(eta)}": study.Method(method, second=eta) for eta in values}
+
+
+def _shortest(number: float) -> str:
+    """The shortest text of a number that is not also the text of another number."""
     return f"{number:g}" if float(f"{number:g}") == number else repr(number)
 
 
-def _list(name: str, given: Any) -> list[Any]:
-    if not isinstance(given, list):
-        raise ValueError(f"{name} must be a list, such as [...], got {given!r}")
-    return given
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{name} must be a text, got {value!r}")
+    return value
 
 
-def _known(what: str, names: set[Any], known: set[str]) -> None:
+def _list(name: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"{name} must be a list, such as [...], got {value!r}")
+    return value
+
+
+def _check_known(what: str, names: set[Any], known: set[str]) -> None:
     unknown = sorted(str(name) for name in names - known)
     if unknown:
         raise ValueError(f"unknown {what} {unknown[0]!r}; known are {', '.join(sorted(known))}")

@@ -1,8 +1,7 @@
-"""A study is data: cases, each a problem × methods × step-sizes × trace decays × runs. It expands to tasks.
+"""A study is data: cases, each a problem × methods × step-sizes × trace decays × runs. A case expands to tasks.
 
-A task is a block of work of about a second: one method on one problem, all step-sizes and trace decays, some of the runs.
-It is named by the hash of everything that determines its result, so that a result never has to be computed twice, and
-never by mistake stands for another.
+A task is about a second of work: one method on one problem, all step-sizes and trace decays, some of the runs. Its name is
+a hash of everything that determines its result. So no result is computed twice, and no result is taken for another.
 """
 
 from __future__ import annotations
@@ -40,35 +39,96 @@ STEPS_PER_TASK = 20_000_000  # about a second
 
 
 class Problem(Protocol):
-    """What a study asks of a problem. `trueonline.problems.FiniteMRP` is one; yours may be any other.
+    """The attributes that a study needs of a problem. `trueonline.problems.FiniteMRP` has them; a class of yours can too.
 
-    It may also have `initial_weights`, with which learning begins, and at which the error is 1; otherwise they are zeros. And a
-    `fingerprint`: a text that is the same for the same problem only. Without one, all trajectories are part of a task's name.
+    Attributes
+    ----------
+    features : numpy.ndarray
+        The features of the states, one row for each state.
+    metric : numpy.ndarray
+        The matrix A of the error (w − w*)ᵀA(w − w*).
+    lms_weights : numpy.ndarray
+        The weights w* at which the error is zero.
+    discount : float
+        The discount γ.
+    initial_weights : numpy.ndarray, optional
+        The weights that learning begins with, at which the error is 1. The default is zeros.
+    fingerprint : str, optional
+        A text that differs between different problems. Without it, the name of a task is a hash of all its trajectories.
     """
 
-    features: np.ndarray  # a row for each state
-    metric: np.ndarray  # A, for the error (w − w*)ᵀA(w − w*)
-    lms_weights: np.ndarray  # w*
+    features: np.ndarray
+    metric: np.ndarray
+    lms_weights: np.ndarray
     discount: float
 
     def trajectory(self, steps: int, seed: Any) -> tuple[np.ndarray, ...]:
-        """States (steps + 1), rewards and discounts of a run; the same seed gives the same run.
+        """Sample a run.
 
-        Where states are left by another policy than the one that is learned about, importance ratios are a fourth part.
+        Parameters
+        ----------
+        steps : int
+            The number of transitions.
+        seed : list of int
+            The seed of the run, as NumPy takes it. The same seed gives the same run.
+
+        Returns
+        -------
+        tuple of numpy.ndarray
+            The states (steps + 1 of them), the rewards and the discounts. Off-policy problems add the importance ratios.
         """
 
 
 def run_seed(seed: int, run: int) -> list[int]:
-    """The seed of a run's trajectory. The constant keeps it apart from seeds that a problem was made with."""
+    """The seed of the trajectory of a run.
+
+    Parameters
+    ----------
+    seed : int
+        The seed of the study.
+    run : int
+        The number of the run.
+
+    Returns
+    -------
+    list of int
+        A seed that NumPy takes. Its constant keeps it apart from the seeds of problems.
+    """
     return [20160817, seed, run]
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One problem and what to do on it. `labels` become columns of the results; the first `after` steps are not measured."""
+    """One problem, and the methods and parameters to sweep on it.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem, such as a `FiniteMRP` or an `OffPolicyProblem`.
+    methods : mapping
+        Names of methods in the results, each with a method: None for the method of this package with that name, a `Method`,
+        a kernel, or a class of learners.
+    step_sizes, trace_decays : tuple of float
+        The grid of α and λ.
+    runs : int
+        The number of runs. All methods and parameters see the same trajectories.
+    steps : int
+        The number of transitions in a run.
+    seed : int
+        The seed of the trajectories.
+    labels : mapping
+        Columns to add to the results, each with its value.
+    after : int
+        The number of steps at the beginning of a run that the error leaves out.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or if a method does not fit the problem.
+    """
 
     problem: Any
-    methods: Mapping[str, Any]  # name → None for a method of this package, a Method, a kernel, or a class of learners
+    methods: Mapping[str, Any]
     step_sizes: tuple[float, ...]
     trace_decays: tuple[float, ...]
     runs: int
@@ -101,7 +161,23 @@ class Case:
         check_methods(self.methods, self.problem)
 
     def trajectory(self, run: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """States, rewards, discounts and importance ratios of a run, checked: the kernel trusts it."""
+        """The trajectory of a run, checked, because the kernel does not check it.
+
+        Parameters
+        ----------
+        run : int
+            The number of the run.
+
+        Returns
+        -------
+        tuple of numpy.ndarray
+            States, rewards, discounts and importance ratios.
+
+        Raises
+        ------
+        ValueError
+            If the trajectory does not fit the problem.
+        """
         parts = (np.asarray(part) for part in self.problem.trajectory(self.steps, run_seed(self.seed, run)))
         states, rewards, discounts, *more = parts
         rhos = ratios("the ratios of the problem's trajectory", more[0] if more else None, self.steps)
@@ -116,6 +192,13 @@ class Case:
         return states.astype(np.int64), rewards.astype(np.float64), discounts.astype(np.float64), rhos
 
     def tasks(self) -> list[Task]:
+        """Expand the case.
+
+        Returns
+        -------
+        list of Task
+            Tasks of about a second each, in the order of methods and runs.
+        """
         work = len(self.step_sizes) * len(self.trace_decays) * self.steps
         block = max(1, min(self.runs, STEPS_PER_TASK // work))
         runs = [tuple(range(first, min(first + block, self.runs))) for first in range(0, self.runs, block)]
@@ -124,7 +207,17 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Some runs of one method of a case. Its kernels release the interpreter: threads are enough."""
+    """Some runs of one method of a case. Its kernels release the interpreter, so tasks run in threads.
+
+    Parameters
+    ----------
+    case : Case
+        The case.
+    method : str
+        The name of the method.
+    runs : tuple of int
+        The numbers of the runs.
+    """
 
     schema: ClassVar[pa.Schema] = SCHEMA
     spawned: ClassVar[bool] = False
@@ -134,7 +227,7 @@ class Task:
 
     @cached_property
     def name(self) -> str:
-        """The method and the hash of everything that determines the result, by value: labels do not."""
+        """The method, and a hash of everything that determines the result. Labels are not part of it."""
         case, problem = self.case, self.case.problem
         print_ = getattr(problem, "fingerprint", None)
         about = (
@@ -165,11 +258,12 @@ class Task:
 
     @property
     def rows(self) -> int:
+        """The number of rows of the result."""
         return len(self.runs) * len(self.case.step_sizes) * len(self.case.trace_decays)
 
     @property
     def steps(self) -> int:
-        """How many learning steps it takes, at most."""
+        """The number of learning steps, at most."""
         return self.rows * self.case.steps
 
     def compute(self, scratch: Path | None = None, beat: Beat = lambda steps: None) -> pa.Table:

@@ -1,4 +1,4 @@
-"""What an engine and a store ask of a task."""
+"""The interface of a task, for engines and stores."""
 
 from __future__ import annotations
 
@@ -12,18 +12,31 @@ Beat = Callable[[int], None]
 
 
 class Work(Protocol):
-    """A piece of a study with one table as its result. Yours may be of any class; no base class is needed.
+    """A task of a study, with one table as its result. Any class with these attributes is one; no base class is needed.
 
-    Short works whose kernels release the interpreter share the threads of a process. Long ones that hold it (`spawned`) get
-    a process each: they are pickled on the way there, so what cannot be pickled (an environment) is made by `compute`. A
-    process may be killed at any moment and started anew: with checkpoints in `scratch` not all is lost.
+    Short tasks whose kernels release the interpreter run in threads. Long tasks that hold the interpreter (`spawned`) get a
+    process each. They are pickled on the way to their process, so `compute` has to make what cannot be pickled, such as an
+    environment. A process may be killed at any moment and started again. With checkpoints in `scratch` it can resume.
 
-    It may also have a `unit`: what its steps are called where progress is shown, such as "frames".
+    Attributes
+    ----------
+    name : str
+        A file name: a hash of everything that determines the result.
+    schema : pyarrow.Schema
+        The columns of the result.
+    rows : int or None
+        The number of rows of the result, or None if it is not known in advance.
+    steps : int
+        The number of steps of the task, or an estimate.
+    spawned : bool
+        Whether the task holds the interpreter, and so needs a process of its own.
+    unit : str, optional
+        The name of a step in progress bars, such as "frames".
     """
 
     @property
     def name(self) -> str:
-        """A file name: the hash of everything that determines the result."""
+        """A file name: a hash of everything that determines the result."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -31,21 +44,32 @@ class Work(Protocol):
 
     @property
     def rows(self) -> int | None:
-        """How many rows the result has; None where that is not known beforehand."""
+        """The number of rows of the result, or None if it is not known in advance."""
 
     @property
     def steps(self) -> int:
-        """How many steps it takes, or about how many."""
+        """The number of steps of the task, or an estimate."""
 
     @property
     def spawned(self) -> bool:
-        """Whether it holds the interpreter, and so wants a process of its own."""
+        """Whether the task holds the interpreter, and so needs a process of its own."""
 
     def compute(self, scratch: Path | None = None, beat: Beat = lambda steps: None) -> pa.Table:
-        """The result. It must not depend on how often the work was interrupted.
+        """Compute the result. It must not depend on how often the task was interrupted.
 
-        `scratch` is a folder for checkpoints of this work alone, None where there is none. It may not be there yet: make
-        it (with its parents) before every write. It is removed once the result is stored. `beat` says how many of the steps
-        are done: call it at the beginning, also of a work that goes on from a checkpoint, and then as often as you like.
-        Works that are not spawned are called without arguments.
+        Tasks that are not spawned are called without arguments.
+
+        Parameters
+        ----------
+        scratch : Path or None
+            A folder for checkpoints of this task. It may not exist yet, so make it (with its parents) before every write.
+            It is removed once the result is stored.
+        beat : callable
+            Call it with the number of finished steps: at the beginning, also when resuming from a checkpoint, and then as
+            often as you like.
+
+        Returns
+        -------
+        pyarrow.Table
+            A table with the columns of `schema`.
         """

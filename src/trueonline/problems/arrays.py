@@ -1,0 +1,75 @@
+"""Checks of the arrays and numbers that define a problem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def matrix(name: str, given: Any) -> np.ndarray:
+    """A copy of a matrix of finite numbers."""
+    try:
+        array = np.array(given, float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a matrix of numbers, got {given!r:.80}") from None
+    if array.ndim != 2 or not np.isfinite(array).all():
+        raise ValueError(f"{name} must be a matrix of finite numbers, got shape {array.shape}")
+    return array
+
+
+def array(name: str, given: Any, dimensions: int) -> np.ndarray:
+    """A copy of an array of finite numbers."""
+    wanted = f"{name} must be an array of finite numbers with {dimensions} dimension{'s' * (dimensions > 1)}"
+    try:
+        values = np.asarray(given)
+    except (TypeError, ValueError):
+        raise ValueError(f"{wanted}, got {given!r:.80}") from None
+    if values.dtype.kind not in "fiu" or values.ndim != dimensions:
+        raise ValueError(f"{wanted}, got {values.dtype} of shape {values.shape}")
+    if not np.isfinite(values).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+        raise ValueError(f"{wanted}, got {values[where]} at {where}")
+    return np.array(values, np.float64, order="C")
+
+
+def check_probabilities(name: str, array: np.ndarray) -> None:
+    """Refuse an array whose last dimension is not a distribution."""
+    wrong = np.maximum(np.abs(array.sum(axis=-1) - 1.0), -array.min(axis=-1))
+    if (array < 0.0).any() or wrong.max() > 1e-9:
+        where = np.unravel_index(int(wrong.argmax()), wrong.shape)
+        place = ", ".join(str(int(i)) for i in where)
+        raise ValueError(f"{name}[{place}] must be probabilities that sum to 1, got {array[where]}")
+
+
+def importance_ratios(behaviour: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """π(a | s) / b(a | s), and 0 for actions that neither policy takes."""
+    uncovered = np.argwhere((target > 0.0) & (behaviour == 0.0))
+    if len(uncovered):
+        s, a = uncovered[0]
+        raise ValueError(
+            f"the target takes action {a} in state {s} with probability {target[s, a]:g}, but the behaviour never does: "
+            "nothing can be learned about it; give that action a probability in behaviour"
+        )
+    with np.errstate(over="ignore"):
+        ratios = np.divide(target, behaviour, out=np.zeros_like(target), where=behaviour > 0.0)
+    if not np.isfinite(ratios).all():
+        s, a = np.argwhere(~np.isfinite(ratios))[0]
+        raise ValueError(
+            f"the ratio of target to behaviour must be a finite number, but action {a} in state {s} has probabilities "
+            f"{target[s, a]:g} and {behaviour[s, a]:g}; give the behaviour more of it"
+        )
+    return ratios
+
+
+def check_features(features: np.ndarray, k: int) -> None:
+    """Refuse features without one row for each of k states."""
+    if len(features) != k or features.shape[1] == 0:
+        raise ValueError(f"features must have a row for each of the {k} states, got shape {features.shape}")
+
+
+def start_state(start: Any, k: int) -> int:
+    """The state in which an episode begins."""
+    if not isinstance(start, int | np.integer) or isinstance(start, bool) or not 0 <= start < k:
+        raise ValueError(f"start must be a state from 0 to {k - 1}, got {start!r}")
+    return int(start)

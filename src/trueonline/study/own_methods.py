@@ -1,0 +1,98 @@
+"""Methods of one's own in a sweep file: "path/to/file.py:name" names a rule, a method or a class of learners."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from trueonline import catalog, study
+
+FORM = '"path/to/file.py:name"'
+_LOADED: dict[str, ModuleType] = {}
+
+
+def is_file(text: str) -> bool:
+    """Whether a text in a list of methods means a method in a file."""
+    return ".py" in text or ":" in text
+
+
+def load(text: str, folder: Path) -> tuple[str, Any]:
+    """Load a method from a file.
+
+    Parameters
+    ----------
+    text : str
+        "path/to/file.py:name". A relative path starts from `folder`.
+    folder : Path
+        The folder of the sweep file.
+
+    Returns
+    -------
+    name : str
+        The name of the method.
+    method : kernel, study.Method or class of learners
+        The method, as `study.Case` takes it.
+
+    Raises
+    ------
+    ValueError
+        If there is no such file or name, or if the name is not a method.
+    """
+    match = re.fullmatch(r"(.+\.py):(\w+)", text)
+    if match is None:
+        raise ValueError(f"a method of your own must be {FORM}, got {text!r}")
+    path, name = folder / match[1], match[2]
+    if not path.is_file():
+        raise ValueError(f"the method {text!r} is in a file that does not exist: {path}")
+    module = _module(path.resolve())
+    if not hasattr(module, name):
+        functions = {each: getattr(value, "py_func", None) for each, value in vars(module).items()}
+        rules = [each for each, function in functions.items() if function and function.__module__ == module.__name__]
+        known = f"; its rules are {', '.join(rules)}" if rules else ""
+        raise ValueError(f"{path} has no {name!r}{known}")
+    return name, _method(getattr(module, name), text)
+
+
+def _module(path: Path) -> ModuleType:
+    """The module of a file, run once for each content.
+
+    The module is in `sys.modules` only while it runs. So the workers of a cluster, which cannot import it, get its classes
+    by value.
+    """
+    name = f"trueonline_sweep_{path.stem}_{hashlib.sha256(str(path).encode() + path.read_bytes()).hexdigest()[:12]}"
+    if name in _LOADED:
+        return _LOADED[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{path} cannot be loaded as a Python file")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+    finally:
+        del sys.modules[name]
+    _LOADED[name] = module
+    return module
+
+
+def _method(value: Any, text: str) -> Any:
+    if isinstance(value, catalog.Method):
+        memories = {"one": 1, "two": 2, "three": 3}.get(value.memory)
+        return (
+            value.resolve("learner")
+            if value.rule is None or memories is None
+            else study.Method(value.resolve("rule"), memories)
+        )
+    if isinstance(value, study.Method) or inspect.isclass(value) or hasattr(value, "py_func"):
+        return value
+    raise ValueError(
+        f"the method {text!r} must be a kernel, a Method or a class of learners, got {type(value).__name__}; a rule needs "
+        "the decorator trueonline.core.kernels.kernel"
+    )

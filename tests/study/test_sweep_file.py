@@ -1,0 +1,276 @@
+"""Studies from TOML files: the cases they describe, seeds, methods of one's own, and mistakes."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import trueonline as to
+from trueonline import study
+from trueonline.study import sweep_file
+
+MRP = to.problems.random_mrp(10, 3, 0.1, seed=1)
+GRID = "step_sizes = [0.1]\ntrace_decays = [0.5]\nruns = 2\nsteps = 10\nseed = 4\n"
+RANDOM = '[[problems]]\nkind = "random_mrp"\nk = 10\nb = 3\nsigma = 0.1\n'
+
+
+def names(case):
+    return [task.name for task in case.tasks()]
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(text):
+        path = tmp_path / "spec.toml"
+        path.write_text(text)
+        return sweep_file.read(path)
+
+    return read
+
+
+def test_a_file_means_the_cases_that_it_describes(read):
+    representations = 'representations = ["tabular", "binary", "binary_unit", "non_binary"]\nseed = 1\n'
+    cases = read(GRID + 'methods = ["accumulate", "true_online"]\n' + RANDOM + representations)
+    expected = [
+        study.Case(problem, {"accumulate": None, "true_online": None}, (0.1,), (0.5,), runs=2, steps=10, seed=4)
+        for problem in (
+            MRP,
+            MRP.with_features(to.features.binary_code(10)),
+            MRP.with_features(to.features.binary_code(10, unit_length=True)),
+            MRP.with_features(to.features.random_unit(10, seed=np.random.SeedSequence([41, 1]))),
+        )
+    ]
+    assert [names(case) for case in cases] == [names(case) for case in expected]
+    labels = [("random_mrp 1", name) for name in ("tabular", "binary", "binary_unit", "non_binary")]
+    assert [tuple(case.labels.values()) for case in cases] == labels
+
+
+def test_what_a_file_does_not_say_is_the_papers(read):
+    case, other = read('[[problems]]\nkind = "random_walk"\n[[problems]]\nkind = "two_state"\nlabel = "two"\n')
+    assert (case.step_sizes, case.trace_decays) == (study.STEP_SIZES, study.TRACE_DECAYS)
+    assert (case.runs, case.steps, case.seed) == (50, 100, 0)
+    assert tuple(case.methods) == study.METHODS
+    assert case.labels == {"problem": "random_walk 1", "representation": "as_is"}
+    assert other.labels["problem"] == "two"
+    np.testing.assert_array_equal(other.problem.features, [[1.0], [1.0]])
+
+
+def test_by_default_each_representation_has_the_methods_that_apply(read):
+    cases = read(GRID + RANDOM + 'representations = ["tabular", "non_binary"]\n')
+    assert [tuple(case.methods) for case in cases] == [study.METHODS, ("accumulate", "true_online")]
+
+
+def test_a_file_can_name_a_problem_in_arrays(read, tmp_path):
+    walk = to.problems.random_walk()
+    np.savez(
+        tmp_path / "walk.npz", transitions=walk.transitions, rewards=walk.rewards, discount=1.0, start=9, reward_std=0.0
+    )
+    (case,) = read(GRID + '[[problems]]\nkind = "arrays"\npath = "walk.npz"\n')
+    (expected,) = read(GRID + '[[problems]]\nkind = "random_walk"\n')
+    assert names(case) == names(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "names no problem"),
+        ("problems = []", "names no problem"),
+        ("[[problems", "is not TOML"),
+        ("step_size = [0.1]\n" + RANDOM, "unknown setting 'step_size'; known are after, methods, problems, runs"),
+        ('[[problems]]\nkind = "maze"', "unknown kind of problem 'maze'; known are arrays, baird"),
+        ("[[problems]]\nk = 3", "unknown kind of problem"),
+        (RANDOM + 'representations = ["fourier"]', "unknown representation 'fourier'; known are as_is, binary"),
+        (RANDOM + "branches = 3", "problem 1.*branches"),
+        (RANDOM + 'seed = "x"', "problem 1"),
+        ('[[problems]]\nkind = "random_mrp"\nk = 10', "problem 1.*missing"),
+        (RANDOM.replace("b = 3", "b = 30"), "b must be at most k = 10, got 30"),
+        (RANDOM.replace("0.1", "-0.1"), "must be a finite number ≥ 0, got -0.1"),
+        ('methods = ["td"]\n' + RANDOM, "unknown method 'td'; known are accumulate, emphatic, gtd, monte_carlo"),
+        ('methods = ["replace"]\n' + RANDOM + 'representations = ["non_binary"]', "replace needs binary features"),
+        ("methods = []\n" + RANDOM, "methods must name at least one"),
+        ("step_sizes = [nan]\n" + RANDOM, "step_sizes must be a finite number > 0, got nan"),
+        ("step_sizes = []\n" + RANDOM, "step_sizes must be distinct numbers"),
+        ("trace_decays = [0.5, 0.5]\n" + RANDOM, "trace_decays must be distinct numbers"),
+        ("runs = 0\n" + RANDOM, "runs must be a whole number from 1"),
+        ("runs = 2.5\n" + RANDOM, "runs must be a whole number from 1"),
+        ("seed = -1\n" + RANDOM, "seed must be a whole number ≥ 0"),
+    ],
+)
+def test_files_with_mistakes_are_refused(read, text, message):
+    with pytest.raises(ValueError, match=message):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("step_sizes = 0.1\n" + RANDOM, "step_sizes must be"),
+        ('methods = "true_online"\n' + RANDOM, "methods must be"),
+        ("methods = 3\n" + RANDOM, "methods must be"),
+        ('methods = [["replace"]]\n' + RANDOM, "method"),
+        ("problems = [1]", "problem"),
+        ('[[problems]]\nkind = ["random_walk"]', "kind"),
+        (RANDOM + 'representations = "tabular"', "representations must be"),
+        (RANDOM + "representations = []", "representations must"),
+        (RANDOM + 'label = ["a"]', "label must be"),
+    ],
+)
+def test_files_with_the_wrong_types_are_refused(read, text, message):
+    with pytest.raises(ValueError, match=message):
+        read(text)
+
+
+def test_labels_in_a_file_may_be_numbers(read):
+    table = study.run(read(GRID + RANDOM + "label = 3\n" + RANDOM))
+    assert set(table["problem"].to_pylist()) == {"3", "random_mrp 2"}
+
+
+def test_a_file_of_arrays_that_is_missing_is_named(read):
+    with pytest.raises(FileNotFoundError, match=r"no\.npz"):
+        read('[[problems]]\nkind = "arrays"\npath = "no.npz"\n')
+
+
+# --- Several seeds --------------------------------------------------------------------------------
+
+
+def test_a_list_of_seeds_means_several_problems(read):
+    cases = read(GRID + RANDOM + 'seed = [1, 7]\nrepresentations = ["tabular", "non_binary"]\n')
+    alone = [
+        case for seed in (1, 7) for case in read(GRID + RANDOM + f"seed = {seed}\n" + cases_of("tabular", "non_binary"))
+    ]
+    assert [names(case) for case in cases] == [names(case) for case in alone]
+    assert [tuple(case.labels.values()) for case in cases] == [
+        ("random_mrp 1, seed 1", "tabular"),
+        ("random_mrp 1, seed 1", "non_binary"),
+        ("random_mrp 1, seed 7", "tabular"),
+        ("random_mrp 1, seed 7", "non_binary"),
+    ]
+
+
+def cases_of(*representations):
+    return f"representations = {list(representations)}\n"
+
+
+def test_every_row_tells_the_seed_of_its_problem(read):
+    table = study.run(read(GRID + 'methods = ["true_online"]\n' + RANDOM + 'label = "small"\nseed = [0, 1, 2]\n'))
+    assert table["problem"].to_pylist() == [f"small, seed {seed}" for seed in (0, 0, 1, 1, 2, 2)]
+    assert len(set(table["error"].to_pylist())) == 6
+
+
+@pytest.mark.parametrize(
+    ("seed", "message"),
+    [
+        ("[]", "seed must be a whole number or a list of different ones"),
+        ("[1, 1]", "seed must be a whole number or a list of different ones"),
+        ("[1, [2]]", r"problem 1 \(random_mrp\): seed must be a whole number ≥ 0, got \[2\]"),
+        ("[1, -2]", r"problem 1 \(random_mrp\): seed must be a whole number ≥ 0, got -2"),
+    ],
+)
+def test_bad_seeds_of_problems_are_refused(read, seed, message):
+    with pytest.raises(ValueError, match=message):
+        read(RANDOM + f"seed = {seed}\n")
+
+
+def test_a_problem_without_a_seed_takes_no_list_of_them(read):
+    with pytest.raises(ValueError, match=r"problem 1 \(random_walk\): .*seed"):
+        read('[[problems]]\nkind = "random_walk"\nseed = [1, 2]\n')
+
+
+def test_a_random_walk_has_the_size_that_the_file_gives(read):
+    (case,) = read(GRID + '[[problems]]\nkind = "random_walk"\nn_states = 19\nend_rewards = [-1, 1]\n')
+    np.testing.assert_allclose(case.problem.values, np.arange(-9, 10) / 10.0, atol=1e-12)
+
+
+# --- Methods of one's own -------------------------------------------------------------------------
+
+RULES = """
+import trueonline as to
+from trueonline import study
+from trueonline.core.kernels import kernel
+from trueonline.core.memory import decay, imprint, learn, recall
+
+
+@kernel
+def plain_td(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
+    v, _, v_next = recall(memory, x, x_next)
+    delta = reward + gamma_next * v_next - v
+    decay(memory, gamma * lam)
+    imprint(memory, x, 1.0, 0.0)
+    learn(memory, alpha * delta)
+    return v, delta, v_next
+
+
+class Learner(to.AccumulateTD):
+    pass
+
+
+as_data = study.Method(plain_td)
+number = 3
+"""
+
+
+@pytest.fixture
+def rules(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "rules.py").write_text(RULES)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["plain_td", "as_data"])
+def test_a_file_may_name_a_rule_of_ones_own(read, rules, name):
+    """It has the numbers of accumulate TD(λ), whose rule it is."""
+    methods = f'methods = ["accumulate", "mine/rules.py:{name}", {{ method = "mine/rules.py:{name}", name = "again" }}]\n'
+    (case,) = read(GRID + methods + RANDOM)
+    assert list(case.methods) == ["accumulate", name, "again"]
+    theirs, ours, again = study.run([case])["error"].to_numpy().reshape(3, -1)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+    np.testing.assert_array_equal(ours, again)
+
+
+def test_a_file_may_name_a_learner_of_ones_own(read, rules):
+    (case,) = read(GRID + 'methods = ["accumulate", "mine/rules.py:Learner"]\n' + RANDOM)
+    theirs, ours = study.run([case])["error"].to_numpy().reshape(2, -1)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["plain_td", "Learner"])
+def test_a_method_of_ones_own_reaches_a_process_that_cannot_import_its_file(read, rules, name):
+    cloudpickle = pytest.importorskip("cloudpickle")
+    (case,) = read(GRID + f'methods = ["mine/rules.py:{name}"]\n' + RANDOM)
+    command = (
+        "import pickle, sys; (task,) = pickle.load(sys.stdin.buffer).tasks(); print(task.compute()['error'].to_pylist())"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", command], input=cloudpickle.dumps(case), capture_output=True, check=True, cwd=rules
+    )
+    assert found.stdout.decode().strip() == str(study.run([case])["error"].to_pylist())
+
+
+def test_the_same_file_gives_the_same_tasks_and_an_edited_one_others(read, rules):
+    text = GRID + 'methods = ["mine/rules.py:plain_td"]\n' + RANDOM
+    (first,), (again,) = read(text), read(text)
+    assert first.methods["plain_td"] is again.methods["plain_td"], "a file is loaded once"
+    (rules / "mine" / "rules.py").write_text(RULES.replace("alpha * delta", "0.5 * alpha * delta"))
+    (edited,) = read(text)
+    assert names(edited) != names(first)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ('"mine/none.py:plain_td"', r"a file that does not exist: .*none\.py"),
+        ('"mine/rules.py:slow_td"', r"rules\.py has no 'slow_td'; its rules are plain_td"),
+        ('"mine/rules.py:number"', "must be a kernel, a Method or a class of learners, got int"),
+        ('"mine/rules.py"', r'must be "path/to/file\.py:name", got'),
+        ('"mine/broken.py:plain_td"', r"broken\.py cannot be loaded: ZeroDivisionError"),
+        ('{ method = "mine/rules.py:plain_td", eta = 4.0 }', "eta is a setting of gtd and true_online_gtd"),
+        ('{ method = "mine/rules.py:plain_td", name = "" }', "name must be a text"),
+        ('{ method = "mine/rules.py:plain_td", name = "accumulate" }, "accumulate"', "methods has 'accumulate' twice"),
+        ('{ method = "accumulate", name = "mine" }', "a method with settings must be"),
+    ],
+)
+def test_methods_of_ones_own_that_are_none_are_refused(read, rules, entry, message):
+    (rules / "mine" / "broken.py").write_text("1 / 0")
+    with pytest.raises(ValueError, match=message):
+        read(GRID + f"methods = [{entry}]\n" + RANDOM)
