@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trueonline.derivation.forward_learners import definition, definition_agent
 from trueonline.derivation.forward_view import ForwardViewError
-from trueonline.derivation.running import definition, definition_agent
 from trueonline.learners.derived import Plan, class_of
 
 if TYPE_CHECKING:
