@@ -17,8 +17,8 @@ import sympy as sp
 import trueonline as to
 from trueonline.checks.verification import KINDS
 from trueonline.derivation import ForwardViewError, Max, Min, NotDerivableError, derive
+from trueonline.derivation.first_steps import prove
 from trueonline.derivation.forward_view import At
-from trueonline.derivation.proof import prove
 from trueonline.derivation.views import (
     constant_lambda_return,
     gamma_return,
@@ -406,8 +406,121 @@ def test_a_target_may_not_change_its_mind_later():
     """Seven steps look like Monte Carlo for the first horizons."""
     with pytest.raises(NotDerivableError, match=r"at k = 0, h = 7 this is left of U_0\^8 − U_0\^7"):
         derive(lambda k, h, R, V, gamma: two_steps(k, h, R, V, gamma, most=7))
-    with pytest.raises(NotDerivableError, match="at k = 0, h = 1 the first target is another than at k = 2"):
+    with pytest.raises(
+        NotDerivableError, match=r"the first target changes with time \(U_0\^1 = 2\*R\[1\], U_1\^2 = R\[2\]"
+    ):
         derive(lambda k, h, R: R[k + 1] * (2 if k == 0 else 1))
+
+
+class OfTime:
+    """A quantity that is a number made of the time."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __getitem__(self, j):
+        return self.number(j)
+
+
+NO_BACKWARD_VIEW = "no backward view"
+INVERSE = OfTime(lambda j: 1 / (j + 1))
+
+
+def odd_updates_do_not_grow(k, h, R, V, gamma, lam):
+    return lambda_return(k, k + 1 if k % 2 else h, R, V, gamma, lam)
+
+
+def odd_updates_grow_otherwise(k, h, R, V, gamma, lam):
+    return lambda_return(k, h, R, V, gamma, OfTime(lambda j: 1 / 2) if k % 2 else lam)
+
+
+@pytest.mark.parametrize(
+    ("view", "shown"),
+    [
+        (
+            lambda k, h, R, V, gamma: lambda_return(k, h, R, V, gamma, INVERSE),
+            "the factor c_t changes with time (c_1 = gamma[1]/2, c_2 = gamma[2]/3, …)",
+        ),
+        (
+            lambda k, h, R, V, lam: lambda_return(k, h, R, V, INVERSE, lam),
+            "the first target changes with time (U_0^1 = R[1] + V(0, 1)/2, U_1^2 = R[2] + V(1, 2)/3, …)",
+        ),
+        (
+            lambda k, h, R: sum(_product(INVERSE[j] for j in range(k + 1, i)) * R[i] for i in range(k + 1, h + 1)),
+            "the factor c_t changes with time (c_1 = 1/2, c_2 = 1/3, …)",
+        ),
+        (
+            lambda k, h, R: R[k + 1] + sum(R[i] / i for i in range(k + 2, h + 1)),
+            "the factor d_t changes with time (d_1 = R[2]/2, d_2 = R[3]/3, …)",
+        ),
+        (
+            lambda k, h, R, V, gamma: lambda_return(k, h, R, V, gamma, OfTime(lambda j: j % 2)),
+            "the growth of the target changes with time (the first of U_0 = gamma[1]*",
+        ),
+        (odd_updates_do_not_grow, "the growth of the target changes with time (U_0^3 − U_0^2 = "),
+        (
+            lambda k, h, R, V, gamma: lambda_return(k, h, R, V, gamma, OfTime(lambda j: 0.5 if j < 20 else 0.25)),
+            "the growth of the target changes with time (with numbers, U_24^26 − U_24^25 differs by ",
+        ),
+    ],
+)
+def test_a_weight_made_of_the_time_is_told_apart_from_a_target_that_does_not_factor(view, shown):
+    """Such a target has a backward view, whose factors depend on the time. The message says how to write it."""
+    with pytest.raises(NotDerivableError) as refused:
+        derive(view)
+    message = str(refused.value)
+    assert shown in message
+    assert "Write lam[j] or gamma[j]" in message
+    assert "update(…, trace_decay=…) or update(…, discount=…)" in message
+    assert NO_BACKWARD_VIEW not in message
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        gamma_return,
+        two_steps,
+        odd_updates_grow_otherwise,
+        lambda k, h, R: sum(R[i] / (i - k) for i in range(k + 1, h + 1)),  # of the age, not of the time
+        lambda k, h, R, V, gamma, lam: INVERSE[k] * newest_weights(k, h, R, V, gamma, lam),
+        lambda k, h, R, V, gamma: two_steps(k, h, R, V, gamma, most=7),
+        lambda k, h, R, V, gamma, lam: lambda_return(k, min(h, k + 60), R, V, gamma, lam),
+    ],
+)
+def test_a_target_that_does_not_factor_has_no_backward_view(view):
+    with pytest.raises(NotDerivableError, match="So it has no backward view with one trace"):
+        derive(view)
+
+
+def test_a_weight_that_is_given_with_each_transition_does_what_one_of_the_time_would():
+    """The advice of the message, taken: λ_j = 1/(j + 1) through `lam[j]`, against the weights by their definition."""
+    rng = np.random.default_rng(5)
+    X, rewards = rng.normal(size=(13, 3)), rng.normal(size=12)
+    learner = derived(lambda_return).learner(3, 0.1, 0.9, 0.95)
+    learner.start(X[0])
+    for t in range(12):
+        learner.update(rewards[t], X[t + 1], trace_decay=INVERSE[t + 1])
+    thetas = [np.zeros(3)]
+    R, gamma = OfTime(lambda j: rewards[j - 1]), OfTime(lambda j: 0.95)
+    for h in range(1, 13):
+        theta = np.zeros(3)
+        for k in range(h):
+            target = lambda_return(k, h, R, lambda i, j: thetas[i] @ X[j], gamma, INVERSE)
+            theta = theta + 0.1 * (target - theta @ X[k]) * X[k]
+        thetas.append(theta)
+    np.testing.assert_allclose(learner.weights, thetas[-1], rtol=1e-12, atol=1e-13)
+
+
+def test_a_function_that_treats_numbers_otherwise_than_symbols_is_told_so():
+    with pytest.raises(NotDerivableError, match="computes the same from numbers as from symbols"):
+        derive(lambda k, h, R: R[k + 1] * (2 if isinstance(R[k + 1], float) else 1))
+
+
+def test_a_refusal_can_be_pickled():
+    with pytest.raises(NotDerivableError) as refused:
+        derive(two_steps)
+    copied = pickle.loads(pickle.dumps(refused.value))
+    assert (str(copied), copied.k, copied.h, copied.terms) == (str(refused.value), 0, 2, refused.value.terms)
 
 
 @pytest.mark.parametrize(
@@ -456,7 +569,9 @@ def test_what_a_step_size_may_not_be():
     ):
         with pytest.raises(ForwardViewError, match=said):
             derive(td_zero, step)
-    with pytest.raises(NotDerivableError, match="the step-size is another"):
+    with pytest.raises(
+        NotDerivableError, match=r"the step-size changes with time \(β_0 = alpha\[0\], .* a schedule as step_size"
+    ):
         derive(td_zero, lambda k, alpha: alpha[k] * (k + 1))
 
 
@@ -522,6 +637,8 @@ def test_floats_are_taken_for_the_fractions_they_stand_for():
     assert found.verify(trials=1, kinds=["dense"]).exact
     with pytest.raises(NotDerivableError, match=r"give fractions, Fraction\(7, 10\) for 0\.7"):
         derive(lambda k, h, R: sum(0.123456789 ** (i - k - 1) * R[i] for i in range(k + 1, h + 1)))
+    with pytest.raises(NotDerivableError, match=r"cannot tell whether .* floats are rounded: .* sympy\.sqrt\(2\)"):
+        derive(lambda k, h, R, V, gamma: lambda_return(k, h, R, V, gamma, OfTime(lambda j: 1 / math.sqrt(j + 1))))
 
 
 def test_sums_are_bracketed_where_they_are_multiplied():

@@ -11,7 +11,7 @@ import pytest
 import trueonline as to
 from trueonline import files
 from trueonline.nonlinear import DelayedLambdaReturn, ForwardTD, horizon_within, torch_value
-from trueonline.nonlinear.delayed_learner import Transition
+from trueonline.nonlinear.delayed_transition import Transition
 from trueonline.nonlinear.forward_td import Pending, as_map, back
 
 N, HIDDEN, T = 4, 3, 50
@@ -218,7 +218,7 @@ def test_the_horizon_is_the_smallest_within_the_tolerance():
         assert ForwardTD(linear, [0.0], 0.1, trace_decay, discount, tolerance=tolerance).horizon == K
     assert horizon_within(0.01, 1.0, 0.1) == 2
     assert ForwardTD(linear, [0.0], 0.1, 0.0, 1.0).horizon == 1
-    with pytest.raises(ValueError, match=r"leaves no horizon .* give the horizon, math\.inf"):
+    with pytest.raises(ValueError, match=r"leaves no horizon .* give the horizon, or horizon=math\.inf"):
         ForwardTD(linear, [0.0], 0.1, 1.0, 1.0)
 
 

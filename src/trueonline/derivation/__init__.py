@@ -5,8 +5,9 @@ try:
 except ImportError:
     raise ImportError("derive needs SymPy: pip install 'trueonline[derive]'") from None
 
-from trueonline.derivation.backward import Derivation, derive
-from trueonline.derivation.factoring import NotDerivableError
+from trueonline.derivation.backward import Derivation
+from trueonline.derivation.deriving import derive
 from trueonline.derivation.forward_view import ForwardViewError, Max, Min
+from trueonline.derivation.refusals import NotDerivableError
 
 __all__ = ["Derivation", "ForwardViewError", "Max", "Min", "NotDerivableError", "derive"]

@@ -1,4 +1,4 @@
-"""The backward view that follows from (★): its equations as text and LaTeX, and as a method in the style of `methods/`."""
+"""The backward view that follows from (★): its equations as text and LaTeX, and its method as a file of `methods/` is written."""
 
 from __future__ import annotations
 
@@ -10,23 +10,34 @@ from typing import Any
 
 import sympy as sp
 
-from trueonline.derivation.factoring import Factors, NotDerivableError, factor, moved, tidy
+from trueonline.derivation.equations import Equations, lines, targets, updates, with_actions
+from trueonline.derivation.factoring import Factors, tidy
 from trueonline.derivation.forward_view import At, ForwardView, ForwardViewError, Quantity
-from trueonline.derivation.later import confirm_later
-from trueonline.derivation.proof import prove
-from trueonline.derivation.writing import KERNEL, LATEX, NAMES, TEXT, TIMES, plus, word, written
+from trueonline.derivation.writing import KERNEL, LATEX, TEXT, plus, word, written
 
-# Names that a method file uses for other things:
+# A method file uses these names for other things:
 TAKEN = {"kernel", "memory", "decay", "imprint", "learn", "recall", "np", "min", "max", "abs"}
 BOOTSTRAPPED = (At("V", 0, 1), At("V_max", 0, 1))  # V'
-# What a kernel finds in the header of its memory:
+# A kernel reads these from the header of its memory:
 HEADER = ("ratio", "ratio_old", "lam_next", "greedy", "discount", "trace_decay")
 
 
 @dataclass(frozen=True)
 class Derivation:
-    """A forward view, and the backward view that equals it at every step.
+    """A forward view and the backward view that equals it at every step. `derive` returns it.
 
+    `print(derivation)` shows both views. `learner` and `agent` are classes that run the backward view.
+
+    Parameters
+    ----------
+    view : ForwardView
+        The forward view: its target and its step-size.
+    factors : Factors
+        b, c, d, the first target U_t^{t+1} and the step-size β_t, as SymPy expressions of time t = 0 (see docs/derive.md).
+
+    Examples
+    --------
+    >>> from trueonline.derivation import derive
     >>> def monte_carlo(k, h, R, gamma):
     ...     return sum(gamma ** (i - k - 1) * R[i] for i in range(k + 1, h + 1))
     >>> print(derive(monte_carlo))
@@ -44,50 +55,57 @@ class Derivation:
 
     @property
     def name(self) -> str:
+        """The name of the target's function."""
         return self.view.name
 
     @property
     def identifier(self) -> str:
-        """Its name in code."""
+        """The name of the method in code: `name`, made a Python name that the method file does not use otherwise."""
         text = re.sub(r"\W", "_", self.name)
         return f"derived_{text}" if not text.isidentifier() or keyword.iskeyword(text) or text in TAKEN else text
 
     @cached_property
     def symbols(self) -> set[sp.Symbol]:
-        """What its equations are made of."""
+        """The symbols in the equations of the backward view."""
         f = self.factors
         return set().union(*(part.free_symbols for part in (f.b, f.c, f.d, f.beta, self.correction)))
 
     @property
     def letters(self) -> set[str]:
-        """The same by the names of a forward view's arguments."""
+        """The same quantities by the names of a forward view's arguments, such as "R" and "lam"."""
         return {symbol.letter if isinstance(symbol, At) else symbol.name for symbol in self.symbols}
 
     @property
     def constants(self) -> set[str]:
-        """Those of them that do not vary from step to step."""
+        """The quantities that the forward view has without an index ("gamma", "lam", "alpha"). They may not vary."""
         return {symbol.name for symbol in self.symbols if not isinstance(symbol, At)}
 
     @property
     def acts(self) -> bool:
-        """Whether it is about actions alone: then it is for agents, and not for learners of predictions."""
+        """Whether the forward view is about actions (`V_max`, `greedy`). Then it has an agent, but not a learner."""
         return bool({"V_max", "greedy"} & {*self.letters, *self.view.letters})
 
     def for_predictions(self) -> None:
-        """ForwardViewError where it is for agents alone."""
+        """Check that the forward view can predict.
+
+        Raises
+        ------
+        ForwardViewError
+            If the forward view is about actions.
+        """
         if self.acts:
             raise ForwardViewError(
-                "this forward view is about actions (V_max, greedy): use its agent, or verify, not its learner"
+                f"{self.name} is about actions (V_max, greedy) and has neither a learner nor a method: use its agent, or verify"
             )
 
     @property
     def greedily(self) -> bool:
-        """Whether its agents bootstrap from the best action."""
+        """Whether agents bootstrap from the best action."""
         return "V_max" in self.letters
 
     @cached_property
     def correction(self) -> sp.Expr:
-        """What φ_t is moved by beside the trace, over β_t: U_t^{t+1} − b_t·d_t − V_t(S_t)."""
+        """The correction of the weights along φ_t, divided by β_t: U_t^{t+1} − b_t·d_t − V_t(S_t)."""
         f = self.factors
         return tidy(sp.cancel(f.first - f.b * f.d - At("V", 0, 0)))
 
@@ -95,7 +113,17 @@ class Derivation:
 
     @cached_property
     def method(self) -> Any:
-        """The kernel, with the nine arguments of those in `trueonline.methods`."""
+        """The compiled update rule. It has the arguments of the rules in `trueonline.methods`, and `sweep` takes it.
+
+        Returns
+        -------
+        compiled function
+
+        Raises
+        ------
+        ForwardViewError
+            If the forward view is about actions.
+        """
         from trueonline.learners.derived import method
 
         self.for_predictions()
@@ -103,26 +131,68 @@ class Derivation:
 
     @cached_property
     def learner(self) -> Any:
-        """A class of learners (see `trueonline.TrueOnlineTD`), compiled over the core's memory."""
+        """A class of learners with the interface of `trueonline.TrueOnlineTD`.
+
+        If the forward view has `rho`, `update` takes `ratio` and `run` takes `ratios`.
+
+        Returns
+        -------
+        type
+            Called as `learner(n_features, step_size, trace_decay, discount)`.
+
+        Raises
+        ------
+        ForwardViewError
+            If the forward view is about actions.
+        """
         from trueonline.derivation.compiling import learner
 
         return learner(self)
 
     @cached_property
     def agent(self) -> Any:
-        """A class of agents (see `trueonline.control.TrueOnlineSarsa`)."""
+        """A class of agents with the interface of `trueonline.control.TrueOnlineSarsa`.
+
+        Agents bootstrap from the best action if the forward view has `V_max`, and otherwise from the next action.
+
+        Returns
+        -------
+        type
+            Called as `agent(n_features, n_actions, step_size, trace_decay, discount)`.
+
+        Raises
+        ------
+        ForwardViewError
+            If the forward view has importance ratios.
+        """
         from trueonline.derivation.compiling import agent
 
         return agent(self)
 
     def verify(self, **options: Any) -> Any:
-        """Hold the compiled method to the forward view, at every step of random streams (see `trueonline.verify`)."""
+        """Compare the compiled method with the forward view, at every step of random streams.
+
+        Parameters
+        ----------
+        **options
+            Options of `trueonline.verify`. `kinds` is `self.kinds()` by default.
+
+        Returns
+        -------
+        Report
+            With `max_error`, the largest difference of weights, and `exact`.
+        """
         from trueonline.checks.verification import verify
 
         return verify(self.agent if self.acts else self.learner, **{"kinds": self.kinds(), **options})
 
     def kinds(self) -> list[Any]:
-        """The kinds of streams to hold it to: with its constants constant."""
+        """The kinds of random streams that `verify` uses, with the constants of the forward view held constant.
+
+        Returns
+        -------
+        list of Kind
+        """
         from trueonline.checks.verification import KINDS
 
         constant = tuple(sorted(self.constants & {"gamma", "lam"}))
@@ -131,52 +201,55 @@ class Derivation:
 
     # --- To read ---
 
-    def forward(self) -> list[tuple[str, str]]:
-        """The forward view, for the first two horizons, as pairs of left and right sides."""
-        return self._named([(f"U_t^{{t+{n}}}", written(self._target(n), TEXT)) for n in (1, 2)])
+    def forward(self) -> Equations:
+        """The targets of the first two horizons.
 
-    def _named(self, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
-        """With Q(S, A) for V(S), where there are actions."""
-        time = r"(t|\{[^}]*\})"
-        value = re.compile(rf"V_{time}\(S_{time}\)")
-        return [(left, value.sub(r"Q_\1(S_\2, A_\2)", right)) for left, right in pairs] if self.acts else pairs
+        Returns
+        -------
+        list of (str, str)
+            The left and the right side of each equation.
+        """
+        return self._named(targets(self.view, TEXT))
 
-    def equations(self) -> list[tuple[str, str]]:
-        """The backward view as pairs of left and right sides."""
-        found = [("c_t", written(self.factors.c, TEXT)), ("d_t", written(self.factors.d, TEXT)), *self._updates(TEXT)]
-        return self._named(found)
+    def equations(self) -> Equations:
+        """The backward view: c_t, d_t, the trace e_t and the weights θ_{t+1}.
 
-    def _updates(self, how: int) -> list[tuple[str, str]]:
-        """Those of the trace and of the weights."""
-        f = self.factors
-        e, theta, phi, dot = (("e", "θ", "φ_t", "φ_tᵀ"), (r"\mathbf{e}", r"\theta", r"\phi_t", r"\phi_t^\top "))[how - 1]
-        times = TIMES[how]
-        before = "{t−1}" if how == TEXT else "{t-1}"
-        inner = plus(f"{e}_{before}", -f.beta, how, f"({dot}{e}_{before}){times}{phi}")
-        inner = f"({inner})" if how == TEXT else rf"\left({inner}\right)"
-        return [
-            (f"{e}_t", plus(f"c_t{times}{inner}", f.beta * f.b, how, phi)),
-            (f"{theta}_{{t+1}}", plus(f"{theta}_t + d_t{times}{e}_t", tidy(f.beta * self.correction), how, phi)),
-        ]
+        Returns
+        -------
+        list of (str, str)
+            The left and the right side of each equation.
+        """
+        return self._named(updates(self.factors, self.correction, TEXT))
 
     def __str__(self) -> str:
-        return "\n".join(["\n".join(_equation(pair) for pair in self.forward()), "", self._equations()])
+        return "\n".join([lines(self.forward()), "", self._equations()])
+
+    def _named(self, pairs: Equations) -> Equations:
+        """The same equations, with Q(S, A) for V(S) if the forward view is about actions."""
+        return with_actions(pairs) if self.acts else pairs
 
     def _equations(self) -> str:
-        return "\n".join(_equation(pair) for pair in self.equations())
+        return lines(self.equations())
 
     def latex(self) -> str:
-        """Both views for LaTeX, in an `align*`."""
-        pairs = [(f"U_t^{{t+{n}}}", written(self._target(n), LATEX)) for n in (1, 2)]
-        pairs += [("c_t", written(self.factors.c, LATEX)), ("d_t", written(self.factors.d, LATEX)), *self._updates(LATEX)]
-        lines = " \\\\\n".join(f"{left} &= {right}" for left, right in self._named(pairs))
-        return "\n".join([r"\begin{align*}", lines, r"\end{align*}"])
+        """Both views as LaTeX.
 
-    def _target(self, n: int) -> sp.Expr:
-        return moved(self.view.interim(2, 2 + n), -2)
+        Returns
+        -------
+        str
+            An `align*` environment.
+        """
+        pairs = [*targets(self.view, LATEX), *updates(self.factors, self.correction, LATEX)]
+        aligned = " \\\\\n".join(f"{left} &= {right}" for left, right in self._named(pairs))
+        return "\n".join([r"\begin{align*}", aligned, r"\end{align*}"])
 
     def source(self) -> str:
-        """A method file that a person can read, and that is what gets compiled."""
+        """The method as a Python file. `method`, `learner` and `agent` compile this text.
+
+        Returns
+        -------
+        str
+        """
         f = self.factors
         c, beta, b = _left(f.c), f.beta, f.b
         d, correction = _entered(f.d), _entered(f.beta * self.correction)
@@ -213,63 +286,21 @@ def {self.identifier}(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next
 '''
 
 
-def derive(target: Any, step: Any = None) -> Derivation:
-    """The backward view of a forward view: of a function U(k, h, …), and of the step-size of its updates if that is not α_k.
-
-    NotDerivableError where there is none, ForwardViewError where it cannot be understood; both are ValueErrors.
-    """
-    view = ForwardView(target, step)
-    try:
-        factors = factor(view)
-    except NotDerivableError as error:
-        if view.has_floats:
-            error.args = (
-                f"{error}. (If that is for its floats, which are not exact: give fractions, Fraction(7, 10) for 0.7.)",
-            )
-        raise
-    found = Derivation(view, factors)
-    if "alpha" in found.constants:  # α of an update is then that constant, too
-        same = {At("alpha", 0): _constant("alpha")}
-        found = Derivation(view, Factors(**{name: part.xreplace(same) for name, part in vars(factors).items()}))
-    if "V_max" in found.letters and {At("V", 0, 1), At("V", -1, 0)} & found.symbols:
-        raise ForwardViewError(
-            "an agent bootstraps from the best action or from the one it takes, not from both V_max and V"
-        )
-    if found.acts and "rho" in found.letters:
-        raise ForwardViewError(
-            "a forward view with V_max or greedy is for agents, which have no importance ratios; leave rho out"
-        )
-    strange = [
-        word(symbol, TEXT)
-        for symbol in found.symbols
-        if isinstance(symbol, At) and (symbol.letter, *symbol.at) not in NAMES
-    ]
-    if strange:
-        raise ForwardViewError(f"the update of time t would need {', '.join(sorted(strange))}, which is not at hand then")
-    found.source()  # or it says what cannot be written
-    prove(found)
-    confirm_later(view, factors)
-    return found
-
-
 # --- Code --------------------------------------------------------------------------------------------
-
-
-def _equation(pair: tuple[str, str]) -> str:
-    return " = ".join(pair)
 
 
 def _code(expression: sp.Expr) -> str:
     return repr(float(expression)) if expression.is_Number else written(expression, KERNEL)
 
 
-def _constant(name: str) -> sp.Symbol:
+def constant(name: str) -> sp.Symbol:
+    """The symbol of a quantity without an index."""
     return Quantity(name, 0, "a constant")
 
 
 def _left(c: sp.Expr) -> sp.Expr:
-    """c with γ, where it is a constant and a factor, as that of the state left: it is 0 where an episode begins."""
-    gamma = _constant("gamma")
+    """c with a constant γ that is a factor replaced by γ of the state left, which is 0 at the start of an episode."""
+    gamma = constant("gamma")
     if gamma not in c.free_symbols:
         return c
     rest = sp.cancel(c / gamma)
@@ -277,8 +308,8 @@ def _left(c: sp.Expr) -> sp.Expr:
 
 
 def _entered(expression: sp.Expr) -> sp.Expr:
-    """With γ, where it is a constant and does nothing but discount V', as that of the state entered: it is 0 at an end."""
-    gamma = _constant("gamma")
+    """The expression with a constant γ that only discounts V' replaced by γ of the state entered, which is 0 at an end."""
+    gamma = constant("gamma")
     if gamma not in expression.free_symbols:
         return expression
     others = expression.xreplace({gamma: sp.Integer(0)})

@@ -1,11 +1,11 @@
-"""A derivation made to run: the classes of its learners and agents, each with the forward view that it is held to."""
+"""The classes of learners and agents of a derivation, each with the forward view that `verify` compares it with."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trueonline.derivation.forward_learners import definition, definition_agent
 from trueonline.derivation.forward_view import ForwardViewError
-from trueonline.derivation.running import definition, definition_agent
 from trueonline.learners.derived import Plan, class_of
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def learner(derivation: Derivation) -> Any:
-    """A class of learners with the whole interface of those in `trueonline.learners.on_policy`."""
+    """A class of learners with the interface of `trueonline.TrueOnlineTD`."""
     derivation.for_predictions()
     plan = _plan(derivation, "off-policy" if "rho" in derivation.letters else "learner")
     made = class_of(plan)
@@ -22,7 +22,7 @@ def learner(derivation: Derivation) -> Any:
 
 
 def agent(derivation: Derivation) -> Any:
-    """A class of agents over ψ(s, a): it bootstraps from the best action where the forward view has V_max, else from the next."""
+    """A class of agents over ψ(s, a). They bootstrap from the best action if the forward view has V_max, else from the next."""
     if "rho" in derivation.letters:
         raise ForwardViewError("agents have no importance ratios: use the learner of this forward view")
     plan = _plan(derivation, "greedy" if derivation.greedily else "sarsa")

@@ -1,4 +1,6 @@
-"""Does a forward view have a backward view that costs O(n)? The condition, and what follows from it.
+"""The condition for a backward view that costs O(n), and the factors that follow from it.
+
+A backward view needs one trace if the target of every update grows by a product, from each horizon to the next.
 
 **Condition.** For all k < h, with b, c and d that depend on what is known at one step alone,
 
@@ -9,40 +11,35 @@
     e_t = c_t (I − β_t φ_t φ_tᵀ) e_{t−1} + β_t b_t φ_t
     θ_{t+1} = θ_t + d_t e_t + β_t (U_t^{t+1} − b_t d_t − θ_tᵀφ_t) φ_t
 
-docs/derive.md has the proof. Here the condition is checked on the targets of the first horizons, as expressions, and b, c and d are
-read off: U_k^{h+1} − U_k^h over the same for k + 1 is b_k c_{k+1} / b_{k+1}, whatever h. Then it is checked on later horizons, with
-numbers.
+docs/derive.md has the proof. This module checks the condition on the targets of the first horizons, as expressions. It reads
+b, c and d off the growth: U_k^{h+1} − U_k^h over the same for k + 1 is b_k c_{k+1} / b_{k+1}, whatever h. `later_horizons` then
+checks later horizons with numbers. The derived update is one for all times, so b, c, d, U_t^{t+1} and β_t must not depend on the
+time itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 import sympy as sp
 
-from trueonline.derivation.forward_view import At, ForwardView, ForwardViewError
+from trueonline.derivation.forward_view import At, ForwardView
+from trueonline.derivation.refusals import (
+    STEP_ADVICE,
+    WEIGHT_ADVICE,
+    changes_with_time,
+    no_backward_view,
+    not_at_hand,
+    short,
+)
 from trueonline.derivation.writing import NAMES, TEXT, word
 
-HORIZONS = 5  # that are looked at
+HORIZONS = 5  # the first horizons, which are checked as expressions
+FIRST_TIMES = (2, 0, 1, 3)  # of first targets and step-sizes that are checked as expressions
 PLACES = [(k, h) for h in range(1, HORIZONS + 1) for k in range(h)]
-ENTERED = ("R", "gamma", "lam")  # what belongs to the state entered, and so is known one step earlier than its own
-
-
-class NotDerivableError(ValueError):
-    """The condition does not hold: there is no such backward view."""
-
-    def __init__(
-        self, k: int, h: int, why: str, terms: sp.Expr, headline: str = "the target does not grow by a product"
-    ) -> None:
-        self.k, self.h, self.terms = k, h, terms
-        super().__init__(
-            f"{headline}: at k = {k}, h = {h} {why}: {_short(terms)}. So it has no backward view of this kind, at a cost that does "
-            "not grow with time"
-        )
-
-
-CHANGES = "the forward view is not the same at all times (for step-sizes that change, give the learner a schedule)"
+ENTERED = ("R", "gamma", "lam")  # these belong to the state entered, and are known one step before its own step
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,7 @@ class Factors:
 
 
 class Growth(dict[tuple[int, int], sp.Expr]):
-    """U_k^{h+1} − U_k^h by (k, h), worked out when it is asked for: what does not factor shows itself early."""
+    """U_k^{h+1} − U_k^h by (k, h). It is computed on demand, so that a target that does not factor is refused early."""
 
     def __init__(self, view: ForwardView) -> None:
         self.view = view
@@ -69,37 +66,39 @@ class Growth(dict[tuple[int, int], sp.Expr]):
 
 
 def factor(view: ForwardView) -> Factors:
-    """Find b, c and d; NotDerivableError where there are none."""
-    first, beta = _always(view)
-    D = Growth(view)
-    one, nothing = sp.Integer(1), sp.Integer(0)
-    b, c, d = (one, nothing, nothing) if all(D[at] == 0 for at in PLACES) else _parts(view, D)
-    _confirm(D, b, c, d)
-    return Factors(b, c, d, first, beta)
+    """b, c and d of a forward view; NotDerivableError if it has none, or if it changes with time."""
+    firsts = {k: view.interim(k, k + 1) for k in FIRST_TIMES}
+    betas = {k: view.beta(k) for k in FIRST_TIMES}
+    growth = Growth(view)
+    grows = any(growth[at] != 0 for at in PLACES)
+    ratios = _ratios(growth) if grows else {}
+    _same_at_all_times("the first target", "U_{0}^{1}", firsts)
+    _same_at_all_times("the step-size", "β_{0}", betas, STEP_ADVICE)
+    b, c, d = _parts(view, growth, _ratio(growth, ratios)) if grows else (sp.Integer(1), sp.Integer(0), sp.Integer(0))
+    _confirm(growth, b, c, d)
+    t = FIRST_TIMES[0]
+    return Factors(b, c, d, tidy(moved(firsts[t], -t)), moved(betas[t], -t))
 
 
-def _always(view: ForwardView) -> tuple[sp.Expr, sp.Expr]:
-    """The first target, U_t^{t+1}, and the step-size, β_t. They must be made in the same way at all times."""
-    t = 2
-    first, beta = moved(view.interim(t, t + 1), -t), moved(view.beta(t), -t)
-    for k in (0, 1, t + 1):
-        for what, then, now in (("first target", view.interim(k, k + 1), first), ("step-size", view.beta(k), beta)):
-            other = sp.cancel(moved(then, -k) - now)
-            if other != 0:
-                raise NotDerivableError(k, k + 1, f"the {what} is another than at k = {t}, by", other, CHANGES)
-    return tidy(first), beta
+def _same_at_all_times(part: str, name: str, by_time: dict[int, sp.Expr], advice: str = WEIGHT_ADVICE) -> None:
+    """Refuse expressions of several times that are not the same expression, moved in time."""
+    times = sorted(by_time)
+    for n, t in enumerate(times):
+        difference = sp.cancel(moved(by_time[t], -t) - moved(by_time[times[0]], -times[0]))
+        if difference != 0:
+            shown = [f"{name.format(time, time + 1)} = {short(by_time[time], 60)}" for time in times[: n + 1]]
+            raise changes_with_time(part, f"{', '.join(shown)}, …", t, t + 1, difference, advice)
 
 
-def _parts(view: ForwardView, D: Growth) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
-    """b, c and d: the first way to split their ratio that needs nothing but what is at hand, and divides by nothing new."""
+def _parts(view: ForwardView, growth: Growth, ratio: sp.Expr) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
+    """b, c and d: the first way to split their ratio that needs only what is known, and divides by nothing new."""
     missing: list[sp.Symbol] = []
     own = {*_below(view.interim(1, 3)), *_below(view.beta(1)), At("alpha", 0)}  # α is never 0
     divided = sp.Integer(0)
-    for found, c in _splits(_ratio(D)):
-        b = found
-        d = tidy(sp.cancel(moved(D[1, 2], -2) / (moved(b, -1) * c)))  # from U_1^3 − U_1^2 = b_1 c_2 d_2
+    for b, c in _splits(ratio):
+        d = tidy(sp.cancel(moved(growth[1, 2], -2) / (moved(b, -1) * c)))  # from U_1^3 − U_1^2 = b_1 c_2 d_2
         if b != 1 and d.could_extract_minus_sign():
-            b, d = tidy(-b), tidy(-d)
+            b, d = tidy(-b), tidy(-d)  # noqa: PLW2901
         unknown = [s for part in (b, c, d) for s in symbols(part) if (s.letter, *s.at) not in NAMES]
         new = [each for part in (b, c, d) for each in _below(part) if each not in own]
         below = sp.denom(sp.together(d))
@@ -108,36 +107,55 @@ def _parts(view: ForwardView, D: Growth) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
             return b, c, d
         missing, divided = missing or unknown, [divided, *new][-1]
     if missing:
-        names = ", ".join(sorted({word(symbol, TEXT) for symbol in missing}))
-        raise ForwardViewError(f"the update of time t would need {names}, which is not at hand then")
-    raise NotDerivableError(0, 2, "its factors would divide by what may be 0 while the target does not", divided)
+        raise not_at_hand(sorted({word(symbol, TEXT) for symbol in missing}))
+    raise no_backward_view(0, 2, "its factors would divide by a term that may be 0 while the target does not", divided)
 
 
-def _ratio(D: Growth) -> sp.Expr:
-    """U_k^{h+1} − U_k^h over the same for k + 1, moved so that k + 1 is 0. It must be the same for every k and h."""
-    found = None
+def _ratios(growth: Growth) -> dict[int, sp.Expr]:
+    """The growth of U_k over that of U_{k+1}, by k. For each k it must be the same at every h."""
+    ratios: dict[int, sp.Expr] = {}
     for h in range(2, HORIZONS + 1):
         for k in range(h - 1):
-            if D[k + 1, h] == 0:
-                if D[k, h] != 0:
-                    raise NotDerivableError(k, h, f"U_{k + 1} does not grow, while U_{k}^{h + 1} − U_{k}^{h} is", D[k, h])
+            if growth[k + 1, h] == 0:
+                if growth[k, h] != 0:
+                    raise _standstill(growth, k, h)
                 continue
-            ratio = sp.cancel(D[k, h] / D[k + 1, h])
+            ratio = sp.cancel(growth[k, h] / growth[k + 1, h])
             strange = [s for s in symbols(ratio) if not _known_by(s, k + 1)]
             if strange:
-                raise NotDerivableError(k, h, f"{_over(k, h)} depends on {_names(strange)}", ratio)
-            ratio = moved(ratio, -(k + 1))
-            if found is None:
-                found = ratio
-            elif sp.cancel(found - ratio) != 0:
-                another = sp.cancel(ratio - found)
-                raise NotDerivableError(k, h, f"{_over(k, h)} is another than for smaller k and h, by", another)
-    if found is None or found == 0:  # (★) would let U_k grow with one h alone, or one k with each
-        k, h = next(at for at in PLACES if D[at] == 0)
-        other, when = next(((j, h) for j in range(h) if D[j, h] != 0), (0, 1))
-        still = f"U_{k} has stopped growing, while U_{other}^{when + 1} − U_{other}^{when} is"
-        raise NotDerivableError(k, h, still, D[other, when])
-    return found
+                raise no_backward_view(k, h, f"{_over(k, h)} depends on {_names(strange)}", ratio)
+            difference = sp.cancel(ratio - ratios.setdefault(k, ratio))
+            if difference != 0:
+                raise no_backward_view(k, h, f"{_over(k, h)} differs from that of a smaller h by", difference)
+            if ratio == 0 and growth[k, k + 1] != 0:  # b_k or c_{k+1} would be 0, but b_k c_{k+1} d_{k+1} is not
+                why = f"U_{k} has stopped growing, while {_step(k + 1, h)} is"
+                raise no_backward_view(k, h, why, growth[k + 1, h])
+    return ratios
+
+
+def _standstill(growth: Growth, k: int, h: int) -> ValueError:
+    """The error for U_{k+1} that does not grow at h, while U_k does. It may never grow: then b_{k+1} = 0 at that time alone."""
+    never = all(growth[k + 1, later] == 0 for later in range(k + 2, HORIZONS + 1))
+    if never and all(_proportional(growth, *at) for at in combinations(range(HORIZONS + 1), 4)):
+        shown = f"{_step(k, h)} = {short(growth[k, h], 60)}, {_step(k + 1, h)} = 0, …"
+        return changes_with_time("the growth of the target", shown, k, h, growth[k, h])
+    return no_backward_view(k, h, f"U_{k + 1} does not grow, while {_step(k, h)} is", growth[k, h])
+
+
+def _proportional(growth: Growth, k: int, later_k: int, h: int, later_h: int) -> bool:
+    """Whether two updates grow in the same proportion at two horizons, as (★) says."""
+    return sp.cancel(growth[k, h] * growth[later_k, later_h] - growth[k, later_h] * growth[later_k, h]) == 0
+
+
+def _ratio(growth: Growth, ratios: dict[int, sp.Expr]) -> sp.Expr:
+    """b_{t−1} c_t / b_t at t = 0. It must be the same at all times."""
+    _same_at_all_times("the factor c_t", "c_{0}", {k + 1: ratio for k, ratio in ratios.items()})
+    if not any(ratios.values()):  # U_k^{k+2} − U_k^{k+1} is then 0 for some k, and not for others
+        _same_at_all_times(
+            "the growth of the target", "the first of U_{0}", {k: growth[k, k + 1] for k in range(HORIZONS)}
+        )
+    k = min(ratios)
+    return moved(ratios[k], -(k + 1))
 
 
 def _known_by(symbol: At, t: int) -> bool:
@@ -178,13 +196,15 @@ def _before(symbol: At) -> bool:
     return symbol in (At("gamma", 0), At("lam", 0), At("greedy", 0), At("rho", -1), At("V", -1, 0), At("V_max", -1, 0))
 
 
-def _confirm(D: Growth, b: sp.Expr, c: sp.Expr, d: sp.Expr) -> None:
-    """(★) for all k and h that are looked at."""
+def _confirm(growth: Growth, b: sp.Expr, c: sp.Expr, d: sp.Expr) -> None:
+    """(★) for all k and h of the first horizons."""
     for k, h in PLACES:
-        product = moved(b, k) * sp.prod([moved(c, j) for j in range(k + 1, h + 1)]) * moved(d, h)
-        left = sp.cancel(D[k, h] - product)
-        if left != 0:
-            raise NotDerivableError(k, h, f"this is left of U_{k}^{h + 1} − U_{k}^{h} when it is written as one", left)
+        weight = moved(b, k) * sp.prod([moved(c, j) for j in range(k + 1, h + 1)])
+        if sp.cancel(growth[k, h] - weight * moved(d, h)) != 0:  # b and c are right for all k: so d is not that of this h
+            shown = {t: sp.cancel(growth[t - 1, t] / (moved(b, t - 1) * moved(c, t))) for t in range(1, HORIZONS + 1)}
+            _same_at_all_times("the factor d_t", "d_{0}", shown)
+            left = sp.cancel(growth[k, h] - weight * moved(d, h))
+            raise no_backward_view(k, h, f"this is left of {_step(k, h)} when it is written as a product", left)
 
 
 def symbols(expression: sp.Expr) -> list[At]:
@@ -196,17 +216,16 @@ def moved(expression: sp.Expr, by: int) -> sp.Expr:
     return expression.xreplace({symbol: symbol.shifted(by) for symbol in symbols(expression)})
 
 
+def _step(k: int, h: int) -> str:
+    return f"U_{k}^{h + 1} − U_{k}^{h}"
+
+
 def _over(k: int, h: int) -> str:
-    return f"(U_{k}^{h + 1} − U_{k}^{h}) / (U_{k + 1}^{h + 1} − U_{k + 1}^{h})"
+    return f"({_step(k, h)}) / ({_step(k + 1, h)})"
 
 
 def _names(strange: list[At]) -> str:
     return ", ".join(map(str, strange[:3]))
-
-
-def _short(expression: sp.Expr) -> str:
-    text = str(expression)
-    return text if len(text) <= 160 else f"{text[:157].rsplit(' ', 1)[0]} …"
 
 
 def tidy(expression: sp.Expr) -> sp.Expr:

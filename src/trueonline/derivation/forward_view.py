@@ -1,12 +1,12 @@
-"""What a forward view is written in, as symbols and as numbers.
+"""The quantities that a forward view is made of, as symbols and as numbers.
 
-A forward view is a function U(k, h, …): what the update of time k aims at when everything up to time h is known. What it is made
-of it asks for by the names of its other arguments:
+A forward view is a function U(k, h, …): the target of update k when everything up to time h is known. The names of its other
+arguments say which quantities it needs:
 
-| argument       | used as       | what it is                                                                           |
+| argument       | used as       | meaning                                                                              |
 |----------------|---------------|--------------------------------------------------------------------------------------|
 | `R`            | `R[j]`        | the reward of the transition into S_j                                                |
-| `gamma`, `lam` | `gamma[j]`    | γ and λ of S_j; without an index, constants                                          |
+| `gamma`, `lam` | `gamma[j]`    | γ and λ of S_j; constants without an index                                           |
 | `alpha`        | `alpha[j]`    | the step-size of update j; without an index, constant                                |
 | `rho`          | `rho[j]`      | the importance ratio of the action taken in S_j                                      |
 | `greedy`       | `greedy[j]`   | 1 where the action taken in S_j is greedy, 0 elsewhere                               |
@@ -16,8 +16,8 @@ of it asks for by the names of its other arguments:
 At horizon h there are rewards, γ and λ up to R_h, γ_h and λ_h, weights up to θ_{h−1}, and actions up to A_{h−1}. The value of a
 state that ends an episode is 0.
 
-Called with symbols U gives an expression, and called with numbers a number: what is derived from and what is checked against is one
-function.
+U gives an expression if it is called with symbols, and a number if it is called with numbers. So one function serves both the
+derivation and the check.
 """
 
 from __future__ import annotations
@@ -41,22 +41,25 @@ VALUES = ("V", "V_max")
 CONSTANTS = ("gamma", "lam", "alpha")  # that may stand without an index
 
 
-HINTS = {  # for what Python and SymPy say
+HINTS = {  # for messages of Python and SymPy
     "truth value": "; for a minimum or maximum use Min and Max of trueonline.derivation",
-    "to float": "; of functions take SymPy's: sympy.exp, log, sqrt, Abs",
-    "ufunc": "; of functions take SymPy's: sympy.exp, log, sqrt, Abs",
+    "to float": "; use functions of SymPy: sympy.exp, log, sqrt, Abs",
+    "ufunc": "; use functions of SymPy: sympy.exp, log, sqrt, Abs",
 }
 
 
 class ForwardViewError(ValueError):
-    """A forward view that cannot be understood."""
+    """A function that is not a forward view, or a forward view that is used for what it is not.
+
+    The message names the target, the step-size or the quantity, and says what to write instead.
+    """
 
 
 _asked = threading.local()  # `now`: whether a forward view is being called with symbols, in this thread
 
 
 class Uncertain(sp.Symbol):
-    """A symbol that a forward view may not branch on: it would go one way with all symbols, and others with numbers."""
+    """A symbol that a forward view may not branch on: symbols take one branch, but numbers may take another."""
 
     def __bool__(self) -> bool:
         self._refuse("whether {} is 0")
@@ -134,12 +137,32 @@ class Values:
 
 
 def Max(*values: Any) -> Any:  # noqa: N802
-    """The largest, of numbers or of symbols. (SymPy's own will do, but is slow with numbers.)"""
+    """The largest of some numbers or symbols, for use in a forward view. (SymPy's own is slow with numbers.)
+
+    Parameters
+    ----------
+    *values : number or sympy.Expr
+        The values.
+
+    Returns
+    -------
+    number or sympy.Expr
+    """
     return sp.Max(*values) if any(isinstance(value, sp.Basic) for value in values) else max(values)
 
 
 def Min(*values: Any) -> Any:  # noqa: N802
-    """The smallest, of numbers or of symbols."""
+    """The smallest of some numbers or symbols, for use in a forward view.
+
+    Parameters
+    ----------
+    *values : number or sympy.Expr
+        The values.
+
+    Returns
+    -------
+    number or sympy.Expr
+    """
     return sp.Min(*values) if any(isinstance(value, sp.Basic) for value in values) else min(values)
 
 
@@ -147,7 +170,7 @@ def _known(what: str, j: Any, last: int) -> int:
     try:
         time = operator.index(j)
     except TypeError:
-        raise ForwardViewError(f"{what} has a time that is no whole number, {j!r}") from None
+        raise ForwardViewError(f"{what} has a time that is not a whole number, {j!r}: give a whole number") from None
     if time > last:
         raise ForwardViewError(f"{what} is beyond the horizon: the last one that is known is {last}")
     if time < -1:  # −1 is let through: it may cancel, as V(k − 1, k) does in the λ-return written with TD errors
@@ -168,7 +191,7 @@ class Numbers(float):
 
     def __getitem__(self, j: int) -> float:
         if j - self.first >= len(self.steps):
-            raise ForwardViewError(f"there is nothing at time {j} yet")
+            raise ForwardViewError(f"there is nothing at time {j} yet: use times up to the horizon")
         return self.steps[j - self.first] if j >= self.first else 0.0
 
 
@@ -186,15 +209,17 @@ class ForwardView:
 
     @property
     def name(self) -> str:
+        """The name of the target's function."""
         return getattr(self.target, "__name__", "forward view")
 
     @cached_property
     def letters(self) -> list[str]:
-        """The names of what its target is made of."""
+        """The names of the quantities in the target."""
         return asked(self.target, ("k", "h"), (*LAST, *VALUES))
 
     @cached_property
     def letters_of_step(self) -> list[str]:
+        """The names of the quantities in the step-size."""
         return [] if self.step is None else asked(self.step, ("k",), tuple(LAST))
 
     def interim(self, k: int, h: int) -> sp.Expr:
@@ -207,7 +232,7 @@ class ForwardView:
 
     @cached_property
     def has_floats(self) -> bool:
-        """Whether floats are among what it is made of."""
+        """Whether the target has floats in it."""
         symbols: dict[str, Any] = {name: Quantity(name, 3, "U") for name in LAST}
         symbols |= {kind: (lambda i, j, kind=kind: At(kind, i, j)) for kind in VALUES}
         found = self.target(0, 3, **{name: symbols[name] for name in self.letters})
@@ -235,7 +260,7 @@ class ForwardView:
 
 
 def asked(function: Any, first: tuple[str, ...], known: tuple[str, ...]) -> list[str]:
-    """The names of what a function asks for, after its first arguments."""
+    """The names of the quantities that a function asks for, after its first arguments."""
     if not callable(function):
         raise ForwardViewError(f"a forward view must be a function U({', '.join(first)}, …), got {function!r:.80}")
     try:
@@ -269,7 +294,7 @@ def _expression(function: Callable, what: str, *arguments: Any, **given: Any) ->
         raise ForwardViewError(f"{what} must be a finite expression, got {found!r:.80}")
     for symbol in sorted(found.free_symbols, key=str):
         if not isinstance(symbol, At | Quantity):
-            raise ForwardViewError(f"{what} has {symbol} in it, which is none of the arguments")
+            raise ForwardViewError(f"{what} has {symbol} in it, which is none of the arguments: use the arguments only")
         if isinstance(symbol, Quantity) and symbol.letter not in CONSTANTS:
             raise ForwardViewError(f"{what} has {symbol} without an index; write {symbol}[j] for that of time j")
         if isinstance(symbol, Quantity) and any(
@@ -282,7 +307,7 @@ def _expression(function: Callable, what: str, *arguments: Any, **given: Any) ->
 
 
 def exact(expression: sp.Expr) -> sp.Expr:
-    """With the simplest fractions that its floats may stand for: 0.1 · 3 is then 0.3."""
+    """The expression with the simplest fractions near its floats: 0.1 · 3 is then 0.3."""
     if not isinstance(expression, sp.Basic):
         return expression
     floats = expression.atoms(sp.Float)
@@ -301,11 +326,13 @@ def _number(function: Callable, what: str, *arguments: Any, **given: Any) -> flo
 
 
 def _begun(expression: sp.Expr, what: str) -> sp.Expr:
-    """Refuse what would have to be known from before the beginning, unless it cancels."""
+    """Refuse quantities from before the beginning, unless they cancel."""
     early = [s for s in expression.free_symbols if isinstance(s, At) and min(s.at) < FIRST[s.letter]]
     if early:
         left = sp.cancel(expression).free_symbols
         for symbol in sorted(early, key=str):
             if symbol in left:
-                raise ForwardViewError(f"{what} needs {symbol}, which is before the beginning")
+                raise ForwardViewError(
+                    f"{what} needs {symbol}, which is before the beginning: use times from {FIRST[symbol.letter]} on"
+                )
     return expression

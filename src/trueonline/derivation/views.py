@@ -1,6 +1,6 @@
-"""Forward views of the literature, as `derive` takes them: to start from, and to change.
+"""Forward views of the literature, in the form that `derive` takes. Start from them, and change them.
 
-Those of the second part have no backward view at a cost that does not grow, and `derive` says so.
+`gamma_return` and `omega_return` have no backward view at a cost that does not grow with time, and `derive` says so.
 """
 
 from __future__ import annotations
@@ -9,7 +9,22 @@ from typing import Any
 
 
 def lambda_return(k: int, h: int, R: Any, V: Any, gamma: Any, lam: Any) -> Any:
-    """The interim λ-return (section 3.1), with γ and λ of each state: true online TD(λ); with actions, true online Sarsa(λ)."""
+    """The interim λ-return (section 3.1), with γ and λ of each state.
+
+    Its backward view is true online TD(λ), and with actions true online Sarsa(λ).
+
+    Parameters
+    ----------
+    k, h : int
+        The update and the horizon.
+    R, V, gamma, lam : quantities of a forward view
+        See `trueonline.derivation.derive`.
+
+    Returns
+    -------
+    number or sympy.Expr
+        U_k^h.
+    """
     total, weight = 0, 1
     for n in range(1, h - k):
         total, weight = total + weight * (1 - lam[k + n]) * n_step(k, n, R, V, gamma), weight * lam[k + n]
@@ -17,7 +32,19 @@ def lambda_return(k: int, h: int, R: Any, V: Any, gamma: Any, lam: Any) -> Any:
 
 
 def n_step(k: int, n: int, R: Any, V: Any, gamma: Any) -> Any:
-    """The n-step return G_k^{(n)}, with γ of each state."""
+    """The n-step return G_k^{(n)}, with γ of each state.
+
+    Parameters
+    ----------
+    k, n : int
+        The update and the number of steps.
+    R, V, gamma : quantities of a forward view
+        See `trueonline.derivation.derive`.
+
+    Returns
+    -------
+    number or sympy.Expr
+    """
     total, weight = 0, 1
     for i in range(k + 1, k + n + 1):
         total, weight = total + weight * R[i], weight * gamma[i]
@@ -25,7 +52,20 @@ def n_step(k: int, n: int, R: Any, V: Any, gamma: Any) -> Any:
 
 
 def constant_lambda_return(k: int, h: int, R: Any, V: Any, gamma: Any, lam: Any) -> Any:
-    """The interim λ-return with constant γ and λ, as the paper prints it."""
+    """The interim λ-return with constant γ and λ, as the paper prints it.
+
+    Parameters
+    ----------
+    k, h : int
+        The update and the horizon.
+    R, V, gamma, lam : quantities of a forward view
+        See `trueonline.derivation.derive`.
+
+    Returns
+    -------
+    number or sympy.Expr
+        U_k^h.
+    """
     G = _constant_n_step(k, h, R, V, gamma)
     return (1 - lam) * sum(lam**n * g for n, g in enumerate(G[:-1])) + lam ** (h - k - 1) * G[-1]
 
@@ -39,12 +79,42 @@ def _constant_n_step(k: int, h: int, R: Any, V: Any, gamma: Any) -> list[Any]:
 
 
 def monte_carlo(k: int, h: int, R: Any, gamma: Any) -> Any:
-    """The return so far, without bootstrapping: the Monte Carlo method with dutch traces (van Hasselt and Sutton 2015)."""
+    """The return so far, without bootstrapping.
+
+    Its backward view is the Monte Carlo method with dutch traces (van Hasselt and Sutton 2015).
+
+    Parameters
+    ----------
+    k, h : int
+        The update and the horizon.
+    R, gamma : quantities of a forward view
+        See `trueonline.derivation.derive`.
+
+    Returns
+    -------
+    number or sympy.Expr
+        U_k^h.
+    """
     return sum(gamma ** (i - k - 1) * R[i] for i in range(k + 1, h + 1))
 
 
 def watkins(k: int, h: int, R: Any, V_max: Any, gamma: Any, lam: Any, greedy: Any) -> Any:
-    """The target of section 6.2, which stops growing at the first action that is not greedy: true online Watkins's Q(λ)."""
+    """The target of section 6.2, which stops growing at the first action that is not greedy.
+
+    Its backward view is the true online version of Watkins's Q(λ).
+
+    Parameters
+    ----------
+    k, h : int
+        The update and the horizon.
+    R, V_max, gamma, lam, greedy : quantities of a forward view
+        See `trueonline.derivation.derive`.
+
+    Returns
+    -------
+    number or sympy.Expr
+        U_k^h.
+    """
     if k + 1 == h:
         return R[h] + gamma[h] * V_max(k, h)
     on = lam[k + 1] * greedy[k + 1]
@@ -53,7 +123,20 @@ def watkins(k: int, h: int, R: Any, V_max: Any, gamma: Any, lam: Any, greedy: An
 
 
 def off_policy_lambda_return(k: int, h: int, R: Any, V: Any, gamma: Any, lam: Any, rho: Any) -> Any:
-    """The λ-return of van Hasselt, Mahmood and Sutton (2014), for updates with the step-size α_kρ_k: see `ratio_step`."""
+    """The λ-return of van Hasselt, Mahmood and Sutton (2014). Its step-size is `ratio_step`.
+
+    Parameters
+    ----------
+    k, h : int
+        The update and the horizon.
+    R, V, gamma, lam, rho : quantities of a forward view
+        See `trueonline.derivation.derive`.
+
+    Returns
+    -------
+    number or sympy.Expr
+        U_k^h.
+    """
     if k + 1 == h:
         return R[h] + gamma[h] * V(k, h)
     rest = off_policy_lambda_return(k + 1, h, R, V, gamma, lam, rho)
@@ -62,6 +145,19 @@ def off_policy_lambda_return(k: int, h: int, R: Any, V: Any, gamma: Any, lam: An
 
 
 def ratio_step(k: int, alpha: Any, rho: Any) -> Any:
+    """The step-size α_kρ_k of off-policy updates.
+
+    Parameters
+    ----------
+    k : int
+        The update.
+    alpha, rho : quantities of a forward view
+        See `trueonline.derivation.derive`.
+
+    Returns
+    -------
+    number or sympy.Expr
+    """
     return alpha[k] * rho[k]
 
 
@@ -69,16 +165,43 @@ def ratio_step(k: int, alpha: Any, rho: Any) -> Any:
 
 
 def gamma_return(k: int, h: int, R: Any, V: Any, gamma: Any) -> Any:
-    """The γ-return of TD_γ (Konidaris, Niekum and Thomas 2011): n-step returns, weighted by 1 / Σ_{i<n} γ^{2i}."""
+    """The γ-return of TD_γ (Konidaris, Niekum and Thomas 2011): n-step returns, weighted by 1 / Σ_{i<n} γ^{2i}.
+
+    Parameters
+    ----------
+    k, h : int
+        The update and the horizon.
+    R, V, gamma : quantities of a forward view
+        See `trueonline.derivation.derive`.
+
+    Returns
+    -------
+    number or sympy.Expr
+        U_k^h.
+    """
     weights = [1 / sum(gamma ** (2 * i) for i in range(n)) for n in range(1, h - k + 1)]
     return _mean(weights, _constant_n_step(k, h, R, V, gamma))
 
 
 def omega_return(k: int, h: int, R: Any, V: Any, gamma: Any, correlation: float = 0.5) -> Any:
-    """The Ω-return (Thomas, Niekum, Theocharous and Konidaris 2015): n-step returns, weighted by Ω⁻¹1, Ω their covariance.
+    """The Ω-return (Thomas, Niekum, Theocharous and Konidaris 2015): n-step returns, weighted by Ω⁻¹1, with Ω their covariance.
 
-    Here the covariance of the i-step and the j-step return is the variance of the shorter one, and a share of it for each step
-    that the other goes on: any that does not make the weights geometric has the same end.
+    The covariance of the i-step and the j-step return is here the variance of the shorter one, times `correlation` for each
+    further step of the longer one. Every covariance whose weights are not geometric leads to the same refusal.
+
+    Parameters
+    ----------
+    k, h : int
+        The update and the horizon.
+    R, V, gamma : quantities of a forward view
+        See `trueonline.derivation.derive`.
+    correlation : float, optional
+        The factor for each further step.
+
+    Returns
+    -------
+    number or sympy.Expr
+        U_k^h.
     """
     import sympy as sp
 

@@ -1,6 +1,6 @@
 """Expressions as text, as LaTeX, and as the code of a kernel.
 
-SymPy's own printers order terms by their names; these keep the sense.
+SymPy's own printers order terms by their names. These order them by their meaning.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from trueonline.derivation.forward_view import At, ForwardViewError
 KERNEL, TEXT, LATEX = range(3)
 MINUS, TIMES = ("-", "−", "-"), (" * ", "·", " ")
 
-# What a kernel is handed at time t = 0, or finds in the header of its memory.
+# The arguments of a kernel at time t = 0, and the names in the header of its memory.
 NAMES = {
     ("R", 1): "reward",
     ("gamma", 0): "gamma",

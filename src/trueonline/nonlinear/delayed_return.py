@@ -1,21 +1,52 @@
-"""The definition of forward TD(λ): every target is summed up anew from the history. Slow and obvious."""
+"""The definition of forward TD(λ): every target is summed from the history. Slow and obvious."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from trueonline.forward.interim_returns import interim_lambda_return
-from trueonline.nonlinear.delayed_learner import DelayedLearner, Transition
+from trueonline.nonlinear.delayed_learner import DelayedLearner
+from trueonline.nonlinear.delayed_transition import Transition
 
 
 class DelayedLambdaReturn(DelayedLearner):
-    """The K-bounded λ-return algorithm. With T the end of the episode, S_k is updated at time h = min(k + K, T):
+    """The K-bounded λ-return algorithm, the definition of forward TD(λ). It is slow: use `ForwardTD` to learn.
+
+    Each state is updated once, K transitions later, towards the λ-return that is known by then. With T the end of the episode,
+    the update of S_k happens at time h = min(k + K, T):
 
         w ← w + α_k (G_k^{λ|h} − V(S_k | w)) ∇V(S_k | w)
 
-    where G_k^{λ|h} is the interim λ-return of `forward.returns`, the explicit sum, with V(S_j | w_{j−1}) throughout. Keeps
-    all transitions since the last beginning.
+    G_k^{λ|h} is the interim λ-return, the explicit sum of `trueonline.forward`, with V(S_j | w_{j−1}) throughout. The learner
+    keeps all transitions of the episode.
 
+    Parameters
+    ----------
+    value_and_grad : function (weights, x) → (value, gradient)
+        The value function. It returns V(x | w), a number, and ∇V(x | w), an array of the weights' shape. It must not change
+        the weights.
+    weights : array of float
+        The initial weights, in any shape.
+    step_size : float or function
+        α > 0, or a schedule t → α_t.
+    trace_decay : float
+        λ, in [0, 1].
+    discount : float
+        γ, in [0, 1].
+    horizon : int or math.inf, optional
+        K ≥ 1. With math.inf, updates wait for the end of the episode. The default is
+        `horizon_within(tolerance, discount, trace_decay)`. Other γ and λ of single transitions do not change it.
+    tolerance : float, optional
+        η in (0, 1), for the default of `horizon`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is bad. Methods raise it, too, if a value or a gradient is not finite or has another shape, or if an
+        update would make weights that are not finite. The learner is then unchanged.
+
+    Examples
+    --------
     >>> def linear(w, x):
     ...     return float(w[x]), np.eye(2)[x]
     >>> learner = DelayedLambdaReturn(linear, np.zeros(2), step_size=0.5, trace_decay=1.0, discount=1.0, horizon=2)

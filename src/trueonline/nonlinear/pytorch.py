@@ -7,26 +7,51 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.nonlinear.delayed_learner import ValueAndGrad
+from trueonline.nonlinear.value_function import ValueAndGrad
 
 
 def torch_value(module: Any) -> tuple[ValueAndGrad, np.ndarray]:
-    """`value_and_grad` and `weights` of a `torch.nn.Module`, for `ForwardTD(*torch_value(module), step_size=…, …)`.
+    """Make a value function and its initial weights from a PyTorch module.
 
-    The weights are all parameters that require a gradient, one after the other, in double precision; parameters that do
-    not, and buffers, are constants. The module is called as it is, in double precision and without a batch, and must give one
-    number: V(x). x is what it takes; numbers and NumPy arrays are made tensors, floats in double precision. The module itself
-    is never changed; `torch.nn.utils.vector_to_parameters(torch.tensor(learner.weights), module.parameters())` puts
-    what was learned into it where all its parameters require a gradient, and makes them double.
+    The weights are all parameters that require a gradient, one after the other. The other parameters and the buffers are
+    constants. The module itself never changes. If all its parameters require a gradient, then
+    `torch.nn.utils.vector_to_parameters(torch.tensor(learner.weights), module.parameters())` writes the learned weights into
+    it, in double precision.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        It must map one x, without a batch, to one number, V(x). It is called in double precision. x is what the module
+        takes. Numbers and NumPy arrays become tensors, and their floats double precision.
+
+    Returns
+    -------
+    value_and_grad : function (weights, x) → (value, gradient)
+        The value function, for `ForwardTD`.
+    weights : array of float64, 1-D
+        The parameters of the module.
+
+    Raises
+    ------
+    ValueError
+        If PyTorch is not installed, or if the module is not one, has complex parameters, or none to learn.
+
+    Examples
+    --------
+    >>> import torch  # doctest: +SKIP
+    >>> module = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))  # doctest: +SKIP
+    >>> learner = ForwardTD(*torch_value(module), step_size=0.01, trace_decay=0.9, discount=0.99)  # doctest: +SKIP
     """
     torch = _torch()
     if not isinstance(module, torch.nn.Module):
         raise ValueError(f"module must be a torch.nn.Module, got {type(module).__name__}")
     learned = {name: each for name, each in module.named_parameters() if each.requires_grad}
     if any(each.is_complex() for each in learned.values()):
-        raise ValueError("module has complex parameters; weights are real numbers")
+        raise ValueError("module has complex parameters, but weights are real numbers: use real parameters")
     if not learned:
-        raise ValueError("module has no parameter that requires a gradient: there is nothing to learn")
+        raise ValueError(
+            "module has no parameter that requires a gradient, so there is nothing to learn: call requires_grad_() on some"
+        )
     others = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     constants = {name: _double(torch, each.detach().clone()) for name, each in others.items() if name not in learned}
     sizes, shapes = [each.numel() for each in learned.values()], [each.shape for each in learned.values()]
@@ -41,7 +66,7 @@ def torch_value(module: Any) -> tuple[ValueAndGrad, np.ndarray]:
             answer = torch.func.functional_call(module, parts, (_tensor(torch, x),))
             if not isinstance(answer, torch.Tensor) or answer.numel() != 1:
                 shape = tuple(answer.shape) if isinstance(answer, torch.Tensor) else type(answer).__name__
-                raise ValueError(f"the module must give one number, the value of x, got {shape}")
+                raise ValueError(f"the module must give one number, the value of x, got {shape}: end it with one output")
             if not answer.is_floating_point() or not answer.requires_grad:
                 raise ValueError(
                     f"the module must give a real number that depends on its parameters, got {answer.dtype}"

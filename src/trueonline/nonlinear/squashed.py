@@ -1,4 +1,4 @@
-"""Forward TD(λ) with V = tanh(wᵀx) over features, made as every learner is: so that `verify` can put it to its test."""
+"""Forward TD(λ) with V = tanh(wᵀx), with the parameters of every learner, so that `verify` can compare it with its definition."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ HORIZON = 8  # K: short enough that updates wait for it within an episode, and t
 
 
 def forward_td(n_features: int, step_size: float | Schedule, trace_decay: float, discount: float) -> ForwardTD:
+    """Forward TD(λ) over features."""
     return ForwardTD(squashed, np.zeros(n_features), step_size, trace_decay, discount, HORIZON)
 
 
 def delayed_lambda_return(
     n_features: int, step_size: float | Schedule, trace_decay: float, discount: float
 ) -> DelayedLambdaReturn:
+    """Its definition over features."""
     return DelayedLambdaReturn(squashed, np.zeros(n_features), step_size, trace_decay, discount, HORIZON)
 
 
 def squashed(weights: np.ndarray, x: Any) -> tuple[float, np.ndarray]:
-    """V and ∇V; x in any of the forms of features."""
+    """V and ∇V at x, in any of the forms of features."""
     phi = inputs.dense(inputs.features(x, weights.size), weights.size)
     value = math.tanh(weights @ phi)
     return value, (1.0 - value**2) * phi

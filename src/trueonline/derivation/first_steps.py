@@ -1,4 +1,4 @@
-"""The first steps of both views, with symbols for everything."""
+"""A check of the first three steps: both views give the same weights, with symbols for everything."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ STEPS, FEATURES = 3, 2
 
 
 def prove(derivation: Derivation) -> None:
-    """θ_1, θ_2 and θ_3 by the forward view and by the derived equations are the same; ForwardViewError where they are not.
+    """Compare θ_1, θ_2 and θ_3 of the forward view and of the derived equations; ForwardViewError if they differ.
 
-    Values V_i(S_j) stay symbols: the views are equal whatever they are. This cannot fail where the theorem holds and its parts were
-    read off rightly; it guards against mistakes in this package.
+    Values V_i(S_j) stay symbols, because the views are equal for all values. The check cannot fail if the factors are
+    right. It guards against mistakes in this package.
     """
     view, f = derivation.view, derivation.factors
     phi = [sp.Matrix(sp.symbols(f"phi{t}_:{FEATURES}")) for t in range(STEPS)]
@@ -36,5 +36,5 @@ def prove(derivation: Derivation) -> None:
         for difference in forward - backward:
             if sp.expand(difference) != 0 and sp.expand(sp.numer(sp.together(difference))) != 0:
                 raise ForwardViewError(
-                    f"θ_{h} of the derived method is not that of the forward view: this must not happen"
+                    f"θ_{h} of the derived method is not that of the forward view. This is a bug in trueonline: please report it"
                 )

@@ -1,4 +1,4 @@
-"""A forward view by its definition, as a learner and as an agent: what a derived method is held to. Slow and obvious."""
+"""A forward view as a learner and as an agent, by its definition. `verify` compares derived methods with them. Slow and obvious."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def definition(derivation: Derivation, title: str) -> type[OffPolicyDefinition]:
-    """At every time h, all updates are made anew with the targets of horizon h."""
+    """A class of learners that makes all updates from scratch at every time h, with the targets of horizon h."""
     view = derivation.view
 
     class Forward(OffPolicyDefinition):
@@ -44,7 +44,9 @@ def definition(derivation: Derivation, title: str) -> type[OffPolicyDefinition]:
             for k in range(h):
                 target = view.number(k, h, given)
                 if not np.isfinite(target) and np.isfinite(self.weights_then).all():
-                    raise ForwardViewError(f"U(k={k}, h={h}) is no finite number here; does it divide by what may be 0?")
+                    raise ForwardViewError(
+                        f"U(k={k}, h={h}) is not a finite number here: does it divide by a number that may be 0?"
+                    )
                 w = w + view.step_number(k, given) * (target - w @ self.x[k]) * self.x[k]
             return w
 
@@ -53,13 +55,13 @@ def definition(derivation: Derivation, title: str) -> type[OffPolicyDefinition]:
 
         @property
         def trace(self) -> np.ndarray:
-            raise AttributeError("a forward view has no trace")
+            raise AttributeError("a forward view has no trace: use the derived learner")
 
     Forward.__name__ = Forward.__qualname__ = f"{title}ForwardView"
     return Forward
 
 
 def definition_agent(derivation: Derivation, title: str) -> type[DefinitionAgent]:
-    """The same over ψ(s, a)."""
+    """A class of agents that does the same over ψ(s, a)."""
     made = {"definition": definition(derivation, title), "greedy": derivation.greedily}
     return type(f"{title}ForwardView", (DefinitionAgent,), made)
