@@ -37,6 +37,8 @@ _HOME = {
     "load": "learners.loading",
     "verify": "checks.verification",
     "check_learner": "checks.contract",
+    "kernel": "core.kernels",
+    "method": "learners.own",
     "derive": "derivation",
     "sweep": "study",
 }
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from trueonline import study as study
     from trueonline.checks.contract import check_learner as check_learner
     from trueonline.checks.verification import verify as verify
+    from trueonline.core.kernels import kernel as kernel
     from trueonline.derivation import derive as derive
     from trueonline.forward import OfflineLambdaReturn as OfflineLambdaReturn
     from trueonline.forward import OnlineLambdaReturn as OnlineLambdaReturn
@@ -69,6 +72,7 @@ if TYPE_CHECKING:
     from trueonline.learners.on_policy import MonteCarlo as MonteCarlo
     from trueonline.learners.on_policy import ReplaceTD as ReplaceTD
     from trueonline.learners.on_policy import TrueOnlineTD as TrueOnlineTD
+    from trueonline.learners.own import method as method
     from trueonline.study import sweep as sweep
 
 

@@ -63,6 +63,8 @@ class Method:
         Whether the method is defined for binary features only.
     greedy : bool
         Whether an agent bootstraps from the best action instead of the action that it takes next.
+    cuts : bool
+        Whether the trace of a greedy agent is cut when it takes another action than the best.
     options : mapping
         Arguments of the class that make it this method.
     settings : mapping
@@ -88,6 +90,7 @@ class Method:
     trace: str = "accumulating"
     binary: bool = False
     greedy: bool = False
+    cuts: bool = True
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     swept: bool = False
@@ -121,7 +124,13 @@ def _rule(name: str) -> str:
     return f"methods.{name}:{name}"
 
 
-_GTD: dict[str, Any] = {"learner": "learners.off_policy:GTD", "rule": _rule("gtd"), "memory": "two", "swept": True, "page": "gtd.md"}
+_GTD: dict[str, Any] = {
+    "learner": "learners.off_policy:GTD",
+    "rule": _rule("gtd"),
+    "memory": "two",
+    "swept": True,
+    "page": "gtd.md",
+}
 _TRUE_ONLINE_GTD: dict[str, Any] = {
     "learner": "learners.off_policy:TrueOnlineGTD",
     "rule": _rule("true_online_gtd"),
@@ -130,7 +139,11 @@ _TRUE_ONLINE_GTD: dict[str, Any] = {
     "swept": True,
     "page": "gtd.md",
 }
-_TRUE_ONLINE: dict[str, Any] = {"rule": _rule("true_online_td"), "varying": _rule("true_online_td_varying"), "trace": "dutch"}
+_TRUE_ONLINE: dict[str, Any] = {
+    "rule": _rule("true_online_td"),
+    "varying": _rule("true_online_td_varying"),
+    "trace": "dutch",
+}
 
 _ROWS = (
     Method(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -9,69 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.control.accumulate_sarsa import AccumulateSarsa
-from trueonline.control.replace_sarsa import ReplaceSarsa
-from trueonline.control.true_online_sarsa import TrueOnlineSarsa
-from trueonline.control.true_online_watkins_q import TrueOnlineWatkinsQ
-from trueonline.control.watkins_q import WatkinsQ
-from trueonline.forward import (
-    AccumulateSarsaSum,
-    AccumulateSum,
-    ClearingSarsaSum,
-    EmphaticSum,
-    GTDSum,
-    OnlineEmphaticReturn,
-    OnlineGTDReturn,
-    OnlineLambdaReturn,
-    OnlineMonteCarlo,
-    OnlineSarsaReturn,
-    OnlineWatkinsReturn,
-    ProvisionalQView,
-    ProvisionalTDView,
-    ReplaceSarsaSum,
-    ReplaceSum,
-    WatkinsQSum,
-)
-from trueonline.learners.off_policy import (
-    GTD,
-    EmphaticTD,
-    GradientLearner,
-    MonteCarlo,
-    TrueOnlineEmphaticTD,
-    TrueOnlineGTD,
-)
-from trueonline.learners.on_policy import AccumulateTD, ReplaceTD, TrueOnlineTD
-from trueonline.learners.provisional_learners import ProvisionalQ, ProvisionalTD
-from trueonline.nonlinear.squashed import delayed_lambda_return, forward_td
+from trueonline import catalog
+from trueonline.core.transition import asked
+from trueonline.forward import OnlineLambdaReturn, OnlineSarsaReturn, OnlineWatkinsReturn
 
 TOLERANCE = 1e-10
-AIMS: dict[Any, Any] = {EmphaticSum: OnlineEmphaticReturn, GTDSum: OnlineGTDReturn}  # the forward view behind a sum …
-THEMSELVES = (  # … and definitions that are one
-    OnlineEmphaticReturn,
-    OnlineGTDReturn,
-    OnlineMonteCarlo,
-    ProvisionalTDView,
-    ProvisionalQView,
-    delayed_lambda_return,
-)
-DEFINITIONS: dict[Any, Any] = {
-    AccumulateTD: AccumulateSum,
-    ReplaceTD: ReplaceSum,
-    TrueOnlineTD: OnlineLambdaReturn,
-    MonteCarlo: OnlineMonteCarlo,
-    EmphaticTD: EmphaticSum,
-    TrueOnlineEmphaticTD: OnlineEmphaticReturn,
-    GTD: GTDSum,
-    TrueOnlineGTD: OnlineGTDReturn,
-    ProvisionalTD: ProvisionalTDView,
-    ProvisionalQ: ProvisionalQView,
-    forward_td: delayed_lambda_return,
-    AccumulateSarsa: AccumulateSarsaSum,
-    ReplaceSarsa: ReplaceSarsaSum,
-    TrueOnlineSarsa: OnlineSarsaReturn,
-    WatkinsQ: WatkinsQSum,
-    TrueOnlineWatkinsQ: OnlineWatkinsReturn,
-}
 ACTIONS = 3  # that agents have
 
 
@@ -199,9 +142,8 @@ def follow(learner: Any, trial: Trial) -> Iterator[np.ndarray]:
 
 def _learned(learner: Any, trial: Trial, t: int) -> None:
     x_next = None if trial.endings[t] == "terminal" else trial.x[t + 1]
-    more = {"ratio": float(trial.ratios[t])} if getattr(learner, "takes_ratios", False) else {}
-    more |= {"interest": float(trial.interests[t])} if getattr(learner, "takes_interests", False) else {}
-    more |= {"x_expected": trial.expected[t]} if getattr(learner, "takes_expected", False) else {}
+    carried = {"ratio": float(trial.ratios[t]), "interest": float(trial.interests[t]), "x_expected": trial.expected[t]}
+    more: dict[str, Any] = {name: value for name, value in carried.items() if name in getattr(learner, "takes", ())}
     learner.update(float(trial.rewards[t]), x_next, float(trial.discounts[t]), float(trial.trace_decays[t]), **more)
 
 
@@ -340,23 +282,41 @@ def _class(learner_class: Any) -> Any:
     return learner_class.func if isinstance(learner_class, partial) else learner_class
 
 
+def row_of(learner_class: Any) -> catalog.Method | None:
+    """The row of the catalogue that a class, with the arguments it is given with, belongs to."""
+    made, arguments = _class(learner_class), getattr(learner_class, "keywords", {})
+    rows = [row for row in catalog.METHODS.values() if _is_of(made, row.resolve("learner"))]
+    matching = [row for row in rows if row.options and row.options.items() <= arguments.items()]
+    return next(iter(matching or [row for row in rows if not row.options]), None)
+
+
+def _is_of(made: Any, kind: Any) -> bool:
+    return made is kind or (isinstance(made, type) and isinstance(kind, type) and issubclass(made, kind))
+
+
 def _definition(learner_class: Any) -> Any:
     made = _class(learner_class)
-    given = learner_class.keywords if isinstance(learner_class, partial) else {}
-    if given.get("bound") is not None or given.get("meta_step_size") is not None:
+    arguments = learner_class.keywords if isinstance(learner_class, partial) else {}
+    if arguments.get("bound") is not None or arguments.get("meta_step_size") is not None:
         raise ValueError(
             "a learner with bound or meta_step_size has no definition here: its forward view is that of the step-sizes it "
             "comes to use (docs/step_sizes.md); verify it without"
         )
-    gradient = isinstance(made, type) and issubclass(made, GradientLearner)
-    if gradient and not isinstance(learner_class, partial):
+    own = getattr(made, "method", None)
+    rule = own.resolve("rule") if isinstance(own, catalog.Method) else None
+    if rule is not None and "beta" in asked(rule) and "second_step_size" not in arguments:
         raise TypeError(f"give the second step-size: functools.partial({made.__name__}, second_step_size=0.1)")
-    if made is ReplaceSarsa and isinstance(learner_class, partial) and learner_class.keywords.get("clear_others"):
-        return ClearingSarsaSum
+    row = row_of(learner_class)
     default = OnlineSarsaReturn if hasattr(made, "step") else OnlineLambdaReturn
-    known = [DEFINITIONS[kind] for kind in getattr(made, "__mro__", (made,)) if kind in DEFINITIONS]
-    found: Any = getattr(made, "definition", None) or next(iter(known), default)
-    return partial(found, **learner_class.keywords) if found in (GTDSum, OnlineGTDReturn) else found
+    found: Any = getattr(made, "definition", None) or (default if row is None else row.resolve("definition"))
+    return _with_arguments(found, arguments)
+
+
+def _with_arguments(definition: Any, arguments: dict[str, Any]) -> Any:
+    """A definition with those of a learner's arguments that it has too."""
+    known = inspect.signature(definition).parameters
+    shared = {name: value for name, value in arguments.items() if name in known}
+    return partial(definition, **shared) if shared else definition
 
 
 def _chosen(kinds: Sequence[Kind | str] | None) -> Sequence[Kind]:
@@ -370,7 +330,7 @@ def _chosen(kinds: Sequence[Kind | str] | None) -> Sequence[Kind]:
 def _differences(trial: Trial, learner_class: Callable, truth: Callable) -> tuple[float, float]:
     """The largest difference from the definition, and from the online forward view that the method aims at."""
     makers = [learner_class, truth]
-    aim = _aim(truth)
+    aim = _aim(learner_class, truth)
     if aim is not truth:
         makers.append(aim)
     shape: tuple[int, ...] = (trial.n_features,)
@@ -389,13 +349,12 @@ def _differences(trial: Trial, learner_class: Callable, truth: Callable) -> tupl
     return _relative(weights[0], weights[1]), _relative(weights[0], weights[-1])
 
 
-def _aim(truth: Any) -> Any:
-    """The online forward view of the kind that a definition belongs to."""
-    made = _class(truth)
-    if made in AIMS:
-        return partial(AIMS[made], **truth.keywords) if isinstance(truth, partial) else AIMS[made]
-    if made in THEMSELVES:
-        return truth
+def _aim(learner_class: Any, truth: Any) -> Any:
+    """The online forward view that a method aims at: the catalogue's, or that of TD(λ), of Sarsa(λ), of Watkins's Q(λ)."""
+    made, first = _class(truth), row_of(learner_class)
+    rows = [row for row in (first, *catalog.METHODS.values()) if row is not None and row.resolve("definition") is made]
+    if rows:
+        return _with_arguments(rows[0].resolve("forward_view"), getattr(truth, "keywords", {}))
     if getattr(made, "greedy", False):
         return OnlineWatkinsReturn
     return OnlineSarsaReturn if hasattr(made, "step") else OnlineLambdaReturn

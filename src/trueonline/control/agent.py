@@ -145,7 +145,7 @@ class Agent(OverMemory, ABC):
 
     def reset(self) -> None:
         """Forget what was learned, and return to the initial weights. The random numbers continue."""
-        self._entries = compiled(self._rule(), self.method.greedy, self.binary, self._is_adapted)
+        self._entries = compiled(self._rule(), self.method.greedy, self.method.cuts, self.binary, self._is_adapted)
         self._allocate()
         self._here: Features | None = None
         self._action: int | None = None

@@ -59,7 +59,7 @@ def sarsa_noting(q, action):
 # Placeholders in the templates below, beside those of `core.loops`, for which `specialise` puts what each rule needs.
 target = sarsa
 BINARY = False
-CUTS = True  # whether λ is 0 in a state in which the trace is not kept; a rule that asks for `greedy` sees to that itself
+CUTS = True  # whether λ is 0 in a state in which the trace is not kept; a rule may see to that itself
 
 
 def values(numbers, places, x, q):
@@ -138,11 +138,11 @@ class Entries(NamedTuple):
 
 
 @cache
-def compiled(rule: Any, bootstraps_greedily: bool, binary: bool, adapted: bool) -> Entries:
-    """The entry points of a rule. Its trace is cut where an action is not greedy, unless the rule asks for `greedy` itself."""
+def compiled(rule: Any, bootstraps_greedily: bool, cuts: bool, binary: bool, adapted: bool) -> Entries:
+    """The entry points of a rule, which bootstraps from the best action or not, and whose trace is then cut or not."""
     asks = "greedy" in asked(rule)
     aim = greedy if bootstraps_greedily else sarsa_noting if asks else sarsa
-    names = names_of(rule, "one", binary=binary, adapted=adapted) | {"target": aim, "CUTS": not asks}
+    names = names_of(rule, "one", binary=binary, adapted=adapted) | {"target": aim, "CUTS": cuts}
     name = f"{name_of(rule, adapted)}_{aim.py_func.__name__}"
     return Entries(*(specialise(template, name, cached=is_ours(rule), **names) for template in (values, transition)))
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import sympy as sp
 
+from trueonline.core.transition import Transition
 from trueonline.derivation.equations import Equations, lines, targets, updates, with_actions
 from trueonline.derivation.factoring import Factors, tidy
 from trueonline.derivation.forward_view import At, ForwardView, ForwardViewError, Quantity
@@ -18,8 +19,6 @@ from trueonline.derivation.writing import KERNEL, LATEX, TEXT, plus, word, writt
 # A method file uses these names for other things:
 TAKEN = {"kernel", "memory", "decay", "imprint", "learn", "recall", "np", "min", "max", "abs"}
 BOOTSTRAPPED = (At("V", 0, 1), At("V_max", 0, 1))  # V'
-# A kernel reads these from the header of its memory:
-HEADER = ("ratio", "ratio_old", "lam_next", "greedy", "discount", "trace_decay")
 
 
 @dataclass(frozen=True)
@@ -112,6 +111,24 @@ class Derivation:
     # --- To run ---
 
     @cached_property
+    def row(self) -> Any:
+        """The method as `trueonline.method` makes it, with the forward view as its definition."""
+        from trueonline.derivation.forward_learners import definition, definition_agent
+        from trueonline.learners.own import method, rule_of
+
+        title, source = "".join(part[:1].upper() + part[1:] for part in self.name.split("_")) or "Derived", self.source()
+        return method(
+            rule_of(source, self.identifier),
+            None if self.acts else definition(self, title),
+            name=self.name,
+            greedy=self.greedily,
+            cuts=False,  # the forward view says where a trace ends
+            agent_definition=None if "rho" in self.letters else definition_agent(self, title),
+            constants=tuple(sorted(self.constants)),
+            source=source,
+        )
+
+    @cached_property
     def method(self) -> Any:
         """The compiled update rule. It has the arguments of the rules in `trueonline.methods`, and `sweep` takes it.
 
@@ -124,10 +141,8 @@ class Derivation:
         ForwardViewError
             If the forward view is about actions.
         """
-        from trueonline.learners.derived import method
-
         self.for_predictions()
-        return method(self.source(), self.identifier)
+        return self.row.rule
 
     @cached_property
     def learner(self) -> Any:
@@ -145,9 +160,8 @@ class Derivation:
         ForwardViewError
             If the forward view is about actions.
         """
-        from trueonline.derivation.compiling import learner
-
-        return learner(self)
+        self.for_predictions()
+        return self.row.learner
 
     @cached_property
     def agent(self) -> Any:
@@ -165,9 +179,9 @@ class Derivation:
         ForwardViewError
             If the forward view has importance ratios.
         """
-        from trueonline.derivation.compiling import agent
-
-        return agent(self)
+        if "rho" in self.letters:
+            raise ForwardViewError("agents have no importance ratios: use the learner of this forward view")
+        return self.row.agent
 
     def verify(self, **options: Any) -> Any:
         """Compare the compiled method with the forward view, at every step of random streams.
@@ -260,9 +274,9 @@ class Derivation:
         dutch = plus(_code(beta * b), -beta, KERNEL, "c * trace_x")
         parts = [_code(part) for part in (c, d, correction)]
         used = set().union(*(part.free_symbols for part in (c, d, correction, beta, b)))
-        asked = [name for name in HEADER if name in {word(symbol, KERNEL) for symbol in used}]
-        header = "".join(f"    {name} = memory.head[{name.upper()}]\n" for name in asked)
-        imports = ", ".join([*(name.upper() for name in asked), "decay", "imprint", "learn", "recall"])
+        needed = {word(symbol, KERNEL) for symbol in used} | {"x", "reward", "x_next", "gamma_next"}
+        needed |= {"gamma"} if cut else set()
+        arguments = ", ".join(name for name in Transition._fields if name in needed)
         numpy = "import numpy as np\n\n" if "np." in "".join([*parts, dutch]) else ""
         indented = "\n".join(f"    {line}" for line in self._equations().splitlines())
         return f'''"""{self.identifier}: the backward view that was derived from a forward view, and equals it at every step.
@@ -271,12 +285,12 @@ class Derivation:
 """
 
 {numpy}from trueonline.core.kernels import kernel
-from trueonline.core.memory import {imports}
+from trueonline.core.memory import decay, imprint, learn, recall
 
 
 @kernel
-def {self.identifier}(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
-{header}    v, trace_x, v_next = recall(memory, x, x_next)  # V ← θᵀφ,  eᵀφ,  V' ← θᵀφ'
+def {self.identifier}(memory, {arguments}):
+    v, trace_x, v_next = recall(memory, x, x_next)  # V ← θᵀφ,  eᵀφ,  V' ← θᵀφ'
 {end}    c = {parts[0]}{cut}
     d = {parts[1]}
     decay(memory, c)  # e ← c·e …

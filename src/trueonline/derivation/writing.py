@@ -12,7 +12,7 @@ from trueonline.derivation.forward_view import At, ForwardViewError
 KERNEL, TEXT, LATEX = range(3)
 MINUS, TIMES = ("-", "−", "-"), (" * ", "·", " ")
 
-# The arguments of a kernel at time t = 0, and the names in the header of its memory.
+# The names that a rule gives to quantities of time t = 0: most are arguments of the rule (`core.transition`).
 NAMES = {
     ("R", 1): "reward",
     ("gamma", 0): "gamma",
@@ -21,8 +21,8 @@ NAMES = {
     ("lam", 1): "lam_next",
     ("alpha", 0): "alpha",
     ("greedy", 0): "greedy",
-    ("rho", -1): "ratio_old",
-    ("rho", 0): "ratio",
+    ("rho", -1): "rho_old",
+    ("rho", 0): "rho",
     ("V", 0, 0): "v",
     ("V", 0, 1): "v_next",
     ("V", -1, 0): "v_old",

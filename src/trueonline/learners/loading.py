@@ -39,7 +39,7 @@ def classes() -> dict[str, type]:
         kind = row.resolve("learner")
         if isinstance(kind, type):
             known[kind.__name__] = kind
-    return known
+    return known | import_module("trueonline.learners.own").made_here()
 
 
 def load(

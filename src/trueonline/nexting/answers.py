@@ -31,9 +31,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from trueonline.core.checking import acceptable
 from trueonline.core.forms import Pairs, entry, pointer, row, view
 from trueonline.core.kernels import call, kernel, outlined, specialise
-from trueonline.core.loops import acceptable
 
 EDGE = 1e-2  # an age ends below this s: an imprint at s loses log10(1/s) digits
 DROP = 1e-20  # a trace that has faded to this can no longer change a weight in double precision

@@ -19,9 +19,11 @@ from trueonline import catalog, study
 from trueonline.core import memory
 from trueonline.core.forms import Active, pointer
 from trueonline.core.kernels import cache_name, call, kernel, specialise
-from trueonline.core.memory import attach, decay
+from trueonline.core.loops import attach, rule
+from trueonline.core.memory import decay
+from trueonline.core.memory.layout import CARRIED
+from trueonline.core.transition import asking, on_policy
 from trueonline.features import TileCoder
-from trueonline.methods import true_online_td
 from trueonline.nexting.recordings import SIGNALS, Recording
 from trueonline.study.work import Beat
 
@@ -48,8 +50,6 @@ SCHEMA = pa.schema(
 
 # --- In kernels -----------------------------------------------------------------------------------
 
-method = true_online_td  # a placeholder: `specialise` puts each method in its place
-
 
 def follow(numbers, places, begins, indices, starts, cumulants, returns, blocks, alpha, gamma_, lam, sums):
     """Learn from a stream, and add |V_t(S_t) − G_t| to sums[blocks[t]] unless blocks[t] is −1. False if it diverges."""
@@ -62,7 +62,8 @@ def follow(numbers, places, begins, indices, starts, cumulants, returns, blocks,
             v_old = gamma = 0.0
             decay(memory, 0.0)
         else:
-            v, _, v_next = method(memory, v_old, x, cumulants[t], x_next, alpha, gamma, gamma_, lam)
+            transition = on_policy(x, cumulants[t], x_next, v_old, alpha, gamma, lam, gamma_, pointer(numbers, CARRIED))
+            v, _, v_next = rule(memory, transition)
             v_old, gamma = v_next, gamma_
             if not abs(v) < HUGE:
                 return False
@@ -77,7 +78,7 @@ def active(begins, indices, t):
     return Active(pointer(indices, begins[t]), begins[t + 1] - begins[t])
 
 
-KERNELS = {name: specialise(follow, name, method=catalog.METHODS[name].resolve("rule")) for name in COMPARED}
+KERNELS = {name: specialise(follow, name, rule=asking(catalog.METHODS[name].resolve("rule"))) for name in COMPARED}
 
 
 # --- Streams --------------------------------------------------------------------------------------

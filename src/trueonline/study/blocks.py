@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -170,15 +171,35 @@ class Method:
             object.__setattr__(self, name, value)
 
     @property
+    def row(self) -> catalog.Method | None:
+        """The row of the catalogue, or the method of one's own; None for a bare kernel."""
+        row = catalog.METHODS[self.rule] if isinstance(self.rule, str) else self.rule
+        return row if isinstance(row, catalog.Method) else None
+
+    @property
     def kernel(self) -> Any:
         """The compiled sweep."""
-        rule = catalog.METHODS[self.rule] if isinstance(self.rule, str) else self.rule
-        rule = rule.resolve("rule") if isinstance(rule, catalog.Method) else rule
+        rule = self.rule if self.row is None else self.row.resolve("rule")
         return compiled(rule, self._memory)  # type: ignore[attr-defined]
 
 
 def _name(rule: Any) -> str:
     return rule if isinstance(rule, str) else rule.name if isinstance(rule, catalog.Method) else rule.py_func.__name__
+
+
+def swept(name: str, method: Any) -> Any:
+    """What a case's method stands for: a `Method`, or a class of learners that goes a step at a time.
+
+    A method of one's own is swept by its kernel, also where its class of learners is given.
+    """
+    if method is None:
+        return METHODS[name]
+    row = getattr(method, "method", None) if inspect.isclass(method) else method
+    if isinstance(row, catalog.Method) and row is not method and row.group != "own":
+        return method
+    if isinstance(row, catalog.Method):
+        return Method(row) if row.swept else row.resolve("learner")
+    return method if inspect.isclass(method) or isinstance(method, Method) else Method(method)
 
 
 METHODS = {name: Method(name) for name in catalog.names(swept=True)}

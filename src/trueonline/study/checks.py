@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.study.blocks import METHODS, Method
+from trueonline import catalog
+from trueonline.core.transition import asked
+from trueonline.study.blocks import METHODS, Method, swept
 
 
 def grid(name: str, given: Any, check: Callable[[str, Any], float]) -> tuple[float, ...]:
@@ -61,25 +63,28 @@ def check_methods(methods: Any, problem: Any) -> None:
             raise ValueError(f"the name of a method must be a text, got {name!r}")
         if method is None and name not in METHODS:
             raise ValueError(f"unknown method {name!r}; known are {', '.join(METHODS)}, or give a kernel or a class")
-        rule = METHODS[name].rule if method is None else method.rule if isinstance(method, Method) else method
-        if inspect.isclass(rule):
-            _check_class(name, rule, problem)
-        elif not isinstance(rule, str) or isinstance(method, str):
-            function = getattr(rule, "py_func", None)
-            if function is None or len(inspect.signature(function).parameters) != 9:
+        if isinstance(method, str):
+            raise ValueError(
+                f"the method {name!r} must be a kernel, a method or a class of learners, got the text {method!r}"
+            )
+        if not (method is None or inspect.isclass(method) or isinstance(method, Method | catalog.Method)):
+            try:
+                asked(method)
+            except TypeError as error:
                 raise ValueError(
-                    f"the method {name!r} must be a class of learners, or a kernel with the nine arguments of those in "
-                    f"trueonline.methods, got {method!r:.80}"
-                )
-        if (rule == "replace" or getattr(rule, "binary", False)) and not np.isin(problem.features, (0.0, 1.0)).all():
+                    f"the method {name!r} is neither a class of learners nor an update rule: {error}"
+                ) from None
+        chosen = swept(name, method)
+        if inspect.isclass(chosen):
+            _check_class(name, chosen, problem)
+        row = chosen.row if isinstance(chosen, Method) else chosen
+        if getattr(row, "binary", False) and not np.isin(problem.features, (0.0, 1.0)).all():
             raise ValueError(f"{name} needs binary features; leave it out of methods")
 
 
 def _check_class(name: str, kind: Any, problem: Any) -> None:
     if hasattr(kind, "step"):
         raise ValueError(f"the method {name!r} is a class of agents; a sweep is of predictions, and takes learners")
-    if hasattr(kind, "kernel"):  # it is swept by that
-        return
     try:
         signature = inspect.signature(kind)
     except (TypeError, ValueError):  # some hide it; then we shall see

@@ -83,16 +83,9 @@ def _module(path: Path) -> ModuleType:
 
 
 def _method(value: Any, text: str) -> Any:
-    if isinstance(value, catalog.Method):
-        memories = {"one": 1, "two": 2, "three": 3}.get(value.memory)
-        return (
-            value.resolve("learner")
-            if value.rule is None or memories is None
-            else study.Method(value.resolve("rule"), memories)
-        )
-    if isinstance(value, study.Method) or inspect.isclass(value) or hasattr(value, "py_func"):
+    if isinstance(value, study.Method | catalog.Method) or inspect.isclass(value) or hasattr(value, "py_func"):
         return value
     raise ValueError(
         f"the method {text!r} must be a kernel, a Method or a class of learners, got {type(value).__name__}; a rule needs "
-        "the decorator trueonline.core.kernels.kernel"
+        "the decorator trueonline.kernel"
     )

@@ -7,11 +7,10 @@ a hash of everything that determines its result. So no result is computed twice,
 from __future__ import annotations
 
 import hashlib
-import inspect
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -21,7 +20,7 @@ import pyarrow as pa
 from trueonline.core import memory
 from trueonline.core.kernels import call
 from trueonline.inputs import count, positive, ratios, unit
-from trueonline.study.blocks import KERNELS, METHODS, Method, compiled
+from trueonline.study.blocks import Method, swept
 from trueonline.study.checks import check_methods, check_problem, grid, initial_weights
 from trueonline.study.fingerprint import fingerprint
 from trueonline.study.work import Beat
@@ -270,15 +269,13 @@ class Task:
         case, method = self.case, self.case.methods[self.method]
         alphas, lams = np.array(case.step_sizes), np.array(case.trace_decays)
         errors = np.empty((len(self.runs), len(alphas), len(lams)))
+        method = swept(self.method, method)
+        row = method.row if isinstance(method, Method) else getattr(method, "method", None)
         trajectories: Iterable[tuple] = map(case.trajectory, self.runs)
-        if "gamma" in getattr(method, "constants", ()):
+        if "gamma" in getattr(row, "constants", ()):
             trajectories = (_constant(trajectory, case.problem.discount) for trajectory in trajectories)
-        method = METHODS[self.method] if method is None else getattr(method, "kernel", method)
-        if inspect.isclass(method):  # one over the memory was quicker by its kernel
-            _learner_block(case, method, trajectories, alphas, lams, errors)
-        else:
-            method = method if isinstance(method, Method) else Method(method)
-            _kernel_block(case, method, trajectories, alphas, lams, errors)
+        block = _kernel_block if isinstance(method, Method) else _learner_block
+        block(case, method, trajectories, alphas, lams, errors)
         runs, alpha, lam = np.meshgrid(self.runs, alphas, lams, indexing="ij")
         columns = [np.full(errors.size, self.method), alpha.ravel(), lam.ravel(), runs.ravel(), errors.ravel()]
         return pa.table(columns, schema=SCHEMA)
@@ -297,8 +294,7 @@ def _constant(trajectory: tuple, discount: float) -> tuple:
 def _kernel_block(
     case: Case, method: Method, trajectories: Iterable, alphas: np.ndarray, lams: np.ndarray, errors: np.ndarray
 ) -> None:
-    problem, rule, memories = case.problem, method.rule, method.memories or 1
-    kernel = KERNELS[rule] if isinstance(rule, str) else _compiled(rule, memories)
+    problem, kernel = case.problem, method.kernel
     features = np.ascontiguousarray(problem.features, np.float64)
     if np.array_equal(features.sum(axis=1), features.max(axis=1)) and np.isin(features, (0.0, 1.0)).all():
         features = features.argmax(axis=1)[:, None]  # one active feature in each state: its index is enough
@@ -306,7 +302,7 @@ def _kernel_block(
     if np.array_equal(root, np.diag(np.diag(root))):
         root = np.diag(root).copy()
     target = np.ascontiguousarray(problem.lms_weights, np.float64)
-    buffers = memory.allocate(len(target), memories=memories)
+    buffers = memory.allocate(len(target), memories=method.memories or 1)
     discount, measure = float(problem.discount), (root, target, initial_weights(problem), case.after)
     for trajectory, error in zip(trajectories, errors, strict=True):
         call(kernel, *buffers, features, trajectory, discount, measure, method.second, alphas, lams, error)
@@ -320,7 +316,7 @@ def _learner_block(
     w, B, phi = problem.lms_weights, _root(problem.metric), np.asarray(problem.features, float)
     initial = np.sum((B @ (first - w)) ** 2)
     begin = {"initial_weights": first} if first.any() else {}
-    takes_ratios = getattr(learner_class, "takes_ratios", False)
+    takes_ratios = "ratio" in getattr(learner_class, "takes", ())
     for (states, rewards, discounts, rhos), error in zip(trajectories, errors, strict=True):
         for i, j in np.ndindex(error.shape):
             learner = learner_class(len(w), float(alphas[i]), float(lams[j]), problem.discount, **begin)
@@ -343,6 +339,3 @@ def _root(metric: np.ndarray) -> np.ndarray:
         return np.sqrt(metric)
     values, vectors = np.linalg.eigh(metric)
     return np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
-
-
-_compiled = cache(compiled)  # a user's kernel is compiled once

@@ -19,8 +19,8 @@ from typing import IO, Any
 
 import numpy as np
 
+from trueonline.core.checking import ones
 from trueonline.core.kernels import call, kernel, specialise
-from trueonline.core.loops import ones
 
 WIDTH = 160
 ROWS, COLUMNS, COLOURS = 14, 16, 128

@@ -1,0 +1,277 @@
+"""A rule of one's own as a full method: a learner, an agent, a row for `verify`, and a method for sweeps."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import linecache
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import import_module
+from typing import Any
+
+from trueonline.catalog import MEMORIES, TRACES, Method
+from trueonline.core.transition import asked
+from trueonline.inputs import Schedule
+from trueonline.learners.loading import load_one_of
+from trueonline.learners.memory_learner import MemoryLearner
+
+_MADE: dict[str, OwnMethod] = {}  # by digest, so that a pickle finds the method of this process
+
+
+@dataclass(frozen=True, eq=False)
+class OwnMethod(Method):
+    """A method that `trueonline.method` made.
+
+    `learner` and `agent` are its classes. Sweeps take the method itself, or either class of learners.
+
+    Parameters
+    ----------
+    source : str
+        The text of the rule, where it has no file.
+    agent_definition : class, optional
+        What the agent must equal at every step.
+    """
+
+    source: str = ""
+    agent_definition: Any = None
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the rule's text: a saved file can only be loaded with the same rule."""
+        rule = self.rule.py_func
+        try:
+            text = self.source or inspect.getsource(rule)
+        except (OSError, TypeError):  # typed at a prompt
+            text = repr((rule.__code__.co_code, rule.__code__.co_consts, rule.__code__.co_names))
+        about = (self.name, text, self.memory, self.trace, self.binary, self.greedy, self.cuts, self.constants)
+        return hashlib.sha256(repr(about).encode()).hexdigest()[:16]
+
+    @cached_property
+    def agent(self) -> Any:
+        """The class of agents over ψ(s, a) (see `trueonline.control.Agent`)."""
+        base = import_module("trueonline.control.agent").Agent
+        return self._class(base, OwnAgent, self.agent_definition)
+
+    def verify(self, **options: Any) -> Any:
+        """Compare the learner with the definition (see `trueonline.verify`).
+
+        Parameters
+        ----------
+        **options
+            Arguments of `trueonline.verify`.
+
+        Returns
+        -------
+        Report
+            With `exact` and `max_error`.
+        """
+        return import_module("trueonline.checks.verification").verify(self.learner, **options)
+
+    def _class(self, base: type, files: type, definition: Any) -> Any:
+        title = "".join(part[:1].upper() + part[1:] for part in self.name.split("_")) or "Own"
+        about = inspect.cleandoc(self.rule.py_func.__doc__ or self.title)
+        own = {"__doc__": f"{about}\n", "__module__": __name__, "method": self, "constants": self.constants}
+        if definition is not None:
+            own["definition"] = definition
+        return type(title, (files, base), own)
+
+    def __reduce__(self) -> tuple[Callable, tuple]:
+        module, name = self.rule.py_func.__module__, self.rule.py_func.__name__
+        reference: Any = self.rule
+        if self.source:
+            reference = (self.source, name)
+        elif module != "__main__" and getattr(_imported(module), name, None) is self.rule:
+            reference = (module, name)
+        kept = ("name", "title", "varying", "memory", "trace", "binary", "greedy", "cuts", "constants", "source")
+        return _again, (self.digest, reference, {each: getattr(self, each) for each in kept})
+
+
+def method(
+    rule: Any,
+    definition: Any = None,
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    memory: str = "one",
+    trace: str = "none",
+    binary: bool = False,
+    greedy: bool = False,
+    cuts: bool = True,
+    varying: Any = None,
+    agent_definition: Any = None,
+    constants: tuple[str, ...] = (),
+    source: str = "",
+) -> OwnMethod:
+    """Make a full method of an update rule of your own.
+
+    The method has a class of learners (`learner`: saved, loaded, `run`, sparse and dense), a class of agents (`agent`), is compared
+    with its definition by `verify()`, and can be swept: `trueonline.sweep(problem, {"mine": method})`, or in a sweep file as
+    "file.py:name".
+
+    Parameters
+    ----------
+    rule : kernel
+        A function with the decorator `trueonline.kernel`. Its first argument is `memory`; the others name what it needs of a
+        transition (`trueonline.core.transition.Transition` lists what there is). It returns V, δ and V'.
+    definition : class, optional
+        A learner that the method must equal at every step, for `verify`. The online λ-return algorithm by default.
+    name : str, optional
+        The name in sweeps and files; the rule's name by default.
+    title : str, optional
+        The name in plots; the name by default.
+    memory : str, optional
+        "one" vector of weights and trace, "two" or "three" (`memory.second`, `memory.third`), or "two traces".
+    trace : str, optional
+        "accumulating", "replacing" or "dutch". Only step-size adaptation needs it.
+    binary : bool, optional
+        Whether the rule is defined for binary features only.
+    greedy : bool, optional
+        Whether agents bootstrap from the best action instead of the action that they take next.
+    cuts : bool, optional
+        Whether the trace of such agents is cut when they take another action than the best.
+    varying : kernel, optional
+        The rule for step-size schedules, if that is another one.
+    agent_definition : class, optional
+        An agent that the method's agent must equal at every step.
+    constants : tuple of str, optional
+        Which of "gamma", "lam" and "alpha" must not change from step to step.
+    source : str, optional
+        The text of the rule, if it has no file.
+
+    Returns
+    -------
+    OwnMethod
+        The method.
+
+    Raises
+    ------
+    TypeError
+        If the rule is not a kernel, or asks for what no transition has.
+
+    Examples
+    --------
+    >>> import trueonline as to
+    >>> from trueonline.core.memory import decay, imprint, learn, recall
+    >>> @to.kernel
+    ... def td_zero(memory, x, reward, x_next, alpha, gamma_next):
+    ...     v, _, v_next = recall(memory, x, x_next)
+    ...     delta = reward + gamma_next * v_next - v
+    ...     decay(memory, 0.0)
+    ...     imprint(memory, x, 1.0, 0.0)
+    ...     learn(memory, alpha * delta)
+    ...     return v, delta, v_next
+    >>> learner = to.method(td_zero).learner(n_features=2, step_size=0.5, trace_decay=0.0, discount=1.0)
+    >>> learner.run([0, 1, 1], rewards=[1.0, 2.0])
+    array([0., 0.])
+    >>> learner.weights
+    array([0.5, 1. ])
+    """
+    names = asked(rule)
+    for what, value, known in (("memory", memory, MEMORIES), ("trace", trace, TRACES)):
+        if value not in known:
+            raise ValueError(f"{what} must be one of {', '.join(known)}, got {value!r}")
+    label = name or rule.py_func.__name__
+    learns = "greedy" not in names
+    row = OwnMethod(
+        *(label, title or label, "own"),
+        learner=None,
+        definition=definition,
+        rule=rule,
+        varying=varying,
+        memory=memory,
+        trace=trace,
+        binary=binary,
+        greedy=greedy,
+        cuts=cuts,
+        swept=memory != "two traces",
+        constants=constants,
+        source=source,
+        agent_definition=agent_definition,
+    )
+    if learns:
+        object.__setattr__(row, "learner", row._class(MemoryLearner, OwnLearner, definition))
+    _MADE[row.digest] = row
+    return row
+
+
+@cache
+def rule_of(source: str, name: str) -> Any:
+    """The kernel in a text, such as `Derivation.source` gives."""
+    path = f"<rule {name} {hashlib.sha256(source.encode()).hexdigest()[:8]}>"
+    linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)  # for tracebacks and `inspect`
+    scope: dict[str, Any] = {"__name__": f"rule_{name}"}
+    exec(compile(source, path, "exec"), scope)
+    return scope[name]
+
+
+class Own:
+    """Files and pickles of learners and agents whose class is in no module."""
+
+    method: Any
+
+    def __reduce__(self) -> tuple[Callable, tuple]:
+        kind = "agent" if hasattr(self, "truncate") else "learner"
+        return _rebuilt, (self.method, kind, self.__getstate__())  # type: ignore[attr-defined]
+
+
+class OwnLearner(Own):
+    """A learner of a method of one's own."""
+
+    @classmethod
+    def _kind(cls) -> str:
+        return f"own {cls.method.name} learner {cls.method.digest}"
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike, *, step_size: Schedule | None = None, second_step_size: Schedule | None = None
+    ) -> Any:
+        """Load the learner that `save` wrote. It resumes bit for bit. Schedules are code: give them again."""
+        return load_one_of({cls._kind(): cls}, path, step_size, None, second_step_size)
+
+
+class OwnAgent(Own):
+    """An agent of a method of one's own."""
+
+    @classmethod
+    def _kind(cls) -> str:
+        return f"own {cls.method.name} agent {cls.method.digest}"
+
+    @classmethod
+    def load(cls, path: str | os.PathLike, *, step_size: Schedule | None = None, policy: Any = None) -> Any:
+        """Load the agent that `save` wrote. It resumes bit for bit. Code (schedules, policies of your own) is given again."""
+        return load_one_of({cls._kind(): cls}, path, step_size, policy)
+
+
+def made_here() -> dict[str, type]:
+    """The classes of methods made in this process, by the names that files give them."""
+    learners = {row.learner._kind(): row.learner for row in _MADE.values() if row.learner is not None}
+    agents = {row.agent._kind(): row.agent for row in _MADE.values() if "agent" in vars(row)}
+    return learners | agents
+
+
+def _imported(module: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        return None
+
+
+def _again(digest: str, reference: Any, settings: dict[str, Any]) -> OwnMethod:
+    """A pickled method: that of this process, or made from its rule."""
+    if digest in _MADE:
+        return _MADE[digest]
+    rule = reference
+    if isinstance(reference, tuple):
+        rule = rule_of(*reference) if settings["source"] else getattr(import_module(reference[0]), reference[1])
+    return method(rule, **settings)
+
+
+def _rebuilt(row: OwnMethod, kind: str, state: dict[str, Any]) -> Any:
+    """A pickled learner or agent. (A pickle is code anyway; files of `save` hold none.)"""
+    made = getattr(row, kind)
+    copy = made.__new__(made)
+    copy.__setstate__(state)
+    return copy
