@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Collection
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -165,7 +166,7 @@ class Definition(Learner):
             else:
                 numbers: dict[str, Any] = {name: each[min(t, len(each) - 1)] for name, each in series.items()}
                 more = {} if means is None else {"x_expected": means[t + 1]}
-                self.update(R[t], phi[t + 1], **numbers, **more)
+                self.update(R[t], phi[t + 1], **{**numbers, **more})
         return values
 
     def _expected(self, expected: Any, rows: int) -> list[np.ndarray]:
@@ -200,4 +201,4 @@ class Definition(Learner):
 class OffPolicyDefinition(Definition):
     """A definition about a target policy, from what another policy does: transitions carry importance ratios."""
 
-    takes = ("ratio",)
+    takes: ClassVar[Collection[str]] = ("ratio",)

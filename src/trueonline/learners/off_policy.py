@@ -46,7 +46,7 @@ class WithSecondWeights:
     @property
     def second_step_size(self) -> float | Schedule:
         """β, or its schedule."""
-        return self._second_step_size  # type: ignore[attr-defined,no-any-return]
+        return self._second_step_size  # type: ignore[attr-defined]
 
     @property
     def second_weights(self) -> np.ndarray:

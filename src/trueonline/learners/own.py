@@ -214,7 +214,7 @@ class Own:
 
     def __reduce__(self) -> tuple[Callable, tuple]:
         kind = "agent" if hasattr(self, "truncate") else "learner"
-        return _rebuilt, (self.method, kind, self.__getstate__())  # type: ignore[attr-defined]
+        return _rebuilt, (self.method, kind, self.__getstate__())
 
 
 class OwnLearner(Own):

@@ -193,13 +193,18 @@ def swept(name: str, method: Any) -> Any:
     A method of one's own is swept by its kernel, also where its class of learners is given.
     """
     if method is None:
-        return METHODS[name]
+        method = catalog.METHODS[name]
     row = getattr(method, "method", None) if inspect.isclass(method) else method
     if isinstance(row, catalog.Method) and row is not method and row.group != "own":
         return method
     if isinstance(row, catalog.Method):
-        return Method(row) if row.swept else row.resolve("learner")
+        return Method(row if row.group == "own" else row.name) if row.swept else row.resolve("learner")
     return method if inspect.isclass(method) or isinstance(method, Method) else Method(method)
 
 
-METHODS = {name: Method(name) for name in catalog.names(swept=True)}
+# The names that a case may give without a method: predictions from one vector of features. Some have no kernel of a sweep.
+NAMES = tuple(
+    row.name
+    for row in catalog.METHODS.values()
+    if row.group in ("prediction", "off-policy") and row.name != "provisional_q"  # it needs φ̄' too
+)

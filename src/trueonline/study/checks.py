@@ -10,7 +10,7 @@ import numpy as np
 
 from trueonline import catalog
 from trueonline.core.transition import asked
-from trueonline.study.blocks import METHODS, Method, swept
+from trueonline.study.blocks import NAMES, Method, swept
 
 
 def grid(name: str, given: Any, check: Callable[[str, Any], float]) -> tuple[float, ...]:
@@ -57,12 +57,12 @@ def initial_weights(problem: Any) -> np.ndarray:
 
 def check_methods(methods: Any, problem: Any) -> None:
     if not isinstance(methods, Mapping) or not methods:
-        raise ValueError(f"methods must name at least one of {', '.join(METHODS)}, got {methods!r}")
+        raise ValueError(f"methods must name at least one of {', '.join(NAMES)}, got {methods!r}")
     for name, method in methods.items():
         if not isinstance(name, str) or not name:
             raise ValueError(f"the name of a method must be a text, got {name!r}")
-        if method is None and name not in METHODS:
-            raise ValueError(f"unknown method {name!r}; known are {', '.join(METHODS)}, or give a kernel or a class")
+        if method is None and name not in NAMES:
+            raise ValueError(f"unknown method {name!r}; known are {', '.join(NAMES)}, or give a kernel or a class")
         if isinstance(method, str):
             raise ValueError(
                 f"the method {name!r} must be a kernel, a method or a class of learners, got the text {method!r}"

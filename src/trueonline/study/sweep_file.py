@@ -11,9 +11,7 @@ import numpy as np
 
 from trueonline import catalog, features, problems, study
 from trueonline.inputs import ratio
-from trueonline.learners.off_policy import MonteCarlo
-from trueonline.learners.provisional_learners import ProvisionalTD
-from trueonline.study import own_methods
+from trueonline.study import blocks, own_methods
 
 Problem = problems.FiniteMRP | problems.OffPolicyProblem
 
@@ -48,8 +46,7 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "off_policy.two_state": problems.off_policy.two_state,
     "arrays": _from_arrays,
 }
-LEARNERS = {"monte_carlo": MonteCarlo, "provisional_td": ProvisionalTD}  # swept a step at a time, without a kernel
-WITH_ETA = tuple(name for name, row in catalog.METHODS.items() if "second_step_size" in row.settings)
+WITH_ETA = tuple(row.name for row in catalog.METHODS.values() if "second_step_size" in row.settings)
 SETTINGS = {"methods", "step_sizes", "trace_decays", "runs", "steps", "after", "seed", "problems"}
 
 
@@ -153,8 +150,8 @@ def _entry(entry: Any, folder: Path) -> dict[str, Any]:
     if isinstance(entry, str) and own_methods.is_file(entry):
         entry = {"method": entry}
     if not isinstance(entry, dict):
-        _check_known("method", {str(entry)}, {*study.METHODS, *study.OFF_POLICY, *LEARNERS})
-        return {entry: LEARNERS.get(entry)}
+        _check_known("method", {str(entry)}, set(blocks.NAMES))
+        return {entry: None}
     _check_known("setting of a method", set(entry), {"method", "eta", "name"})
     method = entry.get("method")
     if isinstance(method, str) and own_methods.is_file(method):
