@@ -34,13 +34,13 @@ SIMILAR = 0.1  # best scores that differ by less than a tenth are similar
 def run(settings: Settings) -> Outcome:
     scale = SCALES[settings.scale]
     background = atari.learn_background()
-    todo = tasks(settings, background)
-    missing = [task for task in todo if study.read_task(task, settings.tasks) is None]
+    all_tasks = tasks(settings, background)
+    missing = [task for task in all_tasks if study.read_task(task, settings.tasks) is None]
     if missing:
-        settings.say(estimate(missing, len(todo), settings, background))
+        settings.say(estimate(missing, len(all_tasks), settings, background))
     options = {"engine": settings.engine, "threads": settings.threads, "share": settings.share}
-    study.execute_tasks(todo, settings.tasks, **options, progress=settings.progress)  # type: ignore[arg-type]
-    results = study.gather_tasks(todo, settings.tasks)
+    study.execute_tasks(all_tasks, settings.tasks, **options, progress=settings.progress)  # type: ignore[arg-type]
+    results = study.gather_tasks(all_tasks, settings.tasks)
     if results is None:
         raise Unfinished(f"share {settings.share} of asterix is done; others are not")
     data = results.sort_by([(name, "ascending") for name in ("method", "trace_decay", "step_size", "run")])

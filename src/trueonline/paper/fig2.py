@@ -139,7 +139,7 @@ def _claims(problem: FiniteMRP, settings: Settings, rms: dict, samples: dict) ->
             {f"relative difference at α = {STEP_SIZES[0]:g}": small, "ratio of errors at α = 1": large},
         ),
         Claim(
-            "True online TD(λ) is the online λ-return algorithm, so one curve shows both",
+            "True online TD(λ) is the online λ-return algorithm (so its curve stands for both)",
             exactly(apart),
             {"largest difference on 5 runs": apart},
         ),

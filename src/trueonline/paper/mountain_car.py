@@ -135,8 +135,8 @@ def run(settings: Settings) -> Outcome:
 
 def _picture(steps: dict[str, np.ndarray]) -> Any:
     drawing, ((over_alpha, over_lam),) = figure(1, 2, width=7.4, height=3.9, sharey=True)
-    for method, found in steps.items():
-        means = found.mean(axis=2)
+    for method, lengths in steps.items():
+        means = lengths.mean(axis=2)
         best = int(means.min(axis=1).argmin())
         style: dict[str, Any] = {"color": COLOURS[method], "marker": MARKERS[method], "ms": 4, "linewidth": 1.5}
         style |= {"dashes": DASHES[method]} if DASHES[method] else {}
@@ -155,9 +155,9 @@ def _picture(steps: dict[str, np.ndarray]) -> Any:
 
 def _chart(steps: dict[str, np.ndarray]) -> Chart:
     rows = []
-    for method, found in steps.items():
-        spread = 2.0 * found.std(axis=2, ddof=min(1, found.shape[2] - 1)) / np.sqrt(found.shape[2])
-        for (i, j), mean in np.ndenumerate(found.mean(axis=2)):
+    for method, lengths in steps.items():
+        spread = 2.0 * lengths.std(axis=2, ddof=min(1, lengths.shape[2] - 1)) / np.sqrt(lengths.shape[2])
+        for (i, j), mean in np.ndenumerate(lengths.mean(axis=2)):
             rows.append((method, TRACE_DECAYS[i], STEP_SIZES[j], mean, mean - spread[i, j], mean + spread[i, j]))
     names = ("method", "λ", "step_size", "steps", "low", "high")
     return Chart(
@@ -176,9 +176,9 @@ def _chart(steps: dict[str, np.ndarray]) -> Chart:
 
 def _claims(steps: dict[str, np.ndarray], settings: Settings) -> list[Claim]:
     weights = resample(next(iter(steps.values())).shape[2], seed=settings.seed)
-    flat = {method: found.reshape(-1, found.shape[2]) for method, found in steps.items()}
-    best = {method: float(found.mean(axis=1).min()) for method, found in flat.items()}
-    samples = {method: (weights @ found.T).min(axis=1) for method, found in flat.items()}
+    flat = {method: lengths.reshape(-1, lengths.shape[2]) for method, lengths in steps.items()}
+    best = {method: float(lengths.mean(axis=1).min()) for method, lengths in flat.items()}
+    samples = {method: (weights @ lengths.T).min(axis=1) for method, lengths in flat.items()}
     claims = []
     for method in COMPARED:
         if method != "true_online_sarsa":

@@ -117,13 +117,13 @@ def run(settings: Settings) -> Outcome:
 
 def errors(sources: Sequence[Recording], settings: Settings) -> list[Errors]:
     """The errors of all settings on all streams. Results that exist already are read."""
-    todo = {
+    by_stream = {
         (recording, stream.target): runs.tasks([stream]) for recording in sources for stream in runs.streams(recording)
     }
     options: dict[str, Any] = {"engine": settings.engine, "threads": settings.threads, "progress": settings.progress}
-    study.execute_tasks([task for some in todo.values() for task in some], settings.tasks, **options)
+    study.execute_tasks([task for some in by_stream.values() for task in some], settings.tasks, **options)
     per_stream = []
-    for (recording, target), tasks in todo.items():
+    for (recording, target), tasks in by_stream.items():
         results = gathered(study.gather_tasks(tasks, settings.tasks))
         alphas, parts = np.array(tasks[0].step_sizes), tasks[0].stream.parts
         pieces: dict[str, list[np.ndarray]] = {}

@@ -84,9 +84,11 @@ def errors(case: study.Case, settings: Settings) -> Errors:
 
 def run(settings: Settings) -> list[Errors]:
     """All errors of the study. Results that another figure has computed are read."""
-    todo = cases(0, settings, settings.number(RUNS), tuple(REPRESENTATIONS))
-    study.execute(todo, settings.tasks, engine=settings.engine, threads=settings.threads, progress=settings.progress)
-    return [errors(case, settings) for case in todo]
+    study_cases = cases(0, settings, settings.number(RUNS), tuple(REPRESENTATIONS))
+    study.execute(
+        study_cases, settings.tasks, engine=settings.engine, threads=settings.threads, progress=settings.progress
+    )
+    return [errors(case, settings) for case in study_cases]
 
 
 def bootstrap(errors: Errors, settings: Settings) -> np.ndarray:
