@@ -2,8 +2,8 @@
 
     python examples/careful_walk.py [picture.png]
 
-A walk over nineteen states starts in the middle and ends at either side. The reward is −1 at the left end and 1 at the right end. The
-walk goes left and right equally often. The question is what would happen if it went right more often. Both methods learn with
+A walk over nineteen states starts in the middle and ends at either side. The reward is −1 at the left end and 1 at the right end.
+The walk goes left and right equally often. The question is what would happen if it went right more often. Both methods learn with
 importance ratios, and both are true online. One is derived from the λ-return of van Hasselt, Mahmood and Sutton (2014), the other
 from `careful_return`.
 """

@@ -4,8 +4,8 @@
     cd examples && trueonline train own_environment:Room-v0 --runs 4      # the same by the command, with curve and film
 
 Electricity is expensive in the evening and cheap at night. A thermostat heats when it is cold. An agent can learn to heat before
-electricity gets expensive. A day does not *end*. It is truncated after 96 quarters of an hour, so the agent bootstraps from its last
-state.
+electricity gets expensive. A day does not *end*. It is truncated after 96 quarters of an hour, so the agent bootstraps from its
+last state.
 """
 
 import gymnasium as gym
