@@ -1,14 +1,15 @@
-# Two commands do everything on a fresh machine with Python ≥ 3.11, make and git:
+# Two commands do everything on a new machine with Python ≥ 3.11, make and git:
 #   make reproduce   sets up and runs the paper's prediction study; leaves reproduction/report.html
 #   make test        sets up and runs every check
+# Others: test-slow (studies of minutes), coverage, bench, format, clean.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Processes that run the tests side by side. Some tests wait for most of their time, so one more than there are cores:
+# Processes that run the tests side by side. Some tests mostly wait, so this is one more than a machine of two cores has:
 JOBS ?= 3
 
-.PHONY: reproduce test test-slow bench format clean
+.PHONY: reproduce test test-slow coverage bench format clean
 .DELETE_ON_ERROR:
 
 reproduce: $(VENV)/installed
@@ -25,6 +26,10 @@ test: $(VENV)/installed-dev
 test-slow: $(VENV)/installed-dev
 	$(BIN)/pytest -m slow
 
+# The lines that tests do not run. Numba's kernels are machine code, which coverage cannot measure: pyproject.toml leaves them out.
+coverage: $(VENV)/installed-dev
+	$(BIN)/pytest -m "not slow" -n $(JOBS) --dist loadfile --cov --cov-report=term-missing:skip-covered
+
 bench: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks
 
@@ -33,9 +38,9 @@ format: $(VENV)/installed-dev
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
-# uv where present, venv + pip otherwise; bytecode compiled so that the first import is not slow.
+# With uv if it is installed, otherwise with venv and pip. Bytecode is compiled now, so that the first import is fast.
 $(VENV)/installed: pyproject.toml
 	@if command -v uv >/dev/null 2>&1; then \
 	  uv venv --quiet --allow-existing --python $(PYTHON) $(VENV) && \

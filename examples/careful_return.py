@@ -1,9 +1,9 @@
-"""A forward view of one's own: the off-policy λ-return, with traces that do not trust ratios above 1.
+"""A forward view of your own: the off-policy λ-return, with traces that a ratio above 1 does not lengthen.
 
-    trueonline derive examples/careful_return.py      # its backward view, checked against this
-    python examples/careful_walk.py                   # and does it learn?
+    trueonline derive examples/careful_return.py      # its backward view, checked against this file
+    python examples/careful_walk.py                   # does it learn?
 
-docs/derive.md tells the story.
+docs/derive.md explains the idea.
 """
 
 from trueonline.derivation import Min

@@ -1,10 +1,11 @@
-"""Does the method that was derived from `careful_return` learn, and is it any better?
+"""Does the method that is derived from `careful_return` learn, and is it better?
 
     python examples/careful_walk.py [picture.png]
 
-A walk over nineteen states from the middle to either end, with a reward of −1 at the left end and of 1 at the right. It goes left
-and right equally often; what is to be predicted is what would happen if it went right more often. Both methods learn by importance
-ratios, true online: one derived from the λ-return of van Hasselt, Mahmood and Sutton (2014), the other from `careful_return`.
+A walk over nineteen states starts in the middle and ends at either side. The reward is −1 at the left end and 1 at the right end.
+The walk goes left and right equally often. The question is what would happen if it went right more often. Both methods learn with
+importance ratios, and both are true online. One is derived from the λ-return of van Hasselt, Mahmood and Sutton (2014), the other
+from `careful_return`.
 """
 
 import argparse
@@ -25,14 +26,14 @@ RUNS, STEPS = 50, 2_000
 
 
 class Walk:
-    """What a study asks of a problem, with importance ratios."""
+    """A problem for a study, with importance ratios."""
 
     features, discount = np.eye(STATES), 1.0
 
     def __init__(self, right):
         self.right = right
         self.lms_weights = self.chain(right).values
-        self.metric = np.diag(self.chain(0.5).stationary)  # errors count where the walk goes
+        self.metric = np.diag(self.chain(0.5).stationary)  # states count by how often the walk visits them
 
     @staticmethod
     def chain(right):
@@ -49,7 +50,7 @@ class Walk:
             state = states[t] + (1 if right[t] else -1)
             if 0 <= state < STATES:
                 states[t + 1] = state
-            else:  # an end; then it begins in the middle again
+            else:  # an end: the next walk starts in the middle
                 rewards[t], discounts[t] = np.sign(state), 0.0
         return states, rewards, discounts, np.where(right, self.right / 0.5, (1 - self.right) / 0.5)
 
@@ -96,5 +97,5 @@ def main(picture=None):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("picture", nargs="?", help="where to draw it, as PNG")
+    parser.add_argument("picture", nargs="?", help="file for the picture, as PNG")
     main(parser.parse_args().picture)

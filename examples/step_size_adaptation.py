@@ -1,11 +1,11 @@
-"""What help with the step-size is worth: the error of true online TD(λ) against the step-size that it is given.
+"""What step-size adaptation is worth: the error of true online TD(λ) against the given step-size.
 
-    python examples/step_size_help.py [picture.png]
+    python examples/step_size_adaptation.py [picture.png]
 
-Ten signals fade, each at its own pace, while noise drives them; the reward is a mixture of all. So the value to be predicted is a
-mixture of them too. In the first stream the sensors that show them are in different units: each signal is multiplied by a number
-between 1/30 and 30. In the second they are not, but forty more sensors show nothing but noise, and half-way the mixture changes
-its sign.
+Ten signals fade, each at its own pace, while noise drives them. The reward is a mixture of all ten, so the value to predict is a
+mixture of them too. In the first stream the sensors have different units: each signal is multiplied by a number between 1/30
+and 30. In the second stream the units are the same, but forty more sensors show only noise, and half-way the mixture changes its
+sign.
 """
 
 import argparse
@@ -18,8 +18,8 @@ from trueonline.report.look import figure, look
 
 RUNS, STEPS, PIECE, SIGNALS, NOISE, DISCOUNT = 20, 20_000, 500, 10, 40, 0.9
 STEP_SIZES = 10.0 ** np.arange(-5.0, 1.1, 0.5)
-HELP = {
-    "no help": {},
+ADAPTATIONS = {
+    "no adaptation": {},
     "bound=1": {"bound": 1.0},
     "meta_step_size=0.01": {"meta_step_size": 0.01},
     "bound=0.1, meta_step_size=0.01": {"bound": 0.1, "meta_step_size": 0.01},
@@ -54,7 +54,7 @@ def noise_and_a_change(seed):
 
 
 def error(stream, alpha, settings):
-    """The mean over time of the squared error of the value, as a share of that of predicting 0."""
+    """The squared error of the value, averaged over time and divided by the error of predicting 0."""
     X, rewards, sizes, values = stream
     learner = to.TrueOnlineTD(X.shape[1], alpha, trace_decay=0.9, discount=DISCOUNT, **settings)
     errors = []
@@ -78,16 +78,16 @@ def main(picture=None):
         ):
             streams = [make(seed) for seed in range(RUNS)]
             print(f"\n{title}: error with α =\n{'':30}" + "".join(f"{alpha:8.2g}" for alpha in STEP_SIZES))
-            for name, settings in HELP.items():
+            for name, settings in ADAPTATIONS.items():
                 runs = np.array([[error(stream, alpha, settings) for alpha in STEP_SIZES] for stream in streams])
                 mean = runs.mean(axis=0)
                 noise = 1.96 * np.where(np.isfinite(mean), runs, 0.0).std(axis=0, ddof=1) / np.sqrt(RUNS)
                 print(f"{name:30}" + "".join(f"{value:8.3f}" for value in mean))
-                wide = {"lw": 5, "alpha": 0.4} if not settings else {}  # so that it shows where another lies on it
+                wide = {"lw": 5, "alpha": 0.4} if not settings else {}  # visible under another line
                 (line,) = ax.plot(STEP_SIZES, mean, "o-", ms=3, label=name, **wide)
                 seen = mean < 2
                 ax.fill_between(STEP_SIZES, mean - noise, mean + noise, seen, alpha=0.2, lw=0, color=line.get_color())
-            ax.set(title=title, xlabel="step-size α that is given", xscale="log", ylim=(0, 1.5))
+            ax.set(title=title, xlabel="given step-size α", xscale="log", ylim=(0, 1.5))
         axes[0, 0].set_ylabel("error (1: predicting 0)")
         fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
         if picture:
@@ -96,5 +96,5 @@ def main(picture=None):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("picture", nargs="?", help="where to draw it, as PNG")
+    parser.add_argument("picture", nargs="?", help="file for the picture, as PNG")
     main(parser.parse_args().picture)
