@@ -12,7 +12,7 @@ from benchmarks import streams
 from benchmarks.report import Ratio, Section, Settings, Table, at_most
 from benchmarks.timing import race
 from trueonline import GTD, EmphaticTD, MonteCarlo, TrueOnlineEmphaticTD, TrueOnlineGTD, TrueOnlineTD
-from trueonline.learners.provisional_learners import ProvisionalQ, ProvisionalTD
+from trueonline.learners.off_policy import ProvisionalQ, ProvisionalTD
 
 SIZES = (2_000, 200_000, 20_000_000)
 DISTINCT = 2_000

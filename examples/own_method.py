@@ -1,21 +1,22 @@
-"""A rule and a problem of your own, swept beside the methods of the package.
+"""An update rule of your own as a full method: learner, agent, verify, sweep.
 
     python examples/own_method.py
 
-True online TD(λ) differs from accumulate TD(λ) in two places: the trace is a dutch trace, and the weights are corrected
-by V − V_old. Is the dutch trace alone enough? The rule `dutch_td` below has only that. The problem: from the hour of the
-day, predict how much a house will draw from the grid in the hours to come. (The answer is no: it takes both.)
+True online TD(λ) differs from accumulate TD(λ) in two places: the trace is a dutch trace, and the weights are corrected by
+V − V_old. Is the dutch trace alone enough? The rule below has only that. (The answer is no: it takes both.)
 """
 
+import tempfile
+
 import numpy as np
+from own_problem import House
 
 import trueonline as to
-from trueonline.core.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, recall
 
 
-@kernel
-def dutch_td(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
+@to.kernel
+def dutch_td(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):  # it names what it needs
     v, trace_x, v_next = recall(memory, x, x_next)  # wᵀφ, eᵀφ, wᵀφ'
     delta = reward + gamma_next * v_next - v  # δ ← R + γ wᵀφ' − wᵀφ
     decay(memory, gamma * lam)  # e ← γλe …
@@ -24,36 +25,26 @@ def dutch_td(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
     return v, delta, v_next
 
 
-class House:
-    """A day of 24 hours, one after the other. A study asks a problem for these four things and a trajectory."""
-
-    def __init__(self, discount=0.97):
-        hours = np.arange(24)
-        self.discount = discount
-        self.load = 0.3 + np.exp(-((hours - 8.0) ** 2) / 4.0) + 2.0 * np.exp(-((hours - 19.0) ** 2) / 8.0)  # kW
-        away = np.abs(hours[:, None] - np.arange(0, 24, 4))
-        self.features = (np.minimum(away, 24 - away) <= 2).astype(float)  # every four hours a block of five
-        ahead = discount ** ((hours - hours[:, None]) % 24) / (1.0 - discount**24)  # all the days to come
-        self.lms_weights = np.linalg.lstsq(self.features, ahead @ self.load)[0]  # every hour comes as often
-        self.metric = self.features.T @ self.features / 24.0
-
-    def trajectory(self, steps, seed):
-        """States, rewards and discounts; the same seed gives the same days."""
-        states = np.arange(steps + 1) % 24
-        noise = 0.2 * np.random.default_rng(seed).normal(size=steps)
-        return states, self.load[states[:-1]] + noise, np.full(steps, self.discount)
+dutch = to.method(dutch_td, definition=to.OnlineLambdaReturn, trace="dutch")
 
 
 def main():
-    methods = {"accumulate": None, "replace": None, "true_online": None, "dutch": dutch_td}  # None: the package's own
+    learner = dutch.learner(n_features=1_000_000, step_size=0.1, trace_decay=0.9, discount=0.99)  # sparse or dense
+    learner.run(np.random.default_rng(0).integers(1_000_000, size=(1001, 10)), np.ones(1000))
+    with tempfile.TemporaryDirectory() as folder:
+        learner.save(f"{folder}/learner.npz")
+        print("loaded:", to.load(f"{folder}/learner.npz").steps, "steps")
+    agent = dutch.agent(n_features=3, n_actions=2, step_size=0.1, trace_decay=0.9, discount=0.99)  # dutch Sarsa(λ)
+    print("action:", agent.start(0))
+    report = dutch.verify()
+    print(f"verify: {'exact' if report.exact else 'not exact'}, largest difference {report.max_error:.1e}")
+    methods = {"accumulate": None, "true_online": None, "dutch": dutch}  # None: the package's own
     step_sizes, trace_decays = np.geomspace(0.01, 1.0, 13), [0.0, 0.5, 0.8, 0.9, 0.95, 1.0]
     table = to.sweep(House(), methods, step_sizes, trace_decays, runs=20, steps=7 * 24)
-
     means = table.group_by(["method", "step_size", "trace_decay"]).aggregate([("error", "mean")]).to_pylist()
-    print("method        error      α     λ   (the best of each; mean over a week)")
     for method in methods:
         best = min((row for row in means if row["method"] == method), key=lambda row: row["error_mean"])
-        print(f"{method:12} {best['error_mean']:6.4f} {best['step_size']:6.3f} {best['trace_decay']:5.2f}")
+        print(f"sweep: {method:12} {best['error_mean']:.4f} at α = {best['step_size']:g}, λ = {best['trace_decay']:g}")
 
 
 if __name__ == "__main__":  # so that engine="dask" may start workers, which read this file again

@@ -8,14 +8,15 @@ from numba import njit
 
 from trueonline.core import memory
 from trueonline.core.forms import view
-from trueonline.core.memory import COUNT, DENSE, attach, decay, imprint, learn, recall, replace, settle
+from trueonline.core.memory import attach_one, decay, imprint, learn, recall, replace, settle
+from trueonline.core.memory.layout import COUNT, DENSE, SPARE, parts
 
 N = 7
 
 
 @njit
 def one_step(numbers, places, x, g, a, b, c, replacing):
-    m = attach(numbers, places)
+    m = attach_one(numbers, places)
     features = view(x)
     found = recall(m, features, features)
     decay(m, g)
@@ -34,13 +35,19 @@ def step(form, buffers, x, *numbers):
     return one_step(*buffers, given, *numbers)
 
 
+def only(buffers):
+    """The one memory in these buffers."""
+    return memory.each(buffers, 1)[0]
+
+
 def assert_sound(buffers):
     """Every listed entry knows its place, no entry is listed twice, and slot 0 stays zero."""
-    _, z, y, slot, owner = memory._parts(buffers)
+    head = only(buffers).numbers
+    _, z, y, slot, owner = parts(only(buffers))
     assert z[0] == 0.0
     assert y[0] == 0.0
-    if not buffers.numbers[DENSE]:
-        count = int(buffers.numbers[COUNT])
+    if not head[DENSE]:
+        count = int(head[COUNT])
         np.testing.assert_array_equal(slot[owner[1 : count + 1]], np.arange(1, count + 1))
         assert np.count_nonzero(slot) == count
 
@@ -77,8 +84,8 @@ def test_any_sequence_of_operations_equals_eager_vectors(sequence, one_form):
         w = w + c * e
         found = step(form, buffers, x, g, a, b, c, replacing)
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
-        np.testing.assert_allclose(memory.trace(buffers), e, rtol=1e-11, atol=1e-11)
-        np.testing.assert_allclose(memory.weights(buffers), w, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(memory.trace(only(buffers)), e, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(memory.weights(only(buffers)), w, rtol=1e-11, atol=1e-11)
         assert_sound(buffers)
 
 
@@ -89,10 +96,10 @@ def test_faded_entries_leave_the_list():
     longest = 0
     for _ in range(steps):
         one_step(*buffers, rng.choice(n, size=3, replace=False), 0.8, 1.0, 0.0, 0.01, False)
-        longest = max(longest, int(buffers.numbers[COUNT]))
+        longest = max(longest, int(only(buffers).numbers[COUNT]))
     # 0.8^206 < 1e-20: at most 3 · 206 entries matter, the list may double before it is looked through, and it is looked
     # through only when it is rebased, every 21 steps.
-    assert longest <= 2 * 3 * (206 + 21) + memory.SPARE + 3 * 21
+    assert longest <= 2 * 3 * (206 + 21) + SPARE + 3 * 21
     assert longest > 3 * 206 / 2, "entries must not leave while they matter"
     assert_sound(buffers)
 
@@ -104,18 +111,18 @@ def test_an_entry_that_cancels_to_zero_is_not_listed_twice():
     one_step(*buffers, x, 1.0, -1.0, 0.0, 0.5, False)  # e = 0 exactly, as the dutch trace at α = 2 has it
     one_step(*buffers, x, 1.0, 1.0, 0.0, 0.5, False)
     assert_sound(buffers)
-    np.testing.assert_array_equal(memory.trace(buffers), [0.0, 1.0, 0.0])
-    np.testing.assert_array_equal(memory.weights(buffers), [0.0, 1.0, 0.0])
+    np.testing.assert_array_equal(memory.trace(only(buffers)), [0.0, 1.0, 0.0])
+    np.testing.assert_array_equal(memory.weights(only(buffers)), [0.0, 1.0, 0.0])
 
 
 def test_what_entries_left_behind_on_the_list_is_no_trace():
     buffers = memory.allocate(2)
     one_step(*buffers, np.array([1]), 0.5, 1.0, 0.0, 0.3, False)
     one_step(*buffers, np.array([], np.int64), 0.0, 1.0, 0.0, 0.5, False)  # e ← 0: the list is empty
-    before = memory.weights(buffers)
+    before = memory.weights(only(buffers))
     one_step(*buffers, np.array([1.0, 0.0]), 1.0, 1.0, 0.0, 0.7, False)
-    np.testing.assert_allclose(memory.trace(buffers), [1.0, 0.0])
-    np.testing.assert_allclose(memory.weights(buffers), before + np.array([0.7, 0.0]))
+    np.testing.assert_allclose(memory.trace(only(buffers)), [1.0, 0.0])
+    np.testing.assert_allclose(memory.weights(only(buffers)), before + np.array([0.7, 0.0]))
 
 
 def test_divergence_stays_visible():
@@ -123,7 +130,7 @@ def test_divergence_stays_visible():
     one_step(*buffers, np.array([0, 1]), 0.5, 1.0, 0.0, np.inf, False)
     for _ in range(200):  # long enough for many rebases
         one_step(*buffers, np.array([2]), 0.5, 1.0, 0.0, 0.1, False)
-    assert not np.isfinite(memory.weights(buffers)[:2]).any()
+    assert not np.isfinite(memory.weights(only(buffers))[:2]).any()
 
 
 @pytest.mark.parametrize("form", ["dense", "pairs"])
@@ -133,38 +140,38 @@ def test_rebuilt_memory_is_the_same_bit_for_bit(form):
     for _ in range(30):
         step(form, buffers, rng.normal(size=N) * (rng.random(N) < 0.5), 0.7, 1.0, 0.1, 0.2, False)
     other = memory.allocate(N)
-    memory.rebuild(other, memory.dump(buffers))
+    memory.rebuild(only(other), memory.dump(only(buffers)))
     for _ in range(30):
         x = rng.normal(size=N) * (rng.random(N) < 0.5)
         for each in (buffers, other):
             step(form, each, x, 0.7, 1.0, 0.1, 0.2, False)
-        np.testing.assert_array_equal(memory.weights(buffers), memory.weights(other))
-        np.testing.assert_array_equal(memory.trace(buffers), memory.trace(other))
+        np.testing.assert_array_equal(memory.weights(only(buffers)), memory.weights(only(other)))
+        np.testing.assert_array_equal(memory.trace(only(buffers)), memory.trace(only(other)))
 
 
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda parts: parts.update(u=parts["u"][1:]),
-        lambda parts: parts.update(head=parts["head"][1:]),
-        lambda parts: parts.update(z=parts["z"][1:]),
-        lambda parts: parts.update(y=parts["y"][1:]),
-        lambda parts: parts.update(owner=parts["owner"] + N),
-        lambda parts: parts.update(owner=parts["owner"] * 0),
-        lambda parts: parts.update(owner=parts["owner"].astype(float)),
+        lambda saved: saved.update(u=saved["u"][1:]),
+        lambda saved: saved.update(head=saved["head"][1:]),
+        lambda saved: saved.update(z=saved["z"][1:]),
+        lambda saved: saved.update(y=saved["y"][1:]),
+        lambda saved: saved.update(owner=saved["owner"] + N),
+        lambda saved: saved.update(owner=saved["owner"] * 0),
+        lambda saved: saved.update(owner=saved["owner"].astype(float)),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(spoil):
     buffers = memory.allocate(N)
     one_step(*buffers, np.array([1, 4]), 0.5, 1.0, 0.0, 0.1, False)
-    parts = memory.dump(buffers)
-    spoil(parts)
+    saved = memory.dump(only(buffers))
+    spoil(saved)
     with pytest.raises(ValueError, match="do not fit together"):
-        memory.rebuild(memory.allocate(N), parts)
+        memory.rebuild(only(memory.allocate(N)), saved)
 
 
 def test_vectors_begin_at_cache_lines():
     for n in (1, 7, 8, 9, 1000):
-        u, z, y, *_ = memory._parts(memory.allocate(n))
+        u, z, y, *_ = parts(only(memory.allocate(n)))
         assert (u.ctypes.data % 64, z[1:].ctypes.data % 64, y[1:].ctypes.data % 64) == (0, 0, 0)
         assert (len(u), len(z), len(y)) == (n, n + 1, n + 1)

@@ -372,7 +372,7 @@ class Drifting:
 def test_a_sweep_takes_ratios_from_the_problem():
     found = derived(off_policy_lambda_return, ratio_step)
     grid = {"step_sizes": [0.1], "trace_decays": [0.9], "runs": 1, "steps": 30, "seed": 3}
-    by_hand = type("ByHand", (), {"takes_ratios": True, "__new__": lambda cls, *given: found.learner(*given)})
+    by_hand = type("ByHand", (), {"takes": ("ratio",), "__new__": lambda cls, *given: found.learner(*given)})
     table = to.sweep(Drifting(), methods={"kernel": found.learner, "stepwise": by_hand}, **grid).to_pylist()
     assert table[0]["error"] == pytest.approx(table[1]["error"], rel=1e-12)
     with pytest.raises(ValueError, match=r"constant discount, here 0\.5, but the problem has 0\.25 too"):
@@ -385,7 +385,7 @@ def test_the_file_is_what_is_compiled(tmp_path):
     compile(text, "derived.py", "exec")
     assert "c = gamma * lam" in text
     assert "d = reward + gamma_next * v_next - v_old" in text
-    assert inspect.getsource(found.learner._methods[0].py_func) in text  # to be seen in tracebacks
+    assert inspect.getsource(found.learner.method.rule.py_func) in text  # to be seen in tracebacks
     assert r"\theta_{t+1} &= \theta_t + d_t \mathbf{e}_t" in found.latex()
 
 

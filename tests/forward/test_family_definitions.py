@@ -74,9 +74,9 @@ def followed(learner: Definition, episodes: list[Episode], *attributes: str, ter
             last = t == steps - 1
             is_end = terminal and last and episode.over and not np.any(episode.x[-1])
             more = {}
-            if getattr(learner, "takes_ratios", False):
+            if "ratio" in learner.takes:
                 more["ratio"] = float(episode.ratios[t])
-            if getattr(learner, "takes_interests", False):
+            if "interest" in learner.takes:
                 more["interest"] = float(episode.interests[t])
             if isinstance(learner, forward.ProvisionalQView):
                 more["x_expected"] = episode.expected[t]

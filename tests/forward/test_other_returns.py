@@ -9,7 +9,6 @@ import trueonline as to
 from trueonline.derivation import views
 from trueonline.forward import AverageReturn, ComplexReturn, GammaReturn, NStepReturn, OmegaReturn
 from trueonline.forward.interim_returns import first_shares, gamma_shares, lambda_shares, omega_shares
-from trueonline.learners.on_policy import loading
 
 N, T = 4, 40
 LEARNERS = [GammaReturn, ComplexReturn, NStepReturn, OmegaReturn]
@@ -298,7 +297,6 @@ def test_the_history_grows_with_the_episode_unless_there_is_a_reach():
 @pytest.mark.parametrize("case", CASES)
 def test_they_keep_the_contract(case, monkeypatch):
     kind, options, _ = CASES[case]
-    monkeypatch.setitem(loading.LEARNERS, kind.__name__, kind)
     with_options = type(kind.__name__, (kind,), {**options, "__module__": __name__})
     monkeypatch.setitem(globals(), kind.__name__, with_options)  # so that it can be pickled
     assert "saved equals continued" in to.check_learner(with_options).kept
@@ -308,9 +306,8 @@ def test_they_keep_the_contract(case, monkeypatch):
 
 @pytest.mark.parametrize("offline", [False, True], ids=["online", "offline"])
 @pytest.mark.parametrize("case", CASES)
-def test_options_are_saved_and_copied(case, offline, monkeypatch, tmp_path):
+def test_options_are_saved_and_copied(case, offline, tmp_path):
     kind, options, _ = CASES[case]
-    monkeypatch.setitem(loading.LEARNERS, kind.__name__, kind)
     X, rewards, _, _ = stream(11)
     learner = kind(N, 0.1, 0.0, 0.9, offline=offline, **options)
     learner.run(X[:8], rewards[:7])
@@ -323,8 +320,7 @@ def test_options_are_saved_and_copied(case, offline, monkeypatch, tmp_path):
         np.testing.assert_array_equal(other.weights, learner.weights)
 
 
-def test_a_file_with_options_that_make_no_sense_is_damaged(monkeypatch, tmp_path):
-    monkeypatch.setitem(loading.LEARNERS, "NStepReturn", NStepReturn)
+def test_a_file_with_options_that_make_no_sense_is_damaged(tmp_path):
     learner = NStepReturn(N, 0.1, 0.0, 0.9, n=3)
     learner.n = -3
     learner.save(tmp_path / "learner.npz")

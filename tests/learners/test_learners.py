@@ -7,7 +7,6 @@ import pytest
 from scipy import sparse
 
 import trueonline as to
-from trueonline.core import memory
 
 LEARNERS = [to.AccumulateTD, to.ReplaceTD, to.TrueOnlineTD, to.OnlineLambdaReturn, to.OfflineLambdaReturn]
 BACKWARD = LEARNERS[:3]
@@ -226,11 +225,11 @@ def test_predict_leaves_the_learner_as_it_was():
     for form in (X, sparse.csr_matrix(X)):
         learner = to.TrueOnlineTD(10, 0.1, 0.9, 0.99)
         learner.run(form, rewards)
-        before = memory.dump(learner._memory)
+        before = learner._dump_memory()
         expected = learner.weights @ X[3]
         for x in (X[3], np.flatnonzero(X[3]), (np.flatnonzero(X[3]), np.ones(int(X[3].sum())))):
             assert learner.predict(x) == pytest.approx(expected, rel=1e-12)
-        for name, part in memory.dump(learner._memory).items():
+        for name, part in learner._dump_memory().items():
             np.testing.assert_array_equal(part, before[name])
 
 
@@ -240,5 +239,5 @@ def test_a_learner_holds_two_vectors_and_the_list():
     numbers, places = learner._memory
     assert numbers.nbytes + places.nbytes <= 3 * 8 * n + 2 * 4 * n + 1024  # u, z, y and slot, owner
     learner.run(np.arange(60)[:, None], np.ones(59))
-    parts = memory.dump(learner._memory)
+    parts = learner._dump_memory()
     assert len(parts["z"]) == len(parts["y"]) == len(parts["owner"]) <= 60

@@ -10,17 +10,10 @@ import trueonline as to
 from tests.oracles.family import Episode, provisional_active
 from trueonline.core import two_traces
 from trueonline.forward import ProvisionalQView, ProvisionalTDView
-from trueonline.learners.on_policy import loading
-from trueonline.learners.provisional_learners import ProvisionalQ, ProvisionalTD
+from trueonline.learners.off_policy import ProvisionalQ, ProvisionalTD
 
 METHODS = pytest.mark.parametrize("method", [ProvisionalTD, ProvisionalQ])
 DEFINITIONS = {ProvisionalTD: ProvisionalTDView, ProvisionalQ: ProvisionalQView}
-
-
-@pytest.fixture
-def saved(monkeypatch):
-    for method in DEFINITIONS:
-        monkeypatch.setitem(loading.LEARNERS, method.__name__, method)
 
 
 @METHODS
@@ -31,7 +24,7 @@ def test_equals_its_definition(method):
 
 
 @METHODS
-def test_keeps_the_contract(method, saved):
+def test_keeps_the_contract(method):
     assert len(to.check_learner(method).kept) == 10
 
 
@@ -295,7 +288,7 @@ def test_steps_and_runs_are_the_same(method, form):
 
 @METHODS
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_saved_and_copied_learners_go_on(method, form, tmp_path, saved):
+def test_saved_and_copied_learners_go_on(method, form, tmp_path):
     drawn = Drawn(9, 120, ends=0.01)
     mean_form = FORMS["pairs"] if method is ProvisionalQ else None
     learner = method(N, 0.05, 0.9, 0.95, initial_weights=np.arange(N) / N)

@@ -10,7 +10,7 @@ import trueonline as to
 from tests.oracles import family as naive_family
 from trueonline import study
 from trueonline.core.kernels import kernel
-from trueonline.core.memory import BETA, RATIO, decay, imprint, learn, recall
+from trueonline.core.memory import decay, imprint, learn, recall
 from trueonline.methods import gtd, true_online_gtd
 from trueonline.paper import offpolicy as paper
 from trueonline.paper import style
@@ -90,23 +90,23 @@ def test_a_method_may_have_a_second_step_size(name, rule, eta):
 
 
 @kernel
-def own_gtd(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
-    return gtd(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam)
+def own_gtd(memory, x, reward, x_next, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried):
+    return gtd(memory, x, reward, x_next, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried)
 
 
 @kernel
-def own_true_online_gtd(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
-    return true_online_gtd(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam)
+def own_true_online_gtd(memory, x, reward, x_next, v_old, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried):
+    return true_online_gtd(memory, x, reward, x_next, v_old, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried)
 
 
 @kernel
-def with_beta(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
+def with_beta(memory, x, reward, x_next, beta, gamma, lam, gamma_next, rho):
     """Off-policy TD(λ) with β in the place of α."""
     v, _, v_next = recall(memory, x, x_next)
     delta = reward + gamma_next * v_next - v
-    decay(memory, memory.head[RATIO] * gamma * lam)
-    imprint(memory, x, memory.head[RATIO], 0.0)
-    learn(memory, memory.head[BETA] * delta)
+    decay(memory, rho * gamma * lam)
+    imprint(memory, x, rho, 0.0)
+    learn(memory, beta * delta)
     return v, delta, v_next
 
 

@@ -222,7 +222,7 @@ def test_a_label_cannot_hide_a_column():
 
 
 @kernel
-def own_true_online(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
+def own_true_online(memory, x, reward, x_next, v_old, alpha, gamma, lam, gamma_next):
     v, trace_x, v_next = recall(memory, x, x_next)
     delta = reward + gamma_next * v_next - v
     decay(memory, gamma * lam)
@@ -232,7 +232,7 @@ def own_true_online(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, 
 
 
 @numba.njit
-def own_accumulate(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
+def own_accumulate(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
     v, _, v_next = recall(memory, x, x_next)
     delta = reward + gamma_next * v_next - v
     decay(memory, gamma * lam)
@@ -431,7 +431,7 @@ from trueonline.core.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, recall
 
 @kernel
-def mine(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
+def mine(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
     v, _, v_next = recall(memory, x, x_next)
     delta = reward + gamma_next * v_next - v
     decay(memory, gamma * lam)
@@ -577,7 +577,7 @@ def test_names_change_with_the_source_of_a_method(monkeypatch):
 
 def closing_over(gain):
     @kernel
-    def mine(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
+    def mine(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
         v, _, v_next = recall(memory, x, x_next)
         delta = reward + gamma_next * v_next - v
         decay(memory, gamma * lam)

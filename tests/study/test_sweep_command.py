@@ -326,14 +326,22 @@ def test_the_example_of_an_off_policy_spec_reads():
 
 def test_the_example_of_a_method_of_ones_own_runs_and_gives_the_answer_it_promises():
     done = subprocess.run([sys.executable, EXAMPLES / "own_method.py"], capture_output=True, text=True, check=True)
-    rows = {line.split()[0]: float(line.split()[1]) for line in done.stdout.splitlines()[1:]}
-    assert set(rows) == {"accumulate", "replace", "true_online", "dutch"}
+    lines = done.stdout.splitlines()
+    rows = {line.split()[1]: float(line.split()[2]) for line in lines if line.startswith("sweep:")}
+    assert set(rows) == {"accumulate", "true_online", "dutch"}
     assert rows["true_online"] < 0.5 * rows["dutch"]
+    assert "loaded: 1000 steps" in lines
+    assert any(line.startswith("verify: not exact") for line in lines)
+
+
+def test_the_example_of_a_problem_of_ones_own_runs():
+    done = subprocess.run([sys.executable, EXAMPLES / "own_problem.py"], capture_output=True, text=True, check=True)
+    assert {line.split()[0] for line in done.stdout.splitlines()[1:]} == {"accumulate", "replace", "true_online"}
 
 
 def test_the_problem_of_the_example_is_right(monkeypatch):
     monkeypatch.syspath_prepend(EXAMPLES)
-    from own_method import House
+    from own_problem import House
 
     house = House()
     chain = to.problems.FiniteMRP(

@@ -192,7 +192,7 @@ from trueonline.core.memory import decay, imprint, learn, recall
 
 
 @kernel
-def plain_td(memory, v_old, x, reward, x_next, alpha, gamma, gamma_next, lam):
+def plain_td(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
     v, _, v_next = recall(memory, x, x_next)
     delta = reward + gamma_next * v_next - v
     decay(memory, gamma * lam)
