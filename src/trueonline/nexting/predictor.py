@@ -11,7 +11,7 @@ import numpy as np
 
 from trueonline.features import TileCoder
 from trueonline.inputs import MAX_FEATURES, count, positive, unit
-from trueonline.nexting.answers import METHODS
+from trueonline.nexting.shared_traces.layout import METHODS
 from trueonline.nexting.horde import Horde
 from trueonline.nexting.questions import Question, discount_of, horizon_of
 from trueonline.nexting.realised import Returns, Score
