@@ -246,7 +246,7 @@ class _Reporter:
                 "clipped": self._run.predictor.counters()["clipped"],
                 "uptime": now - self._begun,
                 "note": "; ".join(self._run.warnings()),
-                "questions": self._run.predictor.returns.at_a_glance(),
+                "questions": self._run.predictor.returns.recent(),
             }
         )
         self._at, self._before = now, samples

@@ -14,7 +14,7 @@ from trueonline.inputs import MAX_FEATURES, count, positive, unit
 from trueonline.nexting.shared_traces.layout import METHODS
 from trueonline.nexting.horde import Horde
 from trueonline.nexting.questions import Question, discount_of, horizon_of
-from trueonline.nexting.realised import Returns, Score
+from trueonline.nexting.realised_returns import Returns, Score
 from trueonline.nexting.signals import Bounds, Signals, spelling
 from trueonline.nexting.sources import Clean
 
@@ -162,8 +162,8 @@ class Predictor:
         """Learn from samples; return the prediction at each. DivergedError when a prediction is beyond all bounds."""
         if not len(clean):
             return Answers(clean.times, clean.starts, np.empty((0, len(self.observed))), np.empty((0, len(self.names))))
-        observed = self._signals(clean.times, clean.values, clean.starts)
-        X = self.coder.many(self.bounds(observed.take(self._inputs, axis=1)))
+        observed = self._signals.derive(clean.times, clean.values, clean.starts)
+        X = self.coder.many(self.bounds.scale(observed.take(self._inputs, axis=1)))
         C = observed.take(self._target, axis=1)
         moving = {name: self._gamma(observed[:, place]) for name, place in self._gammas.items()}
         predictions = self._answers(X, C, moving, clean.starts)
@@ -177,7 +177,7 @@ class Predictor:
             gammas = np.column_stack(
                 [moving[d] if isinstance(d, str) else np.full(len(C), d) for d in self.returns.discounts]
             )
-        self.returns(predictions, C, clean.starts, gammas)
+        self.returns.follow(predictions, C, clean.starts, gammas)
         self.samples += len(C)
         return Answers(clean.times, clean.starts, observed, predictions)
 
