@@ -17,6 +17,6 @@ of columns and of derived signals, are moved to ±1e100, so that nothing ever ov
 
 from trueonline.nexting.signals.bounds import Bounds
 from trueonline.nexting.signals.derived import MAX_ROOM, Signals
-from trueonline.nexting.signals.expressions import FUNCTIONS, seconds, spelling, split
+from trueonline.nexting.signals.expressions import FUNCTIONS, number_text, seconds, spelling, split
 
-__all__ = ["FUNCTIONS", "MAX_ROOM", "Bounds", "Signals", "seconds", "spelling", "split"]
+__all__ = ["FUNCTIONS", "MAX_ROOM", "Bounds", "Signals", "number_text", "seconds", "spelling", "split"]

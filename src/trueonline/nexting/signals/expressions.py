@@ -42,7 +42,7 @@ class Expression:
     def __str__(self) -> str:
         name = self.column
         for function, seconds in self.calls:
-            name = f"{function}({name})" if seconds is None else f"{function}({name}, {_number(seconds)})"
+            name = f"{function}({name})" if seconds is None else f"{function}({name}, {number_text(seconds)})"
         return name
 
     def steps(self) -> list[tuple[int, float]]:
@@ -103,8 +103,9 @@ def seconds(text: str) -> float:
     return value
 
 
-def _number(seconds: float) -> str:
-    return repr(seconds).removesuffix(".0")
+def number_text(value: float) -> str:
+    """The shortest text that reads back as the same number: 2.0 becomes 2."""
+    return repr(float(value)).removesuffix(".0")
 
 
 def spelling(text: str) -> str:
