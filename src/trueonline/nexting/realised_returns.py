@@ -279,7 +279,7 @@ class Returns:
             for place in range(self._firsts[g], self._firsts[g + 1]):
                 absolute, squared, mean, spread, recent = state["totals"][:, place].tolist()
                 known = (
-                    state["opened"][g] / n, absolute / n, math.sqrt(squared / n), recent, mean, math.sqrt(spread / n)
+                    float(state["opened"][g]) / n, absolute / n, math.sqrt(squared / n), recent, mean, math.sqrt(spread / n)
                 ) if n else (None,) * 6  # fmt: skip
                 scores[self._order[place]] = Score(n, truncated, *known)
         return scores
