@@ -640,7 +640,7 @@ def test_predict_goes_on_when_the_broker_and_then_the_command_are_killed(broker,
     process.communicate()
     before = rows()
     process = started()
-    assert "Going on from sample" in process.stderr.readline()
+    assert "Resuming from sample" in process.stderr.readline()
     sent = t + 1000  # after a gap
     while rows() == before:
         publish({"time": sent / 40, "a": 1})

@@ -23,8 +23,8 @@ from trueonline.features import TileCoder
 from trueonline.nexting import arm
 from trueonline.nexting.output import Nowhere
 from trueonline.nexting.predictor import DivergedError, Predictor, Setup
-from trueonline.nexting.running import Run
 from trueonline.nexting.sources import Block, Clean, Cleaner, open_source
+from trueonline.nexting.stream_run import Run
 
 SIGNALS = ("a", "b", "c")
 COMMAND = ["--rate", "40", "--signals", "a,b,c", "--target", "force", "--discount", "0.97", "--method", "true_online"]
@@ -370,7 +370,7 @@ def test_kill_9_at_random_moments_changes_nothing(kind, long_log, tmp_path):
         assert checkpoint.exists()
     told, said = process.communicate()
     assert process.returncode == 0, said
-    assert "Going on from sample" in said
+    assert "Resuming from sample" in said
     assert "Nothing is lost" in said
     told = json.loads(told)
     assert told["resumed_at"] > 0
@@ -449,19 +449,21 @@ def test_a_stream_that_was_killed_before_its_first_sample_goes_on(tmp_path):
 
 
 def test_a_checkpoint_that_cannot_be_written_does_not_end_the_run(tmp_path, monkeypatch):
-    from trueonline.nexting import running
+    from trueonline.nexting import stream_run
 
     setup = Setup(signals=["x"], targets=["x"], discounts=[0.9], rate=10.0)
     predictor = Predictor(setup)
     (tmp_path / "log.csv").write_text("x\n" + "1\n" * 20_000)
     source = open_source(tmp_path / "log.csv", ["x"], rate=10.0)
-    run = running.Run(source, {}, Cleaner(["x"]), predictor, Nowhere(), tmp_path / "kept", every=1e-9, counted_times=True)
+    run = stream_run.Run(
+        source, {}, Cleaner(["x"]), predictor, Nowhere(), tmp_path / "kept", every=1e-9, counted_times=True
+    )
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(running, "write_learner", full)
-    run(threading.Event())
+    monkeypatch.setattr(stream_run, "write_learner", full)
+    run.learn(threading.Event())
     source.close()
     assert predictor.samples == 20_000
     assert any("No space left" in warning for warning in run.warnings())
@@ -481,7 +483,7 @@ def test_a_run_may_be_called_again_with_a_higher_limit(tmp_path):
     with open_source(tmp_path / "log.csv", ["x"], rate=10.0) as source:
         run = Run(source, {}, Cleaner(["x"]), predictor, Nowhere(), counted_times=True)
         for limit in (10, 20, 950):
-            run(threading.Event(), limit=limit)
+            run.learn(threading.Event(), limit=limit)
             assert predictor.samples == limit
     once = Predictor(predictor.setup)
     once.learn(Clean(np.arange(950) / 10, np.arange(950.0)[:, None] % 9, np.arange(950) == 0))

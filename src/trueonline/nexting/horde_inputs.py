@@ -49,9 +49,7 @@ def discounts_along(
     return gammas
 
 
-def discounts_now(
-    constant: np.ndarray, named: Sequence[tuple[int, str]], discounts: Mapping[str, Any]
-) -> np.ndarray:
+def discounts_now(constant: np.ndarray, named: Sequence[tuple[int, str]], discounts: Mapping[str, Any]) -> np.ndarray:
     """γ for each group at a single step."""
     gammas = constant.copy()
     for group, name in named:
@@ -61,7 +59,9 @@ def discounts_now(
 
 def _of_name(discounts: Mapping[str, Any], name: str) -> Any:
     if name not in discounts:
-        raise ValueError(f"discounts must have {name!r}, the discount of some questions; got {', '.join(discounts) or 'none'}")
+        raise ValueError(
+            f"discounts must have {name!r}, the discount of some questions; got {', '.join(discounts) or 'none'}"
+        )
     return discounts[name]
 
 

@@ -242,7 +242,9 @@ class Parquet(Output):
 
 
 def _other_columns(path: Path) -> ValueError:
-    return ValueError(f"{path} has other columns than these questions; name another file, or start from scratch with --fresh")
+    return ValueError(
+        f"{path} has other columns than these questions; name another file, or start from scratch with --fresh"
+    )
 
 
 def _missing_rows(path: Path, present: int, rows: int) -> ValueError:

@@ -18,7 +18,10 @@ from trueonline.nexting.sources import Clean
 __all__ = ["Answers", "DivergedError", "Predictor", "Setup"]
 
 DIVERGED = 1e140  # no return is as large: signals lie within ±1e100
-RECENT_SECONDS, RECENT_SAMPLES = 60.0, 1000.0  # the recent error fades over so many seconds, or samples if no rate is known
+RECENT_SECONDS, RECENT_SAMPLES = (
+    60.0,
+    1000.0,
+)  # the recent error fades over so many seconds, or samples if no rate is known
 
 
 class DivergedError(ValueError):

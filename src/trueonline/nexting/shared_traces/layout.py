@@ -17,7 +17,9 @@ METHODS = {"accumulate": ACCUMULATE, "replace": REPLACE, "true_online": TRUE_ONL
 
 OWED, V, V_OLD, B, D, SUM, DELTA = range(7)  # rows of `columns`, which has one column for each question
 ALPHA, LAM, GAMMA, SCALE = range(4)  # rows of `numbers`, which has one column for each group
-FIRST, LAST, METHOD, AGE, TURN = range(5)  # rows of `places`, one column for each group. Its questions are FIRST to LAST − 1
+FIRST, LAST, METHOD, AGE, TURN = range(
+    5
+)  # rows of `places`, one column for each group. Its questions are FIRST to LAST − 1
 TAKEN, LENGTH = range(2)  # entries of `counts`: rows that are taken, features that are active
 DONE, BAD, FULL = range(3)  # outcomes of a step
 

@@ -166,7 +166,9 @@ class Signals:
 
     def __init__(self, expressions: Sequence[str], rate: float | None = None) -> None:
         if isinstance(expressions, str) or not isinstance(expressions, Sequence) or not expressions:
-            raise ValueError(f"expressions must be a list of at least one signal, got {expressions!r}; signals.split makes a list of a text")
+            raise ValueError(
+                f"expressions must be a list of at least one signal, got {expressions!r}; signals.split makes a list of a text"
+            )
         per_second = None if rate is None else positive("rate", rate)
         parsed = [Expression.of(text) for text in expressions]
         self.columns = tuple(dict.fromkeys(each.column for each in parsed))

@@ -62,7 +62,9 @@ def _argument(function: str, arguments: list[str], text: str) -> float | None:
         raise ValueError(f"{function} takes a signal and a time, got {text!r}; known is {FUNCTIONS[function]}")
     if not arguments:
         if function in ("lowpass", "lag"):
-            raise ValueError(f"{function} needs a time, got {text!r}; write {FUNCTIONS[function]}, with a time such as 0.2s")
+            raise ValueError(
+                f"{function} needs a time, got {text!r}; write {FUNCTIONS[function]}, with a time such as 0.2s"
+            )
         return ENVELOPE_SECONDS if function == "envelope" else None
     try:
         return seconds(arguments[0])
