@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from tests.processes import start
 from trueonline import AccumulateTD, ReplaceTD, TrueOnlineTD
 from trueonline.cli import main
 from trueonline.features import TileCoder
@@ -345,7 +346,7 @@ def long_log(tmp_path_factory):
 
 def started(*arguments, **options):
     command = [sys.executable, "-m", "trueonline", "predict", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    return start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -662,5 +663,32 @@ def test_the_table_for_people(table, tmp_path):
     assert "3,000 samples" in text
     assert "force@0.97" in text
     assert "Predictions are in" in text
-    assert max(map(len, text.splitlines())) < 130
+    assert max(len(line) for line in text.splitlines() if "Predictions are in" not in line) <= 80
     assert os.path.exists(tmp_path / "out.csv")
+
+
+def test_the_table_is_plain_text_that_fits_80_columns_even_with_long_names():
+    targets = "force,envelope(velocity(position, 0.25), 0.125)"
+    command = ["predict", "arm", "--target", targets, "--horizon", "0.5s", "--samples", "2000"]
+    done = subprocess.run(
+        [sys.executable, "-m", "trueonline", *command], capture_output=True, text=True, check=True, env={**os.environ}
+    )
+    assert "\x1b" not in done.stdout + done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    for word in ("question", "horizon", "force@0.5s", "envelope(", "scored", "2,000 samples"):
+        assert word in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("package", "arguments"),
+    [("rich", []), ("pyarrow", ["--out", "predictions.parquet"])],
+)
+def test_a_package_that_is_not_installed_is_named_with_its_extra(package, arguments, tmp_path):
+    code = f"import sys; sys.modules[{package!r}] = None; from trueonline.cli import main; main(sys.argv[1:])"
+    command = [sys.executable, "-c", code, "predict", "arm", "--target", "force", "--samples", "100", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 1
+    assert f"need {package}" in done.stderr.replace("needs", "need")
+    assert "pip install 'trueonline[study]'" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())

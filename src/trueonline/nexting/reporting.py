@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
@@ -16,8 +17,15 @@ from trueonline.nexting.stream_run import Run
 from trueonline.terminal import duration, print_table
 
 WARN = 2.0  # seconds between looks for something to warn of
-HEADS = ("question", "horizon", "mean\nreturn", "mean\nerror", "rms\nerror", "rms of\ndeviation", "scored", "truncated")
+WIDTH, PADDING = 80, 3  # characters in a line of the table, and between two columns
+HEADS = ("question", "horizon", "mean\nreturn", "mean\nerror", "rms\nerror", "of dev-\niation", "scored", "trun-\ncated")
 SILENT = ("read", "received", "connections", "widened")  # counters that are no news
+
+EXPLANATION = (
+    "An error is the difference between a predicted return and the realised one, over the scored samples: those whose return is "
+    "known to within 1 %. The rms error is also given as a share of the return's standard deviation. A forecast that is "
+    "always the mean return has 100 %."
+)
 
 Say = Callable[[str], None]
 
@@ -63,11 +71,9 @@ def as_text(summary: dict[str, Any], out: str | None) -> str:
             counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in counters.items())
             print(f"Counted: {counts}.")
         print()
-        print_table(HEADS, [_row(question) for question in summary["questions"]])
+        print_table(HEADS, _folded([_row(question) for question in summary["questions"]]))
         print()
-        print("An error is the difference between a predicted return and the realised one, over")
-        print("the scored samples: those whose return is known to within 1 %. A forecast that is")
-        print("always the mean return has an rms error of 100 % of the deviation.")
+        print(textwrap.fill(EXPLANATION, WIDTH))
         if out not in (None, "-"):
             print(f"Predictions are in {out}.")
     return text.getvalue().rstrip("\n")
@@ -85,6 +91,14 @@ def _row(question: dict[str, Any]) -> list[str]:
         f"{question['scored']:,}",
         f"{question['truncated']:,}",
     ]
+
+
+def _folded(rows: list[list[str]]) -> list[list[str]]:
+    """The rows, with long names of questions folded so that the table fits into `WIDTH`."""
+    lines = [[line for cell in column for line in cell.split("\n")] for column in zip(HEADS, *rows, strict=True)]
+    others = sum(max(map(len, column)) + PADDING for column in lines[1:])
+    room = max(WIDTH - others, 16)
+    return [["\n".join(textwrap.wrap(name, room)), *cells] for name, *cells in rows]
 
 
 def _figure(value: float | None) -> str:

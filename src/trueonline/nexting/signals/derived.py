@@ -240,7 +240,8 @@ class Signals:
         if wrong.size:
             k = int(wrong[0])
             raise ValueError(
-                f"times must rise, got {times[k]} after {before[k]} at position {k}; mark a sample that begins a new stream in starts"
+                f"times must rise, got {times[k]} after {before[k]} at position {k}; mark the first sample of a new stream "
+                "in starts"
             )
         return times, values, np.require(starts, np.bool_, ("C", "A", "W"))
 
@@ -300,7 +301,7 @@ def _ring(seconds: float, rate: float | None, expression: Expression) -> tuple[i
     samples = SLACK * seconds * rate + SPARE
     if samples > MAX_ROOM:
         raise ValueError(
-            f"{expression} would have to remember {samples:,.0f} samples at a rate of {rate:g} per second, but can remember at most "
+            f"{expression} would have to remember {samples:,.0f} samples at {rate:g} per second, but can remember at most "
             f"{MAX_ROOM:,}; give a shorter lag"
         )
     return math.ceil(samples), max(seconds - ROUNDING / rate, 0.0)
