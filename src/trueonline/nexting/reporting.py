@@ -18,12 +18,12 @@ from trueonline.terminal import duration, print_table
 
 WARN = 2.0  # seconds between looks for something to warn of
 WIDTH, PADDING = 80, 3  # characters in a line of the table, and between two columns
-HEADS = ("question", "horizon", "mean\nreturn", "mean\nerror", "rms\nerror", "of dev-\niation", "scored", "trun-\ncated")
+HEADS = ("question", "horizon", "mean\nreturn", "mean\nerror", "rms\nerror", "of s.d.", "scored", "truncated")
 SILENT = ("read", "received", "connections", "widened")  # counters that are no news
 
 EXPLANATION = (
     "An error is the difference between a predicted return and the realised one, over the scored samples: those whose return is "
-    "known to within 1 %. The rms error is also given as a share of the return's standard deviation. A forecast that is "
+    "known to within 1 %. The rms error is also given as a share of the return's standard deviation (s.d.). A forecast that is "
     "always the mean return has 100 %."
 )
 
@@ -76,7 +76,7 @@ def as_text(summary: dict[str, Any], out: str | None) -> str:
         print(textwrap.fill(EXPLANATION, WIDTH))
         if out not in (None, "-"):
             print(f"Predictions are in {out}.")
-    return text.getvalue().rstrip("\n")
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 
 def _row(question: dict[str, Any]) -> list[str]:
