@@ -1,4 +1,4 @@
-"""Where predictions are written: one row for each sample, with its time and the prediction of each question.
+"""Destinations of predictions: one row for each sample, with its time and the prediction of each question.
 
 | class     | writes                                                                             |
 |-----------|------------------------------------------------------------------------------------|

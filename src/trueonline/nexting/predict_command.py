@@ -1,4 +1,4 @@
-"""What `trueonline predict` and `trueonline live` do: prepare a run or resume one, and learn until it ends."""
+"""The work of `trueonline predict` and `trueonline live`: prepare a run or resume one, and learn until it ends."""
 
 from __future__ import annotations
 

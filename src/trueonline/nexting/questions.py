@@ -64,7 +64,7 @@ class Question:
 
     @property
     def shares(self) -> tuple[str, float, float | str, float]:
-        """What questions must have in common to share a trace: method, step-size, discount and trace decay."""
+        """The parts that questions must have in common to share a trace: method, step-size, discount and trace decay."""
         return self.method, self.step_size, self.discount, self.trace_decay
 
 

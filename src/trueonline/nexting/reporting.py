@@ -1,4 +1,4 @@
-"""What `trueonline predict` and `trueonline live` print: warnings, how a run resumed, and the summary at the end."""
+"""The text that `trueonline predict` and `trueonline live` print: warnings, how a run resumed, and the summary at the end."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ class Server:
         for page in self._pages:
             page.news.set()
 
-    # --- What is served ---------------------------------------------------------------------------
+    # --- Pages and their feed ---------------------------------------------------------------------------
 
     def _app(self) -> Any:
         from starlette.applications import Starlette

@@ -1,4 +1,4 @@
-"""What lies where in the memory of a horde, outside of kernels (`Buffers`, arrays) and inside (`Memory`, pointers)."""
+"""The layout of the memory of a horde, outside of kernels (`Buffers`, arrays) and inside (`Memory`, pointers)."""
 
 # Kernels are typed by Numba.
 # mypy: allow-untyped-defs, allow-incomplete-defs
