@@ -97,7 +97,7 @@ def _folded(rows: list[list[str]]) -> list[list[str]]:
     """The rows, with long names of questions folded so that the table fits into `WIDTH`."""
     lines = [[line for cell in column for line in cell.split("\n")] for column in zip(HEADS, *rows, strict=True)]
     others = sum(max(map(len, column)) + PADDING for column in lines[1:])
-    room = max(WIDTH - others, 16)
+    room = max(WIDTH - others, len(HEADS[0]))
     return [["\n".join(textwrap.wrap(name, room)), *cells] for name, *cells in rows]
 
 
