@@ -1,14 +1,55 @@
-"""Progress on long work: what is done, the rate and the time left. Silent where there is no terminal, and nothing to do."""
+"""What people read in a terminal: progress bars, tables and durations. Bars are silent if there is no terminal."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from time import monotonic
 from types import TracebackType
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+try:
+    from rich import box
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.table import Table
+    from rich.text import Text
+except ImportError:
+    raise ImportError("tables and progress bars need rich: pip install 'trueonline[study]'") from None
+
+UNLIMITED = 1000  # columns if there is no terminal: no cell is wrapped or truncated
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> None:
+    """Print a table to standard output, as plain text if that is not a terminal.
+
+    >>> print_table(("question", "error"), [("force@1s", "0.25"), ("angle@1s", "12")])
+    question   error
+    ────────────────
+    force@1s    0.25
+    angle@1s      12
+    """
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = UNLIMITED
+    table = Table(title=title, box=box.HORIZONTALS, show_edge=False, pad_edge=False)
+    for number, name in enumerate(columns):
+        table.add_column(Text(name), justify="right" if number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
+
+
+def duration(seconds: float) -> str:
+    """A time span in the largest unit that it holds twice.
+
+    >>> duration(3.21), duration(75.0), duration(8000.0)
+    ('3.2 s', '75 s', '2 hours')
+    """
+    for size, name in ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute")):
+        if seconds >= 2.0 * size:
+            return f"{seconds / size:.0f} {name}s"
+    return f"{seconds:.1f} s" if seconds < 10.0 else f"{seconds:.0f} s"
 
 
 class TasksBar:

@@ -14,6 +14,7 @@ import time
 import numpy as np
 import pytest
 
+from tests.processes import start
 from trueonline.nexting.sources import Cleaner, Lsl, Mqtt, open_source
 from trueonline.nexting.sources.lsl import _places
 
@@ -612,7 +613,7 @@ def test_predict_goes_on_when_the_broker_and_then_the_command_are_killed(broker,
         return len(out.read_text().splitlines()) - 1 if out.exists() else -1
 
     def started():
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def feed(first, last, wanted):
         """Send until that many are written: the first ones may come before the command listens."""
@@ -640,7 +641,7 @@ def test_predict_goes_on_when_the_broker_and_then_the_command_are_killed(broker,
     process.communicate()
     before = rows()
     process = started()
-    assert "Going on from sample" in process.stderr.readline()
+    assert "Resuming from sample" in process.stderr.readline()
     sent = t + 1000  # after a gap
     while rows() == before:
         publish({"time": sent / 40, "a": 1})

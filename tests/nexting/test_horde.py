@@ -8,9 +8,9 @@ import pytest
 from scipy.sparse import csr_array
 
 import trueonline as to
-from trueonline.nexting import answers
 from trueonline.nexting.horde import Horde
 from trueonline.nexting.questions import Question, discount_of, horizon_of
+from trueonline.nexting.shared_traces import buffers, layout
 
 N, T = 30, 120
 LEARNERS = {"accumulate": to.AccumulateTD, "replace": to.ReplaceTD, "true_online": to.TrueOnlineTD}
@@ -146,11 +146,11 @@ def test_memory_is_that_of_the_features_met():
     horde.run(np.arange(40).reshape(20, 2) * 50_000, np.ones((19, 100)))  # compiled, and at least one growth
     before = resident()
     horde.run(np.arange(4000).reshape(2000, 2) * 500, np.ones((1999, 100)))  # 4,000 rows of 800 bytes
-    assert horde._memory.counts[answers.TAKEN] == 4000
+    assert horde._memory.counts[layout.TAKEN] == 4000
     assert resident() - before < 40e6
     horde.add([Question("one more", discount=0.9)])
     assert resident() - before < 60e6
-    assert horde._memory.u.nbytes <= 2 * answers.RESERVE
+    assert horde._memory.u.nbytes <= 2 * buffers.RESERVE
 
 
 def resident():
@@ -175,9 +175,9 @@ def test_ages_that_use_pages_again_and_growth_change_nothing(seed, monkeypatch):
     """With few pages, and room for few features at a time."""
     rng = np.random.default_rng(seed)
     n, steps = 300, 2000
-    monkeypatch.setattr(answers, "SPARE", 14)
+    monkeypatch.setattr(buffers, "SPARE", 14)
     questions = asked(rng, 12)
-    monkeypatch.setattr(answers, "RESERVE", 8 * len(questions) * 10)
+    monkeypatch.setattr(buffers, "RESERVE", 8 * len(questions) * 10)
     centre = (np.cumsum(rng.normal(size=steps + 1)) * 10).astype(int)  # features come, go, and come back
     X = np.array([(c + rng.choice(25, size=4, replace=False)) % n for c in centre])
     C = rng.normal(size=(steps, len(questions)))
@@ -185,7 +185,7 @@ def test_ages_that_use_pages_again_and_growth_change_nothing(seed, monkeypatch):
     horde, single = Horde(n, questions), Horde(n, questions)
     values = horde.run(X, C, starts=starts)
     assert len(horde._memory.u) > 100
-    assert horde._memory.places[answers.AGE].max() > 3 * len(horde._memory.owing)
+    assert horde._memory.places[layout.AGE].max() > 3 * len(horde._memory.owing)
     for t in range(steps + 1):
         if t == 0 or starts[t]:
             single.start(X[t])
@@ -346,10 +346,10 @@ def test_one_row_starts():
 def test_bad_streams_change_nothing(X, message):
     horde = Horde(N, [Question("a", discount=0.9, method="replace"), Question("b", discount=0.9)])
     horde.run(np.array([[0, 1], [2, 3]]), np.ones((1, 2)))
-    before = horde.weights("a"), horde.weights("b"), horde.trace("a"), horde._standing()[0].copy()
+    before = horde.weights("a"), horde.weights("b"), horde.trace("a"), horde._last_features()[0].copy()
     with pytest.raises(ValueError, match=message):
         horde.run(X, np.ones((2, 2)))
-    now = horde.weights("a"), horde.weights("b"), horde.trace("a"), horde._standing()[0]
+    now = horde.weights("a"), horde.weights("b"), horde.trace("a"), horde._last_features()[0]
     for one, other in zip(now, before, strict=True):
         np.testing.assert_array_equal(one, other)
     assert horde.steps == 1
@@ -378,12 +378,12 @@ def broken(parts, name, change):
         ("at", lambda a: a.__setitem__(0, N)),
         ("at", lambda a: a.__setitem__(0, -1)),
         ("since", lambda a: a.__setitem__(slice(None), 10**6)),
-        ("places", lambda a: a.__setitem__((answers.LAST, 0), 10**6)),
-        ("places", lambda a: a.__setitem__((answers.TURN, 0), 10**6)),
+        ("places", lambda a: a.__setitem__((layout.LAST, 0), 10**6)),
+        ("places", lambda a: a.__setitem__((layout.TURN, 0), 10**6)),
         ("order", lambda a: a.__setitem__(0, 10**6)),
-        ("counts", lambda a: a.__setitem__(answers.TAKEN, N + 1)),
-        ("counts", lambda a: a.__setitem__(answers.LENGTH, 5)),
-        ("numbers", lambda a: a.__setitem__((answers.SCALE, 0), np.nan)),
+        ("counts", lambda a: a.__setitem__(layout.TAKEN, N + 1)),
+        ("counts", lambda a: a.__setitem__(layout.LENGTH, 5)),
+        ("numbers", lambda a: a.__setitem__((layout.SCALE, 0), np.nan)),
     ],
 )
 def test_damaged_files_are_refused(name, change, tmp_path):
@@ -406,7 +406,7 @@ def test_damaged_files_are_refused(name, change, tmp_path):
         (lambda h: h.update([1.0, 2.0], [N], {"contact": 0.5}), "indices go from 0"),
         (lambda h: h.update([1.0, 2.0], [1, 1], {"contact": 0.5}), "more than once"),
         (lambda h: h.update([1.0, 2.0], [1], {"contact": 2.0}), r"number in \[0, 1\]"),
-        (lambda h: h.update([1.0, 2.0], [1], {}), "must give 'contact'"),
+        (lambda h: h.update([1.0, 2.0], [1], {}), "must have 'contact'"),
         (lambda h: h.add([Question("a", discount=0.5)]), "two questions have the name 'a'"),
         (lambda h: h.add(["what?"]), "of the class Question"),
         (lambda h: h.run([[0], [1]], np.ones((3, 2))), "cumulants must be 1 rows"),

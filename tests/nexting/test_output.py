@@ -1,4 +1,4 @@
-"""Predictions in files: what is written is read back, and a run that was killed goes on where its checkpoint says."""
+"""Predictions in files: what is written is read back, and a run that was killed resumes from its checkpoint."""
 
 import io
 
@@ -49,16 +49,16 @@ def test_what_is_written_is_read_back(kind, tmp_path):
 
 @pytest.mark.parametrize("stopped", [True, False])  # in good order, or not
 @pytest.mark.parametrize("kept", [0, 1, 40, 100, 101, 250, 330])
-def test_it_is_cut_back_to_a_checkpoint(kind, kept, stopped, tmp_path):
+def test_rows_beyond_a_checkpoint_are_dropped(kind, kept, stopped, tmp_path):
     path = tmp_path / f"out.{kind}"
     out = KINDS[kind](path, NAMES)
     out.write(*rows(0, kept))
-    out.keep()
+    out.sync()
     out.write(*rows(kept, 330))
-    out.keep()
+    out.sync()
     out.close() if stopped else out.abandon()
-    again = KINDS[kind](path, NAMES, going_on=True)
-    assert again.go_on(kept, drop=True) == 330 - kept
+    again = KINDS[kind](path, NAMES, resuming=True)
+    assert again.resume(kept, drop=True) == 330 - kept
     again.write(*rows(kept, 500))
     again.close()
     np.testing.assert_array_equal(read(path), expected(0, 500))
@@ -81,8 +81,8 @@ def test_it_may_be_killed_while_parts_are_removed(removed, monkeypatch, tmp_path
         patch.setattr(output.shutil, "rmtree", killed)
         with pytest.raises(KeyboardInterrupt):
             out.close()
-    again = Parquet(path, NAMES, going_on=True)
-    assert again.go_on(400, drop=False) == 0
+    again = Parquet(path, NAMES, resuming=True)
+    assert again.resume(400, drop=False) == 0
     again.write(*rows(400, 450))
     again.close()
     np.testing.assert_array_equal(read(path), expected(0, 450))
@@ -91,7 +91,7 @@ def test_it_may_be_killed_while_parts_are_removed(removed, monkeypatch, tmp_path
 
 def test_what_is_written_first_is_there_at_once(tmp_path):
     out = Csv(tmp_path / "out.csv", NAMES)
-    out.keep()
+    out.sync()
     assert (tmp_path / "out.csv").read_text().startswith("time,")
     out.close()
 
@@ -101,33 +101,33 @@ def test_rows_that_will_not_come_again_are_kept(kind, kept, tmp_path):
     path = tmp_path / f"out.{kind}"
     out = KINDS[kind](path, NAMES)
     out.write(*rows(0, 330))
-    out.keep()
+    out.sync()
     out.abandon()
-    again = KINDS[kind](path, NAMES, going_on=True)
-    assert again.go_on(kept, drop=False) == 330 - kept
+    again = KINDS[kind](path, NAMES, resuming=True)
+    assert again.resume(kept, drop=False) == 330 - kept
     again.write(*rows(400, 500))
     again.close()
     np.testing.assert_array_equal(read(path), np.vstack([expected(0, 330), expected(400, 500)]))
 
 
-def test_a_torn_line_goes(tmp_path):
+def test_an_incomplete_line_is_dropped(tmp_path):
     path = tmp_path / "out.csv"
     out = Csv(path, NAMES)
     out.write(*rows(0, 3))
     out.close()
     path.write_bytes(path.read_bytes()[:-4])
-    again = Csv(path, NAMES, going_on=True)
-    assert again.go_on(1, drop=False) == 1
+    again = Csv(path, NAMES, resuming=True)
+    assert again.resume(1, drop=False) == 1
     again.close()
     np.testing.assert_array_equal(read(path), expected(0, 2))
 
 
-def test_a_run_that_begins_anew_replaces_what_was_there(kind, tmp_path):
+def test_a_run_from_scratch_replaces_what_was_there(kind, tmp_path):
     path = tmp_path / f"out.{kind}"
     for last in (350, 20):
         out = KINDS[kind](path, NAMES)
         out.write(*rows(0, last))
-        out.keep()
+        out.sync()
         out.close() if last == 20 else out.abandon()
     np.testing.assert_array_equal(read(path), expected(0, 20))
 
@@ -149,9 +149,9 @@ def test_other_files_are_left_alone(kind, tmp_path):
     out.write(times, values[:, :1])
     out.close()
     before = path.read_bytes()
-    again = KINDS[kind](path, NAMES, going_on=True)
+    again = KINDS[kind](path, NAMES, resuming=True)
     with pytest.raises(ValueError, match="other columns"):
-        again.go_on(10, drop=True)
+        again.resume(10, drop=True)
     again.abandon()
     assert path.read_bytes() == before
 
@@ -161,9 +161,9 @@ def test_too_few_rows_are_refused(kind, tmp_path):
     out = KINDS[kind](path, NAMES)
     out.write(*rows(0, 50))
     out.close()
-    again = KINDS[kind](path, NAMES, going_on=True)
+    again = KINDS[kind](path, NAMES, resuming=True)
     with pytest.raises(ValueError, match=r"50 rows, but 60"):
-        again.go_on(60, drop=True)
+        again.resume(60, drop=True)
     again.abandon()
 
 

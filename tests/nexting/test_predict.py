@@ -17,14 +17,15 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from tests.processes import start
 from trueonline import AccumulateTD, ReplaceTD, TrueOnlineTD
 from trueonline.cli import main
 from trueonline.features import TileCoder
 from trueonline.nexting import arm
 from trueonline.nexting.output import Nowhere
 from trueonline.nexting.predictor import DivergedError, Predictor, Setup
-from trueonline.nexting.running import Run
 from trueonline.nexting.sources import Block, Clean, Cleaner, open_source
+from trueonline.nexting.stream_run import Run
 
 SIGNALS = ("a", "b", "c")
 COMMAND = ["--rate", "40", "--signals", "a,b,c", "--target", "force", "--discount", "0.97", "--method", "true_online"]
@@ -345,7 +346,7 @@ def long_log(tmp_path_factory):
 
 def started(*arguments, **options):
     command = [sys.executable, "-m", "trueonline", "predict", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    return start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -370,7 +371,7 @@ def test_kill_9_at_random_moments_changes_nothing(kind, long_log, tmp_path):
         assert checkpoint.exists()
     told, said = process.communicate()
     assert process.returncode == 0, said
-    assert "Going on from sample" in said
+    assert "Resuming from sample" in said
     assert "Nothing is lost" in said
     told = json.loads(told)
     assert told["resumed_at"] > 0
@@ -449,19 +450,21 @@ def test_a_stream_that_was_killed_before_its_first_sample_goes_on(tmp_path):
 
 
 def test_a_checkpoint_that_cannot_be_written_does_not_end_the_run(tmp_path, monkeypatch):
-    from trueonline.nexting import running
+    from trueonline.nexting import stream_run
 
     setup = Setup(signals=["x"], targets=["x"], discounts=[0.9], rate=10.0)
     predictor = Predictor(setup)
     (tmp_path / "log.csv").write_text("x\n" + "1\n" * 20_000)
     source = open_source(tmp_path / "log.csv", ["x"], rate=10.0)
-    run = running.Run(source, {}, Cleaner(["x"]), predictor, Nowhere(), tmp_path / "kept", every=1e-9, counted_times=True)
+    run = stream_run.Run(
+        source, {}, Cleaner(["x"]), predictor, Nowhere(), tmp_path / "kept", every=1e-9, counted_times=True
+    )
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(running, "write_learner", full)
-    run(threading.Event())
+    monkeypatch.setattr(stream_run, "write_learner", full)
+    run.learn(threading.Event())
     source.close()
     assert predictor.samples == 20_000
     assert any("No space left" in warning for warning in run.warnings())
@@ -481,7 +484,7 @@ def test_a_run_may_be_called_again_with_a_higher_limit(tmp_path):
     with open_source(tmp_path / "log.csv", ["x"], rate=10.0) as source:
         run = Run(source, {}, Cleaner(["x"]), predictor, Nowhere(), counted_times=True)
         for limit in (10, 20, 950):
-            run(threading.Event(), limit=limit)
+            run.learn(threading.Event(), limit=limit)
             assert predictor.samples == limit
     once = Predictor(predictor.setup)
     once.learn(Clean(np.arange(950) / 10, np.arange(950.0)[:, None] % 9, np.arange(950) == 0))
@@ -660,5 +663,30 @@ def test_the_table_for_people(table, tmp_path):
     assert "3,000 samples" in text
     assert "force@0.97" in text
     assert "Predictions are in" in text
-    assert max(map(len, text.splitlines())) < 130
+    assert max(len(line) for line in text.splitlines() if "Predictions are in" not in line) <= 80
     assert os.path.exists(tmp_path / "out.csv")
+
+
+def test_the_table_is_plain_text_that_fits_80_columns_even_with_long_names():
+    targets = "force,envelope(velocity(position, 0.25), 0.125)"
+    command = ["predict", "arm", "--target", targets, "--horizon", "0.5s", "--samples", "2000"]
+    done = subprocess.run([sys.executable, "-m", "trueonline", *command], capture_output=True, text=True, check=True)
+    assert "\x1b" not in done.stdout + done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    for word in ("question", "horizon", "force@0.5s", "envelope(", "scored", "2,000 samples"):
+        assert word in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("package", "arguments"),
+    [("rich", []), ("pyarrow", ["--out", "predictions.parquet"])],
+)
+def test_a_package_that_is_not_installed_is_named_with_its_extra(package, arguments, tmp_path):
+    code = f"import sys; sys.modules[{package!r}] = None; from trueonline.cli import main; main(sys.argv[1:])"
+    command = [sys.executable, "-c", code, "predict", "arm", "--target", "force", "--samples", "100", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 1
+    assert f"need {package}" in done.stderr.replace("needs", "need")
+    assert "pip install 'trueonline[study]'" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())

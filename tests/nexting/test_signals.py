@@ -127,7 +127,7 @@ TREES = [
 def test_every_function_of_a_regular_stream_by_hand():
     signals = Signals(["x", "velocity(x)", "lowpass(x, 1)", "envelope(x, 1)", "lag(x, 1)"], rate=2.0)
     times, x = np.arange(5) * 0.5, np.array([0.0, -1.0, 1.0, 1.0, 3.0])
-    found = signals(times, x[:, None], np.array([True, False, False, False, False]))
+    found = signals.derive(times, x[:, None], np.array([True, False, False, False, False]))
     g = 1.0 - math.exp(-0.5)
     low, envelope = [0.0], [0.0]
     for each in x[1:]:
@@ -146,7 +146,7 @@ def test_signals_are_their_definitions(seed, length, trees, many):
     trees = trees[:many]
     signals = Signals([written(tree) for tree in trees], rate=RATE)
     times, values, starts = stream(seed, length, len(signals.columns))
-    found = signals(times, values, starts)
+    found = signals.derive(times, values, starts)
     starts[0] = True  # whether it says so or not
     columns = dict(zip(signals.columns, values.T.tolist(), strict=True))
     for tree, y in zip(trees, found.T, strict=True):
@@ -161,13 +161,13 @@ def test_the_split_into_blocks_makes_no_difference_and_a_state_is_exact(seed, le
     texts = [written(tree) for tree in TREES]
     whole, split_up = Signals(texts, rate=RATE), Signals(texts, rate=RATE)
     times, values, starts = stream(seed, length, len(whole.columns))
-    at_once = whole(times, values, starts)
+    at_once = whole.derive(times, values, starts)
     parts = []
     for piece in pieces(length, cuts):
         if saved:
             state, split_up = through_a_file(split_up.state()), Signals(texts, rate=RATE)
             split_up.restore(state)
-        parts.append(split_up(times[piece], values[piece], starts[piece]))
+        parts.append(split_up.derive(times[piece], values[piece], starts[piece]))
     assert np.array_equal(np.concatenate(parts), at_once)
     for name, array in whole.state().items():
         assert np.array_equal(array, split_up.state()[name], equal_nan=array.dtype.kind == "f"), name
@@ -184,27 +184,27 @@ def test_single_samples_are_the_same_as_a_block():
     texts = [written(tree) for tree in TREES]
     times, values, starts = stream(5, 300)
     one, many = Signals(texts, rate=RATE), Signals(texts, rate=RATE)
-    singly = [one(times[k : k + 1], values[k : k + 1], starts[k : k + 1]) for k in range(300)]
-    assert np.array_equal(np.concatenate(singly), many(times, values, starts))
+    singly = [one.derive(times[k : k + 1], values[k : k + 1], starts[k : k + 1]) for k in range(300)]
+    assert np.array_equal(np.concatenate(singly), many.derive(times, values, starts))
 
 
 def test_a_block_without_samples_gives_none_and_changes_nothing():
     signals = Signals(["velocity(a)", "lag(b, 1)"], rate=1.0)
-    signals(np.array([0.0]), np.ones((1, 2)), np.array([True]))
+    signals.derive(np.array([0.0]), np.ones((1, 2)), np.array([True]))
     before = signals.state()
-    assert signals(np.empty(0), np.empty((0, 2)), np.empty(0, bool)).shape == (0, 2)
+    assert signals.derive(np.empty(0), np.empty((0, 2)), np.empty(0, bool)).shape == (0, 2)
     assert all(np.array_equal(array, signals.state()[name]) for name, array in before.items())
-    assert Bounds(["a", "b"])(np.empty((0, 2))).shape == (0, 2)
+    assert Bounds(["a", "b"]).scale(np.empty((0, 2))).shape == (0, 2)
 
 
 def test_a_start_forgets_all_that_was_before():
     texts = [written(tree) for tree in TREES]
     times, values, _ = stream(7, 60)
     old, new = Signals(texts, rate=RATE), Signals(texts, rate=RATE)
-    old(times[:30], values[:30], np.zeros(30, bool))
+    old.derive(times[:30], values[:30], np.zeros(30, bool))
     starts = np.arange(30) == 0
     earlier = times[30:] - 100.0  # a clock that was set back
-    assert np.array_equal(old(earlier, values[30:], starts), new(earlier, values[30:], starts))
+    assert np.array_equal(old.derive(earlier, values[30:], starts), new.derive(earlier, values[30:], starts))
 
 
 @pytest.mark.parametrize("begin", [0.0, 3600.0, 1.7e9, -2.0])
@@ -213,7 +213,7 @@ def test_a_lag_of_regular_samples_is_a_fixed_number_of_them_however_times_are_ro
     n, steps = 400, round(rate * seconds)
     signals = Signals([f"lag(i, {seconds!r})"], rate=rate)
     times = begin + np.arange(n) / rate
-    found = signals(times, np.arange(n, dtype=float)[:, None], np.arange(n) == 0)[:, 0]
+    found = signals.derive(times, np.arange(n, dtype=float)[:, None], np.arange(n) == 0)[:, 0]
     assert np.array_equal(found, np.maximum(np.arange(n) - steps, 0))
     assert signals.forgotten == 0
 
@@ -221,11 +221,11 @@ def test_a_lag_of_regular_samples_is_a_fixed_number_of_them_however_times_are_ro
 def test_a_lag_is_by_time_across_silences_and_shorter_only_where_samples_come_too_fast():
     signals = Signals(["lag(x, 1)"], rate=4.0)  # room for 13
     times = np.array([0.0, 0.25, 0.9, 1.0, 1.2, 1.25, 9.0])
-    found = signals(times, times[:, None], times == 0.0)[:, 0]
+    found = signals.derive(times, times[:, None], times == 0.0)[:, 0]
     assert np.array_equal(found, [0.0, 0.0, 0.0, 0.0, 0.0, 0.25, 1.25])
     assert signals.forgotten == 0
     fast = 10.0 + np.arange(50) / 20.0  # 20 in a second
-    found = signals(fast, fast[:, None], fast == 10.0)[:, 0]
+    found = signals.derive(fast, fast[:, None], fast == 10.0)[:, 0]
     assert np.array_equal(found, fast[np.maximum(np.arange(50) - 12, 0)])
     assert signals.forgotten == 50 - 13
     assert np.array_equal(found, lag(fast, fast, fast == 10.0, 1.0, rate=4.0))
@@ -243,7 +243,7 @@ def test_nothing_overflows():
     signals = Signals(texts, rate=10.0)
     times = np.array([-1e308, 0.0, 5e-324, 1e-300, 1.0, 2.0, 1e308, 1.7e308])
     x = np.array([1e100, -1e100, 1e100, 1.7e308, -1.7e308, 0.0, 1e100, -1e100])
-    found = signals(times, x[:, None], np.zeros(len(times), bool))
+    found = signals.derive(times, x[:, None], np.zeros(len(times), bool))
     assert np.isfinite(found).all()
     assert np.abs(found).max() == BIG
     assert np.array_equal(found[:, 0], np.clip(x, -BIG, BIG))
@@ -253,9 +253,9 @@ def test_nothing_overflows():
 def test_what_signals_have_in_common_does_not_change_them():
     times, values, starts = stream(3, 100, 1)
     texts = ["lowpass(velocity(a), 0.1)", "velocity(a)", "envelope(velocity(a, 0.1), 0.1)", "lag(velocity(a), 0.1)", "a"]
-    together = Signals(texts, rate=RATE)(times, values, starts)
+    together = Signals(texts, rate=RATE).derive(times, values, starts)
     for text, y in zip(texts, together.T, strict=True):
-        assert np.array_equal(Signals([text], rate=RATE)(times, values, starts)[:, 0], y)
+        assert np.array_equal(Signals([text], rate=RATE).derive(times, values, starts)[:, 0], y)
 
 
 # --- Expressions ----------------------------------------------------------------------------------
@@ -359,7 +359,7 @@ def test_hundreds_of_calls_within_each_other_are_understood():
     signals = Signals([text])
     assert signals.columns == ("x",)
     assert signals.names == (text,)
-    assert signals(np.array([0.0]), np.array([[3.0]]), np.array([True]))[0, 0] == 3.0
+    assert signals.derive(np.array([0.0]), np.array([[3.0]]), np.array([True]))[0, 0] == 3.0
 
 
 # --- What is refused ------------------------------------------------------------------------------
@@ -395,10 +395,10 @@ T, V, S = np.array([3.0, 4.0]), np.ones((2, 2)), np.zeros(2, bool)
 def test_blocks_that_do_not_fit_are_refused_and_nothing_changes(times, values, starts, words):
     signals = Signals(["velocity(a)", "lag(b, 1)", "lowpass(a, 1)"], rate=2.0)
     for _ in range(2):  # before anything is compiled, perhaps, and after
-        signals(np.array([1.0, 2.0]), np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([True, False]))
+        signals.derive(np.array([1.0, 2.0]), np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([True, False]))
         before = signals.state()
         with pytest.raises(ValueError, match=words):
-            signals(times, values, starts)
+            signals.derive(times, values, starts)
         after = signals.state()
         assert all(np.array_equal(before[name], after[name]) for name in before)
 
@@ -406,18 +406,18 @@ def test_blocks_that_do_not_fit_are_refused_and_nothing_changes(times, values, s
 def test_other_kinds_of_arrays_are_taken_as_what_they_say():
     times, values, starts = stream(11, 50)
     times, values = times - times[0], np.round(values * 100.0)
-    plain = Signals(["velocity(a)", "lag(b, 0.1)"], rate=RATE)(times, values, starts)
+    plain = Signals(["velocity(a)", "lag(b, 0.1)"], rate=RATE).derive(times, values, starts)
     unwritable = values.copy()
     unwritable.flags.writeable = False
     for other in (values.astype(np.int64), np.asfortranarray(values), values.astype(">f8"), values.tolist(), unwritable):
-        found = Signals(["velocity(a)", "lag(b, 0.1)"], rate=RATE)(times.astype(">f8"), other, starts.tolist())
+        found = Signals(["velocity(a)", "lag(b, 0.1)"], rate=RATE).derive(times.astype(">f8"), other, starts.tolist())
         assert np.array_equal(found, plain)
-        assert np.array_equal(Bounds(["a", "b"])(other), Bounds(["a", "b"])(values))
+        assert np.array_equal(Bounds(["a", "b"]).scale(other), Bounds(["a", "b"]).scale(values))
 
 
 def test_states_that_do_not_fit_are_refused_and_nothing_changes():
     signals = Signals(["velocity(a)", "lag(b, 1)"], rate=2.0)
-    signals(T, V, S)
+    signals.derive(T, V, S)
     good = signals.state()
     damaged = {
         "names": np.array(["velocity(a)", "lag(b, 2)"]),
@@ -438,7 +438,7 @@ def test_states_that_do_not_fit_are_refused_and_nothing_changes():
         assert all(np.array_equal(good[name], array) for name, array in signals.state().items())
     fresh = Signals(["velocity(a)", "lag(b, 1)"], rate=2.0)
     signals.restore(fresh.state())  # as if nothing had been seen
-    assert np.array_equal(signals(T, V * 3.0, S), fresh(T, V * 3.0, S))
+    assert np.array_equal(signals.derive(T, V * 3.0, S), fresh.derive(T, V * 3.0, S))
 
 
 def test_a_state_is_a_copy():
@@ -448,8 +448,8 @@ def test_a_state_is_a_copy():
             if array.dtype.kind != "U":
                 array[...] = 1
     bounds.low[:], bounds.high[:], bounds.clipped[:], bounds.widened[:] = 1.0, 2.0, 3, 4
-    assert signals(np.array([0.0]), np.array([[5.0]]), np.array([False]))[0, 0] == 0.0
-    assert bounds(np.array([[5.0]]))[0, 0] == 0.5
+    assert signals.derive(np.array([0.0]), np.array([[5.0]]), np.array([False]))[0, 0] == 0.0
+    assert bounds.scale(np.array([[5.0]]))[0, 0] == 0.5
     assert (bounds.clipped[0], bounds.widened[0]) == (0, 0)
 
 
@@ -472,7 +472,7 @@ def test_bounds_are_their_rules_however_samples_are_split(rows, cuts, saved):
         if saved:
             state, bounds = through_a_file(bounds.state()), Bounds(["running", "given"], fixed)
             bounds.restore(state)
-        parts.append(bounds(values[piece]))
+        parts.append(bounds.scale(values[piece]))
     found = np.concatenate(parts)
     assert ((found >= 0.0) & (found <= 1.0)).all()
     for i, pair in enumerate((None, (-2.0, 3.0))):
@@ -484,11 +484,11 @@ def test_bounds_are_their_rules_however_samples_are_split(rows, cuts, saved):
 
 def test_a_spike_at_most_doubles_the_range_and_a_new_level_is_covered_soon():
     bounds = Bounds(["x"])
-    bounds(np.linspace(0.0, 1.0, 11)[:, None])
-    assert bounds(np.array([[1e6]]))[0, 0] == 1.0
+    bounds.scale(np.linspace(0.0, 1.0, 11)[:, None])
+    assert bounds.scale(np.array([[1e6]]))[0, 0] == 1.0
     assert (bounds.low[0], bounds.high[0], bounds.clipped[0]) == (0.0, 2.0, 1)
-    assert bounds(np.array([[1.0]]))[0, 0] == 0.5
-    found = bounds(np.full((8, 1), -100.0))[:, 0]  # 50 widths away: log₂ 51 < 6
+    assert bounds.scale(np.array([[1.0]]))[0, 0] == 0.5
+    found = bounds.scale(np.full((8, 1), -100.0))[:, 0]  # 50 widths away: log₂ 51 < 6
     assert np.array_equal(found, np.zeros(8))
     assert (bounds.low[0], bounds.high[0], bounds.clipped[0]) == (-100.0, 2.0, 6)
 
@@ -496,15 +496,15 @@ def test_a_spike_at_most_doubles_the_range_and_a_new_level_is_covered_soon():
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_bounds_that_are_neighbours_are_not_stuck(side):
     bounds = Bounds(["x"])
-    bounds(side * np.array([[np.nextafter(1.0, 0.0)], [1.0]]))  # half the distance to the next number beyond 1
-    found = bounds(np.full((60, 1), side * 2.0))
+    bounds.scale(side * np.array([[np.nextafter(1.0, 0.0)], [1.0]]))  # half the distance to the next number beyond 1
+    found = bounds.scale(np.full((60, 1), side * 2.0))
     assert max(abs(bounds.low[0]), abs(bounds.high[0])) == 2.0
     assert found[-1, 0] == (side + 1.0) / 2.0
 
 
 def test_the_largest_numbers_make_no_overflow():
     bounds = Bounds(["x", "y"], {"y": (-BIG, BIG)})
-    found = bounds(np.repeat([[-BIG], [BIG], [0.0], [1.7e308], [-1.7e308]], 2, axis=1))
+    found = bounds.scale(np.repeat([[-BIG], [BIG], [0.0], [1.7e308], [-1.7e308]], 2, axis=1))
     assert np.array_equal(found[:, 0], [0.5, 1.0, 0.5, 1.0, 0.0])
     assert np.array_equal(found[:, 1], [0.0, 1.0, 0.5, 1.0, 0.0])
     assert (bounds.low[0], bounds.high[0]) == (-BIG, BIG)
@@ -515,7 +515,7 @@ def test_bounded_signals_are_what_a_tile_coder_takes():
     bounds = Bounds(signals.names, {"a": (-1.0, 1.0)})
     coder = TileCoder(low=[0.0, 0.0], high=[1.0, 1.0], bins=4, tilings=4)
     times, values, starts = stream(2, 200, 1)
-    assert coder.many(bounds(signals(times, values, starts))).shape == (200, 4)
+    assert coder.many(bounds.scale(signals.derive(times, values, starts))).shape == (200, 4)
     assert coder.clipped.tolist() == [0, 0]
     assert bounds.clipped[0] == (np.abs(values) > 1.0).sum() > 0
 
@@ -558,17 +558,17 @@ def test_bounds_that_cannot_be_are_refused(names, fixed, words):
 )
 def test_values_that_do_not_fit_are_refused_and_no_bound_moves(values, words):
     bounds = Bounds(["a", "b"], {"b": (0.0, 1.0)})
-    bounds(np.array([[0.0, 0.5], [1.0, 0.7]]))
+    bounds.scale(np.array([[0.0, 0.5], [1.0, 0.7]]))
     before = bounds.state()
     with pytest.raises(ValueError, match=words):
-        bounds(values)
+        bounds.scale(values)
     assert all(np.array_equal(before[name], array) for name, array in bounds.state().items())
 
 
 def test_states_of_other_bounds_are_refused_and_nothing_changes():
     fixed = {"b": (0.0, 1.0)}
     bounds = Bounds(["a", "b"], fixed)
-    bounds(np.array([[0.0, 0.5], [1.0, 7.0]]))
+    bounds.scale(np.array([[0.0, 0.5], [1.0, 7.0]]))
     good = bounds.state()
     others = [Bounds(["a", "b"]), Bounds(["a", "b"], {"b": (0.0, 2.0)}), Bounds(["a", "b"], {"a": (0.0, 1.0), **fixed})]
     others += [Bounds(["a", "c"]), Bounds(["a"]), Bounds(["b", "a"], fixed)]

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.processes import start
 from trueonline import files, study
 from trueonline.study import sweep_file
 from trueonline.study.store import Store
@@ -234,7 +235,7 @@ def test_litter_is_never_taken_for_a_result(short, tmp_path, computed):
 
 def test_ctrl_c_stops_keeps_what_is_finished_and_says_how_to_go_on(long, tmp_path):
     command, tasks = long.command(tmp_path, "--threads", "1"), tmp_path / "tasks"
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     wait_for(lambda: results(tasks), "result")
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
     out, err = process.communicate(timeout=PATIENCE)

@@ -1,7 +1,8 @@
 """Predictions from streams of samples."""
 
 from trueonline.nexting.horde import Horde
-from trueonline.nexting.predictor import Answers, DivergedError, Predictor, Setup
+from trueonline.nexting.prediction_setup import Setup
+from trueonline.nexting.predictor import Answers, DivergedError, Predictor
 from trueonline.nexting.questions import Question, discount_of, horizon_of
 from trueonline.nexting.sources import Clean, Cleaner, open_source
 

@@ -1,16 +1,17 @@
 """A simulated myoelectric arm: a person opens and closes a gripper with two noisy muscle signals.
 
-It stands in for the recordings of section 5.2 of van Seijen et al. (2016), which are not public. The paper says: a person
-with an amputation grasps things with a robot arm that follows the signals of two muscles; 58,000 samples at 40 Hz; the angle of
-the servo motor changes smoothly between about 300 and 500; the grip force is small and changes rapidly. All numbers below were
-set from that description and from what is common in such arms, before anything was learned from them, and not changed after.
+It replaces the recordings of section 5.2 of van Seijen et al. (2016), which are not public. In the paper, a person with an
+amputation grasps things with a robot arm that follows the signals of two muscles. There are 58,000 samples at 40 Hz. The angle
+of the servo motor changes smoothly between about 300 and 500. The grip force is small and changes rapidly. All numbers below
+were chosen from that description and from common values of such arms, before anything was learned from the simulation, and
+were not changed afterwards.
 
 **The person** repeats a task: *rest*, *open* the hand to a width, *reach*, *close* it on an object (or, seldom, on nothing),
 *squeeze*, *carry*, *release*. How long each lasts and how strong each effort is differs every time. Seldom, a movement begins with
-a short burst of the wrong muscle. What the person sees of the hand is 0.2 s old.
+a short burst of the wrong muscle. The person sees the hand with a delay of 0.2 s.
 
 **Muscles.** The activation a follows the intended effort with a time constant of 0.08 s; a tenth of each muscle's activation
-shows in the other. The signal is what a rectifier gives: (0.02 + gain·a) times the mean of the absolute values of six normal
+shows in the other. The signal imitates a rectifier: (0.02 + gain·a) times the mean of the absolute values of six normal
 numbers, scaled to a mean of 1. So the noise grows with the effort: about a third of it. The gain falls by up to a fifth with
 fatigue (time constant half an hour), and drifts by 5 % (time constant a minute).
 
@@ -48,7 +49,7 @@ REACH, SQUEEZE, SQUEEZING, CARRY, RELEASE = (0.5, 2.5), (0.3, 1.0), (0.2, 0.5), 
 EMPTY = 0.15  # how often there is nothing to grasp
 WRONG, BURST, BURSTING = 0.1, (0.2, 0.5), (0.3, 0.5)  # how often the wrong muscle begins, how long, how strongly
 TONE = (0.0, 0.05)  # effort of both muscles at other times
-DELAY = 8  # samples between the hand and what the person knows of it
+DELAY = 8  # samples until the person sees a change of the hand
 FELT = 0.2  # the force at which the person notices that something is held
 
 # The muscles.
@@ -67,7 +68,7 @@ NAMES = ("position", "velocity", "force", "flexor", "extensor")
 
 
 class Sample(NamedTuple):
-    """What is read at one moment: the motor's angle and speed, the grip force, and the two muscle signals."""
+    """One reading: the motor's angle and speed, the grip force, and the two muscle signals."""
 
     position: float
     velocity: float
@@ -77,7 +78,7 @@ class Sample(NamedTuple):
 
 
 def samples(seed: Any = 0) -> Iterator[Sample]:
-    """Readings of the arm, 40 a second, for ever. The same seed gives the same readings."""
+    """Readings of the arm, 40 a second, without end. The same seed gives the same readings."""
     choices, noise = (np.random.default_rng(s) for s in np.random.SeedSequence([20130612, seed]).spawn(2))
     person, muscles, hand = _Person(choices), _Muscles(), _Hand(choices)
     seen = [(hand.angle, 0.0)] * DELAY
@@ -105,14 +106,14 @@ def simulate(length: int = SAMPLES, seed: Any = 0) -> np.ndarray:
 
 
 class _Person:
-    """Goes through the phases of the task; says how strongly each muscle is meant to contract."""
+    """Goes through the phases of the task, and decides how strongly each muscle should contract."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
         self._begin("rest", rng.uniform(*REST))
 
     def act(self, angle: float, force: float, hand: _Hand) -> tuple[float, float]:
-        """Efforts of flexor and extensor, from what is known of the hand; `hand` is told which object it meets."""
+        """Efforts of flexor and extensor, from the delayed angle and force. At a grasp `hand` gets an object."""
         self.elapsed += DT
         if self.wrong > 0.0:  # the wrong muscle; the right one then begins
             self.wrong -= DT
@@ -162,7 +163,7 @@ class _Person:
 
 
 class _Muscles:
-    """From efforts to the two signals."""
+    """Turns efforts into the two signals."""
 
     def __init__(self) -> None:
         self.active, self.drift = [0.0, 0.0], [0.0, 0.0]
@@ -184,7 +185,7 @@ class _Hand:
         self.rng = rng
         self.angle, self.speed, self.force = 400.0, 0.0, 0.0
         self.smooth = [0.0, 0.0]
-        self.grip = 1.0  # 1, less what slipping took
+        self.grip = 1.0  # below 1 after slipping
         self.part()
 
     def meet(self, rng: np.random.Generator) -> None:

@@ -13,21 +13,52 @@ import numpy as np
 
 from trueonline import files, inputs
 from trueonline.core.kernels import call
-from trueonline.inputs import FLOATS, INTEGERS
-from trueonline.nexting import answers
-from trueonline.nexting.answers import CHECK, DONE, FINITE, FULL, LENGTH, METHODS, PREDICT, RUN, STEP
+from trueonline.inputs import FLOATS
+from trueonline.nexting.horde_inputs import (
+    Triple,
+    checked_cumulants,
+    compressed,
+    discounts_along,
+    discounts_now,
+    is_ready,
+    is_sparse,
+    list_of_indices,
+)
 from trueonline.nexting.questions import Question
+from trueonline.nexting.shared_traces import buffers, dense_copies, saved_state
+from trueonline.nexting.shared_traces.entry_points import CHECK, PREDICT, RUN, STEP
+from trueonline.nexting.shared_traces.layout import DONE, FULL, LENGTH, METHODS
 
 KIND = "Horde"
-Triple = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Horde:
     """Learns the answers to many questions over shared features, exactly as separate learners would.
 
-    `questions` may be added to later: a new one is a question whose signal was zero until then, and the others are not
-    disturbed. Answers and cumulants are in the order of the questions.
+    Questions with the same method, step-size, discount and trace decay share one trace. So a further question costs little
+    more than its weights. Answers and cumulants are in the order of `questions`.
 
+    Parameters
+    ----------
+    n_features : int
+        The number of features.
+    questions : iterable of Question
+        The questions to begin with. `add` adds more later.
+
+    Attributes
+    ----------
+    n_features : int
+        The number of features.
+    steps : int
+        The number of transitions learned from.
+
+    Raises
+    ------
+    ValueError
+        If two questions have the same name, or a number is out of range.
+
+    Examples
+    --------
     >>> questions = [Question("force", discount=0.9), Question("angle", discount=0.9), Question("soon", discount=0.5)]
     >>> horde = Horde(n_features=4, questions=questions)
     >>> horde.start([0, 2])
@@ -41,33 +72,47 @@ class Horde:
         self.steps = 0
         self._questions: list[Question] = []
         self._keys: list[tuple] = []  # what the questions of each group share
-        self._stands = False
-        self._memory = answers.allocate(self.n_features)
+        self._started = False
+        self._memory = buffers.allocate(self.n_features)
         self.add(questions)
 
     @property
     def questions(self) -> tuple[Question, ...]:
+        """All questions, in the order in which they were added."""
         return tuple(self._questions)
 
     @property
     def groups(self) -> int:
-        """How many traces there are: one for all questions with the same method, step-size, discount and trace decay."""
+        """The number of traces: one for all questions with the same method, step-size, discount and trace decay."""
         return len(self._keys)
 
     def add(self, questions: Iterable[Question]) -> None:
-        """Ask more. What is learned goes on undisturbed."""
+        """Add questions. The answers to the others do not change.
+
+        A new question starts as one whose signal was zero until now.
+
+        Parameters
+        ----------
+        questions : iterable of Question
+            The questions to add. Their names must differ from all others.
+
+        Raises
+        ------
+        ValueError
+            If a name is taken, or an item is not a Question. Nothing has changed then.
+        """
         more = list(questions)
         if not all(isinstance(question, Question) for question in more):
-            raise ValueError("questions must be of the class Question")
+            raise ValueError(f"questions must be of the class Question, got {more!r:.80}")
         asked, names = [*self._questions, *more], set()
         for question in asked:
             if question.name in names:
-                raise ValueError(f"two questions have the name {question.name!r}")
+                raise ValueError(f"two questions have the name {question.name!r}; give each a name of its own")
             names.add(question.name)
         number = {key: group for group, key in enumerate(self._keys)}
         members = np.array([number.setdefault(question.shares, len(number)) for question in asked], np.int64)
         groups = [(METHODS[method], alpha, lam) for method, alpha, _, lam in number]
-        self._memory = answers.widen(self._memory, members, groups)
+        self._memory = buffers.add_questions(self._memory, members, groups)
         self._questions, self._keys = asked, list(number)
         self._binary = any(method == "replace" for method, *_ in number)
         self._named = [(group, key[2]) for group, key in enumerate(number) if isinstance(key[2], str)]
@@ -75,37 +120,70 @@ class Horde:
         self._prepare()
 
     def _prepare(self) -> None:
-        """Make single steps ready: whenever an array has been replaced by another."""
+        """Bind the compiled step to the arrays. Needed whenever an array has been replaced by another."""
         self._step: Callable = partial(STEP, tuple(self._memory), self._binary)
 
     def _hold(self, size: int) -> None:
-        """Have room for that many active features."""
+        """Make room for that many active features."""
         if size > len(self._memory.at):
-            self._memory = answers.hold(self._memory, 2 * size)
+            self._memory = buffers.hold(self._memory, 2 * size)
             self._prepare()
+
+    def _grow(self) -> None:
+        """Make room for more features that were never seen."""
+        self._memory = buffers.add_rows(self._memory)
+        self._prepare()
 
     # --- Learning ---------------------------------------------------------------------------------
 
     def start(self, x: Any) -> None:
-        """Stand at features x, the first of a stream, with no trace."""
+        """Begin a stream, with no trace.
+
+        Parameters
+        ----------
+        x : array or (indices, values)
+            The first features of the stream: dense numbers, active indices, or a pair of indices and values.
+        """
         indices, values = inputs.as_pair(self._checked(x, "x"))
         X = np.array([0, len(indices)], np.int64), indices, values
         self._run(X, np.empty((0, len(self._questions))), np.empty((0, self.groups)), np.ones(1, np.bool_), last=False)
 
     def update(self, cumulants: Any, x_next: Any, discounts: Mapping[str, float] | None = None) -> np.ndarray:
-        """Learn from one sample; return the TD errors. `discounts` gives γ for the questions whose discount is a name."""
-        if not self._stands:
+        """Learn from one transition.
+
+        Parameters
+        ----------
+        cumulants : array of shape (questions,)
+            The signal of each question on this transition.
+        x_next : array or (indices, values)
+            The features that the transition leads to.
+        discounts : mapping from str to float, optional
+            γ of this transition, for each discount that is a name.
+
+        Returns
+        -------
+        array of shape (questions,)
+            The TD error of each question.
+
+        Raises
+        ------
+        RuntimeError
+            If no stream has begun.
+        ValueError
+            If an argument does not fit. Nothing has changed then.
+        """
+        if not self._started:
             raise RuntimeError("no stream has begun: call start(x) with its first features before update")
-        gammas = self._constant if not self._named else self._discounts_now(discounts or {})
+        gammas = self._constant if not self._named else discounts_now(self._constant, self._named, discounts or {})
         deltas = np.empty(len(self._questions))
         outcome = None
-        if _ready(cumulants, FLOATS) and _sparse(x_next):
-            with suppress(TypeError):  # the first of its kind
+        if is_ready(cumulants, FLOATS) and is_sparse(x_next):
+            with suppress(TypeError):  # not compiled for these types yet
                 outcome = self._step(gammas, cumulants, x_next, deltas)
-        if outcome != DONE:  # nothing has changed; there may be something wrong, and the long way finds out
-            C = self._cumulants(cumulants, (len(self._questions),))
+        if outcome != DONE:  # nothing has changed: check everything and try again
+            C = checked_cumulants(cumulants, (len(self._questions),))
             x = self._checked(x_next, "x_next")
-            if not _sparse(x):
+            if not is_sparse(x):
                 x = inputs.as_pair(x)
             self._hold(inputs.length(x))
             while call(STEP, tuple(self._memory), self._binary, gammas, C, x, deltas) == FULL:
@@ -122,21 +200,42 @@ class Horde:
         starts: Any = None,
         last: bool = False,
     ) -> np.ndarray:
-        """Learn from a stream of T transitions; return the answers V_t(S_t), T × questions, each from before its update.
+        """Learn from a stream of T transitions.
 
-        X has T + 1 rows, `cumulants` T rows of one number for each question. `discounts` maps the name of a discount to T
-        numbers. `starts[t]` says that row t begins anew. A stream may come in pieces that share a row, as with learners.
-        With `last` there is one more row of answers: at the last row of X, after all updates.
+        A stream may come in pieces. The last row of a piece is then the first row of the next piece.
+
+        Parameters
+        ----------
+        X : matrix or sequence of features
+            T + 1 rows of features, in any form that `start` takes.
+        cumulants : array of shape (T, questions)
+            The signals of the transition into each row but the first.
+        discounts : mapping from str to array of shape (T,), optional
+            γ of each transition, for each discount that is a name.
+        starts : array of T + 1 booleans, optional
+            Marks the rows that begin a new stream. Nothing is learned from the transition into such a row.
+        last : bool
+            Whether to return the answers at the last row of X too, after all updates.
+
+        Returns
+        -------
+        array of shape (T, questions), or (T + 1, questions) with `last`
+            V_t(S_t), the answers at each row before the transition out of it is learned from.
+
+        Raises
+        ------
+        ValueError
+            If an argument does not fit. Nothing has changed then.
         """
-        given, rows = _listed(X) or inputs.stream(X, self.n_features)
-        C = self._cumulants(cumulants, (rows - 1, len(self._questions)))
-        gammas = self._discounts(discounts or {}, rows - 1)
+        features, rows = list_of_indices(X) or inputs.stream(X, self.n_features)
+        C = checked_cumulants(cumulants, (rows - 1, len(self._questions)))
+        gammas = discounts_along(self._constant, self._named, discounts or {}, rows - 1)
         begins = inputs.marks("starts", starts, rows)
-        sparse = _compressed(given)
+        sparse = compressed(features)
         bad = call(CHECK, self.n_features, sparse, self._binary)
         if bad >= 0:
-            self._checked(inputs.row(given, bad), f"X[{bad}]")
-        if not begins[0] and not (self._stands and inputs.same(self._standing(), inputs.row(sparse, 0))):
+            self._checked(inputs.row(features, bad), f"X[{bad}]")
+        if not begins[0] and not (self._started and inputs.same(self._last_features(), inputs.row(sparse, 0))):
             begins = begins.copy()
             begins[0] = True
         return self._run(sparse, C, gammas, begins, last)
@@ -147,77 +246,72 @@ class Horde:
         t = int(not begins[0])
         while (t := call(RUN, tuple(self._memory), X, C, gammas, begins, values, t)) < len(begins):
             self._grow()
-        self._stands = True
+        self._started = True
         self.steps += int((~begins[1:]).sum())
         return values
 
-    def _grow(self) -> None:
-        self._memory = answers.grow(self._memory)
-        self._prepare()
-
     def predict(self, x: Any) -> np.ndarray:
-        """The answers at features x."""
-        found = np.empty(len(self._questions))
-        if _sparse(x):
-            with suppress(TypeError):
-                if PREDICT(tuple(self._memory), self._binary, x, found) == DONE:
-                    return found
-        features = self._checked(x, "x")
-        call(
-            PREDICT, tuple(self._memory), self._binary, features if _sparse(features) else inputs.as_pair(features), found
-        )
-        return found
+        """Answer all questions at some features.
 
-    def _standing(self) -> tuple[np.ndarray, np.ndarray]:
-        """The features it stands at."""
+        Parameters
+        ----------
+        x : array or (indices, values)
+            The features: dense numbers, active indices, or a pair of indices and values.
+
+        Returns
+        -------
+        array of shape (questions,)
+            The answers wᵀx.
+        """
+        answers = np.empty(len(self._questions))
+        if is_sparse(x):
+            with suppress(TypeError):
+                if PREDICT(tuple(self._memory), self._binary, x, answers) == DONE:
+                    return answers
+        features = self._checked(x, "x")
+        pair = features if is_sparse(features) else inputs.as_pair(features)
+        call(PREDICT, tuple(self._memory), self._binary, pair, answers)
+        return answers
+
+    def _last_features(self) -> tuple[np.ndarray, np.ndarray]:
+        """The features of the newest row: their indices and values."""
         length = self._memory.counts[LENGTH]
         return self._memory.at[:length], self._memory.at_x[:length]
 
     def _checked(self, x: Any, name: str) -> inputs.Features:
         return inputs.features(x, self.n_features, binary=self._binary, name=name)
 
-    def _cumulants(self, given: Any, shape: tuple[int, ...]) -> np.ndarray:
-        try:
-            array = np.asarray(given)
-        except ValueError:  # its rows differ in length
-            array = np.asarray(None)
-        if shape[0] == 0 == array.size:
-            return np.empty(shape)
-        if array.dtype.kind in "fiu" and array.shape == shape:
-            C = np.require(array, np.float64, ("C", "A", "W"))
-            if call(FINITE, C.reshape(-1)):
-                return C
-        rows = f"{shape[0]} rows of " if len(shape) > 1 else ""
-        got = f"{array.dtype} of shape {array.shape}" if len(shape) > 1 else _shown(given)
-        raise ValueError(f"cumulants must be {rows}{shape[-1]} finite numbers, one for each question, got {got}")
-
-    def _discounts(self, given: Mapping[str, Any], steps: int) -> np.ndarray:
-        """γ for each step and group."""
-        result = np.empty((steps, len(self._keys)))
-        result[:] = self._constant
-        for group, name in self._named:
-            values = np.asarray(_given(given, name), float)
-            if values.shape != (steps,) or not ((values >= 0.0) & (values <= 1.0)).all():
-                raise ValueError(f"the discount {name!r} must be {steps} numbers in [0, 1]")
-            result[:, group] = values
-        return result
-
-    def _discounts_now(self, given: Mapping[str, Any]) -> np.ndarray:
-        """γ for each group at a single step."""
-        result = self._constant.copy()
-        for group, name in self._named:
-            result[group] = inputs.unit(f"the discount {name!r}", _given(given, name))
-        return result
-
     # --- Looking, saving --------------------------------------------------------------------------
 
     def weights(self, name: str) -> np.ndarray:
-        """A dense copy of the weights of one question."""
-        return answers.weights(self._memory, self._number(name))
+        """Copy the weights of one question.
+
+        Parameters
+        ----------
+        name : str
+            The name of the question.
+
+        Returns
+        -------
+        array of shape (n_features,)
+            The weights.
+        """
+        return dense_copies.weights(self._memory, self._number(name))
 
     def trace(self, name: str) -> np.ndarray:
-        """A dense copy of the trace that a question has, with others."""
-        return answers.trace(self._memory, self._number(name))
+        """Copy the trace that a question shares with its group.
+
+        Parameters
+        ----------
+        name : str
+            The name of the question.
+
+        Returns
+        -------
+        array of shape (n_features,)
+            The trace.
+        """
+        return dense_copies.trace(self._memory, self._number(name))
 
     def _number(self, name: str) -> int:
         names = [question.name for question in self._questions]
@@ -226,29 +320,68 @@ class Horde:
         return names.index(name)
 
     def state(self) -> dict[str, np.ndarray]:
-        """What `restore` needs to go on bit for bit."""
-        parts = {name: array.copy() for name, array in answers.dump(self._memory).items()}
-        return {**parts, "horde": np.array([self.steps, self._stands, len(self._memory.u)])}
+        """Copy everything that `restore` needs to resume bit for bit.
+
+        Returns
+        -------
+        dict from str to array
+            The arrays by name.
+        """
+        parts = {name: array.copy() for name, array in saved_state.dump(self._memory).items()}
+        return {**parts, "horde": np.array([self.steps, self._started, len(self._memory.u)])}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from the state of a horde with the same features and questions. ValueError where it does not fit."""
+        """Resume from a state.
+
+        Parameters
+        ----------
+        state : mapping from str to array
+            The state of a horde with the same number of features and the same questions.
+
+        Raises
+        ------
+        ValueError
+            If the state does not fit. Nothing has changed then.
+        """
         arrays = {name: array.copy() for name, array in state.items()}
         try:
-            steps, stands, room = (int(number) for number in arrays.pop("horde"))
-            memory = answers.restore(self._memory, room, arrays)
+            steps, started, room = (int(number) for number in arrays.pop("horde"))
+            memory = saved_state.restore(self._memory, room, arrays)
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise ValueError(f"the state does not fit this horde: {error}") from None
-        self._memory, self.steps, self._stands = memory, steps, bool(stands)
+        self._memory, self.steps, self._started = memory, steps, bool(started)
         self._prepare()
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write everything to one file, from which `Horde.load` goes on bit for bit. It appears whole or not at all."""
+        """Write everything to one file. The file appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. `Horde.load` resumes from it bit for bit.
+        """
         settings = {"n_features": self.n_features, "questions": [asdict(question) for question in self._questions]}
         files.write_learner(path, KIND, settings, self.state())
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Horde:
-        """The horde that `save` wrote."""
+        """Read the horde that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        Horde
+            A horde that resumes bit for bit.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, or holds something else.
+        """
         kind, settings, arrays = files.read_learner(path)
         if kind != KIND:
             raise ValueError(f"{path} holds a {kind}, not a horde")
@@ -258,48 +391,3 @@ class Horde:
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise ValueError(f"{path} is damaged: {error}") from None
         return horde
-
-
-def _given(discounts: Mapping[str, Any], name: str) -> Any:
-    if name not in discounts:
-        raise ValueError(f"discounts must give {name!r}, which some questions are discounted by")
-    return discounts[name]
-
-
-def _ready(x: Any, dtype: np.dtype) -> bool:
-    """Whether x is an array that a kernel may be handed to look at: it is slow to refuse others."""
-    return type(x) is np.ndarray and x.dtype is dtype and x.ndim == 1 and x.flags.carray
-
-
-def _sparse(x: Any) -> bool:
-    """Whether x is indices, or a pair of indices and values, that a kernel may be handed to look at."""
-    if type(x) is tuple:
-        return len(x) == 2 and _ready(x[0], INTEGERS) and _ready(x[1], FLOATS)
-    return _ready(x, INTEGERS)
-
-
-def _listed(X: Any) -> tuple[Triple, int] | None:
-    """Rows of indices that differ in length, as a tile coder gives them; None for any other stream."""
-    if type(X) is list and X and all(type(x) is np.ndarray and x.dtype is INTEGERS and x.ndim == 1 for x in X):
-        indices = np.concatenate(X)
-        return (_ends([len(x) for x in X]), indices, np.ones(len(indices))), len(X)
-    return None
-
-
-def _compressed(X: inputs.Stream) -> Triple:
-    """Any stream in one form: where rows end, indices and values."""
-    if isinstance(X, tuple):
-        return X
-    if X.dtype == FLOATS:
-        rows, indices = np.nonzero(X)
-        return _ends(np.bincount(rows, minlength=len(X))), np.ascontiguousarray(indices), X[rows, indices]
-    return np.arange(len(X) + 1, dtype=np.int64) * X.shape[1], X.reshape(-1), np.ones(X.size)
-
-
-def _ends(lengths: Any) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,123 +1,87 @@
-"""From clean samples to predictions: signals, bounds, tiles, a horde and the score, in one object that can be saved."""
+"""From clean samples to predictions: signals, bounds, tiles, a horde and its score, in one object that can be saved."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from trueonline.features import TileCoder
-from trueonline.inputs import MAX_FEATURES, count, positive, unit
-from trueonline.nexting.answers import METHODS
 from trueonline.nexting.horde import Horde
-from trueonline.nexting.questions import Question, discount_of, horizon_of
-from trueonline.nexting.realised import Returns, Score
+from trueonline.nexting.prediction_setup import Setup
+from trueonline.nexting.questions import Question, horizon_of
+from trueonline.nexting.realised_returns import Returns, Score
 from trueonline.nexting.signals import Bounds, Signals, spelling
 from trueonline.nexting.sources import Clean
 
+__all__ = ["Answers", "DivergedError", "Predictor", "Setup"]
+
 DIVERGED = 1e140  # no return is as large: signals lie within ±1e100
-TILES = ("joint", "pairs", "single")
+RECENT_SECONDS, RECENT_SAMPLES = (
+    60.0,
+    1000.0,
+)  # the recent error fades over so many seconds, or samples if no rate is known
 
 
 class DivergedError(ValueError):
-    """The weights grew beyond all bounds."""
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What is predicted, from what, and how: all that determines the predictions for given samples.
-
-    There is a question for each target and each time scale. Time scales are `horizons`, in seconds, and `discounts`: γ, or the
-    name of a signal whose value is γ at each sample. `step_size` is divided by the number of active features.
-
-    Features are tilings over the signals: one grid over all of them (`tiles="joint"`), one for every two (`"pairs"`), or one
-    for each (`"single"`); and a bias unit. With more tiles than `features` they are hashed to that number.
-    """
-
-    signals: Sequence[str]
-    targets: Sequence[str]
-    discounts: Sequence[float | str] = ()
-    horizons: Sequence[float] = ()
-    rate: float | None = None  # samples a second
-    method: str = "true_online"
-    step_size: float = 0.1
-    trace_decay: float = 0.9
-    bins: int = 10
-    tilings: int = 8
-    features: int = 200_000
-    tiles: str = "joint"
-    bounds: Mapping[str, Sequence[float]] = field(default_factory=dict)  # of a signal: lowest and highest
-
-    def __post_init__(self) -> None:
-        for name in ("signals", "targets", "discounts", "horizons"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-        for name, values in (("signal", self.signals), ("target", self.targets)):
-            if not values:
-                raise ValueError(f"there must be at least one {name}")
-        if not self.discounts and not self.horizons:
-            raise ValueError("there must be at least one time scale: give a horizon in seconds, or a discount")
-        if self.rate is not None:
-            positive("rate", self.rate)
-        elif self.horizons:
-            raise ValueError("a horizon in seconds needs the rate, in samples per second")
-        if self.method not in METHODS:
-            raise ValueError(f"unknown method {self.method!r}; known are {', '.join(METHODS)}")
-        if self.tiles not in TILES:
-            raise ValueError(f"tiles must be one of {', '.join(TILES)}, got {self.tiles!r}")
-        for discount in self.discounts:
-            if not isinstance(discount, str):
-                unit("discount", discount)
-        positive("step_size", self.step_size)
-        unit("trace_decay", self.trace_decay)
-        if not 2 <= count("features", self.features) <= MAX_FEATURES:
-            raise ValueError(f"features must be from 2 to {MAX_FEATURES:,}, got {self.features}")
-
-    def scales(self) -> dict[str, float | str]:
-        """The time scales: how they are written in the names of questions, and γ."""
-        found: dict[str, float | str] = {}
-        for horizon in self.horizons:
-            assert self.rate is not None
-            found[f"{_short(horizon)}s"] = discount_of(horizon, self.rate)
-        for discount in self.discounts:
-            told = discount if isinstance(discount, float | int) else spelling(discount)
-            found[told if isinstance(told, str) else _short(told)] = told
-        if len(set(found.values())) < len(self.horizons) + len(self.discounts):
-            raise ValueError("two of the time scales are the same; give each once")
-        return found
-
-    def coder(self) -> TileCoder:
-        """The features, of signals between 0 and 1."""
-        d = len(self.signals)
-        size = {"joint": d, "pairs": 2, "single": 1}[self.tiles]
-        groups = [*combinations(range(d), min(size, d))]
-        tiles = len(groups) * self.tilings * self.bins ** min(size, d)
-        hashed = self.features if tiles + 1 > self.features else None
-        grids: dict[str, Any] = {"bins": self.bins, "tilings": self.tilings, "size": hashed, "groups": groups}
-        return TileCoder(low=np.zeros(d), high=np.ones(d), bias=True, **grids)
-
-    def as_json(self) -> dict[str, Any]:
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()} | {
-            "bounds": {name: [float(v) for v in pair] for name, pair in self.bounds.items()}
-        }
+    """The weights grew beyond all bounds. A smaller step-size or trace decay helps."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Answers:
-    """Samples, and what is predicted at each, from what was learned up to it."""
+    """Samples, and the predictions at each sample from what was learned up to it.
+
+    Attributes
+    ----------
+    times : array of shape (T,)
+        The times of the samples in seconds.
+    starts : array of shape (T,)
+        Booleans that mark where a new stream begins.
+    signals : array of shape (T, signals)
+        The signals in the order of `Predictor.observed`.
+    predictions : array of shape (T, questions)
+        The predictions in the order of `Predictor.names`.
+    """
 
     times: np.ndarray
     starts: np.ndarray
-    signals: np.ndarray  # T × `Predictor.observed`
-    predictions: np.ndarray  # T × questions
+    signals: np.ndarray
+    predictions: np.ndarray
 
 
 class Predictor:
-    """Learns from samples as they come.
+    """Learns to predict the signals of a stream, sample by sample.
 
+    Parameters
+    ----------
+    setup : Setup
+        The signals, targets, time scales and parameters.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The columns that the source must deliver.
+    observed : tuple of str
+        The signals in `Answers.signals`.
+    questions : tuple of Question
+        One question for each target and time scale.
+    names : tuple of str
+        The names of the questions, such as "force@2s".
+    targets : tuple of str
+        The target of each question.
+    horizons : tuple of float or None
+        The time scale of each question in seconds, None if it has none.
+    samples : int
+        The number of samples learned from.
+
+    Raises
+    ------
+    ValueError
+        If a signal is not understood, or two questions are the same.
+
+    Examples
+    --------
     >>> setup = Setup(signals=["a"], targets=["a"], discounts=[0.5], rate=10.0)
     >>> predictor = Predictor(setup)
     >>> for t in range(200):
@@ -133,10 +97,10 @@ class Predictor:
         moving = [gamma for gamma in scales.values() if isinstance(gamma, str)]
         self.coder = setup.coder()
         inputs, moving = ([spelling(name) for name in names] for names in (setup.signals, moving))
-        self.targets = tuple(spelling(target) for target, _, _ in asked)  # of each question
+        self.targets = tuple(spelling(target) for target, _, _ in asked)
         self._signals = Signals(list(dict.fromkeys([*inputs, *self.targets, *moving])), setup.rate)
-        self.columns = self._signals.columns  # what the source must deliver
-        self.observed = self._signals.names  # what `Answers.signals` has
+        self.columns = self._signals.columns
+        self.observed = self._signals.names
         self._inputs = np.array([self.observed.index(name) for name in inputs])
         self._target = np.array([self.observed.index(target) for target in self.targets])
         self._gammas = {name: self.observed.index(name) for name in moving}
@@ -152,18 +116,34 @@ class Predictor:
             seconds.get(question.discount, _seconds(question.discount, setup.rate)) for question in self.questions
         )
         self.horde = Horde(self.coder.n_features, self.questions)
-        recent = 60.0 * setup.rate if setup.rate else 1000.0  # about a minute
+        recent = RECENT_SECONDS * setup.rate if setup.rate else RECENT_SAMPLES
         self.returns = Returns([question.discount for question in self.questions], recent=max(recent, 1.0))
         self.samples = 0
-        self.strange = 0  # values of γ outside [0, 1]
+        self._bad_gammas = 0  # values of γ outside [0, 1]
         self._last: np.ndarray | None = None  # features of the last sample
 
     def learn(self, clean: Clean) -> Answers:
-        """Learn from samples; return the prediction at each. DivergedError when a prediction is beyond all bounds."""
+        """Learn from samples.
+
+        Parameters
+        ----------
+        clean : Clean
+            Samples from a `Cleaner`, with the columns of `columns`.
+
+        Returns
+        -------
+        Answers
+            The predictions at each sample.
+
+        Raises
+        ------
+        DivergedError
+            If a prediction is beyond all bounds. The predictor is of no use then.
+        """
         if not len(clean):
             return Answers(clean.times, clean.starts, np.empty((0, len(self.observed))), np.empty((0, len(self.names))))
-        observed = self._signals(clean.times, clean.values, clean.starts)
-        X = self.coder.many(self.bounds(observed.take(self._inputs, axis=1)))
+        observed = self._signals.derive(clean.times, clean.values, clean.starts)
+        X = self.coder.many(self.bounds.scale(observed.take(self._inputs, axis=1)))
         C = observed.take(self._target, axis=1)
         moving = {name: self._gamma(observed[:, place]) for name, place in self._gammas.items()}
         predictions = self._answers(X, C, moving, clean.starts)
@@ -177,12 +157,12 @@ class Predictor:
             gammas = np.column_stack(
                 [moving[d] if isinstance(d, str) else np.full(len(C), d) for d in self.returns.discounts]
             )
-        self.returns(predictions, C, clean.starts, gammas)
+        self.returns.follow(predictions, C, clean.starts, gammas)
         self.samples += len(C)
         return Answers(clean.times, clean.starts, observed, predictions)
 
     def _answers(self, X: Any, C: np.ndarray, moving: dict[str, np.ndarray], starts: np.ndarray) -> np.ndarray:
-        """V_t(S_t) at each sample. The transition that leads into the first one begins at the last sample of before."""
+        """V_t(S_t) at each sample. The transition into the first sample begins at the last sample of the previous block."""
         first = 0
         if self._last is not None:
             X = (
@@ -199,16 +179,29 @@ class Predictor:
 
     def _gamma(self, values: np.ndarray) -> np.ndarray:
         inside = np.clip(values, 0.0, 1.0)
-        self.strange += int((inside != values).sum())
+        self._bad_gammas += int((inside != values).sum())
         return inside
 
     def scores(self) -> list[Score]:
-        """How well each question was answered, as if the stream ended here."""
+        """Score the predictions against realised returns, as if the stream ended here.
+
+        Returns
+        -------
+        list of Score
+            The score of each question.
+        """
         return self.returns.scores()
 
     def counters(self) -> dict[str, int]:
+        """Count what happened to signals.
+
+        Returns
+        -------
+        dict from str to int
+            Values that were clipped, bounds that were widened, and collisions of hashed tiles.
+        """
         return {
-            "clipped": int(self.bounds.clipped.sum()) + self.strange,
+            "clipped": int(self.bounds.clipped.sum()) + self._bad_gammas,
             "widened": int(self.bounds.widened.sum()),
             "collisions": self.coder.collisions,
         }
@@ -216,21 +209,38 @@ class Predictor:
     # --- Saving -----------------------------------------------------------------------------------
 
     def state(self) -> dict[str, np.ndarray]:
-        """What `restore` needs to go on bit for bit."""
+        """Copy everything that `restore` needs to resume bit for bit.
+
+        Returns
+        -------
+        dict from str to array
+            The arrays by name.
+        """
         parts = {
             "horde": self.horde.state(),
             "signals": self._signals.state(),
             "bounds": self.bounds.state(),
             "returns": self.returns.state(),
             "coder": {"places": self.coder.__getstate__()["places"]},
-            "own": {"counts": np.array([self.samples, self.strange], np.int64)},
+            "own": {"counts": np.array([self.samples, self._bad_gammas], np.int64)},
         }
         if self._last is not None:
             parts["own"]["last"] = self._last
         return {f"{part}/{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from a state of the same setup. ValueError, and this is of no use any more, where it is damaged."""
+        """Resume from a state.
+
+        Parameters
+        ----------
+        state : mapping from str to array
+            The state of a predictor with the same setup.
+
+        Raises
+        ------
+        ValueError
+            If the state is damaged. The predictor is of no use then.
+        """
         parts: dict[str, dict[str, np.ndarray]] = {}
         for name, array in state.items():
             part, _, inner = name.partition("/")
@@ -241,19 +251,14 @@ class Predictor:
             self.bounds.restore(parts["bounds"])
             self.returns.restore(parts["returns"])
             self.coder.__setstate__({"settings": self.coder.settings(), "places": parts["coder"]["places"]})
-            self.samples, self.strange = (int(number) for number in parts["own"]["counts"])
+            self.samples, self._bad_gammas = (int(number) for number in parts["own"]["counts"])
             self._last = parts["own"].get("last")
         except (KeyError, ValueError, TypeError, IndexError) as error:
-            raise ValueError(f"what was saved does not fit: {error}") from None
+            raise ValueError(f"the saved state does not fit: {error}") from None
         if not all(np.isfinite(array).all() for array in parts["horde"].values() if array.dtype.kind == "f"):
-            raise ValueError("what was saved holds numbers that are not finite")
-
-
-def _short(value: float) -> str:
-    """A number as short as it can be written without becoming another."""
-    return f"{value:g}" if float(f"{value:g}") == value else repr(float(value))
+            raise ValueError("the saved state holds numbers that are not finite")
 
 
 def _seconds(discount: float | str, rate: float | None) -> float | None:
-    """The time scale of a discount; None where there is none."""
+    """The time scale of a discount, None if it has none."""
     return None if rate is None or isinstance(discount, str) or discount == 1.0 else horizon_of(discount, rate)

@@ -1,4 +1,4 @@
-"""What is asked of a stream: general value functions (Sutton et al. 2011), with names, units and time scales."""
+"""Questions about a stream: general value functions (Sutton et al. 2011), with names, units and time scales."""
 
 from __future__ import annotations
 
@@ -6,15 +6,39 @@ import math
 from dataclasses import dataclass
 
 from trueonline.inputs import positive, unit
-from trueonline.nexting.answers import METHODS
+from trueonline.nexting.shared_traces.layout import METHODS
 
 
 @dataclass(frozen=True)
 class Question:
-    """How much of a signal will there be, discounted? A prediction of Σ_k (∏ γ) C_{t+k+1}.
+    """How much of a signal will there be, discounted? The answer predicts Σ_k (∏ γ) C_{t+k+1}.
 
-    `discount` is γ of every step, or the name of a signal whose value at each sample is γ (0 where what is asked about
-    ends). The cumulant C is handed in with each sample, under the question's name.
+    The cumulant C comes with each sample, in the order of the horde's questions.
+
+    Parameters
+    ----------
+    name : str
+        The name of the question.
+    discount : float or str
+        γ of every step, or the name of a signal whose value at each sample is γ. γ = 0 ends the sum.
+    trace_decay : float
+        λ, in [0, 1].
+    step_size : float
+        α, larger than 0.
+    method : str
+        "true_online", "accumulate" or "replace".
+    unit : str
+        The unit of the signal, for labels.
+
+    Raises
+    ------
+    ValueError
+        If the name is empty, the method is unknown, or a number is out of range.
+
+    Examples
+    --------
+    >>> Question("force", discount=discount_of(horizon=2.0, rate=40.0), unit="N").discount
+    0.9875
     """
 
     name: str
@@ -40,13 +64,32 @@ class Question:
 
     @property
     def shares(self) -> tuple[str, float, float | str, float]:
-        """What questions must have in common to share a trace."""
+        """The parts that questions must have in common to share a trace: method, step-size, discount and trace decay."""
         return self.method, self.step_size, self.discount, self.trace_decay
 
 
 def discount_of(horizon: float, rate: float) -> float:
-    """γ for a time scale in seconds at a sampling rate in Hz: the mean horizon 1/(1 − γ) is that many samples.
+    """Compute γ for a time scale: the mean horizon 1/(1 − γ) is that many samples.
 
+    Parameters
+    ----------
+    horizon : float
+        The time scale in seconds, at least one sample.
+    rate : float
+        The sampling rate in Hz.
+
+    Returns
+    -------
+    float
+        γ = 1 − 1/(horizon · rate).
+
+    Raises
+    ------
+    ValueError
+        If the horizon is shorter than one sample.
+
+    Examples
+    --------
     >>> discount_of(horizon=2.0, rate=40.0)
     0.9875
     """
@@ -57,8 +100,22 @@ def discount_of(horizon: float, rate: float) -> float:
 
 
 def horizon_of(discount: float, rate: float) -> float:
-    """The time scale in seconds of a discount at a sampling rate in Hz: the mean horizon of 1/(1 − γ) samples.
+    """Compute the time scale of a discount: the mean horizon of 1/(1 − γ) samples.
 
+    Parameters
+    ----------
+    discount : float
+        γ, in [0, 1].
+    rate : float
+        The sampling rate in Hz.
+
+    Returns
+    -------
+    float
+        The time scale in seconds. It is infinite for γ = 1.
+
+    Examples
+    --------
     >>> horizon_of(discount=0.75, rate=40.0)
     0.1
     """

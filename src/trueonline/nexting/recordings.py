@@ -1,17 +1,17 @@
 """Recordings of an arm: five signals at 40 Hz, simulated or read from a file.
 
-**From a file** (CSV, also compressed, or Parquet) columns are taken by *role*: `force`, the muscle signals `muscle1` and
-`muscle2`, and where there are such, `position` and `velocity` of the gripper and `recording`, a number that changes where another
-recording begins. A role is found in the column of its own name unless told otherwise. What was settled before anything was
-learned from such a file:
+**A file** (CSV, also compressed, or Parquet) has columns for these *roles*: `force`, the muscle signals `muscle1` and `muscle2`,
+and optionally `position` and `velocity` of the gripper, and `recording`, whose value changes when another recording begins. A
+role is the column of the same name unless `columns` says otherwise. These rules were fixed before anything was learned from
+such a file:
 
 - A muscle signal that goes below zero is raw EMG. It is rectified, and its *envelope* is the mean of the last 0.2 s.
-- Without `muscle1` and `muscle2`, all columns are candidates whose names begin with `emg`: those two are taken whose envelopes
-  vary most over the whole file, the larger first.
-- Without `position`, the *slow force*, the mean of the force over the last second, stands in for it: smooth, and the nearest to
-  what the hand is doing that such a file knows. It is a stand-in and no angle.
-- Without `velocity`, it is the difference of the position from the sample before, times the rate.
-- Samples are *decimated* to 40 Hz by averaging those that fall together. Nothing looks ahead, and nothing reaches across the
+- Without `muscle1` and `muscle2`, the candidates are all columns whose names begin with `emg`. The two candidates whose
+  envelopes vary most over the whole file are used, the larger first.
+- Without `position`, the *slow force* replaces it: the mean of the force over the last second. It is smooth, and the best
+  indication of the movement of the hand that such a file has. It is not an angle.
+- Without `velocity`, the velocity is the difference of the position from the previous sample, times the rate.
+- Samples are *decimated* to 40 Hz by averages over consecutive samples. Nothing looks ahead, and no average reaches across the
   beginning of a recording.
 """
 
@@ -31,25 +31,27 @@ from trueonline.nexting import arm
 SIGNALS = ("position", "velocity", "force", "muscle1", "muscle2")
 ROLES = (*SIGNALS, "recording")
 ENVELOPE = 0.2  # seconds over which a rectified signal is averaged
-SLOW = 1.0  # seconds over which the force is averaged to stand in for a position
+SLOW = 1.0  # seconds over which the force is averaged to replace a position
 
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """Signals at 40 Hz: a row for each sample, with the columns of `SIGNALS`. Rows with `starts` set begin anew."""
+    """Signals at 40 Hz: a row for each sample, with the columns of `SIGNALS`. `starts` marks the first row of each recording."""
 
     name: str
     signals: np.ndarray
     starts: np.ndarray
-    about: str  # where it comes from, and what was done to it
-    position: str = "motor angle"  # what its position is
+    about: str  # its origin and its processing
+    position: str = "motor angle"  # the meaning of its position
 
     def normalised(self) -> np.ndarray:
         """Each signal from 0 at its smallest to 1 at its largest."""
         low, high = self.signals.min(axis=0), self.signals.max(axis=0)
         constant = [name for name, span in zip(SIGNALS, high - low, strict=True) if not span > 0.0]
         if constant:
-            raise ValueError(f"the {constant[0]} of {self.name} never changes, so that nothing can be learned from it")
+            raise ValueError(
+                f"the {constant[0]} of {self.name} never changes, so nothing can be learned from it; use another recording"
+            )
         return (self.signals - low) / (high - low)
 
 
@@ -63,15 +65,15 @@ def simulated(length: int, seed: int = 0) -> Recording:
 
 def parse(text: str) -> dict[str, str]:
     """`role=column,role=column` as a mapping from roles to columns."""
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for part in text.split(","):
         role, sign, column = (piece.strip() for piece in part.partition("="))
         if not (sign and column) or role not in ROLES:
             raise ValueError(f"columns must be role=column,…, with roles {', '.join(ROLES)}, got {part.strip()!r}")
-        if role in found:
+        if role in columns:
             raise ValueError(f"columns must name each role once, got {role} twice")
-        found[role] = column
-    return found
+        columns[role] = column
+    return columns
 
 
 def read(path: str | os.PathLike, columns: Mapping[str, str] | None = None, rate: float = arm.RATE) -> Recording:
@@ -94,24 +96,24 @@ def read(path: str | os.PathLike, columns: Mapping[str, str] | None = None, rate
     starts[np.cumsum([0, *lengths])[:-1][np.array(lengths) > 0]] = True
     muscles, chosen = _muscles(table, envelope)
     force = table.column("force")
-    position, said = table.column("position") if table.has("position") else None, []
+    position, notes = table.column("position") if table.has("position") else None, []
     if position is None:
         position = np.concatenate([moving_mean(force[piece], round(SLOW * rate)) for piece in pieces])
-        said.append(f"It has no position: the slow force, its mean over the last {SLOW:g} s, stands in for the angle.")
+        notes.append(f"It has no position: the slow force, its mean over the last {SLOW:g} s, stands in for the angle.")
     slow = reduced(position)
     if table.has("velocity"):
         velocity = reduced(table.column("velocity"))
     else:
         velocity = np.where(starts, 0.0, np.diff(slow, prepend=slow[:1]) * arm.RATE)
-        said.append("The velocity is the difference of the position from sample to sample.")
+        notes.append("The velocity is the difference between consecutive positions.")
     signals = np.column_stack([slow, velocity, reduced(force), *muscles])
     parts = int(starts.sum())
     about = (
         f"The file {Path(path).name}: {table.rows:,} samples at {rate:g} Hz, averaged to {len(signals):,} at {arm.RATE} Hz, in "
-        f"{parts} recording{'s' * (parts > 1)}. Muscle signals: {' and '.join(chosen)}. {' '.join(said)}"
+        f"{parts} recording{'s' * (parts > 1)}. Muscle signals: {' and '.join(chosen)}. {' '.join(notes)}"
     )
-    stands_in = "motor angle" if table.has("position") else "slow force"
-    return Recording("recording", np.ascontiguousarray(signals), starts, about.strip(), stands_in)
+    meaning = "motor angle" if table.has("position") else "slow force"
+    return Recording("recording", np.ascontiguousarray(signals), starts, about.strip(), meaning)
 
 
 def _muscles(table: _Table, envelope: Any) -> tuple[list[np.ndarray], list[str]]:
@@ -123,7 +125,7 @@ def _muscles(table: _Table, envelope: Any) -> tuple[list[np.ndarray], list[str]]
     if named or len(candidates) < 2:
         raise ValueError(
             f"{table.path} must have two muscle signals, in columns muscle1 and muscle2, or at least two whose names begin with "
-            f"emg; it has {', '.join(table.names)}. Say --columns muscle1=…,muscle2=…"
+            f"emg; it has {', '.join(table.names)}. Give --columns muscle1=…,muscle2=…"
         )
     envelopes = {name: envelope(table.values(name)) for name in candidates}
     first, second = sorted(candidates, key=lambda name: -float(envelopes[name].var()))[:2]
@@ -131,7 +133,7 @@ def _muscles(table: _Table, envelope: Any) -> tuple[list[np.ndarray], list[str]]
 
 
 def moving_mean(values: np.ndarray, width: int) -> np.ndarray:
-    """The mean of each value and those before it, `width` in all, or as many as there are."""
+    """The mean of each value and the previous ones, `width` in all, or fewer at the beginning."""
     sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
     last = np.arange(1, len(values) + 1)
     first = np.maximum(last - width, 0)
@@ -139,7 +141,7 @@ def moving_mean(values: np.ndarray, width: int) -> np.ndarray:
 
 
 def _decimated(values: np.ndarray, every: int) -> np.ndarray:
-    """Means of `every` values at a time; what is left over at the end is dropped."""
+    """Means of `every` consecutive values. A remainder at the end is dropped."""
     length = len(values) // every
     return values[: length * every].reshape(length, every).mean(axis=1)
 
@@ -161,9 +163,11 @@ class _Table:
             raise ValueError(f"{path} has no rows")
 
     def name(self, role: str) -> str:
+        """The name of the column with a role."""
         return self.columns.get(role, role)
 
     def has(self, role: str) -> bool:
+        """Whether there is a column with a role."""
         return self.name(role) in self.names
 
     def column(self, role: str) -> np.ndarray:
@@ -171,12 +175,12 @@ class _Table:
         if not self.has(role):
             raise ValueError(
                 f"{self.path} must have a column {self.name(role)!r}; it has {', '.join(self.names)}. "
-                f"Say --columns {role}=… if it is called otherwise"
+                f"Give --columns {role}=… if the column has another name"
             )
         return self.values(self.name(role))
 
     def pieces(self) -> list[np.ndarray]:
-        """The rows of each recording: a new one begins where the value of that role changes, be it a number or a text."""
+        """The rows of each recording. A recording begins whenever the value of that role changes, a number or a text."""
         rows = np.arange(self.rows)
         if not self.has("recording"):
             return [rows]
@@ -185,6 +189,7 @@ class _Table:
         return np.split(rows, np.flatnonzero(np.diff(codes)) + 1)
 
     def values(self, name: str) -> np.ndarray:
+        """The numbers of a column. ValueError unless all are finite."""
         import pyarrow as pa
 
         try:
@@ -197,7 +202,7 @@ class _Table:
         if bad.size:
             raise ValueError(
                 f"the column {name!r} of {self.path} must hold finite numbers, got {values[bad[0]]} in row {bad[0] + 1}; "
-                "fill such gaps, or begin another recording there"
+                "fill the gap, or begin another recording there"
             )
         return values
 
@@ -208,7 +213,7 @@ def _load(path: str | os.PathLike) -> Any:
         import pyarrow.csv
         import pyarrow.parquet
     except ImportError:
-        raise ValueError("reading a recording needs the extra: pip install 'trueonline[study]'") from None
+        raise ValueError("reading a recording needs pyarrow: pip install 'trueonline[study]'") from None
     if not Path(path).is_file():
         raise ValueError(f"there is no file {path}")
     try:
@@ -216,4 +221,4 @@ def _load(path: str | os.PathLike) -> Any:
             return pyarrow.parquet.read_table(path, partitioning=None)
         return pyarrow.csv.read_csv(path)
     except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"{path} is no CSV or Parquet file that can be read: {error}") from None
+        raise ValueError(f"{path} is not a readable CSV or Parquet file: {error}") from None

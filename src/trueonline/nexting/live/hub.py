@@ -1,8 +1,8 @@
-"""What is shown, between the thread that learns and the pages that look.
+"""The hub between the thread that learns and the pages that show it.
 
-The learner copies what is new into a ring and goes on: it takes no lock and waits for nobody. Every page reads from the ring
-at its own pace, from where it stopped. One that is slow gets more at a time, and one that is too slow for the ring is told how
-many samples it missed. So nothing grows, whatever a page does.
+The learner copies new samples into a ring and continues. It takes no lock and waits for nobody. Every page reads from the ring
+at its own pace, from where it stopped. A slow page gets more samples at a time. A page that is too slow for the ring gets the
+number of samples that it missed. So no memory grows, whatever a page does.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 from trueonline.inputs import positive, unit
 from trueonline.nexting.live import messages
 
-MOST_BYTES = 32_000_000  # of the ring. With many questions, fewer samples are kept
-LEAST_SAMPLES = 1200  # are kept where there is room, however slow the stream
-FIRST_SHOWN = 4  # at most as many questions are shown at first, each of another signal
+MOST_BYTES = 32_000_000  # of the ring. It keeps fewer samples if there are many questions
+LEAST_SAMPLES = 1200  # that the ring keeps if there is room, however slow the stream
+FIRST_SHOWN = 4  # questions that a new page shows at most, each of another signal
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Shown:
     """One question as the page knows it.
 
     `target` is the signal whose future it predicts, and `discount` is γ, or the signal whose value at each sample is γ.
-    `horizon` is in seconds, for the label; None where γ is a signal. `unit` is that of the signal.
+    `horizon` is in seconds, for the label, and None if γ is a signal. `unit` is the unit of the signal.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Part(NamedTuple):
     """Samples read from the ring."""
 
     first: int  # the number of the first
-    missed: int  # how many between what was asked for and the first
+    missed: int  # the number of samples between the requested one and the first
     times: np.ndarray
     received: np.ndarray
     columns: np.ndarray  # one row each: signals, then predictions
@@ -54,10 +54,10 @@ class Part(NamedTuple):
 
 
 class Hub:
-    """The last `history` seconds of signals and predictions, at `rate` samples a second, and the last status.
+    """Keeps the last `history` seconds of signals and predictions, at `rate` samples a second, and the last status.
 
-    `publish` and `report` are for one thread, which learns; everything else is for any other. The ring has at most
-    `MOST_BYTES`: with thousands of questions it holds less than `history`.
+    One thread, which learns, calls `publish` and `report`. All other methods may be called by any thread. The ring has at most
+    `MOST_BYTES`, so with thousands of questions it holds less than `history`.
     """
 
     def __init__(
@@ -73,8 +73,8 @@ class Hub:
         self._starts = np.empty(self.size, np.bool_)
         self._predictions = np.empty((self.size, wide[0]), np.float32)
         self._signals = np.empty((self.size, wide[1]), np.float32)
-        # Samples before `_done` are in the ring. Those before `_claimed` − size may be overwritten at this moment: a reader
-        # copies first and then looks at `_claimed` to see how much of its copy it can trust.
+        # Samples before `_done` are in the ring. Those before `_claimed` − size may be overwritten at this moment. A reader
+        # copies first, and then looks at `_claimed` to see how much of its copy is valid.
         self._claimed = self._done = 0
         self._wakes: tuple[Callable[[], None], ...] = ()
         self._status: tuple[int, str, bytes | None] = (0, "", None)
@@ -83,8 +83,8 @@ class Hub:
     # --- For the thread that learns ---------------------------------------------------------------
 
     def publish(self, times: Any, starts: Any, signals: Any, predictions: Any, received: float | None = None) -> None:
-        """Show T samples: `times` in seconds (since 1970, or since anything else), whether each `starts` anew, T × `signals`
-        and T × `predictions`. `received` is when they came, in seconds since 1970; without it, now."""
+        """Show T samples: `times` in seconds (since 1970 or any other moment), whether each `starts` a new stream, T × `signals`
+        and T × `predictions`. `received` is the time of arrival in seconds since 1970. The default is now."""
         t, begins = np.asarray(times, float), np.asarray(starts, np.bool_)
         S, V = np.asarray(signals), np.asarray(predictions)
         n = t.size
@@ -97,8 +97,8 @@ class Hub:
         end = self._claimed = self._done + len(t)
         t, begins, S, V = (each[-self.size :] for each in (t, begins, S, V))
         at = (end - len(t)) % self.size
-        upper = min(len(t), self.size - at)  # as much of it goes to the end of the ring, the rest to its beginning
-        with np.errstate(over="ignore", invalid="ignore"):  # what is too large for 32 bits is shown as a gap
+        upper = min(len(t), self.size - at)  # this many go to the end of the ring, the rest to its beginning
+        with np.errstate(over="ignore", invalid="ignore"):  # a number too large for 32 bits is shown as a gap
             for ring, new in ((self._times, t), (self._starts, begins), (self._signals, S), (self._predictions, V)):
                 ring[at : at + upper], ring[: len(t) - upper] = new[:upper], new[upper:]
         now = time() if received is None else received
@@ -107,13 +107,15 @@ class Hub:
         self._wake()
 
     def report(self, status: Mapping[str, Any]) -> None:
-        """Show the status: "samples", "rate", "dropped" ({reason: how many}), "clipped", "uptime" (s), "state" ("learning",
-        "waiting" or "ended"), "note", and "questions", in their order: {"error", "mean_return", "scored"}. The error is the
-        mean absolute one, and like the mean return it is in the units of the return. All of it may be missing or None.
+        """Show the status.
 
-        With thousands of questions, {"error": array, "mean_return": array, "scored": array} is quicker."""
-        given = status.get("questions")
-        scores = self._status[2] if given is None else messages.scores(given, len(self.questions))
+        Its keys are "samples", "rate", "dropped" ({reason: number}), "clipped", "uptime" (s), "state" ("learning", "waiting" or
+        "ended"), "note", and "questions", a list of {"error", "mean_return", "scored"}. The error is the mean absolute error.
+        It has the unit of the return, as the mean return has. Any key may be missing or None. With thousands of questions,
+        {"error": array, "mean_return": array, "scored": array} is faster than a list.
+        """
+        questions = status.get("questions")
+        scores = self._status[2] if questions is None else messages.scores(questions, len(self.questions))
         words = messages.text("status", {name: value for name, value in status.items() if name != "questions"})
         self._status = self._status[0] + 1, words, scores
         self._wake()
@@ -126,19 +128,20 @@ class Hub:
 
     @property
     def samples(self) -> int:
-        """How many were published."""
+        """The number of published samples."""
         return self._done
 
     @property
     def status(self) -> tuple[int, str, bytes | None]:
-        """The number of the last status, its message (empty before the first), and that of the scores, if there are any."""
+        """The number of the last status, its message (empty before the first), and the message of the scores, if any."""
         return self._status
 
     def listen(self, wake: Callable[[], None]) -> None:
-        """Call `wake` from now on when there is something new. It is called by the thread that learns: it must be quick."""
+        """Call `wake` whenever there is news. The thread that learns calls it, so it must be quick."""
         self._wakes = (*self._wakes, wake)
 
     def forget(self, wake: Callable[[], None]) -> None:
+        """Stop calling `wake`."""
         self._wakes = tuple(each for each in self._wakes if each != wake)
 
     def hello(self) -> str:
@@ -157,12 +160,12 @@ class Hub:
         )
 
     def first_shown(self) -> tuple[int, ...]:
-        """The questions to show at first: one of each target, as far as they are few."""
+        """The questions that a new page shows: one of each target, up to `FIRST_SHOWN`."""
         firsts = {question.target: number for number, question in reversed(list(enumerate(self.questions)))}
         return tuple(sorted(firsts.values())[:FIRST_SHOWN])
 
     def needed(self, questions: Sequence[int]) -> tuple[int, ...]:
-        """The signals that some questions are about: targets, and those that are discounts."""
+        """The signals that questions are about: their targets, and signals that are discounts."""
         names: dict[str, None] = {}
         for each in (self.questions[number] for number in questions):
             names[each.target] = None
@@ -171,7 +174,7 @@ class Hub:
         return tuple(self._number[name] for name in names)
 
     def read(self, first: int | None, signals: Sequence[int], questions: Sequence[int], most: int) -> Part:
-        """At most so many samples from number `first` on, or from the oldest that there is."""
+        """At most `most` samples from number `first` on, or from the oldest sample in the ring."""
         done = self._done
         begin = min(max(first or 0, self._claimed - self.size), done)
         end = min(done, begin + most)
@@ -191,14 +194,16 @@ def _check(questions: tuple[Shown, ...], signals: tuple[str, ...]) -> None:
     if not questions:
         raise ValueError("questions must have at least one question to show")
     names = [question.name for question in questions]
-    for what, given in (("signals", list(signals)), ("questions", names)):
-        if len(set(given)) < len(given):
-            twice = next(name for name in given if given.count(name) > 1)
-            raise ValueError(f"two {what} have the name {twice!r}")
+    for kind, group in (("signals", list(signals)), ("questions", names)):
+        if len(set(group)) < len(group):
+            twice = next(name for name in group if group.count(name) > 1)
+            raise ValueError(f"two {kind} have the name {twice!r}; give each a name of its own")
     known = set(signals)
     for question in questions:
         if not isinstance(question.discount, str):
             unit(f"the discount of {question.name!r}", question.discount)
         for name in (question.target, question.discount):
             if isinstance(name, str) and name not in known:
-                raise ValueError(f"the question {question.name!r} is about {name!r}, which is none of the signals")
+                raise ValueError(
+                    f"the question {question.name!r} is about {name!r}, which is not one of the signals {', '.join(signals)}"
+                )

@@ -1,35 +1,35 @@
-"""What the server and the page say to each other over the WebSocket `/feed`.
+"""The messages between the server and the page, over the WebSocket `/feed`.
 
 **From the server, text** (JSON):
 
     {"type": "hello", "title", "rate", "kept": seconds, "signals": [name…], "questions": [{"name", "target", "discount",
-     "horizon", "unit"}…], "shown": [question…], "most": questions at a time}            first of all, once
+     "horizon", "unit"}…], "shown": [question…], "most": questions at a time}            the first message, once
     {"type": "subscribed", "number", "questions": [question…], "signals": [signal…], "clock": seconds}
-                                                      what the samples that follow are of; questions and signals by number
-    {"type": "status", …}                             what `Hub.report` was given, but for the questions
+                                                      the content of the samples that follow; questions and signals by number
+    {"type": "status", …}                             the status given to `Hub.report`, without the questions
     {"type": "clock", "yours", "mine": seconds}       the answer to a clock
 
 **From the server, binary**, little-endian. Samples:
 
     byte 0    uint8     1
-         1    uint8     1 if they begin anew: what the page has is to be forgotten
-         2    uint16    c, how many columns
-         4    uint32    n, how many samples
+         1    uint8     1 if a new subscription begins: the page drops its samples
+         2    uint16    c, the number of columns
+         4    uint32    n, the number of samples
          8    uint32    the number of the subscription
-        12    uint32    how many samples before these were missed, because the page was too slow
+        12    uint32    the number of samples missed before these, because the page was too slow
         16    float64   the number of the first sample
         24    float64   × n      times
               float64   × n      when each was received, in seconds since 1970 by the server's clock
               float32   × n × c  one column after the other: the signals of the subscription, then its predictions
-              uint8     × n      1 where the stream begins anew
+              uint8     × n      1 if a new stream begins
 
-and scores of all questions, NaN where there is none yet:
+Scores of all questions, NaN for a question without a score:
 
     byte 0    uint8     2
-         4    uint32    q, how many questions
+         4    uint32    q, the number of questions
          8    float32   × q      mean absolute error of the prediction
               float32   × q      mean of the return
-              uint32    × q      how many predictions were scored
+              uint32    × q      the number of scored predictions
 
 **From the page, text** (JSON), at most `LONGEST` bytes:
 
@@ -56,11 +56,12 @@ _SAMPLES, _SCORES = struct.Struct("<BBHIIId"), struct.Struct("<BxxxI")
 
 
 def text(kind: str, content: Mapping[str, Any]) -> str:
+    """A message of text."""
     return json.dumps({"type": kind, **plain(content)}, ensure_ascii=False, separators=(",", ":"))
 
 
 def plain(value: Any) -> Any:
-    """The same in JSON's types. JSON has no NaN and no infinity: they become null."""
+    """A value in JSON's types. NaN and infinity become null, because JSON does not have them."""
     if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, np.bool_):
@@ -80,27 +81,30 @@ def samples(
     subscription: int,
     first: int,
     missed: int,
-    anew: bool,
+    begins: bool,
     times: np.ndarray,
     received: np.ndarray,
     columns: np.ndarray,
     starts: np.ndarray,
 ) -> bytes:
-    """`columns` has a row for each column of the message."""
-    head = _SAMPLES.pack(SAMPLES, anew, len(columns), len(times), subscription, min(missed, 2**32 - 1), first)
+    """A message of samples. `columns` has a row for each column of the message, and `begins` a new subscription."""
+    head = _SAMPLES.pack(SAMPLES, begins, len(columns), len(times), subscription, min(missed, 2**32 - 1), first)
     parts = (times.astype("<f8"), received.astype("<f8"), columns.astype("<f4"), starts.astype(np.uint8))
     return b"".join([head, *(part.tobytes() for part in parts)])
 
 
 def scores(questions: Sequence[Mapping[str, Any] | None] | Mapping[str, Any], number: int) -> bytes:
-    """From one mapping a question, with "error", "mean_return" and "scored", each of which may be None; or from one mapping
-    of arrays, in which NaN says none."""
+    """A message of scores.
+
+    `questions` is one mapping for each question, with "error", "mean_return" and "scored", or None for a missing number. Or it
+    is one mapping of arrays, with NaN for a missing number.
+    """
     names = ("error", "mean_return", "scored")
     if isinstance(questions, Mapping):
         columns = [np.asarray(questions[name], float) for name in names]
     else:
-        given = [question or {} for question in questions]
-        columns = [np.array([_none_is_nan(each.get(name)) for each in given], float) for name in names]
+        mappings = [question or {} for question in questions]
+        columns = [np.array([_none_is_nan(each.get(name)) for each in mappings], float) for name in names]
     if any(column.shape != (number,) for column in columns):
         raise ValueError(f"status must have {number} questions, got {', '.join(str(len(each)) for each in columns)}")
     error, mean, scored = columns
@@ -114,7 +118,7 @@ def _none_is_nan(value: Any) -> Any:
 
 
 def request(message: Any, questions: int) -> tuple[str, Any]:
-    """What a page asks for, checked: ("subscribe", numbers) or ("clock", a number)."""
+    """The request of a page, checked: ("subscribe", numbers) or ("clock", a number)."""
     if not isinstance(message, str) or len(message) > LONGEST:
         raise ValueError("a message must be a short text")
     try:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trueonline.nexting.realised import EXACT, KNOWN, UNTOLD, Returns
+from trueonline.nexting.realised_returns import EXACT, KNOWN, UNKNOWN, Returns
 
 
 def by_definition(V, C, gammas, starts, window):
@@ -62,7 +62,7 @@ def test_scores_are_those_of_the_definition(seed, gaps, memory):
     at = 0
     while at < T:  # in pieces of any length, and saved in between
         to = at + int(rng.integers(1, 60))
-        returns(V[at:to], C[at:to], starts[at:to], gammas[at:to])
+        returns.follow(V[at:to], C[at:to], starts[at:to], gammas[at:to])
         other = Returns(discounts, memory=memory)
         other.restore(returns.state())
         returns, at = other, to
@@ -76,17 +76,17 @@ def test_a_look_at_the_scores_changes_nothing():
     watched, alone = Returns([0.9]), Returns([0.9])
     for t in range(500):
         for each in (watched, alone):
-            each(V[t : t + 1], C[t : t + 1], starts[t : t + 1])
+            each.follow(V[t : t + 1], C[t : t + 1], starts[t : t + 1])
         watched.scores()
     assert watched.scores() == alone.scores()
 
 
-def test_at_a_glance_what_waits_is_left_out():
+def test_recent_scores_leave_out_the_samples_that_wait():
     returns = Returns([0.9, 0.0, 0.9, 1.0])
     ones = np.ones((200, 4))
-    returns(ones, ones, np.arange(200) == 0)
+    returns.follow(ones, ones, np.arange(200) == 0)
     window = returns.windows[0]
-    seen = returns.at_a_glance()
+    seen = returns.recent()
     assert seen["scored"].tolist() == [200 - window, 199, 200 - window, 0]
     assert seen["mean_return"] == pytest.approx([10.0, 1.0, 10.0, np.nan], rel=1e-5, nan_ok=True)
     assert seen["error"] == pytest.approx([9.0, 0.0, 9.0, np.nan], rel=1e-5, nan_ok=True)
@@ -99,7 +99,7 @@ def test_windows_leave_out_a_millionth_where_memory_allows():
     returns = Returns([0.97, 0.5, "ending", 0.0, 1.0], memory=2**26)
     for discount, window in zip(returns.discounts, returns.windows, strict=True):
         if discount == "ending":
-            assert window == UNTOLD
+            assert window == UNKNOWN
         elif discount == 0.0:
             assert window == 1
         elif discount < 1.0:
@@ -117,7 +117,7 @@ def test_memory_is_bounded_whatever_the_horizons():
 def test_what_cannot_be_known_is_truncated():
     returns = Returns([1.0], memory=10_000)
     ones = np.ones((5_000, 1))
-    returns(ones, ones, np.arange(5_000) == 0)
+    returns.follow(ones, ones, np.arange(5_000) == 0)
     (score,) = returns.scores()
     assert (score.scored, score.truncated, score.mean_return) == (0, 5_000, None)
 
@@ -127,7 +127,7 @@ def test_a_long_stream_does_not_grow_memory():
     block = np.random.default_rng(0).normal(size=(4096, 2))
     before = {name: array.nbytes for name, array in returns.state().items()}
     for k in range(50):
-        returns(block, block, np.arange(4096) + k == 0)
+        returns.follow(block, block, np.arange(4096) + k == 0)
     assert {name: array.nbytes for name, array in returns.state().items()} == before
     assert returns.scores()[0].scored + returns.scores()[0].truncated == 50 * 4096
 
@@ -135,8 +135,8 @@ def test_a_long_stream_does_not_grow_memory():
 def test_recent_errors_forget_old_ones():
     returns = Returns([0.0], recent=10.0)
     zeros, starts = np.zeros((1000, 1)), np.zeros(1000, bool)
-    returns(zeros + 5.0, zeros, starts)
-    returns(zeros + 1.0, zeros, starts)
+    returns.follow(zeros + 5.0, zeros, starts)
+    returns.follow(zeros + 1.0, zeros, starts)
     (score,) = returns.scores()
     assert score.recent_absolute_return_error == pytest.approx(1.0, abs=1e-6)
     assert score.mean_absolute_return_error == pytest.approx(3.0, abs=0.01)

@@ -1,0 +1,50 @@
+"""The socket that the server listens on, with a limit to its connections."""
+
+from __future__ import annotations
+
+import socket
+from functools import cached_property
+from typing import Any
+from weakref import WeakSet
+
+MOST_CONNECTIONS = 128  # including those of pages
+GIVE_UP = 60.0  # seconds after which a connection that accepts nothing is closed
+SEND_BUFFER = 1 << 18  # bytes that the operating system buffers for a slow page
+
+
+class Listener(socket.socket):
+    """Accepts a connection while there are fewer than `MOST_CONNECTIONS`, and closes it at once otherwise."""
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        accepted, address = socket.socket.accept(self)
+        if sum(each.fileno() >= 0 for each in self._open) >= MOST_CONNECTIONS:
+            accepted.close()
+            raise ConnectionAbortedError  # asyncio treats it as a connection that ended before it was accepted
+        self._open.add(accepted)
+        return accepted, address
+
+    @cached_property
+    def _open(self) -> WeakSet[socket.socket]:
+        return WeakSet()
+
+
+def listen(address: str, port: int) -> socket.socket:
+    """A socket that listens. Accepted connections inherit its options."""
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(
+            address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = Listener(family, kind, protocol)
+    except (OSError, UnicodeError) as error:
+        raise ValueError(f"cannot serve at {address!r}, port {port}: {error}") from None
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * GIVE_UP))
+        listener.bind(place)
+        listener.listen(64)
+    except OSError as error:
+        listener.close()
+        raise ValueError(f"cannot serve at {address}, port {port}: {error}; give another port, or 0 for any") from None
+    return listener

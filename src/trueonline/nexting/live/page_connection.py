@@ -1,0 +1,77 @@
+"""The connection of one page: what it subscribes to, and how far it has been served."""
+
+from __future__ import annotations
+
+import asyncio
+from time import time
+from typing import Any
+
+from trueonline.nexting.live import messages
+from trueonline.nexting.live.hub import Hub
+
+FRAME = 8192  # samples in a frame, at most
+
+
+class PageConnection:
+    """One page: the questions that it wants, and the samples that it has already."""
+
+    def __init__(self, hub: Hub, websocket: Any) -> None:
+        self.hub, self.websocket = hub, websocket
+        self.client = peer(websocket.scope["client"])
+        self.news = asyncio.Event()
+        self.wanted = (1, hub.first_shown())  # the number of the subscription, and its questions
+        self._begun = 0  # the number of the subscription that has begun
+        self._signals: tuple[int, ...] = ()
+        self._next: int | None = None  # the next sample
+        self._status = 0  # the number of the last status sent
+
+    async def hear(self) -> None:
+        """Answer the requests of the page, until it has left."""
+        while (message := await self.websocket.receive())["type"] == "websocket.receive":
+            try:
+                kind, value = messages.request(message.get("text"), len(self.hub.questions))
+            except ValueError as error:
+                await self.websocket.close(1008, str(error))
+                return
+            if kind == "subscribe":
+                self.wanted = self.wanted[0] + 1, value
+                self.news.set()
+            else:
+                await self.websocket.send_text(messages.text("clock", {"yours": value, "mine": time()}))
+
+    async def greet(self) -> None:
+        """Send the first message."""
+        await self.websocket.send_text(self.hub.hello())
+
+    async def send_news(self) -> bool:
+        """Send new status and samples, at most one frame. Return whether there is more."""
+        number, questions = self.wanted
+        begins = number != self._begun
+        if begins:
+            self._begun, self._next, self._signals = number, None, self.hub.needed(questions)
+            content = {"number": number, "questions": questions, "signals": self._signals, "clock": time()}
+            await self.websocket.send_text(messages.text("subscribed", content))
+        if self.hub.status[0] != self._status:
+            self._status, words, scores = self.hub.status
+            await self.websocket.send_text(words)
+            if scores is not None:
+                await self.websocket.send_bytes(scores)
+        part = self.hub.read(self._next, self._signals, questions, FRAME)
+        if begins or len(part.times) or part.missed:
+            data = (part.times, part.received, part.columns, part.starts)
+            await self.websocket.send_bytes(messages.samples(number, part.first, part.missed, begins, *data))
+        self._next = part.end
+        return len(part.times) == FRAME
+
+
+def peer(address: Any) -> tuple[Any, ...] | None:
+    """The address and port of the other side. IPv6 has two more parts, which not every library reports."""
+    return tuple(address[:2]) if address else None
+
+
+def has_left(error: BaseException, websocket: Any) -> bool:
+    """Whether an error only says that the page has left, or was disconnected."""
+    from starlette.websockets import WebSocketDisconnect, WebSocketState
+
+    ended = WebSocketState.DISCONNECTED in (websocket.client_state, websocket.application_state)
+    return ended or isinstance(error, WebSocketDisconnect | OSError)

@@ -1,0 +1,314 @@
+"""The score of predictions: each is compared with the return that is realised later, with a bounded memory.
+
+The return that a prediction at sample t is about is known only later:
+
+    G_t = C_{t+1} + γ_{t+1}·G_{t+1} = C_{t+1} + γ_{t+1}·C_{t+2} + …
+
+So predictions wait. While sample t waits, samples t + 1 … t + n add to its sum, and the weight γ_{t+1}⋯γ_{t+n} says how much of the
+return is still open. After `window` samples the prediction is *scored* if at most 1 % of the weight is open, and *truncated*
+otherwise. When the stream breaks off, the predictions that still wait are scored or truncated by the same rule.
+
+Adding each sample to the sums of all waiting samples would cost `window` operations for each sample and question. But the step
+from G_{t+1} to G_t is an affine map, and maps can be composed in any grouping. So the waiting samples form two halves. In the
+*older* half each sample keeps the composition of its own map with all later maps of that half. The *newer* half keeps only the
+composition as a whole. The oldest return is then one multiplication and one addition away. When the older half is used up, one
+pass backwards turns the newer half into the older half. Every sample is touched twice, whatever the window, and nothing is ever
+divided or subtracted.
+"""
+
+# Kernels are typed by Numba.
+# mypy: allow-untyped-defs, allow-incomplete-defs
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trueonline.core.kernels import call, kernel, specialise
+from trueonline.inputs import unit
+
+KNOWN = 0.01  # a return is known when at most this share of its weight is open
+EXACT = 1e-6  # the weight that is open when a sample has waited for its whole window, if the memory allows
+MEMORY = 2**26  # bytes for all waiting samples
+UNKNOWN = 10_000  # the window if γ is a signal, because nobody knows how fast the weight falls
+
+ABSOLUTE, SQUARED, MEAN, SPREAD, RECENT = range(5)  # rows of the totals, which have one column for each question
+SCORED, TRUNCATED = range(2)  # columns of the counts, which have one row for each queue
+# Columns of the rings, which have one row for each queue: the oldest slot, the samples that wait, those of the older half.
+HEAD, WAITING, OLDER = range(3)
+
+
+# --- In kernels -----------------------------------------------------------------------------------
+
+
+@kernel
+def turn(sums, weights, head, maps):
+    """Turn the newer half into the older half: compose each map with all later maps."""
+    room = weights.size
+    for k in range(maps - 2, -1, -1):
+        i, j = (head + k) % room, (head + k + 1) % room
+        for q in range(sums.shape[1]):
+            sums[i, q] += weights[i] * sums[j, q]
+        weights[i] *= weights[j]
+
+
+@kernel
+def score(g, i, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent):
+    """Compare the predictions of the sample in slot i with what is known of its returns."""
+    left = weights[i] * newer_weight[g]  # the weight that is still open
+    if not left <= KNOWN:
+        counts[g, TRUNCATED] += 1
+        return
+    counts[g, SCORED] += 1
+    opened[g] += left
+    share, fading = 1.0 / counts[g, SCORED], 1.0 / min(counts[g, SCORED], recent)
+    for q in range(newer.size):
+        realised = sums[i, q] + weights[i] * newer[q]
+        error = abs(kept[i, q] - realised)
+        totals[ABSOLUTE, q] += error
+        totals[SQUARED, q] += error * error
+        away = realised - totals[MEAN, q]
+        totals[MEAN, q] += away * share
+        totals[SPREAD, q] += away * (realised - totals[MEAN, q])
+        totals[RECENT, q] += (error - totals[RECENT, q]) * fading
+
+
+@kernel
+def remove_oldest(g, maps, rings, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent):
+    """Remove the oldest waiting sample, scored or truncated. `maps` is the number of waiting samples that have their map."""
+    head = rings[g, HEAD]
+    if rings[g, OLDER] == 0:
+        turn(sums, weights, head, maps)
+        rings[g, OLDER] = maps
+        newer_weight[g] = 1.0
+        newer[:] = 0.0
+    score(g, head, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent)
+    rings[g, HEAD] = (head + 1) % weights.size
+    rings[g, WAITING] -= 1
+    rings[g, OLDER] -= 1
+
+
+@kernel
+def release_all(g, rings, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent):
+    """Remove all waiting samples, because the stream breaks off. The newest has no return at all."""
+    for maps in range(rings[g, WAITING] - 1, 0, -1):
+        remove_oldest(g, maps, rings, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent)
+    counts[g, TRUNCATED] += rings[g, WAITING]
+    rings[g, WAITING] = rings[g, OLDER] = 0
+    newer_weight[g] = 1.0
+    newer[:] = 0.0
+
+
+def follow(
+    firsts, windows, kept, sums, weights, newer, newer_weight, rings, opened, counts, totals, recent, ending,
+    predictions, cumulants, gammas, starts,
+):  # fmt: skip
+    """Give the cumulants of new samples to the waiting samples, and let the new predictions wait. `ending`: the stream ends."""
+    at = slot = 0
+    for g in range(windows.size):
+        first, last, room = firsts[g], firsts[g + 1], windows[g]
+        size = room * (last - first)
+        v, a = kept[at : at + size].reshape(room, last - first), sums[at : at + size].reshape(room, last - first)
+        p = weights[slot : slot + room]
+        back, total = newer[first:last], totals[:, first:last]
+        at, slot = at + size, slot + room
+        for t in range(starts.size):
+            if starts[t]:
+                release_all(g, rings, v, a, p, back, newer_weight, opened, counts, total, recent)
+            elif rings[g, WAITING] > 0:  # the newest gets its map: G = C + γ·(the later return)
+                i = (rings[g, HEAD] + rings[g, WAITING] - 1) % room
+                p[i] = gammas[t, g]
+                for q in range(back.size):
+                    a[i, q] = cumulants[t, first + q]
+                    back[q] += newer_weight[g] * a[i, q]
+                newer_weight[g] *= p[i]
+                if rings[g, WAITING] == room:
+                    remove_oldest(g, room, rings, v, a, p, back, newer_weight, opened, counts, total, recent)
+            i = (rings[g, HEAD] + rings[g, WAITING]) % room
+            for q in range(back.size):
+                v[i, q] = predictions[t, first + q]
+            rings[g, WAITING] += 1
+        if ending:
+            release_all(g, rings, v, a, p, back, newer_weight, opened, counts, total, recent)
+
+
+_FOLLOW = specialise(follow, "returns")
+
+
+# --- In Python ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Score:
+    """The quality of the answers to one question, over the scored samples. Numbers are None if no sample is scored.
+
+    Attributes
+    ----------
+    scored : int
+        The number of samples whose return is known to within 1 %.
+    truncated : int
+        The number of samples that the stream, or the memory, did not follow for long enough.
+    open_weight : float or None
+        The share of the returns' weight that is missing, on average over the scored samples.
+    mean_absolute_return_error : float or None
+        The mean absolute difference between prediction and return.
+    root_mean_square_return_error : float or None
+        The root of the mean squared difference.
+    recent_absolute_return_error : float or None
+        The mean absolute difference, with the newest samples weighted most.
+    mean_return : float or None
+        The mean of the return.
+    return_deviation : float or None
+        The standard deviation of the return: the error of a forecast that knows only the mean.
+    """
+
+    scored: int
+    truncated: int
+    open_weight: float | None
+    mean_absolute_return_error: float | None
+    root_mean_square_return_error: float | None
+    recent_absolute_return_error: float | None
+    mean_return: float | None
+    return_deviation: float | None
+
+
+class Returns:
+    """Scores the predictions of many questions. Questions with the same discount wait in one queue.
+
+    Parameters
+    ----------
+    discounts : sequence of float or str
+        γ of each question, or the name of the signal whose value is γ.
+    memory : int
+        Bytes for the waiting samples. If they do not suffice for returns that are exact to 1e-6, windows are shorter, the
+        longest first.
+    recent : float
+        The number of samples over which the recent error fades.
+
+    Attributes
+    ----------
+    discounts : tuple of float or str
+        The different discounts: one queue for each.
+
+    Examples
+    --------
+    >>> returns = Returns([0.5])
+    >>> returns.follow(np.array([[1.0], [2.0]]), np.array([[0.0], [4.0]]), starts=np.array([True, False]))
+    >>> returns.scores()[0].truncated, returns.windows  # of both returns, half or more is still open
+    (2, (20,))
+    """
+
+    def __init__(self, discounts: Sequence[float | str], memory: int = MEMORY, recent: float = 1000.0) -> None:
+        keys = list(dict.fromkeys(discounts))
+        self.discounts = tuple(d if isinstance(d, str) else unit("discount", d) for d in keys)
+        member = np.array([keys.index(discount) for discount in discounts], np.int64)
+        self._order = np.argsort(member, kind="stable")  # place → question
+        sizes = np.bincount(member, minlength=len(keys))
+        self._firsts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self._windows = _windows(self.discounts, sizes, memory)
+        self._recent = recent
+        room, slots = int((self._windows * sizes).sum()), int(self._windows.sum())
+        queues, questions = len(keys), len(member)
+        # Waiting samples, in rings (prediction, sum, weight), then the newer half as a whole, then counts and totals.
+        self._state: dict[str, np.ndarray] = {
+            "kept": np.zeros(room),
+            "sums": np.zeros(room),
+            "weights": np.zeros(slots),
+            "newer": np.zeros(questions),
+            "newer_weight": np.ones(queues),
+            "rings": np.zeros((queues, 3), np.int64),
+            "opened": np.zeros(queues),
+            "counts": np.zeros((queues, 2), np.int64),
+            "totals": np.zeros((5, questions)),
+        }
+
+    @property
+    def windows(self) -> tuple[int, ...]:
+        """The number of samples that a prediction waits for, for each of `discounts`."""
+        return tuple(self._windows.tolist())
+
+    def follow(
+        self, predictions: np.ndarray, cumulants: np.ndarray, starts: np.ndarray, gammas: np.ndarray | None = None
+    ) -> None:
+        """Take T samples of the stream.
+
+        Parameters
+        ----------
+        predictions, cumulants : array of shape (T, questions)
+            Finite numbers. The caller has checked them.
+        starts : array of shape (T,)
+            Booleans that mark where a new stream begins.
+        gammas : array of shape (T, discounts), optional
+            γ at each sample, in the order of `discounts`. Needed if a discount is the name of a signal.
+        """
+        if gammas is None:
+            gammas = np.tile(np.array(self.discounts, float), (len(starts), 1))
+        V, C = predictions.take(self._order, axis=1), cumulants.take(self._order, axis=1)
+        self._update(self._state, V, C, gammas, starts, False)
+
+    def _update(
+        self, state: dict, V: np.ndarray, C: np.ndarray, gammas: np.ndarray, starts: np.ndarray, end: bool
+    ) -> None:
+        call(_FOLLOW, self._firsts, self._windows, *state.values(), self._recent, end, V, C, gammas, starts)
+
+    def scores(self) -> list[Score]:
+        """The score of each question so far, as if the stream ended here. The state does not change."""
+        state = {name: array.copy() for name, array in self._state.items()}
+        nothing = np.empty((0, len(self._order)))
+        self._update(state, nothing, nothing, np.empty((0, len(self.discounts))), np.empty(0, np.bool_), True)
+        return self._scores(state)
+
+    def recent(self) -> dict[str, np.ndarray]:
+        """The recent error, the mean return and the number of scored samples of each question. NaN if nothing is scored yet.
+
+        Waiting samples are left out, which makes this cheap enough for a look every now and then.
+        """
+        scored = np.repeat(self._state["counts"][:, SCORED], np.diff(self._firsts))
+        totals = {"error": self._state["totals"][RECENT], "mean_return": self._state["totals"][MEAN]}
+        back = np.argsort(self._order)
+        columns = {name: np.where(scored > 0, values, np.nan)[back] for name, values in totals.items()}
+        return {**columns, "scored": scored[back]}
+
+    def _scores(self, state: dict[str, np.ndarray]) -> list[Score]:
+        scores: list[Score] = [None] * len(self._order)  # type: ignore[list-item]
+        for g in range(len(self.discounts)):
+            n, truncated = state["counts"][g].tolist()
+            for place in range(self._firsts[g], self._firsts[g + 1]):
+                absolute, squared, mean, spread, recent = state["totals"][:, place].tolist()
+                known = (
+                    float(state["opened"][g]) / n, absolute / n, math.sqrt(squared / n), recent, mean, math.sqrt(spread / n)
+                ) if n else (None,) * 6  # fmt: skip
+                scores[self._order[place]] = Score(n, truncated, *known)
+        return scores
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Copy everything that `restore` needs to resume exactly."""
+        return {name: array.copy() for name, array in self._state.items()}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Resume from a state of the same questions and memory. ValueError if the state does not fit."""
+        for name, own in self._state.items():
+            if name not in state or state[name].shape != own.shape or state[name].dtype != own.dtype:
+                raise ValueError(f"the state of the returns does not fit these questions: {name}")
+        self._state = {name: state[name].copy() for name in self._state}
+
+
+def _windows(discounts: Sequence[float | str], sizes: np.ndarray, memory: int) -> np.ndarray:
+    """For each discount, the number of samples after which the weight is below EXACT, or fewer if the memory is too small."""
+    wanted = np.array([_window(discount) for discount in discounts])
+    cost = 8.0 * (2 * sizes + 1)  # bytes for a waiting sample
+    most = float(wanted.max(initial=1.0))
+    while (cost * np.minimum(wanted, most)).sum() > memory and most > 1.0:
+        most *= 0.99
+    return np.maximum(np.minimum(wanted, most), 1.0).astype(np.int64)
+
+
+def _window(discount: float | str) -> float:
+    if isinstance(discount, str):
+        return UNKNOWN
+    if discount <= EXACT:
+        return 1.0
+    return math.ceil(math.log(EXACT) / math.log(discount)) if discount < 1.0 else 2.0**40

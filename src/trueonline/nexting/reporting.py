@@ -1,0 +1,108 @@
+"""The text that `trueonline predict` and `trueonline live` print: warnings, how a run resumed, and the summary at the end."""
+
+from __future__ import annotations
+
+import io
+import math
+import textwrap
+import time
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from typing import Any
+
+import numpy as np
+
+from trueonline.nexting.stream_checkpoint import Checkpoint
+from trueonline.nexting.stream_run import Run
+from trueonline.terminal import duration, print_table
+
+WARN = 2.0  # seconds between looks for something to warn of
+WIDTH, PADDING = 80, 3  # characters in a line of the table, and between two columns
+HEADS = ("question", "horizon", "mean\nreturn", "mean\nerror", "rms\nerror", "of s.d.", "scored", "truncated")
+SILENT = ("read", "received", "connections", "widened")  # counters that are no news
+
+EXPLANATION = (
+    "An error is the difference between a predicted return and the realised one, over the scored samples: those whose return is "
+    "known to within 1 %. The rms error is also given as a share of the return's standard deviation (s.d.). A forecast that is "
+    "always the mean return has 100 %."
+)
+
+Say = Callable[[str], None]
+
+
+class Warner:
+    """Prints each warning of a run once, as soon as it shows."""
+
+    def __init__(self, say: Say) -> None:
+        self._say, self._due = say, time.monotonic() + WARN
+        self._said: set[str] = set()
+
+    def __call__(self, run: Run) -> None:
+        if time.monotonic() >= self._due:
+            self._due = time.monotonic() + WARN
+            self.tell(run.warnings())
+
+    def tell(self, warnings: Sequence[str]) -> None:
+        for warning in warnings:
+            kind = warning.partition(":")[0]  # numbers after it may change
+            if kind not in self._said:
+                self._said.add(kind)
+                self._say(f"Warning: {warning}.")
+
+
+def report_resumption(run: Run, checkpoint: Checkpoint, say: Say) -> None:
+    """Say from where a run resumes, and what was lost."""
+    age = max(0.0, time.time() - float(checkpoint.about["written"]))
+    say(f"Resuming from sample {run.resumed_at:,}, the checkpoint of {duration(age)} ago.")
+    if run.source.replayable:
+        say("Nothing is lost: the source is read again from there.")
+    else:
+        lost = f"what was learned from {run.lost:,} samples after it, and " if run.lost else ""
+        say(f"Lost: {lost}all samples sent since the run stopped. This source does not send them again.")
+
+
+def as_text(summary: dict[str, Any], out: str | None) -> str:
+    """The summary as text, with a table of all questions. `out` is where predictions were written."""
+    with redirect_stdout(io.StringIO()) as text:
+        took = f" in {duration(summary['seconds'])}" if "seconds" in summary else ""
+        print(f"{summary['samples']:,} samples{took}, {summary['dropped']:,} dropped.")
+        counters = {name: number for name, number in summary["counters"].items() if number and name not in SILENT}
+        if counters:
+            counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in counters.items())
+            print(f"Counted: {counts}.")
+        print()
+        print_table(HEADS, _folded([_row(question) for question in summary["questions"]]))
+        print()
+        print(textwrap.fill(EXPLANATION, WIDTH))
+        if out not in (None, "-"):
+            print(f"Predictions are in {out}.")
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+
+def _row(question: dict[str, Any]) -> list[str]:
+    deviation, rms = question["return_deviation"], question["root_mean_square_return_error"]
+    return [
+        question["name"],
+        "–" if question["horizon"] is None else f"{question['horizon']:.3g} s",
+        _figure(question["mean_return"]),
+        _figure(question["mean_absolute_return_error"]),
+        _figure(rms),
+        "–" if not deviation or rms is None else f"{rms / deviation:.0%}",
+        f"{question['scored']:,}",
+        f"{question['truncated']:,}",
+    ]
+
+
+def _folded(rows: list[list[str]]) -> list[list[str]]:
+    """The rows, with long names of questions folded so that the table fits into `WIDTH`."""
+    lines = [[line for cell in column for line in cell.split("\n")] for column in zip(HEADS, *rows, strict=True)]
+    others = sum(max(map(len, column)) + PADDING for column in lines[1:])
+    room = max(WIDTH - others, len(HEADS[0]))
+    return [["\n".join(textwrap.wrap(name, room)), *cells] for name, *cells in rows]
+
+
+def _figure(value: float | None) -> str:
+    """A number with four digits, a dash if it is missing."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    return np.format_float_positional(float(f"{value:.4g}"), trim="-")

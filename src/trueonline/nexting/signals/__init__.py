@@ -1,0 +1,22 @@
+"""From the columns of a stream to the inputs of features: derived signals, and the scaling of each signal to [0, 1].
+
+With Δt the seconds since the previous sample, a signal is the name of a column or one of these functions:
+
+| function         | value                                                                                             |
+|------------------|---------------------------------------------------------------------------------------------------|
+| `velocity(x)`    | (x_t − x_{t−1}) / Δt, and 0 at a start                                                            |
+| `velocity(x, τ)` | `lowpass(velocity(x), τ)`                                                                         |
+| `lowpass(x, τ)`  | y ← y + (1 − e^{−Δt/τ})·(x − y), and y = x at a start                                             |
+| `envelope(x, τ)` | the low-pass of the absolute value of x. The default of τ is 0.2 seconds                          |
+| `lag(x, s)`      | x of s seconds ago: x of the newest earlier sample that is at least s seconds old. If no sample   |
+|                  | is that old, x of the oldest sample since the start                                               |
+
+x may itself be a derived signal: `envelope(velocity(x), 0.5)`. Times are in seconds: 0.2, 0.2s or 200ms. Numbers beyond ±1e100,
+of columns and of derived signals, are moved to ±1e100, so that nothing ever overflows.
+"""
+
+from trueonline.nexting.signals.bounds import Bounds
+from trueonline.nexting.signals.derived import MAX_ROOM, Signals
+from trueonline.nexting.signals.expressions import FUNCTIONS, number_text, seconds, spelling, split
+
+__all__ = ["FUNCTIONS", "MAX_ROOM", "Bounds", "Signals", "number_text", "seconds", "spelling", "split"]

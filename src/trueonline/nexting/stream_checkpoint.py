@@ -1,0 +1,57 @@
+"""Checkpoints of a run over a stream: reading one, and checking that it belongs to this run."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trueonline.files import read_learner
+
+KIND = "Predictor"
+PARTS = {"setup", "source", "position", "cleaner", "rows", "counted", "written"}
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """The description in a checkpoint, and its arrays."""
+
+    about: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+
+    @classmethod
+    def read(cls, path: Path) -> Checkpoint:
+        """Read a checkpoint. ValueError if it is damaged, or something else."""
+        try:
+            kind, about, arrays = read_learner(path)
+            if kind != KIND:
+                raise ValueError(f"{path} holds a {kind}, not a checkpoint of predictions")
+            if not about.keys() >= PARTS:
+                raise ValueError(f"{path} is damaged: it lacks {', '.join(sorted(PARTS - about.keys()))}")
+        except ValueError as error:
+            raise ValueError(f"{error}; name another --checkpoint, or start from scratch with --fresh") from None
+        return cls(about, arrays)
+
+    def check_same_run(self, path: Path, setup: dict[str, Any], source: dict[str, Any]) -> None:
+        """ValueError unless the checkpoint is of the same predictions from the same source."""
+        for before, now in ((self.about["setup"], setup), (self.about["source"], source)):
+            differing = [name for name in now if before.get(name) != now[name]]
+            if differing:
+                changes = "; ".join(f"{name} was {before.get(name)!r:.60} and is {now[name]!r:.60}" for name in differing)
+                raise ValueError(
+                    f"the checkpoint {path} is of another run: {changes}. Give the same options as before to resume, --fresh to "
+                    "start from scratch, or another --checkpoint"
+                )
+
+
+def check_different_files(paths: dict[str, str | os.PathLike | None]) -> None:
+    """ValueError if two of these paths are one file. The keys name the paths in the message."""
+    places = {name: Path(path).resolve() for name, path in paths.items() if path is not None}
+    names = list(places)
+    for i, name in enumerate(names):
+        for other in names[i + 1 :]:
+            if places[name] == places[other]:
+                raise ValueError(f"{name} and {other} are one file, {places[name]}; give them different names")

@@ -1,0 +1,70 @@
+"""A headless Chromium, and a hub that is fed, for the tests of the live page."""
+
+import shutil
+import threading
+import time
+
+import pytest
+
+from tests.nexting.live.helpers import RATE, Browser, readings, small_hub
+
+ARGUMENTS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=1280,900",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
+    """A headless Chromium."""
+    found, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (found and driver):
+        pytest.skip("no chromium and chromedriver here: apt-get install chromium chromium-driver")
+    webdriver = pytest.importorskip("selenium.webdriver", reason="the browser tests need selenium")
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = found
+    for argument in (*ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    chrome = webdriver.Chrome(options=options, service=Service(driver))
+    try:
+        yield chrome
+    finally:
+        chrome.quit()
+
+
+@pytest.fixture
+def browser(chromium):
+    """The same, with a new page, and no complaints in the end."""
+    chromium.get("about:blank")
+    chromium.get_log("browser")
+    yield Browser(chromium)
+    chromium.get("about:blank")
+    assert chromium.get_log("browser") == []
+
+
+@pytest.fixture
+def feed():
+    """A hub to which samples of the arm come, 40 a second, until the test is over."""
+    hub = small_hub()
+    stop = threading.Event()
+    signals, predictions = readings(20_000)
+
+    def work():
+        begin, k = time.monotonic(), 0
+        while not stop.wait(max(begin + k / RATE - time.monotonic(), 0.0)):
+            row = slice(k % 20_000, k % 20_000 + 1)
+            hub.publish([1.7e9 + k / RATE], [k == 0], signals[row], predictions[row])
+            if k % 20 == 0:
+                asked = [{"error": 40.0, "mean_return": 8000.0, "scored": k}] * 4
+                words = {"samples": k, "rate": 40.0, "dropped": {"late": 1, "not a number": 2}, "uptime": k / RATE}
+                hub.report({**words, "state": "learning", "clipped": 0, "note": "", "questions": asked})
+            k += 1
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    yield hub
+    stop.set()
+    thread.join()

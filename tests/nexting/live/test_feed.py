@@ -1,0 +1,325 @@
+"""The feed of a page: subscriptions, malformed messages, slow and silent connections."""
+
+import http.client
+import os
+import socket
+import struct
+import threading
+import time
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+
+from tests.nexting.live.helpers import RATE, SIGNALS, TOKEN, connect, get, heard, publish, small_hub, unpack, until
+from trueonline.nexting.live import Hub, Server, Shown, listener, messages, server
+
+pytest.importorskip("starlette", reason="the live page needs trueonline[live]")
+pytest.importorskip("uvicorn", reason="the live page needs trueonline[live]")
+pytest.importorskip("websockets", reason="the live page needs trueonline[live]")
+
+
+def test_a_page_is_told_all_that_it_asks_for():
+    hub = small_hub()
+    signals, predictions = publish(hub, 100)
+    hub.report({"state": "learning", "samples": 100})
+    with Server(hub) as served, connect(served) as client:
+        hello = heard(client, "hello")
+        assert hello["signals"] == list(SIGNALS)
+        assert hello["questions"][3] == {
+            "name": "grip",
+            "target": "force",
+            "discount": "grip",
+            "horizon": None,
+            "unit": "",
+        }
+        told = heard(client, "subscribed")
+        assert (told["number"], told["questions"], told["signals"]) == (1, [0, 2], [0, 1])
+        assert heard(client, "status")["samples"] == 100
+        frame = heard(client, bytes)
+        assert (frame["anew"], frame["first"], frame["missed"], frame["subscription"]) == (True, 0, 0, 1)
+        np.testing.assert_array_equal(frame["columns"], np.vstack([signals.T[:2], predictions.T[[0, 2]]]).astype("f4"))
+        before = time.time()
+        more, _ = publish(hub, 5, first=100, starts=np.arange(5) == 2)
+        after = time.time()
+        frame = heard(client, bytes)
+        assert (frame["anew"], frame["first"]) == (False, 100)
+        np.testing.assert_array_equal(frame["times"], np.arange(100, 105) / RATE)
+        np.testing.assert_array_equal(frame["columns"][0], more[:, 0].astype("f4"))
+        assert frame["starts"].tolist() == [0, 0, 1, 0, 0]
+        assert (before <= frame["received"]).all()
+        assert (frame["received"] <= after).all()
+        client.send('{"subscribe": [3]}')
+        told = heard(client, "subscribed")
+        assert (told["number"], told["questions"], told["signals"]) == (2, [3], [1, 2])
+        frame = heard(client, bytes)
+        assert (frame["anew"], frame["first"], frame["subscription"]) == (True, 0, 2)
+        np.testing.assert_array_equal(frame["columns"][2, :100], predictions[:, 3].astype("f4"))
+        client.send('{"subscribe": []}')
+        assert heard(client, "subscribed")["signals"] == []
+        assert heard(client, bytes)["columns"].shape == (0, 105)
+        client.send('{"clock": 5}')
+        assert heard(client, "clock")["yours"] == 5
+        assert abs(heard_clock(client) - time.time()) < 3600
+        hub.report({"state": "ended", "questions": [None] * 4})
+        assert heard(client, "status")["state"] == "ended"
+
+
+def heard_clock(client):
+    client.send('{"clock": 6}')
+    return heard(client, "clock")["mine"]
+
+
+def test_six_thousand_questions_are_introduced():
+    many = [Shown(f"question {k}", f"s{k % 3}", 0.9, 1.0) for k in range(6000)]
+    hub = Hub(many, ("s0", "s1", "s2"), RATE)
+    hub.publish([0.0], [False], np.zeros((1, 3)), np.arange(6000.0)[None])
+    hub.report({"questions": [{"error": k, "mean_return": 0.0, "scored": 1} for k in range(6000)]})
+    with Server(hub) as served, connect(served) as client:
+        hello = heard(client, "hello")
+        assert [question["name"] for question in hello["questions"]] == [each.name for each in many]
+        assert hello["kept"] < 120
+        client.send('{"subscribe": [5999]}')
+        while (frame := heard(client, bytes))["subscription"] < 2:
+            pass
+        assert frame["columns"].tolist() == [[0.0], [5999.0]]
+
+
+@pytest.mark.parametrize("message", ["no json", '{"subscribe": [99]}', b"\x00\x01", "x" * 10_000])
+def test_a_malformed_message_ends_that_connection_only(message):
+    from websockets.exceptions import ConnectionClosed
+
+    hub = small_hub()
+    with Server(hub) as served, connect(served) as other, connect(served) as client:
+        heard(client, bytes)
+        heard(other, bytes)
+        client.send(message)
+        with pytest.raises(ConnectionClosed) as caught:
+            heard(client, "the end")
+        assert caught.value.rcvd.code in (1008, 1009)
+        until(lambda: served.pages == 1)
+        publish(hub, 3)
+        assert len(heard(other, bytes)["times"]) == 3
+
+
+def test_there_is_a_limit_to_pages(monkeypatch):
+    from websockets.exceptions import ConnectionClosed
+
+    monkeypatch.setattr(server, "MOST_PAGES", 1)
+    with Server(small_hub()) as served, connect(served) as first:
+        heard(first, "hello")
+        with connect(served) as second, pytest.raises(ConnectionClosed, match="too many pages"):
+            second.recv(timeout=300)
+        publish(served.hub, 1)
+        assert len(heard(first, bytes)["times"]) in (0, 1)
+
+
+def raw_client(served):
+    """A WebSocket whose answers nobody reads."""
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.connect(("127.0.0.1", served.port))
+    lines = (
+        "GET /feed HTTP/1.1", f"Host: 127.0.0.1:{served.port}", "Upgrade: websocket", "Connection: Upgrade",
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Version: 13", "", "",
+    )  # fmt: skip
+    client.sendall("\r\n".join(lines).encode())
+    return client
+
+
+def test_a_page_that_takes_nothing_slows_nobody_and_takes_no_memory():
+    psutil = pytest.importorskip("psutil")
+    hub = small_hub()
+    block = [np.zeros(4096, bool), np.zeros((4096, 3)), np.zeros((4096, 4))]
+    with Server(hub) as served, raw_client(served) as stuck, connect(served) as reader:
+        until(lambda: served.pages == 2)
+        sent = 0
+
+        def flood(samples):
+            nonlocal sent
+            for _ in range(samples // 4096):
+                hub.publish(np.arange(sent, sent + 4096) / RATE, *block)
+                sent += 4096
+
+        def follow():
+            """Until the reader has the newest."""
+            while True:
+                frame = heard(reader, bytes)
+                if frame["first"] + len(frame["times"]) == sent:
+                    return
+
+        flood(100 * 4096)
+        follow()
+        before = psutil.Process().memory_info().rss
+        for _ in range(40):  # 8 M samples, of which 33 bytes each would go to a page that took them
+            flood(50 * 4096)
+            follow()
+        assert hub.samples == sent
+        assert psutil.Process().memory_info().rss - before < 60e6
+        assert served.pages == 2
+        # Now it reads: first what was under way, then it is told what it missed.
+        total, missed = 0, 0
+        for data in frames(stuck):
+            total += len(data)
+            if data[0] == messages.SAMPLES:
+                frame = unpack(data)
+                missed += frame["missed"]
+                if frame["first"] + len(frame["times"]) == sent:
+                    break
+        assert missed > 4_000_000
+        assert total < 20e6
+
+
+def frames(client):
+    """The messages that a server sends, from its bytes (RFC 6455, section 5.2; servers do not mask)."""
+    stream = client.makefile("rb")
+    while stream.readline() != b"\r\n":
+        pass
+    while head := stream.read(2):
+        length = head[1]
+        if length >= 126:
+            length = int.from_bytes(stream.read(2 if length == 126 else 8), "big")
+        data = stream.read(length)
+        if head[0] & 15 in (1, 2):
+            yield data
+    stream.close()
+
+
+def test_a_page_that_takes_nothing_for_long_is_forgotten(monkeypatch):
+    if not hasattr(socket, "TCP_USER_TIMEOUT"):
+        pytest.skip("this system does not end connections that take nothing")
+    monkeypatch.setattr(listener, "GIVE_UP", 0.5)
+    hub = small_hub()
+    with Server(hub) as served, raw_client(served):
+        until(lambda: served.pages == 1)
+
+        def gone():
+            hub.publish(np.arange(4096) / RATE, np.zeros(4096, bool), np.zeros((4096, 3)), np.zeros((4096, 4)))
+            return served.pages == 0
+
+        until(gone)
+
+
+def plain_client(served, sent=b""):
+    client = socket.create_connection(("127.0.0.1", served.port), timeout=300)
+    client.sendall(sent)
+    return client
+
+
+def ended_by_server(client):
+    """Whether the server has ended a connection. Reads what comes, but does not wait."""
+    client.setblocking(False)
+    try:
+        while client.recv(65536):
+            pass
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        pass
+    return True
+
+
+def test_connections_that_do_nothing_take_few_descriptors(monkeypatch):
+    if not os.path.isdir("/dev/fd"):
+        pytest.skip("this system does not list descriptors")
+    monkeypatch.setattr(server, "REQUEST", 1000.0)  # none ends by itself
+    hub = small_hub()
+    with Server(hub, token=TOKEN) as served, connect(served, f"/feed?token={TOKEN}") as page, ExitStack() as stack:
+        heard(page, bytes)
+        before = len(os.listdir("/dev/fd"))
+        most, idle = 0, []
+        for _ in range(300):
+            idle.append(stack.enter_context(plain_client(served)))
+            most = max(most, len(os.listdir("/dev/fd")) - len(idle))  # this process is both sides
+        until(lambda: sum(map(ended_by_server, idle)) == 300 - (listener.MOST_CONNECTIONS - 1))  # a page has one
+        assert most <= before + listener.MOST_CONNECTIONS
+        assert not any(map(ended_by_server, idle[: listener.MOST_CONNECTIONS - 1]))  # the newest had to go
+        publish(hub, 3)
+        assert len(heard(page, bytes)["times"]) == 3
+        for client in idle:
+            client.close()
+
+        def served_again():
+            try:
+                return get(served, f"/?token={TOKEN}")[0] == 200
+            except (ConnectionError, http.client.HTTPException):  # the others are not yet forgotten
+                return False
+
+        until(served_again)
+        assert served.pages == 1
+
+
+def test_only_pages_stay_connected(monkeypatch):
+    monkeypatch.setattr(server, "REQUEST", 0.6)
+    hub = small_hub()
+    head = b"GET / HTTP/1.1\r\nHost: here\r\n"
+    upgrade = b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    key = b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    sent = {
+        "nothing": b"",
+        "half a line": b"GE",
+        "no end": head,
+        "answered": head + b"Connection: keep-alive\r\n\r\n",
+        "a long body": b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000\r\n\r\n",
+        "no token": head.replace(b"GET /", b"GET /feed") + upgrade + key,
+        "half an upgrade": head + upgrade,
+        "no request": bytes(100),
+    }
+    with Server(hub, token=TOKEN) as served, connect(served, f"/feed?token={TOKEN}") as page, ExitStack() as stack:
+        heard(page, bytes)
+        clients = {name: stack.enter_context(plain_client(served, each)) for name, each in sent.items()}
+        stop = threading.Event()
+        slow = stack.enter_context(plain_client(served, head))
+
+        def trickle():
+            try:
+                while not stop.wait(0.02):
+                    slow.send(b"x")
+            except ConnectionError:
+                pass
+
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        try:
+            until(lambda: not thread.is_alive())
+            for client in clients.values():
+                until(lambda client=client: ended_by_server(client))
+        finally:
+            stop.set()
+            thread.join()
+        time.sleep(1.5)  # a page stays, although it is older than that
+        publish(hub, 3)
+        assert len(heard(page, bytes)["times"]) == 3
+        assert served.pages == 1
+        until(lambda: len(served._server.server_state.connections) == 1)
+        assert get(served, f"/?token={TOKEN}")[0] == 200
+
+
+def test_a_page_that_vanishes_is_forgotten():
+    hub = small_hub()
+    with Server(hub) as served:
+        client = raw_client(served)
+        until(lambda: served.pages == 1)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset: no goodbye
+        client.close()
+
+        def gone():
+            publish(hub, 1)
+            return served.pages == 0
+
+        until(gone)
+
+
+def test_stopping_ends_connections_even_of_those_that_take_nothing():
+    hub = small_hub()
+    served = Server(hub)
+    served.start()
+    with raw_client(served):
+        until(lambda: served.pages == 1)
+        for _ in range(300):
+            hub.publish(np.arange(4096) / RATE, np.zeros(4096, bool), np.zeros((4096, 3)), np.zeros((4096, 4)))
+            time.sleep(0.002)
+        served.stop()
+    assert not any(thread.name == "trueonline-live" for thread in threading.enumerate())
+    publish(hub, 1)  # and the hub goes on
+    assert hub.samples == 300 * 4096 + 1
