@@ -283,7 +283,7 @@ trained("tiles", 10**9, sys.argv[2], checkpoint_every=0.0)
 
 
 def test_a_process_killed_with_kill_9_goes_on_bit_for_bit(tmp_path):
-    path, root = tmp_path / "checkpoint.npz", str(Path(__file__).parents[2])
+    path, root = tmp_path / "checkpoint.npz", str(Path(__file__).parents[3])
     process = subprocess.Popen([sys.executable, "-c", SCRIPT, root, str(path)], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "begun\n"
     until = time.monotonic() + PATIENCE

@@ -24,7 +24,7 @@ from trueonline.cli import main
 from trueonline.control.gym import curves, environments, train_command, training
 from trueonline.control.gym.train_command import SCHEMA, Linear, Run, Settings
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 PATIENCE = 120.0  # seconds after which a process that should have ended is taken for hung
 
 LAKE = ("FrozenLake-v1", "--episodes", "30", "--evaluate", "4", "--option", "is_slippery=false")
