@@ -13,6 +13,7 @@ from trueonline import features, problems, study
 from trueonline.inputs import ratio
 from trueonline.learners.off_policy import MonteCarlo
 from trueonline.learners.provisional_learners import ProvisionalTD
+from trueonline.terminal import shortest  # names of methods must differ
 
 Problem = problems.FiniteMRP | problems.OffPolicyProblem
 
@@ -126,13 +127,8 @@ def _methods(given: Sequence[Any]) -> dict[str, Any]:
             )
         for given_eta in etas if isinstance(etas, list) else [etas]:
             eta = ratio("eta", given_eta)
-            made[f"{name}, η = {_shown(eta)}"] = study.Method(name, second=eta)
+            made[f"{name}, η = {shortest(eta)}"] = study.Method(name, second=eta)
     return made
-
-
-def _shown(number: float) -> str:
-    """As short as it can be without being another number: names of methods must differ."""
-    return f"{number:g}" if float(f"{number:g}") == number else repr(number)
 
 
 def _list(name: str, given: Any) -> list[Any]:
