@@ -19,8 +19,9 @@ def command(**given: Any) -> None:
     The score is in the game's points. An episode that has begun is played to its end and counts.
 
     \b
-    Example: the beginning of one of the runs of the program published with the paper, with its background file:
-      trueonline asterix --protocol published --method true_online --step-size 2 --trace-decay 0.95 \\
-          --seed 1 --episodes 25 --background asterix.bg --json
+    Example: the beginning of a run of the program published with the paper:
+      trueonline asterix --protocol published --method true_online \\
+          --step-size 2 --trace-decay 0.95 --seed 1 --episodes 25 \\
+          --background asterix.bg --json
     """
     play("asterix", **given)

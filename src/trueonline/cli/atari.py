@@ -11,7 +11,7 @@ from trueonline.cli.atari_options import atari_options, play
 from trueonline.cli.errors import plain_errors
 
 
-@click.command("atari")
+@click.command("atari", short_help="Play one run of any Atari game while learning it.")
 @click.argument("game", required=False)
 @options.listing("games")
 @atari_options

@@ -34,7 +34,8 @@ def command(file: str, name: str | None, latex: bool, out: str | None, trials: i
         if k + 1 == h:
             return R[h] + gamma[h] * V(k, h)
         rest = target(k + 1, h, R, V, gamma, lam)
-        return R[k + 1] + gamma[k + 1] * ((1 - lam[k + 1]) * V(k, k + 1) + lam[k + 1] * rest)
+        mixture = (1 - lam[k + 1]) * V(k, k + 1) + lam[k + 1] * rest
+        return R[k + 1] + gamma[k + 1] * mixture
 
     The command prints the equations, and the largest difference between the compiled method and the forward view at any
     step of random streams. If there is no backward view at a constant cost per step, the command says at which k and h,

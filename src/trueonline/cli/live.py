@@ -27,9 +27,11 @@ def command(pace: float | None, host: str, port: int, token: str | None, limit: 
 
     \b
     Examples:
-      trueonline live arm --target force,position --horizon 0.5s,2s --signals position,velocity,force,flexor,extensor
+      trueonline live arm --target force,position --horizon 0.5s,2s \\
+          --signals position,velocity,force,flexor,extensor
       trueonline live mqtt://localhost/arm --rate 100 --time time --target grip
-      trueonline live lsl://EMG --rate 200 --target 0 --host 0.0.0.0 --token "$(openssl rand -hex 16)"
+      trueonline live lsl://EMG --rate 200 --target 0 --host 0.0.0.0 \\
+          --token "$(openssl rand -hex 16)"
     """
     with plain_errors("Stopped."):
         from trueonline.nexting import predict_command

@@ -36,9 +36,9 @@ def folder(default: str | None, shown: str = "") -> Decorator:
     )
 
 
-def share(what: str = "") -> Decorator:
+def share(what: str = "Do ") -> Decorator:
     """`--shard`, a part of the work for one of several machines."""
-    text = f"{what}Do the I-th of N shares only; all shares need the same folder."
+    text = f"{what}the I-th of N shares only; all shares need the same folder."
     return click.option("--shard", "share", metavar="I/N", help=text)
 
 
@@ -68,6 +68,6 @@ def all_of(options: Sequence[Decorator]) -> Decorator:
 
 def method_choice(names: Sequence[str], default: str) -> Decorator:
     """`--method`, one of some rows of the catalogue."""
-    return click.option(
-        "--method", default=default, show_default=True, type=click.Choice(list(names)), help="The rule that learns."
-    )
+    text = f"The rule that learns: {', '.join(names)}."
+    kind = click.Choice(list(names))
+    return click.option("--method", default=default, show_default=True, type=kind, metavar="METHOD", help=text)

@@ -14,7 +14,7 @@ from trueonline.cli.errors import plain_errors
 from trueonline.cli.stream_options import stream_options, understood
 
 
-@click.command("predict")
+@click.command("predict", short_help="Predict signals of a stream while learning to.")
 @stream_options
 @click.option("--pace", type=float, help="Replay a file so many times as fast as it was recorded; 1 is real time.")
 @options.as_json
@@ -28,9 +28,11 @@ def command(pace: float | None, as_json: bool, limit: int | None, **given: Any) 
     \b
     Examples:
       trueonline predict arm --target force --horizon 0.5s,2s --samples 20000
-      trueonline predict log.csv --rate 40 --signals a,b,force --target force --horizon 800ms --out predictions.csv
-      trueonline predict mqtt://localhost/arm --rate 100 --time time --target grip --out predictions.parquet \\
-          --signals "grip,velocity(grip),envelope(emg, 0.2)"
+      trueonline predict log.csv --rate 40 --signals a,b,force \\
+          --target force --horizon 800ms --out predictions.csv
+      trueonline predict mqtt://localhost/arm --rate 100 --time time \\
+          --signals "grip,velocity(grip),envelope(emg, 0.2)" --target grip \\
+          --out predictions.parquet
 
     Signals may be derived: velocity(x), lowpass(x, 0.5), envelope(x, 0.2), lag(x, 1). A name is as in the source.
 

@@ -10,7 +10,7 @@ from trueonline.cli import options
 from trueonline.cli.errors import plain_errors
 
 
-@click.command("reproduce")
+@click.command("reproduce", short_help="Run the paper's experiments and judge its claims.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @options.listing("experiments and what they show")
 @options.folder("reproduction")
@@ -32,7 +32,7 @@ from trueonline.cli.errors import plain_errors
     "other names.",
 )
 @click.option("--rate", type=float, help="Samples of FILE a second, a multiple of 40.  [default: 40]")
-@options.share("For asterix: ")
+@options.share("Of asterix do ")
 @options.threads("Threads, processes or workers")
 def command(names: tuple[str, ...], listing: bool, **settings: Any) -> None:
     """Run the paper's experiments and say of each claim whether it held.

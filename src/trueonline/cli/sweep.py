@@ -23,9 +23,9 @@ with the standard error of their mean error over the runs.
 
 \b
 The methods are
-{fill(_names("prediction"), 90, initial_indent="  ", subsequent_indent="  ")}
+{fill(_names("prediction"), 74, initial_indent="  ", subsequent_indent="  ")}
 and, for problems with a behaviour policy and a target policy,
-{fill(_names("off-policy"), 90, initial_indent="  ", subsequent_indent="  ")}
+{fill(_names("off-policy"), 74, initial_indent="  ", subsequent_indent="  ")}
 
 monte_carlo and provisional_td can be swept too, one step at a time. Problems with two policies are baird,
 off_policy.two_state, random_mdp, and arrays that hold a behaviour and a target. GTD(λ) has a second step-size, η times
@@ -33,22 +33,25 @@ the first: write {{ method = "gtd", eta = [0.25, 4.0] }} in the list. With after
 
 \b
 An example of SPEC (all but [[problems]] may be left out):
-  methods = ["accumulate", "replace", "true_online"]   # without it, all that apply to a problem
+  # without methods: all that apply to a problem
+  methods = ["accumulate", "replace", "true_online"]
   step_sizes = [0.01, 0.03, 0.1, 0.3, 1.0]
   trace_decays = [0.0, 0.5, 0.9, 1.0]
   runs = 50
   steps = 100
   seed = 0
   [[problems]]
-  kind = "random_mrp"   # or random_walk, one_state, two_state, arrays (with path = "my.npz")
+  # or random_walk, one_state, two_state, arrays (with path = "my.npz")
+  kind = "random_mrp"
   k = 10
   b = 3
   sigma = 0.1
-  representations = ["tabular", "binary"]   # or binary_unit, non_binary (not for replace)
+  # or binary_unit, non_binary (not for replace)
+  representations = ["tabular", "binary"]
 """
 
 
-@click.command("sweep", help=HELP)
+@click.command("sweep", help=HELP, short_help="Sweep methods over step-sizes and trace decays.")
 @click.argument("spec", type=click.Path(exists=True, dir_okay=False))
 @options.folder("sweep")
 @click.option(

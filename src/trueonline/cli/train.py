@@ -13,7 +13,7 @@ from trueonline.cli.errors import plain_errors
 METHODS = [name for name in catalog.names("control") if not catalog.METHODS[name].options]
 
 
-@click.command("train")
+@click.command("train", short_help="Train an agent in a Gymnasium environment.")
 @click.argument("environment", required=False, metavar="ENV")
 @options.listing("registered environments that can be trained on here")
 @options.method_choice(METHODS, "true_online_sarsa")

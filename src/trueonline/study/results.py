@@ -95,7 +95,9 @@ def best(table: pa.Table) -> pa.Table:
 
 
 def standard_error(values: np.ndarray) -> float | None:
-    """The standard error of a mean; None for one value, and where values are not finite."""
+    """The standard error of a mean; None for one value, and where values are not finite or too large to square."""
     if len(values) < 2 or not np.isfinite(values).all():
         return None
-    return float(values.std(ddof=1) / np.sqrt(len(values)))
+    with np.errstate(over="ignore"):
+        spread = float(values.std(ddof=1) / np.sqrt(len(values)))
+    return spread if np.isfinite(spread) else None

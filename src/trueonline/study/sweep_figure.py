@@ -17,7 +17,9 @@ from trueonline.study import results
 
 FORMATS = (".png", ".pdf", ".svg")
 ACROSS = 3  # panels in a row
-ROOM = 1.5  # the axis ends here, in units of the error before learning: larger errors are of no interest
+ROOM = (
+    1.5  # the axis ends at so many times the error before learning, or the worst of the best: larger ones do not matter
+)
 
 
 def check(path: str | os.PathLike) -> None:
@@ -49,12 +51,12 @@ def draw(table: pa.Table, path: str | os.PathLike) -> None:
         drawn, axes = figure(down, across, width=0.6 + 3.6 * across, height=0.8 + 2.9 * down)
         for panel, problem in zip(axes.flat, problems, strict=False):
             panel.set_title(", ".join(str(part) for part in problem if part != "as_is"))
-            for row in best:
-                if tuple(row[name] for name in labels) == problem:
-                    keys = {name: row[name] for name in (*labels, "method", "trace_decay")}
-                    line = [each for each in means if all(each[name] == value for name, value in keys.items())]
-                    _line(panel, row["method"], row["trace_decay"], line)
-            _frame(panel)
+            rows = [row for row in best if tuple(row[name] for name in labels) == problem]
+            for row in rows:
+                keys = {name: row[name] for name in (*labels, "method", "trace_decay")}
+                line = [each for each in means if all(each[name] == value for name, value in keys.items())]
+                _line(panel, row["method"], row["trace_decay"], line)
+            _frame(panel, max([row["error"] for row in rows if math.isfinite(row["error"])], default=1.0))
         for panel in axes.flat[len(problems) :]:
             panel.set_visible(False)
         for panel in axes[:, 0]:
@@ -77,8 +79,9 @@ def _line(panel: Any, method: str, trace_decay: float, points: list[dict[str, An
     panel.fill_between(x, low, high, color=known.colour, alpha=0.15, linewidth=0)
 
 
-def _frame(panel: Any) -> None:
+def _frame(panel: Any, worst: float) -> None:
+    """Axes that show the best error of every method, the worst of which is given."""
     panel.set_xscale("log")
     panel.set_xlabel("step-size α (band: standard error over runs)")
-    panel.set_ylim(0.0, min(panel.get_ylim()[1], ROOM))
+    panel.set_ylim(0.0, min(panel.get_ylim()[1], ROOM * max(worst, 1.0)))
     panel.legend(loc="best")

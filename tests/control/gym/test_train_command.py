@@ -23,9 +23,9 @@ import trueonline as to
 from tests.processes import start
 from trueonline import catalog
 from trueonline.cli import main
-from trueonline.control.gym import curves, environments, films, train_command, train_runs, training
+from trueonline.control.gym import curves, environments, films, train_command, train_runs, train_settings, training
 from trueonline.control.gym.train_runs import SCHEMA, Run
-from trueonline.control.gym.train_settings import METHODS, Linear, Settings, option
+from trueonline.control.gym.train_settings import METHODS, Linear, Settings
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 PATIENCE = 120.0  # seconds after which a process that should have ended is taken for hung
@@ -375,11 +375,13 @@ def test_an_agent_with_a_schedule_is_saved_with_what_it_has_come_to(tmp_path):
 
 
 def test_options_are_read_as_they_are_meant():
-    read = [option(f"key={text}")[1] for text in ("8x8", "true", "False", "None", "3", "0.5", "[1, 2]", "a=b")]
+    read = [
+        train_settings.option(f"key={text}")[1] for text in ("8x8", "true", "False", "None", "3", "0.5", "[1, 2]", "a=b")
+    ]
     assert read == ["8x8", True, False, None, 3, 0.5, [1, 2], "a=b"]
     for bad in ("key", "=3", "a-b=3"):
         with pytest.raises(ValueError, match="must be KEY=VALUE"):
-            option(bad)
+            train_settings.option(bad)
 
 
 @pytest.mark.parametrize(
