@@ -82,9 +82,7 @@ class Checkpoint:
         except FileNotFoundError:
             return None
         if OURS + "about" not in arrays:
-            raise ValueError(
-                f"{self.path} is a saved learner, but not a checkpoint of a training; give another file to checkpoint"
-            )
+            raise ValueError(f"{self.path} is a saved learner, but not a checkpoint of a training; give another file")
         history = {name: arrays.pop(OURS + name) for name in (*HISTORY, "about") if OURS + name in arrays}
         there = json.loads(str(history.pop("about")))
         self._refuse_others(there, settings, arrays)
@@ -104,7 +102,8 @@ class Checkpoint:
         different = _differences(there, here)
         if not different:
             return
-        if {**there, "agent": _without_state(there)} != {**here, "agent": _without_state(here)}:
+        others = {**there, "agent": _without_state(there)} != {**here, "agent": _without_state(here)}
+        if others or self.agent.steps <= there["agent"]["steps"]:
             raise ValueError(
                 f"{self.path} was written with other settings: {'; '.join(different[:3])}. Give another file to checkpoint, "
                 "or remove this one to begin from scratch"

@@ -83,11 +83,15 @@ def fitting(env: Any, agent: Any, features: Features) -> int:
     ValueError
         If environment, agent and features do not fit together.
     """
-    if not all(hasattr(agent, name) for name in ("n_actions", "values", "start", "step", "end", "truncate")):
+    parts = ("n_actions", "values", "start", "step", "end", "truncate")
+    if isinstance(agent, type) or not all(hasattr(agent, name) for name in parts):
+        hasattr(agent, name) for name in ("n_actions", "values", "start", "step", "end", "truncate")
+    ):
         rows = (catalog.METHODS[name] for name in catalog.names("control"))
         agents = ", ".join(dict.fromkeys(row.resolve("learner").__name__ for row in rows))
         predicts = ", which predicts and does not act" if hasattr(agent, "predict") else ""
-        raise TypeError(f"agent must be an agent, got {type(agent).__name__}{predicts}; agents are {agents}")
+        given = f"the class {agent.__name__}" if isinstance(agent, type) else type(agent).__name__
+        raise TypeError(f"agent must be an agent, got {given}{predicts}; agents are {agents}")
     actions = discrete(env)
     if agent.n_actions != actions.n:
         raise ValueError(
