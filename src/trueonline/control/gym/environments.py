@@ -85,8 +85,6 @@ def fitting(env: Any, agent: Any, features: Features) -> int:
     """
     parts = ("n_actions", "values", "start", "step", "end", "truncate")
     if isinstance(agent, type) or not all(hasattr(agent, name) for name in parts):
-        hasattr(agent, name) for name in ("n_actions", "values", "start", "step", "end", "truncate")
-    ):
         rows = (catalog.METHODS[name] for name in catalog.names("control"))
         agents = ", ".join(dict.fromkeys(row.resolve("learner").__name__ for row in rows))
         predicts = ", which predicts and does not act" if hasattr(agent, "predict") else ""
