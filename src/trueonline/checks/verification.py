@@ -20,10 +20,12 @@ from trueonline.forward import (
     ClearingSarsaSum,
     EmphaticSum,
     GTDSum,
+    OffPolicySum,
     OnlineEmphaticReturn,
     OnlineGTDReturn,
     OnlineLambdaReturn,
     OnlineMonteCarlo,
+    OnlineOffPolicyReturn,
     OnlineSarsaReturn,
     OnlineWatkinsReturn,
     ProvisionalQView,
@@ -45,11 +47,13 @@ from trueonline.learners.provisional_learners import ProvisionalQ, ProvisionalTD
 from trueonline.nonlinear.squashed import delayed_lambda_return, forward_td
 
 TOLERANCE = 1e-10
-AIMS: dict[Any, Any] = {EmphaticSum: OnlineEmphaticReturn, GTDSum: OnlineGTDReturn}  # the forward view behind a sum …
+# The forward view behind a sum …
+AIMS: dict[Any, Any] = {EmphaticSum: OnlineEmphaticReturn, GTDSum: OnlineGTDReturn, OffPolicySum: OnlineOffPolicyReturn}
 THEMSELVES = (  # … and definitions that are one
     OnlineEmphaticReturn,
     OnlineGTDReturn,
     OnlineMonteCarlo,
+    OnlineOffPolicyReturn,
     ProvisionalTDView,
     ProvisionalQView,
     delayed_lambda_return,
@@ -386,7 +390,9 @@ def _differences(trial: Trial, learner_class: Callable, truth: Callable) -> tupl
         learner = make(*shape, trial.step_size, **constants, **acting)
         with np.errstate(over="ignore", invalid="ignore"):
             weights.append(np.array([w.reshape(-1) for w in follow(learner, trial)]))
-    return _relative(weights[0], weights[1]), _relative(weights[0], weights[-1])
+    shared = min(each.shape[1] for each in weights)  # a definition may have no second weights
+    ours, right, aimed = (each[:, :shared] for each in (weights[0], weights[1], weights[-1]))
+    return _relative(ours, right), _relative(ours, aimed)
 
 
 def _aim(truth: Any) -> Any:

@@ -83,7 +83,7 @@ def fitting(env: Any, agent: Any, features: Features) -> int:
     ValueError
         If environment, agent and features do not fit together.
     """
-    parts = ("n_actions", "values", "start", "step", "end", "truncate")
+    parts = ("n_actions", "start", "step", "end", "truncate")
     if isinstance(agent, type) or not all(hasattr(agent, name) for name in parts):
         rows = (catalog.METHODS[name] for name in catalog.names("control"))
         agents = ", ".join(dict.fromkeys(row.resolve("learner").__name__ for row in rows))
