@@ -14,7 +14,7 @@ from trueonline import catalog
 from trueonline.cli import options
 from trueonline.cli.errors import plain_errors
 
-ACROSS = 4  # methods in a table, at most
+ACROSS = 3  # methods in a table, at most
 
 
 def _known() -> str:

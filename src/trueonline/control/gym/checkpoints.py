@@ -31,7 +31,7 @@ HISTORY = {
 }
 
 Saved = tuple[dict[str, np.ndarray], Callable[[Agent], None]]
-STATE = {"steps", "weights"}  # what learning changes of an agent
+STATE = {"steps", "weights", "seed"}  # what learning and restoring change of an agent
 
 
 class Checkpoint:
