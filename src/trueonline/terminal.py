@@ -1,55 +1,168 @@
-"""What people read in a terminal: progress bars, tables and durations. Bars are silent if there is no terminal."""
+"""What people read in a terminal: tables, progress bars, numbers and durations. rich draws the first two."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
-from time import monotonic
-from types import TracebackType
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-try:
-    from rich import box
+if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
-    from rich.table import Table
-    from rich.text import Text
-except ImportError:
-    raise ImportError("tables and progress bars need rich: pip install 'trueonline[study]'") from None
+    from rich.progress import Progress
 
-UNLIMITED = 1000  # columns if there is no terminal: no cell is wrapped or truncated
+UNCUT = 1000  # columns where there is no terminal: no cell is truncated or wrapped
+REDRAW = 0.1  # seconds between two looks of a bar
+RECENT = 100  # episodes in a running mean
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> None:
-    """Print a table to standard output, as plain text if that is not a terminal.
+def _rich(part: str) -> Any:
+    """A module of rich, imported when it is needed: the numbers and durations below need none."""
+    try:
+        return import_module(f"rich.{part}")
+    except ImportError:
+        raise ImportError("tables and progress bars need rich: pip install 'trueonline[study]'") from None
 
-    >>> print_table(("question", "error"), [("force@1s", "0.25"), ("angle@1s", "12")])
-    question   error
-    ────────────────
-    force@1s    0.25
-    angle@1s      12
+
+def console(*, stderr: bool = False) -> Console:
+    """rich's console. Output that does not go to a terminal is plain text, as wide as it needs to be."""
+    drawn: Console = _rich("console").Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if not drawn.is_terminal:
+        drawn.width = UNCUT
+    return drawn
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
+    """Print a table to standard output.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        The head of each column. A column that holds numbers below its head is aligned to the right.
+    rows : iterable of sequences
+        The cells. Floats are shown with four digits, None as a dash. An empty row draws a line across the table.
+    title : str, optional
+        A line above the table.
+
+    Examples
+    --------
+    >>> print_table(("method", "error"), [("true_online", 0.12345), ("replace", 2.0)])
+    method         error
+    ────────────────────
+    true_online   0.1235
+    replace            2
     """
-    console = Console(highlight=False, markup=False, emoji=False)
-    if not console.is_terminal:
-        console.width = UNLIMITED
-    table = Table(title=title, box=box.HORIZONTALS, show_edge=False, pad_edge=False)
-    for number, name in enumerate(columns):
-        table.add_column(Text(name), justify="right" if number else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    console.print(table)
+    screen, Text = console(), _rich("text").Text
+    body = [list(row) for row in rows]
+    right = [all(_is_figure(row[i]) for row in body if row) for i in range(len(columns))]
+    lines = _rich("box").HORIZONTALS
+    table = _rich("table").Table(box=lines, show_edge=False, pad_edge=False, header_style="bold")
+    for name, numbers in zip(columns, right, strict=True):
+        table.add_column(Text(name), justify="right" if numbers else "left", overflow="fold")
+    for row in body:
+        if row:
+            table.add_row(*(Text(cell_text(cell)) for cell in row))
+        else:
+            table.add_section()
+    if title is not None:
+        screen.print(Text(title, style="bold"))
+    screen.print(table)
+
+
+def _is_figure(cell: Any) -> bool:
+    """Whether a cell shows a number."""
+    text = cell_text(cell)
+    return text in ("–", "inf", "nan") or text.lstrip("-")[:1].isdigit()
+
+
+def cell_text(value: Any) -> str:
+    """A value as a table shows it.
+
+    >>> [cell_text(value) for value in (0.123456, 12000, None, "gtd")]
+    ['0.1235', '12,000', '–', 'gtd']
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+# --- Numbers and durations ------------------------------------------------------------------------
+
+
+def amount(number: float, unit: str) -> str:
+    """A number of things, short.
+
+    >>> amount(12_300_000, "steps"), amount(2_500, "frames"), amount(45, "tasks")
+    ('12 M steps', '2.5 k frames', '45 tasks')
+    """
+    prefix, factor = next((pair for pair in (("M ", 1e6), ("k ", 1e3)) if number >= pair[1]), ("", 1.0))
+    scaled = number / factor
+    return f"{scaled:.{0 if scaled >= 10.0 or float(scaled).is_integer() else 1}f} {prefix}{unit}"
+
+
+def shortest(number: float) -> str:
+    """A number as short as it can be written without becoming another one.
+
+    >>> shortest(4.0), shortest(0.1234567)
+    ('4', '0.1234567')
+    """
+    return f"{number:g}" if float(f"{number:g}") == number else repr(float(number))
 
 
 def duration(seconds: float) -> str:
-    """A time span in the largest unit that it holds twice.
+    """A time span in its largest unit that it holds twice.
 
-    >>> duration(3.21), duration(75.0), duration(8000.0)
-    ('3.2 s', '75 s', '2 hours')
+    >>> duration(3.21), duration(75.0), duration(400.0), duration(8000.0), duration(200_000.0)
+    ('3.2 s', '75 s', '7 minutes', '2 hours', '2 days')
     """
     for size, name in ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute")):
         if seconds >= 2.0 * size:
             return f"{seconds / size:.0f} {name}s"
     return f"{seconds:.1f} s" if seconds < 10.0 else f"{seconds:.0f} s"
+
+
+def _left(seconds: float) -> timedelta:
+    return timedelta(seconds=round(seconds))
+
+
+# --- Progress -------------------------------------------------------------------------------------
+
+
+def progress_bar(*columns: Any, transient: bool = False) -> Progress:
+    """rich's progress on standard error. It shows nothing where there is no terminal."""
+    screen = console(stderr=True)
+    drawn: Progress = _rich("progress").Progress(
+        *columns, console=screen, disable=not screen.is_terminal, transient=transient
+    )
+    return drawn
+
+
+@contextmanager
+def rounds_bar(label: str, rounds: int) -> Iterator[Callable[[], None]]:
+    """A bar over equal rounds of work.
+
+    Parameters
+    ----------
+    label : str
+        What is done.
+    rounds : int
+        How often the function that is yielded will be called.
+
+    Yields
+    ------
+    callable
+        Call it, without arguments, after each round.
+    """
+    part = _rich("progress")
+    columns = (part.TextColumn("{task.description}"), part.BarColumn(), part.MofNCompleteColumn())
+    with progress_bar(*columns, part.TimeRemainingColumn(), transient=True) as bar:
+        task = bar.add_task(label, total=rounds)
+        yield lambda: bar.advance(task)
 
 
 class TasksBar:
@@ -78,11 +191,10 @@ class TasksBar:
             self._end()
 
     def _begin(self, done: int, of: int) -> None:
+        part = _rich("progress")
         self.done, self.learned, self.moved = done, 0, 0
-        console = Console(stderr=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"))
-        pace = TextColumn("{task.fields[rate]:>14}  left {task.fields[left]}")
-        self.bar = Progress(*columns, pace, console=console, disable=not console.is_terminal)
+        columns = (part.TextColumn("{task.description}"), part.BarColumn(), part.TextColumn("{task.fields[count]}"))
+        self.bar = progress_bar(*columns, part.TextColumn("{task.fields[rate]:>14}  left {task.fields[left]}"))
         self.bar.add_task(self.label, completed=done, total=of, count=f"{done / of:.0%}", rate="", left="-:--:--")
         self.bar.start()
 
@@ -92,10 +204,9 @@ class TasksBar:
         if not elapsed or self.moved <= 0:
             return
         unit = getattr(task, "unit", "steps")
-        count = f"{_short(done)}of {_short(of)}{unit}" if task.spawned else f"{done}/{of} tasks"
-        rate = f"{_short(self.learned / elapsed)}{unit}/s"
-        left = timedelta(seconds=round(elapsed * (of - done) / self.moved))
-        self.bar.update(self.bar.task_ids[0], count=count, rate=rate, left=left)
+        count = f"{amount(done, '')}of {amount(of, unit)}" if task.spawned else f"{done}/{of} tasks"
+        left = _left(elapsed * (of - done) / self.moved)
+        self.bar.update(self.bar.task_ids[0], count=count, rate=f"{amount(self.learned / elapsed, unit)}/s", left=left)
 
     def _end(self) -> None:
         if self.bar is not None:
@@ -105,9 +216,7 @@ class TasksBar:
     def __enter__(self) -> TasksBar:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._end()
 
 
@@ -117,15 +226,15 @@ class StreamBar:
     EVERY = 0.2  # seconds
 
     def __init__(self) -> None:
-        self.console = Console(stderr=True)
+        self.console = console(stderr=True)
         self.bar: Progress | None = None
-        self.begun = self.due = monotonic()
+        self.begun = self.due = time.monotonic()
         self.first: int | None = None
         self.run: Any = None
 
     def __call__(self, run: Any) -> None:
         self.run = run
-        now, samples = monotonic(), run.predictor.samples
+        now, samples = time.monotonic(), run.predictor.samples
         if self.first is None:
             self.first = samples
         if now < self.due or not self.console.is_terminal:
@@ -133,34 +242,66 @@ class StreamBar:
         self.due = now + self.EVERY
         share = run.source.progress()
         if self.bar is None:
-            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"))
-            self.bar = Progress(*columns, console=self.console)
-            self.bar.add_task("Learning" if share is not None else "Listening", total=None, told="")
-            self.bar.start()
+            self._begin("Learning" if share is not None else "Listening")
+        assert self.bar is not None
         elapsed = now - self.begun
-        told = f"{samples:,} samples  {_short((samples - self.first) / max(elapsed, 1e-9))}samples/s"
+        news = f"{samples:,} samples  {amount((samples - self.first) / max(elapsed, 1e-9), 'samples')}/s"
         dropped = sum(run.dropped().values())
-        told += f"  {dropped:,} dropped" if dropped else ""
+        news += f"  {dropped:,} dropped" if dropped else ""
         if share is not None and share > 0.0:
-            told += f"  left {timedelta(seconds=round(elapsed * (1.0 - share) / share))}"
-            self.bar.update(self.bar.task_ids[0], completed=share, total=1.0, told=told)
+            news += f"  left {_left(elapsed * (1.0 - share) / share)}"
+            self.bar.update(self.bar.task_ids[0], completed=share, total=1.0, news=news)
         else:
-            self.bar.update(self.bar.task_ids[0], told=told)
+            self.bar.update(self.bar.task_ids[0], news=news)
+
+    def _begin(self, label: str) -> None:
+        part = _rich("progress")
+        columns = (part.TextColumn("{task.description}"), part.BarColumn(), part.TextColumn("{task.fields[news]}"))
+        self.bar = progress_bar(*columns)
+        self.bar.add_task(label, total=None, news="")
+        self.bar.start()
 
     def __enter__(self) -> StreamBar:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.bar is not None:
             if self.run.ended and self.bar.tasks[0].total is not None:
                 self.bar.update(self.bar.task_ids[0], completed=self.bar.tasks[0].total)
             self.bar.stop()
 
 
-def _short(number: float) -> str:
-    """12.3 million as "12 M ", to stand before a unit."""
-    prefix, factor = next((pair for pair in (("M ", 1e6), ("k ", 1e3)) if number >= pair[1]), ("", 1.0))
-    scaled = number / factor
-    return f"{scaled:.{0 if scaled >= 10.0 or scaled.is_integer() else 1}f} {prefix}"
+class EpisodesBar:
+    """Progress of one training: episodes, the return of the last, the mean of the last hundred, the time left.
+
+    Call it with (episodes so far, the return of the last, its length).
+    """
+
+    def __init__(self, episodes: int) -> None:
+        part = _rich("progress")
+        columns = (part.BarColumn(bar_width=16), part.MofNCompleteColumn())
+        news = (part.TextColumn("episodes  {task.fields[news]}  left"), part.TimeRemainingColumn(compact=True))
+        self.bar = progress_bar(*columns, *news)
+        self.task = self.bar.add_task("", total=episodes, news="")
+        self.recent: deque[float] = deque(maxlen=RECENT)
+        self.done, self.shown = 0, -1.0
+
+    def __call__(self, episode: int, total: float, length: int) -> None:
+        self.done = episode
+        self.recent.append(total)
+        if time.monotonic() - self.shown >= REDRAW:
+            self._show()
+
+    def _show(self) -> None:
+        self.shown = time.monotonic()
+        mean = sum(self.recent) / max(len(self.recent), 1)
+        news = f"return {self.recent[-1]:g}, mean {mean:.4g}" if self.recent else ""
+        self.bar.update(self.task, completed=self.done, news=news)
+
+    def __enter__(self) -> EpisodesBar:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._show()
+        self.bar.stop()

@@ -3,13 +3,16 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 import trueonline
+from trueonline import catalog
 from trueonline.checks import verification
-from trueonline.cli import METHODS, main
+from trueonline.cli import COMMANDS, main
 
 
 def invoke(*arguments):
@@ -20,8 +23,17 @@ def test_help_helps():
     result = invoke("--help")
     assert result.exit_code == 0
     assert "verify" in result.stdout
-    for name in METHODS:
+    for name in catalog.METHODS:
         assert name in invoke("verify", "--help").stdout
+
+
+def test_every_command_is_listed_with_a_line_of_help_and_is_one_short_file():
+    shown = invoke("--help").stdout
+    folder = Path(trueonline.cli.__file__).parent
+    for name in COMMANDS:
+        assert f"\n  {name} " in shown
+        assert invoke(name, "--help").exit_code == 0
+    assert all(len(path.read_text().splitlines()) <= 200 for path in folder.glob("*.py"))
 
 
 def test_version():
@@ -35,7 +47,7 @@ def test_verify_prints_a_table_with_a_verdict_for_each_method(monkeypatch):
     result = invoke("verify", "--trials", "1", "--steps", "20")
     assert result.exit_code == 0
     tables = [table.splitlines() for table in result.stdout.strip("\n").split("\n\n")]
-    assert [name for lines in tables for name in lines[0].split()] == list(METHODS)
+    assert [name for lines in tables for name in lines[0].split()] == list(catalog.METHODS)
     for lines in tables:
         verdict = next(line for line in lines if line.startswith("verdict"))
         assert set(verdict.split()) == {"verdict", "exact"}
@@ -61,7 +73,8 @@ def test_verify_takes_names_and_gives_json():
 
 
 def test_verify_fails_when_a_method_is_not_exact(monkeypatch):
-    monkeypatch.setitem(verification.DEFINITIONS, trueonline.AccumulateTD, trueonline.OnlineLambdaReturn)
+    wrong = replace(catalog.METHODS["accumulate"], definition=trueonline.OnlineLambdaReturn)
+    monkeypatch.setattr(catalog, "METHODS", {**catalog.METHODS, "accumulate": wrong})
     result = invoke("verify", "accumulate", "--trials", "1")
     assert result.exit_code == 1
     assert "NOT EXACT" in result.stdout
@@ -83,8 +96,38 @@ def test_bad_arguments(arguments, message):
 
 
 def test_help_imports_neither_numpy_nor_numba():
-    code = "import sys, trueonline.cli; sys.exit(any(name in sys.modules for name in ('numpy', 'numba', 'scipy')))"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    heavy = "any(name in sys.modules for name in ('numpy', 'numba', 'scipy', 'pyarrow', 'rich'))"
+    calls = "".join(f"main(['{name}', '--help'], standalone_mode=False); " for name in COMMANDS)
+    code = (
+        f"import sys; from trueonline.cli import main; main(['--help'], standalone_mode=False); {calls}sys.exit({heavy})"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, stdout=subprocess.DEVNULL).returncode == 0
+
+
+@pytest.mark.parametrize("command", ["sweep", "verify", "reproduce"])
+@pytest.mark.parametrize("module", ["rich", "pyarrow"])
+def test_without_the_extra_study_a_command_says_what_to_install(command, module, tmp_path):
+    (tmp_path / "spec.toml").write_text('[[problems]]\nkind = "random_walk"')
+    arguments = {"sweep": ["spec.toml"], "verify": ["replace", "--trials", "1", "--steps", "3"], "reproduce": ["--list"]}
+    code = f"import sys; sys.modules['{module}'] = None; from trueonline.cli import main; main()"
+    line = [sys.executable, "-c", code, command, *arguments[command]]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, cwd=tmp_path)
+    if (command, module) == ("verify", "pyarrow"):  # which needs none
+        assert done.returncode == 0
+        return
+    assert done.returncode == 1
+    assert "pip install 'trueonline[study]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_sweep_in_python_without_pyarrow_says_what_to_install():
+    code = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "import trueonline as to\n"
+        "try:\n    to.sweep\nexcept ImportError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "sweeps and studies need PyArrow: pip install 'trueonline[study]'\n"
 
 
 def test_the_installed_command_runs():

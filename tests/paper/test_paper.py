@@ -44,7 +44,7 @@ def reproduced(tmp_path_factory):
 
 def test_the_list_has_every_experiment():
     result = CliRunner().invoke(main, ["reproduce", "--list"])
-    assert [line.split()[0] for line in result.stdout.splitlines()] == NAMES == list(MODULES)
+    assert [line.split()[0] for line in result.stdout.splitlines()[2:]] == NAMES == list(MODULES)
     assert set(DEFAULT) == set(NAMES) - set(APART)
 
 

@@ -16,6 +16,7 @@ import psutil
 import pyarrow as pa
 import pytest
 
+from tests import processes as processes_of_tests
 from tests.study.toy_work import Counting, expected
 from trueonline import problems, study
 from trueonline.study import engines, processes
@@ -347,7 +348,9 @@ def start(tmp_path):
     def start(how, works, out, **settings):
         plan = json.dumps({"works": [vars(work) for work in works], "out": str(out), **settings})
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        started.append(subprocess.Popen([*how, plan], cwd=tmp_path, env=environment, start_new_session=True, **pipes))
+        started.append(
+            processes_of_tests.start([*how, plan], cwd=tmp_path, env=environment, start_new_session=True, **pipes)
+        )
         return started[-1]
 
     yield start
@@ -438,6 +441,15 @@ def test_ctrl_c_is_for_the_parent_and_does_not_disturb_a_child_whether_starting_
     assert [len(work.lives()) for work in works] == [1, 1]
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C raises KeyboardInterrupt here, also where a shell started the tests in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_within_python_stops_the_processes_and_goes_on(make, out):
     works = make("ab", waits_at=25)
 

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 import trueonline as to
-from trueonline import study
+from trueonline import catalog, study
 from trueonline.cli import main
 from trueonline.study import results as tables
-from trueonline.study import sweep_file
+from trueonline.study import sweep_figure, sweep_file
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 BIN = Path(sys.executable).parent
@@ -53,7 +53,9 @@ def sweep(*arguments):
 def test_help_shows_every_option_and_a_spec_that_runs(tmp_path):
     result = sweep("--help")
     assert result.exit_code == 0
-    for option in ("--out", "--engine", "--shard I/N", "--threads"):
+    for name in catalog.names(swept=True):
+        assert name in result.stdout
+    for option in ("--out", "--figure", "--engine", "--shard I/N", "--threads"):
         assert option in result.stdout
     _, _, example = result.stdout.partition("may be left out):\n")
     (tmp_path / "spec.toml").write_text(example.partition("Options:")[0])
@@ -73,12 +75,18 @@ def test_the_command_writes_the_results_and_prints_the_best(spec, tmp_path):
     assert len(list((tmp_path / "out" / "tasks").glob("*.parquet"))) == TASKS
     lines = result.stdout.splitlines()
     assert lines[-1] == f"All {ROWS} results are in {tmp_path}/out/results.parquet and {tmp_path}/out/results.csv"
-    assert lines[:-1] == tables.best(expected).splitlines()
+    best = tables.best(expected)
+    assert [line.split()[-4:] for line in lines[2:-2]] == [
+        [f"{row[name]:.4g}" for name in ("error", "standard_error", "step_size", "trace_decay")]
+        for row in best.to_pylist()
+    ]
+    assert lines[-2] == "± is the standard error of the mean error over 3 runs."
 
 
 def test_the_printed_table_has_the_least_mean_error_of_every_method_on_every_problem(spec, tmp_path):
-    lines = sweep(spec, "--out", tmp_path / "out").stdout.splitlines()[:-1]
-    assert lines[0].split() == ["problem", "representation", "method", "error", "step_size", "trace_decay"]
+    lines = sweep(spec, "--out", tmp_path / "out").stdout.splitlines()[:-2]
+    del lines[1]  # the line below the heads
+    assert lines[0].split() == ["problem", "representation", "method", "error", "±", "step-size", "λ"]
     rows = pq.read_table(tmp_path / "out" / "results.parquet").to_pylist()
     means = {}
     for row in rows:
@@ -87,7 +95,9 @@ def test_the_printed_table_has_the_least_mean_error_of_every_method_on_every_pro
     assert len(lines) == 1 + len(means)
     for line, (group, found) in zip(lines[1:], sorted(means.items()), strict=True):
         error, (alpha, lam) = min((np.mean(errors), parameters) for parameters, errors in found.items())
-        assert line.split() == [*" ".join(group).split(), f"{error:.4g}", f"{alpha:.4g}", f"{lam:.4g}"]
+        spread = np.std(found[alpha, lam], ddof=1) / np.sqrt(3)
+        numbers = [f"{number:.4g}" for number in (error, spread, alpha, lam)]
+        assert line.split() == [*" ".join(group).split(), *numbers]
     starts = {line.index(cell) for line, cell in zip(lines[1:], [key[2] for key in sorted(means)], strict=True)}
     assert starts == {lines[0].index("method")}, "columns stand below each other"
 
@@ -99,7 +109,24 @@ def test_a_method_that_always_diverges_is_printed_as_infinite(tmp_path):
     )
     result = sweep(tmp_path / "spec.toml", "--out", tmp_path / "out")
     assert result.exit_code == 0
-    assert result.stdout.splitlines()[1].split()[-3:] == ["inf", "1000", "1"]
+    assert result.stdout.splitlines()[2].split()[-4:] == ["inf", "–", "1000", "1"]
+
+
+def test_the_figure_shows_every_method_that_did_not_diverge(spec, tmp_path):
+    result = sweep(spec, "--out", tmp_path / "out", "--figure", tmp_path / "figures" / "sweep.svg")
+    assert result.exit_code == 0, result.output
+    assert f"The figure is in {tmp_path}/figures/sweep.svg." in result.stdout
+    assert (tmp_path / "figures" / "sweep.svg").read_text().count("<path") > 50
+    png = tmp_path / "sweep.png"
+    sweep_figure.draw(to.sweep(to.problems.random_walk(), step_sizes=[0.1, 1e9], trace_decays=[1.0], runs=1), png)
+    assert png.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_a_figure_of_an_unknown_kind_is_refused_before_anything_is_computed(spec, tmp_path):
+    result = sweep(spec, "--out", tmp_path / "out", "--figure", "sweep.jpeg")
+    assert result.exit_code == 1
+    assert "--figure must end in .png, .pdf, .svg, got 'sweep.jpeg'" in result.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_by_default_the_results_go_into_the_folder_sweep(spec, tmp_path, monkeypatch):

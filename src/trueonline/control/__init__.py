@@ -19,7 +19,7 @@ _HOME = {
     "WatkinsQ": "watkins_q",
     "curve": "gym.curves",
     "evaluate": "gym.evaluation",
-    "film": "gym.curves",
+    "film": "gym.films",
     "train": "gym.training",
 }
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from trueonline.control.accumulate_sarsa import AccumulateSarsa as AccumulateSarsa
     from trueonline.control.agent import Agent as Agent
     from trueonline.control.gym.curves import curve as curve
-    from trueonline.control.gym.curves import film as film
     from trueonline.control.gym.evaluation import Evaluation as Evaluation
     from trueonline.control.gym.evaluation import evaluate as evaluate
+    from trueonline.control.gym.films import film as film
     from trueonline.control.gym.training import Training as Training
     from trueonline.control.gym.training import train as train
     from trueonline.control.policies import EpsilonGreedy as EpsilonGreedy

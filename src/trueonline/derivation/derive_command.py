@@ -1,4 +1,4 @@
-"""What `trueonline derive` does: find the forward view in a file, derive its backward view, check it, and tell about it."""
+"""What `trueonline derive` does: load a forward view from a file, derive its backward view, print it and write it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,18 @@ from types import ModuleType
 from typing import Any
 
 from trueonline.derivation import Derivation, ForwardViewError, derive
+from trueonline.files import write_whole
+
+
+def check_new(path: str | None) -> None:
+    """ValueError where a method cannot be written to this path, before anything is derived."""
+    if path is not None and (Path(path).exists() or not Path(path).parent.is_dir()):
+        raise ValueError(f"--out must be a new file in an existing folder, got {path}")
+
+
+def write(derivation: Derivation, path: str) -> None:
+    """Write the method, as Python."""
+    write_whole(path, lambda file: file.write(derivation.source().encode()))
 
 
 def load(path: str) -> ModuleType:
@@ -19,7 +31,7 @@ def load(path: str) -> ModuleType:
         raise ValueError(f"there is no file {path}")
     spec = importlib.util.spec_from_file_location(f"forward_view_{Path(path).stem}", path)
     if spec is None or spec.loader is None:
-        raise ValueError(f"{path} is no Python file")
+        raise ValueError(f"{path} is not a Python file: its name must end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look there
     try:
@@ -31,8 +43,8 @@ def load(path: str) -> ModuleType:
     return module
 
 
-def found(module: ModuleType, name: str | None) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
-    """The target U(k, h, …), by its name or because it is the only one, and the step-size `step(k, …)` if there is one."""
+def forward_view_of(module: ModuleType, name: str | None) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+    """The target U(k, h, …) of a module, and its step-size `step(k, …)` if it has one. `name` tells several targets apart."""
     functions = {
         key: value
         for key, value in vars(module).items()
@@ -58,9 +70,11 @@ def found(module: ModuleType, name: str | None) -> tuple[Callable[..., Any], Cal
 
 
 def of_file(path: str, name: str | None) -> Derivation:
-    return derive(*found(load(path), name))
+    """Derive the backward view of the forward view in a file."""
+    return derive(*forward_view_of(load(path), name))
 
 
 def as_text(derivation: Derivation) -> str:
+    """Both views, an equation a line."""
     parts = (("Forward view", derivation.forward()), ("Backward view", derivation.equations()))
     return "\n\n".join("\n".join([title, *(f"  {left} = {right}" for left, right in pairs)]) for title, pairs in parts)

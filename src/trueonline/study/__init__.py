@@ -1,5 +1,10 @@
 """Sweeps as data: cases → tasks → engine → store → table. This package knows no problem by name."""
 
+try:
+    import pyarrow as _pyarrow  # noqa: F401
+except ImportError:
+    raise ImportError("sweeps and studies need PyArrow: pip install 'trueonline[study]'") from None
+
 from trueonline.study.blocks import Method
 from trueonline.study.sweeps import (
     METHODS,

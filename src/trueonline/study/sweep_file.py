@@ -12,6 +12,7 @@ import numpy as np
 from trueonline import catalog, features, problems, study
 from trueonline.inputs import ratio
 from trueonline.study import blocks, own_methods
+from trueonline.terminal import shortest  # names of methods must differ
 
 Problem = problems.FiniteMRP | problems.OffPolicyProblem
 
@@ -167,12 +168,7 @@ def _entry(entry: Any, folder: Path) -> dict[str, Any]:
             "name others without settings"
         )
     values = [ratio("eta", eta) for eta in (etas if isinstance(etas, list) else [etas])]
-    return {f"{method}, η = {_shortest(eta)}": study.Method(method, second=eta) for eta in values}
-
-
-def _shortest(number: float) -> str:
-    """The shortest text of a number that is not also the text of another number."""
-    return f"{number:g}" if float(f"{number:g}") == number else repr(number)
+    return {f"{method}, η = {shortest(eta)}": study.Method(method, second=eta) for eta in values}
 
 
 def _text(name: str, value: Any) -> str:

@@ -21,6 +21,18 @@ class Emulator:
     every frame, which takes as long again as the game. The first screen of a game is asked of a second emulator that averages,
     because the frame before it cannot be had. (European games have other colours: there the emulator averages.) Nothing is
     random: an action is always executed.
+
+    Parameters
+    ----------
+    game : str
+        The name of the game, one of `games()`.
+    all_actions : bool
+        Whether all 18 actions of the console may be chosen, instead of those that the game uses.
+
+    Raises
+    ------
+    ValueError
+        If the game is unknown or not for one player, or ale-py is missing.
     """
 
     def __init__(self, game: str = "asterix", *, all_actions: bool = False) -> None:
@@ -41,6 +53,7 @@ class Emulator:
         return len(self.now)
 
     def reset(self) -> None:
+        """Begin a new game."""
         state = self._ale.cloneState(include_rng=True) if self._american else None
         self._ale.reset_game()
         self._see_first(state)
@@ -62,7 +75,18 @@ class Emulator:
         self.before[:] = self.now  # a colour's average with itself is the colour
 
     def act(self, action: int) -> float:
-        """Execute an action for five frames, also where the game ends before; return the points."""
+        """Execute an action for five frames, also if the game ends before.
+
+        Parameters
+        ----------
+        action : int
+            The number of the action in `actions`.
+
+        Returns
+        -------
+        float
+            The points.
+        """
         act, chosen = self._ale.act, self.actions[action]
         points = self.relative = 0.0
         for frame in range(SKIP):
@@ -80,9 +104,11 @@ class Emulator:
 
     @property
     def over(self) -> bool:
+        """Whether the game is over."""
         return self._ale.game_over()
 
     def features(self, screens: Screens) -> np.ndarray:
+        """The indices of the active features of the screen."""
         return screens.features(self.now, self.before)
 
     def picture(self) -> np.ndarray:
@@ -121,7 +147,12 @@ def _american(game: str) -> bool:
 
 
 def games() -> list[str]:
-    """The names of all games that there are."""
+    """The names of all games.
+
+    Returns
+    -------
+    list of str
+    """
     return sorted(_ale_py().roms.get_all_rom_ids())
 
 
@@ -142,7 +173,7 @@ def _load(game: str, *, averaged: bool) -> Any:
         raise ValueError(f"unknown game {game!r}; there are {len(known)}, such as {', '.join(close)}")
     path = ale_py.roms.get_rom_path(game)
     if path is None or not path.exists():
-        raise ValueError(f"the ROM of {game} is missing from ale-py: install ale-py anew")
+        raise ValueError(f"the ROM of {game} is missing from ale-py: install ale-py again")
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
     if ale_py.ALEInterface.isSupportedROM(path) is None:  # loading it would end the process
         raise ValueError(f"{game} is not a game for one player that the emulator supports")

@@ -9,21 +9,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from trueonline.control.accumulate_sarsa import AccumulateSarsa
+from trueonline import catalog
 from trueonline.control.atari import published
 from trueonline.control.policies import EpsilonGreedy
-from trueonline.control.replace_sarsa import ReplaceSarsa
-from trueonline.control.true_online_sarsa import TrueOnlineSarsa
-from trueonline.control.true_online_watkins_q import TrueOnlineWatkinsQ
-from trueonline.control.watkins_q import WatkinsQ
 from trueonline.core.kernels import call
 
+# The agents of the catalogue, by the names that the paper's game uses: "accumulate" is accumulate Sarsa(λ).
 AGENTS: dict[str, Any] = {
-    "accumulate": AccumulateSarsa,
-    "replace": ReplaceSarsa,
-    "true_online": TrueOnlineSarsa,
-    "watkins_q": WatkinsQ,
-    "true_online_watkins_q": TrueOnlineWatkinsQ,
+    name.removesuffix("_sarsa"): catalog.METHODS[name].resolve("learner")
+    for name in catalog.names("control")
+    if not catalog.METHODS[name].options
 }
 
 

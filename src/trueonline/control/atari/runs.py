@@ -41,9 +41,35 @@ KIND = "AtariRun"
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that determines a run, but for the background. It ends after so many frames or episodes.
+    """Everything that determines a run, but for the background.
 
-    An episode that has begun is played to its end, and counts.
+    A run ends after so many frames or episodes. An episode that has begun is played to its end, and counts.
+
+    Parameters
+    ----------
+    protocol : str
+        "paper" or "published".
+    method : str
+        One of `METHODS[protocol]`.
+    step_size : float
+        α, which is divided by the largest number of active features so far if `scaled`.
+    trace_decay : float
+        λ.
+    seed : int
+        The seed of the choices, from 0 to 2³² − 1.
+    frames : int, optional
+        How many frames to play. By default `FRAMES`, if `episodes` is not given.
+    episodes : int, optional
+        How many episodes to play, instead of `frames`.
+    game : str
+        The name of the game, one of `games()`.
+    scaled : bool
+        Whether the step-size is divided.
+
+    Raises
+    ------
+    ValueError
+        If a setting is unknown or out of range, or both `frames` and `episodes` are given.
     """
 
     protocol: str = "paper"
@@ -84,7 +110,24 @@ class Settings:
 
 
 class Run:
-    """One run: a game, its player, and the episodes so far. It can be stopped and resumed at any decision, exactly."""
+    """One run: a game, its player, and the episodes so far. It can be stopped and resumed at any decision, exactly.
+
+    Parameters
+    ----------
+    settings : Settings
+        Everything else that determines the run.
+    background : ndarray of int, shape (rows, 160)
+        The colours of the background, from `learn_background` or `read_background`.
+
+    Attributes
+    ----------
+    episodes : list of (int, int)
+        The score and the frames of each episode so far.
+    played : int
+        The frames of these episodes.
+    diverged : bool
+        Whether the weights have diverged.
+    """
 
     def __init__(self, settings: Settings, background: np.ndarray) -> None:
         self.settings = settings
@@ -102,6 +145,7 @@ class Run:
 
     @property
     def finished(self) -> bool:
+        """Whether the run has come to its end."""
         if self.diverged and self.settings.protocol == "published":  # the program stops
             return True
         if self.action is not None:
@@ -122,7 +166,17 @@ class Run:
         every: float = PATIENCE,
         beat: Callable[[int], Any] = lambda frames: None,
     ) -> None:
-        """Play to the end. The state is written to `checkpoint` every so many seconds; `beat` gets the frames so far."""
+        """Play to the end.
+
+        Parameters
+        ----------
+        checkpoint : path-like, optional
+            A file that the state is written to.
+        every : float
+            Seconds between two checkpoints.
+        beat : callable
+            It gets the number of frames so far, now and then.
+        """
         saved = time.monotonic()
         decisions = 0
         while not self.finished:
@@ -176,7 +230,13 @@ class Run:
         }
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write a checkpoint, emulator and random state included. It appears whole or not at all."""
+        """Write a checkpoint, emulator and random state included. The file appears whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        """
         about, parts = self.player.dump()
         now = {"score": self.score, "frames": self.frames, "played": self.played, "action": self.action}
         settings = {"run": self.about(), "player": about, "now": {**now, "diverged": self.diverged}}
@@ -185,7 +245,18 @@ class Run:
         files.write_learner(path, KIND, settings, arrays)
 
     def resume(self, path: str | os.PathLike) -> None:
-        """Go on from a checkpoint; ValueError, with nothing changed, where it is of another setting."""
+        """Resume from a checkpoint.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+
+        Raises
+        ------
+        ValueError
+            If the file is of another setting or damaged. The run is then unchanged.
+        """
         kind, settings, arrays = files.read_learner(path)
         if kind != KIND:
             raise ValueError(f"{path} holds a {kind}, not the checkpoint of an Atari run")
@@ -216,7 +287,24 @@ class Run:
 def learn_background(
     game: str = "asterix", *, decisions: int = 3600, seed: int = 0, beat: Callable[[int], Any] = lambda decisions: None
 ) -> np.ndarray:
-    """The most frequent colour of each pixel over random play, by default five minutes of it (Bellemare et al. 2013)."""
+    """Learn the most frequent colour of each pixel from random play (Bellemare et al. 2013).
+
+    Parameters
+    ----------
+    game : str
+        The name of the game.
+    decisions : int
+        How many actions to play. The default is five minutes.
+    seed : int
+        The seed of the actions.
+    beat : callable
+        It gets the number of decisions so far.
+
+    Returns
+    -------
+    ndarray of uint8, shape (rows, 160)
+        The colours of the background.
+    """
     emulator = Emulator(game)
     rng = np.random.default_rng([2016, seed])
     counts = np.zeros((emulator.height, WIDTH, COLOURS), np.int64)
@@ -237,7 +325,26 @@ def play(
     every: float = PATIENCE,
     beat: Callable[[int], Any] = lambda frames: None,
 ) -> Run:
-    """Play a whole run, going on from the checkpoint where there is one."""
+    """Play a whole run. It resumes from the checkpoint if there is one.
+
+    Parameters
+    ----------
+    settings : Settings
+        Everything that determines the run, but for the background.
+    background : ndarray of int, shape (rows, 160)
+        The colours of the background, from `learn_background` or `read_background`.
+    checkpoint : path-like, optional
+        A file that the state is written to.
+    every : float
+        Seconds between two checkpoints.
+    beat : callable
+        It gets the number of frames so far, now and then.
+
+    Returns
+    -------
+    Run
+        The run at its end.
+    """
     run = Run(settings, background)
     if checkpoint is not None and Path(checkpoint).exists():
         run.resume(checkpoint)

@@ -117,14 +117,31 @@ TALLY = specialise(tally, "tally")
 
 
 class Screens:
-    """Features from pairs of frames, over a background."""
+    """Features from pairs of frames, over a background.
+
+    Parameters
+    ----------
+    background : ndarray of int, shape (rows, 160)
+        The colours of the background.
+    """
 
     def __init__(self, background: np.ndarray) -> None:
         self.background = checked(background)
         self._indices = np.empty(N_FEATURES, np.int64)
 
     def features(self, now: np.ndarray, before: np.ndarray) -> np.ndarray:
-        """The indices of the active features of the average of two frames."""
+        """The indices of the active features of the average of two frames.
+
+        Parameters
+        ----------
+        now, before : ndarray of uint8, shape (rows, 160)
+            The colours of a frame and of the frame before it.
+
+        Returns
+        -------
+        ndarray of int64
+            The indices in rising order.
+        """
         count = call(BASIC, now, before, self.background, averages(), self._indices)
         return self._indices[:count].copy()
 
@@ -143,7 +160,22 @@ def checked(background: Any, height: int | None = None) -> np.ndarray:
 
 
 def read_background(path: str | Path) -> np.ndarray:
-    """A background from a text file: a line `160,210`, then 210 lines of 160 colours."""
+    """Read a background from a text file: a line `160,210`, then 210 lines of 160 colours.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    ndarray of uint8, shape (rows, 160)
+
+    Raises
+    ------
+    ValueError
+        If the file holds something else.
+    """
     try:
         lines = Path(path).read_text().split("\n")
         size = [int(part) for part in lines[0].split(",")]
@@ -157,6 +189,14 @@ def read_background(path: str | Path) -> np.ndarray:
 
 
 def write_background(background: np.ndarray, file: IO[bytes]) -> None:
-    """The same format, to an open file."""
+    """Write a background in the format that `read_background` reads.
+
+    Parameters
+    ----------
+    background : ndarray of int, shape (rows, 160)
+        The colours.
+    file : binary file
+        An open file.
+    """
     rows = [[WIDTH, len(background)], *background.tolist()]
     file.write("".join(",".join(map(str, row)) + "\n" for row in rows).encode())

@@ -30,20 +30,30 @@ HISTORY = {
     "evaluations": (2, "f"),
 }
 
-Found = tuple[dict[str, np.ndarray], Callable[[Agent], None]]
+Saved = tuple[dict[str, np.ndarray], Callable[[Agent], None]]
+STATE = {"steps", "weights", "seed"}  # what learning and restoring change of an agent
 
 
 class Checkpoint:
-    """The file for one training. Made before it begins: the agent's state then is part of the settings."""
+    """The file for one training. Make it before the training begins: the agent's first weights are part of the settings.
+
+    `evaluation` is how many episodes there are between two evaluations, and in each.
+    """
 
     def __init__(
-        self, path: str | os.PathLike, agent: Agent, env: Any, features: Any, seed: tuple[int, ...], evaluation: tuple
+        self,
+        path: str | os.PathLike,
+        agent: Agent,
+        env: Any,
+        features: Any,
+        seed: tuple[int, ...],
+        evaluation: tuple[int | None, int] = (None, 10),
     ) -> None:
         if not isinstance(agent, Agent):
             raise ValueError(
                 f"only an agent of trueonline.control can be kept in a checkpoint, got {type(agent).__name__}"
             )
-        self.path = Path(path)
+        self.path, self.agent = Path(path), agent
         self.about = {
             "environment": described(env),
             "agent": _agent(agent),
@@ -53,45 +63,70 @@ class Checkpoint:
         }
 
     def write(self, agent: Agent, history: dict[str, np.ndarray]) -> None:
+        """Write the agent and the history. The file appears whole or not at all."""
         ours = {"about": np.array(json.dumps(self.about)), **history}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         parts = {**agent._dump(), **{OURS + name: array for name, array in ours.items()}}
         files.write_learner(self.path, type(agent).__name__, agent._settings(), parts)
 
-    def read(self) -> Found | None:
-        """The history, and what puts an agent where it was then; None where there is no file.
+    def read(self) -> Saved | None:
+        """The history, and a function that puts an agent into its state then. None where there is no file.
 
-        ValueError where the file is something else, or was written with other settings.
+        Raises
+        ------
+        ValueError
+            If the file is something else, or other settings wrote it, or the agent has learned since.
         """
         try:
             _, settings, arrays = files.read_learner(self.path)
         except FileNotFoundError:
             return None
         if OURS + "about" not in arrays:
-            raise ValueError(f"{self.path} is a saved learner, but no checkpoint of a training; use another file")
-        ours = {name: arrays.pop(OURS + name) for name in (*HISTORY, "about") if OURS + name in arrays}
-        there = json.loads(str(ours.pop("about")))
-        different = _differences(there, json.loads(json.dumps(self.about)))
-        if different:
-            raise ValueError(
-                f"{self.path} was written with other settings: {'; '.join(different[:3])}. Use another file for these, or "
-                "remove that one"
-            )
-        shapes = {name: (ours[name].ndim, ours[name].dtype.kind) for name in ours}
-        if shapes != HISTORY or len({len(ours[name]) for name in ("returns", "lengths", "terminated")}) != 1:
+            raise ValueError(f"{self.path} is a saved learner, but not a checkpoint of a training; give another file")
+        history = {name: arrays.pop(OURS + name) for name in (*HISTORY, "about") if OURS + name in arrays}
+        there = json.loads(str(history.pop("about")))
+        self._refuse_others(there, settings, arrays)
+        shapes = {name: (history[name].ndim, history[name].dtype.kind) for name in history}
+        if shapes != HISTORY or len({len(history[name]) for name in ("returns", "lengths", "terminated")}) != 1:
             raise ValueError(f"{self.path} is damaged: its history does not fit together")
+        self.about = there
 
         def restore(agent: Agent) -> None:
             agent._restore(arrays, settings["rng"], settings["action"])
 
-        return ours, restore
+        return history, restore
+
+    def _refuse_others(self, there: dict[str, Any], settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """ValueError unless the file is of these settings, and of this agent before it learned, or as it is now."""
+        here = json.loads(json.dumps(self.about))
+        different = _differences(there, here)
+        if not different:
+            return
+        others = {**there, "agent": _without_state(there)} != {**here, "agent": _without_state(here)}
+        if others or self.agent.steps <= there["agent"]["steps"]:
+            raise ValueError(
+                f"{self.path} was written with other settings: {'; '.join(different[:3])}. Give another file to checkpoint, "
+                "or remove this one to begin from scratch"
+            )
+        parts, now = self.agent._dump(), self.agent._settings()
+        same = parts.keys() == arrays.keys() and all(np.array_equal(parts[name], arrays[name]) for name in parts)
+        if not same or any(now[name] != settings[name] for name in ("rng", "action")):
+            raise ValueError(
+                f"the agent has learned already ({self.agent.steps:,} steps), and {self.path} does not hold its state. To "
+                "resume from the file, make the agent again with the same arguments. To begin from scratch, make the agent "
+                "again and remove the file"
+            )
+
+
+def _without_state(about: dict[str, Any]) -> dict[str, Any]:
+    agent = about.get("agent", {})
+    return {name: value for name, value in agent.items() if name not in STATE}
 
 
 def _agent(agent: Agent) -> dict[str, Any]:
     """The agent's settings and the state that it begins with."""
-    kept = {
-        name: value for name, value in agent._settings().items() if name not in ("rng", "action", "step_size", "policy")
-    }
+    own = ("rng", "action", "step_size", "policy")
+    kept = {name: value for name, value in agent._settings().items() if name not in own}
     weights = hashlib.sha256(agent.weights.tobytes()).hexdigest()[:16]
     return {
         "class": type(agent).__name__,
@@ -106,9 +141,9 @@ def _agent(agent: Agent) -> dict[str, Any]:
 
 def _seed(rng: np.random.Generator) -> Any:
     """The seed that a generator was made with; None where nobody gave one (it is then a random number of 128 bits)."""
-    found = getattr(rng.bit_generator.seed_seq, "entropy", None)
-    found = found.tolist() if isinstance(found, np.ndarray) else found
-    return None if isinstance(found, int) and found >= 2**64 else json.loads(json.dumps(found, default=repr))
+    seed = getattr(rng.bit_generator.seed_seq, "entropy", None)
+    seed = seed.tolist() if isinstance(seed, np.ndarray) else seed
+    return None if isinstance(seed, int) and seed >= 2**64 else json.loads(json.dumps(seed, default=repr))
 
 
 def _named(thing: Any) -> Any:

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from trueonline import catalog
+
 TRAINING, EVALUATION, FILM = 1, 2, 3  # what an episode is for: its seeds are none of the others'
 
 Features = Callable[[Any], Any]  # from an observation to x; with `n_features`, this is checked too
@@ -21,10 +23,10 @@ Seed = int | Sequence[int]
 def gymnasium() -> Any:
     """The package, or a ValueError that says how to get it."""
     try:
-        import gymnasium as found
+        import gymnasium
     except ImportError:
         raise ValueError("environments need Gymnasium: pip install 'trueonline[gym]'") from None
-    return found
+    return gymnasium
 
 
 def make(name: str, **options: Any) -> Any:
@@ -72,7 +74,22 @@ def opened(env: Any) -> Iterator[Any]:
 
 
 def fitting(env: Any, agent: Any, features: Features) -> int:
-    """The number of the environment's first action, once agent and features are known to fit; ValueError otherwise."""
+    """The number of the environment's first action, once agent and features are known to fit.
+
+    Raises
+    ------
+    TypeError
+        If the agent is something else.
+    ValueError
+        If environment, agent and features do not fit together.
+    """
+    parts = ("n_actions", "start", "step", "end", "truncate")
+    if isinstance(agent, type) or not all(hasattr(agent, name) for name in parts):
+        rows = (catalog.METHODS[name] for name in catalog.names("control"))
+        agents = ", ".join(dict.fromkeys(row.resolve("learner").__name__ for row in rows))
+        predicts = ", which predicts and does not act" if hasattr(agent, "predict") else ""
+        given = f"the class {agent.__name__}" if isinstance(agent, type) else type(agent).__name__
+        raise TypeError(f"agent must be an agent, got {given}{predicts}; agents are {agents}")
     actions = discrete(env)
     if agent.n_actions != actions.n:
         raise ValueError(
@@ -80,17 +97,17 @@ def fitting(env: Any, agent: Any, features: Features) -> int:
         )
     if not callable(features):
         raise ValueError(f"features must be callable, from an observation to x, got {features!r:.80}")
-    found = getattr(features, "n_features", agent.n_features)
-    if found != agent.n_features:
+    n_features = getattr(features, "n_features", agent.n_features)
+    if n_features != agent.n_features:
         raise ValueError(
-            f"the agent has {agent.n_features} features, but {type(features).__name__} makes {found}: "
-            f"make the agent with n_features={found}"
+            f"the agent has {agent.n_features} features, but {type(features).__name__} makes {n_features}: "
+            f"make the agent with n_features={n_features}"
         )
     return int(actions.start)
 
 
 def discrete(env: Any) -> Any:
-    """The environment's action space, if it is a choice among some; ValueError otherwise."""
+    """The environment's action space if it is discrete; ValueError otherwise."""
     if not isinstance(env.action_space, gymnasium().spaces.Discrete):
         raise ValueError(
             f"the agents here choose among some actions (a Discrete space), but those of {title(env)} are "

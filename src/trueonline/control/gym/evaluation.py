@@ -17,7 +17,17 @@ LONGEST = 100_000  # steps; a greedy policy may go round in circles for ever
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What greedy episodes brought: their returns (undiscounted), their lengths, and whether each ended by itself."""
+    """Greedy episodes without learning.
+
+    Attributes
+    ----------
+    returns : ndarray of float
+        The return of each episode: the sum of its rewards, undiscounted.
+    lengths : ndarray of int
+        The number of steps of each episode.
+    terminated : ndarray of bool
+        Whether the environment terminated the episode. False means that it was truncated.
+    """
 
     returns: np.ndarray
     lengths: np.ndarray
@@ -25,15 +35,17 @@ class Evaluation:
 
     @property
     def mean(self) -> float:
+        """The mean return."""
         return float(self.returns.mean())
 
     @property
     def standard_error(self) -> float:
-        """Of the mean; NaN for a single episode."""
+        """The standard error of the mean return; NaN for a single episode."""
         return standard_error(self.returns)
 
 
 def standard_error(values: np.ndarray) -> float:
+    """The standard error of a mean; NaN for a single value."""
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
 
 
@@ -49,17 +61,42 @@ def evaluate(
 ) -> Evaluation:
     """Play episodes with the agent's values, greedily and without learning. The agent is left exactly as it was.
 
-    Ties are broken by random numbers of its own, from `seed`. Another `policy` may be tried. An episode that is longer than
-    `max_steps` is cut there.
+    Parameters
+    ----------
+    env : gymnasium.Env or str
+        The environment, or its registered name.
+    agent : Agent
+        An agent of `trueonline.control`, or an object with its methods.
+    features : callable
+        It makes the features x of an observation.
+    episodes : int
+        How many episodes.
+    seed : int or sequence of int
+        Determines how episodes begin and how ties are broken.
+    policy : Policy, optional
+        Another policy than the greedy one.
+    max_steps : int
+        A longer episode is truncated there: a greedy policy may go round in circles.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    TypeError
+        If `agent` is not an agent.
+    ValueError
+        If environment, agent and features do not fit together.
     """
     episodes, max_steps, seed = count("episodes", episodes), count("max_steps", max_steps), entropy(seed)
     with opened(env) as made:
         start = fitting(made, agent, features)
-        found = [
+        played = [
             play(made, agent, features, policy or Greedy(), start, (EVALUATION, number, seed), max_steps)
             for number in range(episodes)
         ]
-    returns, lengths, terminated = zip(*found, strict=True)
+    returns, lengths, terminated = zip(*played, strict=True)
     return Evaluation(np.array(returns, float), np.array(lengths, np.int64), np.array(terminated, bool))
 
 

@@ -1,4 +1,4 @@
-"""`train`: an agent acts in an environment and learns, episode after episode, across crashes."""
+"""`train`: an agent acts in an environment and learns, episode after episode. It resumes after a crash."""
 
 from __future__ import annotations
 
@@ -20,20 +20,45 @@ Progress = Callable[[int, float, int], None]  # (episodes so far, the return of 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Training:
-    """What a training brought, episode by episode. Returns are sums of rewards, undiscounted."""
+    """The episodes of a training. Returns are sums of rewards, undiscounted.
+
+    Attributes
+    ----------
+    returns : ndarray of float
+        The return of each episode.
+    lengths : ndarray of int
+        The number of steps of each episode.
+    terminated : ndarray of bool
+        Whether the environment terminated the episode. False means that it was truncated.
+    evaluated_after : ndarray of int
+        How many episodes there had been at each evaluation.
+    evaluations : ndarray of float, shape (evaluations, episodes)
+        The returns of the greedy episodes, a row for each evaluation.
+    """
 
     returns: np.ndarray
     lengths: np.ndarray
-    terminated: np.ndarray  # whether the episode ended by itself; False where it was cut short
-    evaluated_after: np.ndarray  # how many episodes there had been at each evaluation
-    evaluations: np.ndarray  # the returns of its episodes: a row for each evaluation
+    terminated: np.ndarray
+    evaluated_after: np.ndarray
+    evaluations: np.ndarray
 
     @property
     def steps(self) -> int:
+        """The number of steps of all episodes together."""
         return int(self.lengths.sum())
 
     def mean(self, last: int = 100) -> float:
-        """The mean return of the last episodes."""
+        """The mean return of the last episodes.
+
+        Parameters
+        ----------
+        last : int
+            How many episodes. Fewer, if there are not so many.
+
+        Returns
+        -------
+        float
+        """
         return float(self.returns[-count("last", last) :].mean())
 
     def __repr__(self) -> str:
@@ -43,7 +68,7 @@ class Training:
 
 @dataclass
 class History:
-    """The same while it grows."""
+    """The episodes of a training while there are more and more of them."""
 
     returns: list[float] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)
@@ -58,7 +83,7 @@ class History:
         self.terminated.append(terminated)
         self.steps += length
 
-    def arrays(self, evaluate_episodes: int) -> dict[str, np.ndarray]:
+    def arrays(self, evaluate_episodes: int = 10) -> dict[str, np.ndarray]:
         return {
             "returns": np.array(self.returns, np.float64),
             "lengths": np.array(self.lengths, np.int64),
@@ -86,21 +111,66 @@ def train(
     evaluate_episodes: int = 10,
     progress: Progress | None = None,
 ) -> Training:
-    """Let an agent act and learn in any Gymnasium environment with discrete actions, given by itself or by name.
+    """Let an agent act and learn in a Gymnasium environment with discrete actions.
 
-    `features` makes x of an observation. There are `episodes` of them, or as many as it takes to make at least `steps`
-    steps; with both, what comes first. An episode that the environment terminates is ended (`agent.end`); one that it
-    truncates is only cut short, and its last state is bootstrapped from (`agent.truncate`). One that it does both to has
-    ended. The agent's step-size is taken as it is.
+    The environment terminates an episode (`agent.end`) or truncates it. A truncated episode is bootstrapped from its last
+    state (`agent.truncate`). An episode with both has terminated.
 
-    Episode k is reset with a seed that depends on `seed` and k only. So with a `checkpoint`, a file that is written about
-    every `checkpoint_every` seconds, at the end of an episode, and once more at the end of all, the same call goes on
-    after a crash and comes to the same weights and returns, bit for bit; or on to more episodes than were asked for
-    before. A checkpoint that other settings wrote is refused and left alone. (That is all that can be promised of
-    environments whose randomness comes from the seed given to `reset` and from nowhere else, as Gymnasium demands.)
+    Parameters
+    ----------
+    env : gymnasium.Env or str
+        The environment, or its registered name. One that is given by name is closed at the end.
+    agent : Agent
+        An agent of `trueonline.control`, or an object with its methods. Its step-size is used as it is.
+    features : callable
+        It makes the features x of an observation. `trueonline.features.from_space` makes one.
+    episodes : int, optional
+        How many episodes to train, those in the checkpoint included.
+    steps : int, optional
+        Train until there are at least so many steps. With `episodes` too, whatever comes first ends the training.
+    seed : int or sequence of int
+        Episode k is reset with a seed that depends on `seed` and k only.
+    checkpoint : path-like, optional
+        A file that the state is written to between two episodes. The same call resumes from it after a crash, and a call
+        with more `episodes` extends a training that is finished. Both give the same weights and returns as a training
+        that was never interrupted, bit for bit, if the environment takes all randomness from the seed of `reset`, as
+        Gymnasium demands. The agent must be new, made with the same arguments, or in the state that the file holds: so a
+        notebook's cell can be run again. Remove the file to begin from scratch.
+    checkpoint_every : float
+        Seconds between two checkpoints. One more is written at the end.
+    evaluate_every : int, optional
+        Play greedy episodes without learning after every so many episodes.
+    evaluate_episodes : int
+        How many greedy episodes.
+    progress : callable, optional
+        It is called after each episode with the number of episodes so far, the return of the last, and its length.
 
-    Every `evaluate_every` episodes, `evaluate_episodes` greedy ones are played without learning. `progress` is called
-    after each episode with the number of episodes so far, the return of the last, and its length.
+    Returns
+    -------
+    Training
+        All episodes, those in the checkpoint included.
+
+    Raises
+    ------
+    TypeError
+        If `agent` is not an agent, for example a learner, which predicts and does not act.
+    ValueError
+        If environment, agent and features do not fit together, or the checkpoint was written with other settings. The
+        checkpoint is then left alone.
+
+    Examples
+    --------
+    >>> import gymnasium as gym, trueonline as to
+    >>> env = gym.make("FrozenLake-v1", is_slippery=False)
+    >>> features = to.features.from_space(env.observation_space)
+    >>> def new_agent():
+    ...     return to.control.TrueOnlineSarsa(16, 4, step_size=0.5, trace_decay=0.9, discount=0.99, seed=0)
+    >>> train = to.control.train
+    >>> len(train(env, new_agent(), features, episodes=20, checkpoint="lake.npz").returns)
+    20
+    >>> agent = new_agent()
+    >>> len(train(env, agent, features, episodes=50, checkpoint="lake.npz").returns)  # 30 more
+    50
     """
     if episodes is None and steps is None:
         raise ValueError("episodes or steps must be given, to say when to stop")
@@ -156,11 +226,11 @@ def _episode(env: Any, agent: Any, features: Features, first: int, seed: int) ->
 
 
 def _resumed(saved: checkpoints.Checkpoint, agent: Any, most: int | None) -> History:
-    """The history that the checkpoint holds, with the agent put where it was then; an empty one if there is none."""
-    found = saved.read()
-    if found is None:
+    """The history in the checkpoint, with the agent put into its state; an empty history if there is no checkpoint."""
+    state = saved.read()
+    if state is None:
         return History()
-    arrays, restore = found
+    arrays, restore = state
     if most is not None and len(arrays["returns"]) > most:
         raise ValueError(
             f"{saved.path} holds {len(arrays['returns'])} episodes, more than the {most} asked for; ask for as many, or use "

@@ -17,7 +17,7 @@ from trueonline.cli import main
 from trueonline.control import atari
 from trueonline.control.atari import runs
 
-SHARED = Path(__file__).parents[3] / "shared" / "data"
+SHARED = Path(__file__).parents[4] / "shared" / "data"
 
 
 def invoke(*arguments):

@@ -273,17 +273,58 @@ def test_more_episodes_may_be_asked_for_later_and_fewer_may_not(tmp_path):
         trained("tiles", 11, tmp_path / "checkpoint.npz")
 
 
+def test_a_cell_of_a_notebook_can_be_run_again_and_with_more_episodes(tmp_path):
+    """The agent is then the one that was trained: what the checkpoint holds."""
+    env = gym.make("FrozenLake-v1")
+    features, path = table(env), tmp_path / "checkpoint.npz"
+    agent, other = agent_for(env, features), agent_for(env, features)
+    expected = to.control.train(env, other, features, episodes=9, seed=2)
+    begun = []
+    for episodes in (5, 5, 9, 9):
+        again = to.control.train(
+            env, agent, features, episodes=episodes, seed=2, checkpoint=path, progress=lambda k, *_: begun.append(k)
+        )
+    assert begun == list(range(1, 10)), "no episode was trained twice"
+    assert_same(again, expected)
+    assert state_of(agent) == state_of(other)
+
+
+def test_an_agent_that_learned_something_else_is_told_how_to_resume_and_how_to_begin_from_scratch(tmp_path):
+    env = gym.make("FrozenLake-v1")
+    features, path = table(env), tmp_path / "checkpoint.npz"
+    to.control.train(env, agent_for(env, features), features, episodes=5, checkpoint=path)
+    agent = agent_for(env, features)
+    to.control.train(env, agent, features, episodes=7)
+    before, content = state_of(agent), path.read_bytes()
+    with pytest.raises(ValueError, match=r"has learned already \([\d,]+ steps\).*make the agent again.*remove the file"):
+        to.control.train(env, agent, features, episodes=9, checkpoint=path)
+    assert (state_of(agent), path.read_bytes()) == (before, content)
+
+
+def test_a_learner_is_not_an_agent():
+    learner, features = to.TrueOnlineTD(16, 0.5, 0.9, 0.9), to.features.Table(16)
+    message = (
+        "agent must be an agent, got TrueOnlineTD, which predicts and does not act; agents are AccumulateSarsa, "
+        "ReplaceSarsa, TrueOnlineSarsa, WatkinsQ, TrueOnlineWatkinsQ"
+    )
+    for use in (to.control.train, to.control.evaluate):
+        with pytest.raises(TypeError, match=f"^{message}$"):
+            use("FrozenLake-v1", learner, features, episodes=1)
+    with pytest.raises(TypeError, match="got the class TrueOnlineTD, which predicts"):
+        to.control.train("FrozenLake-v1", to.TrueOnlineTD, features, episodes=1)
+
+
 SCRIPT = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from tests.control.test_training import trained
+from tests.control.gym.test_training import trained
 print("begun", flush=True)
 trained("tiles", 10**9, sys.argv[2], checkpoint_every=0.0)
 """
 
 
 def test_a_process_killed_with_kill_9_goes_on_bit_for_bit(tmp_path):
-    path, root = tmp_path / "checkpoint.npz", str(Path(__file__).parents[2])
+    path, root = tmp_path / "checkpoint.npz", str(Path(__file__).parents[3])
     process = subprocess.Popen([sys.executable, "-c", SCRIPT, root, str(path)], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "begun\n"
     until = time.monotonic() + PATIENCE
@@ -386,7 +427,7 @@ def test_files_that_are_no_checkpoints_are_refused_and_left_alone(tmp_path):
             lake(path)
         assert path.read_bytes() == content
     to.control.TrueOnlineSarsa(16, 4, 0.5, 0.9, 0.9).save(path)
-    with pytest.raises(ValueError, match="but no checkpoint of a training"):
+    with pytest.raises(ValueError, match="but not a checkpoint of a training"):
         lake(path)
     with pytest.raises(ValueError, match=r"only an agent of trueonline\.control can be kept"):
         to.control.train(Scripted([]), Recorder(), to.features.Table(4), episodes=1, checkpoint=path)

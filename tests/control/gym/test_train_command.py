@@ -20,11 +20,14 @@ from click.testing import CliRunner
 from PIL import Image
 
 import trueonline as to
+from tests.processes import start
+from trueonline import catalog
 from trueonline.cli import main
-from trueonline.control.gym import curves, environments, train_command, training
-from trueonline.control.gym.train_command import SCHEMA, Linear, Run, Settings
+from trueonline.control.gym import curves, environments, films, train_command, train_runs, train_settings, training
+from trueonline.control.gym.train_runs import SCHEMA, Run
+from trueonline.control.gym.train_settings import METHODS, Linear, Settings
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 PATIENCE = 120.0  # seconds after which a process that should have ended is taken for hung
 
 LAKE = ("FrozenLake-v1", "--episodes", "30", "--evaluate", "4", "--option", "is_slippery=false")
@@ -59,14 +62,14 @@ def test_help_shows_every_option_and_examples():
         assert f"{option} " in result.stdout
     assert "divided by the number of" in result.stdout
     assert "trueonline train CartPole-v1\n" in result.stdout
-    for method in train_command.METHODS:
+    for method in METHODS:
         assert method in result.stdout
 
 
 def test_the_methods_are_the_agents_of_the_package():
-    for kind, _ in train_command.METHODS.values():
-        assert issubclass(getattr(to.control, kind), to.control.Agent)
-    assert len(train_command.METHODS) == 5
+    for name in METHODS:
+        assert issubclass(catalog.METHODS[name].resolve("learner"), to.control.Agent)
+    assert len(METHODS) == 5
 
 
 def test_the_files_hold_what_was_trained(lake):
@@ -113,7 +116,7 @@ def test_the_same_command_again_does_nothing_and_prints_the_same(lake, monkeypat
 
     monkeypatch.setattr(Run, "compute", refuse)
     monkeypatch.setattr(curves, "curve", refuse)
-    monkeypatch.setattr(curves, "film", refuse)
+    monkeypatch.setattr(films, "film", refuse)
     again = train(*LAKE, "--out", out)
     assert again.exit_code == 0, again.output
     assert again.stdout == first.stdout
@@ -123,7 +126,6 @@ def test_the_same_command_again_does_nothing_and_prints_the_same(lake, monkeypat
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("--episodes", "31"), "episodes is 30 there and 31 here"),
         (("--seed", "1"), "seed is 0 there and 1 here"),
         (("--epsilon", "0.2"), "epsilon is 0.1 there and 0.2 here"),
         (("--raw-step-size",), "divided is True there and False here"),
@@ -138,6 +140,92 @@ def test_a_folder_of_other_settings_is_left_alone(lake, change, message):
     assert result.exit_code == 1
     assert message in result.stderr
     assert "Choose another with --out" in result.stderr
+    assert contents(out) == before
+
+
+# --- Longer trainings -----------------------------------------------------------------------------
+
+
+def noted_episodes(monkeypatch):
+    """The numbers of the episodes that are trained from now on."""
+    begun = []
+
+    def noted(*arguments, **options):
+        return training.train(*arguments, **{**options, "progress": lambda episode, *_: begun.append(episode)})
+
+    monkeypatch.setattr(train_runs.control, "train", noted)
+    return begun
+
+
+SHORT = ("FrozenLake-v1", "--episodes", "12", "--evaluate", "3", "--epsilon", "0.5", "--epsilon-final", "0.1")
+SCHEDULED = (*SHORT, "--epsilon-steps", "300")
+
+
+def stored(out):
+    return [pq.read_table(path) for path in sorted((out / "tasks").glob("*.parquet"))]
+
+
+def test_a_finished_training_is_extended_bit_for_bit_and_only_by_the_new_episodes(tmp_path, monkeypatch):
+    assert train(*SCHEDULED, "--out", tmp_path / "out").exit_code == 0
+    film = (tmp_path / "out" / "film.gif").read_bytes()
+    begun = noted_episodes(monkeypatch)
+    result = train(*SCHEDULED, "--episodes", "40", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert begun == list(range(13, 41))
+    assert train(*SCHEDULED, "--episodes", "40", "--out", tmp_path / "whole").exit_code == 0
+    (extended,), (whole,) = stored(tmp_path / "out"), stored(tmp_path / "whole")
+    assert extended.equals(whole)
+    for name in (*FILES[:-1], "film.gif", "settings.json"):
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+    assert (tmp_path / "out" / "film.gif").read_bytes() != film, "the film shows the agent of now"
+    assert not list((tmp_path / "out" / "tasks").glob("scratch/*/*"))
+
+
+def test_all_runs_of_a_training_are_extended_and_runs_may_be_added_at_once(tmp_path):
+    assert train(*LAKE[:1], "--episodes", "5", "--evaluate", "0", "--no-film", "--out", tmp_path / "out").exit_code == 0
+    longer = (*LAKE[:1], "--episodes", "9", "--evaluate", "0", "--no-film", "--runs", "2", "--out")
+    assert train(*longer, tmp_path / "out").exit_code == 0
+    assert train(*longer, tmp_path / "whole").exit_code == 0
+    assert [
+        one.equals(other) for one, other in zip(stored(tmp_path / "out"), stored(tmp_path / "whole"), strict=True)
+    ] == [
+        True,
+        True,
+    ]
+
+
+def test_another_number_of_greedy_episodes_trains_nothing_again(tmp_path, monkeypatch):
+    assert train(*SCHEDULED, "--out", tmp_path / "out").exit_code == 0
+    begun = noted_episodes(monkeypatch)
+    result = train(*SCHEDULED, "--evaluate", "7", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert begun == []
+    assert pq.read_table(tmp_path / "out" / "evaluation.parquet").num_rows == 7
+    assert pq.read_table(tmp_path / "out" / "episodes.parquet").num_rows == 12
+
+
+def test_an_interrupted_training_is_extended_from_its_checkpoint(tmp_path, monkeypatch):
+    settings = Settings("FrozenLake-v1", episodes=20, evaluate=0)
+    run = Run(settings, 0)
+    store = train_command.Store(tmp_path / "out" / "tasks")
+    run_of_8 = Run(Settings("FrozenLake-v1", episodes=8, evaluate=0), 0)
+    run_of_8.compute(store.scratch(run))  # as if the command had been stopped after 8 of 20 episodes
+    begun = noted_episodes(monkeypatch)
+    longer = Settings("FrozenLake-v1", episodes=30, evaluate=0)
+    trained = train_command.train(longer, tmp_path / "out", film=False)
+    assert begun == list(range(9, 31))
+    assert trained.results.equals(Run(longer, 0).compute())
+
+
+def test_fewer_episodes_than_there_are_is_an_error_that_says_what_to_do(lake):
+    out, _ = lake
+    before = contents(out)
+    result = train(*LAKE, "--episodes", "29", "--out", out)
+    assert result.exit_code == 1
+    assert (
+        "holds a training of 30 episodes, more than the 29 asked for. Ask for at least 30 with --episodes"
+        in result.stderr
+    )
     assert contents(out) == before
 
 
@@ -181,7 +269,7 @@ def test_runs_may_be_added_and_only_these_are_done(tmp_path, monkeypatch):
     def noted(tasks, out, **options):
         done.append([task.number for task in train_command.Store(out).missing(tasks)])
         for task in tasks:  # here, where no process has to be started
-            train_command._alone(task, Path(out))
+            train_command.alone(task, Path(out))
         execute(tasks, out, **options)
 
     monkeypatch.setattr(train_command.study, "execute_tasks", noted)
@@ -196,8 +284,8 @@ def test_runs_may_be_added_and_only_these_are_done(tmp_path, monkeypatch):
 
 EAGER = """  # a checkpoint after every episode
 from trueonline import cli
-from trueonline.control.gym import train_command
-train_command.CHECKPOINT_EVERY = 0.0
+from trueonline.control.gym import train_runs
+train_runs.CHECKPOINT_EVERY = 0.0
 cli.main()
 """
 CART = ("CartPole-v1", "--episodes", "60", "--evaluate", "3", "--no-film", "--bins", "4", "--tilings", "4")
@@ -219,14 +307,9 @@ def test_killed_with_kill_9_it_goes_on_and_comes_to_the_same(runs, tmp_path):
     with np.load(kept[0]) as file:
         reached = len(file["training_returns"])
     assert 0 < reached < 60
-    begun = []
-
-    def noted(*arguments, **options):
-        return training.train(*arguments, **{**options, "progress": lambda episode, *_: begun.append(episode)})
-
     if runs == 1:  # here, where it can be watched
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(train_command.control, "train", noted)
+            begun = noted_episodes(patch)
             result = train(*CART, "--out", tmp_path / "out")
         assert begun == list(range(reached + 1, 61)), "it goes on, and does not begin anew"
     else:
@@ -244,7 +327,7 @@ def test_killed_with_kill_9_it_goes_on_and_comes_to_the_same(runs, tmp_path):
 def test_ctrl_c_says_how_to_go_on(tmp_path):
     command = [sys.executable, "-c", EAGER, "train", *CART, "--episodes", "100000", "--out", str(tmp_path / "out")]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen(command, **pipes, start_new_session=True)
+    process = start(command, **pipes, start_new_session=True)
     until = time.monotonic() + PATIENCE
     while not list((tmp_path / "out").glob("tasks/scratch/*/checkpoint.npz")):
         assert time.monotonic() < until
@@ -272,8 +355,8 @@ def test_settings_make_the_agent_they_describe():
     assert agent(epsilon=0.3).policy == to.control.EpsilonGreedy(0.3)
     scheduled = agent(epsilon=0.5, epsilon_final=0.1, epsilon_steps=100).policy
     assert scheduled.epsilon == Linear(0.5, 0.1, 100)
-    for name, (kind, _) in train_command.METHODS.items():
-        assert type(agent(method=name, trace_decay=0.3, discount=0.7)).__name__ == kind
+    for name in METHODS:
+        assert type(agent(method=name, trace_decay=0.3, discount=0.7)) is catalog.METHODS[name].resolve("learner")
 
 
 def test_a_linear_schedule_goes_straight_and_stays():
@@ -293,12 +376,12 @@ def test_an_agent_with_a_schedule_is_saved_with_what_it_has_come_to(tmp_path):
 
 def test_options_are_read_as_they_are_meant():
     read = [
-        train_command.option(f"key={text}")[1] for text in ("8x8", "true", "False", "None", "3", "0.5", "[1, 2]", "a=b")
+        train_settings.option(f"key={text}")[1] for text in ("8x8", "true", "False", "None", "3", "0.5", "[1, 2]", "a=b")
     ]
     assert read == ["8x8", True, False, None, 3, 0.5, [1, 2], "a=b"]
     for bad in ("key", "=3", "a-b=3"):
         with pytest.raises(ValueError, match="must be KEY=VALUE"):
-            train_command.option(bad)
+            train_settings.option(bad)
 
 
 @pytest.mark.parametrize(
@@ -330,11 +413,12 @@ def test_the_environment_has_to_be_named():
 
 
 def test_the_list_has_what_can_be_trained_on():
-    lines = train("--list").stdout.splitlines()
+    heads, _, *lines = train("--list").stdout.splitlines()
+    assert heads.split() == ["environment", "actions", "features", "observations"]
     names = [line.split()[0] for line in lines]
     assert {"CartPole-v1", "MountainCar-v0", "Acrobot-v1", "FrozenLake-v1", "Blackjack-v1"} <= set(names)
     assert "Pendulum-v1" not in names
-    assert "FrozenLake-v1               4 actions        16 features   Discrete(16)" in lines
+    assert ["FrozenLake-v1", "4", "16", "Discrete(16)"] in [line.split() for line in lines]
 
 
 def test_weights_that_diverge_are_reported(tmp_path):

@@ -1,0 +1,63 @@
+"""Errors that a user can mend become one line, and Ctrl-C says how to resume."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+RESUME = "Stopped. Finished tasks are kept; run the same command again to go on."
+
+# The extra of this package that brings a module.
+EXTRAS = {
+    "pyarrow": "study",
+    "duckdb": "study",
+    "rich": "study",
+    "matplotlib": "study",
+    "altair": "report",
+    "vl_convert": "report",
+    "distributed": "dask",
+    "gymnasium": "gym",
+    "PIL": "gym",
+    "ale_py": "atari",
+    "sympy": "derive",
+    "starlette": "live",
+    "uvicorn": "live",
+    "websockets": "live",
+    "paho": "mqtt",
+    "pylsl": "lsl",
+    "scipy": "sparse",
+}
+
+
+@contextmanager
+def plain_errors(stopped: str = RESUME) -> Iterator[None]:
+    """Turn errors that a user can mend into one line on standard error.
+
+    Parameters
+    ----------
+    stopped : str
+        What Ctrl-C prints. It says how to resume.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise click.ClickException(f"{error}{_remedy(error)}") from None
+    except BrokenPipeError:  # whoever read the output has gone, for example head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except (ValueError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    except KeyboardInterrupt:
+        click.echo(f"\n{stopped}", err=True)
+        sys.exit(130)
+
+
+def _remedy(error: ImportError) -> str:
+    if "pip install" in str(error):
+        return ""
+    extra = EXTRAS.get((error.name or "").partition(".")[0], "all")
+    return f"; this command needs an extra: pip install 'trueonline[{extra}]'"

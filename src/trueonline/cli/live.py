@@ -1,0 +1,52 @@
+"""`trueonline live`: predictions on a web page."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import Any
+
+import click
+
+from trueonline.cli.errors import plain_errors
+from trueonline.cli.stream_options import stream_options, understood
+
+
+@click.command("live")
+@stream_options
+@click.option("--pace", type=float, help="How fast a file is replayed.  [default: 1, real time]")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Where the page is served; beyond this machine with --token."
+)
+@click.option("--port", default=8040, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one.")
+@click.option("--token", envvar="TRUEONLINE_TOKEN", help="A secret of 16 characters or more, or $TRUEONLINE_TOKEN.")
+def command(pace: float | None, host: str, port: int, token: str | None, limit: int | None, **given: Any) -> None:
+    """Predict as `predict` does, and watch it on a web page.
+
+    The page shows each signal, its prediction, and the return that came true sliding in behind it.
+
+    \b
+    Examples:
+      trueonline live arm --target force,position --horizon 0.5s,2s \\
+          --signals position,velocity,force,flexor,extensor
+      trueonline live mqtt://localhost/arm --rate 100 --time time --target grip
+      trueonline live lsl://EMG --rate 200 --target 0 --host 0.0.0.0 \\
+          --token "$(openssl rand -hex 16)"
+    """
+    with plain_errors("Stopped."):
+        from trueonline.nexting import predict_command
+        from trueonline.nexting.sources import is_live
+
+        if pace is None and not is_live(given["source"]) and not given["follow"]:
+            pace = 1.0
+        chosen, setup = understood(given, pace)
+        say = partial(click.echo, err=True)
+        page = predict_command.Page(chosen.source, host, port, token)
+        run = predict_command.prepare(chosen, setup, sys.stdout, say, page.open)
+        with predict_command.until_stopped() as stop:
+            say(f"Open {page.url} in a browser. Ctrl-C ends it.")
+            summary = page.show(run, stop, limit)
+        predict_command.Warner(say).tell(summary["warnings"])
+        click.echo(predict_command.as_text(summary, chosen.out), err=chosen.out == "-")
+        if run.checkpoint is not None and not run.ended:
+            say("Give the same command again to go on.")

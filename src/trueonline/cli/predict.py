@@ -1,0 +1,64 @@
+"""`trueonline predict`: predict the signals of a stream."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+from typing import Any
+
+import click
+
+from trueonline.cli import options
+from trueonline.cli.errors import plain_errors
+from trueonline.cli.stream_options import stream_options, understood
+
+
+@click.command("predict", short_help="Predict signals of a stream while learning to.")
+@stream_options
+@click.option("--pace", type=float, help="Replay a file so many times as fast as it was recorded; 1 is real time.")
+@options.as_json
+def command(pace: float | None, as_json: bool, limit: int | None, **given: Any) -> None:
+    """Predict signals of a stream while learning to, and score the predictions against what came true.
+
+    SOURCE is a file (CSV, JSON lines, Parquet), - for standard input, mqtt://host:port/topic, lsl://name, or arm, a
+    simulated arm. For each TARGET and time scale the return is predicted: the discounted sum of the coming values. A
+    horizon of 2s is γ = 1 − 1/(2·rate): the prediction is about the coming 2 seconds.
+
+    \b
+    Examples:
+      trueonline predict arm --target force --horizon 0.5s,2s --samples 20000
+      trueonline predict log.csv --rate 40 --signals a,b,force \\
+          --target force --horizon 800ms --out predictions.csv
+      trueonline predict mqtt://localhost/arm --rate 100 --time time \\
+          --signals "grip,velocity(grip),envelope(emg, 0.2)" --target grip \\
+          --out predictions.parquet
+
+    Signals may be derived: velocity(x), lowpass(x, 0.5), envelope(x, 0.2), lag(x, 1). A name is as in the source.
+
+    With --out a checkpoint is written every so often. After Ctrl-C or kill -9, give the same command again: it resumes from
+    the last checkpoint, and says what was lost. A file that was read to its end leaves no checkpoint unless one was named.
+    """
+    with plain_errors("Stopped."):
+        from trueonline.nexting import predict_command
+        from trueonline.terminal import StreamBar
+
+        chosen, setup = understood(given, pace)
+        if as_json and chosen.out == "-":
+            raise click.UsageError("--json and --out - would both print; give one of them.")
+        say = partial(click.echo, err=True)
+        warn = predict_command.Warner(say)
+        run = predict_command.prepare(chosen, setup, sys.stdout, say)
+        with predict_command.until_stopped() as stop, StreamBar() as bar:
+            summary = predict_command.predict(run, stop, [bar, warn], limit, forget=chosen.checkpoint is None)
+        warn.tell(summary["warnings"])
+        if as_json:
+            click.echo(json.dumps(summary, indent=2, allow_nan=False))
+        else:
+            click.echo(predict_command.as_text(summary, chosen.out), err=chosen.out == "-")
+        if run.source.replayable and not run.ended:
+            again = " Give the same command again to go on." if run.checkpoint is not None else ""
+            say(f"Stopped before the end.{again}")
+            sys.exit(130)
+        if run.ended and not summary["samples"]:
+            raise click.ClickException("there was no sample that could be used")

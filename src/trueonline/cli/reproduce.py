@@ -1,0 +1,62 @@
+"""`trueonline reproduce`: the paper's experiments and their claims."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from trueonline.cli import options
+from trueonline.cli.errors import plain_errors
+
+
+@click.command("reproduce", short_help="Run the paper's experiments and judge its claims.")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@options.listing("experiments and what they show")
+@options.folder("reproduction")
+@click.option("--runs", type=click.IntRange(1), help="Runs of each setting, instead of the experiment's own number.")
+@options.seed()
+@click.option(
+    "--scale",
+    default="quick",
+    show_default=True,
+    type=click.Choice(["quick", "evening", "paper"]),
+    help="How much of asterix: minutes, a night on two cores, or all of it on a cluster.",
+)
+@options.engine
+@click.option("--data", metavar="FILE", help="For myoelectric: a recording (CSV or Parquet) beside the simulated arm.")
+@click.option(
+    "--columns",
+    metavar="ROLE=COLUMN,…",
+    help="The columns of FILE that hold force, muscle1, muscle2, position, velocity and recording, if they have "
+    "other names.",
+)
+@click.option("--rate", type=float, help="Samples of FILE a second, a multiple of 40.  [default: 40]")
+@options.share("Of asterix do ")
+@options.threads("Threads, processes or workers")
+def command(names: tuple[str, ...], listing: bool, **settings: Any) -> None:
+    """Run the paper's experiments and say of each claim whether it held.
+
+    NAME is one or more experiments, by default all that do not take minutes; --list shows them. Some go beyond the
+    paper: many-mrps, mountain-car, and offpolicy, on learning about one policy from another. Each leaves figure.png,
+    figure.pdf, data.csv and data.parquet in OUT/NAME. All experiments of one call leave OUT/report.html, to be opened in a
+    browser, and OUT/verdicts.json; both replace those of an earlier call. Results of sweeps are kept in OUT/tasks. After
+    Ctrl-C or a crash, run the same command again: it computes only what is missing.
+    """
+    with plain_errors():
+        from trueonline.paper import reproduce_command
+        from trueonline.paper.registry import MODULES
+
+        if listing:
+            reproduce_command.print_list()
+            return
+        unknown = [name for name in names if name not in MODULES]
+        if unknown:
+            raise click.BadParameter(f"unknown {unknown[0]!r}; known are {', '.join(MODULES)}", param_hint="NAME")
+        if settings["share"] is not None and set(names) != {"asterix"}:
+            raise click.BadParameter("only asterix can be done in shares: name it alone", param_hint="--shard")
+        if settings["data"] is None and (settings["columns"] is not None or settings["rate"] is not None):
+            raise click.BadParameter("there is no --data that they describe", param_hint="--columns, --rate")
+        if settings["data"] is not None and "myoelectric" not in names:
+            raise click.BadParameter("only myoelectric can use a recording: name it", param_hint="--data")
+        reproduce_command.run(names, **settings)

@@ -1,0 +1,74 @@
+"""`trueonline train`: an agent in a Gymnasium environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from trueonline import catalog
+from trueonline.cli import options
+from trueonline.cli.errors import plain_errors
+
+METHODS = [name for name in catalog.names("control") if not catalog.METHODS[name].options]
+
+
+@click.command("train", short_help="Train an agent in a Gymnasium environment.")
+@click.argument("environment", required=False, metavar="ENV")
+@options.listing("registered environments that can be trained on here")
+@options.method_choice(METHODS, "true_online_sarsa")
+@options.step_size(0.5, "It is divided by the number of active features, so that 1 goes all the way to a target.")
+@click.option("--raw-step-size", is_flag=True, help="Take --step-size as it is, without dividing it.")
+@options.trace_decay
+@click.option("--discount", default=0.99, show_default=True, type=float, help="γ.")
+@click.option("--epsilon", default=0.1, show_default=True, type=float, help="ε: how often a random action is taken.")
+@click.option("--epsilon-final", type=float, help="Let ε change to this number, linearly, in --epsilon-steps.")
+@click.option("--epsilon-steps", type=click.IntRange(1), help="How many steps ε takes to reach --epsilon-final.")
+@click.option(
+    "--features",
+    default="auto",
+    show_default=True,
+    type=click.Choice(["auto", "table", "tiles", "fourier"]),
+    help="auto: a table if states are numbered, tiles if observations are numbers.",
+)
+@click.option("--bins", type=click.IntRange(1), help="Tiles: into how many each dimension is divided.")
+@click.option("--tilings", type=click.IntRange(1), help="Tiles: how many grids, shifted against each other.")
+@click.option("--order", type=click.IntRange(1), help="Fourier: how many half waves at most in each dimension.")
+@click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="For the environment; may be repeated.")
+@click.option("--episodes", default=500, show_default=True, type=click.IntRange(1), help="How long to train.")
+@click.option("--runs", default=1, show_default=True, type=click.IntRange(1), help="Independent runs, side by side.")
+@click.option("--evaluate", default=20, show_default=True, type=click.IntRange(0), help="Greedy episodes afterwards.")
+@options.seed()
+@click.option("--film/--no-film", default=True, show_default=True, help="Film a greedy episode of the first run.")
+@options.folder(None, "  [default: train/ENV]")
+@options.engine
+@options.threads("Runs at a time")
+def command(environment: str | None, listing: bool, **given: Any) -> None:
+    """Train an agent in the Gymnasium environment ENV, which must have discrete actions.
+
+    ENV is a registered name, or module:Name for an environment that your own module registers. The command looks for the
+    module in the current folder too.
+
+    \b
+    Examples:
+      trueonline train CartPole-v1
+      trueonline train MountainCar-v0 --discount 1 --epsilon 0 --runs 10
+      trueonline train FrozenLake-v1 --option is_slippery=false
+
+    OUT gets episodes.csv and .parquet (the return of every episode), evaluation.csv and .parquet (returns of greedy
+    episodes without learning), curve.png, film.gif, settings.json, and agent.npz, the first run's agent, for
+    trueonline.load.
+
+    After Ctrl-C or a crash, run the same command again: it resumes from the last checkpoint and gives the same results
+    bit for bit. To train longer, ask for more --episodes: a training that is finished resumes after its last episode.
+    More --runs may be added too. A folder with results of other settings is left alone.
+    """
+    with plain_errors("Stopped. Run the same command again to go on from the last checkpoint."):
+        from trueonline.control.gym import train_command
+
+        if listing:
+            train_command.print_environments()
+        elif environment is None:
+            raise click.UsageError("Missing argument 'ENV'; --list shows what there is.")
+        else:
+            train_command.run(environment, **given)

@@ -1,0 +1,170 @@
+"""The settings of `trueonline train`: everything that determines a run but its number, and the agent that they make."""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from trueonline import catalog, control, features
+from trueonline.control.gym import environments
+from trueonline.features.spaces import Maker
+from trueonline.inputs import count, positive, unit
+
+METHODS = tuple(name for name in catalog.names("control") if not catalog.METHODS[name].options)
+LENGTHS = ("episodes", "evaluate")  # settings that may change between two calls: a training can be extended
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A schedule that goes from one number to another in so many steps, and stays there."""
+
+    first: float
+    last: float
+    steps: int
+
+    def __call__(self, t: int) -> float:
+        return self.first + (self.last - self.first) * min(t / self.steps, 1.0)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that determines a run, but its number.
+
+    Parameters
+    ----------
+    environment : str
+        The name of a Gymnasium environment, or module:Name.
+    options : dict
+        For `gymnasium.make`.
+    method : str
+        One of `METHODS`.
+    step_size : float
+        α, which is divided by the number of active features if `divided`.
+    divided : bool
+        Whether the step-size is divided.
+    trace_decay, discount : float
+        λ and γ.
+    epsilon : float
+        How often a random action is taken. With `epsilon_final` and `epsilon_steps` ε changes linearly.
+    epsilon_final : float, optional
+        The ε at the end.
+    epsilon_steps : int, optional
+        How many steps ε takes to get there.
+    features : str
+        "auto", "table", "tiles" or "fourier".
+    feature_options : dict
+        For `trueonline.features.from_space`.
+    episodes : int
+        How many episodes to train.
+    evaluate : int
+        How many greedy episodes to play afterwards.
+    seed : int
+        The seed of everything random. Each run has its own, made from it and the number of the run.
+    """
+
+    environment: str
+    options: dict[str, Any] = field(default_factory=dict)
+    method: str = "true_online_sarsa"
+    step_size: float = 0.5
+    divided: bool = True
+    trace_decay: float = 0.9
+    discount: float = 0.99
+    epsilon: float = 0.1
+    epsilon_final: float | None = None
+    epsilon_steps: int | None = None
+    features: str = "auto"
+    feature_options: dict[str, Any] = field(default_factory=dict)
+    episodes: int = 500
+    evaluate: int = 20
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(f"unknown method {self.method!r}; known are {', '.join(METHODS)}")
+        positive("step-size", self.step_size)
+        unit("trace-decay", self.trace_decay)
+        unit("discount", self.discount)
+        unit("epsilon", self.epsilon)
+        count("episodes", self.episodes)
+        environments.entropy(self.seed)
+        if self.evaluate:
+            count("evaluate", self.evaluate)
+        if (self.epsilon_final is None) != (self.epsilon_steps is None):
+            raise ValueError("epsilon-final and epsilon-steps belong together: give both, or neither")
+        if self.epsilon_final is not None:
+            unit("epsilon-final", self.epsilon_final)
+            count("epsilon-steps", self.epsilon_steps)
+
+    @property
+    def row(self) -> catalog.Method:
+        """The method's row of the catalogue."""
+        return catalog.METHODS[self.method]
+
+    def plain(self) -> dict[str, Any]:
+        """The settings as JSON has them."""
+        return json.loads(json.dumps(asdict(self)))
+
+    def environment_made(self) -> Any:
+        """A new environment."""
+        if ":" in self.environment and "" not in sys.path:
+            sys.path.insert(0, "")  # module:Name is looked for in the current folder too
+        return environments.make(self.environment, **self.options)
+
+    def features_for(self, env: Any) -> Maker:
+        """What makes features of the observations of an environment."""
+        try:
+            maker = features.from_space(env.observation_space, self.features, **self.feature_options)
+        except TypeError:
+            given = ", ".join(f"--{name}" for name in self.feature_options)
+            raise ValueError(
+                f"these features have no {given}; bins and tilings are for tiles, order for fourier"
+            ) from None
+        if self.row.binary and isinstance(maker, features.Fourier):
+            raise ValueError(f"{self.method} needs binary features, which --features fourier are not; use tiles")
+        return maker
+
+    def alpha(self, maker: Maker) -> float:
+        """The step-size that the agent gets."""
+        return self.step_size / maker.n_active if self.divided else self.step_size
+
+    def schedule(self) -> float | Linear:
+        """ε, or how it changes."""
+        if self.epsilon_final is None or self.epsilon_steps is None:
+            return self.epsilon
+        return Linear(self.epsilon, self.epsilon_final, self.epsilon_steps)
+
+    def agent(self, env: Any, maker: Maker, run: int) -> control.Agent:
+        """The agent of a run, before it has learned anything."""
+        agent: control.Agent = self.row.resolve("learner")(
+            maker.n_features,
+            int(environments.discrete(env).n),
+            self.alpha(maker),
+            self.trace_decay,
+            self.discount,
+            control.EpsilonGreedy(self.schedule()),
+            seed=[self.seed, run],
+        )
+        return agent
+
+
+def option(text: str) -> tuple[str, Any]:
+    """Read KEY=VALUE. Numbers, true, false, none and JSON are read as such, everything else as text.
+
+    >>> option("is_slippery=false"), option("map_name=8x8"), option("max_episode_steps=1000")
+    (('is_slippery', False), ('map_name', '8x8'), ('max_episode_steps', 1000))
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key.isidentifier():
+        raise ValueError(f"--option must be KEY=VALUE, got {text!r}")
+    words = {"true": True, "false": False, "none": None, "null": None}
+    if value.lower() in words:
+        return key, words[value.lower()]
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return key, read(value)
+        except (ValueError, SyntaxError):
+            continue
+    return key, value

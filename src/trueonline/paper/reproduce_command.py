@@ -1,0 +1,65 @@
+"""What `trueonline reproduce` does: run experiments, and print each claim with its verdict as soon as it is known."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from trueonline.nexting import recordings
+from trueonline.paper.experiment import FAILS, HOLDS, NOISE, Settings, Unfinished
+from trueonline.paper.registry import DEFAULT, MODULES, experiment
+from trueonline.paper.reproduction import Finished, reproduce
+from trueonline.terminal import TasksBar, console, print_table
+
+# Verdict → its symbol, its colour, and its words in a sentence about several claims.
+VERDICTS = {HOLDS: ("✓", "green", "hold"), FAILS: ("✗", "red", "do not hold"), NOISE: ("≈", "yellow", NOISE)}
+
+
+def print_list() -> None:
+    """Print the experiments, and which of them run by name only."""
+    rows = [(name, experiment(name).title, "" if name in DEFAULT else "by name only") for name in MODULES]
+    print_table(("experiment", "what it shows", ""), rows)
+
+
+def run(
+    names: Sequence[str],
+    out: str,
+    *,
+    data: str | None,
+    columns: str | None,
+    rate: float | None,
+    **given: Any,
+) -> None:
+    """Run experiments by name, by default the quick ones, and print what came of them.
+
+    `data`, `columns` and `rate` describe a recording for the experiment that can use one; the rest goes to `Settings`.
+    """
+    if data is not None:
+        roles = {} if columns is None else recordings.parse(columns)
+        given |= {"data": Path(data), "columns": roles, "rate": 40.0 if rate is None else rate}
+    with TasksBar("Sweeping") as progress:
+        settings = Settings(Path(out) / "tasks", progress=progress, say=_say, **given)
+        try:
+            finished = reproduce(names or DEFAULT, out, settings, _announce)
+        except Unfinished as error:
+            print(f"{error}. Their results belong into {out}/tasks as well; then run the same without --shard.")
+            return
+    verdicts = [claim.verdict for done in finished for claim in done.outcome.claims]
+    counts = ", ".join(f"{verdicts.count(name)} {VERDICTS[name][2]}" for name in VERDICTS if name in verdicts)
+    print(f"\n{len(verdicts)} claims: {counts}. Open {out}/report.html in a browser.")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _announce(done: Finished) -> None:
+    screen = console()
+    screen.print(Text(f"\n{done.experiment.title}  ({done.seconds:.1f} s)", style="bold"))
+    for claim in done.outcome.claims:
+        symbol, colour, _ = VERDICTS.get(claim.verdict, ("?", "", ""))
+        screen.print(Text.assemble("  ", (f"{symbol} {claim.verdict:<13}", colour), f" {claim.claim}"), soft_wrap=True)

@@ -1,0 +1,45 @@
+"""What `trueonline sweep` does: run the sweep of a file, write its table, print the best parameters, draw them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from trueonline import study
+from trueonline.study import results, sweep_figure, sweep_file
+from trueonline.terminal import TasksBar, print_table
+
+
+def run(
+    spec: str,
+    out: str,
+    figure: str | None = None,
+    *,
+    engine: str = "local",
+    share: str | None = None,
+    threads: int | None = None,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Do what is missing of the sweep that the file `spec` describes, and leave its results in the folder `out`.
+
+    `figure` is the file to draw the errors to, if any. `say` gets what is said beside the table.
+    """
+    cases = sweep_file.read(spec)
+    if figure is not None:
+        sweep_figure.check(figure)
+    with TasksBar("Sweeping") as progress:
+        table = study.run(cases, engine=engine, out=f"{out}/tasks", share=share, threads=threads, progress=progress)
+    if table is None:
+        say(f"Share {share} is done; others are not. Their results belong into {out}/tasks as well.")
+        return
+    results.write(table, f"{out}/results")
+    best = results.best(table)
+    names = {"step_size": "step-size", "trace_decay": "λ", "standard_error": "±"}
+    print_table([names.get(name, name) for name in best.column_names], [row.values() for row in best.to_pylist()])
+    runs = len(set(table["run"].to_pylist()))
+    say(f"± is the standard error of the mean error over {runs} run{'s' * (runs > 1)}.")
+    if figure is not None:
+        Path(figure).parent.mkdir(parents=True, exist_ok=True)
+        sweep_figure.draw(table, figure)
+        say(f"The figure is in {figure}.")
+    say(f"All {table.num_rows:,} results are in {out}/results.parquet and {out}/results.csv")

@@ -1,0 +1,87 @@
+"""The figure of a sweep: the error over α, a line for each method at its best λ, a panel for each problem."""
+
+from __future__ import annotations
+
+import math
+import os
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from trueonline import catalog
+from trueonline.files import write_whole
+from trueonline.report.look import figure, look
+from trueonline.study import results
+
+FORMATS = (".png", ".pdf", ".svg")
+ACROSS = 3  # panels in a row
+ROOM = (
+    1.5  # the axis ends at so many times the error before learning, or the worst of the best: larger ones do not matter
+)
+
+
+def check(path: str | os.PathLike) -> None:
+    """ValueError where a figure cannot be drawn to this path, before anything is computed."""
+    if Path(path).suffix not in FORMATS:
+        raise ValueError(f"--figure must end in {', '.join(FORMATS)}, got {os.fspath(path)!r}")
+    import matplotlib as mpl  # a missing matplotlib is known before hours of work, too
+
+    del mpl
+
+
+def draw(table: pa.Table, path: str | os.PathLike) -> None:
+    """Draw the results of a sweep.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The results, as `trueonline.sweep` returns them, with or without labels of problems.
+    path : path-like
+        The picture. Its ending says the format: .png, .pdf or .svg.
+    """
+    check(path)
+    labels = results.labels(table)
+    means, best = (some.to_pylist() for some in (results.means(table), results.best(table)))
+    problems = list(dict.fromkeys(tuple(row[name] for name in labels) for row in best))
+    with look():
+        across = min(ACROSS, len(problems))
+        down = -(-len(problems) // across)
+        drawn, axes = figure(down, across, width=0.6 + 3.6 * across, height=0.8 + 2.9 * down)
+        for panel, problem in zip(axes.flat, problems, strict=False):
+            panel.set_title(", ".join(str(part) for part in problem if part != "as_is"))
+            rows = [row for row in best if tuple(row[name] for name in labels) == problem]
+            for row in rows:
+                keys = {name: row[name] for name in (*labels, "method", "trace_decay")}
+                line = [each for each in means if all(each[name] == value for name, value in keys.items())]
+                _line(panel, row["method"], row["trace_decay"], line)
+            _frame(panel, max([row["error"] for row in rows if math.isfinite(row["error"])], default=1.0))
+        for panel in axes.flat[len(problems) :]:
+            panel.set_visible(False)
+        for panel in axes[:, 0]:
+            panel.set_ylabel("mean squared error (1: before learning)")
+        write_whole(path, partial(drawn.savefig, format=Path(path).suffix[1:]))
+
+
+def _line(panel: Any, method: str, trace_decay: float, points: list[dict[str, Any]]) -> None:
+    """One method: the mean error with its standard error over the step-sizes that did not diverge."""
+    row = catalog.METHODS.get(method.partition(",")[0])
+    known = row.look if row is not None else catalog.Look()
+    title = method if row is None else method.replace(row.name, row.title, 1)
+    points = sorted((point for point in points if math.isfinite(point["error"])), key=lambda point: point["step_size"])
+    x, y = ([point[name] for point in points] for name in ("step_size", "error"))
+    dashes = {"dashes": known.dashes} if known.dashes else {}
+    style = {"color": known.colour, "marker": known.marker, "markersize": 3.5, "linewidth": 1.5, **dashes}
+    panel.plot(x, y, label=f"{title}, λ = {trace_decay:g}", **style)
+    spread = [point["standard_error"] or 0.0 for point in points]
+    low, high = ([value + sign * error for value, error in zip(y, spread, strict=True)] for sign in (-1.0, 1.0))
+    panel.fill_between(x, low, high, color=known.colour, alpha=0.15, linewidth=0)
+
+
+def _frame(panel: Any, worst: float) -> None:
+    """Axes that show the best error of every method, the worst of which is given."""
+    panel.set_xscale("log")
+    panel.set_xlabel("step-size α (band: standard error over runs)")
+    panel.set_ylim(0.0, min(panel.get_ylim()[1], ROOM * max(worst, 1.0)))
+    panel.legend(loc="best")

@@ -1,0 +1,57 @@
+"""Tables and bars in a terminal, and as plain text elsewhere."""
+
+import io
+import sys
+
+import pytest
+
+from trueonline import terminal
+
+
+def test_a_table_that_goes_to_a_file_is_plain_and_whole(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    names = ["[red]" + "x" * 200, "y"]
+    terminal.print_table(
+        ("name", "number", "figure"), [(names[0], 12345, 0.5), (), (names[1], None, float("inf"))], "A title"
+    )
+    title, heads, rule, first, line, second = capsys.readouterr().out.splitlines()
+    assert title == "A title"
+    assert heads.split() == ["name", "number", "figure"]
+    assert set(rule) == set(line) == {"─"}
+    assert first.split() == [names[0], "12,345", "0.5"]
+    assert second.split() == ["y", "–", "inf"]
+    assert len({len(row) for row in (heads, rule, first, line, second)}) == 1, "all lines are as wide"
+
+
+def test_a_narrow_terminal_wraps_cells_and_loses_nothing(monkeypatch):
+    class Screen(io.StringIO):
+        def isatty(self):
+            return True
+
+    screen = Screen()
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    terminal.print_table(("name", "text"), [("abc", "0123456789" * 5)])
+    _, *lines = screen.getvalue().splitlines()  # the heads are bold
+    assert max(map(len, lines)) == 30
+    assert "".join(letter for line in lines for letter in line if letter.isdigit()) == "0123456789" * 5
+
+
+def test_bars_show_nothing_where_there_is_no_terminal(capsys):
+    with terminal.rounds_bar("Verifying", 3) as advance:
+        for _ in range(3):
+            advance()
+    with terminal.EpisodesBar(2) as bar:
+        bar(1, 0.5, 10)
+    captured = capsys.readouterr()
+    assert (captured.out.strip(), captured.err.strip()) == ("", "")
+
+
+def test_without_rich_tables_name_the_extra_and_numbers_still_work(monkeypatch):
+    for name in [name for name in sys.modules if name == "rich" or name.startswith("rich.")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=r"need rich: pip install 'trueonline\[study\]'"):
+        terminal.print_table(("a",), [(1,)])
+    assert terminal.duration(3.0) == "3.0 s"

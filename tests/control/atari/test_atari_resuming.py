@@ -1,0 +1,261 @@
+"""A run that is stopped or killed resumes from its checkpoint as if it had never stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import trueonline as to
+from tests.control.atari.consoles import (
+    ALL,
+)
+from trueonline.control import atari
+from trueonline.control.atari import runs
+
+
+def state(run):
+    """All that determines how a run goes on, by name."""
+    about, parts = run.player.dump()
+    arrays = {**parts, **run.emulator.dump()}
+    now = {name: getattr(run, name) for name in ("score", "frames", "played", "action", "diverged")}
+    return {**now, "episodes": list(run.episodes)}, about, {name: array.tobytes() for name, array in arrays.items()}
+
+
+def advance(run, decisions):
+    for _ in range(decisions):
+        if run.finished:
+            break
+        run._decide()
+
+
+@pytest.mark.parametrize(("protocol", "method"), ALL)
+def test_a_run_that_is_stopped_and_resumed_is_one_that_never_stopped(protocol, method, background, tmp_path, monkeypatch):
+    """Stopped before the first decision, at the end of an episode (decision 30), and at random ones."""
+    if protocol == "paper":
+        monkeypatch.setattr(runs, "LIMIT", 150)
+    settings = atari.Settings(
+        protocol=protocol, method=method, step_size=1.0, seed=2, episodes=4 if protocol == "paper" else 1
+    )
+    rng = np.random.default_rng(len(method))
+    stops = [0, *sorted({30, *rng.integers(1, 100, 3).tolist()})]
+    never, states = atari.Run(settings, background), {}
+    for stop, before in zip(stops, [0, *stops], strict=False):
+        advance(never, stop - before)
+        never.save(tmp_path / f"{stop}.npz")
+        states[stop] = state(never)
+    assert (states[30][0]["action"] is None) == (protocol == "paper")
+    advance(never, 10**6)
+    stopped = atari.Run(settings, background)
+    for stop, following in zip(stops, [*stops[1:], 10**6], strict=True):
+        stopped.resume(tmp_path / f"{stop}.npz")
+        assert state(stopped) == states[stop], "what was written is what there was"
+        advance(stopped, following - stop)
+        assert state(stopped) == states.get(following, state(never))
+    assert stopped.finished
+    assert stopped.episodes == never.episodes
+
+
+def test_resuming_forgets_what_a_run_did_before(background, tmp_path):
+    """The traces of entries that the checkpoint does not name, too."""
+    settings = atari.Settings(protocol="published", trace_decay=0.99, episodes=1)
+    run = atari.Run(settings, background)
+    advance(run, 5)
+    run.save(tmp_path / "early.npz")
+    advance(run, 100)
+    late = state(run)
+    run.resume(tmp_path / "early.npz")
+    assert np.count_nonzero(run.player.e) == run.player.count
+    advance(run, 100)
+    assert state(run) == late
+
+
+def test_the_emulator_s_state_goes_from_one_to_another():
+    first, second = atari.Emulator("asterix"), atari.Emulator("asterix")
+    for action in (1, 5, 2, 7):
+        first.act(action)
+    first.first_reward = 30.0
+    second.restore(first.dump())
+    assert second.first_reward == 30.0
+    np.testing.assert_array_equal((second.now, second.before), (first.now, first.before))
+    for action in (3, 4, 8):
+        assert second.act(action) == first.act(action)
+        np.testing.assert_array_equal((second.now, second.before), (first.now, first.before))
+
+
+def test_a_finished_run_is_resumed_as_finished(background, tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "LIMIT", 100)
+    settings = atari.Settings(episodes=2)
+    run = atari.play(settings, background)
+    run.save(tmp_path / "c.npz")
+    again = atari.play(settings, background, tmp_path / "c.npz")
+    assert again.episodes == run.episodes
+    assert state(again) == state(run)
+
+
+def test_play_writes_checkpoints_while_it_plays_and_goes_on_from_them(background, tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "LIMIT", 700)
+    settings = atari.Settings(episodes=4, method="accumulate", step_size=0.1)
+    path, beats = tmp_path / "c.npz", []
+
+    def stop(frames):
+        beats.append(frames)
+        if len(beats) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        atari.play(settings, background, path, every=0.0, beat=stop)
+    assert path.exists()
+    assert beats == sorted(beats)
+    resumed = atari.play(settings, background, path)
+    whole = atari.play(settings, background)
+    assert state(resumed) == state(whole)
+
+
+PLAYING = """
+import sys
+from trueonline.control import atari
+background = atari.read_background(sys.argv[1])
+settings = atari.Settings(protocol="published", step_size=1.5, trace_decay=0.95, seed=8, frames=8000)
+atari.play(settings, background, sys.argv[2], every=0.0)
+"""
+
+
+def test_a_run_that_is_killed_goes_on_from_its_checkpoint(background, tmp_path):
+    picture, checkpoint = tmp_path / "background.txt", tmp_path / "run.npz"
+    with open(picture, "wb") as file:
+        atari.write_background(background, file)
+    command = [sys.executable, "-c", PLAYING, str(picture), str(checkpoint)]
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        written = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+        process = subprocess.Popen(command)
+        deadline = time.monotonic() + 120.0
+        while not checkpoint.exists() or checkpoint.stat().st_mtime_ns == written:
+            assert process.poll() is None, "the run ended before it was killed"
+            assert time.monotonic() < deadline, "no checkpoint was written"
+            time.sleep(0.01)
+        time.sleep(0.05 * rng.random())  # perhaps while the next one is written
+        os.kill(process.pid, signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+    settings = atari.Settings(protocol="published", step_size=1.5, trace_decay=0.95, seed=8, frames=8_000)
+    run = atari.Run(settings, background)
+    run.resume(checkpoint)
+    assert 0 < run.played + run.frames < 8_000
+    run.play()
+    whole = atari.play(settings, background)
+    assert state(run) == state(whole)
+
+
+OTHERS = {
+    "step_size": ({"step_size": 0.6}, "step_size is 0.5, this run's is 0.6"),
+    "trace_decay": ({"trace_decay": 0.8}, "trace_decay is 0.9, this run's is 0.8"),
+    "method": ({"method": "replace"}, "method is true_online, this run's is replace"),
+    "protocol": ({"protocol": "published"}, "protocol is paper, this run's is published"),
+    "seed": ({"seed": 1}, "seed is 0, this run's is 1"),
+    "episodes": ({"episodes": 3}, "episodes is 2, this run's is 3"),
+    "scaled": ({"scaled": False}, "scaled is True, this run's is False"),
+    "game": ({"game": "breakout"}, "game is asterix, this run's is breakout"),
+}
+
+
+@pytest.fixture(scope="module")
+def checkpoint(background, tmp_path_factory):
+    """Of a run by the default settings that has just begun its second episode."""
+    path = tmp_path_factory.mktemp("checkpoint") / "c.npz"
+    run = atari.Run(atari.Settings(episodes=2), background)
+    while not run.episodes:
+        run._decide()
+    advance(run, 3)
+    run.save(path)
+    return path
+
+
+@pytest.mark.parametrize(("given", "message"), OTHERS.values(), ids=OTHERS)
+def test_a_checkpoint_of_another_setting_is_refused_and_nothing_changes(given, message, background, checkpoint):
+    run = atari.Run(atari.Settings(**{"episodes": 2, **given}), background)
+    before, content = state(run), checkpoint.read_bytes()
+    with pytest.raises(ValueError, match=message) as error:
+        run.resume(checkpoint)
+    assert str(checkpoint) in str(error.value)
+    assert state(run) == before
+    assert checkpoint.read_bytes() == content
+
+
+def test_a_checkpoint_with_another_background_or_emulator_is_refused(background, checkpoint, monkeypatch):
+    other = background.copy()
+    other[100, 100] ^= 2
+    run = atari.Run(atari.Settings(episodes=2), other)
+    before = state(run)
+    with pytest.raises(ValueError, match="background"):
+        run.resume(checkpoint)
+    assert state(run) == before
+    run.screens = atari.Screens(background)
+    monkeypatch.setattr(runs, "version", lambda package: "0.0.1")
+    with pytest.raises(ValueError, match=r"ale-py is .*, this run's is 0\.0\.1"):
+        run.resume(checkpoint)
+    assert state(run) == before
+    monkeypatch.undo()
+    run.resume(checkpoint)
+    assert len(run.episodes) == 1
+
+
+def test_damaged_files_and_files_of_another_kind_are_refused(background, tmp_path):
+    run = atari.Run(atari.Settings(episodes=1), background)
+    advance(run, 3)
+    run.save(tmp_path / "c.npz")
+    before, whole = state(run), (tmp_path / "c.npz").read_bytes()
+    (tmp_path / "short.npz").write_bytes(whole[: len(whole) // 2])
+    middle = len(whole) // 2
+    (tmp_path / "flipped.npz").write_bytes(whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :])
+    (tmp_path / "empty.npz").write_bytes(b"")
+    (tmp_path / "text.npz").write_text("not a checkpoint")
+    for name in ("short", "flipped", "empty", "text"):
+        with pytest.raises(ValueError, match=f"{name}.npz .*damaged"):
+            run.resume(tmp_path / f"{name}.npz")
+        assert state(run) == before
+    to.TrueOnlineTD(3, 0.1, 0.9, 0.9).save(tmp_path / "learner.npz")
+    with pytest.raises(ValueError, match=r"learner\.npz holds a TrueOnlineTD"):
+        run.resume(tmp_path / "learner.npz")
+    with pytest.raises(FileNotFoundError):
+        run.resume(tmp_path / "none.npz")
+    assert state(run) == before
+
+
+def test_a_checkpoint_whose_parts_are_missing_or_do_not_fit_is_refused_and_nothing_changes(background, tmp_path):
+    """Such as one that another version of this package has written."""
+    for protocol, part in (("paper", "player_u"), ("published", "player_w")):
+        run = atari.Run(atari.Settings(protocol=protocol, episodes=1), background)
+        advance(run, 3)
+        run.save(tmp_path / "c.npz")
+        with np.load(tmp_path / "c.npz") as file:
+            parts = dict(file)
+        advance(run, 3)
+        before = state(run)
+        for name, changed in (("missing", None), ("short", parts[part][:-1])):
+            others = {key: array for key, array in parts.items() if key != part}
+            np.savez(tmp_path / f"{name}.npz", **others, **({} if changed is None else {part: changed}))
+            with pytest.raises(ValueError, match=rf"{name}\.npz"):
+                run.resume(tmp_path / f"{name}.npz")
+            assert state(run) == before
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_the_old_one(background, tmp_path, monkeypatch):
+    run = atari.Run(atari.Settings(episodes=1), background)
+    run.save(tmp_path / "c.npz")
+    before = (tmp_path / "c.npz").read_bytes()
+    advance(run, 3)
+
+    def full(*arguments, **named):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match="No space"):
+        run.save(tmp_path / "c.npz")
+    assert (tmp_path / "c.npz").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["c.npz"]

@@ -1,0 +1,261 @@
+"""Bad input changes nothing in an agent, and the error says what was wrong."""
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.control.agent_streams import (
+    AGENTS,
+    METHODS,
+    assert_same,
+    draw,
+    every_agent,
+    every_method,
+    features,
+    follow,
+    spelt,
+    tell,
+    wavering,
+)
+from trueonline import control
+from trueonline.control import (
+    EpsilonGreedy,
+    Greedy,
+    ReplaceSarsa,
+    Softmax,
+    TrueOnlineSarsa,
+    Uniform,
+    WatkinsQ,
+)
+from trueonline.core import memory
+
+NAN = float("nan")
+N = 6
+
+
+def state_of(agent) -> tuple[bytes, Any]:
+    """All that an agent is, bit for bit."""
+    parts = {**memory.dump(agent._memory), "action": agent.action, "steps": agent.steps}
+    return pickle.dumps({**parts, "here": agent._here, "rng": agent.rng.bit_generator.state}), agent.policy
+
+
+BAD_FEATURES = [
+    np.full(N, NAN),
+    np.array([0.0, np.inf, 0.0, 0.0, 0.0, 0.0]),
+    np.zeros(N - 1),
+    np.zeros(N + 1),
+    np.zeros((1, N)),
+    np.array(2.0),
+    np.array([0, N]),
+    np.array([-1]),
+    np.array([1, 1]),
+    N,
+    -1,
+    True,
+    1.0,
+    np.zeros(N, bool),
+    np.zeros(N, complex),
+    "x",
+    None,
+    [None],
+    ["1"],
+    [[1], [2, 3]],
+    {},
+    (np.array([1]), np.array([NAN])),
+    (np.array([1, 2]), np.array([1.0])),
+    (np.array([1, 1]), np.array([1.0, 1.0])),
+    (np.array([N]), np.array([1.0])),
+    (np.array([-1]), np.array([1.0])),
+    (np.array([0.5]), np.array([1.0])),
+    (np.array([True]), np.array([1.0])),
+    (np.array([1]), np.array([True])),
+    (np.array([1]),),
+    (np.array([1]), np.array([1.0]), np.array([1.0])),
+    np.array([2**40]),
+    np.array([2**63], np.uint64),
+]
+BAD_NUMBERS = [NAN, np.inf, -np.inf, "1", None, True, np.bool_(True), 1j, [1.0], np.array([1.0])]
+BAD_UNITS = [NAN, -0.1, 1.1, np.inf, "1", True, 1j, [0.5]]
+
+
+@every_method
+@pytest.mark.parametrize("form", ["dense", "indices", "pairs"])
+def test_bad_input_changes_nothing(name, form):
+    method = METHODS[name]
+    stream = draw(21, "binary", steps=25)
+    stream = stream._replace(n=N, actions=3, initial=np.ones((N, 3)))
+    rng = np.random.default_rng(0)
+    events = [e._replace(x=None if e.x is None else features(rng, N, "binary")) for e in stream.events]
+    agent, undisturbed = (stream.agent(method.agent, EpsilonGreedy(0.5), **method.options) for _ in range(2))
+    x = spelt(np.eye(N)[2], form, rng)
+    bad = BAD_FEATURES
+    if method.binary:
+        bad = [*bad, np.full(N, 0.5), (np.array([1]), np.array([2.0])), (np.array([1]), np.array([-1.0]))]
+    attempts = [lambda given=given: agent.start(given) for given in bad]
+    attempts += [lambda given=given: agent.values(given) for given in bad]
+    attempts += [lambda given=given: agent.step(1.0, given) for given in bad]
+    attempts += [lambda given=given: agent.truncate(1.0, given) for given in bad]
+    attempts += [lambda given=given: agent.step(given, x) for given in BAD_NUMBERS]
+    attempts += [lambda given=given: agent.truncate(given, x) for given in BAD_NUMBERS]
+    attempts += [lambda given=given: agent.end(given) for given in BAD_NUMBERS]
+    attempts += [lambda given=given: agent.step(1.0, x, given) for given in BAD_UNITS]
+    attempts += [lambda given=given: agent.truncate(1.0, x, given) for given in BAD_UNITS]
+    attempts += [lambda given=given: agent.step(1.0, x, 0.9, given) for given in BAD_UNITS]
+    order = np.random.default_rng(1).permutation(len(attempts))
+    tried = 0
+    for number, event in enumerate(events):
+        standing = agent.action is not None
+        for attempt in (attempts[i] for i in order[number % 12 :: 12]) if standing else ():
+            before = state_of(agent)
+            with pytest.raises(ValueError) as caught:  # noqa: PT011
+                attempt()
+            assert str(caught.value), "what was wrong is said"
+            assert state_of(agent) == before
+            tried += 1
+        x_given = None if event.x is None else spelt(event.x, form, rng)
+        chosen = {tell(each, event, x_given, event.gamma, event.lam) for each in (agent, undisturbed)}
+        assert len(chosen) == 1
+        assert_same(agent, undisturbed)
+    assert tried > len(attempts)
+
+
+@every_method
+def test_nothing_is_learned_before_a_start(name):
+    method = METHODS[name]
+    agent = method.agent(N, 2, 0.1, 0.9, 0.9, seed=1, **method.options)
+    before = state_of(agent)
+    for attempt in (lambda: agent.step(1.0, 0), lambda: agent.end(1.0), lambda: agent.truncate(1.0, 0)):
+        with pytest.raises(RuntimeError, match=r"no episode has begun: call start\(x\) with its first features"):
+            attempt()
+        assert state_of(agent) == before
+    assert agent.action is None
+
+
+@every_agent
+@pytest.mark.parametrize(
+    "wrong", [3, -1, 1.0, True, np.bool_(False), None, "1", np.float64(0.0), np.nan, [1], np.array([1])]
+)
+def test_a_wrong_action_of_a_policy_changes_nothing(agent_class, wrong):
+    stream = draw(21, "binary", steps=30)
+    stream = stream._replace(actions=3, initial=np.ones((stream.n, 3)))
+    x = np.array([0])
+    mood = {"wrong": False}
+
+    def policy(values, rng, t):
+        return wrong if mood["wrong"] else wavering(values, rng, t)
+
+    agent, undisturbed = (stream.agent(agent_class, each) for each in (policy, wavering))
+    for one, other in zip(follow(agent, stream, "indices"), follow(undisturbed, stream, "indices"), strict=True):
+        assert one.action == other.action
+        np.testing.assert_array_equal(one.weights, other.weights)
+        mood["wrong"] = True
+        before = state_of(agent)
+        attempts = [lambda: agent.start(x)]
+        if agent.action is not None:
+            attempts += [lambda: agent.step(1.0, x), lambda: agent.truncate(1.0, x)]
+        for attempt in attempts:
+            with pytest.raises(ValueError, match="the policy must choose an action from 0 to 2, it chose"):
+                attempt()
+            assert state_of(agent) == before
+        mood["wrong"] = False
+
+
+def test_actions_of_numpy_are_taken():
+    for kind in (np.int64, np.int32, np.uint8):
+        agent = TrueOnlineSarsa(2, 3, 0.1, 0.9, 0.9, lambda q, rng, t, kind=kind: kind(2))
+        assert agent.start(0) == 2
+        assert type(agent.step(1.0, 1)) is int
+
+
+@every_agent
+def test_a_policy_that_fails_changes_nothing(agent_class):
+    mood = {"fails": False}
+
+    def policy(values, rng, t):
+        if mood["fails"]:
+            raise KeyError("mine")
+        return 1
+
+    agent = agent_class(3, 2, 0.1, 0.9, 0.9, policy)
+    agent.start(0)
+    agent.step(1.0, 1)
+    before = state_of(agent)
+    mood["fails"] = True
+    for attempt in (lambda: agent.start(2), lambda: agent.step(1.0, 2), lambda: agent.truncate(1.0, 2)):
+        with pytest.raises(KeyError, match="mine"):
+            attempt()
+        assert state_of(agent) == before
+
+
+@every_agent
+@pytest.mark.parametrize("wrong", [NAN, 0.0, -1.0, "x", None, True])
+def test_a_wrong_schedule_changes_nothing(agent_class, wrong):
+    values = {"α": 0.1, "ε": 0.5}
+    policy = EpsilonGreedy(lambda t: values["ε"])
+    agent = agent_class(3, 2, lambda t: values["α"], 0.9, 0.9, policy, seed=1)
+    agent.start(0)
+    agent.step(1.0, 1)
+    before = state_of(agent)
+    values["α"] = wrong
+    for attempt in (lambda: agent.step(1.0, 2), lambda: agent.truncate(1.0, 2), lambda: agent.end(1.0)):
+        with pytest.raises(ValueError, match=r"step_size\(1\) must be a finite number > 0"):
+            attempt()
+        assert state_of(agent) == before
+    values |= {"α": 0.1, "ε": 2.0 if wrong == 0.0 else wrong}
+    for attempt in (lambda: agent.step(1.0, 2), lambda: agent.truncate(1.0, 2), lambda: agent.start(1)):
+        with pytest.raises(ValueError, match=r"epsilon\([12]\) must be a number in \[0, 1\]"):
+            attempt()
+        assert state_of(agent) == before
+
+
+@every_agent
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_features": 0}, "n_features must be a whole number from 1"),
+        ({"n_features": 2.0}, "n_features must be"),
+        ({"n_actions": 0}, "n_actions must be a whole number from 1"),
+        ({"n_actions": -1}, "n_actions must be"),
+        ({"n_actions": 2.0}, "n_actions must be"),
+        ({"n_actions": True}, "n_actions must be"),
+        ({"n_actions": "2"}, "n_actions must be"),
+        ({"n_features": 2**30, "n_actions": 2}, "n_actions must be a whole number from 1 to 1"),
+        ({"step_size": 0.0}, "step_size must be a finite number > 0, got 0.0"),
+        ({"step_size": NAN}, "step_size must be"),
+        ({"step_size": True}, "step_size must be"),
+        ({"trace_decay": 1.1}, r"trace_decay must be a number in \[0, 1\], got 1.1"),
+        ({"trace_decay": None}, "trace_decay must be"),
+        ({"discount": -0.1}, "discount must be"),
+        ({"policy": 3}, "policy must be callable"),
+        ({"initial_weights": np.zeros(6)}, r"a row for each feature and a column for each action, \(3, 2\)"),
+        ({"initial_weights": np.zeros((2, 3))}, "got shape \\(2, 3\\)"),
+        ({"initial_weights": np.full((3, 2), NAN)}, "initial_weights must be"),
+        ({"initial_weights": np.zeros((3, 2), bool)}, "initial_weights must be"),
+        ({"initial_weights": "x"}, "initial_weights must"),
+    ],
+)
+def test_bad_settings_are_refused(agent_class, change, message):
+    good = {"n_features": 3, "n_actions": 2, "step_size": 0.1, "trace_decay": 0.9, "discount": 0.9}
+    agent_class(**good)
+    with pytest.raises(ValueError, match=message):
+        agent_class(**{**good, **change})
+
+
+def test_unknown_options_are_refused():
+    for agent_class in AGENTS:
+        with pytest.raises(TypeError, match=rf"{agent_class.__name__} has no option 'clear'"):
+            agent_class(3, 2, 0.1, 0.9, 0.9, clear=True)
+    with pytest.raises(TypeError, match="WatkinsQ has no option 'clear_others'"):
+        WatkinsQ(3, 2, 0.1, 0.9, 0.9, clear_others=True)
+    assert ReplaceSarsa(3, 2, 0.1, 0.9, 0.9, clear_others=True).clear_others is True
+    assert ReplaceSarsa(3, 2, 0.1, 0.9, 0.9).clear_others is False
+
+
+def test_the_module_says_what_it_has():
+    assert set(control.__all__) == set(dir(control))
+    for kind in (*AGENTS, control.Agent, control.Policy, EpsilonGreedy, Greedy, Softmax, Uniform):
+        assert kind.__name__ in control.__all__
+    with pytest.raises(AttributeError, match=r"trueonline\.control has no 'Sarsa'; it has AccumulateSarsa"):
+        _ = control.Sarsa
