@@ -8,14 +8,14 @@ import time as clocks
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 
 from trueonline.inputs import count, positive
-from trueonline.nexting.sources.ring import Ring
-from trueonline.nexting.sources.sample import Block, Source, found, named
+from trueonline.nexting.sources.ring import QUEUE, Ring
+from trueonline.nexting.sources.sample import Block, Source, check_columns, named
 
-QUEUE = 2**16  # samples that may wait
 LOOK = 1.0  # seconds of looking for a stream at a time
 PULL = 0.2  # seconds of waiting for samples at a time
 ANSWER = 5.0  # seconds for a stream to say what it is
@@ -41,6 +41,8 @@ class Lsl(Source):
     told to log errors only; it would write to standard error at every start.
     """
 
+    own_times = True
+
     def __init__(self, name: str, signals: Sequence[str], *, queue: int = QUEUE, patience: float = 10.0) -> None:
         try:
             pylsl: Any = import_module("pylsl")
@@ -61,6 +63,10 @@ class Lsl(Source):
             connection = self._connect()
         self._thread = threading.Thread(target=self._pull, args=connection, name=f"lsl {name}", daemon=True)
         self._thread.start()
+
+    @classmethod
+    def from_address(cls, address: str, signals: Sequence[str], clock: dict[str, Any], queue: int) -> Lsl:
+        return cls(unquote(address.partition("://")[2].rstrip("/")), signals, queue=queue)
 
     def _connect(self) -> tuple[Any, np.ndarray, float] | None:
         """The newest stream of that name, the places of its channels, and what makes its times seconds since the epoch."""
@@ -140,7 +146,7 @@ def _places(name: str, labels: list[str], signals: Sequence[str]) -> list[int]:
     numbers = [str(i) for i in range(len(labels))]
     by_label = [each for each in signals if each in labels or each not in numbers]
     hint = f"the labels of its channels; their numbers, 0 to {len(labels) - 1}, will do too"
-    found(name, [label for label in labels if label], by_label, hint)
+    check_columns(name, [label for label in labels if label], by_label, hint)
     return [labels.index(each) if each in by_label else int(each) for each in signals]
 
 

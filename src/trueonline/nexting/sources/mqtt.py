@@ -13,12 +13,12 @@ from urllib.parse import unquote
 import numpy as np
 
 from trueonline.inputs import count, positive
-from trueonline.nexting.sources.records import MalformedError, Objects, Row, parsed
-from trueonline.nexting.sources.ring import Ring
+from trueonline.nexting.sources.cells import MalformedError
+from trueonline.nexting.sources.json_rows import Objects, Row, parsed
+from trueonline.nexting.sources.ring import QUEUE, Ring
 from trueonline.nexting.sources.sample import Block, Clock, Source, named
 
 LIMIT = 2**20  # bytes in a message
-QUEUE = 2**16  # samples that may wait
 KEEP_ALIVE = 15  # seconds; after half as much again without a word, the broker is taken to be gone
 DELAYS = (1, 8)  # seconds between attempts to connect: the first and the longest
 ADDRESS = re.compile(
@@ -75,6 +75,10 @@ class Mqtt(Source):
             self.close()
             why = self._refused or f"it did not answer within {seconds:g} s{self._failed}"
             raise ValueError(f"cannot listen to {_shown(url)}: {why}; check the address, and that the broker runs")
+
+    @classmethod
+    def from_address(cls, address: str, signals: Sequence[str], clock: dict[str, Any], queue: int) -> Mqtt:
+        return cls(address, signals, **clock, queue=queue)
 
     def _connect(self, address: re.Match[str], port: int) -> Any:
         try:

@@ -8,7 +8,8 @@ from time import monotonic
 from typing import Any
 
 from trueonline.inputs import positive
-from trueonline.nexting.sources.sample import Block, Patience, Source, nothing, skipping
+from trueonline.nexting.sources.positions import skipping
+from trueonline.nexting.sources.sample import Block, Patience, Source, nothing
 
 LONGEST = 5.0  # seconds; nothing is waited for any longer
 POLL = 0.1  # seconds of waiting for what is wrapped at a time
@@ -26,12 +27,14 @@ class Paced(Source):
     what was read, which may be up to a block ahead of what was given.
     """
 
+    replayable = True
+
     def __init__(self, source: Source, pace: float = 1.0, longest: float = LONGEST) -> None:
         if not source.replayable:
             raise ValueError(
                 f"pace is for what can be replayed, got {type(source).__name__}, which has its own; leave it out"
             )
-        self.source, self.signals, self.replayable = source, source.signals, True
+        self.source, self.signals = source, source.signals
         self.pace, self.longest = positive("pace", pace), positive("longest", longest)
         self._closed = threading.Event()
         self._begin()

@@ -10,8 +10,9 @@ import threading
 from collections.abc import Sequence
 from typing import IO, Any
 
+from trueonline.nexting.sources.lines import CHUNK
 from trueonline.nexting.sources.sample import Block, Clock, Patience, Source, named, nothing, opening
-from trueonline.nexting.sources.text import CHUNK, Text
+from trueonline.nexting.sources.text import Text
 
 POLL = 0.1  # seconds between looks whether the source was closed
 

@@ -9,6 +9,9 @@ import numpy as np
 from trueonline.nexting.sources.sample import ROWS, Block, Patience, nothing
 
 
+QUEUE = 2**16  # samples that may wait, unless told otherwise
+
+
 class Ring:
     """Room for `size` samples. When it is full the oldest make way, and are counted: the new ones matter more."""
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from trueonline.nexting import arm
-from trueonline.nexting.sources.sample import ROWS, Block, Patience, Source, found, named, nothing, wholes
+from trueonline.nexting.sources.positions import whole_numbers
+from trueonline.nexting.sources.sample import ROWS, Block, Patience, Source, check_columns, named, nothing
 
 ADDRESS = re.compile(r"arm(?:://(?P<seed>[0-9]{1,18})?)?")
 
@@ -27,15 +28,20 @@ class Arm(Source):
     """
 
     replayable = True
+    own_times = True
 
     def __init__(self, seed: int, signals: Sequence[str]) -> None:
         if type(seed) is not int or seed < 0:
             raise ValueError(f"the seed of the arm must be a whole number that is not negative, got {seed!r}")
         self.seed, self.signals = seed, named(signals)
-        found("the simulated arm", arm.NAMES, self.signals, "what is read of it")
+        check_columns("the simulated arm", arm.NAMES, self.signals, "what is read of it")
         self._places = [arm.NAMES.index(name) for name in self.signals]
         self._closed = threading.Event()
         self._from(0)
+
+    @classmethod
+    def from_address(cls, address: str, signals: Sequence[str], clock: dict[str, Any], queue: int) -> Arm:
+        return cls(seed_of(address), signals)
 
     def _from(self, row: int) -> None:
         self._samples, self._row, self._skip = arm.samples(self.seed), 0, row
@@ -58,7 +64,7 @@ class Arm(Source):
         return {"kind": "arm", "seed": self.seed, "row": self._row + self._skip, "skip": 0}
 
     def seek(self, position: dict[str, Any]) -> None:
-        seed, row, skip = wholes(position, "arm", "seed", "row", "skip")
+        seed, row, skip = whole_numbers(position, "arm", "seed", "row", "skip")
         if seed != self.seed:
             raise ValueError(f"the position is of the arm with seed {seed}, this one has {self.seed}; use arm://{seed}")
         self._from(row + skip)
