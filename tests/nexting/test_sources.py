@@ -24,10 +24,12 @@ from hypothesis import strategies as st
 
 from trueonline.nexting import arm
 from trueonline.nexting.sources import Arm, Block, Cleaner, Paced, ParquetFile, Pipe, TextFile, open_source, pacing
-from trueonline.nexting.sources.compressed import Gunzipped
+from trueonline.nexting.sources.gzip_file import Gunzipped
+from trueonline.nexting.sources.lines import CHUNK, LIMIT, PAST
+from trueonline.nexting.sources.positions import skipping
 from trueonline.nexting.sources.ring import Ring
-from trueonline.nexting.sources.sample import ROWS, Clock, shown, skipping
-from trueonline.nexting.sources.text import CHUNK, LIMIT, PAST, Text
+from trueonline.nexting.sources.sample import ROWS, Clock, shown
+from trueonline.nexting.sources.text import Text
 
 NAN, INF = float("nan"), float("inf")
 PATIENCE = 30.0  # seconds after which something that should have come is taken to be lost
@@ -1427,7 +1429,7 @@ def test_what_went_wrong_in_the_thread_is_told_to_the_reader_after_what_arrived(
     [
         ("paho.mqtt.client", "mqtt://localhost/x", "mqtt"),
         ("pylsl", "lsl://x", "lsl"),
-        ("pyarrow.parquet", "x.pq", "study"),
+        ("pyarrow.parquet", "x.pq", "streams"),
     ],
 )
 def test_what_is_not_installed_is_named(monkeypatch, module, spec, extra):

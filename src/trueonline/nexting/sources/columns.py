@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 
-from trueonline.nexting.sources.cells import MISSING, MalformedError, cell, moment
+from trueonline.nexting.sources.cells import MISSING, NANOSECONDS, NUMBER, MalformedError, cell, moment
 
 PLAIN = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 NULLS = sorted({form(word) for word in MISSING for form in (str.lower, str.upper, str.title)} | {"NaN"})
 PARTS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+ZONE = re.compile(r"[0-9:]Z$|:.*[+-][0-9:]{2,6}$")
 YEAR_1 = -62135596800.0  # pyarrow knows a year 0, ISO 8601 as Python reads it does not
 
 Wrong = dict[int, str]  # row → why its cell cannot be used
@@ -50,50 +52,63 @@ def seconds(column: Any) -> np.ndarray:
     return np.where(column.is_null().to_numpy(zero_copy_only=False), np.nan, times)
 
 
-def texts_to_floats(column: Any) -> tuple[np.ndarray, Wrong]:
-    """A column of text as doubles, NaN for missing values, and what is wrong with other cells."""
+def texts_to_floats(column: Any) -> tuple[np.ndarray, Wrong, Any]:
+    """A column of text as doubles, NaN for missing values, the cells that are neither, and the type that suits the column."""
+    return _numbers(_trimmed(column), 1.0, cell)
+
+
+def texts_to_seconds(column: Any, per_second: float) -> tuple[np.ndarray, Wrong, Any]:
+    """A column of text as times, the cells that are not times, and the type that suits the column.
+
+    The first cell tells the type. A column with times of several forms is read cell by cell, and its type is text.
+    """
+    import pyarrow as pa
+
+    column = _trimmed(column)
+    kind = _time_type(next((each.as_py() for each in column if each.is_valid), "0"))
+    if kind == pa.float64():
+        return _numbers(column, per_second, lambda text: moment(text, per_second))
+    try:
+        return iso_seconds(column.cast(kind)), {}, kind
+    except pa.ArrowInvalid:
+        times = np.full(len(column), np.nan)
+        known = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+        return times, _one_by_one(times, column, known, lambda text: moment(text, per_second)), pa.string()
+
+
+def iso_seconds(column: Any) -> np.ndarray:
+    """Timestamps that pyarrow read from text as seconds. NaN for those before the year 1, which Python does not know."""
+    times = seconds(column)
+    times[times < YEAR_1] = np.nan
+    return times
+
+
+def _time_type(text: str) -> Any:
+    """The type of pyarrow for times such as this one."""
+    import pyarrow as pa
+
+    if NUMBER.fullmatch(text):
+        return pa.float64()
+    return pa.timestamp("ns" if NANOSECONDS.search(text) else "us", "UTC" if ZONE.search(text) else None)
+
+
+def _numbers(column: Any, per_second: float, number: Any) -> tuple[np.ndarray, Wrong, Any]:
+    """Plain numbers by pyarrow, and other cells one by one. (A cast that fails would be slow.)"""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column = _trimmed(column)
-    try:
-        return floats(column), {}
-    except pa.ArrowInvalid:  # some cells are not numbers
-        plain = pc.match_substring_regex(column, PLAIN)
-        values = floats(pc.if_else(plain, column, None)).copy()
-        odd = np.flatnonzero(~plain.fill_null(True).to_numpy(zero_copy_only=False))
-        return values, _one_by_one(values, column, odd, cell)
-
-
-def texts_to_seconds(column: Any, per_second: float) -> tuple[np.ndarray, Wrong]:
-    """A column of text as times: all numbers in some unit, all ISO 8601 of one form, or a mixture of all that there is."""
-    import pyarrow as pa
-
-    column = _trimmed(column)
-    try:
-        return floats(column) / per_second, {}
-    except pa.ArrowInvalid:
-        pass
-    for unit in ("us", "ns"):
-        for zone in (None, "UTC"):
-            try:
-                times = seconds(column.cast(pa.timestamp(unit, zone)))
-            except pa.ArrowInvalid:
-                continue
-            if not (times < YEAR_1).any():
-                return times, {}
-    times = np.full(len(column), np.nan)
-    known = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
-    return times, _one_by_one(times, column, known, lambda text: moment(text, per_second))
+    plain = pc.match_substring_regex(column, PLAIN)
+    values = floats(pc.if_else(plain, column, None)) / per_second
+    odd = np.flatnonzero(~plain.fill_null(True).to_numpy(zero_copy_only=False))
+    return values, _one_by_one(values, column, odd, number), pa.string() if len(odd) else pa.float64()
 
 
 def _trimmed(column: Any) -> Any:
-    """The cells without spaces around them, null where they say that a value is missing."""
+    """The cells without spaces around them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column = pc.utf8_trim_whitespace(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
-    return pc.if_else(pc.is_in(column, value_set=pa.array(NULLS, column.type)), None, column)
+    return pc.ascii_trim_whitespace(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
 
 
 def _one_by_one(values: np.ndarray, column: Any, rows: np.ndarray, number: Any) -> Wrong:

@@ -9,7 +9,7 @@ A row is *malformed*, skipped and counted if it has too few or too many cells, i
 time is missing or not finite, or if a quote is not closed.
 
 pyarrow refuses a whole text for one bad cell. Such a text is read again with all columns as text, and each column is
-converted by itself. A column that pyarrow refuses, or that holds times in ISO 8601, is read as text from then on.
+converted by itself. A column with cells that pyarrow refuses is read as text from then on, until it has none.
 """
 
 from __future__ import annotations
@@ -41,11 +41,9 @@ class CsvRows:
         self._wanted = [*signals, *([] if clock.time is None else [clock.time])]
         self.separator, self.columns = _understood(name, header, self._wanted)
         self._places = [self.columns.index(each) for each in self._wanted]
-        self._names = [
-            str(place) for place in range(len(self.columns))
-        ]  # as pyarrow knows them: those of the file may repeat
-        self._after = (self.separator.join("0" for _ in self.columns) + "\n").encode()
-        self._texts = np.zeros(len(self._wanted), np.bool_)  # whether a column is read as text
+        self._names = [str(place) for place in range(len(self.columns))]  # for pyarrow: names in the file may repeat
+        self._after = (self.separator * (len(self.columns) - 1) or '""').encode() + b"\n"  # a row of missing values
+        self._kinds = [self._pa.float64()] * len(self._wanted)  # as what each column is read
 
     def read(self, text: bytes, ends: np.ndarray, first: int) -> tuple[Block, int]:
         """The samples in these lines, of which `first` is the number of the first row, and the number of rows."""
@@ -106,9 +104,11 @@ class CsvRows:
         matrix = np.empty((len(numbers), len(self._wanted)))
         for j, place in enumerate(self._places):
             column = table.column(self._names[place])[: len(numbers)]
-            if column.type == self._pa.float64():
+            if self._pa.types.is_floating(column.type):
                 matrix[:, j] = column.to_numpy()
                 matrix[:, j] /= self._clock.per_second if j == len(self._signals) else 1.0
+            elif self._pa.types.is_timestamp(column.type):
+                matrix[:, j] = arrow.iso_seconds(column)
             else:
                 matrix[:, j], wrong = self._converted(column, j)
                 problems |= {
@@ -119,11 +119,11 @@ class CsvRows:
     def _table(self, text: bytes) -> tuple[Any, dict[int, tuple[int, str]]]:
         """What pyarrow makes of lines and one more, and the rows with too few or too many cells."""
         try:
-            return self._read(text, self._texts)
+            return self._read(text, self._kinds)
         except self._pa.ArrowInvalid:
-            return self._read(text, np.ones(len(self._wanted), np.bool_))
+            return self._read(text, [self._pa.string()] * len(self._wanted))
 
-    def _read(self, text: bytes, texts: np.ndarray) -> tuple[Any, dict[int, tuple[int, str]]]:
+    def _read(self, text: bytes, kinds: list[Any]) -> tuple[Any, dict[int, tuple[int, str]]]:
         pa, bad = self._pa, {}
 
         def skip(row: Any) -> str:
@@ -131,14 +131,13 @@ class CsvRows:
             return "skip"
 
         names = [self._names[place] for place in self._places]
-        kinds = {name: pa.string() if is_text else pa.float64() for name, is_text in zip(names, texts, strict=True)}
         table = pa.csv.read_csv(
             pa.BufferReader(text + self._after),
             read_options=pa.csv.ReadOptions(use_threads=False, block_size=BLOCK, column_names=self._names),
             parse_options=pa.csv.ParseOptions(delimiter=self.separator, invalid_row_handler=skip),
             convert_options=pa.csv.ConvertOptions(
                 include_columns=names,
-                column_types=kinds,
+                column_types=dict(zip(names, kinds, strict=True)),
                 null_values=arrow.NULLS,
                 strings_can_be_null=True,
                 decimal_point="," if self.separator == ";" and b"," in text else ".",
@@ -147,15 +146,16 @@ class CsvRows:
         return table, bad
 
     def _converted(self, column: Any, j: int) -> tuple[np.ndarray, arrow.Wrong]:
-        """A column of text as numbers or times."""
+        """A column of text as numbers or times, and a note as what it is to be read from now on."""
         if self.separator == ";":
             column = self._pa.compute.replace_substring(column, ",", ".")
-        is_time = j == len(self._signals)
-        try:
-            return arrow.floats(column) / (self._clock.per_second if is_time else 1.0), {}
-        except self._pa.ArrowInvalid:
-            self._texts[j] = True
-        return arrow.texts_to_seconds(column, self._clock.per_second) if is_time else arrow.texts_to_floats(column)
+        if j == len(self._signals):
+            values, wrong, kind = arrow.texts_to_seconds(column, self._clock.per_second)
+        else:
+            values, wrong, kind = arrow.texts_to_floats(column)
+        mixed = self.separator == ";" and kind == self._pa.float64()  # perhaps commas and points: text suits both
+        self._kinds[j] = self._pa.string() if mixed else kind
+        return values, wrong
 
     def _closed(self, line: str) -> bool:
         """Whether each quote that opens a cell is closed in the same line."""

@@ -54,7 +54,7 @@ class ParquetFile(ReplayableFile):
 
     def _opened(self, position: dict[str, Any] | None) -> FileReader:
         if position is not None:
-            whole_numbers(position, self.kind, "row", "malformed", "skip")
+            whole_numbers(position, self.kind, "row", "malformed")
         reader = _ParquetReader(self.path, self.signals, self._clock)
         try:
             reader.check_columns()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from trueonline.nexting.sources.positions import after_skipped, checked_skipped, nothing_skipped
+from trueonline.nexting.sources.positions import after_skipped, checked_skipped, nothing_skipped, whole_numbers
 from trueonline.nexting.sources.sample import Block, Clock, Patience, Source, named, nothing
 
 POLL = 0.01  # seconds between looks at a file that may grow
@@ -92,6 +92,7 @@ class ReplayableFile(Source):
     def seek(self, position: dict[str, Any]) -> None:
         if self._closed.is_set():
             raise ValueError(f"{self.path} was closed; open it again")
+        whole_numbers(position, self.kind, "skip")
         reader, rest = self._opened(position), None
         try:
             if position["skip"]:

@@ -60,7 +60,7 @@ class TextFile(ReplayableFile):
         super().__init__(path, signals, time, rate, time_unit)
 
     def _opened(self, position: dict[str, Any] | None) -> FileReader:
-        numbers = ("offset", "row", "malformed", "unterminated", "truncated", "replaced", "skip")
+        numbers = ("offset", "row", "malformed", "unterminated", "truncated", "replaced")
         if position is not None:
             whole_numbers(position, self.kind, *numbers)
         text = Text(str(self.path), self.signals, self._clock)
