@@ -13,7 +13,8 @@ FIRST = (
     "test_control", "test_derive", "test_step_sizes", "test_provisional", "test_exact", "test_off_policy_study", "test_family",
     "test_horde",
     "test_atari", "test_processes", "test_paper", "test_survival", "test_predict", "test_study", "test_brokers", "test_live",
-    "test_control_studies", "test_sources", "README", "test_asterix_command", "test_train_command", "test_sweep_command",
+    "test_control_studies", "test_text_files", "test_positions", "test_cleaning", "test_csv",
+    "README", "test_asterix_command", "test_train_command", "test_sweep_command",
     "test_myoelectric", "test_verification", "test_cli", "test_training", "test_report", "nexting", "derive",
 )  # fmt: skip
 
