@@ -24,21 +24,31 @@ SETTINGS = ("lsl_api.cfg", "~/lsl_api/lsl_api.cfg", "/etc/lsl_api/lsl_api.cfg") 
 
 
 class Lsl(Source):
-    """The stream `name`; its channels by their labels, or by their numbers "0", "1", … where no label is such a number.
+    """A stream of Lab Streaming Layer.
 
-    Times are those that the sender gave, in seconds since the epoch: mapped to this machine's clock once for each
-    connection, so that the distances between samples stay as they were sent.
+    Times are the sender's, in seconds since the epoch. They are mapped to this machine's clock once for each connection, so
+    that the distances between samples stay as they were sent.
 
-    The stream must be found within `patience` seconds. When its outlet goes away the source looks for it again, for ever,
-    and finds its channels anew: they may come back in another order. (So it does not leave this to liblsl, which would
-    recover only streams with a source id, and take the channels to be as before.) If it comes back without one of them,
-    reading ends with a ValueError.
+    If the outlet goes away, the source looks for it again, for ever, and looks up its channels again, because they may come
+    back in another order. (liblsl itself would recover only streams with a source id, and assume the same channels.) If the
+    stream comes back without one of the channels, reading ends with a ValueError.
 
-    Counted are `connections`, samples `received`, and those of them that made way for others because the reader was too
-    slow (`dropped_overflow`).
+    The counters are `connections`, samples `received`, and samples that made way for others because the reader was too slow
+    (`dropped_overflow`).
 
-    liblsl's settings are the user's own where there are any (LSLAPICFG, or a file lsl_api.cfg). Where there are none it is
-    told to log errors only; it would write to standard error at every start.
+    liblsl uses the user's settings, if there are any (LSLAPICFG, or a file lsl_api.cfg). Otherwise it is set to log errors
+    only, because it would write to standard error at every start.
+
+    Parameters
+    ----------
+    name : str
+        The name of the stream.
+    signals : sequence of str
+        Channels by their labels, or by their numbers "0", "1", … if no label is such a number.
+    queue : int
+        How many samples may wait for the reader.
+    patience : float
+        How many seconds the search for the stream may take.
     """
 
     own_times = True

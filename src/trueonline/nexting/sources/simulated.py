@@ -1,4 +1,4 @@
-"""The simulated arm as a source: something to try everything with when there is nothing to measure."""
+"""The simulated arm as a source, to try everything with if there is nothing to measure."""
 
 from __future__ import annotations
 
@@ -19,12 +19,18 @@ ADDRESS = re.compile(r"arm(?:://(?P<seed>[0-9]{1,18})?)?")
 
 
 class Arm(Source):
-    """The readings of `nexting.arm` for a seed, without end, as fast as they can be made: `arm`, or `arm://SEED`.
+    """The readings of the simulated arm, without end, as fast as they can be made. The address is `arm` or `arm://SEED`.
 
-    The signals are among position, velocity, force, flexor and extensor. The sample of row i has the time i/40 s.
+    The sample of row i has the time i/40 s. The same seed gives the same samples, so that the arm can be replayed. The first
+    `read` after `seek` makes all samples before the position again. That takes about ten seconds for a million samples,
+    seven hours of the arm.
 
-    The same seed gives the same samples, so it can be replayed. But all samples before a position must be made again for
-    that, which the first `read` after `seek` does: about ten seconds for a million of them, seven hours of the arm.
+    Parameters
+    ----------
+    seed : int
+        The seed, a whole number that is not negative.
+    signals : sequence of str
+        Some of position, velocity, force, flexor and extensor.
     """
 
     replayable = True
