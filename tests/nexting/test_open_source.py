@@ -3,9 +3,11 @@
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from trueonline.nexting.sources import Pipe, open_source
+from trueonline.nexting import sources
+from trueonline.nexting.sources import Block, Pipe, Source, has_own_times, is_live, open_source
 from trueonline.nexting.sources.lines import LIMIT
 
 
@@ -72,3 +74,43 @@ def test_what_is_not_installed_is_named(monkeypatch, tmp_path, module, spec, ext
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ValueError, match=rf"need.*pip install 'trueonline\[{extra}\]'"):
         open_source(spec, ["a"], rate=1)
+
+
+class Steps(Source):
+    """Two samples, for a new kind of address."""
+
+    own_times = True
+
+    def __init__(self, name, signals):
+        self.name, self.signals, self._left = name, tuple(signals), 1
+
+    @classmethod
+    def from_address(cls, address, signals, clock, queue):
+        assert clock == {"time": "t", "rate": None, "time_unit": "ms"}
+        assert queue == 5
+        return cls(address.removeprefix("steps://"), signals)
+
+    def read(self, timeout=None):
+        self._left -= 1
+        return Block(np.array([1.0, 2.0]), np.ones((2, len(self.signals)))) if self._left == 0 else None
+
+    def position(self):
+        return {"kind": "steps"}
+
+    def counters(self):
+        return {"malformed": 0}
+
+    def close(self):
+        pass
+
+
+def test_a_new_kind_of_address_is_a_class_and_an_entry(monkeypatch):
+    monkeypatch.setitem(sources.SCHEMES, "steps", Steps)
+    with open_source("steps://x", ["a"], time="t", time_unit="ms", queue=5) as source:
+        assert (source.name, [len(block) for block in source]) == ("x", [2])
+    assert is_live("steps://x")
+    assert has_own_times("steps://x")
+    assert not is_live("arm://1")
+    assert not has_own_times("mqtt://x/y")
+    with pytest.raises(ValueError, match="begin with mqtt://, lsl://, arm:// or steps://, got other://x"):
+        open_source("other://x", ["a"])

@@ -1,15 +1,15 @@
 """Recordings of an arm: five signals at 40 Hz, simulated or read from a file.
 
 **From a file** (CSV, also compressed, or Parquet) columns are taken by *role*: `force`, the muscle signals `muscle1` and
-`muscle2`, and where there are such, `position` and `velocity` of the gripper and `recording`, a number that changes where another
-recording begins. A role is found in the column of its own name unless told otherwise. What was settled before anything was
-learned from such a file:
+`muscle2`, and optionally `position` and `velocity` of the gripper and `recording`, a number that changes at the beginning of
+another recording. A role is found in the column of its own name unless `columns` says otherwise. These rules were settled before
+anything was learned from such a file:
 
 - A muscle signal that goes below zero is raw EMG. It is rectified, and its *envelope* is the mean of the last 0.2 s.
 - Without `muscle1` and `muscle2`, all columns are candidates whose names begin with `emg`: those two are taken whose envelopes
   vary most over the whole file, the larger first.
 - Without `position`, the *slow force*, the mean of the force over the last second, stands in for it: smooth, and the nearest to
-  what the hand is doing that such a file knows. It is a stand-in and no angle.
+  what the hand is doing that such a file knows. It is a stand-in, not an angle.
 - Without `velocity`, it is the difference of the position from the sample before, times the rate.
 - Samples are *decimated* to 40 Hz by averaging those that fall together. Nothing looks ahead, and nothing reaches across the
   beginning of a recording.

@@ -170,6 +170,23 @@ class Cleaner:
         self._counts = np.zeros(len(COUNTERS) + 2, np.int64)
 
     def __call__(self, block: Block) -> Clean:
+        """Clean a block.
+
+        Parameters
+        ----------
+        block : Block
+            Samples as they came.
+
+        Returns
+        -------
+        Clean
+            The samples that are kept.
+
+        Raises
+        ------
+        ValueError
+            If the block has another shape, or if a value is missing and `missing` is "error". Nothing has changed then.
+        """
         times, values = _fit(block.times), _fit(block.values)
         if times.ndim != 1 or values.shape != (len(times), len(self.signals)):
             raise ValueError(
