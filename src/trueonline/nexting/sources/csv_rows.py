@@ -26,7 +26,6 @@ from trueonline.nexting.sources.sample import Block, Clock, check_columns
 
 SEPARATORS = (",", ";", "\t")
 FEW = 32  # lines: so few are read faster without pyarrow, which takes 0.2 ms for the first one
-BLOCK = 2**24  # bytes: more than are ever read at a time, so that pyarrow numbers the rows from 1
 
 Complain = Callable[[object, object], None]
 Problems = dict[int, tuple[object, object]]  # number of a row → what is wrong with it, and what to show of it
@@ -131,9 +130,10 @@ class CsvRows:
             return "skip"
 
         names = [self._names[place] for place in self._places]
+        text += self._after
         table = pa.csv.read_csv(
-            pa.BufferReader(text + self._after),
-            read_options=pa.csv.ReadOptions(use_threads=False, block_size=BLOCK, column_names=self._names),
+            pa.BufferReader(text),
+            read_options=pa.csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=self._names),
             parse_options=pa.csv.ParseOptions(delimiter=self.separator, invalid_row_handler=skip),
             convert_options=pa.csv.ConvertOptions(
                 include_columns=names,
