@@ -22,7 +22,7 @@ import numpy as np
 
 from trueonline.nexting.sources import columns as arrow
 from trueonline.nexting.sources.cells import MalformedError, cell, moment
-from trueonline.nexting.sources.sample import Block, Clock, check_columns
+from trueonline.nexting.sources.sample import ROWS, Block, Clock, check_columns
 
 SEPARATORS = (",", ";", "\t")
 FEW = 32  # lines: so few are read faster without pyarrow, which takes 0.2 ms for the first one
@@ -42,6 +42,9 @@ class CsvRows:
         self._places = [self.columns.index(each) for each in self._wanted]
         self._names = [str(place) for place in range(len(self.columns))]  # for pyarrow: names in the file may repeat
         self._after = (self.separator * (len(self.columns) - 1) or '""').encode() + b"\n"  # a row of missing values
+        self._columns = np.empty(
+            (len(self._wanted), ROWS)
+        )  # used again and again: fresh memory takes longer than copying
         self._kinds = [self._pa.float64()] * len(self._wanted)  # as what each column is read
 
     def read(self, text: bytes, ends: np.ndarray, first: int) -> tuple[Block, int]:
@@ -65,7 +68,7 @@ class CsvRows:
             self._complain(*problems[min(problems)])
         if good.all():
             return Block(times.copy(), matrix[:, :size].copy()), rows
-        return Block(times[good], matrix[good, :size]), rows
+        return Block(times[good], np.ascontiguousarray(matrix[good, :size])), rows
 
     # --- A few lines, without pyarrow ---
 
@@ -100,7 +103,7 @@ class CsvRows:
             table, bad = self._table(b"".join(lines[n] + b"\n" for n in numbers))
         problems |= {int(numbers[k]): (self._miscounted(cells), line) for k, (cells, line) in bad.items()}
         numbers = np.delete(numbers, list(bad))
-        matrix = np.empty((len(numbers), len(self._wanted)))
+        matrix = self._columns[:, : len(numbers)].T
         for j, place in enumerate(self._places):
             column = table.column(self._names[place])[: len(numbers)]
             if self._pa.types.is_floating(column.type):
