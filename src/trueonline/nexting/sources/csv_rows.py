@@ -93,7 +93,7 @@ class CsvRows:
         """The numbers of the rows that have all their cells, and those asked for as a matrix."""
         numbers = np.arange(rows)
         table, bad = self._table(text)
-        if table.num_rows + len(bad) != rows + 1:  # a quote that was not closed swallowed the lines after it
+        if table.num_rows + len(bad) != rows + (b'"' in text):  # a quote that was not closed swallowed the lines after it
             lines = text.split(b"\n")
             closed = np.array([b'"' not in line or self._closed(line.decode()) for line in lines[:rows]])
             problems |= {n: ("a quote is not closed", lines[n]) for n in numbers[~closed].tolist()}
@@ -133,7 +133,8 @@ class CsvRows:
             return "skip"
 
         names = [self._names[place] for place in self._places]
-        text += self._after
+        if b'"' in text:  # a quote that is not closed swallows the row after it, and is noticed
+            text += self._after
         table = pa.csv.read_csv(
             pa.BufferReader(text),
             read_options=pa.csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=self._names),
