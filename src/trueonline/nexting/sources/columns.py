@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,12 @@ YEAR_1 = -62135596800.0  # pyarrow knows a year 0, ISO 8601 as Python reads it d
 Wrong = dict[int, str]  # row → why its cell cannot be used
 
 
-def pyarrow(what: str) -> Any:
-    """Import pyarrow with what sources use of it, or raise a ValueError that names the extra."""
+def pyarrow(what: str, module: str) -> Any:
+    """Import pyarrow and one of its modules, or raise a ValueError that names the extra."""
     try:
         import pyarrow as pa
-        import pyarrow.compute
-        import pyarrow.csv
-        import pyarrow.parquet
+
+        import_module(f"pyarrow.{module}")
     except ImportError:
         raise ValueError(f"{what} need pyarrow: pip install 'trueonline[streams]'") from None
     # Otherwise read_csv catches SIGINT and SIGTERM while it runs, and one that comes at its end is lost.
@@ -74,6 +74,13 @@ def texts_to_seconds(column: Any, per_second: float) -> tuple[np.ndarray, Wrong,
         times = np.full(len(column), np.nan)
         known = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
         return times, _one_by_one(times, column, known, lambda text: moment(text, per_second)), pa.string()
+
+
+def with_points(column: Any) -> Any:
+    """A column of text with points for decimal commas."""
+    import pyarrow.compute as pc
+
+    return pc.replace_substring(column, ",", ".")
 
 
 def iso_seconds(column: Any) -> np.ndarray:

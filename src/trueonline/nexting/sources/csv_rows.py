@@ -35,7 +35,7 @@ class CsvRows:
     """The rows below a first line, `header`. `complain` is told about the first row that is malformed."""
 
     def __init__(self, name: str, header: str, signals: tuple[str, ...], clock: Clock, complain: Complain) -> None:
-        self._pa = arrow.pyarrow("CSV files")
+        self._pa = arrow.pyarrow("CSV files", "csv")
         self._signals, self._clock, self._complain = signals, clock, complain
         self._wanted = [*signals, *([] if clock.time is None else [clock.time])]
         self.separator, self.columns = _understood(name, header, self._wanted)
@@ -152,7 +152,7 @@ class CsvRows:
     def _converted(self, column: Any, j: int) -> tuple[np.ndarray, arrow.Wrong]:
         """A column of text as numbers or times, and a note as what it is to be read from now on."""
         if self.separator == ";":
-            column = self._pa.compute.replace_substring(column, ",", ".")
+            column = arrow.with_points(column)
         if j == len(self._signals):
             values, wrong, kind = arrow.texts_to_seconds(column, self._clock.per_second)
         else:

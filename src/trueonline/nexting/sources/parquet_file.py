@@ -68,7 +68,7 @@ class ParquetFile(ReplayableFile):
 
 class _ParquetReader(FileReader):
     def __init__(self, path: Path, signals: tuple[str, ...], clock: Clock) -> None:
-        self._pa = pyarrow("Parquet files")
+        self._pa = pyarrow("Parquet files", "parquet")
         self._path, self._signals, self._clock = path, signals, clock
         self._wanted = [*signals, *([] if clock.time is None else [clock.time])]
         self._row = self._malformed = 0
