@@ -10,21 +10,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Files that take long, in the order in which they are handed out. Those that compile different kernels come first, and side by
 # side: the others, and the commands that tests start, then find them on disk. All that is not named here is short.
 FIRST = (
-<<<<<<< HEAD
     "test_agents_exact", "test_agent_mistakes", "test_agent_saving", "test_agent_inputs", "test_agent_reductions",
     "test_derive", "test_step_sizes", "test_provisional", "test_exact", "test_off_policy_study", "test_family",
     "test_horde", "test_catalog", "test_sweep_file",
     "test_atari_resuming", "test_atari_screens", "test_atari_published", "test_atari_runs",
     "test_processes", "test_paper", "test_survival", "test_predict", "test_study", "test_brokers",
     "test_page", "test_feed", "test_live_command",
-    "test_control_studies", "test_sources", "README", "test_asterix_command", "test_train_command", "test_sweep_command",
-=======
-    "test_control", "test_derive", "test_step_sizes", "test_provisional", "test_exact", "test_off_policy_study", "test_family",
-    "test_horde",
-    "test_atari", "test_processes", "test_paper", "test_survival", "test_predict", "test_study", "test_brokers", "test_live",
-    "test_control_studies", "test_text_files", "test_positions", "test_cleaning", "test_csv",
-    "README", "test_asterix_command", "test_train_command", "test_sweep_command",
->>>>>>> sources
+    "test_control_studies", "test_text_files", "test_positions", "test_cleaning", "test_csv", "README",
+    "test_asterix_command", "test_train_command", "test_sweep_command",
     "test_myoelectric", "test_verification", "test_cli", "test_training", "test_report", "nexting", "derive",
 )  # fmt: skip
 

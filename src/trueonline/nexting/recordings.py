@@ -1,6 +1,5 @@
 """Recordings of an arm: five signals at 40 Hz, simulated or read from a file.
 
-<<<<<<< HEAD
 **A file** (CSV, also compressed, or Parquet) has columns for these *roles*: `force`, the muscle signals `muscle1` and `muscle2`,
 and optionally `position` and `velocity` of the gripper, and `recording`, whose value changes when another recording begins. A
 role is the column of the same name unless `columns` says otherwise. These rules were fixed before anything was learned from
@@ -13,20 +12,6 @@ such a file:
   indication of the movement of the hand that such a file has. It is not an angle.
 - Without `velocity`, the velocity is the difference of the position from the previous sample, times the rate.
 - Samples are *decimated* to 40 Hz by averages over consecutive samples. Nothing looks ahead, and no average reaches across the
-=======
-**From a file** (CSV, also compressed, or Parquet) columns are taken by *role*: `force`, the muscle signals `muscle1` and
-`muscle2`, and optionally `position` and `velocity` of the gripper and `recording`, a number that changes at the beginning of
-another recording. A role is found in the column of its own name unless `columns` says otherwise. These rules were settled before
-anything was learned from such a file:
-
-- A muscle signal that goes below zero is raw EMG. It is rectified, and its *envelope* is the mean of the last 0.2 s.
-- Without `muscle1` and `muscle2`, all columns are candidates whose names begin with `emg`: those two are taken whose envelopes
-  vary most over the whole file, the larger first.
-- Without `position`, the *slow force*, the mean of the force over the last second, stands in for it: smooth, and the nearest to
-  what the hand is doing that such a file knows. It is a stand-in, not an angle.
-- Without `velocity`, it is the difference of the position from the sample before, times the rate.
-- Samples are *decimated* to 40 Hz by averaging those that fall together. Nothing looks ahead, and nothing reaches across the
->>>>>>> sources
   beginning of a recording.
 """
 
