@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.nexting.sources import columns as arrow
+from trueonline.nexting.sources import arrow_columns as arrow
 from trueonline.nexting.sources.cells import MalformedError, cell, moment
 from trueonline.nexting.sources.sample import ROWS, Block, Clock, check_columns
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.nexting.sources.columns import floats, pyarrow, seconds, texts_to_seconds
+from trueonline.nexting.sources.arrow_columns import floats, pyarrow, seconds, texts_to_seconds
 from trueonline.nexting.sources.positions import FROM_SCRATCH, short_hash, whole_numbers
 from trueonline.nexting.sources.replayable_file import FileReader, ReplayableFile
 from trueonline.nexting.sources.sample import ROWS, Block, Clock, check_columns, opening, shown
