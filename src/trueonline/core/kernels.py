@@ -103,7 +103,7 @@ def cache_name() -> str:
 def kernel_sources() -> list[Path]:
     """Every source that can end up inside a kernel: `core`, `methods`, and whatever else asks `core` or Numba for the means.
 
-    >>> {path.name for path in kernel_sources()} >= {"memory.py", "true_online_td.py"}
+    >>> {path.name for path in kernel_sources()} >= {"upkeep.py", "true_online_td.py"}
     True
     """
     package = Path(__file__).parents[1]
