@@ -10,6 +10,7 @@ import pytest
 
 from trueonline import catalog, check_learner, methods, verify
 from trueonline.core.transition import asked
+from trueonline.nexting.shared_traces.horde_layout import TRACE_CODES
 
 ROOT = Path(__file__).parent.parent
 ROWS = list(catalog.METHODS.values())
@@ -72,3 +73,7 @@ def test_a_rule_receives_nothing_that_it_does_not_use(row):
         unused = [name for name in asked(rule) if not re.search(rf"\b{name}\b", body)]
         assert not unused
         assert ".head[" not in body
+
+
+def test_hordes_know_the_methods_that_the_catalogue_says():
+    assert [row.name for row in ROWS if row.horde] == list(TRACE_CODES)

@@ -72,6 +72,8 @@ class Method:
     swept : bool
         Whether sweeps compile its rule into their own loop, which needs a memory other than "two traces". Other methods are
         swept by their learners, one step at a time. A sweep that names no methods runs all for which this is true.
+    horde : bool
+        Whether hordes know it, which share traces among many predictions (`nexting/shared_traces`).
     look : Look
         How it is drawn.
     constants : tuple of str
@@ -95,6 +97,7 @@ class Method:
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     swept: bool = False
+    horde: bool = False
     look: Look = Look()
     constants: tuple[str, ...] = ()
 
@@ -165,6 +168,7 @@ _ROWS = (
         page="accumulate_td.md",
         rule=_rule("accumulate_td"),
         swept=True,
+        horde=True,
         look=Look(VERMILION, (6, 2), "s"),
     ),
     Method(
@@ -177,6 +181,7 @@ _ROWS = (
         trace="replacing",
         binary=True,
         swept=True,
+        horde=True,
         look=Look(BLUE, (2, 2), "^"),
     ),
     Method(
@@ -186,6 +191,7 @@ _ROWS = (
         page="true_online_td.md",
         **_TRUE_ONLINE,
         swept=True,
+        horde=True,
         look=Look(GREEN, (), "o"),
     ),
     Method(

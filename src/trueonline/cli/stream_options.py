@@ -21,7 +21,7 @@ stream_options = options.all_of(
         click.option(
             "--discount", "discounts", multiple=True, help="γ instead: a number, or the name of a signal that has it."
         ),
-        options.method_choice(catalog.names("prediction", swept=True), "true_online"),
+        options.method_choice([row.name for row in catalog.METHODS.values() if row.horde], "true_online"),
         options.step_size(
             0.1, "It is divided by the number of active features (tilings and bias), so that 1 goes all the way."
         ),

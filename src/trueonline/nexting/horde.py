@@ -27,7 +27,7 @@ from trueonline.nexting.horde_inputs import (
 from trueonline.nexting.questions import Question
 from trueonline.nexting.shared_traces import buffers, dense_copies, saved_state
 from trueonline.nexting.shared_traces.entry_points import CHECK, PREDICT, RUN, STEP
-from trueonline.nexting.shared_traces.horde_layout import DONE, FULL, LENGTH, METHODS
+from trueonline.nexting.shared_traces.horde_layout import DONE, FULL, LENGTH, TRACE_CODES
 
 KIND = "Horde"
 
@@ -111,7 +111,7 @@ class Horde:
             names.add(question.name)
         number = {key: group for group, key in enumerate(self._keys)}
         members = np.array([number.setdefault(question.shares, len(number)) for question in asked], np.int64)
-        groups = [(METHODS[method], alpha, lam) for method, alpha, _, lam in number]
+        groups = [(TRACE_CODES[method], alpha, lam) for method, alpha, _, lam in number]
         self._memory = buffers.add_questions(self._memory, members, groups)
         self._questions, self._keys = asked, list(number)
         self._binary = any(method == "replace" for method, *_ in number)

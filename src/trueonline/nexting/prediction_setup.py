@@ -12,7 +12,7 @@ import numpy as np
 from trueonline.features import TileCoder
 from trueonline.inputs import MAX_FEATURES, count, positive, unit
 from trueonline.nexting.questions import discount_of
-from trueonline.nexting.shared_traces.horde_layout import METHODS
+from trueonline.nexting.shared_traces.horde_layout import TRACE_CODES
 from trueonline.nexting.signals import number_text, spelling
 
 TILES = ("joint", "pairs", "single")
@@ -91,8 +91,8 @@ class Setup:
             positive("rate", self.rate)
         elif self.horizons:
             raise ValueError("horizons in seconds need the rate, in samples per second: give rate")
-        if self.method not in METHODS:
-            raise ValueError(f"unknown method {self.method!r}; known are {', '.join(METHODS)}")
+        if self.method not in TRACE_CODES:
+            raise ValueError(f"unknown method {self.method!r}; known are {', '.join(TRACE_CODES)}")
         if self.tiles not in TILES:
             raise ValueError(f"tiles must be one of {', '.join(TILES)}, got {self.tiles!r}")
         for discount in self.discounts:

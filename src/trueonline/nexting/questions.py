@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from trueonline.inputs import positive, unit
-from trueonline.nexting.shared_traces.horde_layout import METHODS
+from trueonline.nexting.shared_traces.horde_layout import TRACE_CODES
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Question:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise ValueError(f"a question must have a name, got {self.name!r}")
-        if self.method not in METHODS:
-            raise ValueError(f"unknown method {self.method!r}; known are {', '.join(METHODS)}")
+        if self.method not in TRACE_CODES:
+            raise ValueError(f"unknown method {self.method!r}; known are {', '.join(TRACE_CODES)}")
         checked: dict[str, float] = {
             "trace_decay": unit("trace_decay", self.trace_decay),
             "step_size": positive("step_size", self.step_size),

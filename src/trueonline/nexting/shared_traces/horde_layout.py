@@ -13,7 +13,7 @@ from trueonline.core.forms import pointer
 from trueonline.core.kernels import kernel
 
 ACCUMULATE, REPLACE, TRUE_ONLINE = range(3)
-METHODS = {"accumulate": ACCUMULATE, "replace": REPLACE, "true_online": TRUE_ONLINE}
+TRACE_CODES = {"accumulate": ACCUMULATE, "replace": REPLACE, "true_online": TRUE_ONLINE}
 
 OWED, V, V_OLD, B, D, SUM, DELTA = range(7)  # rows of `columns`, which has one column for each question
 ALPHA, LAM, GAMMA, SCALE = range(4)  # rows of `numbers`, which has one column for each group
