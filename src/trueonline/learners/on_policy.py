@@ -10,7 +10,7 @@ class AccumulateTD(MemoryLearner):
     """TD(λ) with accumulating traces (Algorithm 1).
 
     The method approximates the online λ-return algorithm as α → 0 (Theorem 1). It can diverge for large α and λ. The property
-    `diverged` tells.
+    `diverged` says whether it has.
 
     Examples
     --------

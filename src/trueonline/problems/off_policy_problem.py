@@ -246,6 +246,7 @@ class OffPolicyProblem:
         Returns
         -------
         float
+            The error, 1 for the initial weights.
 
         Raises
         ------
@@ -286,6 +287,7 @@ class OffPolicyProblem:
         Returns
         -------
         OffPolicyProblem
+            The other problem.
         """
         return self._with(features=features, initial_weights=initial_weights)
 
