@@ -16,7 +16,8 @@ FIRST = (
     "test_atari_resuming", "test_atari_screens", "test_atari_published", "test_atari_runs",
     "test_processes", "test_paper", "test_survival", "test_predict", "test_study", "test_brokers",
     "test_page", "test_feed", "test_live_command",
-    "test_control_studies", "test_sources", "README", "test_asterix_command", "test_train_command", "test_sweep_command",
+    "test_control_studies", "test_text_files", "test_positions", "test_cleaning", "test_csv", "README",
+    "test_asterix_command", "test_train_command", "test_sweep_command",
     "test_myoelectric", "test_verification", "test_cli", "test_training", "test_report", "nexting", "derive",
 )  # fmt: skip
 

@@ -15,7 +15,6 @@ from trueonline.control import (
     TrueOnlineWatkinsQ,
     WatkinsQ,
 )
-from trueonline.core import memory
 
 TOLERANCE = 1e-10
 AGENTS = [AccumulateSarsa, ReplaceSarsa, TrueOnlineSarsa, WatkinsQ, TrueOnlineWatkinsQ]
@@ -272,7 +271,7 @@ def slipped(slip: str) -> Any:
 def assert_same(one, other) -> None:
     assert (one.steps, one.action) == (other.steps, other.action)
     np.testing.assert_equal(one.rng.bit_generator.state, other.rng.bit_generator.state)
-    parts, others = memory.dump(one._memory), memory.dump(other._memory)
+    parts, others = one._dump_memory(), other._dump_memory()
     assert parts.keys() == others.keys()
     for name, part in parts.items():
         np.testing.assert_array_equal(part, others[name])

@@ -29,7 +29,6 @@ from trueonline.control import (
     Uniform,
     WatkinsQ,
 )
-from trueonline.core import memory
 
 NAN = float("nan")
 N = 6
@@ -37,7 +36,7 @@ N = 6
 
 def state_of(agent) -> tuple[bytes, Any]:
     """All that an agent is, bit for bit."""
-    parts = {**memory.dump(agent._memory), "action": agent.action, "steps": agent.steps}
+    parts = {**agent._dump_memory(), "action": agent.action, "steps": agent.steps}
     return pickle.dumps({**parts, "here": agent._here, "rng": agent.rng.bit_generator.state}), agent.policy
 
 

@@ -10,7 +10,8 @@ from scipy.sparse import csr_array
 import trueonline as to
 from trueonline.nexting.horde import Horde
 from trueonline.nexting.questions import Question, discount_of, horizon_of
-from trueonline.nexting.shared_traces import buffers, layout
+from trueonline.nexting.shared_traces import buffers
+from trueonline.nexting.shared_traces import horde_layout as layout
 
 N, T = 30, 120
 LEARNERS = {"accumulate": to.AccumulateTD, "replace": to.ReplaceTD, "true_online": to.TrueOnlineTD}

@@ -678,15 +678,15 @@ def test_the_table_is_plain_text_that_fits_80_columns_even_with_long_names():
 
 
 @pytest.mark.parametrize(
-    ("package", "arguments"),
-    [("rich", []), ("pyarrow", ["--out", "predictions.parquet"])],
+    ("package", "extra", "arguments"),
+    [("rich", "study", []), ("pyarrow", "streams", ["--out", "predictions.parquet"])],
 )
-def test_a_package_that_is_not_installed_is_named_with_its_extra(package, arguments, tmp_path):
+def test_a_package_that_is_not_installed_is_named_with_its_extra(package, extra, arguments, tmp_path):
     code = f"import sys; sys.modules[{package!r}] = None; from trueonline.cli import main; main(sys.argv[1:])"
     command = [sys.executable, "-c", code, "predict", "arm", "--target", "force", "--samples", "100", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 1
     assert f"need {package}" in done.stderr.replace("needs", "need")
-    assert "pip install 'trueonline[study]'" in done.stderr
+    assert f"pip install 'trueonline[{extra}]'" in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.iterdir())

@@ -17,7 +17,7 @@ from trueonline.control.transitions import compiled
 from trueonline.core import memory
 from trueonline.core.kernels import call
 from trueonline.core.memory import KINDS
-from trueonline.core.transition import GAMMA_NEXT, asked
+from trueonline.core.transition import ALPHA, GAMMA_NEXT, LAM_NEXT, asked
 from trueonline.inputs import Features, FeaturesLike, Parameters, Schedule, explains_arguments
 from trueonline.learners.docstrings import ADAPTATION, AGENT, Documented
 from trueonline.learners.over_memory import OverMemory
@@ -126,6 +126,7 @@ class Agent(OverMemory, Documented, ABC):
         self._here: Features | None = None
         self._action: int | None = None
         self._q = np.empty(self.n_actions)
+        self._numbers = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0, self.discount, self.trace_decay])
 
     def values(self, x: FeaturesLike) -> np.ndarray:
         """Compute Q(s, a) for every action.
@@ -213,18 +214,18 @@ class Agent(OverMemory, Documented, ABC):
         """
         here, action = self._standing()
         reward = inputs.number("reward", reward)
-        numbers = self._numbers(None, None)
-        numbers[GAMMA_NEXT] = 0.0
+        self._set_numbers(self.steps, None, None)
+        self._numbers[GAMMA_NEXT] = 0.0
         self._q[:] = 0.0  # there is no next state
-        self._transition(here, action, reward, here, action, numbers)
+        self._transition(here, action, reward, here, action)
         self._here = self._action = None
 
-    def _numbers(self, discount: float | None, trace_decay: float | None) -> np.ndarray:
-        """The numbers of a transition, in the order of `core.transition`."""
-        gamma = self.discount if discount is None else inputs.unit("discount", discount)
-        lam = self.trace_decay if trace_decay is None else inputs.unit("trace_decay", trace_decay)
-        alpha = self._parameters.alpha(self.steps)
-        return np.array([alpha, 0.0, gamma, lam, 1.0, 1.0, self.discount, self.trace_decay])
+    def _set_numbers(self, steps: int, discount: float | None, trace_decay: float | None) -> None:
+        """Write the numbers of the coming transition, in the order of `core.transition`."""
+        numbers = self._numbers
+        numbers[ALPHA] = self._parameters.alpha(steps)
+        numbers[GAMMA_NEXT] = self.discount if discount is None else inputs.unit("discount", discount)
+        numbers[LAM_NEXT] = self.trace_decay if trace_decay is None else inputs.unit("trace_decay", trace_decay)
 
     def _learn(
         self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None
@@ -232,13 +233,15 @@ class Agent(OverMemory, Documented, ABC):
         here, action = self._standing()
         if x_next is None:
             raise ValueError("x_next must be features, got None; at the end of the episode, call end(reward)")
-        self._refuse_others(discount, trace_decay)
+        if self.method.constants:
+            self._refuse_others(discount, trace_decay)
         if type(reward) is not float or not math.isfinite(reward):
             reward = inputs.number("reward", reward)
-        numbers = self._numbers(discount, trace_decay)
+        steps = self.steps
+        self._set_numbers(steps, discount, trace_decay)
         x = self._evaluate(x_next, "x_next", self._q)
-        action_next = self._choose(self.steps + 1)
-        self._transition(here, action, reward, x, action_next, numbers)
+        action_next = self._choose(steps + 1)
+        self._transition(here, action, reward, x, action_next)
         return x, action_next
 
     def _evaluate(self, x: Any, name: str, q: np.ndarray) -> Features:
@@ -265,10 +268,8 @@ class Agent(OverMemory, Documented, ABC):
             raise ValueError(f"the policy must choose an action from 0 to {self.n_actions - 1}, it chose {action!r}")
         return int(action)
 
-    def _transition(
-        self, here: Features, action: int, reward: float, x: Features, following: int, numbers: np.ndarray
-    ) -> None:
-        call(self._entries.transition, *self._memory, here, action, reward, x, self._q, following, numbers)
+    def _transition(self, here: Features, action: int, reward: float, x: Features, following: int) -> None:
+        call(self._entries.transition, *self._memory, here, action, reward, x, self._q, following, self._numbers)
 
     def _stand(self, x: Features, action: int) -> None:
         self._here = (x[0].copy(), x[1].copy()) if isinstance(x, tuple) else x.copy()

@@ -134,7 +134,8 @@ class MemoryLearner(OverMemory, Learner):
             except (TypeError, ValueError):
                 pass  # another form of features, or bad input; nothing has changed, and the code below finds out
         self._refuse(ratio=ratio, interest=interest, x_expected=x_expected)
-        self._refuse_others(discount, trace_decay)
+        if self.method.constants:
+            self._refuse_others(discount, trace_decay)
         here = self._standing()
         reward = inputs.number("reward", reward)
         numbers = self._numbers(discount, trace_decay, ratio, interest)

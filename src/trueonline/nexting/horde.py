@@ -27,7 +27,7 @@ from trueonline.nexting.horde_inputs import (
 from trueonline.nexting.questions import Question
 from trueonline.nexting.shared_traces import buffers, dense_copies, saved_state
 from trueonline.nexting.shared_traces.entry_points import CHECK, PREDICT, RUN, STEP
-from trueonline.nexting.shared_traces.layout import DONE, FULL, LENGTH, METHODS
+from trueonline.nexting.shared_traces.horde_layout import DONE, FULL, LENGTH, METHODS
 
 KIND = "Horde"
 

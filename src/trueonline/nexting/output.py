@@ -161,7 +161,7 @@ class Parquet(Output):
             import pyarrow as pa
             import pyarrow.parquet as pq
         except ImportError:
-            raise ValueError("--out to a Parquet file needs pyarrow: pip install 'trueonline[study]'") from None
+            raise ValueError("--out to a Parquet file needs pyarrow: pip install 'trueonline[streams]'") from None
         self._pa, self._pq = pa, pq
         self._path, self._folder = path, path.with_name(path.name + ".parts")
         self._schema = pa.schema([(name, pa.float64()) for name in ("time", *names)])

@@ -12,7 +12,7 @@ import numpy as np
 from trueonline.features import TileCoder
 from trueonline.inputs import MAX_FEATURES, count, positive, unit
 from trueonline.nexting.questions import discount_of
-from trueonline.nexting.shared_traces.layout import METHODS
+from trueonline.nexting.shared_traces.horde_layout import METHODS
 from trueonline.nexting.signals import number_text, spelling
 
 TILES = ("joint", "pairs", "single")

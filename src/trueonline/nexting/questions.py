@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from trueonline.inputs import positive, unit
-from trueonline.nexting.shared_traces.layout import METHODS
+from trueonline.nexting.shared_traces.horde_layout import METHODS
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.inputs import number, unit
-from trueonline.problems.arrays import check_features, matrix, start_state
+from trueonline.problems.array_checks import check_features, matrix, start_state
 from trueonline.problems.trajectories import Trajectory
 
 

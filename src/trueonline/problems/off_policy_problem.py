@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.inputs import number, unit
-from trueonline.problems.arrays import array, check_features, check_probabilities, importance_ratios, start_state
+from trueonline.problems.array_checks import array, check_features, check_probabilities, importance_ratios, start_state
 from trueonline.problems.finite_mrp import FiniteMRP
 from trueonline.problems.trajectories import OffPolicyTrajectory
 

@@ -5,7 +5,7 @@ try:
 except ImportError:
     raise ImportError("sweeps and studies need PyArrow: pip install 'trueonline[study]'") from None
 
-from trueonline.study.blocks import Method
+from trueonline.study.sweep_kernel import Method
 from trueonline.study.sweeps import (
     METHODS,
     OFF_POLICY,

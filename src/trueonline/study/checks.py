@@ -10,7 +10,7 @@ import numpy as np
 
 from trueonline import catalog
 from trueonline.core.transition import asked
-from trueonline.study.blocks import NAMES, Method, swept
+from trueonline.study.sweep_kernel import NAMES, Method, swept
 
 
 def grid(name: str, given: Any, check: Callable[[str, Any], float]) -> tuple[float, ...]:

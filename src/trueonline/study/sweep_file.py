@@ -11,7 +11,7 @@ import numpy as np
 
 from trueonline import catalog, features, problems, study
 from trueonline.inputs import ratio
-from trueonline.study import blocks, own_methods
+from trueonline.study import own_methods, sweep_kernel
 from trueonline.terminal import shortest  # names of methods must differ
 
 Problem = problems.FiniteMRP | problems.OffPolicyProblem
@@ -151,7 +151,7 @@ def _entry(entry: Any, folder: Path) -> dict[str, Any]:
     if isinstance(entry, str) and own_methods.is_file(entry):
         entry = {"method": entry}
     if not isinstance(entry, dict):
-        _check_known("method", {str(entry)}, set(blocks.NAMES))
+        _check_known("method", {str(entry)}, set(sweep_kernel.NAMES))
         return {entry: None}
     _check_known("setting of a method", set(entry), {"method", "eta", "name"})
     method = entry.get("method")

@@ -20,9 +20,9 @@ import pyarrow as pa
 from trueonline.core import memory
 from trueonline.core.kernels import call
 from trueonline.inputs import count, positive, ratios, unit
-from trueonline.study.blocks import Method, swept
 from trueonline.study.checks import check_methods, check_problem, grid, initial_weights
 from trueonline.study.fingerprint import fingerprint
+from trueonline.study.sweep_kernel import Method, swept
 from trueonline.study.work import Beat
 
 SCHEMA = pa.schema(

@@ -6,7 +6,7 @@ import numpy as np
 
 from trueonline.core.kernels import call
 from trueonline.nexting.shared_traces.entry_points import SETTLE
-from trueonline.nexting.shared_traces.layout import (
+from trueonline.nexting.shared_traces.horde_layout import (
     AGE,
     ALPHA,
     DELTA,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueonline.nexting.shared_traces.layout import LAST, OWED, SCALE, Buffers
+from trueonline.nexting.shared_traces.horde_layout import LAST, OWED, SCALE, Buffers
 
 
 def weights(memory: Buffers, question: int) -> np.ndarray:

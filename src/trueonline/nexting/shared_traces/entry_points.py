@@ -11,7 +11,7 @@ from trueonline.core.checking import acceptable
 from trueonline.core.forms import Pairs, entry, pointer, row, view
 from trueonline.core.kernels import kernel, specialise
 from trueonline.nexting.shared_traces.ages import settle
-from trueonline.nexting.shared_traces.layout import BAD, DONE, FULL, LENGTH, TAKEN, attach
+from trueonline.nexting.shared_traces.horde_layout import BAD, DONE, FULL, LENGTH, TAKEN, attach
 from trueonline.nexting.shared_traces.updates import begin, learn
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trueonline.nexting.shared_traces.buffers import pages, with_rows
-from trueonline.nexting.shared_traces.layout import AGE, GAMMA, LAM, METHOD, TURN, Buffers
+from trueonline.nexting.shared_traces.horde_layout import AGE, GAMMA, LAM, METHOD, TURN, Buffers
 
 
 def dump(memory: Buffers) -> dict[str, np.ndarray]:

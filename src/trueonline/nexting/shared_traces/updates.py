@@ -10,7 +10,7 @@ import numpy as np
 from trueonline.core.forms import Pairs
 from trueonline.core.kernels import kernel, outlined
 from trueonline.nexting.shared_traces.ages import end_age, settle_active
-from trueonline.nexting.shared_traces.layout import REPLACE, TRUE_ONLINE
+from trueonline.nexting.shared_traces.horde_layout import REPLACE, TRUE_ONLINE
 
 EDGE = 1e-2  # an age ends below this s: an imprint at s loses log10(1/s) digits
 BLOCK = 1024  # columns that are passed over at a time, so that the numbers of all questions stay in the cache

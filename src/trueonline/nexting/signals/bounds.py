@@ -14,7 +14,15 @@ import numpy as np
 
 from trueonline.core.kernels import call, kernel, specialise
 from trueonline.inputs import FLOATS, number
-from trueonline.nexting.signals.blocks import BIG, all_finite, blank_rows, bounded, check_finite, floats, state_arrays
+from trueonline.nexting.signals.signal_blocks import (
+    BIG,
+    all_finite,
+    blank_rows,
+    bounded,
+    check_finite,
+    floats,
+    state_arrays,
+)
 from trueonline.nexting.sources.sample import named
 
 

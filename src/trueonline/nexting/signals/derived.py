@@ -14,7 +14,8 @@ import numpy as np
 
 from trueonline.core.kernels import call, kernel, specialise
 from trueonline.inputs import FLOATS, positive
-from trueonline.nexting.signals.blocks import (
+from trueonline.nexting.signals.expressions import ENVELOPE, LAG, LOWPASS, VELOCITY, Expression
+from trueonline.nexting.signals.signal_blocks import (
     BOOLEANS,
     all_finite,
     blank_rows,
@@ -23,7 +24,6 @@ from trueonline.nexting.signals.blocks import (
     floats,
     state_arrays,
 )
-from trueonline.nexting.signals.expressions import ENVELOPE, LAG, LOWPASS, VELOCITY, Expression
 
 ROUNDING = 0.01  # the share of the time between samples by which a sample may be too young for a lag: times are rounded
 SLACK, SPARE = 1.25, 8  # a lag has room for this factor, and this many, more samples than the rate says

@@ -1,15 +1,15 @@
-"""Where samples come from, behind one iterator: files, pipes, MQTT, Lab Streaming Layer, a simulated arm; and their cleaning.
+"""Sources of samples behind one iterator, and the cleaning of samples.
 
-| spec                          | source                                                          | replayable |
-|-------------------------------|-----------------------------------------------------------------|------------|
-| a path, `*.parquet` or `*.pq` | `ParquetFile`                                                   | yes        |
-| any other path                | `TextFile`: CSV or JSON lines, plain or gzipped; may be followed| yes        |
-| `-`, or a path of a pipe or device | `Pipe`: CSV or JSON lines                                  | no         |
-| `mqtt://host:port/topic`      | `Mqtt`: JSON                                                    | no         |
-| `lsl://name`                  | `Lsl`                                                           | no         |
-| `arm` or `arm://SEED`         | `Arm`: simulated, without end, at 40 Hz (a file named arm: `./arm`) | yes    |
+| spec                               | source                                                           | replayable |
+|------------------------------------|------------------------------------------------------------------|------------|
+| a path, `*.parquet` or `*.pq`      | `ParquetFile`                                                    | yes        |
+| any other path                     | `TextFile`: CSV or JSON lines, plain or gzipped, may be followed | yes        |
+| `-`, or a path of a pipe or device | `Pipe`: CSV or JSON lines                                        | no         |
+| `mqtt://host:port/topic`           | `Mqtt`: JSON                                                     | no         |
+| `lsl://name`                       | `Lsl`                                                            | no         |
+| `arm` or `arm://SEED`              | `Arm`: simulated, endless, at 40 Hz (a file named arm: `./arm`)  | yes        |
 
-What is replayable can be read from any `position` on, and in the pace of its times (`Paced`).
+A replayable source can be read from any `position` on, and at the pace of its times (`Paced`).
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import unquote
 
 from trueonline.inputs import positive
 from trueonline.nexting.sources.cleaning import Cleaner
-from trueonline.nexting.sources.files import ParquetFile, TextFile
 from trueonline.nexting.sources.lsl import Lsl
-from trueonline.nexting.sources.mqtt import QUEUE, Mqtt
+from trueonline.nexting.sources.mqtt import Mqtt
 from trueonline.nexting.sources.pacing import Paced
+from trueonline.nexting.sources.parquet_file import ParquetFile
 from trueonline.nexting.sources.pipes import Pipe
-from trueonline.nexting.sources.sample import Block, Clean, Source, skipping
-from trueonline.nexting.sources.simulated import Arm, seed_of
+from trueonline.nexting.sources.positions import skipping
+from trueonline.nexting.sources.ring import QUEUE
+from trueonline.nexting.sources.sample import Block, Clean, Source
+from trueonline.nexting.sources.simulated import Arm
+from trueonline.nexting.sources.text_file import TextFile
 
 __all__ = [
     "Arm",
@@ -47,6 +49,8 @@ __all__ = [
     "skipping",
 ]
 
+SCHEMES: dict[str, type[Source]] = {"mqtt": Mqtt, "lsl": Lsl, "arm": Arm}  # a new kind of address is one more entry
+
 
 def open_source(
     spec: str | os.PathLike,
@@ -60,21 +64,55 @@ def open_source(
     queue: int = QUEUE,
     pace: float | None = None,
 ) -> Source:
-    """The source that a path or an address stands for (see the table above).
+    """Open the source that a path or an address stands for.
 
-    `time` names the column with the times, in `time_unit` (s, ms, us, ns) since the epoch or as ISO 8601; without it they
-    are made from `rate`, in samples per second. MQTT looks under "time" when given neither. LSL and the arm have times of
-    their own and use neither. `follow` is for text files that grow; `whole_lines` leaves the last line of a text file or a
-    pipe if it has no line break. `queue` is for live sources: how many samples may wait. `pace` is for the others: 1 gives
-    the samples in real time, 2 twice as fast (see `Paced`), and None as fast as they are read.
+    Parameters
+    ----------
+    spec : str or path
+        A path, "-" for standard input, or an address `mqtt://host:port/topic`, `lsl://name`, `arm` or `arm://SEED`.
+    signals : sequence of str
+        The names of the signals: columns, keys or channels.
+    time : str, optional
+        The column or key with the times, as numbers since the epoch or as ISO 8601. MQTT looks under "time" if it gets
+        neither `time` nor `rate`. LSL and the arm have times of their own and use neither.
+    rate : float, optional
+        Samples per second, to make times from if there is no `time`.
+    time_unit : {"s", "ms", "us", "ns"}
+        The unit of times that are numbers.
+    follow : bool
+        Wait for more at the end of a text file that grows.
+    whole_lines : bool
+        Leave the last line of a text file or a pipe if it has no line break.
+    queue : int
+        How many samples may wait in a live source.
+    pace : float, optional
+        The pace of a replayable source: 1 for real time, 2 for twice as fast. None reads as fast as possible.
+
+    Returns
+    -------
+    Source
+        The source, opened. Use it in a `with` statement, or close it.
+
+    Raises
+    ------
+    ValueError
+        If there is no such source, if it lacks a signal, or if an option does not fit it.
+
+    Examples
+    --------
+    >>> with open_source("arm://7", ["force", "position"]) as source:
+    ...     block = next(source)
+    >>> block.times[:3], block.values.shape
+    (array([0.   , 0.025, 0.05 ]), (4096, 2))
     """
     name = os.fspath(spec)
     if not isinstance(name, str) or not name:
         raise ValueError(f"the source must be a path, '-' or an address, got {spec!r}")
     clock: dict[str, Any] = {"time": time, "rate": rate, "time_unit": time_unit}
     scheme, live = _scheme(name), is_live(name)
-    if scheme and scheme not in ("mqtt", "lsl", "arm"):
-        raise ValueError(f"addresses begin with mqtt://, lsl:// or arm://, got {name}")
+    if scheme and scheme not in SCHEMES:
+        *others, last = (f"{each}://" for each in SCHEMES)
+        raise ValueError(f"addresses begin with {', '.join(others)} or {last}, got {name}")
     parquet = name.lower().endswith((".parquet", ".pq"))
     if follow and (live or scheme or parquet):
         raise ValueError(f"follow is for text files that grow, got {name}; leave it out")
@@ -83,12 +121,8 @@ def open_source(
             raise ValueError(f"pace is for files and the arm, got {name}, which comes when it is sent; leave it out")
         positive("pace", pace)
     source: Source
-    if scheme == "mqtt":
-        source = Mqtt(name, signals, **clock, queue=queue)
-    elif scheme == "lsl":
-        source = Lsl(unquote(name.partition("://")[2].rstrip("/")), signals, queue=queue)
-    elif scheme == "arm":
-        source = Arm(seed_of(name), signals)
+    if scheme:
+        source = SCHEMES[scheme].from_address(name, signals, clock, queue)
     elif live:
         source = Pipe(None if name == "-" else name, signals, **clock, whole_lines=whole_lines)
     elif parquet:
@@ -99,16 +133,41 @@ def open_source(
 
 
 def is_live(spec: str | os.PathLike) -> bool:
-    """Whether samples come when they are sent: a pipe, MQTT or LSL."""
+    """Whether samples come when they are sent.
+
+    Parameters
+    ----------
+    spec : str or path
+        A path or an address, as for `open_source`.
+
+    Returns
+    -------
+    bool
+        True for a pipe and for addresses of sources that are not replayable.
+    """
     name = os.fspath(spec)
     piped = os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)
-    return name == "-" or piped or _scheme(name) in ("mqtt", "lsl")
+    scheme = _scheme(name)
+    return name == "-" or piped or (scheme in SCHEMES and not SCHEMES[scheme].replayable)
 
 
 def has_own_times(spec: str | os.PathLike) -> bool:
-    """Whether samples bring times that nobody need tell of: LSL, and the arm."""
-    return _scheme(os.fspath(spec)) in ("lsl", "arm")
+    """Whether samples bring times that nobody need name.
+
+    Parameters
+    ----------
+    spec : str or path
+        A path or an address, as for `open_source`.
+
+    Returns
+    -------
+    bool
+        True for LSL and the arm.
+    """
+    scheme = _scheme(os.fspath(spec))
+    return scheme in SCHEMES and SCHEMES[scheme].own_times
 
 
 def _scheme(name: str) -> str:
+    """The scheme of an address, "" for a path. A bare `arm` is an address too."""
     return "arm" if name == "arm" else name.partition("://")[0].lower() if "://" in name else ""

@@ -1,4 +1,4 @@
-"""Samples made fit to learn from: in order, without gaps that nobody marked, and without NaN."""
+"""Samples made fit to learn from: in order, with gaps marked, and without NaN."""
 
 # Kernels are typed by Numba.
 # mypy: allow-untyped-defs, allow-incomplete-defs
@@ -40,10 +40,10 @@ LEAST_RISING, LONG_RISING = 10, 10.0  # or as many, and over more than so many s
 
 
 def clean(times, values, policy, max_gap, last, counts, out_times, out_values, starts):
-    """Write what is kept; return how much that is, and the row and signal of a value that must not be missing (or −1).
+    """Write the samples that are kept. Return their number, and the row and signal of a missing value that is an error (or −1).
 
-    `last` is the value of each signal that was seen last, then the time that was kept last, and the first and the newest of
-    the late times that rise up to now; NaN where there is none yet.
+    `last` holds the last value of each signal, then the time that was kept last, then the first and the newest of the late
+    times that rise up to now. NaN stands for none yet.
     """
     size = values.shape[1]
     kept = 0
@@ -93,7 +93,7 @@ def clean(times, values, policy, max_gap, last, counts, out_times, out_values, s
 
 @kernel
 def late(t, span, counts):
-    """Whether a sample of an earlier time than the one kept last is late, and counted so: else the clock was set back."""
+    """Whether a sample with an earlier time than the one kept last is late. If not, the clock was set back."""
     rises = counts[RISING] > 0 and t > span[1]
     risen = rises and counts[RISING] >= LEAST_RISING and span[1] - span[0] > LONG_RISING
     if risen or counts[RUN] >= MOST_LATE:
@@ -116,27 +116,39 @@ _CLEAN = specialise(clean, "cleaning")
 
 
 class Cleaner:
-    """From blocks to clean blocks, by these rules, for each sample in its turn:
+    """Blocks to clean blocks. Call it with a `Block` to get a `Clean`.
 
-    1. A time that is not finite, or beyond ±1e11 s, is none: the sample is dropped, whatever the policy, and counted as
+    These rules apply to each sample in turn:
+
+    1. A sample whose time is not finite, or beyond ±1e11 s, has no time. It is dropped, whatever the policy, and counted as
        `dropped_time`. (Times since the epoch in milliseconds, taken for seconds, are such times.)
     2. A sample with the time of the one kept last is a duplicate, and one with an earlier time is late. Both are dropped.
-    3. After 1,000 late samples in a row the clock is taken to have been set back: the next sample, however early, is the
-       first of what comes, and counted as `clock_set_back`. Otherwise one time from the far future would be the last that
-       is ever kept. The same is so after fewer where the times of the last ten or more of them rise, over more than 10 s
-       from the first to the newest, and the next sample goes on with that: slow streams need not wait for 1,000. (A late
-       sample with the same time as the one before it neither ends such a rise nor belongs to it.) A sample with a later
-       time than the one kept last ends the run; duplicates of that one and samples without a time neither end it nor
-       belong to it.
-    4. A value that is NaN, infinite or beyond ±1e100 is missing. `missing="hold"` puts the signal's last value in its
-       place, and drops the sample while there is none (its other values are remembered). `"skip"` drops the sample.
-       `"error"` is a ValueError that names the time and the signal, and the whole block counts as not seen.
+    3. After 1,000 late samples in a row, the clock was set back. The next sample, however early, is kept as a start and
+       counted as `clock_set_back`. Otherwise one time from the far future would be the last that is ever kept. Slow streams
+       need not wait for 1,000. Ten late samples are enough if their times rise, over more than 10 s from the first to the
+       newest, and the next sample continues the rise. (A late sample with the same time as the one before it neither ends
+       such a rise nor belongs to it.) A sample with a later time than the one kept last ends the run. Duplicates of that one
+       and samples without a time neither end the run nor belong to it.
+    4. A value that is NaN, infinite or beyond ±1e100 is missing.
     5. The first sample that is kept is a start. So is one more than `max_gap` seconds after the one kept last, and one at
        which the clock was set back. Values are held across starts.
 
-    `held` counts values; everything else counts samples. Every sample is kept or `dropped`. How the samples are split into
-    blocks makes no difference.
+    The counter `held` counts values, and all others count samples. Every sample is kept or `dropped`. How the samples are
+    split into blocks makes no difference.
 
+    Parameters
+    ----------
+    signals : sequence of str
+        The names of the signals.
+    max_gap : float, optional
+        The longest distance, in seconds, between samples that belong together. None allows any distance.
+    missing : {"hold", "skip", "error"}
+        "hold" puts the signal's last value in place of a missing one. While there is none, it drops the sample and
+        remembers its other values. "skip" drops the sample. "error" raises a ValueError that names the time and the signal,
+        and the whole block counts as not seen.
+
+    Examples
+    --------
     >>> cleaner = Cleaner(["a"], max_gap=1.0)
     >>> clean = cleaner(Block(np.array([0.0, 0.5, 0.5, 2.0]), np.array([[1.0], [np.nan], [2.0], [3.0]])))
     >>> clean.times, clean.values[:, 0], clean.starts
@@ -158,6 +170,23 @@ class Cleaner:
         self._counts = np.zeros(len(COUNTERS) + 2, np.int64)
 
     def __call__(self, block: Block) -> Clean:
+        """Clean a block.
+
+        Parameters
+        ----------
+        block : Block
+            Samples as they came.
+
+        Returns
+        -------
+        Clean
+            The samples that are kept.
+
+        Raises
+        ------
+        ValueError
+            If the block has another shape, or if a value is missing and `missing` is "error". Nothing has changed then.
+        """
         times, values = _fit(block.times), _fit(block.values)
         if times.ndim != 1 or values.shape != (len(times), len(self.signals)):
             raise ValueError(
@@ -181,15 +210,28 @@ class Cleaner:
         return Clean(kept_times[:kept], kept_values[:kept], starts[:kept])
 
     def counters(self) -> dict[str, int]:
+        """What was counted so far.
+
+        Returns
+        -------
+        dict
+            `samples`, those `dropped_…` for each reason, `held` values, `gaps`, and how often the `clock_set_back`.
+        """
         return dict(zip(COUNTERS, self._counts[:RUN].tolist(), strict=True))
 
     @property
     def dropped(self) -> int:
-        """How many samples were not kept, for whatever reason."""
+        """How many samples were dropped, for any reason."""
         return int(self._counts[[DUPLICATE, LATE, MISSING, TIMELESS]].sum())
 
     def state(self) -> dict[str, Any]:
-        """What `restore` needs to go on exactly. It can be written as JSON."""
+        """All that `restore` needs to resume exactly.
+
+        Returns
+        -------
+        dict
+            A state that can be written as JSON.
+        """
         last = [None if math.isnan(value) else value for value in self._last.tolist()]
         return {
             "signals": list(self.signals),
@@ -201,7 +243,18 @@ class Cleaner:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state. The signals must be the same; the gap and the policy may be others."""
+        """Resume from a state.
+
+        Parameters
+        ----------
+        state : dict
+            What `state` returned. The signals must be the same. The gap and the policy may be others.
+
+        Raises
+        ------
+        ValueError
+            If it is not such a state, or of other signals. Nothing has changed then.
+        """
         try:
             signals, last, time = tuple(state["signals"]), state["last"], state["time"]
             rising, *span = state["late_rising"]
@@ -225,7 +278,7 @@ def _held(name: str, value: Any, most: float) -> float:
 
 
 def _fit(array: np.ndarray) -> np.ndarray:
-    """The array itself if the kernel can read it, which is so for what all sources give; `require` takes a microsecond."""
+    """The array itself if the kernel can read it, as all sources' arrays. (`require` takes a microsecond.)"""
     if type(array) is np.ndarray and array.dtype is FLOATS and array.flags.carray:
         return array
     return np.require(array, np.float64, ("C", "A", "W"))

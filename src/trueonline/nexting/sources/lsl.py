@@ -8,14 +8,14 @@ import time as clocks
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 
 from trueonline.inputs import count, positive
-from trueonline.nexting.sources.ring import Ring
-from trueonline.nexting.sources.sample import Block, Source, found, named
+from trueonline.nexting.sources.ring import QUEUE, Ring
+from trueonline.nexting.sources.sample import Block, Source, check_columns, named
 
-QUEUE = 2**16  # samples that may wait
 LOOK = 1.0  # seconds of looking for a stream at a time
 PULL = 0.2  # seconds of waiting for samples at a time
 ANSWER = 5.0  # seconds for a stream to say what it is
@@ -24,22 +24,34 @@ SETTINGS = ("lsl_api.cfg", "~/lsl_api/lsl_api.cfg", "/etc/lsl_api/lsl_api.cfg") 
 
 
 class Lsl(Source):
-    """The stream `name`; its channels by their labels, or by their numbers "0", "1", … where no label is such a number.
+    """A stream of Lab Streaming Layer.
 
-    Times are those that the sender gave, in seconds since the epoch: mapped to this machine's clock once for each
-    connection, so that the distances between samples stay as they were sent.
+    Times are the sender's, in seconds since the epoch. They are mapped to this machine's clock once for each connection, so
+    that the distances between samples stay as they were sent.
 
-    The stream must be found within `patience` seconds. When its outlet goes away the source looks for it again, for ever,
-    and finds its channels anew: they may come back in another order. (So it does not leave this to liblsl, which would
-    recover only streams with a source id, and take the channels to be as before.) If it comes back without one of them,
-    reading ends with a ValueError.
+    If the outlet goes away, the source looks for it again, for ever, and looks up its channels again, because they may come
+    back in another order. (liblsl itself would recover only streams with a source id, and assume the same channels.) If the
+    stream comes back without one of the channels, reading ends with a ValueError.
 
-    Counted are `connections`, samples `received`, and those of them that made way for others because the reader was too
-    slow (`dropped_overflow`).
+    The counters are `connections`, samples `received`, and samples that made way for others because the reader was too slow
+    (`dropped_overflow`).
 
-    liblsl's settings are the user's own where there are any (LSLAPICFG, or a file lsl_api.cfg). Where there are none it is
-    told to log errors only; it would write to standard error at every start.
+    liblsl uses the user's settings, if there are any (LSLAPICFG, or a file lsl_api.cfg). Otherwise it is set to log errors
+    only, because it would write to standard error at every start.
+
+    Parameters
+    ----------
+    name : str
+        The name of the stream.
+    signals : sequence of str
+        Channels by their labels, or by their numbers "0", "1", … if no label is such a number.
+    queue : int
+        How many samples may wait for the reader.
+    patience : float
+        How many seconds the search for the stream may take.
     """
+
+    own_times = True
 
     def __init__(self, name: str, signals: Sequence[str], *, queue: int = QUEUE, patience: float = 10.0) -> None:
         try:
@@ -61,6 +73,10 @@ class Lsl(Source):
             connection = self._connect()
         self._thread = threading.Thread(target=self._pull, args=connection, name=f"lsl {name}", daemon=True)
         self._thread.start()
+
+    @classmethod
+    def from_address(cls, address: str, signals: Sequence[str], clock: dict[str, Any], queue: int) -> Lsl:
+        return cls(unquote(address.partition("://")[2].rstrip("/")), signals, queue=queue)
 
     def _connect(self) -> tuple[Any, np.ndarray, float] | None:
         """The newest stream of that name, the places of its channels, and what makes its times seconds since the epoch."""
@@ -140,7 +156,7 @@ def _places(name: str, labels: list[str], signals: Sequence[str]) -> list[int]:
     numbers = [str(i) for i in range(len(labels))]
     by_label = [each for each in signals if each in labels or each not in numbers]
     hint = f"the labels of its channels; their numbers, 0 to {len(labels) - 1}, will do too"
-    found(name, [label for label in labels if label], by_label, hint)
+    check_columns(name, [label for label in labels if label], by_label, hint)
     return [labels.index(each) if each in by_label else int(each) for each in signals]
 
 

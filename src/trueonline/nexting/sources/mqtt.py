@@ -13,12 +13,12 @@ from urllib.parse import unquote
 import numpy as np
 
 from trueonline.inputs import count, positive
-from trueonline.nexting.sources.records import MalformedError, Objects, Row, parsed
-from trueonline.nexting.sources.ring import Ring
+from trueonline.nexting.sources.cells import MalformedError
+from trueonline.nexting.sources.json_rows import Objects, Row, parsed
+from trueonline.nexting.sources.ring import QUEUE, Ring
 from trueonline.nexting.sources.sample import Block, Clock, Source, named
 
 LIMIT = 2**20  # bytes in a message
-QUEUE = 2**16  # samples that may wait
 KEEP_ALIVE = 15  # seconds; after half as much again without a word, the broker is taken to be gone
 DELAYS = (1, 8)  # seconds between attempts to connect: the first and the longest
 ADDRESS = re.compile(
@@ -28,19 +28,34 @@ ADDRESS = re.compile(
 
 
 class Mqtt(Source):
-    """The messages on `mqtt://[user[:password]@]host[:port]/topic`; the topic may have wildcards (+ and #).
+    """The messages of a broker on a topic.
 
-    A message is a JSON object {"time": …, "a": …, "b": …}, or an array of such; see `records`. The time is under the key
-    "time" unless told otherwise, or made from the rate.
+    A message is a JSON object {"time": …, "a": …, "b": …}, or an array of such objects (see `json_rows`).
 
-    The first connection must succeed within `patience` seconds; where it is refused, or there is no such host, that is said
-    at once. From then on the source connects again whenever the broker
-    has gone away, for ever. What is published meanwhile is lost to it, and so is what the broker drops by itself: mosquitto
-    lets 1000 messages wait for a listener unless its `max_queued_messages` says otherwise.
+    The first connection must succeed. Later the source connects again whenever the broker has gone away, for ever. Messages
+    published meanwhile are lost, and so are those that the broker drops. (mosquitto lets 1000 messages wait for a listener
+    unless its `max_queued_messages` says otherwise.)
 
-    Counted are messages that are `malformed` (as are objects in an array), `huge` (over 1 MiB; they are dropped unread) or
-    `retained` (the broker's copy of an old message, which each new connection gets; dropped), `connections`, samples
-    `received`, and those of them that made way for others because the reader was too slow (`dropped_overflow`).
+    The counters are messages or objects that are `malformed`, messages that are `huge` (over 1 MiB, dropped unread) or
+    `retained` (the broker's copy of an old message for each new connection, dropped), `connections`, samples `received`, and
+    samples that made way for others because the reader was too slow (`dropped_overflow`).
+
+    Parameters
+    ----------
+    url : str
+        The address `mqtt://[user[:password]@]host[:port]/topic`. The topic may have wildcards (+ and #).
+    signals : sequence of str
+        The keys to read.
+    time : str, optional
+        The key with the time. It is "time" if there is no `rate` either.
+    rate : float, optional
+        Samples per second, to make times from.
+    time_unit : {"s", "ms", "us", "ns"}
+        The unit of the times.
+    queue : int
+        How many samples may wait for the reader.
+    patience : float
+        How many seconds the first connection may take. If it is refused, or there is no such host, the error comes at once.
     """
 
     def __init__(
@@ -76,6 +91,10 @@ class Mqtt(Source):
             why = self._refused or f"it did not answer within {seconds:g} s{self._failed}"
             raise ValueError(f"cannot listen to {_shown(url)}: {why}; check the address, and that the broker runs")
 
+    @classmethod
+    def from_address(cls, address: str, signals: Sequence[str], clock: dict[str, Any], queue: int) -> Mqtt:
+        return cls(address, signals, **clock, queue=queue)
+
     def _connect(self, address: re.Match[str], port: int) -> Any:
         try:
             from paho.mqtt.client import Client
@@ -101,7 +120,7 @@ class Mqtt(Source):
             client.subscribe(self._topic, qos=1)
 
     def _not_connected(self, client: Any, data: Any) -> None:
-        """There is no connection. Why is in the exception that paho is handling: it does not hand it over."""
+        """There is no connection. The reason is the exception that paho is handling, which it does not pass on."""
         error = sys.exc_info()[1]
         if isinstance(error, ConnectionRefusedError):
             self._refuse("the connection is refused: nothing listens there")
@@ -118,7 +137,7 @@ class Mqtt(Source):
             self._ready.set()
 
     def _refuse(self, why: str) -> None:
-        """Matters at the first connection only: later ones are tried again and again."""
+        """Only the first connection can be refused. Later ones are tried again and again."""
         if not self._ready.is_set():
             self._refused = why
             self._ready.set()
@@ -126,7 +145,7 @@ class Mqtt(Source):
     def _message(self, client: Any, data: Any, message: Any) -> None:
         try:
             self._take(message)
-        except Exception as error:  # it would end the client's thread without a word: the reader must hear of it
+        except Exception as error:  # it would end the client's thread silently
             self._ring.fail(error)
 
     def _take(self, message: Any) -> None:
@@ -143,7 +162,7 @@ class Mqtt(Source):
                 self._ring.put(np.array([time for time, _ in rows]), np.array([values for _, values in rows]))
 
     def _rows(self, payload: bytes) -> list[Row]:
-        """The samples of a message. Times made from the rate go on where one is malformed."""
+        """The samples of a message. A malformed one still counts for times that the rate gives."""
         rows = []
         try:
             found = parsed(payload)
@@ -185,7 +204,7 @@ class Mqtt(Source):
 
 
 def _can_be_host(host: str) -> bool:
-    """What Python cannot write as the name of a host would end the client's thread."""
+    """Whether Python can write the name of a host. If not, it would end the client's thread."""
     try:
         return bool(host.encode("idna"))
     except UnicodeError:

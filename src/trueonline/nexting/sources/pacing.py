@@ -1,4 +1,4 @@
-"""A recording in the pace of its times, so that it can be watched as if it came now."""
+"""A recording at the pace of its times, so that it can be watched as if it came now."""
 
 from __future__ import annotations
 
@@ -8,30 +8,42 @@ from time import monotonic
 from typing import Any
 
 from trueonline.inputs import positive
-from trueonline.nexting.sources.sample import Block, Patience, Source, nothing, skipping
+from trueonline.nexting.sources.positions import skipping
+from trueonline.nexting.sources.sample import Block, Patience, Source, nothing
 
-LONGEST = 5.0  # seconds; nothing is waited for any longer
-POLL = 0.1  # seconds of waiting for what is wrapped at a time
+LONGEST = 5.0  # seconds of waiting for a sample, at most
+POLL = 0.1  # seconds of waiting for the source at a time
 
 
 class Paced(Source):
-    """The samples of a source that can be replayed, each when it falls due: `pace` seconds of its times in a second.
+    """The samples of a replayable source, each when it falls due.
 
-    The first sample is due at once, and each later one as long after it as their times say. A block holds what has fallen
-    due, so that a reader that was slow gets all of it at once. There are two exceptions. What would be waited for longer
-    than `longest` seconds comes after that many: gaps are not sat through. And what has an earlier time than a sample
-    before it is due at once; if that is so by more than `longest` seconds, the pace is taken from there.
+    The first sample is due at once, and each later one as long after it as their times say. A block holds all samples that
+    have fallen due, so that a slow reader gets all of them at once. There are two exceptions. A wait longer than `longest`
+    seconds is shortened to that, so that nobody sits through gaps. A sample with an earlier time than one before it is due
+    at once. If it is earlier by more than `longest` seconds, the pace is taken from there.
 
-    Positions are those of the source itself, exact to the sample, and either can go on from the other's. Counters are of
-    what was read, which may be up to a block ahead of what was given.
+    Positions are those of the source, exact to the sample, and either can resume from the other's. Counters count what was
+    read, which may be up to a block ahead of what was given.
+
+    Parameters
+    ----------
+    source : Source
+        A replayable source.
+    pace : float
+        How many seconds of the source's times pass in one second.
+    longest : float
+        The longest wait for a sample, in seconds.
     """
+
+    replayable = True
 
     def __init__(self, source: Source, pace: float = 1.0, longest: float = LONGEST) -> None:
         if not source.replayable:
             raise ValueError(
                 f"pace is for what can be replayed, got {type(source).__name__}, which has its own; leave it out"
             )
-        self.source, self.signals, self.replayable = source, source.signals, True
+        self.source, self.signals = source, source.signals
         self.pace, self.longest = positive("pace", pace), positive("longest", longest)
         self._closed = threading.Event()
         self._begin()
@@ -59,7 +71,7 @@ class Paced(Source):
         return None
 
     def _more(self, patience: Patience) -> bool:
-        """Read on, if something comes within a moment; False at the end."""
+        """Read the next block, if it comes within a moment. False at the end."""
         before = self.source.position()
         block = self.source.read(patience.left(POLL))
         if block is None:

@@ -10,19 +10,34 @@ import threading
 from collections.abc import Sequence
 from typing import IO, Any
 
+from trueonline.nexting.sources.lines import CHUNK
 from trueonline.nexting.sources.sample import Block, Clock, Patience, Source, named, nothing, opening
-from trueonline.nexting.sources.text import CHUNK, Text
+from trueonline.nexting.sources.text import Text
 
 POLL = 0.1  # seconds between looks whether the source was closed
 
 
 class Pipe(Source):
-    """What comes through a pipe, until its end; see `text` for what is understood. A block holds what has arrived.
+    """CSV or JSON lines that come through a pipe, until its end. A block holds what has arrived.
 
-    `stream` is the path of a named pipe or a device, or a stream of bytes, or None for standard input. Its file descriptor
-    is read directly, so that nothing waits in a buffer of Python; a stream without one, such as a BytesIO, is read as it
-    is. A stream that was given open stays open. `whole_lines` leaves a last line without a line break: where the writer may
-    die in the middle of a line, its last number could be half of one.
+    The file descriptor is read directly, so that nothing waits in a buffer of Python. A stream without one, such as a
+    BytesIO, is read as it is.
+
+    Parameters
+    ----------
+    stream : str, path, stream of bytes or None
+        A named pipe or a device, an open stream, which stays open, or None for standard input.
+    signals : sequence of str
+        The columns, or the keys of the objects, to read.
+    time : str, optional
+        The column with the times.
+    rate : float, optional
+        Samples per second, to make times from if there is no such column.
+    time_unit : {"s", "ms", "us", "ns"}
+        The unit of the times.
+    whole_lines : bool
+        Leave a last line without a line break. If the writer dies in the middle of a line, its last number may be half a
+        number.
     """
 
     def __init__(
@@ -73,7 +88,7 @@ class Pipe(Source):
                 return nothing(len(self.signals))
 
     def _more(self, patience: Patience) -> bool:
-        """Read what has arrived, if anything has within a moment; say whether there is more to take."""
+        """Read what arrives within a moment, and say whether there is more to take."""
         if self._number is None:
             data = self._stream.read1(CHUNK) if hasattr(self._stream, "read1") else self._stream.read(CHUNK)
         else:

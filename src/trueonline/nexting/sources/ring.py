@@ -8,9 +8,11 @@ import numpy as np
 
 from trueonline.nexting.sources.sample import ROWS, Block, Patience, nothing
 
+QUEUE = 2**16  # samples that may wait, unless told otherwise
+
 
 class Ring:
-    """Room for `size` samples. When it is full the oldest make way, and are counted: the new ones matter more."""
+    """Room for `size` samples. If it is full, the oldest samples make way and are counted, because new ones matter more."""
 
     def __init__(self, signals: int, size: int) -> None:
         self._times, self._values = np.empty(size), np.empty((size, signals))
@@ -53,7 +55,7 @@ class Ring:
             self._changed.notify()
 
     def take(self, timeout: float | None) -> Block | None:
-        """What is there, at most a block of it; None when the queue is closed. What went wrong comes after what arrived."""
+        """The samples that wait, at most a block, or None if the queue is closed. A failure is raised after what arrived."""
         with self._changed:
             if not self._length:
                 self._wait(Patience(timeout))
@@ -78,7 +80,7 @@ class Ring:
         return Block(self._times[places], self._values[places])
 
     def fail(self, error: Exception) -> None:
-        """Nothing more will come, and this is why."""
+        """Nothing more will come, for this reason."""
         with self._changed:
             self._failure = error
             self._changed.notify()

@@ -1,4 +1,4 @@
-"""Samples in blocks, and what every source of them can do.
+"""Samples in blocks, their times and names, and what every source of them can do.
 
 A *sample* is a time and one number per signal. Samples travel in blocks, because a call for each of them would take longer
 than the learning.
@@ -8,29 +8,34 @@ from __future__ import annotations
 
 import errno
 import os
-import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from trueonline.inputs import positive
 
-ROWS = 4096  # at most as many samples are in a block
-
+ROWS = 4096  # samples in a block, at most
 UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
-ANEW = "begin anew (on the command line: --fresh)"  # what helps where a position does not fit
-SHOWN = 100  # characters of what was sent that a complaint shows
+SHOWN = 100  # characters of malformed input that a complaint quotes
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Block:
-    """Samples as they came: `times` in seconds and `values[k, s]` of the signals asked for. What is missing is NaN."""
+    """Samples as they came.
+
+    Parameters
+    ----------
+    times : array of shape (k,)
+        The times of the samples, in seconds.
+    values : array of shape (k, signals)
+        The values of the signals asked for. A missing value is NaN.
+    """
 
     times: np.ndarray
     values: np.ndarray
@@ -41,7 +46,17 @@ class Block:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Clean:
-    """Samples to learn from: times that rise, finite values, and whether each sample begins something new."""
+    """Samples to learn from.
+
+    Parameters
+    ----------
+    times : array of shape (k,)
+        Times in seconds. They rise, except where the clock was set back.
+    values : array of shape (k, signals)
+        Finite values of the signals.
+    starts : array of bool, of shape (k,)
+        Whether a sample begins something new, so that nothing is learned across it.
+    """
 
     times: np.ndarray
     values: np.ndarray
@@ -56,80 +71,9 @@ def nothing(signals: int) -> Block:
     return Block(np.empty(0), np.empty((0, signals)))
 
 
-# --- Positions within blocks ----------------------------------------------------------------------
-
-
-def skipping(position: dict[str, Any], block: Block, rows: int) -> dict[str, Any]:
-    """The position `rows` samples after another one, where `block` is what was read there.
-
-    Its `skip` says how many samples are left out after the place, and its `skipped` what they were: a checksum of their
-    times and one for each signal. (CRC-32, because it can be continued; it is proof against accidents, not against malice.)
-    What makes its samples from a seed has none, and needs none.
-    """
-    if not 0 <= rows <= len(block):
-        raise ValueError(f"rows must be a whole number from 0 to the {len(block)} of the block, got {rows!r}")
-    moved = {**position, "skip": position["skip"] + int(rows)}
-    if "skipped" in position:
-        moved["skipped"] = _summed(position["skipped"], Block(block.times[:rows], block.values[:rows]))
-    return moved
-
-
-def nothing_skipped(signals: Sequence[str]) -> dict[str, Any]:
-    """What `skipped` of a position is where no samples are left out."""
-    return {"times": 0, "values": dict.fromkeys(signals, 0)}
-
-
-def _summed(skipped: dict[str, Any], block: Block) -> dict[str, Any]:
-    """The checksums continued. A signal of which there is none (None) was not asked for when they were begun."""
-    values = {
-        name: None if before is None else zlib.crc32(block.values[:, j].tobytes(), before)
-        for j, (name, before) in enumerate(skipped["values"].items())
-    }
-    return {"times": zlib.crc32(block.times.tobytes(), skipped["times"]), "values": values}
-
-
-def told_of_skipped(position: dict[str, Any], signals: Sequence[str]) -> dict[str, Any]:
-    """`skipped` of a position that was given, checked, for these signals: perhaps others than when it was taken."""
-    skipped = position.get("skipped")
-    values = skipped.get("values") if isinstance(skipped, dict) else None
-    if isinstance(skipped, dict) and isinstance(values, dict):
-        sums = [skipped.get("times"), *(value for value in values.values() if value is not None)]
-        if all(type(each) is int and 0 <= each < 2**32 for each in sums):
-            return {"times": skipped["times"], "values": {name: values.get(name) for name in signals}}
-    raise ValueError(f"the position is damaged: skipped must hold a checksum for each signal, got {str(skipped)[:80]}")
-
-
-def after_skipped(name: str, position: dict[str, Any], signals: Sequence[str], blocks: Iterable[Block]) -> Block:
-    """Leave out as many samples as the position says, and return what else is in the block where they end.
-
-    ValueError where they are not what they were when the position was taken, or where there are not so many.
-    """
-    told, skip = told_of_skipped(position, signals), position["skip"]
-    found, left, rest = nothing_skipped(signals), skip, nothing(len(signals))
-    for block in blocks:
-        drop = min(left, len(block))
-        found = _summed(found, Block(block.times[:drop], block.values[:drop]))
-        left, rest = left - drop, Block(block.times[drop:], block.values[drop:])
-        if not left:
-            break
-    if left:
-        raise ValueError(
-            f"{name} is shorter than what was read of it: of {skip:,} samples after the place of the position it has "
-            f"{skip - left:,}; {ANEW}"
-        )
-    differing = [signal for signal, before in told["values"].items() if before not in (None, found["values"][signal])]
-    if found["times"] != told["times"] or differing:
-        what = ", ".join([*(["the times"] if found["times"] != told["times"] else []), *differing])
-        raise ValueError(
-            f"{name} is not the file that was read, or was changed: of the {skip:,} samples after the place of the position, "
-            f"{what} are not what they were; {ANEW}"
-        )
-    return rest
-
-
 @contextmanager
 def opening(path: str | os.PathLike) -> Iterator[None]:
-    """Say in words why a file cannot be opened."""
+    """Turn the reason why a file cannot be opened into a ValueError."""
     try:
         yield
     except OSError as error:
@@ -143,7 +87,7 @@ def opening(path: str | os.PathLike) -> Iterator[None]:
 
 
 def shown(sent: Any) -> str:
-    """The beginning of what was sent, on one line, as a complaint quotes it."""
+    """The beginning of some input, on one line, as a complaint quotes it."""
     if isinstance(sent, bytes | bytearray):
         sent = bytes(sent[: 4 * SHOWN]).decode("utf-8", "replace")
     text = sent[: 4 * SHOWN] if isinstance(sent, str) else repr(sent)
@@ -156,11 +100,11 @@ def shown(sent: Any) -> str:
 
 @dataclass(frozen=True)
 class Clock:
-    """How samples get their times: from the column `time`, in `unit` since the epoch, or from `rate` where there is none.
+    """How samples get their times: from the column `time`, in `unit` since the epoch, or from `rate` without a column.
 
-    With both, the column is used. Text such as 2024-05-01T12:00:00.25+02:00 (ISO 8601) is understood in the column,
-    whatever the unit; without a time zone it is UTC. Made from the rate, the sample of row i has the time i / rate, and
-    rows that cannot be read are counted in i: time went on.
+    With both, the column is used. The column may hold ISO 8601 such as 2024-05-01T12:00:00.25+02:00, whatever the unit.
+    Without a time zone that is UTC. With a rate, the sample of row i has the time i / rate. Rows that cannot be read count
+    in i, because time went on.
     """
 
     time: str | None = None
@@ -199,7 +143,7 @@ def named(signals: Sequence[str], time: str | None = None) -> tuple[str, ...]:
     return names
 
 
-def found(name: str, columns: Sequence[str], wanted: Sequence[str], hint: str) -> None:
+def check_columns(name: str, columns: Sequence[str], wanted: Sequence[str], hint: str) -> None:
     """ValueError unless each of the columns wanted is there once."""
     absent = [each for each in wanted if each not in columns]
     if absent:
@@ -210,19 +154,14 @@ def found(name: str, columns: Sequence[str], wanted: Sequence[str], hint: str) -
         raise ValueError(f"{name} has the column {twice[0]} more than once; rename all but one")
 
 
-def wholes(position: Any, kind: str, *names: str) -> list[int]:
-    """Entries of a position, checked: whole numbers that are not negative."""
-    if not isinstance(position, dict) or position.get("kind") != kind:
-        raise ValueError(f"this is not a position in a source of the kind {kind}: {str(position)[:80]}")
-    for name in names:
-        if type(position.get(name)) is not int or position[name] < 0:
-            raise ValueError(f"the position is damaged: {name} must be a whole number, got {position.get(name)!r}")
-    return [position[name] for name in names]
+# --- Sources --------------------------------------------------------------------------------------
 
 
 class Source(ABC):
-    """Where samples come from: an iterator over blocks.
+    """A source of samples: an iterator over blocks.
 
+    Examples
+    --------
     >>> import io
     >>> from trueonline.nexting.sources import Pipe
     >>> with Pipe(io.BytesIO(b"b,a,time\\n1,2,0.5\\n3,,0.75\\n"), ["a", "b"], time="time") as source:
@@ -230,50 +169,91 @@ class Source(ABC):
     [(array([0.5 , 0.75]), array([[ 2.,  1.], [nan,  3.]]))]
     """
 
-    replayable: bool = False
+    replayable: ClassVar[bool] = False  # whether `seek` works; if not, samples come when they are sent
+    own_times: ClassVar[bool] = False  # whether samples bring times that nobody need name
     signals: tuple[str, ...]
+
+    @classmethod
+    def from_address(cls, address: str, signals: Sequence[str], clock: dict[str, Any], queue: int) -> Source:
+        """The source that an address scheme://… stands for, for classes that are in `SCHEMES`.
+
+        Parameters
+        ----------
+        address : str
+            The whole address.
+        signals : sequence of str
+            The names of the signals.
+        clock : dict
+            The arguments `time`, `rate` and `time_unit` of `open_source`.
+        queue : int
+            How many samples may wait in a live source.
+
+        Returns
+        -------
+        Source
+            The source, opened.
+        """
+        raise ValueError(f"{cls.__name__} has no address, got {address}")
 
     @abstractmethod
     def read(self, timeout: float | None = None) -> Block | None:
-        """The next block: at least one sample, or none when none came within `timeout` seconds. None at the end.
+        """Read the next block.
 
-        Without a timeout it waits for as long as it takes.
+        Parameters
+        ----------
+        timeout : float, optional
+            How many seconds to wait for samples. None waits for as long as it takes.
+
+        Returns
+        -------
+        Block or None
+            At least one sample, or none of them if none came in time. None at the end of the source.
         """
 
     @abstractmethod
     def position(self) -> dict[str, Any]:
-        """How far this has been read: up to the end of the last block. It can be written as JSON.
+        """How far the source has been read: up to the end of the last block.
 
-        Where the source is replayable, `skip` in it is a number of samples that come after the place, and were given. See
-        `skipping` for positions within a block.
+        Returns
+        -------
+        dict
+            A position that can be written as JSON. If the source is replayable, its `skip` is a number of samples after the
+            place that were used. `skipping` gives positions within a block.
         """
 
     def seek(self, position: dict[str, Any]) -> None:
-        """Go on from a position, as if all before it had been read.
+        """Resume from a position, as if all before it had been read.
 
-        ValueError where that cannot be, or where it was taken in something else than what is there now; nothing has
-        changed then.
+        Parameters
+        ----------
+        position : dict
+            What `position` returned, perhaps in an earlier process.
+
+        Raises
+        ------
+        ValueError
+            If the source cannot be read again, or if the position was taken in something else. Nothing has changed then.
         """
         raise ValueError(f"{type(self).__name__} cannot be replayed: what was sent is gone; go on without seek")
 
     @abstractmethod
     def counters(self) -> dict[str, int]:
-        """What was counted since the beginning: `malformed` and others that a kind of source has."""
+        """What was counted since the beginning: `malformed`, and others that a kind of source has."""
 
     def complaint(self) -> str | None:
-        """What was wrong with the first thing that could not be used, in words; None where all is well.
+        """What was wrong with the first input that could not be used, or None.
 
-        It is of what this process has read. What it quotes is cut to about 100 characters.
+        Only this process's reading counts. A quotation has about 100 characters at most.
         """
         return None
 
     def progress(self) -> float | None:
-        """The share that has been read, from 0 to 1; None where nobody knows the whole."""
+        """The share that has been read, from 0 to 1, or None if nobody knows the whole."""
         return None
 
     @abstractmethod
     def close(self) -> None:
-        """End it, from any thread: `read` returns None soon after."""
+        """End the source, from any thread. `read` returns None soon after."""
 
     def __iter__(self) -> Source:
         return self

@@ -1,4 +1,4 @@
-"""The simulated arm as a source: something to try everything with when there is nothing to measure."""
+"""The simulated arm as a source, to try everything with if there is nothing to measure."""
 
 from __future__ import annotations
 
@@ -12,30 +12,42 @@ from typing import Any
 import numpy as np
 
 from trueonline.nexting import arm
-from trueonline.nexting.sources.sample import ROWS, Block, Patience, Source, found, named, nothing, wholes
+from trueonline.nexting.sources.positions import whole_numbers
+from trueonline.nexting.sources.sample import ROWS, Block, Patience, Source, check_columns, named, nothing
 
 ADDRESS = re.compile(r"arm(?:://(?P<seed>[0-9]{1,18})?)?")
 
 
 class Arm(Source):
-    """The readings of `nexting.arm` for a seed, without end, as fast as they can be made: `arm`, or `arm://SEED`.
+    """The readings of the simulated arm, without end, as fast as they can be made. The address is `arm` or `arm://SEED`.
 
-    The signals are among position, velocity, force, flexor and extensor. The sample of row i has the time i/40 s.
+    The sample of row i has the time i/40 s. The same seed gives the same samples, so that the arm can be replayed. The first
+    `read` after `seek` makes all samples before the position again. That takes about ten seconds for a million samples,
+    seven hours of the arm.
 
-    The same seed gives the same samples, so it can be replayed. But all samples before a position must be made again for
-    that, which the first `read` after `seek` does: about ten seconds for a million of them, seven hours of the arm.
+    Parameters
+    ----------
+    seed : int
+        The seed, a whole number that is not negative.
+    signals : sequence of str
+        Some of position, velocity, force, flexor and extensor.
     """
 
     replayable = True
+    own_times = True
 
     def __init__(self, seed: int, signals: Sequence[str]) -> None:
         if type(seed) is not int or seed < 0:
             raise ValueError(f"the seed of the arm must be a whole number that is not negative, got {seed!r}")
         self.seed, self.signals = seed, named(signals)
-        found("the simulated arm", arm.NAMES, self.signals, "what is read of it")
+        check_columns("the simulated arm", arm.NAMES, self.signals, "what is read of it")
         self._places = [arm.NAMES.index(name) for name in self.signals]
         self._closed = threading.Event()
         self._from(0)
+
+    @classmethod
+    def from_address(cls, address: str, signals: Sequence[str], clock: dict[str, Any], queue: int) -> Arm:
+        return cls(seed_of(address), signals)
 
     def _from(self, row: int) -> None:
         self._samples, self._row, self._skip = arm.samples(self.seed), 0, row
@@ -58,7 +70,7 @@ class Arm(Source):
         return {"kind": "arm", "seed": self.seed, "row": self._row + self._skip, "skip": 0}
 
     def seek(self, position: dict[str, Any]) -> None:
-        seed, row, skip = wholes(position, "arm", "seed", "row", "skip")
+        seed, row, skip = whole_numbers(position, "arm", "seed", "row", "skip")
         if seed != self.seed:
             raise ValueError(f"the position is of the arm with seed {seed}, this one has {self.seed}; use arm://{seed}")
         self._from(row + skip)

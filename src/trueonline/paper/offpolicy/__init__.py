@@ -10,7 +10,8 @@ from pyarrow import csv
 
 from trueonline import study
 from trueonline.paper.experiment import Experiment, Outcome, Settings
-from trueonline.paper.offpolicy import claims, errors, picture, spec
+from trueonline.paper.offpolicy import claims, picture, spec
+from trueonline.paper.offpolicy import sweep_errors as errors
 
 
 def run(settings: Settings) -> Outcome:

@@ -21,7 +21,7 @@ from trueonline.paper.experiment import (
     resample,
 )
 from trueonline.paper.offpolicy import spec
-from trueonline.paper.offpolicy.errors import Errors
+from trueonline.paper.offpolicy.sweep_errors import Errors
 from trueonline.paper.style import NAMES
 
 AT_0 = {"off_policy": "off-policy TD(0)", "gtd": "GTD(0)", "emphatic": "emphatic TD(0)"}

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from trueonline.paper.experiment import Chart, Settings, interval, resample, table
 from trueonline.paper.offpolicy import spec
-from trueonline.paper.offpolicy.errors import DIVERGED, Errors
+from trueonline.paper.offpolicy.sweep_errors import DIVERGED, Errors
 from trueonline.paper.style import COLOURS, DASHES, MARKERS, NAMES, figure
 
 SEEN = (1e-6, 1e4)  # the range of the axes of errors that may be arbitrarily large or small

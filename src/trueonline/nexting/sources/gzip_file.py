@@ -1,4 +1,4 @@
-"""Gzipped files, of which everything is read that is there, also where the file breaks off."""
+"""Gzipped files. All that is there is read, even if the file breaks off."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ WHOLE = 31  # zlib's number for: a gzip header and trailer around the largest wi
 
 
 class Gunzipped:
-    """The bytes of a gzip file of one member or several, with zeros between or after them if it likes.
+    """The bytes of a gzip file of one member or several, perhaps with zeros between or after them.
 
-    Where it breaks off, all that came out before is given first; then it ends, and `cut` is True. (Python's own reader
-    keeps back what it has, and says only that the file ended.) What is damaged is a ValueError, after what came before.
+    If the file breaks off, all bytes before that are given first. Then it ends, and `cut` is True. (Python's own reader
+    calls a header that breaks off damaged.) Damage is a ValueError, after the bytes that came before it.
     """
 
     def __init__(self, path: str | os.PathLike) -> None:

@@ -1,0 +1,212 @@
+"""Files of CSV or JSON lines, plain or gzipped, which may grow while they are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from trueonline.nexting.sources.gzip_file import GZIP, Gunzipped
+from trueonline.nexting.sources.lines import CHUNK, PAST
+from trueonline.nexting.sources.positions import FROM_SCRATCH, short_hash, whole_numbers
+from trueonline.nexting.sources.replayable_file import FileReader, ReplayableFile
+from trueonline.nexting.sources.sample import Block, nothing, opening, shown
+from trueonline.nexting.sources.text import Text
+
+
+class TextFile(ReplayableFile):
+    """A file of CSV or JSON lines, plain or gzipped.
+
+    A followed file that becomes shorter, or whose name another file takes, is read from the beginning of what is there.
+    That is counted as `truncated` or `replaced`. A file that is not followed and becomes shorter while it is read, or whose
+    compressed part breaks off, ends with its last whole line and is counted as `truncated`.
+
+    A position holds a hash of up to 4 KiB before it. `seek` refuses a file that has something else there. It also reads the
+    samples that the position leaves out after that place, and refuses others.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    signals : sequence of str
+        The columns, or the keys of the objects, to read.
+    time : str, optional
+        The column with the times.
+    rate : float, optional
+        Samples per second, to make times from if there is no such column.
+    time_unit : {"s", "ms", "us", "ns"}
+        The unit of the times.
+    follow : bool
+        Wait for more at the end of the file, and take whole lines only.
+    whole_lines : bool
+        Leave a last line without a line break. A later reading that resumes from this one's position finds it whole.
+    """
+
+    kind = "text"
+
+    def __init__(
+        self,
+        path: str | os.PathLike,
+        signals: Sequence[str],
+        *,
+        time: str | None = None,
+        rate: float | None = None,
+        time_unit: str = "s",
+        follow: bool = False,
+        whole_lines: bool = False,
+    ) -> None:
+        self.follow, self.whole_lines = follow, whole_lines
+        super().__init__(path, signals, time, rate, time_unit)
+
+    def _opened(self, position: dict[str, Any] | None) -> FileReader:
+        numbers = ("offset", "row", "malformed", "unterminated", "truncated", "replaced")
+        if position is not None:
+            whole_numbers(position, self.kind, *numbers)
+        text = Text(str(self.path), self.signals, self._clock)
+        reader = _TextReader(self.path, text, self.follow, self.whole_lines)
+        try:
+            if position is not None:
+                reader.resume(position)
+            elif not self.follow:
+                reader.read_first_line()
+        except BaseException:
+            reader.close()
+            raise
+        return reader
+
+
+class _TextReader(FileReader):
+    def __init__(self, path: Path, text: Text, follow: bool, whole_lines: bool) -> None:
+        self._path, self._text, self._follow, self._whole_lines = path, text, follow, whole_lines
+        self._truncated = self._replaced = 0
+        self._ended = False
+        with opening(path):
+            self._file = self._open()
+
+    def _open(self) -> Any:
+        with open(self._path, "rb") as file:
+            compressed = file.read(len(GZIP)) == GZIP
+        if not compressed:
+            return open(self._path, "rb", buffering=0)
+        if self._follow:
+            raise ValueError(f"{self._path} is compressed and cannot be followed; follow the plain file")
+        return Gunzipped(self._path)
+
+    def read_first_line(self) -> None:
+        while not self._text.started and not self._ended:
+            self._more()
+            self._text.look()
+        if not self._text.started:
+            raise ValueError(f"{self._path} is empty; its first line must name the columns")
+
+    def resume(self, position: dict[str, Any]) -> None:
+        """Go to a position, if the file can be the one in which it was taken."""
+        offset = position["offset"]
+        self._truncated, self._replaced = position["truncated"], position["replaced"]
+        if offset == 0:
+            self._text.resume(position, b"")
+            return
+        short = f"{self._path} is shorter than what was read of it, {offset:,} bytes; {FROM_SCRATCH}"
+        while not self._text.started:
+            data = self._file.read(CHUNK)
+            self._text.feed(data or b"\n")
+            self._text.look()
+            if not data and not self._text.started:
+                raise ValueError(short)
+        columns = self._text.columns
+        if position.get("columns") != columns:
+            there = "JSON lines" if columns is None else shown(", ".join(columns))
+            raise ValueError(f"{self._path} has other columns than when the position was taken: {there}; {FROM_SCRATCH}")
+        size = min(PAST, offset)
+        self._file.seek(offset - size)
+        past = self._file.read(size)
+        if len(past) < size:
+            raise ValueError(short)
+        if position.get("hash") != short_hash(past):
+            raise ValueError(
+                f"{self._path} is not the file that was read, or was changed: what comes before byte {offset:,} is not what "
+                f"it was; {FROM_SCRATCH}"
+            )
+        self._text.resume(position, past)
+
+    def take(self) -> Block | None:
+        self.waiting = False
+        while (block := self._text.take()) is None:
+            if self._ended:
+                return None
+            if not self._more() and self._follow:
+                self._look_again()
+                self.waiting = True
+                return nothing(len(self._text.signals))
+        return block
+
+    def blocks(self) -> Iterator[Block]:
+        """A last line without a line break is left alone, because whoever read it used all of its block."""
+        while True:
+            block = self._text.take()
+            if block is not None:
+                yield block
+            elif data := self._file.read(CHUNK):
+                self._text.feed(data)
+            else:
+                return
+
+    def _more(self) -> bool:
+        """Read a chunk, or notice the end of the file."""
+        data = self._file.read(CHUNK)
+        if data:
+            self._text.feed(data)
+        elif not self._follow:
+            cut = self._is_cut()
+            self._truncated += cut
+            if not cut:
+                self._text.finish(self._whole_lines)
+            self._ended = True
+        return bool(data)
+
+    def _is_cut(self) -> bool:
+        """Whether the file ends before it should."""
+        if isinstance(self._file, Gunzipped):
+            return self._file.cut
+        return os.fstat(self._file.fileno()).st_size < self._file.tell()
+
+    def _look_again(self) -> None:
+        """Begin from the start if the file has become shorter, or if another one has its name."""
+        if self._is_cut():
+            self._truncated += 1
+            self._file.seek(0)
+            self._text.restart()
+            return
+        here = os.fstat(self._file.fileno())
+        try:
+            there = os.stat(self._path)
+            if (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino) or self._more():
+                return
+            other = self._open()
+        except OSError:  # renamed or deleted, and nothing new is there yet
+            return
+        self._replaced += 1
+        self._file.close()
+        self._file = other
+        self._text.restart()
+
+    def place(self) -> dict[str, Any]:
+        counted = {"truncated": self._truncated, "replaced": self._replaced}
+        return {**self._text.position(), "hash": short_hash(self._text.past()), **counted}
+
+    def counters(self) -> dict[str, int]:
+        counted = {"malformed": self._text.malformed, "unterminated": self._text.unterminated}
+        return {**counted, "truncated": self._truncated, "replaced": self._replaced}
+
+    def complaint(self) -> str | None:
+        return self._text.complaint()
+
+    def progress(self) -> float | None:
+        if self._follow:
+            return None
+        file = getattr(self._file, "fileobj", self._file)  # of a compressed file, the compressed bytes
+        return min(file.tell() / max(os.fstat(file.fileno()).st_size, 1), 1.0)
+
+    def close(self) -> None:
+        self._file.close()

@@ -1,0 +1,104 @@
+"""Standard input and named pipes."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from tests.nexting.streams import PATIENCE, joined, together
+from trueonline.nexting.sources import Pipe, open_source
+from trueonline.nexting.sources.lines import LIMIT
+
+READER = """
+import json, sys
+from trueonline.nexting.sources import open_source
+with open_source("-", ["a", "b"], time="time") as source:
+    for block in source:
+        print(json.dumps([block.times.tolist(), [[str(x) for x in row] for row in block.values]]), flush=True)
+    print(json.dumps(source.counters()))
+"""
+
+
+def test_standard_input_is_read_as_it_comes():
+    for first, more, counters in [
+        (
+            b"b,time,a\n2,0.5,1\n",
+            [b"4,1.5,3\n", b"oops\n" + b"5" * (LIMIT + 9) + b"\n,2.5", b",6", b"\n1"],
+            {"malformed": 3, "unterminated": 1},
+        ),
+        (
+            b'{"time": 0.5, "a": 1, "b": 2}\n',
+            [
+                b'{"b": 4, "a": 3, "time": 1.5}\n',
+                b'{"a": 1}\n{"time": 2, "c": 3}\n{"time": true, "a": 1}\n{"time": 2, "a": [1]}\n{"time": 2, "a": 1\n'
+                + b"[" * 100_000
+                + b"\n",
+                b'{"time": 9, "a": "' + b"x" * LIMIT + b'"}\n{"time": 2, "a": 1' + b"0" * 400 + b"}\n\xff{}\n",
+                b'{"time": "2.5", "a": "6", "b": null}\n',
+            ],
+            {"malformed": 9, "unterminated": 0},
+        ),
+    ]:
+        reader = subprocess.Popen([sys.executable, "-c", READER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        with reader:
+            reader.stdin.write(first)
+            reader.stdin.flush()
+            assert json.loads(reader.stdout.readline()) == [[0.5], [["1.0", "2.0"]]]  # before anything else was written
+            for piece in more:
+                reader.stdin.write(piece)
+                reader.stdin.flush()
+            reader.stdin.close()
+            *blocks, last = [json.loads(line) for line in reader.stdout]
+            assert reader.wait(PATIENCE) == 0
+        assert [t for times, _ in blocks for t in times] == [1.5, 2.5]
+        assert [row for _, values in blocks for row in values] == [["3.0", "4.0"], ["6.0", "nan"]]
+        assert last == counters
+
+
+def test_a_named_pipe_is_a_pipe(tmp_path):
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: path.write_text("a\n1\n2\n"))
+    writer.start()
+    with open_source(path, ["a"], rate=2) as source:
+        assert not source.replayable
+        assert [block.values[:, 0].tolist() for block in source] == [[1.0, 2.0]]
+        assert source.position()["samples"] == 2
+        with pytest.raises(ValueError, match="Pipe cannot be replayed"):
+            source.seek(source.position())
+    writer.join()
+
+
+@pytest.mark.parametrize(("whole_lines", "expected"), [(True, [10.0, 20.0]), (False, [10.0, 20.0, 3.0])])
+def test_a_named_pipe_whose_writer_is_killed_ends(tmp_path, whole_lines, expected):
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    code = "import os, sys; fifo = os.open(sys.argv[1], os.O_WRONLY); os.write(fifo, sys.argv[2].encode()); "
+    code += "os.kill(os.getpid(), 9)"
+    with subprocess.Popen([sys.executable, "-c", code, str(path), "time,a\n1,10\n2,20\n3,3"]) as writer:
+        with open_source(path, ["a"], time="time", whole_lines=whole_lines) as source:
+            _, values = together(list(source), 1)
+            assert values[:, 0].tolist() == expected  # 3 was perhaps to be 30: only whole lines are safe
+            assert source.counters() == {"malformed": 0, "unterminated": 1}
+        assert writer.wait(PATIENCE) == -9
+
+
+def test_a_pipe_gives_what_has_come_when_it_may_not_wait():
+    end, begin = os.pipe()
+    with open(end, "rb") as stream, open(begin, "wb", buffering=0) as pipe, Pipe(stream, ["a"], rate=1) as source:
+        assert len(source.read(0.0)) == 0
+        pipe.write(b"a\n1\n2\n")
+        assert source.read(0.0).values[:, 0].tolist() == [1.0, 2.0]
+        pipe.write(b"oops\n" * 1000)
+        assert len(source.read(0.0)) == 0
+        assert source.counters()["malformed"] == 1000
+
+
+def test_a_pipe_without_a_header_ends_without_samples():
+    assert joined(Pipe(io.BytesIO(b""), ["a"], rate=1))[0].size == 0
+    with pytest.raises(ValueError, match="the pipe has no column a; it has b"):
+        Pipe(io.BytesIO(b"b\n1\n"), ["a"], rate=1).read()

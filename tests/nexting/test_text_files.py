@@ -1,0 +1,247 @@
+"""Text files that are cut, grow or are replaced, and the memory that a large one takes."""
+
+import gzip
+import os
+import random
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.nexting.streams import PATIENCE, joined, some, text_of, together, wait_for
+from trueonline.nexting.sources import Block, Cleaner, Pipe, TextFile, open_source
+from trueonline.nexting.sources.sample import ROWS
+
+
+@pytest.mark.parametrize("cut", range(0, 40, 3))
+def test_a_file_cut_in_mid_line_gives_its_whole_rows(tmp_path, cut):
+    times, values = some(50)
+    text = text_of(times, values)
+    path = tmp_path / "log.csv"
+    path.write_text(text[: len(text) - cut])
+    lines = text[: len(text) - cut].split("\n")[1:]
+    all_cells = [line.split(",") for line in lines if line.count(",") == 2 and not line.endswith(",")]
+    for whole_lines, expected in ((True, [line.split(",") for line in lines[:-1]]), (False, all_cells)):
+        source = open_source(path, ["a", "b"], time="time", whole_lines=whole_lines)
+        got_times, got_values = joined(source)
+        assert len(got_times) >= 48
+        np.testing.assert_array_equal(np.column_stack([got_times, got_values]), np.array(expected, float))
+        assert source.counters()["unterminated"] == (lines[-1] != "")
+    with open_source(path, ["a", "b"], time="time", whole_lines=True) as source:
+        blocks = list(source)
+        position = source.position()
+    path.write_text(text)
+    with open_source(path, ["a", "b"], time="time") as source:
+        source.seek(position)
+        got_times, got_values = together([*blocks, *source], 2)
+        assert source.counters() == {"malformed": 0, "unterminated": 0, "truncated": 0, "replaced": 0}
+    np.testing.assert_array_equal(got_times, times)
+    np.testing.assert_array_equal(got_values, values)
+
+
+def test_a_row_without_a_line_break_is_read_once_even_if_the_rest_of_it_comes_later(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("time,a\n1,1\n2,2")
+    for rest, expected, malformed in (
+        ("", [], 0),
+        ("\n3,3\n", [3.0], 0),
+        ("\r\n3,3", [3.0], 0),
+        ("5,9\n3,3\n", [3.0], 1),
+    ):
+        path.write_text("time,a\n1,1\n2,2")
+        with open_source(path, ["a"], time="time") as source:
+            assert [t for block in source for t in block.times] == [1.0, 2.0]
+            position = source.position()
+        with open(path, "a", newline="") as file:
+            file.write(rest)
+        with open_source(path, ["a"], time="time") as source:
+            source.seek(position)
+            assert [t for block in source for t in block.times] == expected
+            assert source.counters()["malformed"] == malformed
+
+
+def test_a_file_cut_short_while_it_is_read_ends_with_a_whole_row(tmp_path):
+    times, values = some(40_000)
+    path = tmp_path / "log.csv"
+    path.write_text(text_of(times, values))
+    with TextFile(path, ["a", "b"], time="time") as source:
+        blocks = [next(source)]
+        os.truncate(path, 100_000)
+        blocks += list(source)
+        got_times, got_values = together(blocks, 2)
+        np.testing.assert_array_equal(got_times, times[: len(got_times)])
+        np.testing.assert_array_equal(got_values, values[: len(got_times)])
+        assert len(got_times) >= ROWS
+        assert source.counters() == {"malformed": 0, "unterminated": 0, "truncated": 1, "replaced": 0}
+
+
+def test_a_growing_file_is_followed_line_by_line(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("")
+    times, values = some(5000)
+    text = text_of(times, values).encode()
+    rng = random.Random(2)
+
+    def write():
+        at = 0
+        with open(path, "ab", buffering=0) as file:
+            while at < len(text):
+                step = rng.randrange(1, 4000)
+                file.write(text[at : at + step])
+                at += step
+                time.sleep(0.001)
+
+    writer = threading.Thread(target=write)
+    with TextFile(path, ["a", "b"], time="time", follow=True) as source:
+        empty = source.read(0.05)  # there is no header yet
+        assert empty is not None
+        assert len(empty) == 0
+        writer.start()
+        got_times, got_values = wait_for(source, len(times))
+        writer.join()
+        np.testing.assert_array_equal(got_times, times)
+        np.testing.assert_array_equal(got_values, values)
+        position = source.position()
+        with open(path, "a") as file:
+            file.write("1e9,1,")
+        assert len(source.read(0.05)) == 0
+        with open(path, "a") as file:
+            file.write("2\n")
+        assert wait_for(source, 1)[1].tolist() == [[1.0, 2.0]]
+        assert source.counters() == {"malformed": 0, "unterminated": 0, "truncated": 0, "replaced": 0}
+    assert source.read() is None
+    with TextFile(path, ["b"], time="time", follow=True) as source:
+        source.seek(position)
+        assert wait_for(source, 1)[1].tolist() == [[2.0]]
+
+
+def test_a_followed_file_may_be_emptied_or_replaced(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("time,a\n1,1\n2,2\n")
+    with TextFile(path, ["a"], time="time", follow=True) as source:
+        assert wait_for(source, 2)[0].tolist() == [1.0, 2.0]
+        path.write_text("a,time\n")  # shorter: the same file, emptied and begun anew, with other columns
+        assert len(source.read(0.1)) == 0
+        with open(path, "a") as file:
+            file.write("30,3\n")
+        assert [part.tolist() for part in wait_for(source, 1)] == [[3.0], [[30.0]]]
+        with open(path, "a") as file:
+            file.write("40,4\n50")  # the last line never becomes whole
+        path.rename(tmp_path / "log.1")
+        path.write_text("time;a\n6;60\n")
+        assert [part.tolist() for part in wait_for(source, 2)] == [[4.0, 6.0], [[40.0], [60.0]]]
+        assert source.counters() == {"malformed": 1, "unterminated": 0, "truncated": 1, "replaced": 1}
+
+
+def test_closing_ends_a_source_that_waits(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("a\n")
+    end, begin = os.pipe()
+    with open(end, "rb") as stream, open(begin, "wb"):
+        for source in (TextFile(path, ["a"], rate=1, follow=True), Pipe(stream, ["a"], rate=1)):
+            answers = []
+            reader = threading.Thread(target=lambda source=source, answers=answers: answers.append(source.read()))
+            reader.start()
+            source.close()
+            reader.join(PATIENCE)
+            assert answers == [None]
+
+
+def test_a_followed_file_that_is_cut_in_mid_line_is_read_again_from_its_beginning(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("time,a\n1,10\n2,20\n3,30\n")
+    with TextFile(path, ["a"], time="time", follow=True) as source:
+        cleaner = Cleaner(["a"])
+        assert len(cleaner(source.read(PATIENCE))) == 3
+        os.truncate(path, len("time,a\n1,10\n2,2"))
+        assert wait_for(source, 1)[0].tolist() == [1.0]
+        with open(path, "a") as file:
+            file.write("5\n4,40\n")
+        times, values = wait_for(source, 2)
+        assert (times.tolist(), values[:, 0].tolist()) == ([2.0, 4.0], [25.0, 40.0])
+        clean = cleaner(Block(np.array([1.0, *times]), np.array([[10.0], *values])))
+        assert clean.times.tolist() == [4.0]  # what had been seen is late now
+        assert source.counters() == {"malformed": 0, "unterminated": 0, "truncated": 1, "replaced": 0}
+
+
+def test_files_without_a_row_give_nothing(tmp_path):
+    path = tmp_path / "log"
+    for content in (b"time,a\n", b"time,a", b"\n\ntime;a\r\n\r\n", gzip.compress(b"a\ttime\n")):
+        path.write_bytes(content)
+        source = open_source(path, ["a"], time="time")
+        assert joined(source)[0].size == 0
+        assert source.counters()["malformed"] == 0
+    for content in (b"", gzip.compress(b""), gzip.compress(b"time,a\n1,2\n")[:5], b"\x1f\x8b"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="is empty; its first line must name the columns"):
+            open_source(path, ["a"], time="time")
+    table = tmp_path / "log.parquet"
+    pq.write_table(pa.table({"time": pa.array([], pa.float64()), "a": pa.array([], pa.float64())}), table)
+    with open_source(table, ["a"], time="time") as source:
+        assert source.read() is None
+        source.seek(source.position())
+        assert source.read() is None
+
+
+def test_a_header_that_is_not_utf_8_hides_its_own_columns_only(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_bytes("time,größe,a\n1,2,3\n".encode("latin-1"))
+    assert joined(open_source(path, ["a"], time="time"))[1].tolist() == [[3.0]]
+    with pytest.raises(ValueError, match=r"has no column größe; it has time, gr��e, a"):
+        open_source(path, ["größe"], time="time")
+
+
+def resident():
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc to see the memory in use")
+def test_a_large_file_takes_no_more_memory_than_a_small_one(tmp_path):
+    times, values = some(20_000)
+    piece = text_of(times, values).encode().partition(b"\n")[2]
+    path, repeats = tmp_path / "log.csv", 150_000_000 // len(piece)
+    with open(path, "wb") as file:
+        file.write(b"time,a,b\n")
+        for _ in range(repeats):
+            file.write(piece)
+    with TextFile(path, ["a", "b"], time="time") as source:
+        cleaner = Cleaner(["a", "b"])
+        cleaner(next(source))
+        before, most, samples = resident(), 0, ROWS
+        for i, block in enumerate(source):
+            samples += len(block)
+            cleaner(block)
+            if i % 50 == 0:
+                most = max(most, resident())
+        del block
+    path.unlink()
+    assert samples == repeats * 20_000
+    assert most - before < 16_000_000, (
+        f"{(most - before) / 1e6:.0f} MB more for {len(piece) * repeats / 1e6:.0f} MB of text"
+    )
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.csv.gz", "log.parquet"])
+def test_files_know_how_far_they_have_been_read(name, tmp_path):
+    values = np.random.default_rng(0).normal(size=20_000)
+    rows = pa.table({"a": values})
+    if name == "log.parquet":
+        pq.write_table(rows, tmp_path / name)
+    else:
+        text = "a\n" + "".join(f"{value!r}\n" for value in values.tolist())
+        (tmp_path / name).write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+    with open_source(tmp_path / name, ["a"], rate=1.0, pace=1e9) as source:
+        shares = [source.progress()]
+        while source.read() is not None:
+            shares.append(source.progress())
+    assert shares == sorted(shares)
+    assert 0.0 <= shares[0] < 1.0
+    assert shares[-1] == 1.0
+    assert source.progress() is None
+    with open_source("arm", ["force"]) as source:
+        assert source.progress() is None
