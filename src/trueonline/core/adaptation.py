@@ -93,7 +93,7 @@ def prepare(memory, t):
 
 @kernel
 def carried(memory, x, decayed, bound):
-    """ργλeᵀφ, the part of the bound that the trace uses up; at most the whole bound if the trace can be shortened."""
+    """ργλeᵀφ, the part of the bound that the trace uses up, at most all of it. An accumulating trace is shortened to fit."""
     along = 0.0
     for j in range(x.size):
         i, x_i = entry(x, j)
@@ -163,7 +163,7 @@ def follow(memory, x):
 
 @kernel
 def place(memory, i):
-    """The memory that holds the trace."""
+    """The index of the trace of feature i: its slot, or i + 1 in the dense layout."""
     return np.uint64(memory.slot[i]) if memory.head[DENSE] == 0.0 else i + np.uint64(1)
 
 
@@ -182,7 +182,7 @@ def weight_in(memory, i):
 
 
 def weight(memory, i):
-    """w_i, wherever it lies."""
+    """w_i, summed over the memories that hold a part of it."""
     raise NotImplementedError("for kernels only")
 
 

@@ -246,7 +246,7 @@ def names_of(rule: Any, memory: str, *, binary: bool, adapted: bool) -> dict[str
 
 
 def name_of(rule: Any, adapted: bool) -> str:
-    """The name of a rule's entry points. Two rules of the same name must not share a place in the cache."""
+    """The name of a rule's entry points. Adapted entry points have another name, so that both have a place in the cache."""
     return f"{rule.py_func.__name__}{'_adapted' * adapted}"
 
 
