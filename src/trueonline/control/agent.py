@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from abc import ABC
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -19,7 +18,8 @@ from trueonline.core.kernels import call
 from trueonline.core.memory import KINDS
 from trueonline.core.transition import ALPHA, GAMMA_NEXT, LAM_NEXT, asked
 from trueonline.inputs import Features, FeaturesLike, Parameters, Schedule, explains_arguments
-from trueonline.learners.docstrings import ADAPTATION, AGENT, Documented
+from trueonline.learners.acting import Acting
+from trueonline.learners.docstrings import ADAPTATION, AGENT
 from trueonline.learners.over_memory import OverMemory
 
 OPTIONS = """\
@@ -28,7 +28,7 @@ OPTIONS = """\
 """
 
 
-class Agent(OverMemory, Documented, ABC):
+class Agent(Acting, OverMemory):
     """An agent that learns action values Q(s, a) = wᵀψ(s, a) while it acts.
 
     ψ(s, a) are block features: those of the state, in the block of the action (end of section 4.3). The features x of a state are a
@@ -106,7 +106,6 @@ class Agent(OverMemory, Documented, ABC):
 
     @property
     def weights(self) -> np.ndarray:
-        """A fresh copy of w: a row for each feature, a column for each action."""
         return memory.weights(self._each()[0]).reshape(self.n_features, self.n_actions)
 
     @property
@@ -129,35 +128,11 @@ class Agent(OverMemory, Documented, ABC):
         self._numbers = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0, self.discount, self.trace_decay])
 
     def values(self, x: FeaturesLike) -> np.ndarray:
-        """Compute Q(s, a) for every action.
-
-        Parameters
-        ----------
-        x : features
-            The features of the state.
-
-        Returns
-        -------
-        numpy.ndarray
-            The value of each action.
-        """
         q = np.empty(self.n_actions)
         self._evaluate(x, "x", q)
         return q
 
     def start(self, x: FeaturesLike) -> int:
-        """Begin an episode, without a trace.
-
-        Parameters
-        ----------
-        x : features
-            The features of the first state.
-
-        Returns
-        -------
-        int
-            The action to execute.
-        """
         here = self._evaluate(x, "x", self._q)
         action = self._choose(self.steps)
         memory.begin(self._memory)
@@ -167,51 +142,15 @@ class Agent(OverMemory, Documented, ABC):
     def step(
         self, reward: float, x_next: FeaturesLike, discount: float | None = None, trace_decay: float | None = None
     ) -> int:
-        """Learn from a transition, and choose the next action.
-
-        Parameters
-        ----------
-        reward : float
-            R of the transition.
-        x_next : features
-            The features of the state entered.
-        discount : float, optional
-            γ of the state entered; the agent's own by default.
-        trace_decay : float, optional
-            λ of the state entered; the agent's own by default.
-
-        Returns
-        -------
-        int
-            The action to execute in the state entered.
-        """
         x, action = self._learn(reward, x_next, discount, trace_decay)
         self._stand(x, action)
         return action
 
     def truncate(self, reward: float, x_next: FeaturesLike, discount: float | None = None) -> None:
-        """Learn from the last transition of a truncated episode, with a bootstrap. `start` must follow.
-
-        Parameters
-        ----------
-        reward : float
-            R of the transition.
-        x_next : features
-            The features of the state entered.
-        discount : float, optional
-            γ of the state entered; the agent's own by default.
-        """
         self._learn(reward, x_next, discount, None)
         self._here = self._action = None
 
     def end(self, reward: float) -> None:
-        """Learn from the transition that ends the episode. `start` must follow.
-
-        Parameters
-        ----------
-        reward : float
-            R of the transition.
-        """
         here, action = self._standing()
         reward = inputs.number("reward", reward)
         self._set_numbers(self.steps, None, None)

@@ -14,18 +14,17 @@ from trueonline.forward.lambda_returns import OnlineLambdaReturn
 from trueonline.forward.traces import AccumulateSum, ClearingSum, ReplaceSum
 from trueonline.forward.watkins import WatkinsReturn, WatkinsSum
 from trueonline.inputs import FeaturesLike, Schedule
-from trueonline.learners.docstrings import AGENT, Documented
+from trueonline.learners.acting import Acting
 
 TIE = 1e-10  # closer values are tied: relative to the best value, or absolute if that is below 1
 
 
-class DefinitionAgent(Documented):
+class DefinitionAgent(Acting):
     """Action values by a definition over block features. Feature i and action a have the index i·n_actions + a.
 
     The interface is that of `trueonline.control.Agent`, without saving.
     """
 
-    _shared_parameters = AGENT
     definition: ClassVar[type[Definition]]
     greedy: ClassVar[bool] = False  # whether it bootstraps from the best action, instead of from the next one
 
@@ -49,37 +48,12 @@ class DefinitionAgent(Documented):
 
     @property
     def weights(self) -> np.ndarray:
-        """A fresh copy of w: a row for each feature, a column for each action."""
         return self.inner.weights.reshape(self.n_features, self.n_actions)
 
     def values(self, x: FeaturesLike) -> np.ndarray:
-        """Compute Q(s, a) for every action.
-
-        Parameters
-        ----------
-        x : features
-            The features of the state.
-
-        Returns
-        -------
-        numpy.ndarray
-            The value of each action.
-        """
         return self._dense(x) @ self.weights
 
     def start(self, x: FeaturesLike) -> int:
-        """Begin an episode, without a trace.
-
-        Parameters
-        ----------
-        x : features
-            The features of the first state.
-
-        Returns
-        -------
-        int
-            The action to execute.
-        """
         action = self.policy(self.values(x), self.rng, self.inner.steps)
         self.inner.start(self._psi(x, action))
         return action
@@ -87,24 +61,6 @@ class DefinitionAgent(Documented):
     def step(
         self, reward: float, x_next: FeaturesLike, discount: float | None = None, trace_decay: float | None = None
     ) -> int:
-        """Learn from a transition, and choose the next action.
-
-        Parameters
-        ----------
-        reward : float
-            R of the transition.
-        x_next : features
-            The features of the state entered.
-        discount : float, optional
-            γ of the state entered; the agent's own by default.
-        trace_decay : float, optional
-            λ of the state entered; the agent's own by default.
-
-        Returns
-        -------
-        int
-            The action to execute in the state entered.
-        """
         q = self.values(x_next)
         action = self.policy(q, self.rng, self.inner.steps + 1)
         from_ = int(q.argmax()) if self.greedy else action
@@ -115,27 +71,9 @@ class DefinitionAgent(Documented):
         return action
 
     def truncate(self, reward: float, x_next: FeaturesLike, discount: float | None = None) -> None:
-        """Learn from the last transition of a truncated episode. `start` must follow.
-
-        Parameters
-        ----------
-        reward : float
-            R of the transition.
-        x_next : features
-            The features of the state entered.
-        discount : float, optional
-            γ of the state entered; the agent's own by default.
-        """
         self.step(reward, x_next, discount)
 
     def end(self, reward: float) -> None:
-        """Learn from the transition that ends the episode. `start` must follow.
-
-        Parameters
-        ----------
-        reward : float
-            R of the transition.
-        """
         self.inner.update(reward, None)
 
     def _psi(self, x: FeaturesLike, action: int) -> np.ndarray:
