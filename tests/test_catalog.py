@@ -2,12 +2,13 @@
 
 import inspect
 import re
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from trueonline import catalog, check_learner, verify
+from trueonline import catalog, check_learner, methods, verify
 from trueonline.core.transition import asked
 
 ROOT = Path(__file__).parent.parent
@@ -25,7 +26,7 @@ def test_a_method_has_its_learner_definition_rule_and_page(row):
     if row.group != "nonlinear":  # a method over functions has no kernel
         for part in ("rule", "varying"):
             assert callable(row.resolve(part)), part
-    assert (ROOT / "docs" / "methods" / row.page).is_file()
+    assert (ROOT / "docs" / "methods" / row.page).is_file(), f"write docs/methods/{row.page}"
 
 
 def test_words_of_the_catalogue_are_known():
@@ -36,10 +37,19 @@ def test_words_of_the_catalogue_are_known():
         assert set(row.constants) <= {"gamma", "lam", "alpha"}
 
 
-def test_every_rule_file_has_a_row():
+def test_what_a_row_names_and_nobody_wrote_is_named():
+    row = replace(ROWS[0], name="mine", definition="forward:MySum")
+    with pytest.raises(
+        ValueError, match=r"the definition of mine is 'forward:MySum', but trueonline\.forward has no MySum"
+    ):
+        row.resolve("definition")
+
+
+def test_every_rule_file_has_a_row_and_is_listed():
     files = {path.stem for path in (ROOT / "src" / "trueonline" / "methods").glob("*.py")} - {"__init__"}
     rules = {part for row in catalog.METHODS.values() for part in (row.rule, row.varying) if part is not None}
     assert files <= {rule.partition(":")[0].removeprefix("methods.") for rule in rules}
+    assert files == set(methods.__all__), "methods/__init__.py lists every rule"
 
 
 @pytest.mark.parametrize("row", ROWS, ids=_name)

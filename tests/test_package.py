@@ -18,6 +18,14 @@ def test_everything_public_is_there():
         assert name in dir(trueonline)
 
 
+def test_type_checkers_see_what_is_public():
+    """The names in `_HOME`, and those imported under TYPE_CHECKING, which nothing else would miss."""
+    seen = re.findall(
+        r"^    from trueonline\S* import \w+ as (\w+)$", Path(trueonline.__file__).read_text(), re.MULTILINE
+    )
+    assert {"__version__", *seen} == set(trueonline.__all__)
+
+
 def test_an_unknown_name_gets_the_known_ones():
     with pytest.raises(AttributeError, match="has no 'TrueOnline'; it has AccumulateTD"):
         _ = trueonline.TrueOnline

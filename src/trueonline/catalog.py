@@ -58,7 +58,7 @@ class Method:
     memory : str
         One of `MEMORIES`: the weights and traces that the rule works on.
     trace : str
-        One of `TRACES`.
+        One of `TRACES`. Step-size adaptation goes by it.
     binary : bool
         Whether the method is defined for binary features only.
     greedy : bool
@@ -70,7 +70,8 @@ class Method:
     settings : mapping
         Arguments that the class requires, with the values that `verify` gives them.
     swept : bool
-        Whether sweeps have a kernel for it.
+        Whether sweeps compile its rule into their own loop, which needs a memory other than "two traces". Other methods are
+        swept by their learners, one step at a time. A sweep that names no methods runs all for which this is true.
     look : Look
         How it is drawn.
     constants : tuple of str
@@ -109,6 +110,11 @@ class Method:
         -------
         object
             The class or kernel. `forward_view` is the definition and `varying` is the rule where the row has no other.
+
+        Raises
+        ------
+        ValueError
+            If the module that the row names does not have it.
         """
         fallback = {"forward_view": "definition", "varying": "rule"}.get(part)
         value = getattr(self, part)
@@ -117,7 +123,12 @@ class Method:
         if not isinstance(value, str):
             return value
         module, _, name = value.partition(":")
-        return getattr(import_module(f"trueonline.{module}"), name)
+        found = getattr(import_module(f"trueonline.{module}"), name, None)
+        if found is None:
+            raise ValueError(
+                f"the {part} of {self.name} is {value!r}, but trueonline.{module} has no {name}; define or import it there"
+            )
+        return found
 
 
 def _rule(name: str) -> str:

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -13,6 +14,7 @@ import trueonline
 from trueonline import catalog
 from trueonline.checks import verification
 from trueonline.cli import COMMANDS, main
+from trueonline.cli.errors import plain_errors
 
 
 def invoke(*arguments):
@@ -133,3 +135,11 @@ def test_a_sweep_in_python_without_pyarrow_says_what_to_install():
 def test_the_installed_command_runs():
     result = subprocess.run([sys.executable, "-m", "trueonline", "--help"], capture_output=True, text=True, check=True)
     assert "verify" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "remedy"), [("trueonline.methods.mine", ""), ("paho.mqtt", r"; .*pip install 'trueonline\[mqtt\]'")]
+)
+def test_what_is_missing_in_the_package_itself_asks_for_no_extra(module, remedy):
+    with pytest.raises(click.ClickException, match=rf"^No module named {module}{remedy}$"), plain_errors():
+        raise ModuleNotFoundError(f"No module named {module}", name=module)

@@ -156,7 +156,8 @@ def spelt(x: np.ndarray, form: str, rng: np.random.Generator) -> Any:
     if form == "dense":
         return x
     if form == "indices":
-        return rng.permutation(np.flatnonzero(x))
+        indices = rng.permutation(np.flatnonzero(x))
+        return indices if len(indices) < len(x) or len(x) == 1 else (indices, np.ones(len(x)))  # all would be refused
     if form == "states":
         return int(x.argmax())
     indices = rng.permutation(np.union1d(np.flatnonzero(x), rng.integers(len(x))))
@@ -173,7 +174,7 @@ def mixed(rng: np.random.Generator) -> Callable[[np.ndarray], Any]:
 
     def spell(x: np.ndarray) -> Any:
         nonlocal kind
-        binary = np.isin(x, (0.0, 1.0)).all()
+        binary = np.isin(x, (0.0, 1.0)).all() and not (len(x) > 1 and x.all())  # indices of all features are refused
         if rng.random() < 0.5 and (kind != 1 or binary):
             kind = (kind + 1) % 3
         elif kind == 2 and not binary:

@@ -279,3 +279,69 @@ def test_whatever_is_given_is_learned_from_or_refused_whole(learner_class, a, b,
         before = state(learner)
     assert_unchanged(learner, before)
     assert repr(arguments) == repr(copied)
+
+
+# --- What users hit -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_a_vector_of_integers_is_not_taken_for_indices(n):
+    x = np.array([0, 1, 0][:n])
+    for learner in (to.TrueOnlineTD(n, 0.1, 0.9, 0.9), to.OnlineLambdaReturn(n, 0.1, 0.9, 0.9)):
+        with pytest.raises(ValueError, match=r"as many as there are features.*astype\(float\), or np\.flatnonzero\(x\)"):
+            learner.start(x)
+        learner.start(x.astype(float))
+        with pytest.raises(ValueError, match="as many as there are features"):
+            learner.update(1.0, x)
+        with pytest.raises(ValueError, match="as many as there are features"):
+            learner.run(np.array([x, x]), [1.0])
+        learner.update(1.0, np.flatnonzero(x))
+        np.testing.assert_allclose(learner.weights, 0.1 * x)
+    agent = to.control.TrueOnlineSarsa(n, 2, 0.1, 0.9, 0.9)
+    with pytest.raises(ValueError, match="as many as there are features"):
+        agent.start(x)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("alpha", "step_size"),
+        ("lr", "step_size"),
+        ("lam", "trace_decay"),
+        ("lambda_", "trace_decay"),
+        ("gamma", "discount"),
+    ],
+)
+def test_arguments_by_other_names_are_recognised(name, meant):
+    for kind in (to.TrueOnlineTD, to.OnlineLambdaReturn, to.control.TrueOnlineSarsa):
+        with pytest.raises(TypeError, match=f"{kind.__name__} takes no argument '{name}': use {meant}"):
+            kind(n_features=3, **{name: 0.5})
+    with pytest.raises(TypeError, match=r"TrueOnlineSarsa takes no argument 'epsilon': use policy=.*EpsilonGreedy"):
+        to.control.TrueOnlineSarsa(3, 2, 0.1, 0.9, 0.9, epsilon=0.1)
+    with pytest.raises(TypeError, match="TrueOnlineTD takes no argument 'colour'; it takes n_features, step_size"):
+        to.TrueOnlineTD(3, 0.1, 0.9, 0.9, colour="red")
+    with pytest.raises(TypeError, match="TrueOnlineTD: missing a required argument: 'discount'"):
+        to.TrueOnlineTD(3, 0.1, 0.9)
+
+
+def test_many_predictions_at_once_are_those_of_predict():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(20, 6))
+    for learner in (to.TrueOnlineTD(6, 0.1, 0.9, 0.9), to.OnlineLambdaReturn(6, 0.1, 0.9, 0.9)):
+        learner.run(X, rng.normal(size=19))
+        for many in (X, [np.flatnonzero(x > 0.5) for x in X]):
+            np.testing.assert_allclose(learner.predict_many(many), [learner.predict(x) for x in many], rtol=1e-12)
+        with pytest.raises(ValueError, match=r"X\[2\]|finite"):
+            learner.predict_many(np.where(np.arange(20)[:, None] == 2, np.nan, X))
+
+
+def test_parts_of_a_transition_that_a_method_does_not_ask_for_are_refused():
+    for learner in (to.TrueOnlineTD(3, 0.1, 0.9, 0.9), to.OnlineLambdaReturn(3, 0.1, 0.9, 0.9)):
+        learner.start(0)
+        with pytest.raises(TypeError, match="takes no ratio"):
+            learner.update(1.0, 1, ratio=0.5)
+        with pytest.raises(TypeError, match="takes no ratios"):
+            learner.run([0, 1], [1.0], ratios=[0.5])
+        assert learner.steps == 0
+    with pytest.raises(TypeError, match="EmphaticTD takes no x_expected: it takes ratio and interest"):
+        to.EmphaticTD(3, 0.1, 0.9, 0.9).update(1.0, 1, x_expected=0)

@@ -166,7 +166,7 @@ def test_a_foreign_or_inconsistent_file_is_refused(saved, changes, message):
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("version", 99, "has version 99 of the format, this package reads version 2"),
+        ("version", 99, "has version 99 of the format, this package reads version 3"),
         ("class", "Popen", "holds a Popen, which is none of AccumulateTD"),
         ("settings", {"n_features": 3, "step_size": 0.1, "trace_decay": 0.9, "discount": 0.9}, "damaged"),
         ("settings", {"n_features": N, "step_size": -1, "trace_decay": 0.9, "discount": 0.9}, "damaged"),
@@ -184,8 +184,8 @@ def test_what_the_file_says_of_itself_is_checked(saved, key, value, message):
 def test_a_file_of_the_format_before_is_named_as_such(saved):
     with np.load(saved) as file:
         about, head = json.loads(str(file["about"])), file["head"]
-    rewrite(saved, about=np.array(json.dumps({**about, "version": 1})), head=head[:24])
-    with pytest.raises(ValueError, match=r"version 1 of the format, .* version 2; install the trueonline that wrote"):
+    rewrite(saved, about=np.array(json.dumps({**about, "version": 2})), head=head[:8])
+    with pytest.raises(ValueError, match=r"version 2 of the format, .* version 3; install the trueonline that wrote"):
         to.load(saved)
 
 

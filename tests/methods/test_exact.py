@@ -106,18 +106,25 @@ def pair(x, rng):
     return indices, x[indices]
 
 
+def active(x, rng):
+    """The indices of the active features. All of them would be taken for values, and are refused: these come as a pair."""
+    indices = rng.permutation(np.flatnonzero(x))
+    return indices if len(indices) < len(x) or len(x) == 1 else (indices, np.ones(len(x)))
+
+
 def spelt(x: np.ndarray, form: str, rng: np.random.Generator) -> Any:
     if form == "dense":
         return x
     if form == "indices":
-        return rng.permutation(np.flatnonzero(x))
+        return active(x, rng)
     if form == "pairs":
         return pair(x, rng)
     if form == "states":
         return int(x.argmax())
     ways = [lambda: x, lambda: list(x), lambda: pair(x, rng), lambda: (list(range(len(x))), list(x))]
     if np.isin(x, (0.0, 1.0)).all():
-        ways += [lambda: np.flatnonzero(x), lambda: np.flatnonzero(x)[::-1].astype(np.int32), lambda: x.astype("f4")]
+        ways += [lambda: active(x, rng), lambda: x.astype("f4")]
+        ways += [lambda: np.flatnonzero(x)[::-1].astype(np.int32)] * (not x.all())
     if x.sum() == x.max() == 1.0:
         ways += [lambda: int(x.argmax()), x.argmax]
     return ways[rng.integers(len(ways))]()
@@ -373,12 +380,12 @@ TABLES = {
     "CSR matrix": ("binary", lambda X, rng: sparse.csr_matrix(X)),
     "CSR, duplicates": ("real", unsorted_csr),
     "CSC": ("real", lambda X, rng: sparse.csc_array(X)),
-    "2-D indices": ("some active", lambda X, rng: rng.permuted([np.flatnonzero(x) for x in X], axis=1)),
+    "2-D indices": ("some active", lambda X, rng: X if X.all() else rng.permuted([np.flatnonzero(x) for x in X], axis=1)),
     "1-D states": ("states", lambda X, rng: X.argmax(axis=1)),
     "list of states": ("states", lambda X, rng: [int(x.argmax()) for x in X]),
     "2-D pair": ("real", padded_pairs),
     "list of dense rows": ("real", lambda X, rng: [list(x) for x in X]),
-    "ragged indices": ("binary", lambda X, rng: [rng.permutation(np.flatnonzero(x)) for x in X]),
+    "ragged indices": ("binary", lambda X, rng: [active(x, rng) for x in X]),
     "ragged pairs": ("real", lambda X, rng: [pair(x, rng) for x in X]),
     "list of mixed forms": ("real", lambda X, rng: [spelt(x, "mixed", rng) for x in X]),
 }
@@ -475,13 +482,12 @@ def test_numbers_stand_for_constant_discounts_and_trace_decays():
 # --- Rows of one shape and of different kinds -----------------------------------------------------
 
 
-def test_a_list_of_rows_of_one_shape_may_mix_indices_and_floats():
-    """With two features, [0, 1] as indices is (1, 1), and [0.0, 1.0] is not."""
+def test_integers_as_many_as_features_are_refused_in_a_list_of_rows_too():
+    """With two features, [0, 1] could be the indices of both, or a vector."""
     X = [np.array([0, 1]), np.array([0.0, 1.0]), np.array([1.0, 0.0])]
-    learner, plain = (to.TrueOnlineTD(2, 0.1, 0.9, 0.9) for _ in range(2))
-    learner.run(X, [1.0, 2.0])
-    plain.run(np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), [1.0, 2.0])
-    np.testing.assert_allclose(learner.weights, plain.weights, rtol=1e-12)
+    learner = to.TrueOnlineTD(2, 0.1, 0.9, 0.9)
+    with pytest.raises(ValueError, match=r"X\[0\] has 2 integers, as many as there are features"):
+        learner.run(X, [1.0, 2.0])
 
 
 def test_a_list_of_pairs_of_one_length_is_a_stream():

@@ -130,6 +130,7 @@ def test_after_a_cut_or_an_end_only_the_weights_are_left(learner_class, form, wa
     """From there on it is a new learner with those weights: no trace, and no V_old of the true online method."""
     rng = np.random.default_rng(77)
     X = (rng.random((21, 5)) < 0.5).astype(float)
+    X[X.all(axis=1), 0] = 0.0  # indices of all features would be refused
     R = rng.normal(size=20)
     learner = learner_class(5, 0.2, trace_decay=0.9, discount=0.95)
 

@@ -46,7 +46,7 @@ def test_what_a_text_file_refuses(tmp_path):
                 opened(folder, ["a"], rate=1)
     with pytest.raises(ValueError, match=r"there is no file"):
         open_source(tmp_path / "none.csv", ["a"], rate=1, follow=True)
-    for spec, message in [("http://x/y", "begin with mqtt://, lsl:// or arm://"), ("", "must be a path")]:
+    for spec, message in [("http://x/y", "addresses begin with mqtt://, .*, got http://x/y"), ("", "must be a path")]:
         with pytest.raises(ValueError, match=message):
             open_source(spec, ["a"], rate=1)
     for spec in ("-", "mqtt://x/y", "lsl://x", "x.parquet", "arm"):
@@ -112,5 +112,13 @@ def test_a_new_kind_of_address_is_a_class_and_an_entry(monkeypatch):
     assert has_own_times("steps://x")
     assert not is_live("arm://1")
     assert not has_own_times("mqtt://x/y")
-    with pytest.raises(ValueError, match="begin with mqtt://, lsl://, arm:// or steps://, got other://x"):
+    with pytest.raises(ValueError, match=r"begin with mqtt://, .* or steps://, got other://x"):
         open_source("other://x", ["a"])
+
+
+@pytest.mark.parametrize("scheme", sources.SCHEMES)
+def test_every_kind_of_address_is_in_the_docs_and_is_public(scheme):
+    page = (Path(__file__).parents[2] / "docs" / "nexting.md").read_text()
+    for where in (page, sources.__doc__, open_source.__doc__):
+        assert f"`{scheme}://" in where
+    assert sources.SCHEMES[scheme].__name__ in sources.__all__

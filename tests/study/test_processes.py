@@ -311,11 +311,12 @@ def test_a_full_disk_stops_the_processes_and_keeps_the_checkpoint_of_what_could_
 COMMAND = """
 import click
 from trueonline import cli
+from trueonline.cli.errors import plain_errors
 
 @cli.main.command()
 @click.argument("plan")
 def toy(plan):
-    with cli._plain_errors():
+    with plain_errors():
         from tests.study import toy_work
         toy_work.execute(plan)
 """

@@ -16,14 +16,14 @@ COMMANDS = ("verify", "derive", "sweep", "reproduce", "train", "asterix", "atari
 
 
 class Commands(click.Group):
-    """A group whose commands are the files of this folder: `NAME.py` holds the command NAME as `command`."""
+    """A group whose commands are the files of this folder, and what else is added to it: `NAME.py` holds NAME as `command`."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [*COMMANDS, *super().list_commands(context)]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
-            return None
+            return super().get_command(context, name)
         command: click.Command = import_module(f"trueonline.cli.{name}").command
         return command
 

@@ -57,7 +57,7 @@ def plain_errors(stopped: str = RESUME) -> Iterator[None]:
 
 
 def _remedy(error: ImportError) -> str:
-    if "pip install" in str(error):
+    if "pip install" in str(error) or (error.name or "").partition(".")[0] == "trueonline":
         return ""
     extra = EXTRAS.get((error.name or "").partition(".")[0], "all")
     return f"; this command needs an extra: pip install 'trueonline[{extra}]'"

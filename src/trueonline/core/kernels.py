@@ -128,7 +128,7 @@ def cache_name() -> str:
 def kernel_sources() -> list[Path]:
     """Every source that can end up inside a kernel: `core`, `methods`, and all files that import `core` or Numba.
 
-    >>> {path.name for path in kernel_sources()} >= {"kernels.py", "true_online_td.py"}
+    >>> {path.name for path in kernel_sources()} >= {"upkeep.py", "true_online_td.py"}
     True
     """
     package = Path(__file__).parents[1]

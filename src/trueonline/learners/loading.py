@@ -33,12 +33,10 @@ DEFINITIONS = ("OnlineLambdaReturn", "OfflineLambdaReturn", "GammaReturn", "Omeg
 
 def classes() -> dict[str, type]:
     """Every class that a saved file may name, by that name: those of the catalogue, and of methods made in this process."""
+    kinds = [row.resolve("learner") for row in catalog.METHODS.values()]
+    known = {kind.__name__: kind for kind in kinds if isinstance(kind, type)}
     forward = import_module("trueonline.forward")
-    known: dict[str, type] = {name: getattr(forward, name) for name in DEFINITIONS}
-    for row in catalog.METHODS.values():
-        kind = row.resolve("learner")
-        if isinstance(kind, type):
-            known[kind.__name__] = kind
+    known |= {name: getattr(forward, name) for name in DEFINITIONS}
     return known | import_module("trueonline.learners.own").made_here()
 
 

@@ -185,7 +185,7 @@ class OverMemory(Parametrised):
         second = {}
         if "beta" in asked(self.method.resolve("rule")):
             second = {"second_step_size": None if callable(self._second_step_size) else self._second_step_size}
-        return {**second, "bound": self.bound, "meta_step_size": self.meta_step_size}
+        return {"bound": self.bound, "meta_step_size": self.meta_step_size, **second}
 
     def _step_size_state(self) -> dict[str, Any]:
         """The same for pickles, which may hold code."""

@@ -89,6 +89,12 @@ def _check_class(name: str, kind: Any, problem: Any) -> None:
         signature = inspect.signature(kind)
     except (TypeError, ValueError):  # some hide it; then we shall see
         return
+    row = getattr(kind, "method", None)
+    if isinstance(row, catalog.Method) and "beta" in asked(row.resolve("rule")):
+        raise ValueError(
+            f"the method {name!r} needs a second step-size: sweep it as study.Method({row.name!r}, second=…), which makes it a "
+            "multiple of the first"
+        )
     more = {"initial_weights": None} if initial_weights(problem).any() else {}
     try:
         signature.bind(1, 0.1, 0.9, 0.9, **more)

@@ -16,7 +16,7 @@ from trueonline.core.kernels import operation, specialise
 from trueonline.core.loops import attach, is_ours, names_of, rule
 from trueonline.core.memory import KINDS, enlist_all, offset
 from trueonline.core.memory.layout import CARRIED
-from trueonline.core.transition import Transition
+from trueonline.core.transition import Transition, asked
 from trueonline.inputs import ratio
 
 
@@ -147,27 +147,19 @@ class Method:
     second: float | None = None
 
     def __post_init__(self) -> None:
-        rule: Any = self.rule
-        if isinstance(rule, catalog.Method):
-            known: str | None = rule.memory
-        elif isinstance(rule, str):
-            if rule not in catalog.names(swept=True):
-                known_names = ", ".join(catalog.names(swept=True))
-                raise ValueError(f"unknown rule {rule!r}; known are {known_names}, or give a kernel")
-            known = catalog.METHODS[rule].memory
-        else:
-            known = next(
-                (row.memory for row in catalog.METHODS.values() if row.rule and row.resolve("rule") is rule), None
-            )
+        rule: Any = _named(self.rule)
+        if isinstance(rule, str) and rule not in catalog.names(swept=True):
+            raise ValueError(f"unknown rule {rule!r}; known are {', '.join(catalog.names(swept=True))}, or give a kernel")
+        row = catalog.METHODS[rule] if isinstance(rule, str) else rule if isinstance(rule, catalog.Method) else None
+        known = None if row is None else row.memory
         count = self.memories if self.memories is not None else KINDS[known].memories if known else 1
         kinds = {1: "one", 2: "two", 3: "three"}
         if isinstance(count, bool) or count not in kinds or (known and KINDS[known].memories != count):
             wanted = f"{KINDS[known].memories} for {_name(rule)}" if known else "1, 2 or 3"
             raise ValueError(f"memories must be {wanted}, got {self.memories!r}")
-        row = catalog.METHODS[rule] if isinstance(rule, str) else rule if isinstance(rule, catalog.Method) else None
         usual = 1.0 if row is None else row.options.get("second_step_size", 1.0)
         second = ratio("second", usual if self.second is None else self.second)
-        for name, value in (("memories", count), ("second", second), ("_memory", known or kinds[count])):
+        for name, value in (("rule", rule), ("memories", count), ("second", second), ("_memory", known or kinds[count])):
             object.__setattr__(self, name, value)
 
     @property
@@ -181,6 +173,18 @@ class Method:
         """The compiled sweep."""
         rule = self.rule if self.row is None else self.row.resolve("rule")
         return compiled(rule, self._memory)  # type: ignore[attr-defined]
+
+
+def _named(rule: Any) -> Any:
+    """A kernel of this package by its name in the catalogue; any other rule as it is. ValueError if it is not a rule."""
+    if isinstance(rule, str | catalog.Method):
+        return rule
+    try:
+        asked(rule)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+    rows = [row for row in catalog.METHODS.values() if row.swept and not row.options and row.resolve("rule") is rule]
+    return rows[0].name if rows else rule
 
 
 def _name(rule: Any) -> str:

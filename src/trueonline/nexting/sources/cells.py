@@ -1,6 +1,6 @@
 """One cell of text to a number: a decimal, a missing value, or a time.
 
-Columns are converted by pyarrow (see `columns`). These functions read the few cells that pyarrow refuses, lines that arrive
+Columns are converted by pyarrow (see `arrow_columns`). These functions read the few cells that pyarrow refuses, lines that arrive
 one at a time, and the strings in JSON objects. They give the same doubles as pyarrow.
 """
 
