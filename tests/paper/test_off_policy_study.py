@@ -258,7 +258,10 @@ class Plain:
         ({"after": True}, "after must be"),
         ({"methods": {"mine": study.Method("replace")}, "problem": baird()}, "needs binary features"),
         ({"methods": {"mine": "gtd"}}, "must be a kernel, a method or a class of learners, got the text 'gtd'"),
-        ({"methods": {"mine": 3}}, "neither a class of learners nor an update rule: a rule must be a compiled kernel, got 3"),
+        (
+            {"methods": {"mine": 3}},
+            "neither a class of learners nor an update rule: a rule must be a compiled kernel, got 3",
+        ),
     ],
 )
 def test_bad_wishes_are_refused(given, message):
