@@ -1,7 +1,7 @@
-"""Checks of what users hand in. Every error says what was wrong, what was given, and what to do.
+"""Checks of user input. Every error names the argument, the value given, and the fix.
 
-Inside the package features have one of three forms, all contiguous: a float64 array of length n_features, an int64 array
-of active indices, or a pair of both. A stream of them is a 2-D float64 array, a 2-D int64 array, or a CSR triple.
+Inside the package features have one of three contiguous forms: a float64 array of length n_features, an int64 array of active
+indices, or a pair of both. A stream of features is a 2-D float64 array, a 2-D int64 array, or a CSR triple.
 """
 
 from __future__ import annotations
@@ -12,17 +12,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-# What users may give. Features: a float array, integer indices, one integer, or (indices, values). A stream: one row of features
-# per step, as a 2-D float array, a 2-D integer array, a 1-D array of states, a SciPy sparse matrix, a pair, or a list of features.
-FeaturesLike: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike]
-FeatureStream: TypeAlias = Any  # a union that includes SciPy's matrices, which the core does not import
 
-# What the package makes of them: contiguous arrays.
+class SparseMatrix(Protocol):
+    """A SciPy sparse matrix or array. The core does not import SciPy."""
+
+    def tocsr(self) -> Any: ...
+
+
+# User input. Features are a float array, integer indices, one integer, or (indices, values). A stream has one row of features per
+# step: a 2-D float array, a 2-D integer array, a 1-D array of states, a SciPy sparse matrix, a pair, or a list of features.
+FeaturesLike: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike]
+FeatureStream: TypeAlias = ArrayLike | SparseMatrix | tuple[ArrayLike, ArrayLike] | Sequence[FeaturesLike]
+
+# The package's own forms: contiguous arrays.
 Features: TypeAlias = np.ndarray | tuple[np.ndarray, np.ndarray]
 Stream: TypeAlias = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray]
 Schedule: TypeAlias = Callable[[int], float]
@@ -55,14 +62,17 @@ def number(
 
 
 def positive(name: str, value: Any) -> float:
+    """`value` as a finite float > 0."""
     return number(name, value, "a finite number > 0", lambda v: 0.0 < v < math.inf)
 
 
 def unit(name: str, value: Any) -> float:
+    """`value` as a float in [0, 1]."""
     return number(name, value, "a number in [0, 1]", lambda v: 0.0 <= v <= 1.0)
 
 
 def count(name: str, value: Any, most: int = MAX_FEATURES) -> int:
+    """`value` as a whole number from 1 to `most`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or not 1 <= int(value) <= most:
         raise ValueError(f"{name} must be a whole number from 1 to {most:,}, got {_shown(value)}")
     return int(value)
@@ -99,7 +109,7 @@ Init = TypeVar("Init", bound=Callable[..., None])
 
 
 def explains_arguments(init: Init) -> Init:
-    """Let a constructor say which argument was meant, and name the class, where Python would name an inner function."""
+    """Let a constructor name the class in its errors, and the argument that a user of other names probably means."""
     parameters = [name for name in inspect.signature(init).parameters if name != "self"]
 
     @wraps(init)
@@ -125,7 +135,7 @@ def explains_arguments(init: Init) -> Init:
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """What every learner is made from, checked."""
+    """The checked parameters of every learner."""
 
     n_features: int
     step_size: float | Schedule
@@ -158,30 +168,33 @@ class Parameters:
         return at("step_size", self.step_size, t, positive)
 
     def alphas(self, t: int, learned: np.ndarray) -> np.ndarray:
-        """α for each of the coming transitions that is learned from, or a single number that stands for all of them."""
+        """α of each coming transition that is learned from, or a single number for all of them."""
         return along("step_size", self.step_size, t, learned, positive)
 
 
 class Parametrised:
-    """What is made from parameters, and tells them."""
+    """A learner or an agent with parameters that can be read."""
 
     _parameters: Parameters
 
     @property
     def step_size(self) -> float | Schedule:
+        """The step-size α, or its schedule."""
         return self._parameters.step_size
 
     @property
     def trace_decay(self) -> float:
+        """The trace decay λ, the default of every transition."""
         return self._parameters.trace_decay
 
     @property
     def discount(self) -> float:
+        """The discount γ, the default of every transition."""
         return self._parameters.discount
 
 
 def at(name: str, given: float | Schedule, t: int, check: Callable[[str, Any], float]) -> float:
-    """A number, or what a schedule says of time t."""
+    """A number, or the value of a schedule at time t."""
     if not callable(given):
         return given
     value = given(t)
@@ -191,7 +204,7 @@ def at(name: str, given: float | Schedule, t: int, check: Callable[[str, Any], f
 def along(
     name: str, given: float | Schedule, t: int, learned: np.ndarray, check: Callable[[str, Any], float]
 ) -> np.ndarray:
-    """The same from time t on, for each transition that is learned from; or a single number that stands for all of them."""
+    """The same from time t on, for each transition that is learned from, or a single number for all of them."""
     if not callable(given):
         return np.array([given])
     result = np.ones(len(learned))
@@ -205,7 +218,7 @@ FLOATS, INTEGERS = np.dtype(np.float64), np.dtype(np.int64)
 
 
 def native(x: Any) -> bool:
-    """Whether x may be handed to a kernel to look at. Numba would misread other byte orders, and is slow to refuse."""
+    """Whether a kernel may read x. Numba would misread other byte orders, and is slow to refuse."""
     if type(x) is np.ndarray:
         return x.dtype is FLOATS or x.dtype is INTEGERS
     return type(x) is tuple and len(x) == 2 and native(x[0]) and native(x[1])
@@ -242,7 +255,7 @@ def _array(x: Any, name: str) -> np.ndarray:
     if array.dtype.kind == "b":
         raise ValueError(f"{name} must be floats or integer indices, got booleans; use {name}.astype(float)")
     if array.dtype.kind not in "fiu":
-        end = "; the end of an episode has a call of its own" if x is None else ""
+        end = "; only update takes None, at the end of an episode" if x is None else ""
         raise ValueError(f"{name} must be floats or integer indices, got dtype {array.dtype}: {_shown(x)}{end}")
     return array
 
@@ -307,12 +320,12 @@ def dense(x: Features, n: int) -> np.ndarray:
 
 
 def length(x: Features) -> int:
-    """How many entries the features are given by."""
+    """The number of entries of the features."""
     return len(x[0]) if isinstance(x, tuple) else len(x)
 
 
 def alike(x: Features, y: Features, n: int) -> tuple[Features, Features]:
-    """Both features in one form: that of y where it is dense, pairs where they differ otherwise."""
+    """Both features in one form: dense if y is dense, pairs if the two forms differ otherwise."""
     if isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and x.dtype == y.dtype:
         return x, y
     if isinstance(y, np.ndarray) and y.dtype.kind == "f":
@@ -321,12 +334,12 @@ def alike(x: Features, y: Features, n: int) -> tuple[Features, Features]:
 
 
 def is_dense(x: Features | Stream) -> bool:
-    """Whether features, or those of a stream, are given by all their values."""
+    """Whether features, or those of a stream, have all their values."""
     return isinstance(x, np.ndarray) and x.dtype.kind == "f"
 
 
 def like(x: Features, y: Features, n: int) -> Features:
-    """The features x, dense where y is, and sparse where y is."""
+    """The features x, dense if y is dense, and sparse otherwise."""
     return x if is_dense(x) == is_dense(y) else dense(x, n) if is_dense(y) else as_pair(x)
 
 
@@ -339,7 +352,7 @@ def stream_like(X: Stream, Y: Stream, n: int) -> Stream:
 
 
 def same(x: Features, y: Features) -> bool:
-    """Whether two features, in whatever form, are the same vector."""
+    """Whether two features, in any form, are the same vector."""
     if isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and x.dtype.kind == y.dtype.kind == "f":
         return np.array_equal(x, y)
     return all(np.array_equal(a, b) for a, b in zip(_sorted_pairs(x), _sorted_pairs(y), strict=True))
@@ -353,6 +366,7 @@ def _sorted_pairs(x: Features) -> tuple[np.ndarray, np.ndarray]:
 
 
 def as_pair(x: Features) -> tuple[np.ndarray, np.ndarray]:
+    """Features as (indices, values)."""
     if isinstance(x, tuple):
         return x
     if x.dtype.kind == "f":
@@ -403,12 +417,12 @@ def stream(X: Any, n: int) -> tuple[Stream, int]:
 
 
 def _differ(X: Sequence) -> bool:
-    """Whether the features in a list differ in form or length, or are pairs, so that they make no array."""
+    """Whether the features in a list differ in form or length, or are pairs, and so do not make an array."""
     if any(isinstance(x, tuple) for x in X):
         return True
     try:
         return len({(np.asarray(x).dtype.kind, np.shape(x)) for x in X}) > 1
-    except ValueError:  # something in it is no array at all; `features` says what
+    except ValueError:  # an item is not an array; `features` says which
         return True
 
 
@@ -424,6 +438,7 @@ def _joined(rows: list[tuple[np.ndarray, np.ndarray]]) -> Stream:
 
 
 def row(X: Stream, t: int) -> Features:
+    """Row t of a stream."""
     if isinstance(X, tuple):
         piece = slice(X[0][t], X[0][t + 1])
         return X[1][piece], X[2][piece]
@@ -453,7 +468,7 @@ def ratio(name: str, value: Any) -> float:
 
 
 def ratios(name: str, values: Any, length: int) -> np.ndarray:
-    """An importance ratio for each step; 1 where none are given."""
+    """An importance ratio for each step; 1 by default."""
     if values is None:
         return np.ones(1)
     array = np.asarray(values)
@@ -466,7 +481,7 @@ def ratios(name: str, values: Any, length: int) -> np.ndarray:
 
 
 def units(name: str, values: Any, steps: int, default: float) -> np.ndarray:
-    """One number in [0, 1] per transition, or a single one that stands for all."""
+    """One number in [0, 1] per transition, or a single one for all."""
     if values is None:
         return np.array([default])
     array = np.asarray(values)

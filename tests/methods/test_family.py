@@ -35,9 +35,7 @@ def test_keeps_the_contract(method):
 
 
 def test_what_is_missing_is_asked_for():
-    with pytest.raises(
-        TypeError, match=r"needs second_step_size.*; give the rest beforehand, with functools\.partial\(GTD, …\)"
-    ):
+    with pytest.raises(TypeError, match=r"needs second_step_size.*; give the rest with functools\.partial\(GTD, …\)"):
         to.check_learner(to.GTD)
     with pytest.raises(ValueError, match="a learner with bound or meta_step_size has no definition here"):
         to.verify(partial(to.TrueOnlineTD, bound=1.0))

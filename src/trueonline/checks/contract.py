@@ -1,4 +1,4 @@
-"""`check_learner`: the contract that every learner keeps, and that a learner of your own can be held to."""
+"""`check_learner`: the contract of every learner, also for learners of your own."""
 
 from __future__ import annotations
 
@@ -15,12 +15,20 @@ import numpy as np
 
 from trueonline.learners.loading import load
 
-N, T, DISCOUNT = 6, 40, 0.95  # features and transitions of the stream that is used
+N, T, DISCOUNT = 6, 40, 0.95  # the stream: its features, its transitions, its discount
 
 
 @dataclass(frozen=True)
 class Contract:
-    """What `check_learner` found: the names of the checks that were kept."""
+    """The result of `check_learner`.
+
+    Attributes
+    ----------
+    learner : str
+        The name of the class.
+    kept : tuple of str
+        The names of the checks, all of which passed.
+    """
 
     learner: str
     kept: tuple[str, ...]
@@ -30,12 +38,31 @@ class Contract:
 
 
 def check_learner(learner_class: Callable[..., Any]) -> Contract:
-    """Hold a learner class to the contract; AssertionError with every broken clause.
+    """Check that a class of learners keeps the contract.
 
-    A learner has the interface of `trueonline.Learner`: it is made by `learner_class(n_features=…, step_size=…,
-    trace_decay=…, discount=…)`, and has `start`, `update`, `predict`, `run`, `reset`, `save` and `weights`. What it saves
-    is read by its own `load(path)` where the class has one, and by `trueonline.load` otherwise.
+    A learner has the interface of `trueonline.Learner`: the methods `start`, `update`, `predict`, `run`, `reset` and `save`, and
+    the property `weights`. The class's own `load(path)` reads its files. If the class has no `load`, `trueonline.load` does.
 
+    Parameters
+    ----------
+    learner_class : class or callable
+        The class. `learner_class(n_features=…, step_size=…, trace_decay=…, discount=…)` must return a learner. Give other
+        arguments with `functools.partial`.
+
+    Returns
+    -------
+    Contract
+        The checks that passed.
+
+    Raises
+    ------
+    AssertionError
+        With every broken clause of the contract.
+    TypeError
+        If the class needs other arguments.
+
+    Examples
+    --------
     >>> import trueonline as to
     >>> print(to.check_learner(to.TrueOnlineTD))
     TrueOnlineTD keeps the contract: repeatable, inputs unmodified, copies given, run equals updates, pieces equal the \
@@ -46,14 +73,14 @@ whole, sparse equals dense, copied equals continued, saved equals continued, res
         case.new()
     except TypeError as error:
         raise TypeError(
-            f"{case.name} is not made by n_features, step_size, trace_decay and discount alone: {error}; give the rest "
-            f"beforehand, with functools.partial({case.name}, …)"
+            f"{case.name} needs more than n_features, step_size, trace_decay and discount: {error}; give the rest "
+            f"with functools.partial({case.name}, …)"
         ) from None
     broken = []
     for name, check in CHECKS.items():
         try:
             check(case)
-        except Exception as error:  # whatever a foreign learner does wrong is a finding, not a crash
+        except Exception as error:  # every error of a learner is a finding, not a crash
             broken.append(f"{name}: {type(error).__name__}: {error}")
     if broken:
         raise AssertionError(f"{case.name} breaks the contract:\n  " + "\n  ".join(broken))
@@ -75,16 +102,16 @@ class _Case:
         self.discounts[T // 2] = 0.0
 
     def new(self, weights: np.ndarray | None = None) -> Any:
-        given = {} if weights is None else {"initial_weights": weights}
-        return self.learner_class(n_features=N, step_size=0.1, trace_decay=0.8, discount=DISCOUNT, **given)
+        initial = {} if weights is None else {"initial_weights": weights}
+        return self.learner_class(n_features=N, step_size=0.1, trace_decay=0.8, discount=DISCOUNT, **initial)
 
     def learned(self, upto: int = T, form: Callable[[np.ndarray], Any] = np.array) -> Any:
         learner = self.new()
         learner.start(form(self.X[0]))
-        self.go_on(learner, 0, upto, form)
+        self.resume(learner, 0, upto, form)
         return learner
 
-    def go_on(self, learner: Any, since: int = 0, upto: int = T, form: Callable[[np.ndarray], Any] = np.array) -> None:
+    def resume(self, learner: Any, since: int = 0, upto: int = T, form: Callable[[np.ndarray], Any] = np.array) -> None:
         for t in range(since, upto):
             learner.update(float(self.rewards[t]), form(self.X[t + 1]), float(self.discounts[t]))
 
@@ -93,7 +120,7 @@ class _Case:
 
 
 def _equal(a: Any, b: Any, tolerance: float = 0.0) -> None:
-    """The two learners predict, and have learned, the same."""
+    """Assert that two learners have the same weights and predictions."""
     np.testing.assert_allclose(a.weights, b.weights, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(a.predict(np.ones(N)), b.predict(np.ones(N)), rtol=tolerance, atol=tolerance)
 
@@ -111,9 +138,9 @@ def _inputs_unmodified(case: _Case) -> None:
     learner.predict(given[0])
     for now, then in zip(given, case.X, strict=False):
         np.testing.assert_array_equal(now, then)
-    given[2][:] = 7.0  # the learner must have its own copy of where it stands
-    case.go_on(learner, 2)
-    case.go_on(plain, 2)
+    given[2][:] = 7.0  # the learner must have its own copy of the current features
+    case.resume(learner, 2)
+    case.resume(plain, 2)
     _equal(learner, plain)
     X, rewards, discounts = case.X.copy(), case.rewards.copy(), case.discounts.copy()
     case.new().run(X, rewards, discounts)
@@ -135,7 +162,7 @@ def _run_equals_updates(case: _Case) -> None:
     updated.start(case.X[0])
     for t in range(T):
         expected.append(updated.predict(case.X[t]))
-        case.go_on(updated, t, t + 1)
+        case.resume(updated, t, t + 1)
     np.testing.assert_allclose(values, expected, rtol=1e-10, atol=1e-12)
     _equal(ran, updated, 1e-10)
 
@@ -158,8 +185,8 @@ def _copied_equals_continued(case: _Case) -> None:
     for duplicate in (copy.deepcopy, lambda learner: pickle.loads(pickle.dumps(learner))):
         original = case.learned(T // 3)
         other = duplicate(original)
-        case.go_on(original, T // 3)
-        case.go_on(other, T // 3)
+        case.resume(original, T // 3)
+        case.resume(other, T // 3)
         _equal(original, other)
 
 
@@ -169,8 +196,8 @@ def _saved_equals_continued(case: _Case) -> None:
         path = Path(folder) / "learner.npz"
         original.save(path)
         other = getattr(case.learner_class, "load", load)(path)
-    case.go_on(original, T // 3)
-    case.go_on(other, T // 3)
+    case.resume(original, T // 3)
+    case.resume(other, T // 3)
     _equal(original, other)
 
 
@@ -220,8 +247,8 @@ def _bad_input_changes_nothing(case: _Case) -> None:
             _equal(learner, undisturbed)
         else:
             raise AssertionError(f"accepted what it should refuse: {_called(attempt)}")
-    case.go_on(learner, T // 3)
-    case.go_on(undisturbed, T // 3)
+    case.resume(learner, T // 3)
+    case.resume(undisturbed, T // 3)
     _equal(learner, undisturbed)
     try:
         case.new().update(1.0, x)
@@ -231,7 +258,7 @@ def _bad_input_changes_nothing(case: _Case) -> None:
 
 
 def _called(attempt: Callable[[Any], Any]) -> str:
-    """The call itself, for the message."""
+    """The source of the call, for the message."""
     try:
         return inspect.getsource(attempt).strip().removeprefix("lambda learner: ").rstrip(",")
     except OSError:

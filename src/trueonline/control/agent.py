@@ -1,14 +1,14 @@
-"""What every agent is: action values that are linear in block features, a policy over them, a rule that learns."""
+"""The base of every agent: action values that are linear in block features, a policy over them, and a rule that learns."""
 
 from __future__ import annotations
 
 import math
 import os
-from abc import ABC
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trueonline import files, inputs
 from trueonline.control.policies import EpsilonGreedy, Policy, describe
@@ -18,47 +18,25 @@ from trueonline.core.kernels import call
 from trueonline.core.memory import KINDS
 from trueonline.core.transition import ALPHA, GAMMA_NEXT, LAM_NEXT, asked
 from trueonline.inputs import Features, FeaturesLike, Parameters, Schedule, explains_arguments
+from trueonline.learners.acting import Acting
+from trueonline.learners.docstrings import ADAPTATION, AGENT
 from trueonline.learners.over_memory import OverMemory
 
-PARAMETERS = """\
-    Parameters
-    ----------
-    n_features : int
-        The number of features of a state.
-    n_actions : int
-        The number of actions.
-    step_size : float or callable
-        α > 0, or a schedule t → α_t, with t the number of transitions learned from.
-    trace_decay : float
-        λ in [0, 1], the default of every transition.
-    discount : float
-        γ in [0, 1], the default of every transition.
-    policy : callable, optional
-        policy(values, rng, t) chooses an action from the values of all actions. ε-greedy with ε = 0.1 by default.
-    seed : int or sequence of int, optional
-        The seed of all randomness.
-    initial_weights : array_like, optional
-        The weights to begin with: a row for each feature, a column for each action. Zeros by default.
-    bound : float, optional
-        Step-size adaptation: α is lowered for a transition whose update would close more than this share of its error. Off by
-        default (docs/step_sizes.md).
-    meta_step_size : float, optional
-        Step-size adaptation: θ of TIDBD, by which every feature's step-size adapts. Off by default.
-    **options : bool
-        Switches of the class, off by default.
+OPTIONS = """\
+**options : bool
+    Switches of the class, off by default.
 """
 
 
-class Agent(OverMemory, ABC):
-    __doc__ = f"""An agent that learns action values Q(s, a) = wᵀψ(s, a) while it acts.
+class Agent(Acting, OverMemory):
+    """An agent that learns action values Q(s, a) = wᵀψ(s, a) while it acts.
 
     ψ(s, a) are block features: those of the state, in the block of the action (end of section 4.3). The features x of a state are a
     float array of length `n_features`, an integer array of active indices, one integer, or a pair (indices, values). The action
-    chosen for the next state is the one to execute next. The agent bootstraps from that action, or from the best one, as the method
-    says.
+    chosen for the next state is the one to execute next. The method bootstraps from that action, or from the best one.
+    """
 
-{PARAMETERS}    """
-
+    _shared_parameters = AGENT + ADAPTATION + OPTIONS
     binary: ClassVar[bool] = False  # whether the rule is defined for binary features only
     options: ClassVar[tuple[str, ...]] = ()  # switches that the rule has beside the common settings, off by default
 
@@ -66,8 +44,6 @@ class Agent(OverMemory, ABC):
         super().__init_subclass__(**options)
         if "method" in vars(cls):
             cls.binary = cls.method.binary
-            about, examples, rest = (cls.__doc__ or "").rstrip().partition("    Examples\n")
-            cls.__doc__ = f"{about.rstrip()}\n\n{PARAMETERS}\n{examples}{rest}\n    "
 
     @explains_arguments
     def __init__(
@@ -80,7 +56,7 @@ class Agent(OverMemory, ABC):
         policy: Policy | None = None,
         *,
         seed: Any = None,
-        initial_weights: Any = None,
+        initial_weights: ArrayLike | None = None,
         bound: float | None = None,
         meta_step_size: float | None = None,
         **options: bool,
@@ -122,7 +98,7 @@ class Agent(OverMemory, ABC):
         self.reset()
 
     def _choose_method(self) -> None:
-        """Set `method` where it depends on the options."""
+        """Set `method` if it depends on the options."""
 
     @property
     def _shape(self) -> tuple[int, ...]:
@@ -130,7 +106,6 @@ class Agent(OverMemory, ABC):
 
     @property
     def weights(self) -> np.ndarray:
-        """A fresh copy of w: a row for each feature, a column for each action."""
         return memory.weights(self._each()[0]).reshape(self.n_features, self.n_actions)
 
     @property
@@ -153,89 +128,29 @@ class Agent(OverMemory, ABC):
         self._numbers = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0, self.discount, self.trace_decay])
 
     def values(self, x: FeaturesLike) -> np.ndarray:
-        """Compute Q(s, a) for every action.
-
-        Parameters
-        ----------
-        x : features
-            The features of the state.
-
-        Returns
-        -------
-        numpy.ndarray
-            The value of each action.
-        """
         q = np.empty(self.n_actions)
         self._evaluate(x, "x", q)
         return q
 
     def start(self, x: FeaturesLike) -> int:
-        """Begin an episode, without a trace.
-
-        Parameters
-        ----------
-        x : features
-            The features of the first state.
-
-        Returns
-        -------
-        int
-            The action to execute.
-        """
-        x = self._evaluate(x, "x", self._q)
+        here = self._evaluate(x, "x", self._q)
         action = self._choose(self.steps)
         memory.begin(self._memory)
-        self._stand(x, action)
+        self._stand(here, action)
         return action
 
     def step(
         self, reward: float, x_next: FeaturesLike, discount: float | None = None, trace_decay: float | None = None
     ) -> int:
-        """Learn from a transition, and choose the next action.
-
-        Parameters
-        ----------
-        reward : float
-            R of the transition.
-        x_next : features
-            The features of the state entered.
-        discount : float, optional
-            γ of the state entered; the agent's own by default.
-        trace_decay : float, optional
-            λ of the state entered; the agent's own by default.
-
-        Returns
-        -------
-        int
-            The action to execute in the state entered.
-        """
         x, action = self._learn(reward, x_next, discount, trace_decay)
         self._stand(x, action)
         return action
 
     def truncate(self, reward: float, x_next: FeaturesLike, discount: float | None = None) -> None:
-        """Learn from the last transition of a truncated episode: it bootstraps as any other. `start` must follow.
-
-        Parameters
-        ----------
-        reward : float
-            R of the transition.
-        x_next : features
-            The features of the state entered.
-        discount : float, optional
-            γ of the state entered; the agent's own by default.
-        """
         self._learn(reward, x_next, discount, None)
         self._here = self._action = None
 
     def end(self, reward: float) -> None:
-        """Learn from the transition that ends the episode. `start` must follow.
-
-        Parameters
-        ----------
-        reward : float
-            R of the transition.
-        """
         here, action = self._standing()
         reward = inputs.number("reward", reward)
         self._set_numbers(self.steps, None, None)
@@ -256,7 +171,7 @@ class Agent(OverMemory, ABC):
     ) -> tuple[Features, int]:
         here, action = self._standing()
         if x_next is None:
-            raise ValueError("x_next must be features, got None; where the episode ends, call end(reward)")
+            raise ValueError("x_next must be features, got None; at the end of the episode, call end(reward)")
         if self.method.constants:
             self._refuse_others(discount, trace_decay)
         if type(reward) is not float or not math.isfinite(reward):
@@ -275,13 +190,13 @@ class Agent(OverMemory, ABC):
                 self._entries.values(*self._memory, x, q)
                 return x
             except (TypeError, ValueError):
-                pass  # another form of features, or bad ones: the long way finds out
+                pass  # another form of features, or bad input
         x = inputs.features(x, self.n_features, binary=self.binary, name=name)
         call(self._entries.values, *self._memory, x, q)
         return x
 
     def _choose(self, t: int) -> int:
-        action = self.policy(self._q.copy(), self.rng, t)  # a copy: whatever it does to it, the values stay
+        action = self.policy(self._q.copy(), self.rng, t)  # a copy: a policy may change it
         if type(action) is not int or not 0 <= action < self.n_actions:
             action = self._checked_action(action)
         return action
@@ -346,7 +261,7 @@ class Agent(OverMemory, ABC):
         return parts
 
     def _restore(self, parts: dict[str, np.ndarray], rng: dict[str, Any], action: int | None) -> None:
-        """Take over a saved state; ValueError, KeyError or TypeError where it does not fit."""
+        """Take over a saved state; ValueError, KeyError or TypeError if it does not fit."""
         self._restore_memory(parts)
         self.rng = _generator(rng)
         self._here = self._action = None

@@ -1,7 +1,7 @@
-"""Policies: from the values of all actions to one of them.
+"""Policies choose an action from the values of all actions.
 
-A policy is any callable `policy(values, rng, t) → action`: the values of the actions (not to be changed), a NumPy
-`Generator` from which all randomness must come, and the number of transitions that there have been.
+A policy is any callable `policy(values, rng, t) → action`. `values` are the values of the actions. `rng` is a NumPy `Generator`,
+the source of all randomness. `t` is the number of transitions so far.
 """
 
 from __future__ import annotations
@@ -18,13 +18,27 @@ from trueonline.inputs import Schedule, number, positive, unit
 
 
 class Policy(Protocol):
+    """A function that chooses an action.
+
+    Every callable policy(values, rng, t) is one. It takes the values of all actions, a random generator, and the number t of
+    transitions learned from. It returns an action from 0 to the number of actions − 1.
+    """
+
     def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int, /) -> int: ...
 
 
 @dataclass(frozen=True)
 class Greedy:
-    """One of the best actions; those within `tolerance` of the best (relative, or absolute below 1) equally often.
+    """Choose one of the best actions.
 
+    Parameters
+    ----------
+    tolerance : float, optional
+        Actions whose values are this close to the best are tied, and chosen equally often. The tolerance is relative to the best
+        value, or absolute if that is below 1.
+
+    Examples
+    --------
     >>> Greedy()(np.array([0.0, 2.0, 1.0]), np.random.default_rng(0), 0)
     1
     """
@@ -40,8 +54,17 @@ class Greedy:
 
 @dataclass(frozen=True)
 class EpsilonGreedy:
-    """A random action with probability ε, otherwise a greedy one. ε is a number, or a schedule t → ε.
+    """Choose a random action with probability ε, and otherwise a greedy one.
 
+    Parameters
+    ----------
+    epsilon : float or callable
+        ε in [0, 1], or a schedule t → ε.
+    tolerance : float, optional
+        The tolerance of ties, as for `Greedy`.
+
+    Examples
+    --------
     >>> policy = EpsilonGreedy(lambda t: 1.0 / (t + 1))
     >>> [policy(np.array([0.0, 1.0]), np.random.default_rng(4), t) for t in (0, 1000)]
     [1, 1]
@@ -64,8 +87,15 @@ class EpsilonGreedy:
 
 @dataclass(frozen=True)
 class Softmax:
-    """Action a with probability ∝ exp(q_a / temperature). The temperature is a number > 0, or a schedule of t.
+    """Choose action a with a probability in proportion to exp(q_a / temperature).
 
+    Parameters
+    ----------
+    temperature : float or callable
+        A number > 0, or a schedule t → temperature.
+
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> [Softmax(0.1)(np.array([0.0, 1.0]), rng, 0) for _ in range(5)]
     [1, 1, 1, 1, 1]
@@ -78,8 +108,8 @@ class Softmax:
             object.__setattr__(self, "temperature", positive("temperature", self.temperature))
 
     def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int) -> int:
-        given = self.temperature
-        temperature = positive(f"temperature({t})", given(t)) if callable(given) else given
+        setting = self.temperature
+        temperature = positive(f"temperature({t})", setting(t)) if callable(setting) else setting
         with np.errstate(invalid="ignore", over="ignore"):
             shares = np.cumsum(np.exp((values - values.max()) / temperature))
         if not np.isfinite(shares[-1]):  # values that have diverged say nothing
@@ -89,7 +119,7 @@ class Softmax:
 
 @dataclass(frozen=True)
 class Uniform:
-    """Every action equally often, whatever the values."""
+    """Choose every action equally often, for all values."""
 
     def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int) -> int:
         return int(rng.integers(len(values)))
@@ -103,7 +133,7 @@ def _tolerance(value: Any) -> float:
 
 
 def describe(policy: Callable) -> dict[str, Any] | None:
-    """A policy of this package as plain data; None for one that is code: a user's, or one with a schedule.
+    """A policy of this package as plain data; None for a policy that is code: a user's, or one with a schedule.
 
     >>> describe(EpsilonGreedy(0.1))
     {'kind': 'EpsilonGreedy', 'epsilon': 0.1, 'tolerance': 1e-10}

@@ -16,7 +16,9 @@ from trueonline.control.agent import Agent
 
 
 class ReplaceSarsa(Agent):
-    """Sarsa(λ) with replacing traces, for binary features. `clear_others=True` clears the other actions' traces.
+    """Sarsa(λ) with replacing traces, for binary features.
+
+    The option `clear_others=True` clears the traces of active features in the blocks of the other actions.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The kernels of an agent: the values of all actions, and learning from one transition.
 
-Every rule of control here is a method of prediction (`methods/`) over the block features ψ(s, a). What is left to say is
-from which action the next state's value is taken, and when the trace is cut.
+Every rule of control here is a method of prediction (`methods/`) over the block features ψ(s, a). This file chooses the action that
+gives the next state's value, and cuts the trace.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def greedy(q, action):
 
 @kernel
 def sarsa_noting(q, action):
-    """Bootstrap from the action that will be taken; tell whether it ties for the best."""
+    """Bootstrap from the action that will be taken; say whether it ties for the best."""
     return action, greedy(q, action)[1]
 
 

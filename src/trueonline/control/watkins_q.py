@@ -5,10 +5,10 @@
     w ← w + αδe
     if A' is not greedy: e ← 0
 
-The trace is cut when the *next* action, that will be executed in S', is not greedy; one that ties for the best (within 1e-10,
-relative to it or absolute below 1) is. Then no
-return is followed beyond S', which is what λ = 0 in S' says: so the rule is accumulate TD(λ) with the λ of S' set to 0 there.
-The δ that the paper prints lacks γ and has S_t in place of S_{t+1}; this is the one that its forward view needs.
+The trace is cut when the *next* action, to be executed in S', is not greedy. An action that ties for the best is greedy (within
+1e-10, relative to the best value, or absolute below 1). After a cut no return is followed beyond S', as with λ = 0 in S'. So
+the rule is accumulate TD(λ) with the λ of S' set to 0. The δ that the paper prints lacks γ and has S_t in place of S_{t+1}. The
+forward view needs the δ above.
 """
 
 from __future__ import annotations

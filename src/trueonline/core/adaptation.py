@@ -1,16 +1,16 @@
-"""Help with the step-size, for streams whose features and errors nobody knows beforehand: departures from the paper.
+"""Step-size adaptation, for streams whose features and errors are not known beforehand. It departs from the paper.
 
-What a method writes of φ is then α_t D_t φ, with D = diag(r) (`memory.share`), and it is told that its step-size is 1; what it
-reads is φ. So every trace carries the step-sizes of the time of each visit, as that of Algorithm 4 does: w ← w + δe. True online
-methods remain equal to their forward views, with the matrix α_t D_t in the place of α.
+A method still reads φ. It writes α_t D_t φ in place of φ, with D = diag(r) (`memory.share`), and its own step-size is 1. So every
+trace carries the step-sizes of the time of each visit, as the trace of Algorithm 4 does: w ← w + δe. True online methods remain
+equal to their forward views, with the matrix α_t D_t in place of α.
 
 **A bound.** Before a transition is learned from, α is lowered to where the update closes no more than a given share of the error:
 
     αρMΣ_i r_i φ_i² ≤ bound                  always (M = 1 but for emphatic methods)
     ργλeᵀφ + αρMΣ_i r_i φ_i² ≤ bound         where traces accumulate: eᵀφ of the new trace
 
-At 1 no update carries V(S_t) beyond what it is updated towards. Where even ργλeᵀφ is more than the bound, the trace is shortened to
-it. The second step-size of gradient methods is kept to βφᵀφ ≤ bound.
+With a bound of 1 no update carries V(S_t) beyond its target. If ργλeᵀφ alone exceeds the bound, the trace is shortened to it.
+The second step-size of gradient methods is kept to βφᵀφ ≤ bound.
 
 **TIDBD** (Kearney, Veeriah, Travnik, Sutton and Pilarski 2018) with the normalisation of Autostep (Mahmood, Sutton, Degris and
 Pilarski 2012), so that θ has no unit: a step-size for each feature, α_i = α·r_i, which grows where a feature's errors keep their
@@ -20,9 +20,9 @@ sign from one visit to the next, and shrinks where they change it. With meta ste
     r_i ← r_i·bound / Σ_j α_j φ_j² where that sum exceeds the bound
     H_i ← H_i·[1 − φ_i e_i]⁺ + Δw_i
 
-All that a learner changes of w_i is in proportion to r_i, so Δw_i is the derivative of itself by ln r_i, and H is the sum of
-these. It follows w, but for features that are active, where it forgets. So H − w changes there alone: that is what is kept, as
-`past`, and all of this costs the active features alone.
+Every change of w_i is in proportion to r_i, so Δw_i is its own derivative by ln r_i, and H is the sum of these derivatives. H
+follows w, except that it forgets at active features. So H − w changes at active features only. This difference is kept, as `past`,
+and step-size adaptation costs the active features only.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ LEAST, MOST = 1e-30, 1e30  # how far from where it began a step-size may go
 
 
 def form_of(trace: str, asked: tuple[str, ...]) -> tuple[float, float]:
-    """What adaptation has to know of a method: whether its traces add up, and what its updates are weighed by.
+    """The form of a method for step-size adaptation: whether its traces add up, and the weight of its updates.
 
     `trace` is the catalogue's word for the kind of trace, and `asked` is what the rule asks for. The action that an
     expected update is about is given, so no ratio weighs it.
@@ -93,7 +93,7 @@ def prepare(memory, t):
 
 @kernel
 def carried(memory, x, decayed, bound):
-    """ργλeᵀφ, which takes of the bound what is left of it; no more than all, where the trace can be shortened."""
+    """ργλeᵀφ, the part of the bound that the trace uses up, at most all of it. An accumulating trace is shortened to fit."""
     along = 0.0
     for j in range(x.size):
         i, x_i = entry(x, j)
@@ -163,7 +163,7 @@ def follow(memory, x):
 
 @kernel
 def place(memory, i):
-    """Where its trace is."""
+    """The index of the trace of feature i: its slot, or i + 1 in the dense layout."""
     return np.uint64(memory.slot[i]) if memory.head[DENSE] == 0.0 else i + np.uint64(1)
 
 
@@ -182,7 +182,7 @@ def weight_in(memory, i):
 
 
 def weight(memory, i):
-    """w_i, wherever it lies."""
+    """w_i, summed over the memories that hold a part of it."""
     raise NotImplementedError("for kernels only")
 
 

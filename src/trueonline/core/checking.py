@@ -1,4 +1,4 @@
-"""Checks of features inside kernels: where they cost least, and before anything changes."""
+"""Checks of features inside kernels, at the lowest cost and before anything changes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from trueonline.core.kernels import operation, outlined
 
 
 def acceptable(n, x, binary):
-    """Whether x has the right length or distinct indices in range, and finite (or, if so wanted, only 0/1) values.
+    """Whether x has the right length or distinct indices in range, and finite values (or, if `binary`, only 0 and 1).
 
-    As many indices as there are features are refused: most likely a vector of zeros and ones was meant (`inputs`).
+    As many indices as there are features are refused: they are most likely a vector of zeros and ones (`inputs`).
     """
     raise NotImplementedError("for kernels only")
 
@@ -71,7 +71,7 @@ def ones(context: Any, word: Any) -> Any:
 
 @outlined
 def distinct_for_sure(indices, size):
-    """Whether no index stands twice: whether they rise, or else by comparing all pairs, or, when many, by sorting."""
+    """Whether all indices differ. Rising indices do; otherwise all pairs are compared, or many indices are sorted."""
     falls = same = 0
     for j in range(1, size):
         falls += indices[j] <= indices[j - 1]

@@ -7,7 +7,7 @@ from trueonline.core.kernels import kernel
 
 @kernel
 def emphasis(follow_on, gamma, lam, rho_old, interest):
-    """F and M of this step, from F of the step before. After γ = 0 both are I, whatever λ is."""
+    """F and M of this step, from F of the step before. After γ = 0 both are I for every λ."""
     if gamma == 0.0:
         return interest, interest
     follow_on = rho_old * gamma * follow_on + interest  # F ← ρ_{t−1}γF + I

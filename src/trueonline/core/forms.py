@@ -1,7 +1,7 @@
 """Features inside a kernel: named tuples of pointers, because arrays would be counted in and out of every operation.
 
-`Dense`, `Active` and `Pairs` are the three forms in which features are given. `Chosen` makes of any of them the block
-features ψ(s, a) of a state and an action. Operations on the memory are chosen by these types.
+`Dense`, `Active` and `Pairs` are the three forms of features. `Chosen` turns each of them into the block features ψ(s, a) of a
+state and an action. These types choose the operations on the memory.
 """
 
 from __future__ import annotations

@@ -35,7 +35,32 @@ _PIECE = {**_OPTIONS, "forceinline": True}
 _COMPILING = RLock()
 _COMPILERS: dict[Any, Any] = {}
 
-kernel = numba.njit(**_PIECE)
+
+def kernel(function: Callable) -> Any:
+    """Compile a function as a piece of a kernel, which is always inlined into its caller. Used as a decorator.
+
+    An update rule for `trueonline.method` is such a function.
+
+    Parameters
+    ----------
+    function : callable
+        A function in the part of Python that Numba compiles. The first argument of an update rule is `memory`. The other arguments
+        name what the rule needs of a transition (`trueonline.core.transition.Transition`).
+
+    Returns
+    -------
+    numba.core.dispatcher.Dispatcher
+        The compiled function. Numba compiles it at its first call, or together with its caller.
+
+    Examples
+    --------
+    >>> @kernel
+    ... def td_error(v, reward, gamma_next, v_next):
+    ...     return reward + gamma_next * v_next - v
+    >>> td_error(1.0, 2.0, 0.5, 4.0)
+    3.0
+    """
+    return numba.njit(function, **_PIECE)
 
 
 def operation(stub: Callable, *, reassociate: bool = False) -> Callable:
@@ -84,8 +109,8 @@ def call(entry: Any, *arguments: Any) -> Any:
 def ensure(entry: Any, *arguments: Any) -> None:
     """Compile `entry` for the types of these arguments, or load it from disk, unless that was done before.
 
-    An entry point itself never compiles: a call with other types is a quick TypeError, in every thread at every time. Its
-    twin compiles, and hands it the result.
+    An entry point itself never compiles. A call with other types is a quick TypeError, in every thread at every time. The
+    twin of the entry point compiles, and passes the result to it.
     """
     signature = tuple(numba.typeof(argument) for argument in arguments)
     with _COMPILING:
@@ -96,12 +121,12 @@ def ensure(entry: Any, *arguments: Any) -> None:
 
 
 def cache_name() -> str:
-    """The hash of all sources of kernels: what tells one version of them from another."""
+    """The hash of all sources of kernels: each version has another one."""
     return os.path.basename(cache_folder())
 
 
 def kernel_sources() -> list[Path]:
-    """Every source that can end up inside a kernel: `core`, `methods`, and whatever else asks `core` or Numba for the means.
+    """Every source that can end up inside a kernel: `core`, `methods`, and all files that import `core` or Numba.
 
     >>> {path.name for path in kernel_sources()} >= {"upkeep.py", "true_online_td.py"}
     True

@@ -1,7 +1,7 @@
 """The loops around a rule: one transition (`step`) and a whole stream (`run`), each a single compiled call.
 
-What a learner carries from step to step is its *place*, in front of its memory: V_old, γ and λ of the state it stands in, and
-so on (`memory.layout`). Bad input is refused before anything changes, as a ValueError without a reason; Python finds the reason.
+A learner carries its *place* from step to step, in front of its memory: V_old, γ and λ of the current state, and so on
+(`memory.layout`). Bad input is refused before anything changes, as a ValueError without a reason. Python finds the reason.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def transit(numbers, places, here, settings, x, expected, reward):
 
 
 def step(numbers, places, here, settings, x, reward):
-    """`transit` where φ̄' is φ'."""
+    """`transit` with φ' as φ̄'."""
     return transit(numbers, places, here, settings, x, x, reward)
 
 
@@ -126,8 +126,8 @@ def run(numbers, places, X, expected, rewards, series, constants, starts, values
 
     `series` are α, β, γ, λ, ρ and I of each transition; an array of one entry stands for a constant. No transition leads into
     row t + 1 where `starts` is set. Rows must have been checked, unless they are dense and `expected` is None: such rows are
-    checked on the way, at no cost, because one that is not finite shows itself by its value, and `replace` counts what is not
-    binary. So for dense rows the caller must be able to undo.
+    checked during learning, at no cost: the value of a row that is not finite is not finite, and `replace` counts features that are
+    not binary. So for dense rows the caller must be able to undo.
     """
     alphas, betas, gammas, lams, rhos, interests = series
     discount, trace_decay = constants
@@ -239,19 +239,19 @@ class Entries(NamedTuple):
 
 
 def names_of(rule: Any, memory: str, *, binary: bool, adapted: bool) -> dict[str, Any]:
-    """What the templates need to know: the rule, how to attach to its kind of memory, and step-size adaptation or nothing."""
+    """The global names of the templates: the rule, the attachment to its kind of memory, and step-size adaptation or nothing."""
     kind = KINDS[memory]
     names = {"rule": asking(rule), "BINARY": binary, "attach": kind.attach_rated if adapted else kind.attach}
     return {**names, "prepare": adaptation.prepare, "follow": adaptation.follow} if adapted else names
 
 
 def name_of(rule: Any, adapted: bool) -> str:
-    """The name of a rule's entry points: one of two rules of one name would take the other's place in the cache."""
+    """The name of a rule's entry points. Adapted entry points have another name, so that both have a place in the cache."""
     return f"{rule.py_func.__name__}{'_adapted' * adapted}"
 
 
 def is_ours(rule: Any) -> bool:
-    """Whether a rule is of this package: only such are cached on disk, because an edit elsewhere would go unnoticed."""
+    """Whether a rule is part of this package. Other rules are not cached on disk, because an edit of them would go unnoticed."""
     return rule.py_func.__module__.startswith("trueonline.methods.")
 
 

@@ -1,11 +1,11 @@
-"""What there is to know of one step, and how a rule asks for it.
+"""The transition: everything that a rule can ask for.
 
-The loops hold one `Transition`. A rule names what it needs in its signature, and `asking` calls it with just that:
+The loops hold one `Transition`. A rule names the parts that it needs in its signature, and `asking` calls the rule with them:
 
     @kernel
     def true_online_td(memory, x, reward, x_next, v_old, alpha, gamma, lam, gamma_next): …
 
-A rule returns V(S), δ, and V(S'), of which the last is `v_old` of the next step.
+A rule returns V(S), δ and V(S'). V(S') is `v_old` of the next step.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from trueonline.core.kernels import kernel
 
 
 class Transition(NamedTuple):
-    """Everything there is to know of a step from S to S'. Time: docs/architecture.md."""
+    """A step from S to S'. For the time of each part see docs/architecture.md."""
 
     x: Any  # φ, the features of S
     reward: Any  # R
     x_next: Any  # φ', the features of S'
-    x_expected: Any  # φ̄', the mean of the features of S' over the actions of the target policy; φ' where none is given
+    x_expected: Any  # φ̄', the mean of the features of S' over the actions of the target policy; φ' by default
     v_old: Any  # V(S) as the step before saw it, 0 at a beginning
     alpha: Any  # α, the step-size
     beta: Any  # β, the second step-size
@@ -35,21 +35,21 @@ class Transition(NamedTuple):
     rho_old: Any  # ρ of the step before
     interest: Any  # I, the interest in S
     carried: Any  # three numbers that belong to the rule, 0 to begin with, kept from step to step and saved
-    greedy: Any  # 1 where the action taken in S was greedy, else 0 (agents only)
+    greedy: Any  # 1 if the action taken in S was greedy, else 0 (agents only)
     discount: Any  # γ as the learner's constant
     trace_decay: Any  # λ as the learner's constant
 
 
-# The numbers of a transition that Python hands to the loops, in one array of this order:
+# The numbers of a transition that Python passes to the loops, in one array of this order:
 ALPHA, BETA, GAMMA_NEXT, LAM_NEXT, RHO, INTEREST, DISCOUNT, TRACE_DECAY = range(8)
 
-# How users call what a rule may ask for. What is not here is given with every transition.
+# The public names of parts that a rule may ask for. Every transition has all other parts.
 ARGUMENTS = {"rho": "ratio", "interest": "interest", "x_expected": "x_expected", "beta": "second_step_size"}
 
 
 @cache
 def asked(rule: Any) -> tuple[str, ...]:
-    """The names in a rule's signature, without `memory`; TypeError for one that no transition has."""
+    """The names in a rule's signature, without `memory`; TypeError for a name that transitions do not have."""
     function = getattr(rule, "py_func", None)
     if function is None:
         raise TypeError(f"a rule must be a compiled kernel, got {rule!r}; decorate it with trueonline.kernel")
@@ -66,7 +66,7 @@ def asked(rule: Any) -> tuple[str, ...]:
 
 @cache
 def asking(rule: Any) -> Any:
-    """A kernel (memory, transition) that calls `rule` with what its signature names, inlined."""
+    """A kernel (memory, transition) that calls `rule` with the parts that its signature names, inlined."""
     arguments = "".join(f", transition.{name}" for name in asked(rule))
     scope: dict[str, Any] = {"rule": rule}
     exec(f"def ask(memory, transition):\n    return rule(memory{arguments})", scope)
@@ -100,7 +100,7 @@ def with_step_sizes(t, alpha, beta):
 
 @kernel
 def on_policy(x, reward, x_next, v_old, alpha, gamma, lam, gamma_next, carried):
-    """A transition whose λ and γ are constants (but for γ = 0 at ends), without ratios, interests or second step-sizes."""
+    """A transition with constant λ and γ (except γ = 0 at ends), without ratios, interests or second step-sizes."""
     return Transition(
         x,
         reward,

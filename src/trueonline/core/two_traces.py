@@ -1,4 +1,4 @@
-"""Weights with two traces that decay alike, e and v, of which v takes multiples of e: two memories, and one number between them.
+"""Weights with two traces, e and v, which decay alike; v takes multiples of e. They are two memories and one number.
 
 Provisional methods change w by multiples of two traces. Both decay by the same c, and v ← v + m·e at every step. So v is kept as
 
@@ -15,7 +15,7 @@ with e the trace of the first memory, whose weights are w_1, f that of the secon
 | w ← w + k·v                  | w_2 ← w_2 + k·f and w_1 ← w_1 + k·b·e                                              |
 | e ← e + a·x, v ← v + a'·x    | e ← e + a·x and f ← f + (a' − b·a)·x                                               |
 
-Each is an operation of `memory`, and so costs what it costs there, for sparse and for dense features.
+Each of these is an operation of `memory`, at the cost it has there, for sparse and for dense features.
 
 An entry that is imprinted when b is large has f_i and b·e_i large and opposed, and w_1 and w_2 grow apart: digits are lost. So
 none of them must live for long. When the traces have decayed by EDGE, f ← f + b·e and w_1 ← w_1 + w_2, with b ← 0 and
@@ -138,7 +138,7 @@ _pay, _pay_dense, _alike = (outlined(each, reassociate=True) for each in (_pay, 
 
 @outlined
 def drop(memory, norm, norm_too):
-    """Take off both lists what is below DROP of the whole in both traces."""
+    """Take entries off both lists that are below DROP of the whole in both traces."""
     head, second = memory.head, memory.second
     kept = 0
     for k in range(1, int(head[COUNT]) + 1):
@@ -158,7 +158,7 @@ def drop(memory, norm, norm_too):
 
 @outlined
 def align(memory):
-    """Make both lists one and the same, with all that are on either: needed once when features have ceased to be dense."""
+    """Give both lists the entries of both: needed once when features are no longer dense."""
     second = memory.second
     _enter(memory, second)
     _enter(second, memory)
@@ -176,7 +176,7 @@ def align(memory):
 
 @kernel
 def _enter(memory, other):
-    """Put what is on the list of another memory on that of this one too, without trace."""
+    """Put the entries on the list of another memory on the list of this one too, without trace."""
     count = int(memory.head[COUNT])
     for k in range(1, int(other.head[COUNT]) + 1):
         i = other.owner[k]
@@ -196,7 +196,7 @@ def weights(first: Buffers, second: Buffers) -> np.ndarray:
 
 
 def owed(place: np.ndarray, first: Buffers, second: Buffers) -> np.ndarray:
-    """A dense copy of γλv, with γ and λ of the state in which the learner stands."""
+    """A dense copy of γλv, with γ and λ of the current state."""
     if place[GAMMA] == 0.0:  # a beginning: the second trace may not have been cleared yet
         return np.zeros(memories.size(first))
     return place[GAMMA] * place[LAM] * (memories.trace(second) + first.numbers[B] * memories.trace(first))

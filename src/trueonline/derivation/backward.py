@@ -206,6 +206,7 @@ class Derivation:
         Returns
         -------
         list of Kind
+            The kinds of streams.
         """
         from trueonline.checks.verification import KINDS
 
@@ -263,6 +264,7 @@ class Derivation:
         Returns
         -------
         str
+            The text of the file.
         """
         f = self.factors
         c, beta, b = _left(f.c), f.beta, f.b

@@ -147,6 +147,7 @@ def Max(*values: Any) -> Any:  # noqa: N802
     Returns
     -------
     number or sympy.Expr
+        The largest value.
     """
     return sp.Max(*values) if any(isinstance(value, sp.Basic) for value in values) else max(values)
 
@@ -162,6 +163,7 @@ def Min(*values: Any) -> Any:  # noqa: N802
     Returns
     -------
     number or sympy.Expr
+        The smallest value.
     """
     return sp.Min(*values) if any(isinstance(value, sp.Basic) for value in values) else min(values)
 

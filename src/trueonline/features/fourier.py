@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trueonline.core.forms import pointer
 from trueonline.core.kernels import call, kernel, specialise
@@ -159,7 +160,7 @@ class Fourier:
         """For each dimension, how many numbers have been moved to a bound so far."""
         return self._clipped.copy()
 
-    def __call__(self, x: Any) -> np.ndarray:
+    def __call__(self, x: ArrayLike) -> np.ndarray:
         """The features at an observation.
 
         Parameters
@@ -187,7 +188,7 @@ class Fourier:
         call(_ONE, *self._plan, as_given(x, self._scaling.observation(x)), features)
         return features
 
-    def many(self, X: Any) -> np.ndarray:
+    def many(self, X: ArrayLike) -> np.ndarray:
         """The features at many observations, in one compiled call.
 
         Parameters

@@ -11,6 +11,7 @@ from operator import index
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trueonline.core.kernels import call
 from trueonline.features.scaling import QUICK, Scaling, as_given, shown
@@ -213,7 +214,7 @@ class TileCoder:
         """The number of tiles seen so far that were hashed to an index of another tile."""
         return int(self._places[COLLISIONS])
 
-    def __call__(self, x: Any) -> np.ndarray:
+    def __call__(self, x: ArrayLike) -> np.ndarray:
         """The indices of the features that are active at an observation.
 
         Parameters
@@ -243,7 +244,7 @@ class TileCoder:
             length = call(ONE[self._size is not None], self._bounds, self._places, values, active)
         return active if length == active.size else active[:length]
 
-    def many(self, X: Any) -> np.ndarray | list[np.ndarray]:
+    def many(self, X: ArrayLike) -> np.ndarray | list[np.ndarray]:
         """The active indices at many observations, in one compiled call.
 
         Parameters

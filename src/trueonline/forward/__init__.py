@@ -1,4 +1,4 @@
-"""The definitions: what each method computes, from its equations. Slow and obvious; they are the truth."""
+"""The definitions: each method from its equations. They are slow and obvious, and other code is compared with them."""
 
 from trueonline.forward.agents import (
     AccumulateSarsaSum,

@@ -1,4 +1,4 @@
-"""Agents by their definitions: the definitions of prediction over ψ(s, a), with a policy. Slow and obvious."""
+"""Agents by their definitions: the definitions of prediction over ψ(s, a), with a policy."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trueonline import inputs
 from trueonline.forward.base import Definition
 from trueonline.forward.lambda_returns import OnlineLambdaReturn
 from trueonline.forward.traces import AccumulateSum, ClearingSum, ReplaceSum
 from trueonline.forward.watkins import WatkinsReturn, WatkinsSum
+from trueonline.inputs import FeaturesLike, Schedule
+from trueonline.learners.acting import Acting
 
-TIE = 1e-10  # relative to the best value, or absolute where that is below 1: closer values are tied
+TIE = 1e-10  # closer values are tied: relative to the best value, or absolute if that is below 1
 
 
-class DefinitionAgent:
-    """Action values by a definition over block features, whose index is i·n_actions + a for feature i and action a.
+class DefinitionAgent(Acting):
+    """Action values by a definition over block features. Feature i and action a have the index i·n_actions + a.
 
-    It has the interface of `trueonline.control.Agent`, without saving.
+    The interface is that of `trueonline.control.Agent`, without saving.
     """
 
     definition: ClassVar[type[Definition]]
@@ -29,33 +32,35 @@ class DefinitionAgent:
         self,
         n_features: int,
         n_actions: int,
-        step_size: Any,
+        step_size: float | Schedule,
         trace_decay: float,
         discount: float,
         policy: Callable,
         *,
         seed: Any = None,
-        initial_weights: Any = None,
+        initial_weights: ArrayLike | None = None,
     ) -> None:
         self.n_features, self.n_actions, self.policy = n_features, n_actions, policy
         self.rng = np.random.default_rng(seed)
-        given = None if initial_weights is None else np.reshape(initial_weights, -1)
-        self.inner = self.definition(n_features * n_actions, step_size, trace_decay, discount, given)
+        weights = None if initial_weights is None else np.reshape(initial_weights, -1)
+        self.inner = self.definition(n_features * n_actions, step_size, trace_decay, discount, weights)
         self.inner.n_actions = n_actions
 
     @property
     def weights(self) -> np.ndarray:
         return self.inner.weights.reshape(self.n_features, self.n_actions)
 
-    def values(self, x: Any) -> np.ndarray:
+    def values(self, x: FeaturesLike) -> np.ndarray:
         return self._dense(x) @ self.weights
 
-    def start(self, x: Any) -> int:
+    def start(self, x: FeaturesLike) -> int:
         action = self.policy(self.values(x), self.rng, self.inner.steps)
         self.inner.start(self._psi(x, action))
         return action
 
-    def step(self, reward: float, x_next: Any, discount: float | None = None, trace_decay: float | None = None) -> int:
+    def step(
+        self, reward: float, x_next: FeaturesLike, discount: float | None = None, trace_decay: float | None = None
+    ) -> int:
         q = self.values(x_next)
         action = self.policy(q, self.rng, self.inner.steps + 1)
         from_ = int(q.argmax()) if self.greedy else action
@@ -65,18 +70,18 @@ class DefinitionAgent:
             self.inner.goes_on[-1] = bool(q[action] >= q.max() - TIE * max(1.0, abs(q.max())))
         return action
 
-    def truncate(self, reward: float, x_next: Any, discount: float | None = None) -> None:
+    def truncate(self, reward: float, x_next: FeaturesLike, discount: float | None = None) -> None:
         self.step(reward, x_next, discount)
 
     def end(self, reward: float) -> None:
         self.inner.update(reward, None)
 
-    def _psi(self, x: Any, action: int) -> np.ndarray:
+    def _psi(self, x: FeaturesLike, action: int) -> np.ndarray:
         psi = np.zeros((self.n_features, self.n_actions))
         psi[:, action] = self._dense(x)
         return psi.reshape(-1)
 
-    def _dense(self, x: Any) -> np.ndarray:
+    def _dense(self, x: FeaturesLike) -> np.ndarray:
         return inputs.dense(inputs.features(x, self.n_features), self.n_features)
 
 
@@ -99,7 +104,7 @@ class ClearingSarsaSum(DefinitionAgent):
 
 
 class OnlineSarsaReturn(DefinitionAgent):
-    """The online λ-return algorithm over ψ(s, a): what true online Sarsa(λ) computes."""
+    """The online λ-return algorithm over ψ(s, a). True online Sarsa(λ) equals it."""
 
     definition = OnlineLambdaReturn
 
@@ -112,7 +117,7 @@ class WatkinsQSum(DefinitionAgent):
 
 
 class OnlineWatkinsReturn(DefinitionAgent):
-    """The growing update target of section 6.2: what the true online version of Watkins's Q(λ) computes."""
+    """The growing update target of section 6.2. The true online version of Watkins's Q(λ) equals it."""
 
     definition = WatkinsReturn
     greedy = True

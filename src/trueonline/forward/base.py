@@ -1,4 +1,4 @@
-"""What the definitions share: a history, from which the weights are worked out anew at every step. Slow and obvious."""
+"""The common part of the definitions: a history, from which the weights are computed from scratch at every step."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SCALARS = ("rewards", "discounts", "trace_decays", "alphas", "ratios", "next_val
 
 
 class Definition(Learner):
-    """A learner that keeps all transitions since the last beginning, and the weights it had then.
+    """A learner that keeps all transitions since the last beginning, and its weights at the beginning.
 
-    A beginning is `start`, or a transition with γ = 0. No target reaches beyond one, so nothing older is needed.
+    A beginning is `start`, or a transition with γ = 0. No target reaches beyond a beginning, so older transitions are not needed.
     """
 
-    n_actions = 1  # how many blocks the features have
+    n_actions = 1  # the number of blocks of the features
 
     def reset(self) -> None:
         given = self._parameters.initial_weights
@@ -36,7 +36,7 @@ class Definition(Learner):
         """Begin a history: the weights now are its w_0."""
         self._first_weights = self._weights.copy()
         self.x: list[np.ndarray] = []  # φ_0, φ_1, …
-        self.reached: list[np.ndarray] = []  # φ_1, φ_2, …: where transitions led to, zero at the end of an episode
+        self.reached: list[np.ndarray] = []  # φ_1, φ_2, …: the features entered, zero at the end of an episode
         self.weights_then: list[np.ndarray] = []  # w_0, w_1, …
         self.rewards: list[float] = []  # R_1, R_2, …
         self.discounts: list[float] = []  # γ_1, γ_2, …
@@ -45,7 +45,7 @@ class Definition(Learner):
         self.ratios: list[float] = []  # ρ_0, ρ_1, …
         self.next_values: list[float] = []  # V(S_1 | w_0), V(S_2 | w_1), …
         self.deltas: list[float] = []  # δ_0, δ_1, …
-        self.goes_on: list[bool] = []  # whether A_1, A_2, … are greedy, where there are actions
+        self.goes_on: list[bool] = []  # whether A_1, A_2, … are greedy, for agents
 
     @abstractmethod
     def _weights_now(self) -> np.ndarray:
@@ -53,10 +53,10 @@ class Definition(Learner):
 
     @abstractmethod
     def _weights_at_end(self) -> np.ndarray:
-        """The weights once no more transitions will follow."""
+        """The weights after the last transition of the episode."""
 
     def _decays(self) -> np.ndarray:
-        """γ_jλ_j for j = 0, 1, …, where j = 0 has no meaning: ∏_{j=i+1}^{t} γ_jλ_j carries φ_i to time t."""
+        """γ_jλ_j for j = 0, 1, …. The entry j = 0 has no meaning. ∏_{j=i+1}^{t} γ_jλ_j carries φ_i to time t."""
         return np.concatenate(([1.0], np.multiply(self.discounts, self.trace_decays)))[: len(self.x)]
 
     @property
@@ -67,10 +67,10 @@ class Definition(Learner):
     def steps(self) -> int:
         return self._steps
 
-    def start(self, x: Any) -> None:
-        x = self._checked(x, "x")
+    def start(self, x: FeaturesLike) -> None:
+        here = self._checked(x, "x")
         self._end()
-        self._here = x
+        self._here = here
 
     def _end(self) -> None:
         if self.x:
@@ -125,9 +125,9 @@ class Definition(Learner):
         return delta
 
     def _prepare(self) -> None:
-        """Check what else the coming transition needs, before anything changes."""
+        """Check the other inputs of the coming transition, before anything changes."""
 
-    def predict(self, x: Any) -> float:
+    def predict(self, x: FeaturesLike) -> float:
         return float(self._weights @ self._checked(x, "x"))
 
     def run(
@@ -153,7 +153,7 @@ class Definition(Learner):
         }
         series = {name: each for name, each in series.items() if name in ("discount", "trace_decay", *self.takes)}
         fresh = inputs.marks("starts", starts, rows)
-        self._parameters.alphas(self._steps, ~fresh[1:])  # a schedule that is wrong shows itself before anything changes
+        self._parameters.alphas(self._steps, ~fresh[1:])  # a bad schedule raises its error before anything changes
         phi = [self._checked(inputs.row(X, t), f"X[{t}]") for t in range(rows)]
         means = None if expected is None else self._expected(expected, rows)
         if fresh[0] or self._here is None or not np.array_equal(self._here, phi[0]):
@@ -199,6 +199,6 @@ class Definition(Learner):
 
 
 class OffPolicyDefinition(Definition):
-    """A definition about a target policy, from what another policy does: transitions carry importance ratios."""
+    """A definition about a target policy while another policy acts. Transitions carry importance ratios."""
 
     takes: ClassVar[Collection[str]] = ("ratio",)

@@ -18,7 +18,7 @@ class EmphaticDefinition(FamilyDefinition):
 
         F_t = Σ_{k=0}^{t} (∏_{j=k+1}^{t} γ_jρ_{j−1}) I_k,   M_t = λ_tI_t + (1 − λ_t)F_t
 
-    The sum begins where the history does: after γ_t = 0, and after `start`, F_t = I_t and so M_t = I_t, whatever λ_t is.
+    The sum begins with the history. So after γ_t = 0, and after `start`, F_t = I_t and M_t = I_t for every λ_t.
     """
 
     takes = ("ratio", "interest")
@@ -44,12 +44,14 @@ class EmphaticSum(EmphaticDefinition, OffPolicySum):
 
 
 class OnlineEmphaticReturn(EmphaticDefinition, OnlineOffPolicyReturn):
-    """True online emphatic TD(λ): all updates redone at every step with the off-policy interim λ-return, at step α_kρ_kM_k.
+    """True online emphatic TD(λ): redo all updates at every step with off-policy interim λ-returns, at step α_kρ_kM_k.
 
         w_{k+1}^t = w_k^t + α_kρ_kM_k (G_k^{λρ|t} − (w_k^t)ᵀφ_k) φ_k   for 0 ≤ k < t,   w_t = w_t^t
 
-    M_k is known at step k: no later horizon changes it.
+    M_k is known at step k, and no later horizon changes it.
 
+    Examples
+    --------
     >>> learner = OnlineEmphaticReturn(n_features=1, step_size=0.5, trace_decay=1.0, discount=1.0)
     >>> learner.start(0)
     >>> _ = [learner.update(1.0, 0, interest=0.0), learner.update(1.0, None, interest=1.0)]

@@ -1,7 +1,7 @@
 """GTD(λ) and true online GTD(λ), by their definitions.
 
 GTD(λ) is that of Maei (2011); both are stated by van Hasselt, Mahmood and Sutton (2014, *Off-policy TD(λ) with a true online
-equivalence*). A second vector of weights, h, estimates from φ what the TD error will be, and corrects the updates of w with it.
+equivalence*). A second vector of weights, h, estimates the TD error from φ. The estimate corrects the updates of w.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trueonline import inputs
 from trueonline.forward.off_policy_returns import (
@@ -20,10 +21,13 @@ from trueonline.forward.off_policy_returns import (
     dutch_trace,
 )
 from trueonline.inputs import Schedule
+from trueonline.learners.docstrings import LEARNER, SECOND
 
 
 class GradientDefinition(FamilyDefinition):
-    """A history with the second weights h and their step-sizes β. h is learned across episodes, as w is; it begins at 0."""
+    """A history with the second weights h and their step-sizes β. h begins at 0 and is learned across episodes, as w is."""
+
+    _shared_parameters = LEARNER + SECOND.replace("callable, optional", "callable")
 
     more_scalars = ("betas",)
     more_vectors = ("second_then",)
@@ -36,7 +40,7 @@ class GradientDefinition(FamilyDefinition):
         step_size: float | Schedule,
         trace_decay: float,
         discount: float,
-        initial_weights: Any = None,
+        initial_weights: ArrayLike | None = None,
         *,
         second_step_size: float | Schedule,
     ) -> None:
@@ -47,6 +51,7 @@ class GradientDefinition(FamilyDefinition):
 
     @property
     def second_step_size(self) -> float | Schedule:
+        """The step-size β of the second weights, or its schedule."""
         return self._second_step_size
 
     @property
@@ -82,7 +87,7 @@ class GradientDefinition(FamilyDefinition):
         return accumulated(self.x, self._carried(), np.array(self.ratios), j, self.n_features)
 
     def _correction(self, j: int) -> np.ndarray:
-        """γ_{j+1} (1 − λ_{j+1}) (h_jᵀe_j^∇) φ_{j+1}: how far the gradient is from that of TD."""
+        """γ_{j+1} (1 − λ_{j+1}) (h_jᵀe_j^∇) φ_{j+1}: the difference between the gradient and that of TD."""
         share = self.discounts[j] * (1.0 - self.trace_decays[j])
         return share * (self.second_then[j] @ self._correlation_trace(j)) * self.reached[j]
 
@@ -122,15 +127,17 @@ class GTDSum(GradientDefinition, OffPolicySum):
 
 
 class OnlineGTDReturn(GradientDefinition, OnlineOffPolicyReturn):
-    """True online GTD(λ): at every time t, all updates of w and of h are redone with the interim targets of horizon t.
+    """True online GTD(λ): at every time t, redo all updates of w and of h with the interim targets of horizon t.
 
         w_{k+1}^t = w_k^t + α_kρ_k (G_k^{λρ|t} − (w_k^t)ᵀφ_k) φ_k − α_kγ_{k+1} (1 − λ_{k+1}) (h_kᵀe_k^∇) φ_{k+1}
         h_{k+1}^t = h_k^t + β_k (Δ_k^t − (h_k^t)ᵀφ_k) φ_k          for 0 ≤ k < t,   w_t = w_t^t,   h_t = h_t^t
         Δ_k^t = ρ_k Σ_{j=k}^{t−1} (∏_{i=k+1}^{j} γ_iλ_iρ_i) δ_j,   e_k^∇ = Σ_{i=0}^{k} (∏_{m=i+1}^{k} γ_mλ_mρ_m) ρ_iφ_i
 
-    The correction of step k takes h_k and δ_k as they were at that time: it is the same at every later horizon. With β = 0,
-    h = 0 and this is `OnlineOffPolicyReturn`; with ρ = 1 as well, it is the online λ-return algorithm.
+    The correction of step k uses h_k and δ_k of that time, so it is the same at every later horizon. With β = 0, h = 0 and this is
+    `OnlineOffPolicyReturn`. With ρ = 1 as well, it is the online λ-return algorithm.
 
+    Examples
+    --------
     >>> learner = OnlineGTDReturn(n_features=1, step_size=0.5, trace_decay=1.0, discount=1.0, second_step_size=0.5)
     >>> learner.start(0)
     >>> _ = [learner.update(0.0, 0), learner.update(1.0, None)]
@@ -151,7 +158,7 @@ class OnlineGTDReturn(GradientDefinition, OnlineOffPolicyReturn):
 
     @property
     def correlation_trace(self) -> np.ndarray:
-        """e^∇."""
+        """The trace e^∇."""
         return self._correlation_trace(len(self.x) - 1)
 
     @property

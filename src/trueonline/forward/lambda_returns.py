@@ -1,4 +1,4 @@
-"""The online and the offline λ-return algorithm (section 3.1): what true online TD(λ) computes, by its definition."""
+"""The online and the offline λ-return algorithm (section 3.1). True online TD(λ) equals the online one."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ class OnlineLambdaReturn(Definition):
 
     Cost and memory per step grow with the episode.
 
+    Examples
+    --------
     >>> learner = OnlineLambdaReturn(n_features=1, step_size=0.5, trace_decay=1.0, discount=1.0)
     >>> learner.start(0)
     >>> _ = [learner.update(0.0, 0), learner.update(1.0, None)]
@@ -32,11 +34,11 @@ class OnlineLambdaReturn(Definition):
     def trace(self) -> np.ndarray:
         """e_t = Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_j) A_{i+1}^{t} φ_i, with A_i^t = (I − α_tφ_tφ_tᵀ) … (I − α_iφ_iφ_iᵀ).
 
-        Appendix B's explicit form of the dutch trace; with a step-size schedule, of e⁺, whose terms carry α_i.
+        This is the explicit form of the dutch trace in Appendix B. With a step-size schedule it is e⁺, whose terms carry α_i.
         """
         e = np.zeros(self.n_features)
         for x, decay, alpha in zip(self.x, self._decays(), self.alphas, strict=True):
-            e = decay * (e - alpha * (x @ e) * x)  # (I − αφφᵀ)γλ of what is there
+            e = decay * (e - alpha * (x @ e) * x)  # (I − αφφᵀ)γλe
             e += alpha * x if callable(self.step_size) else x
         return e
 
@@ -46,8 +48,10 @@ class OfflineLambdaReturn(Definition):
 
         w_{k+1} = w_k + α_k (G_k^λ − w_kᵀφ_k) φ_k   for 0 ≤ k < T
 
-    An episode that is cut short by `start` ends there, with a bootstrap from its last state.
+    An episode that `start` truncates ends with a bootstrap from its last state.
 
+    Examples
+    --------
     >>> learner = OfflineLambdaReturn(n_features=1, step_size=0.5, trace_decay=1.0, discount=1.0)
     >>> learner.start(0)
     >>> _ = learner.update(0.0, 0); before = learner.weights

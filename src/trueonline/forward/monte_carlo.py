@@ -1,5 +1,8 @@
-"""Monte Carlo prediction, by its definitions: what van Hasselt and Sutton (2015, *Learning to predict independent of span*) compute
-in constant memory. There is no bootstrapping; λ has no meaning, and what is given for it is ignored."""
+"""Monte Carlo prediction, by its definitions.
+
+Van Hasselt and Sutton (2015, *Learning to predict independent of span*) compute it in constant memory. There is no bootstrapping.
+λ is ignored.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,15 @@ from trueonline.forward.base import Definition
 
 
 class EpisodeMonteCarlo(Definition):
-    """Store the episode; when it has ended, update every state in turn towards its whole return.
+    """Store the episode. At its end, update every state in turn towards its whole return.
 
         w_{k+1} = w_k + α_k (G_k − w_kᵀφ_k) φ_k   for 0 ≤ k < T,   G_k = R_{k+1} + γ_{k+1}G_{k+1},   G_T = 0
 
-    Before the end, the weights are those of the episode's beginning. An episode that is cut short by `start` has no return:
-    its last state stands for what would have followed, G_T = V(S_T), with the weights of the beginning.
+    Before the end, the weights are those of the episode's beginning. An episode that `start` truncates has no return. The value of
+    its last state stands for the missing part: G_T = V(S_T), with the weights of the beginning.
 
+    Examples
+    --------
     >>> learner = EpisodeMonteCarlo(n_features=2, step_size=0.5, trace_decay=1.0, discount=1.0)
     >>> learner.start(0)
     >>> _ = learner.update(1.0, 1); before = learner.weights
@@ -35,13 +40,13 @@ class EpisodeMonteCarlo(Definition):
 
 
 class OnlineMonteCarlo(Definition):
-    """At every time t, redo all updates of the episode with the returns so far, as though it had ended in S_t.
+    """At every time t, redo all updates of the episode with the returns so far, as if it had ended in S_t.
 
         w_{k+1}^t = w_k^t + α_k (G_k^t − (w_k^t)ᵀφ_k) φ_k   for 0 ≤ k < t,   w_t = w_t^t
         G_k^t = R_{k+1} + γ_{k+1}G_{k+1}^t,   G_t^t = 0
 
-    Where episodes end, this is `EpisodeMonteCarlo`. Before that it predicts too little of what is still to come; an episode that is
-    cut short counts as one that ended there.
+    At the end of an episode this equals `EpisodeMonteCarlo`. Before the end its predictions lack the rewards still to come. A
+    truncated episode counts as one that ended.
     """
 
     def _weights_now(self) -> np.ndarray:
@@ -56,7 +61,7 @@ class OnlineMonteCarlo(Definition):
 
 
 def _towards_returns(learner: Definition, last: float) -> np.ndarray:
-    """One update for every state of the history, where `last` stands for what follows it."""
+    """One update for every state of the history, and `last` is the return of its end."""
     G = [last]
     for reward, gamma in zip(reversed(learner.rewards), reversed(learner.discounts), strict=True):
         G.insert(0, reward + gamma * G[0])

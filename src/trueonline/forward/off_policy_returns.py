@@ -1,7 +1,7 @@
-"""Off-policy TD(λ) and its online forward view, by their definitions: what gradient and emphatic methods build on.
+"""Off-policy TD(λ) and its online forward view, by their definitions. Gradient and emphatic methods build on them.
 
-The method predicts what a *target* policy π would bring while another one, b, acts: ρ_t = π(A_t|S_t) / b(A_t|S_t) belongs
-to the action taken in S_t. All of these are slow and obvious: everything is worked out anew from the history at every step.
+The method predicts the return of a *target* policy π while another policy, b, acts. ρ_t = π(A_t|S_t) / b(A_t|S_t) belongs to the
+action taken in S_t. The weights are computed from scratch from the history at every step.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from trueonline.forward.base import OffPolicyDefinition
 
 
 class FamilyDefinition(OffPolicyDefinition):
-    """A definition whose history has more in it than rewards, γ, λ, α and ρ: `more_scalars` and `more_vectors`, a row each."""
+    """A definition whose history has more series than rewards, γ, λ, α and ρ: `more_scalars` and `more_vectors`."""
 
     more_scalars: ClassVar[tuple[str, ...]] = ()
     more_vectors: ClassVar[tuple[str, ...]] = ()
@@ -26,7 +26,7 @@ class FamilyDefinition(OffPolicyDefinition):
             setattr(self, name, [])
 
     def _more(self) -> dict[str, Any]:
-        """What the transition that is being learned from adds to these."""
+        """The new entries of these series, for the transition that is learned from."""
         return {}
 
     @abstractmethod
@@ -42,7 +42,7 @@ class FamilyDefinition(OffPolicyDefinition):
         return self._weights
 
     def _carried(self) -> np.ndarray:
-        """γ_jλ_jρ_j for j = 0, 1, …, where j = 0 has no meaning: ∏_{j=i+1}^{t} γ_jλ_jρ_j carries φ_i to time t."""
+        """γ_jλ_jρ_j for j = 0, 1, …. The entry j = 0 has no meaning. ∏_{j=i+1}^{t} γ_jλ_jρ_j carries φ_i to time t."""
         return self._decays() * np.array(self.ratios)
 
     def _dump(self) -> dict[str, np.ndarray]:
@@ -71,7 +71,7 @@ class OffPolicySum(FamilyDefinition):
     """
 
     def _entering(self) -> np.ndarray:
-        """What φ_0, φ_1, … enter the trace with: ρ_0, ρ_1, …"""
+        """The factors with which φ_0, φ_1, … enter the trace: ρ_0, ρ_1, …"""
         return np.array(self.ratios)
 
     def _trace_at(self, j: int) -> np.ndarray:
@@ -93,6 +93,8 @@ class OnlineOffPolicyReturn(FamilyDefinition):
 
     The return is that of van Hasselt, Mahmood and Sutton (2014). The method is true online TD(λ) for off-policy learning.
 
+    Examples
+    --------
     >>> learner = OnlineOffPolicyReturn(n_features=1, step_size=0.5, trace_decay=1.0, discount=1.0)
     >>> learner.start(0)
     >>> _ = [learner.update(0.0, 0, ratio=2.0), learner.update(1.0, None, ratio=0.0)]
@@ -101,11 +103,11 @@ class OnlineOffPolicyReturn(FamilyDefinition):
     """
 
     def _step(self, k: int) -> float:
-        """The step-size of the update of S_k, but for the features."""
+        """The step-size of the update of S_k, without the features."""
         return self.alphas[k] * self.ratios[k]
 
     def _aside(self, k: int) -> np.ndarray | float:
-        """What the update of S_k adds besides, at every horizon alike."""
+        """A further term of the update of S_k, the same at every horizon."""
         return 0.0
 
     def _redone(self) -> np.ndarray:
@@ -131,13 +133,31 @@ def off_policy_lambda_returns(
     ratios: list[float],
     next_values: list[float],
 ) -> list[float]:
-    """G_k^{λρ|h} for k = 0, …, h − 1, the λ-returns of S_k that use data up to the latest horizon h.
+    """Compute the off-policy interim λ-returns G_k^{λρ|h} of S_k, for k = 0, …, h − 1 and the latest horizon h.
 
     G_k^{λρ|h} = R_{k+1} + γ_{k+1} ((1 − λ_{k+1}) V_{k+1} + λ_{k+1} (ρ_{k+1} G_{k+1}^{λρ|h} + (1 − ρ_{k+1}) V_{k+1}))
-    G_{h−1}^{λρ|h} = R_h + γ_h V_h,   where V_{k+1} = V(S_{k+1} | w_k)
+    G_{h−1}^{λρ|h} = R_h + γ_h V_h,   with V_{k+1} = V(S_{k+1} | w_k)
 
-    `rewards[t]` is R_{t+1}, and so on; `ratios[t]` is ρ_t.
+    Parameters
+    ----------
+    rewards : list of float
+        `rewards[t]` is R_{t+1}. There are h of them.
+    discounts : list of float
+        `discounts[t]` is γ_{t+1}.
+    trace_decays : list of float
+        `trace_decays[t]` is λ_{t+1}.
+    ratios : list of float
+        `ratios[t]` is ρ_t.
+    next_values : list of float
+        `next_values[t]` is V(S_{t+1} | w_t).
 
+    Returns
+    -------
+    list of float
+        The return of each state.
+
+    Examples
+    --------
     >>> off_policy_lambda_returns([1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [9.0, 0.5], [4.0, 8.0])   # 1 + (9/2 + 4/2)
     [7.5, 9.0]
     """

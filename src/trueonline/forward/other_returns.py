@@ -1,4 +1,4 @@
-"""Learners towards other averages of n-step returns than the λ-return: no backward view of them is known (see `derive`)."""
+"""Learners towards averages of n-step returns other than the λ-return. They have no known backward view (see `derive`)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trueonline import inputs
 from trueonline.forward.base import SCALARS, VECTORS, Definition
@@ -78,17 +79,24 @@ class AverageReturn(Definition):
         w_{k+1}^t = w_k^t + α_k (G_k^{|t} − (w_k^t)ᵀφ_k) φ_k   for 0 ≤ k < t,   w_t = w_t^t
         G_k^{|h} = Σ_{n=1}^{h−k} s_n G_k^{(n)},   Σ_n s_n = 1
 
-    A subclass says what the shares s are. With the geometric shares of λ this is `OnlineLambdaReturn`. With `offline=True` the
-    updates are done once, at the end of the episode, as in `OfflineLambdaReturn`. Options are keywords; or attributes of a
-    subclass, which is how a sweep gets them, for it takes classes:
+    A subclass defines the shares s. With the geometric shares of λ this is `OnlineLambdaReturn`. With `offline=True` every state
+    is updated once, at the end of the episode, as in `OfflineLambdaReturn`. Options are keywords, or attributes of a subclass.
+    Sweeps take classes, so for them an option is an attribute.
 
+    Time and memory per step grow with the episode. If no return of more than N steps has a share, they grow with N only, because a
+    target is final after N steps. λ is ignored unless the shares depend on it.
+
+    Parameters
+    ----------
+    **options : object
+        `offline`: whether to update at the end of the episode only. False by default.
+
+    Examples
+    --------
     >>> class FourSteps(NStepReturn):
     ...     n = 4
     >>> FourSteps(n_features=2, step_size=0.1, trace_decay=0.0, discount=1.0)
     FourSteps(n_features=2, step_size=0.1, trace_decay=0.0, discount=1.0, offline=False, n=4)
-
-    Time and memory per step grow with the episode; where no return of more than N steps has a share, with N only, since a
-    target is final after N steps. λ is ignored unless the shares depend on it.
     """
 
     options: tuple[str, ...] = ("offline",)
@@ -100,7 +108,7 @@ class AverageReturn(Definition):
         step_size: float | Schedule,
         trace_decay: float,
         discount: float,
-        initial_weights: Any = None,
+        initial_weights: ArrayLike | None = None,
         **options: Any,
     ) -> None:
         self._take(options)
@@ -115,11 +123,11 @@ class AverageReturn(Definition):
 
     @abstractmethod
     def _shares(self, discounts: np.ndarray, trace_decays: np.ndarray) -> np.ndarray:
-        """s_1, …, s_{h−k}, from γ_{k+1}, …, γ_h and λ_{k+1}, …, λ_h; where there is a `reach`, of at most so many."""
+        """s_1, …, s_{h−k}, from γ_{k+1}, …, γ_h and λ_{k+1}, …, λ_h; at most `reach` of them."""
 
     @property
     def reach(self) -> int | None:
-        """N, where no return of more than N steps ever has a share."""
+        """N, if no return of more than N steps ever has a share; otherwise None."""
         return None
 
     def _weights_now(self) -> np.ndarray:
@@ -129,7 +137,7 @@ class AverageReturn(Definition):
         return self._sweep() if self.offline else self._weights
 
     def _sweep(self) -> np.ndarray:
-        """One update for every state of the history. Those that are final become the beginning of a shorter one."""
+        """One update for every state of the history. Final updates leave the history."""
         h, reach = len(self.rewards), self.reach
         rewards, discounts, trace_decays, next_values = (
             np.array(part) for part in (self.rewards, self.discounts, self.trace_decays, self.next_values)
@@ -151,7 +159,7 @@ class AverageReturn(Definition):
 
     @property
     def trace(self) -> np.ndarray:
-        raise AttributeError(f"{type(self).__name__} has no trace: no backward view of it is known")
+        raise AttributeError(f"{type(self).__name__} has no trace: its backward view is not known")
 
     def _dump(self) -> dict[str, np.ndarray]:
         options = {name: getattr(self, name) for name in self.options}
@@ -170,13 +178,20 @@ class AverageReturn(Definition):
 
 
 class GammaReturn(AverageReturn):
-    """The γ-return of TD_γ (Konidaris, Niekum and Thomas 2011): the more a return varies, the less it counts.
+    """The γ-return of TD_γ (Konidaris, Niekum and Thomas 2011): the larger the variance of a return, the smaller its share.
 
         s_n ∝ 1 / Σ_{i=1}^{n} ∏_{j=1}^{i−1} γ_{k+j}²,   with a constant γ  1 / Σ_{i=1}^{n} γ^{2(i−1)}
 
-    λ is ignored. With `capacity=C` only the first C returns are averaged, the target of TD_γ(C). The shares of all returns
-    change with each that is added, and so does every update at every step.
+    λ is ignored. Every return that is added changes the shares of all returns. So every update changes at every step.
 
+    Parameters
+    ----------
+    **options : object
+        `capacity`: C, the number of returns that are averaged, the target of TD_γ(C). All by default.
+        `offline`: whether to update at the end of the episode only. False by default.
+
+    Examples
+    --------
     >>> learner = GammaReturn(n_features=2, step_size=1.0, trace_decay=0.0, discount=1.0)
     >>> learner.start(0)
     >>> _ = [learner.update(0.0, 1), learner.update(1.0, None)]
@@ -196,10 +211,18 @@ class GammaReturn(AverageReturn):
 
 
 class ComplexReturn(AverageReturn):
-    """An average of n-step returns by shares that are given: s_1, …, s_N, which sum to 1; by default all for one step.
+    """An average of n-step returns by given shares s_1, …, s_N, which sum to 1.
 
-    Where fewer returns are known, the longest gets the shares of all beyond it. λ is ignored.
+    If fewer returns are known, the longest gets the shares of all longer ones. λ is ignored.
 
+    Parameters
+    ----------
+    **options : object
+        `shares`: s_1, …, s_N. The one-step return gets everything by default.
+        `offline`: whether to update at the end of the episode only. False by default.
+
+    Examples
+    --------
     >>> ComplexReturn(n_features=1, step_size=0.1, trace_decay=0.0, discount=1.0, shares=[0.5, 0.0, 0.5]).reach
     3
     """
@@ -216,10 +239,16 @@ class ComplexReturn(AverageReturn):
 
 
 class NStepReturn(AverageReturn):
-    """The n-step return alone, or the longest that is known: n-step TD as an online forward view. n is 1 by default, TD(0).
+    """The n-step return alone, or the longest return that is known: n-step TD as an online forward view.
 
-    λ is ignored. In the n-step TD of the textbooks S_k waits for n steps and is updated once; here it has an update from the
-    first step on, which is done again until then. With n = 1 they are the same.
+    λ is ignored. In the n-step TD of the textbooks S_k waits for n steps and is updated once. Here S_k has an update from the first
+    step on, and the update is redone until n steps have passed. With n = 1 the two methods are the same.
+
+    Parameters
+    ----------
+    **options : object
+        `n`: the number of steps. 1 by default, TD(0).
+        `offline`: whether to update at the end of the episode only. False by default.
     """
 
     options = ("offline", "n")
@@ -234,13 +263,21 @@ class NStepReturn(AverageReturn):
 
 
 class OmegaReturn(AverageReturn):
-    """The Ω-return (Thomas, Niekum, Theocharous and Konidaris 2015): the average that varies least, for a given covariance.
+    """The Ω-return (Thomas, Niekum, Theocharous and Konidaris 2015): the average of least variance, for a given covariance.
 
         s = Ω_L⁻¹1 / (1ᵀΩ_L⁻¹1),   L = min(N, h − k)
 
-    `covariance` is Ω, of the returns of 1, …, N steps: a symmetric positive definite matrix; Ω_L is the part of the first L. In the
-    paper it is approximated; here it is given, and the same for all states. By default N is 1. λ is ignored.
+    Ω_L is the part of Ω for the first L returns. The paper approximates Ω. Here Ω is given and is the same for all states.
+    λ is ignored.
 
+    Parameters
+    ----------
+    **options : object
+        `covariance`: Ω, the covariance of the returns of 1, …, N steps, a symmetric positive definite matrix. N is 1 by default.
+        `offline`: whether to update at the end of the episode only. False by default.
+
+    Examples
+    --------
     >>> OmegaReturn(n_features=1, step_size=0.1, trace_decay=0.0, discount=1.0, covariance=[[1.0, 0.5], [0.5, 2.0]]).reach
     2
     """

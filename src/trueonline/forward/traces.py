@@ -1,4 +1,4 @@
-"""TD(λ) with accumulating and with replacing traces, by the explicit sums of which their updates are the recursion."""
+"""TD(λ) with accumulating and with replacing traces, by explicit sums. The updates of the methods are their recursion."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trueonline.forward.base import Definition
 
 
 class TraceSum(Definition):
-    """w_t = w_0 + Σ_{j=0}^{t−1} α_jδ_j e_j, for a trace e_j that is given by a formula (Appendix A)."""
+    """w_t = w_0 + Σ_{j=0}^{t−1} α_jδ_j e_j, with the trace e_j by a formula (Appendix A)."""
 
     @abstractmethod
     def _trace_at(self, j: int) -> np.ndarray:
@@ -50,7 +50,7 @@ class ReplaceSum(TraceSum):
 
 
 class ClearingSum(TraceSum):
-    """Replacing traces over block features, where an active feature clears its traces in the blocks of other actions.
+    """Replacing traces over block features. An active feature clears its traces in the blocks of other actions.
 
     e_j[i, b] = ∏_{m=l+1}^{j} γ_mλ_m if the last time l ≤ j that feature i was active, b was the action; otherwise 0.
     """

@@ -1,6 +1,6 @@
 """Watkins's Q(λ), by its definitions (section 6.2): an update target that grows until a non-greedy action is taken.
 
-In the history of these, `next_values[t]` is max_a Q(S_{t+1}, a), and `goes_on[t]` says whether A_{t+1} is greedy.
+In the history of these definitions, `next_values[t]` is max_a Q(S_{t+1}, a), and `goes_on[t]` says whether A_{t+1} is greedy.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ class WatkinsReturn(Definition):
 
         w_{k+1}^h = w_k^h + α_k (U_k^h − (w_k^h)ᵀψ_k) ψ_k   for 0 ≤ k < h,   w_h = w_h^h
 
-    U_k^h is the interim λ-return of horizon z = min{h, τ}, with max_a Q for the values of states, and with τ the first
-    time after k at which a non-greedy action is taken.
+    U_k^h is the interim λ-return of horizon z = min{h, τ}, with max_a Q for the values of states. τ is the time of the first
+    non-greedy action after k.
     """
 
     def _weights_now(self) -> np.ndarray:

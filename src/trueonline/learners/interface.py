@@ -1,4 +1,4 @@
-"""The interface of every learner, which backward views (`learners`) and definitions (`forward`) share."""
+"""The interface of every learner. Backward views (`learners`) and definitions (`forward`) share it."""
 
 from __future__ import annotations
 
@@ -12,29 +12,18 @@ from numpy.typing import ArrayLike
 
 from trueonline import files, inputs
 from trueonline.inputs import FeaturesLike, FeatureStream, Parameters, Parametrised, Schedule, explains_arguments
+from trueonline.learners.docstrings import LEARNER, Documented
 
 
-class Learner(Parametrised, ABC):
+class Learner(Documented, Parametrised, ABC):
     """A linear predictor V = wᵀx that learns from a stream of transitions.
 
     Features x are a float array of length `n_features`, an integer array of active indices, one integer (the state of a table), or
     a pair (indices, values). A transition carries a reward, the features of the state that it enters, and γ and λ of that state.
     γ = 0 ends the episode there.
-
-    Parameters
-    ----------
-    n_features : int
-        The number of features, and of weights.
-    step_size : float or callable
-        α > 0, or a schedule t → α_t, with t the number of transitions learned from.
-    trace_decay : float
-        λ in [0, 1], the default of every transition.
-    discount : float
-        γ in [0, 1], the default of every transition.
-    initial_weights : array_like, optional
-        The weights to begin with, `n_features` numbers. Zeros by default.
     """
 
+    _shared_parameters = LEARNER
     binary: ClassVar[bool] = False  # whether the method is defined for binary features only
     takes: ClassVar[Collection[str]] = ()  # which of ratio, interest and x_expected its transitions may carry
 
@@ -236,7 +225,7 @@ class Learner(Parametrised, ABC):
 
     @abstractmethod
     def _restore(self, parts: dict[str, np.ndarray]) -> None:
-        """Take over the state that `_dump` gave; ValueError or KeyError where it does not fit the parameters."""
+        """Take over the state that `_dump` returned; ValueError or KeyError if it does not fit the parameters."""
 
     def save(self, path: str | os.PathLike) -> None:
         """Write everything to one file, from which `trueonline.load` resumes bit for bit.
@@ -254,7 +243,7 @@ class Learner(Parametrised, ABC):
         files.write_learner(path, self._kind(), self._settings(), arrays)
 
     def _settings(self) -> dict[str, Any]:
-        """The arguments that it was made with, as JSON takes them; None for what is code."""
+        """The arguments of the constructor, as JSON takes them; None for an argument that is code."""
         return {
             "n_features": self.n_features,
             "step_size": None if callable(self.step_size) else self.step_size,

@@ -1,4 +1,4 @@
-"""`load`: reading a learner or an agent back. The catalogue knows every class that a saved file may name."""
+"""`load`: read a learner or an agent from its file. The catalogue knows every class that a saved file may name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trueonline.inputs import Schedule
 from trueonline.learners.interface import Learner
 from trueonline.learners.over_memory import OverMemory
 
-CODE = {  # what may be code, how to give it, what it is otherwise, and how to have another all the same
+CODE = {  # arguments that may be code: their name, how to give one, their name if they are data, how to replace them
     "step_size": ("a step-size schedule", "step_size=schedule", "the constant step_size", ""),
     "second_step_size": (
         "a schedule of second step-sizes",
@@ -119,7 +119,7 @@ def load_one_of(
 
 
 def _given(path: str | os.PathLike, settings: dict[str, Any], name: str, code: Any) -> Any:
-    """What was saved under this name, or the code that has to be handed in because it was not."""
+    """The setting of this name in the file, or the argument of `load` if the setting is code."""
     if settings.get(name) is None and code is None:
         raise ValueError(f"{path} was saved with {CODE[name][0]}, which is code: load it with {CODE[name][1]}")
     if settings.get(name) is not None and code is not None:

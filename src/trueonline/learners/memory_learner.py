@@ -16,42 +16,19 @@ from trueonline.core.loops import Entries, compiled
 from trueonline.core.memory.layout import LENGTH, PLACE
 from trueonline.core.transition import ARGUMENTS, GAMMA_NEXT, asked
 from trueonline.inputs import Features, FeaturesLike, FeatureStream, Schedule, Stream, explains_arguments
+from trueonline.learners.docstrings import ADAPTATION, LEARNER, SECOND
 from trueonline.learners.interface import Learner
 from trueonline.learners.over_memory import OverMemory
 
-PARAMETERS = """\
-    Parameters
-    ----------
-    n_features : int
-        The number of features, and of weights.
-    step_size : float or callable
-        α > 0, or a schedule t → α_t, with t the number of transitions learned from.
-    trace_decay : float
-        λ in [0, 1], the default of every transition.
-    discount : float
-        γ in [0, 1], the default of every transition.
-    initial_weights : array_like, optional
-        The weights to begin with, `n_features` numbers. Zeros by default.
-    second_step_size : float or callable, optional
-        β ≥ 0 of the second weights, or a schedule t → β_t. Methods with second weights need it, and no others take it.
-    bound : float, optional
-        Step-size adaptation: α is lowered for a transition whose update would close more than this share of its error. 1 keeps
-        an update from overshooting. Off by default (docs/step_sizes.md).
-    meta_step_size : float, optional
-        Step-size adaptation: θ of TIDBD, by which every feature's step-size adapts to the errors seen where it was active. 0.01
-        is usual. `bound` is 1 with it, unless given. Off by default.
-"""
-
 
 class MemoryLearner(OverMemory, Learner):
-    __doc__ = f"""A learner at the cost of the active features. A subclass says which method of the catalogue it is.
+    """A learner at the cost of the active features. A subclass says which method of the catalogue it is."""
 
-{PARAMETERS}    """
-
+    _shared_parameters = LEARNER + SECOND + ADAPTATION
     _entries: Entries
-    # Where it stands: a buffer in the form of the features last seen, or None between episodes.
+    # The features of the current state: a buffer in the form of the features last seen, or None between episodes.
     _here: Features | None = None
-    # The entry point with everything but features and reward bound to it, where an ordinary transition needs nothing else.
+    # The entry point with everything but features and reward bound to it, if an ordinary transition needs nothing else.
     _quick: Callable | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -59,7 +36,6 @@ class MemoryLearner(OverMemory, Learner):
         if "method" in vars(cls):
             cls.binary = cls.method.binary
             names = asked(cls.method.resolve("rule"))
-            cls.__doc__ = with_parameters(cls.__doc__ or "", "beta" in names)
             cls.takes = tuple(ARGUMENTS[name] for name in ("rho", "interest", "x_expected") if name in names)
 
     @explains_arguments
@@ -115,7 +91,7 @@ class MemoryLearner(OverMemory, Learner):
             self._quick = partial(self._entries.step, *self._memory, self._here, self._numbers())
 
     def _standing(self) -> Features:
-        """The features it stands at."""
+        """The features of the current state."""
         if self._here is None:
             raise RuntimeError("no episode has begun: call start(x) with its first features before update")
         length = int(self._memory.numbers[LENGTH])
@@ -156,7 +132,7 @@ class MemoryLearner(OverMemory, Learner):
             try:
                 return quick(x_next, reward)
             except (TypeError, ValueError):
-                pass  # another form of features, or bad input; nothing has changed, and the long way finds out
+                pass  # another form of features, or bad input; nothing has changed, and the code below finds out
         self._refuse(ratio=ratio, interest=interest, x_expected=x_expected)
         if self.method.constants:
             self._refuse_others(discount, trace_decay)
@@ -241,7 +217,7 @@ class MemoryLearner(OverMemory, Learner):
         return values
 
     def _expected(self, expected: Any, X: Stream, rows: int) -> Stream | None:
-        """The rows of φ̄, checked, and dense where those of X are."""
+        """The rows of φ̄, checked, and dense if those of X are."""
         if expected is None:
             return None
         means, length = inputs.stream(expected, self.n_features)
@@ -251,13 +227,13 @@ class MemoryLearner(OverMemory, Learner):
         return inputs.stream_like(means, X, self.n_features)
 
     def _check(self, X: Stream, rows: int, name: str = "X") -> None:
-        """Raise what is wrong with the first unacceptable row, if there is one."""
+        """Raise the error of the first unacceptable row, if there is one."""
         bad = call(self._entries.check, *self._memory, X, rows)
         if bad >= 0:
             self._checked(inputs.row(X, bad), f"{name}[{bad}]")
 
     def _snapshot(self) -> tuple:
-        """What `_undo` needs: dense rows are checked on the way."""
+        """The state that `_undo` restores: dense rows are checked while they are learned from."""
         rates = self._of_features().copy() if self._is_adapted else None
         tuning = memory.tuning(self._memory, self._memories).copy() if self._is_adapted else None
         place = self._memory.numbers[:PLACE].copy()
@@ -296,13 +272,3 @@ class MemoryLearner(OverMemory, Learner):
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state["step_sizes"])
         Learner.__setstate__(self, state)
-
-
-def with_parameters(text: str, second: bool) -> str:
-    """A class's docstring with the parameters that all learners share, before its examples."""
-    about, examples, rest = text.rstrip().partition("    Examples\n")
-    lines = PARAMETERS.splitlines(keepends=True)
-    if not second:
-        place = next(i for i, line in enumerate(lines) if line.startswith("    second_step_size"))
-        del lines[place : place + 2]
-    return f"{about.rstrip()}\n\n{''.join(lines)}\n{examples}{rest}\n    "

@@ -1,6 +1,6 @@
-"""Learners about one policy from what another one does (section 7 of the paper): gradient, emphatic and provisional methods.
+"""Off-policy learners: they learn about one policy while another one acts (section 7 of the paper).
 
-Their transitions may carry `ratio`, the importance ratio of the action taken.
+These are gradient, emphatic and provisional methods. Their transitions may carry `ratio`, the importance ratio of the action taken.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TrueOnlineEmphaticTD(MemoryLearner):
 
 
 class WithSecondWeights:
-    """What gradient methods tell beside the rest: their second weights h and the step-size of these."""
+    """The second weights h of gradient methods, and their step-size."""
 
     @property
     def second_step_size(self) -> float | Schedule:
@@ -77,11 +77,11 @@ class TrueOnlineGTD(WithSecondWeights, MemoryLearner):
 
 
 class WithProvisionalWeights:
-    """What provisional methods tell beside the rest."""
+    """The provisional weights of provisional methods."""
 
     @property
     def provisional_weights(self) -> np.ndarray:
-        """A fresh dense copy of u: with the next action's ratio ρ, w changes by (ρ − 1)u, and so by −u where ρ = 0."""
+        """A fresh dense copy of u. The next action's ratio ρ changes w by (ρ − 1)u, and so by −u if ρ = 0."""
         return two_traces.owed(self._memory.numbers, *self._each())  # type: ignore[attr-defined]
 
 
@@ -89,7 +89,7 @@ class ProvisionalTD(WithProvisionalWeights, MemoryLearner):
     """Provisional TD(λ) (after Sutton, Mahmood, Precup and van Hasselt 2014): equal to its interim forward view at every step.
 
     The method takes back what the target policy would not have done. The trace carries the step-size within it. The equations were
-    derived here, from the forward views in `forward.provisional_views`; the text of the paper was not at hand.
+    derived here, from the forward views in `forward.provisional_views`, without the text of the paper.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class ProvisionalTD(WithProvisionalWeights, MemoryLearner):
     8.0
     >>> learner.weights, learner.provisional_weights
     (array([4., 8.]), array([4., 0.]))
-    >>> _ = learner.update(0.0, None, ratio=0.0)   # what the target policy would not have done
+    >>> _ = learner.update(0.0, None, ratio=0.0)   # the target policy would not have done this
     >>> learner.weights
     array([0., 8.])
     """

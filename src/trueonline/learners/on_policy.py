@@ -10,7 +10,7 @@ class AccumulateTD(MemoryLearner):
     """TD(λ) with accumulating traces (Algorithm 1).
 
     The method approximates the online λ-return algorithm as α → 0 (Theorem 1). It can diverge for large α and λ. The property
-    `diverged` tells.
+    `diverged` says whether it has.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class MonteCarlo(MemoryLearner):
     """Monte Carlo prediction with dutch traces: no bootstrapping, in constant memory (van Hasselt and Sutton 2015).
 
     At the end of an episode the weights are those of storing the episode and updating each of its states towards its return. Before
-    the end they are as though the episode ended now. `trace_decay` has no meaning here and is ignored.
+    the end they are as if the episode ended now. `trace_decay` has no meaning here and is ignored.
 
     Examples
     --------

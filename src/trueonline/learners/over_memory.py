@@ -1,4 +1,4 @@
-"""What learners and agents share: a rule of the catalogue over memories, step-size adaptation, and the saving of both."""
+"""The common part of learners and agents: a rule of the catalogue over memories, step-size adaptation, and the saving of both."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OverMemory(Parametrised):
     def _set_step_sizes(
         self, second_step_size: float | Schedule | None, bound: float | None, meta_step_size: float | None
     ) -> None:
-        """Check and keep what belongs to step-sizes, but for α."""
+        """Check and keep the settings of step-sizes, except α."""
         name = type(self).__name__
         if "beta" not in asked(self.method.resolve("rule")):
             if second_step_size is not None:
@@ -61,7 +61,7 @@ class OverMemory(Parametrised):
 
     @property
     def meta_step_size(self) -> float | None:
-        """θ, by which the step-sizes of features adapt; None where they do not."""
+        """θ, by which the step-sizes of features adapt; None if they do not."""
         return self._adaptation[1]
 
     @property
@@ -87,6 +87,7 @@ class OverMemory(Parametrised):
 
     @property
     def weights(self) -> np.ndarray:
+        """A fresh dense copy of w."""
         raise NotImplementedError
 
     @property
@@ -121,7 +122,7 @@ class OverMemory(Parametrised):
         return buffers
 
     def _tune(self, buffers: Buffers) -> None:
-        """Write what step-size adaptation has to know."""
+        """Write the settings of step-size adaptation."""
         if self._is_adapted:
             bound, theta = self._adaptation
             tuning = memory.tuning(buffers, self._memories)
@@ -129,7 +130,7 @@ class OverMemory(Parametrised):
             tuning[[ACCUMULATES, WEIGHED]] = form_of(self.method.trace, asked(self.method.resolve("rule")))
 
     def _refuse_others(self, discounts: Any, trace_decays: Any) -> None:
-        """ValueError for other values of what is a constant of the method."""
+        """ValueError for other values of a constant of the method."""
         for name, values in (("gamma", discounts), ("lam", trace_decays)):
             if values is None or name not in self.method.constants:
                 continue
@@ -155,7 +156,7 @@ class OverMemory(Parametrised):
         return parts
 
     def _restore_memory(self, parts: dict[str, np.ndarray]) -> None:
-        """Take over what `_dump_memory` gave; ValueError or KeyError where it does not fit."""
+        """Take over the state that `_dump_memory` returned; ValueError or KeyError if it does not fit."""
         restored = self._empty()
         place = parts["place"]
         if place.shape != (PLACE,) or place.dtype != np.float64:
@@ -175,12 +176,12 @@ class OverMemory(Parametrised):
                 raise ValueError("the step-sizes do not fit together")
             within = not rated.size or (rated.min() >= 0 and rated.max() < self._parameters.n_features)
             if not within or not (np.isfinite(kept[[0, 2]]) & (kept[[0, 2]] >= 0.0)).all():  # past diverges as w does
-                raise ValueError("the step-sizes are not numbers ≥ 0 of features that there are")
+                raise ValueError("the step-sizes are not numbers ≥ 0 of existing features")
             memory.of_features(restored, self._memories)[:3, rated] = kept
         self._memory = restored
 
     def _step_size_settings(self) -> dict[str, Any]:
-        """What `_set_step_sizes` was given, as JSON takes it; None for what is code."""
+        """The arguments of `_set_step_sizes`, as JSON takes them; None for an argument that is code."""
         second = {}
         if "beta" in asked(self.method.resolve("rule")):
             second = {"second_step_size": None if callable(self._second_step_size) else self._second_step_size}

@@ -1,4 +1,4 @@
-"""A rule of one's own as a full method: a learner, an agent, a row for `verify`, and a method for sweeps."""
+"""An update rule of your own as a full method: a learner, an agent, a row for `verify`, and a method for sweeps."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class OwnMethod(Method):
     Parameters
     ----------
     source : str
-        The text of the rule, where it has no file.
+        The text of the rule, if it has no file.
     agent_definition : class, optional
-        What the agent must equal at every step.
+        An agent that the method's agent must equal at every step.
     """
 
     source: str = ""
@@ -208,7 +208,7 @@ def rule_of(source: str, name: str) -> Any:
 
 
 class Own:
-    """Files and pickles of learners and agents whose class is in no module."""
+    """Files and pickles of learners and agents whose class is not in a module."""
 
     method: Any
 
@@ -218,7 +218,7 @@ class Own:
 
 
 class OwnLearner(Own):
-    """A learner of a method of one's own."""
+    """A learner of a method of your own."""
 
     @classmethod
     def _kind(cls) -> str:
@@ -228,12 +228,27 @@ class OwnLearner(Own):
     def load(
         cls, path: str | os.PathLike, *, step_size: Schedule | None = None, second_step_size: Schedule | None = None
     ) -> Any:
-        """Load the learner that `save` wrote. It resumes bit for bit. Schedules are code: give them again."""
+        """Load the learner that `save` wrote. It resumes bit for bit.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        step_size : callable, optional
+            The step-size schedule, if the learner had one. Schedules are code and are not saved.
+        second_step_size : callable, optional
+            The schedule of second step-sizes, if the learner had one.
+
+        Returns
+        -------
+        Learner
+            The learner, as it was when saved.
+        """
         return load_one_of({cls._kind(): cls}, path, step_size, None, second_step_size)
 
 
 class OwnAgent(Own):
-    """An agent of a method of one's own."""
+    """An agent of a method of your own."""
 
     @classmethod
     def _kind(cls) -> str:
@@ -241,7 +256,22 @@ class OwnAgent(Own):
 
     @classmethod
     def load(cls, path: str | os.PathLike, *, step_size: Schedule | None = None, policy: Any = None) -> Any:
-        """Load the agent that `save` wrote. It resumes bit for bit. Code (schedules, policies of your own) is given again."""
+        """Load the agent that `save` wrote. It resumes bit for bit.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        step_size : callable, optional
+            The step-size schedule, if the agent had one. Schedules are code and are not saved.
+        policy : callable, optional
+            The policy, if the agent had one of your own.
+
+        Returns
+        -------
+        Agent
+            The agent, as it was when saved.
+        """
         return load_one_of({cls._kind(): cls}, path, step_size, policy)
 
 

@@ -1,6 +1,6 @@
 """Monte Carlo prediction with dutch traces, in constant memory (van Hasselt and Sutton 2015).
 
-At every step the weights are those of updating each state of the episode, in turn, towards the return so far: as though the episode
+At every step the weights are those of updating each state of the episode, in turn, towards the return so far: as if the episode
 ended now. Where it does end, they are those of storing the episode and updating towards its whole returns. λ has no meaning here.
 """
 

@@ -1,7 +1,7 @@
 """Emphatic TD(λ) (Sutton, Mahmood and White 2016).
 
 A state is updated in proportion to its emphasis M: how interesting it is (I), and how much the predictions of interesting states
-before it bootstrap from it. After γ = 0 the follow-on trace F is I, and so is M, whatever λ is.
+before it bootstrap from it. After γ = 0 the follow-on trace F is I, and so is M, for every λ.
 """
 
 from trueonline.core.emphasis import emphasis

@@ -1,9 +1,9 @@
 """Provisional TD(λ), or PTD(λ) (after Sutton, Mahmood, Precup and van Hasselt 2014): it takes back where policies part.
 
-What is learned about earlier states counts as provisional until the actions that follow are known: where ρ = 0 all of it is taken
-back, and where ρ > 1 it counts for more. Derived from the interim forward view, `forward.ProvisionalTDView`, and not copied from
-the paper, whose text was not at hand: γ, λ and α may differ from step to step, and what is kept of the provisional weights u = γλv
-is v, which decays as e does. With ρ = 1 throughout and a constant α it is TD(λ) with accumulating traces.
+Updates of earlier states are provisional until the actions that follow are known. If ρ = 0 they are taken back, and if ρ > 1 they
+count for more. The rule is derived from the interim forward view, `forward.ProvisionalTDView`, without the text of the paper. γ, λ
+and α may differ from step to step. The provisional weights u = γλv are kept as v, which decays as e does. With ρ = 1 throughout and
+a constant α the method is TD(λ) with accumulating traces.
 """
 
 from trueonline.core.kernels import kernel

@@ -1,8 +1,9 @@
 """True online GTD(λ) (van Hasselt, Mahmood and Sutton 2014): equal at every step to the forward view of w and of h.
 
 Three traces, all of which decay by c = ργλ: the dutch trace e of w, the dutch trace f = ρe^h of h, and the accumulating g = e^∇.
-The correction needs hᵀg, of two long vectors; p = hᵀg and q = fᵀg change by inner products with φ alone. Where c > 1, q grows by
-c a step, as the dutch f is held back, and its rounding errors by c²; so both are summed up anew before those have grown tenfold.
+The correction needs hᵀg, of two long vectors. p = hᵀg and q = fᵀg change by inner products with φ alone. If c > 1, q grows by c a
+step, as the dutch f is held back, and its rounding errors grow by c². So both are summed from scratch before these errors have
+grown tenfold.
 """
 
 from trueonline.core.kernels import kernel

@@ -10,10 +10,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trueonline import files, inputs
 from trueonline.core.kernels import call
-from trueonline.inputs import FLOATS
+from trueonline.inputs import FLOATS, FeaturesLike, FeatureStream
 from trueonline.nexting.horde_inputs import (
     Triple,
     checked_cumulants,
@@ -136,7 +137,7 @@ class Horde:
 
     # --- Learning ---------------------------------------------------------------------------------
 
-    def start(self, x: Any) -> None:
+    def start(self, x: FeaturesLike) -> None:
         """Begin a stream, with no trace.
 
         Parameters
@@ -148,7 +149,9 @@ class Horde:
         X = np.array([0, len(indices)], np.int64), indices, values
         self._run(X, np.empty((0, len(self._questions))), np.empty((0, self.groups)), np.ones(1, np.bool_), last=False)
 
-    def update(self, cumulants: Any, x_next: Any, discounts: Mapping[str, float] | None = None) -> np.ndarray:
+    def update(
+        self, cumulants: ArrayLike, x_next: FeaturesLike, discounts: Mapping[str, float] | None = None
+    ) -> np.ndarray:
         """Learn from one transition.
 
         Parameters
@@ -193,11 +196,11 @@ class Horde:
 
     def run(
         self,
-        X: Any,
-        cumulants: Any,
-        discounts: Mapping[str, Any] | None = None,
+        X: FeatureStream,
+        cumulants: ArrayLike,
+        discounts: Mapping[str, ArrayLike] | None = None,
         *,
-        starts: Any = None,
+        starts: ArrayLike | None = None,
         last: bool = False,
     ) -> np.ndarray:
         """Learn from a stream of T transitions.
@@ -250,7 +253,7 @@ class Horde:
         self.steps += int((~begins[1:]).sum())
         return values
 
-    def predict(self, x: Any) -> np.ndarray:
+    def predict(self, x: FeaturesLike) -> np.ndarray:
         """Answer all questions at some features.
 
         Parameters

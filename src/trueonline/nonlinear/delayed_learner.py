@@ -181,7 +181,7 @@ class DelayedLearner(Parametrised, ABC):
         self._weights, self._here, self._value, self._standing = weights, here, value, True
 
     def predict(self, x: Any) -> float:
-        """The value V(x | w).
+        """Predict V(x | w).
 
         Parameters
         ----------
@@ -191,6 +191,7 @@ class DelayedLearner(Parametrised, ABC):
         Returns
         -------
         float
+            The value.
         """
         return self._evaluate(self._weights, x)[0]
 

@@ -33,6 +33,7 @@ def two_state(discount: float = 0.9) -> OffPolicyProblem:
     Returns
     -------
     OffPolicyProblem
+        The problem.
 
     Notes
     -----
@@ -78,6 +79,7 @@ def baird(discount: float = 0.99) -> OffPolicyProblem:
     Returns
     -------
     OffPolicyProblem
+        The problem.
 
     Notes
     -----

@@ -43,6 +43,7 @@ def random_walk(n_states: int | None = None, end_rewards: Any = None) -> FiniteM
     Returns
     -------
     FiniteMRP
+        The problem.
 
     Raises
     ------
@@ -94,6 +95,7 @@ def one_state() -> FiniteMRP:
     Returns
     -------
     FiniteMRP
+        The problem.
 
     Examples
     --------
@@ -113,6 +115,7 @@ def two_state() -> FiniteMRP:
     Returns
     -------
     FiniteMRP
+        The problem.
 
     Examples
     --------

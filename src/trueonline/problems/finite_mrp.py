@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trueonline.inputs import number, unit
 from trueonline.problems.array_checks import check_features, matrix, start_state
@@ -48,10 +49,10 @@ class FiniteMRP:
 
     def __init__(
         self,
-        transitions: Any,
-        rewards: Any,
+        transitions: ArrayLike,
+        rewards: ArrayLike,
         reward_std: float = 0.0,
-        features: Any = None,
+        features: ArrayLike | None = None,
         discount: float = 0.99,
         start: int = 0,
     ) -> None:
@@ -143,7 +144,7 @@ class FiniteMRP:
             digest.update(array.tobytes())
         return digest.hexdigest()
 
-    def with_features(self, features: Any) -> FiniteMRP:
+    def with_features(self, features: ArrayLike) -> FiniteMRP:
         """The same process with other features.
 
         Parameters

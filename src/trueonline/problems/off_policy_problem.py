@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trueonline.inputs import number, unit
 from trueonline.problems.array_checks import array, check_features, check_probabilities, importance_ratios, start_state
@@ -66,15 +67,15 @@ class OffPolicyProblem:
 
     def __init__(
         self,
-        transitions: Any,
-        rewards: Any,
-        behaviour: Any,
-        target: Any,
+        transitions: ArrayLike,
+        rewards: ArrayLike,
+        behaviour: ArrayLike,
+        target: ArrayLike,
         reward_std: float = 0.0,
-        features: Any = None,
+        features: ArrayLike | None = None,
         discount: float = 0.99,
         start: int = 0,
-        initial_weights: Any = None,
+        initial_weights: ArrayLike | None = None,
     ) -> None:
         P = array("transitions", transitions, 3)
         k, n = P.shape[:2]
@@ -235,7 +236,7 @@ class OffPolicyProblem:
             raise ValueError(f"off-policy TD({trace_decay:g}) has no unique fixed point here: its matrix A is singular")
         return -basis @ np.linalg.solve(within, basis.T @ b)
 
-    def error(self, weights: Any) -> float:
+    def error(self, weights: ArrayLike) -> float:
         """The mean squared distance of wᵀφ from the LMS solution over d, relative to that of the initial weights.
 
         Parameters
@@ -246,6 +247,7 @@ class OffPolicyProblem:
         Returns
         -------
         float
+            The error, 1 for the initial weights.
 
         Raises
         ------
@@ -273,7 +275,7 @@ class OffPolicyProblem:
 
     # --- Variants ---------------------------------------------------------------------------------
 
-    def with_features(self, features: Any, initial_weights: Any = None) -> OffPolicyProblem:
+    def with_features(self, features: ArrayLike, initial_weights: ArrayLike | None = None) -> OffPolicyProblem:
         """The same problem with other features. The same seed gives the same run.
 
         Parameters
@@ -286,10 +288,11 @@ class OffPolicyProblem:
         Returns
         -------
         OffPolicyProblem
+            The other problem.
         """
         return self._with(features=features, initial_weights=initial_weights)
 
-    def with_behaviour(self, behaviour: Any) -> OffPolicyProblem:
+    def with_behaviour(self, behaviour: ArrayLike) -> OffPolicyProblem:
         """The same problem with another behaviour.
 
         Parameters

@@ -81,8 +81,8 @@ def execute_tasks(
     ----------
     tasks : sequence of Work
         The tasks.
-    out, engine, share, threads, progress
-        As in `execute`.
+    out, engine, share, threads, progress : object
+        The same as in `execute`.
     """
     store = Store(out)
     mine = engines.shard(list({task.name: task for task in tasks}.values()), share)

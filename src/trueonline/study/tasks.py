@@ -266,6 +266,20 @@ class Task:
         return self.rows * self.case.steps
 
     def compute(self, scratch: Path | None = None, beat: Beat = lambda steps: None) -> pa.Table:
+        """Compute the errors of the runs.
+
+        Parameters
+        ----------
+        scratch : Path, optional
+            Not used: a task of runs is short and leaves no checkpoint.
+        beat : callable, optional
+            Not used: a task of runs does not report its progress.
+
+        Returns
+        -------
+        pyarrow.Table
+            A table with the columns of `schema`.
+        """
         case, method = self.case, self.case.methods[self.method]
         alphas, lams = np.array(case.step_sizes), np.array(case.trace_decays)
         errors = np.empty((len(self.runs), len(alphas), len(lams)))

@@ -81,6 +81,7 @@ def evaluate(
     Returns
     -------
     Evaluation
+        The return and the length of each episode.
 
     Raises
     ------

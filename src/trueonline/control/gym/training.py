@@ -58,6 +58,7 @@ class Training:
         Returns
         -------
         float
+            The mean.
         """
         return float(self.returns[-count("last", last) :].mean())
 

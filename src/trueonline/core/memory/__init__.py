@@ -1,11 +1,11 @@
-"""Weights and eligibility trace as one object, exact at a cost of the active features alone.
+"""Weights and eligibility trace as one object, exact at the cost of the active features only.
 
-A method changes two vectors, the trace e and the weights w, and written naively touches all n entries of both at every
-step. This memory keeps them *owed*: two scalars s and c stand for what every traced entry still has to undergo.
+A method changes two vectors, the trace e and the weights w. A naive implementation touches all n entries of both at every step.
+This memory keeps changes *owed*: two scalars s and c stand for the changes that every traced entry still has to undergo.
 
     e_i = s·z_k        w_i = u_i + y_k + c·z_k        with k = slot_i, the entry's place on the list of traced entries
 
-Entries without trace have slot 0, where y and z are zero for ever; so reading needs no branch. What it costs:
+Entries without trace have slot 0, where y and z are always zero. So reading needs no branch. The operations cost:
 
 | what a method wants         | what is done                                                                          |
 |-----------------------------|---------------------------------------------------------------------------------------|

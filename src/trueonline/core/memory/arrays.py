@@ -44,7 +44,7 @@ def snapshot(one: Buffers) -> tuple[np.ndarray, np.ndarray]:
 
 
 def undo(one: Buffers, before: tuple[np.ndarray, ...]) -> None:
-    """Put back what `snapshot` copied."""
+    """Restore the copy of `snapshot`."""
     for now, then in zip(one, before, strict=True):
         now[: len(then)] = then
 
@@ -60,7 +60,7 @@ def dump(one: Buffers) -> dict[str, np.ndarray]:
 
 
 def rebuild(one: Buffers, saved: dict[str, np.ndarray]) -> None:
-    """Make of an empty memory the one that `dump` described; ValueError when the parts do not fit together."""
+    """Turn an empty memory into the one that `dump` described; ValueError if the parts do not fit together."""
     n = size(one)
     head, listed = saved["head"], saved["z"]
     dense = bool(head[DENSE]) if head.shape == (HEADER,) else False

@@ -58,7 +58,7 @@ def _recall_dense(memory, x, x_next):
 
 @kernel
 def noted(memory):
-    """The noted imprint's s, c, a and b (which change nothing where none is noted), and what is owed after it."""
+    """s, c, a and b of the noted imprint (which change nothing if none is noted), and what is owed after it."""
     head = memory.head
     if head[NOTED] == 0.0:
         return 1.0, 0.0, 0.0, 0.0, head[C]
@@ -67,7 +67,7 @@ def noted(memory):
 
 @kernel
 def note(memory, kind, a, b):
-    """Leave an imprint to be made by the next recall. From here on s and c count from after it."""
+    """Leave an imprint to the next recall. From here on s and c count from after the imprint."""
     head = memory.head
     head[NOTED], head[NOTED_S], head[NOTED_C], head[NOTED_A], head[NOTED_B] = kind, head[S], head[C], a, b
     head[S], head[C] = 1.0, 0.0

@@ -1,11 +1,11 @@
-"""Where the numbers of a memory lie, and how kernels reach them.
+"""The layout of a memory's numbers, and how kernels reach them.
 
-A learner's numbers lie in one array: its *place* (what it carries from step to step), then one to three memories, then,
-with step-size adaptation, what adaptation keeps for each feature.
+A learner's numbers lie in one array: its *place* (the numbers that it carries from step to step), then one to three memories,
+then, with step-size adaptation, the numbers that adaptation keeps for each feature.
 
     place | header, u, z, y | header, u, z, y | … | tuning, rates, past, usual, kept
 
-Each memory has a header of its own, with what that memory needs and nothing else. Vectors begin at cache lines.
+Each memory has a header of its own, with the numbers of that memory only. Vectors begin at cache lines.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HEADER = 16
 V_OLD, GAMMA, LAM, STEPS, LENGTH, RHO_OLD, GREEDY, CARRIED = range(8)
 PLACE = 16
 
-# What step-size adaptation was told, α of this step, what it has to know of the method, and how often it bounded α.
+# The settings of step-size adaptation, α of this step, the form of the method, and how often α was bounded.
 BOUND, META, ALPHA, ACCUMULATES, WEIGHED, BOUNDED = range(6)
 TUNING = 8
 
@@ -150,7 +150,7 @@ def of_features(buffers: Buffers, memories: int) -> np.ndarray:
 
 
 def _length(n: int) -> int:
-    """How many numbers a memory of n features takes."""
+    """The number of numbers in a memory of n features."""
     return HEADER + 3 * _stride.py_func(n)
 
 
@@ -161,7 +161,7 @@ def size(one: Buffers) -> int:
 
 @kernel
 def _stride(n):
-    """How far u_0, z_1 and y_1 lie apart: n rounded up to whole cache lines, and one more for z_0 or y_0."""
+    """The distance between u_0, z_1 and y_1: n rounded up to whole cache lines, and one more for z_0 or y_0."""
     return (n // LINE + 2) * LINE
 
 

@@ -1,4 +1,4 @@
-"""What rules say to a memory. The loops behind it are in `dense.py` and `sparse.py`, chosen by the type of the features."""
+"""The operations of rules on a memory. Their loops are in `dense.py` and `sparse.py`, chosen by the type of the features."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def rate(memory, i):
 
 
 def share(memory, i, x_i):
-    """What is written of a feature's value: the value; where each has a step-size of its own, that times the value."""
+    """The value that is written for a feature: its own, times the step-size of the feature if it has one."""
     raise NotImplementedError("for kernels only")
 
 
@@ -97,7 +97,7 @@ def settle(memory, x):
 
 
 def settle_all(memory, x):
-    """The same in all memories there are."""
+    """The same in all memories."""
     raise NotImplementedError("for kernels only")
 
 

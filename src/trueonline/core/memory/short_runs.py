@@ -27,7 +27,7 @@ def enlist(memory, w_0):
 
 
 def enlist_all(memory, first, nothing):
-    """Begin with the weights `first` in the first memory, and with the zeros `nothing` in all others there are."""
+    """Begin with the weights `first` in the first memory, and with the zeros `nothing` in all others."""
     raise NotImplementedError("for kernels only")
 
 
@@ -51,7 +51,7 @@ def _enlist_all(memory, first, nothing):
 
 
 def offset(memory, x, target, off):
-    """off ← w − target, where every entry has kept its place since `enlist`. x has just been learned from."""
+    """off ← w − target. Every entry has kept its place since `enlist`. x has just been learned from."""
     raise NotImplementedError("for kernels only")
 
 

@@ -1,0 +1,172 @@
+"""Random streams for `verify`. They are drawn to find a learner that differs from its definition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trueonline.inputs import FeaturesLike
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A random stream and random parameters. Episodes end by γ = 0 or by x = None, or are truncated."""
+
+    name: str
+    x: Sequence[FeaturesLike]  # φ_0, …, φ_T in the form that the learner gets
+    rewards: np.ndarray
+    discounts: np.ndarray
+    trace_decays: np.ndarray
+    endings: list[str]  # after each transition: "", "terminal" or "cut"
+    n_features: int
+    step_size: float | Callable[[int], float]
+    seed: Any
+    ratios: np.ndarray  # ρ of each transition, for learners that take them
+    interests: np.ndarray  # I of each state left, for learners that take them
+    expected: Sequence[
+        FeaturesLike
+    ]  # φ̄ of each state entered, for learners that take them; unrelated to the features in `x`
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A family of streams: the distributions of features, step-sizes and decays."""
+
+    name: str
+    features: Callable[[np.random.Generator, int], Sequence[FeaturesLike]]  # (generator, rows) → features of each row
+    n_features: int
+    binary: bool = False
+    step_sizes: tuple[float, float] = (0.01, 1.0)
+    schedule: bool = False
+    constant: tuple[str, ...] = ()  # which of gamma and lam are the same at all steps (except γ = 0 at ends)
+    episodes: bool = True
+
+
+def _dense(rng: np.random.Generator, rows: int) -> Sequence[FeaturesLike]:
+    return list(rng.normal(size=(rows, 8)) / np.sqrt(8.0))
+
+
+def _dense_binary(rng: np.random.Generator, rows: int) -> Sequence[FeaturesLike]:
+    return list((rng.random((rows, 8)) < 0.4).astype(float))
+
+
+def _active(rng: np.random.Generator, rows: int) -> list[np.ndarray]:
+    return [rng.choice(40, size=rng.integers(0, 6), replace=False) for _ in range(rows)]
+
+
+def _pairs(rng: np.random.Generator, rows: int) -> Sequence[FeaturesLike]:
+    return [(x, rng.normal(size=len(x)) / 2.0) for x in _active(rng, rows)]
+
+
+def _states(rng: np.random.Generator, rows: int) -> Sequence[FeaturesLike]:
+    return [int(state) for state in rng.integers(5, size=rows)]
+
+
+def _lingering(rng: np.random.Generator, rows: int) -> Sequence[FeaturesLike]:
+    """Neighbouring rows share most of their features, as tile coding does."""
+    places = np.clip(np.cumsum(rng.integers(-1, 2, size=rows)) + 6, 0, 12)
+    return [np.arange(place, place + 4) for place in places]
+
+
+KINDS = (
+    Kind("dense", _dense, 8),
+    Kind("dense, binary", _dense_binary, 8, binary=True, step_sizes=(0.01, 0.3)),
+    Kind("active indices", _active, 40, binary=True, step_sizes=(0.01, 0.3)),
+    Kind("(indices, values)", _pairs, 40),
+    Kind("states of a table", _states, 5, binary=True),
+    Kind("repeated features", _lingering, 16, binary=True, step_sizes=(0.01, 0.25)),
+    Kind("large step-size", _states, 5, binary=True, step_sizes=(1.0, 2.0)),
+    Kind(
+        "constant γ and λ",
+        _lingering,
+        16,
+        binary=True,
+        step_sizes=(0.01, 0.25),
+        constant=("gamma", "lam"),
+        episodes=False,
+    ),
+    Kind("step-size schedule", _pairs, 40, schedule=True),
+    Kind("schedule, binary", _lingering, 16, binary=True, step_sizes=(0.01, 0.25), schedule=True),
+)
+
+
+def draw(kind: Kind, seed: Any, steps: int) -> Trial:
+    """Draw a stream of a kind."""
+    rng = np.random.default_rng(seed)
+    x = kind.features(rng, steps + 1)
+    discounts, trace_decays = rng.random((2, steps))
+    discounts[rng.random(steps) < 0.2] = 1.0
+    trace_decays[rng.random(steps) < 0.2] = 1.0
+    trace_decays[rng.random(steps) < 0.1] = 0.0
+    if "gamma" in kind.constant:
+        discounts[:] = rng.choice([0.5, 0.9, 0.99, 1.0])
+    if "lam" in kind.constant:
+        trace_decays[:] = rng.choice([0.0, 0.3, 0.9, 1.0])
+    endings = [""] * steps
+    if kind.episodes:
+        for t in np.flatnonzero(rng.random(steps) < 0.08):
+            ending = rng.choice(["γ = 0", "terminal", "cut"])
+            endings[t] = "" if ending == "γ = 0" else str(ending)
+            discounts[t] = 0.0 if ending == "γ = 0" else discounts[t]
+    low, high = kind.step_sizes
+    alphas = rng.uniform(low, high, size=steps)
+    step_size = (lambda t: float(alphas[t])) if kind.schedule else float(alphas[0])
+    rewards = rng.normal(size=steps)
+    ratios = 3.0 * rng.random(steps) ** 2  # of mean 1, as the ratios of two policies are
+    ratios[rng.random(steps) < rng.choice([0.0, 0.2])] = 0.0  # in half of the trials no ratio cuts the traces
+    interests = rng.choice([0.0, 0.5, 1.0, 1.5], size=steps)
+    more = (ratios, interests, kind.features(rng, steps))
+    return Trial(kind.name, x, rewards, discounts, trace_decays, endings, kind.n_features, step_size, seed, *more)
+
+
+def follow(learner: Any, trial: Trial) -> Iterator[np.ndarray]:
+    """Let a learner or an agent learn from a trial; yield its weights after every transition."""
+    learner.start(trial.x[0])
+    for t, ending in enumerate(trial.endings):
+        transition = _acted if hasattr(learner, "step") else _learned
+        transition(learner, trial, t)
+        yield np.append(learner.weights, getattr(learner, "second_weights", []))
+        if ending:
+            learner.start(trial.x[t + 1])
+
+
+def _learned(learner: Any, trial: Trial, t: int) -> None:
+    x_next = None if trial.endings[t] == "terminal" else trial.x[t + 1]
+    carried = {"ratio": float(trial.ratios[t]), "interest": float(trial.interests[t]), "x_expected": trial.expected[t]}
+    more: dict[str, Any] = {name: value for name, value in carried.items() if name in getattr(learner, "takes", ())}
+    learner.update(float(trial.rewards[t]), x_next, float(trial.discounts[t]), float(trial.trace_decays[t]), **more)
+
+
+def _acted(agent: Any, trial: Trial, t: int) -> None:
+    reward, x_next, gamma = float(trial.rewards[t]), trial.x[t + 1], float(trial.discounts[t])
+    if trial.endings[t] == "terminal":
+        agent.end(reward)
+    elif trial.endings[t] == "cut":
+        agent.truncate(reward, x_next, gamma)
+    else:
+        agent.step(reward, x_next, gamma, float(trial.trace_decays[t]))
+
+
+class Wavering:
+    """A policy that is greedy half of the time, and remembers its choices. With equal values it chooses at random."""
+
+    def __init__(self) -> None:
+        self.chosen: list[int] = []
+
+    def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int) -> int:
+        greedy = rng.random() < 0.5 and values.min() < values.max()
+        self.chosen.append(int(values.argmax()) if greedy else int(rng.integers(len(values))))
+        return self.chosen[-1]
+
+
+class Replay:
+    """A policy that repeats the choices of another one."""
+
+    def __init__(self, chosen: Sequence[int]) -> None:
+        self.chosen = iter(chosen)
+
+    def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int) -> int:
+        return next(self.chosen)

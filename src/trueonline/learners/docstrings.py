@@ -1,0 +1,94 @@
+"""The parameters that many classes share, written once. Each class gets them in its docstring."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, ClassVar
+
+_TITLE = "Parameters\n----------\n"
+
+_COMMON = """\
+step_size : float or callable
+    α > 0, or a schedule t → α_t, with t the number of transitions learned from.
+trace_decay : float
+    λ in [0, 1], the default of every transition.
+discount : float
+    γ in [0, 1], the default of every transition.
+"""
+
+LEARNER = f"""\
+n_features : int
+    The number of features, and of weights.
+{_COMMON}\
+initial_weights : array_like, optional
+    The weights to begin with, `n_features` numbers. Zeros by default.
+"""
+
+SECOND = """\
+second_step_size : float or callable, optional
+    β ≥ 0 of the second weights, or a schedule t → β_t. Methods with second weights need it, and no other method takes it.
+"""
+
+AGENT = f"""\
+n_features : int
+    The number of features of a state.
+n_actions : int
+    The number of actions.
+{_COMMON}\
+policy : callable
+    policy(values, rng, t) chooses an action from the values of all actions. Agents of `trueonline.control` are ε-greedy with
+    ε = 0.1 by default.
+seed : int or sequence of int, optional
+    The seed of all randomness.
+initial_weights : array_like, optional
+    The weights to begin with: a row for each feature, a column for each action. Zeros by default.
+"""
+
+ADAPTATION = """\
+bound : float, optional
+    Step-size adaptation: α is lowered for a transition whose update would close more than this share of its error. 1 keeps an
+    update from overshooting. Off by default (docs/step_sizes.md).
+meta_step_size : float, optional
+    Step-size adaptation: θ of TIDBD, by which the step-size of every feature adapts to the errors seen when it was active. 0.01
+    is usual. `bound` is then 1 by default. Off by default.
+"""
+
+
+class Documented:
+    """A class whose subclasses share parameters. Each of their docstrings gets the section `Parameters`."""
+
+    _shared_parameters: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__doc__:
+            cls.__doc__ = with_parameters(cls.__doc__, cls._shared_parameters)
+
+
+def with_parameters(text: str, shared: str) -> str:
+    """A docstring with shared parameters, before its own parameters and its examples.
+
+    >>> print(with_parameters('''Add.
+    ...
+    ...     Examples
+    ...     --------
+    ...     Two and two.''', "a : float\\n    A number.\\n"))
+    Add.
+    <BLANKLINE>
+    Parameters
+    ----------
+    a : float
+        A number.
+    <BLANKLINE>
+    Examples
+    --------
+    Two and two.
+    """
+    text = inspect.cleandoc(text)
+    if not shared or shared.partition("\n")[0] in text:
+        return text
+    about, title, rest = text.partition(_TITLE)
+    if not title:
+        about, title, rest = text.partition("Examples\n--------\n")
+        rest = f"\n{title}{rest}" if title else ""
+    return f"{about.rstrip()}\n\n{_TITLE}{shared}{rest}".rstrip()
