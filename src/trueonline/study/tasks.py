@@ -159,6 +159,11 @@ class Case:
         check_problem(self.problem)
         check_methods(self.methods, self.problem)
 
+    @cached_property
+    def fingerprints(self) -> dict[str, Any]:
+        """A value for each method that changes when the method does. Taken once: to run a method may change what it refers to."""
+        return {name: fingerprint(method) for name, method in self.methods.items()}
+
     def trajectory(self, run: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The trajectory of a run, checked, because the kernel does not check it.
 
@@ -231,7 +236,7 @@ class Task:
         print_ = getattr(problem, "fingerprint", None)
         about = (
             self.method,
-            fingerprint(case.methods[self.method]),
+            case.fingerprints[self.method],
             self.runs,
             case.steps,
             case.seed,
