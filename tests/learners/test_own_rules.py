@@ -74,3 +74,11 @@ def test_a_method_that_came_by_value_keeps_its_digest():
     again = pickle.loads(pickled)
     assert type(again) is not method.learner
     assert again._kind() == learner._kind()
+
+
+def test_a_learner_with_a_second_step_size_shows_it():
+    @to.kernel
+    def two(memory, x, reward, alpha, beta):
+        return 0.0, alpha + beta, 0.0
+
+    assert repr(to.method(two).learner(**SETTINGS, second_step_size=0.1)).endswith("second_step_size=0.1)")

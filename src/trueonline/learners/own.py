@@ -75,6 +75,8 @@ class OwnMethod(Method):
         own = {"__doc__": f"{about}\n", "__module__": __name__, "method": self, "constants": self.constants}
         if definition is not None:
             own["definition"] = definition
+        if "beta" in asked(self.rule):
+            own["second_step_size"] = property(lambda learner: learner._second_step_size, doc="β, or its schedule.")
         return type(title, (files, base), own)
 
     def __reduce__(self) -> tuple[Callable, tuple]:
