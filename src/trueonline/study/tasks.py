@@ -301,7 +301,7 @@ def _kernel_block(
 ) -> None:
     problem, kernel = case.problem, method.kernel
     features = np.ascontiguousarray(problem.features, np.float64)
-    if np.array_equal(features.sum(axis=1), features.max(axis=1)) and np.isin(features, (0.0, 1.0)).all():
+    if (features.sum(axis=1) == 1.0).all() and np.isin(features, (0.0, 1.0)).all():
         features = features.argmax(axis=1)[:, None]  # one active feature in each state: its index is enough
     root = _root(problem.metric)
     if np.array_equal(root, np.diag(np.diag(root))):
