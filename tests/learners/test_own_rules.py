@@ -82,3 +82,9 @@ def test_a_learner_with_a_second_step_size_shows_it():
         return 0.0, alpha + beta, 0.0
 
     assert repr(to.method(two).learner(**SETTINGS, second_step_size=0.1)).endswith("second_step_size=0.1)")
+
+
+@pytest.mark.parametrize("wrong", [("discount",), "gamma", ("gamma", "lambda")])
+def test_an_unknown_constant_is_refused(wrong):
+    with pytest.raises(ValueError, match="constants must be a tuple of names among gamma, lam, alpha"):
+        to.method(towards_rewards, constants=wrong)

@@ -21,6 +21,7 @@ from trueonline.inputs import Schedule
 from trueonline.learners.loading import load_one_of
 from trueonline.learners.memory_learner import MemoryLearner
 
+CONSTANTS = ("gamma", "lam", "alpha")
 _MADE: dict[str, OwnMethod] = {}  # by digest, so that a pickle finds the method of this process
 
 
@@ -151,6 +152,8 @@ def method(
     ------
     TypeError
         If the rule is not a kernel, or asks for what no transition has.
+    ValueError
+        If `memory`, `trace` or `constants` are none of those above.
 
     Examples
     --------
@@ -174,6 +177,8 @@ def method(
     for what, value, known in (("memory", memory, MEMORIES), ("trace", trace, TRACES)):
         if value not in known:
             raise ValueError(f"{what} must be one of {', '.join(known)}, got {value!r}")
+    if isinstance(constants, str) or not set(constants) <= set(CONSTANTS):
+        raise ValueError(f"constants must be a tuple of names among {', '.join(CONSTANTS)}, got {constants!r}")
     label = name or rule.py_func.__name__
     learns = "greedy" not in names
     row = OwnMethod(
