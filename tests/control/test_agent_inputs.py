@@ -244,9 +244,9 @@ def test_bad_settings_are_refused(agent_class, change, message):
 
 def test_unknown_options_are_refused():
     for agent_class in AGENTS:
-        with pytest.raises(TypeError, match=rf"{agent_class.__name__} has no option 'clear'"):
+        with pytest.raises(TypeError, match=rf"{agent_class.__name__} takes no argument 'clear'"):
             agent_class(3, 2, 0.1, 0.9, 0.9, clear=True)
-    with pytest.raises(TypeError, match="WatkinsQ has no option 'clear_others'"):
+    with pytest.raises(TypeError, match="WatkinsQ takes no argument 'clear_others'"):
         WatkinsQ(3, 2, 0.1, 0.9, 0.9, clear_others=True)
     assert ReplaceSarsa(3, 2, 0.1, 0.9, 0.9, clear_others=True).clear_others is True
     assert ReplaceSarsa(3, 2, 0.1, 0.9, 0.9).clear_others is False

@@ -10,16 +10,19 @@ the hash of every source that can end up inside a kernel.
 
 from __future__ import annotations
 
+import dis
 import hashlib
 import os
 import re
+import sys
+import sysconfig
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from threading import RLock
-from types import FunctionType
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, cast
 
 import numba
@@ -118,6 +121,39 @@ def ensure(entry: Any, *arguments: Any) -> None:
             compiler = _COMPILERS[entry]
             compiler.compile(signature)
             entry.add_overload(compiler.overloads[signature])
+
+
+def reached(function: Any) -> dict[str, Any]:
+    """What a function refers to by name, but for modules: what it closes over, and global names.
+
+    Numba takes all of it for constants, so it belongs to a rule as much as its text does.
+    """
+    names = set(_names(function.__code__))
+    found = {name: value for name, value in function.__globals__.items() if name in names}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        found[name] = cell.cell_contents
+    return {name: found[name] for name in sorted(found) if not isinstance(found[name], ModuleType)}
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The global names in a function's code, without attributes."""
+    yield from (each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL")
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            yield from _names(part)
+
+
+def is_installed(thing: Any) -> bool:
+    """Whether a function or class is of this package, of Python or of an installed package, and not code of the user."""
+    thing = getattr(thing, "py_func", thing)
+    if not isinstance(thing, type | FunctionType | BuiltinFunctionType):
+        return False
+    module = thing.__module__ or "builtins"
+    if module.partition(".")[0] in ("trueonline", *sys.builtin_module_names):
+        return True
+    paths = sysconfig.get_paths()
+    installed = tuple(paths[kind] + os.sep for kind in ("stdlib", "platstdlib", "purelib", "platlib"))
+    return (getattr(sys.modules.get(module), "__file__", None) or "").startswith(installed)
 
 
 def cache_name() -> str:

@@ -125,9 +125,9 @@ def run(numbers, places, X, expected, rewards, series, constants, starts, values
     """Learn from a stream; write V_t(S_t) to `values`; return whether all was well.
 
     `series` are α, β, γ, λ, ρ and I of each transition; an array of one entry stands for a constant. No transition leads into
-    row t + 1 where `starts` is set. Rows must have been checked, unless they are dense and `expected` is None: such rows are
-    checked during learning, at no cost: the value of a row that is not finite is not finite, and `replace` counts features that are
-    not binary. So for dense rows the caller must be able to undo.
+    row t + 1 where `starts` is set. Rows must have been checked, unless they are dense, `expected` is None and the rule is of this
+    package. Such rows are checked during learning, at no cost: the value of a row that is not finite is not finite, and `replace`
+    counts features that are not binary. So for such rows the caller must be able to undo.
     """
     alphas, betas, gammas, lams, rhos, interests = series
     discount, trace_decay = constants

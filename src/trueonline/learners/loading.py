@@ -96,9 +96,9 @@ def load_one_of(
     name, settings, arrays = files.read_learner(path)
     known = classes() if kinds is None else kinds
     if name not in known:
-        own = "; load it with `.learner.load(path)`, or `.agent`, of the same `trueonline.method(…)` or `derive(…)`"
-        delayed = "; load it with `trueonline.nonlinear.ForwardTD.load(path, value_and_grad)`"
-        hint = own if name.startswith("own ") else delayed if name == "ForwardTD" else ""
+        if name.startswith("own "):
+            raise ValueError(f"{path} {_of_an_own_method(name, known)}")
+        hint = "; load it with `trueonline.nonlinear.ForwardTD.load(path, value_and_grad)`" if name == "ForwardTD" else ""
         raise ValueError(f"{path} holds a {name}, which is none of {', '.join(known)}{hint}")
     kind = known[name]
     acts = hasattr(kind, "truncate")
@@ -116,6 +116,18 @@ def load_one_of(
         return make(kind, {**settings, **code}, arrays)
     except (ValueError, KeyError, TypeError, IndexError, OverflowError, NotImplementedError, AttributeError) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
+
+
+def _of_an_own_method(name: str, known: dict[str, type]) -> str:
+    """Why the learner or agent of a method of one's own is not loaded."""
+    what, _, _ = name.removeprefix("own ").rpartition(" ")
+    method, _, role = what.rpartition(" ")
+    if any(each.startswith(f"own {what} ") for each in known):
+        return f"was saved with another rule: the rule of {method} has changed since"
+    return (
+        f"is of the method {method}, which is not of this package; load it with `.{role}.load(path)` of the same "
+        "`trueonline.method(…)` or `derive(…)`"
+    )
 
 
 def _given(path: str | os.PathLike, settings: dict[str, Any], name: str, code: Any) -> Any:

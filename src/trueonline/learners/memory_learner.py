@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from trueonline import inputs
 from trueonline.core import memory, two_traces
 from trueonline.core.kernels import call
-from trueonline.core.loops import Entries, compiled
+from trueonline.core.loops import Entries, compiled, is_ours
 from trueonline.core.memory.layout import LENGTH, PLACE
 from trueonline.core.transition import ARGUMENTS, GAMMA_NEXT, asked
 from trueonline.inputs import Features, FeaturesLike, FeatureStream, Schedule, Stream, explains_arguments
@@ -202,15 +202,15 @@ class MemoryLearner(OverMemory, Learner):
             inputs.ratios("interests", interests, T),
         )
         means = self._expected(expected, X, rows)
-        dense = inputs.is_dense(X) and means is None
-        if not dense:
+        on_the_way = inputs.is_dense(X) and means is None and is_ours(self._rule())  # other rules may not show a bad row
+        if not on_the_way:
             self._check(X, rows)
-        before = self._snapshot() if dense else None
+        before = self._snapshot() if on_the_way else None
         if fresh[0] or self._here is None or not inputs.same(self._standing(), inputs.row(X, 0)):
             memory.begin(self._memory)
         values, constants = np.empty(T), (self.discount, self.trace_decay)
         if not call(self._entries.run, *self._memory, X, means, R, series, constants, fresh, values):
-            assert before is not None, "sparse rows were checked"
+            assert before is not None, "the rows were checked"
             self._undo(before)
             self._check(X, rows)
         self._stand(inputs.row(X, rows - 1))

@@ -12,12 +12,16 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from trueonline.catalog import MEMORIES, TRACES, Method
+from trueonline.core.kernels import is_installed, reached
 from trueonline.core.transition import asked
 from trueonline.inputs import Schedule
 from trueonline.learners.loading import load_one_of
 from trueonline.learners.memory_learner import MemoryLearner
 
+CONSTANTS = ("gamma", "lam", "alpha")
 _MADE: dict[str, OwnMethod] = {}  # by digest, so that a pickle finds the method of this process
 
 
@@ -40,14 +44,10 @@ class OwnMethod(Method):
 
     @cached_property
     def digest(self) -> str:
-        """A hash of the rule's text: a saved file can only be loaded with the same rule."""
-        rule = self.rule.py_func
-        try:
-            text = self.source or inspect.getsource(rule)
-        except (OSError, TypeError):  # typed at a prompt
-            text = repr((rule.__code__.co_code, rule.__code__.co_consts, rule.__code__.co_names))
-        about = (self.name, text, self.memory, self.trace, self.binary, self.greedy, self.cuts, self.constants)
-        return hashlib.sha256(repr(about).encode()).hexdigest()[:16]
+        """A hash of the rule: a saved file can only be loaded with the same rule."""
+        about = (self.name, self.memory, self.trace, self.binary, self.greedy, self.cuts, self.constants)
+        rules = self.source or _text(self.rule), self.varying and _text(self.varying)
+        return hashlib.sha256(repr((about, rules)).encode()).hexdigest()[:16]
 
     @cached_property
     def agent(self) -> Any:
@@ -76,6 +76,8 @@ class OwnMethod(Method):
         own = {"__doc__": f"{about}\n", "__module__": __name__, "method": self, "constants": self.constants}
         if definition is not None:
             own["definition"] = definition
+        if "beta" in asked(self.rule):
+            own["second_step_size"] = property(lambda learner: learner._second_step_size, doc="β, or its schedule.")
         return type(title, (files, base), own)
 
     def __reduce__(self) -> tuple[Callable, tuple]:
@@ -150,6 +152,8 @@ def method(
     ------
     TypeError
         If the rule is not a kernel, or asks for what no transition has.
+    ValueError
+        If `memory`, `trace` or `constants` are none of those above.
 
     Examples
     --------
@@ -173,6 +177,8 @@ def method(
     for what, value, known in (("memory", memory, MEMORIES), ("trace", trace, TRACES)):
         if value not in known:
             raise ValueError(f"{what} must be one of {', '.join(known)}, got {value!r}")
+    if isinstance(constants, str) or not set(constants) <= set(CONSTANTS):
+        raise ValueError(f"constants must be a tuple of names among {', '.join(CONSTANTS)}, got {constants!r}")
     label = name or rule.py_func.__name__
     learns = "greedy" not in names
     row = OwnMethod(
@@ -282,6 +288,25 @@ def made_here() -> dict[str, type]:
     return learners | agents
 
 
+def _text(thing: Any, within: tuple[Any, ...] = ()) -> Any:
+    """A kernel of the user's by its text and what it refers to, a plain value by itself, other things by their names."""
+    function = getattr(thing, "py_func", thing)
+    if isinstance(thing, tuple):
+        return [_text(part, within) for part in thing]
+    if isinstance(thing, np.ndarray):
+        return thing.dtype.str, thing.shape, thing.tobytes()
+    if thing is None or isinstance(thing, bool | int | float | complex | str | bytes | np.generic):
+        return repr(thing)
+    if not inspect.isfunction(function) or is_installed(function) or any(function is outer for outer in within):
+        return getattr(function, "__qualname__", type(thing).__qualname__)
+    try:
+        text = inspect.getsource(function)
+    except (OSError, TypeError):  # typed at a prompt
+        code = function.__code__
+        text = repr((code.co_code, [part for part in code.co_consts if not inspect.iscode(part)], code.co_names))
+    return text, [(name, _text(part, (*within, function))) for name, part in reached(function).items()]
+
+
 def _imported(module: str) -> Any:
     try:
         return import_module(module)
@@ -293,10 +318,17 @@ def _again(digest: str, reference: Any, settings: dict[str, Any]) -> OwnMethod:
     """A pickled method: that of this process, or made from its rule."""
     if digest in _MADE:
         return _MADE[digest]
-    rule = reference
-    if isinstance(reference, tuple):
-        rule = rule_of(*reference) if settings["source"] else getattr(import_module(reference[0]), reference[1])
-    return method(rule, **settings)
+    if not isinstance(reference, tuple):
+        row = method(reference, **settings)
+    elif settings["source"]:
+        row = method(rule_of(*reference), **settings)
+    else:
+        row = method(getattr(import_module(reference[0]), reference[1]), **settings)
+        if row.digest != digest:
+            raise ValueError(f"{row.name} was pickled with another rule: {'.'.join(reference)} has changed since")
+    vars(row)["digest"] = digest  # a rule that came by value has no text to hash
+    _MADE[digest] = row
+    return row
 
 
 def _rebuilt(row: OwnMethod, kind: str, state: dict[str, Any]) -> Any:

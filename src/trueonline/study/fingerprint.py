@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.core.kernels import cache_name
+from trueonline.core.kernels import cache_name, is_installed, reached
 
 
 def fingerprint(method: Any) -> Any:
@@ -17,7 +17,7 @@ def fingerprint(method: Any) -> Any:
 
 
 def _seen(thing: Any, within: tuple[Any, ...] = ()) -> Any:
-    """A function by its text, its code and its closure, a class by its text and attributes, a plain value by itself.
+    """A function by its text, its code and what it refers to, a class by its text and attributes, a plain value by itself.
 
     Anything else is represented by its type, because its repr would contain an address that differs between processes.
     """
@@ -26,7 +26,8 @@ def _seen(thing: Any, within: tuple[Any, ...] = ()) -> Any:
         return "itself"
     within = (*within, thing)
     if inspect.isfunction(thing):
-        closed = [_seen(cell.cell_contents, within) for cell in thing.__closure__ or ()]
+        refers = {} if is_installed(thing) else reached(thing)
+        closed = [(name, _named(part) if is_installed(part) else _seen(part, within)) for name, part in refers.items()]
         return thing.__qualname__, _text(thing), thing.__code__.co_code, _seen(thing.__defaults__, within), closed
     if inspect.isclass(thing):
         own = [
@@ -58,6 +59,10 @@ def _seen(thing: Any, within: tuple[Any, ...] = ()) -> Any:
         if thing is None or isinstance(thing, bool | int | float | complex | str | bytes)
         else type(thing).__qualname__
     )
+
+
+def _named(thing: Any) -> str:
+    return getattr(thing, "__qualname__", type(thing).__qualname__)
 
 
 def _text(thing: Any) -> str:

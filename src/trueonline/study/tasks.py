@@ -159,6 +159,11 @@ class Case:
         check_problem(self.problem)
         check_methods(self.methods, self.problem)
 
+    @cached_property
+    def fingerprints(self) -> dict[str, Any]:
+        """A value for each method that changes when the method does. Taken once: to run a method may change what it refers to."""
+        return {name: fingerprint(method) for name, method in self.methods.items()}
+
     def trajectory(self, run: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The trajectory of a run, checked, because the kernel does not check it.
 
@@ -231,7 +236,7 @@ class Task:
         print_ = getattr(problem, "fingerprint", None)
         about = (
             self.method,
-            fingerprint(case.methods[self.method]),
+            case.fingerprints[self.method],
             self.runs,
             case.steps,
             case.seed,
@@ -310,7 +315,7 @@ def _kernel_block(
 ) -> None:
     problem, kernel = case.problem, method.kernel
     features = np.ascontiguousarray(problem.features, np.float64)
-    if np.array_equal(features.sum(axis=1), features.max(axis=1)) and np.isin(features, (0.0, 1.0)).all():
+    if (features.sum(axis=1) == 1.0).all() and np.isin(features, (0.0, 1.0)).all():
         features = features.argmax(axis=1)[:, None]  # one active feature in each state: its index is enough
     root = _root(problem.metric)
     if np.array_equal(root, np.diag(np.diag(root))):
