@@ -1,0 +1,88 @@
+"""Checks of user input. Every error names the argument, the value given, and the fix.
+
+Inside the package features have one of three contiguous forms: a float64 array of length n_features, an int64 array of active
+indices, or a pair of both. A stream of features is a 2-D float64 array, a 2-D int64 array, or a CSR triple.
+"""
+
+from trueonline.inputs.arguments import explains_arguments
+from trueonline.inputs.feature_inputs import (
+    FLOATS,
+    INTEGERS,
+    alike,
+    as_pair,
+    dense,
+    features,
+    is_dense,
+    length,
+    like,
+    native,
+    same,
+)
+from trueonline.inputs.kinds import (
+    EMPTY,
+    MAX_FEATURES,
+    SINGULAR,
+    Features,
+    FeaturesLike,
+    FeatureStream,
+    Schedule,
+    SparseMatrix,
+    Stream,
+)
+from trueonline.inputs.numbers import (
+    along,
+    at,
+    count,
+    marks,
+    number,
+    one_seed,
+    positive,
+    ratio,
+    ratios,
+    rewards,
+    unit,
+    units,
+)
+from trueonline.inputs.parameters import Parameters, Parametrised
+from trueonline.inputs.stream_inputs import row, stream, stream_like
+
+__all__ = [
+    "EMPTY",
+    "FLOATS",
+    "INTEGERS",
+    "MAX_FEATURES",
+    "SINGULAR",
+    "FeatureStream",
+    "Features",
+    "FeaturesLike",
+    "Parameters",
+    "Parametrised",
+    "Schedule",
+    "SparseMatrix",
+    "Stream",
+    "alike",
+    "along",
+    "as_pair",
+    "at",
+    "count",
+    "dense",
+    "explains_arguments",
+    "features",
+    "is_dense",
+    "length",
+    "like",
+    "marks",
+    "native",
+    "number",
+    "one_seed",
+    "positive",
+    "ratio",
+    "ratios",
+    "rewards",
+    "row",
+    "same",
+    "stream",
+    "stream_like",
+    "unit",
+    "units",
+]

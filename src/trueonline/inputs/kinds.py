@@ -1,0 +1,35 @@
+"""What users may give, and what the package makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+class SparseMatrix(Protocol):
+    """A SciPy sparse matrix or array. The core does not import SciPy."""
+
+    def tocsr(self) -> Any: ...
+
+
+# User input. Features are a float array, integer indices, one integer, or (indices, values). A stream has one row of features per
+# step: a 2-D float array, a 2-D integer array, a 1-D array of states, a SciPy sparse matrix, a pair, or a list of features.
+FeaturesLike: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike]
+FeatureStream: TypeAlias = ArrayLike | SparseMatrix | tuple[ArrayLike, ArrayLike] | Sequence[FeaturesLike]
+
+# The package's own forms: contiguous arrays.
+Features: TypeAlias = np.ndarray | tuple[np.ndarray, np.ndarray]
+Stream: TypeAlias = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray]
+Schedule: TypeAlias = Callable[[int], float]
+
+SINGULAR = {
+    "ratios": "ratio",
+    "interests": "interest",
+    "expected": "x_expected",
+}  # a part of a transition, and of a stream
+
+MAX_FEATURES = 2**31 - 2  # places in the memory are 32-bit
+EMPTY = "the stream is empty: give at least two rows of features and one reward"
