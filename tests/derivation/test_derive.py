@@ -235,7 +235,7 @@ def test_a_file_is_loaded_by_the_class_that_wrote_it_alone(tmp_path):
     learner.save(tmp_path / "learner.npz")
     same = to.load(tmp_path / "learner.npz", step_size=lambda t: 0.1)  # this process has derived it
     np.testing.assert_array_equal(same.weights, learner.weights)
-    with pytest.raises(ValueError, match=r"none of own monte_carlo.*of the same .*derive\(…\)"):
+    with pytest.raises(ValueError, match=r"is of the method lambda_return, .*of the same .*derive\(…\)"):
         derived(monte_carlo).learner.load(tmp_path / "learner.npz", step_size=lambda t: 0.1)
     other = found.learner.load(tmp_path / "learner.npz", step_size=lambda t: 0.1)
     np.testing.assert_array_equal(other.weights, learner.weights)

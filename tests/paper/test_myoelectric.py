@@ -419,7 +419,9 @@ def test_a_bad_recording_is_refused_in_a_line(small, columns, arguments, message
 def test_a_file_that_is_none_is_refused(small, tmp_path):
     assert "there is no file" in reproduce(tmp_path / "out", "--data", tmp_path / "nowhere.csv").stderr
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 and no more")
-    assert "is no CSV or Parquet file" in reproduce(tmp_path / "out", "--data", tmp_path / "bad.parquet").stderr
+    assert (
+        "is not a readable CSV or Parquet file" in reproduce(tmp_path / "out", "--data", tmp_path / "bad.parquet").stderr
+    )
 
 
 def test_a_recording_is_for_this_experiment_only(tmp_path):

@@ -700,7 +700,7 @@ def test_bad_wishes_are_refused_before_anything_runs(given, message, count_compu
     [
         {"methods": {"mine": lambda *transition: transition}},
         {"methods": {"mine": 3}},
-        {"methods": {"mine": numba.njit(lambda memory, x: (0.0, 0.0, 0.0))}},
+        {"methods": {"mine": numba.njit(lambda memory, phase: (0.0, 0.0, 0.0))}},
         {"methods": 3},
         {"step_sizes": 0.1},
         {"engine": None},

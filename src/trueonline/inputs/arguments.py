@@ -27,17 +27,19 @@ def explains_arguments(init: Init) -> Init:
 
     @wraps(init)
     def checked(self: Any, *arguments: Any, **named: Any) -> None:
-        unknown = [name for name in named if name not in parameters and name not in getattr(self, "options", ())]
+        idle = (*getattr(self, "idle_arguments", ()), "options")
+        taken = [*(name for name in parameters if name not in idle), *getattr(self, "options", ())]
+        unknown = [name for name in named if name not in parameters and name not in taken]
         if unknown:
             name, kind = unknown[0], type(self).__name__
             meant = MEANT.get(name.lower())
-            if meant is not None and meant.partition("=")[0] in parameters:
+            if meant is not None and meant.partition("=")[0] in taken:
                 raise TypeError(f"{kind} takes no argument {name!r}: use {meant}")
-            raise TypeError(f"{kind} takes no argument {name!r}; it takes {', '.join(parameters)}")
+            raise TypeError(f"{kind} takes no argument {name!r}; it takes {', '.join(taken)}")
         try:
             inspect.signature(init).bind(self, *arguments, **named)
         except TypeError as error:
-            raise TypeError(f"{type(self).__name__}: {error}; it takes {', '.join(parameters)}") from None
+            raise TypeError(f"{type(self).__name__}: {error}; it takes {', '.join(taken)}") from None
         init(self, *arguments, **named)
 
     return checked  # type: ignore[return-value]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,12 +30,14 @@ class MemoryLearner(OverMemory, Learner):
     _here: Features | None = None
     # The entry point with everything but features and reward bound to it, if an ordinary transition needs nothing else.
     _quick: Callable | None = None
+    idle_arguments: ClassVar[tuple[str, ...]] = ()  # of the constructor, for other methods only
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "method" in vars(cls):
             cls.binary = cls.method.binary
             names = asked(cls.method.resolve("rule"))
+            cls.idle_arguments = () if "beta" in names else ("second_step_size",)
             cls.takes = tuple(ARGUMENTS[name] for name in ("rho", "interest", "x_expected") if name in names)
 
     @explains_arguments

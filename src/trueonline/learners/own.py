@@ -56,7 +56,7 @@ class OwnMethod(Method):
         return self._class(base, OwnAgent, self.agent_definition)
 
     def verify(self, **options: Any) -> Any:
-        """Compare the learner with the definition (see `trueonline.verify`).
+        """Compare the learner with its definition, or the agent of a rule for agents only (see `trueonline.verify`).
 
         Parameters
         ----------
@@ -68,7 +68,8 @@ class OwnMethod(Method):
         Report
             With `exact` and `max_error`.
         """
-        return import_module("trueonline.checks.verification").verify(self.learner, **options)
+        kind = self.agent if self.learner is None else self.learner  # a rule that asks for `greedy` has agents only
+        return import_module("trueonline.checks.verification").verify(kind, **options)
 
     def _class(self, base: type, files: type, definition: Any) -> Any:
         title = "".join(part[:1].upper() + part[1:] for part in self.name.split("_")) or "Own"
