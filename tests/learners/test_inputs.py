@@ -320,7 +320,7 @@ def test_arguments_by_other_names_are_recognised(name, meant):
         to.control.TrueOnlineSarsa(3, 2, 0.1, 0.9, 0.9, epsilon=0.1)
     with pytest.raises(TypeError, match="TrueOnlineTD takes no argument 'colour'; it takes n_features, step_size"):
         to.TrueOnlineTD(3, 0.1, 0.9, 0.9, colour="red")
-    with pytest.raises(TypeError, match="TrueOnlineTD takes no argument 'beta'; it takes n_features.*meta_step_size$"):
+    with pytest.raises(TypeError, match=r"TrueOnlineTD takes no argument 'beta'; it takes n_features.*meta_step_size$"):
         to.TrueOnlineTD(3, 0.1, 0.9, 0.9, beta=0.1)
     with pytest.raises(TypeError, match="GTD takes no argument 'beta': use second_step_size"):
         to.GTD(3, 0.1, 0.9, 0.9, beta=0.1)
