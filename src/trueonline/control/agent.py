@@ -16,7 +16,7 @@ from trueonline.control.transitions import compiled
 from trueonline.core import memory
 from trueonline.core.kernels import call
 from trueonline.core.memory import KINDS
-from trueonline.core.transition import ALPHA, GAMMA_NEXT, LAM_NEXT, asked
+from trueonline.core.transition import GAMMA_NEXT, asked
 from trueonline.inputs import Features, FeaturesLike, Parameters, Schedule, explains_arguments
 from trueonline.learners.acting import Acting
 from trueonline.learners.docstrings import ADAPTATION, AGENT
@@ -125,7 +125,8 @@ class Agent(Acting, OverMemory):
         self._here: Features | None = None
         self._action: int | None = None
         self._q = np.empty(self.n_actions)
-        self._numbers = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0, self.discount, self.trace_decay])
+        # The numbers of an ordinary transition, unless they change with time.
+        self._ordinary = None if callable(self.step_size) else self._numbers(0, None, None)
 
     def values(self, x: FeaturesLike) -> np.ndarray:
         q = np.empty(self.n_actions)
@@ -153,18 +154,18 @@ class Agent(Acting, OverMemory):
     def end(self, reward: float) -> None:
         here, action = self._standing()
         reward = inputs.number("reward", reward)
-        self._set_numbers(self.steps, None, None)
-        self._numbers[GAMMA_NEXT] = 0.0
+        numbers = self._numbers(self.steps, None, None)
+        numbers[GAMMA_NEXT] = 0.0
         self._q[:] = 0.0  # there is no next state
-        self._transition(here, action, reward, here, action)
+        self._transition(here, action, reward, here, action, numbers)
         self._here = self._action = None
 
-    def _set_numbers(self, steps: int, discount: float | None, trace_decay: float | None) -> None:
-        """Write the numbers of the coming transition, in the order of `core.transition`."""
-        numbers = self._numbers
-        numbers[ALPHA] = self._parameters.alpha(steps)
-        numbers[GAMMA_NEXT] = self.discount if discount is None else inputs.unit("discount", discount)
-        numbers[LAM_NEXT] = self.trace_decay if trace_decay is None else inputs.unit("trace_decay", trace_decay)
+    def _numbers(self, steps: int, discount: float | None, trace_decay: float | None) -> np.ndarray:
+        """The numbers of the coming transition, in the order of `core.transition`."""
+        gamma = self.discount if discount is None else inputs.unit("discount", discount)
+        lam = self.trace_decay if trace_decay is None else inputs.unit("trace_decay", trace_decay)
+        alpha = self._parameters.alpha(steps)
+        return np.array([alpha, 0.0, gamma, lam, 1.0, 1.0, self.discount, self.trace_decay])
 
     def _learn(
         self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None
@@ -177,10 +178,12 @@ class Agent(Acting, OverMemory):
         if type(reward) is not float or not math.isfinite(reward):
             reward = inputs.number("reward", reward)
         steps = self.steps
-        self._set_numbers(steps, discount, trace_decay)
+        numbers = self._ordinary
+        if numbers is None or discount is not None or trace_decay is not None:
+            numbers = self._numbers(steps, discount, trace_decay)
         x = self._evaluate(x_next, "x_next", self._q)
         action_next = self._choose(steps + 1)
-        self._transition(here, action, reward, x, action_next)
+        self._transition(here, action, reward, x, action_next, numbers)
         return x, action_next
 
     def _evaluate(self, x: Any, name: str, q: np.ndarray) -> Features:
@@ -207,8 +210,10 @@ class Agent(Acting, OverMemory):
             raise ValueError(f"the policy must choose an action from 0 to {self.n_actions - 1}, it chose {action!r}")
         return int(action)
 
-    def _transition(self, here: Features, action: int, reward: float, x: Features, following: int) -> None:
-        call(self._entries.transition, *self._memory, here, action, reward, x, self._q, following, self._numbers)
+    def _transition(
+        self, here: Features, action: int, reward: float, x: Features, following: int, numbers: np.ndarray
+    ) -> None:
+        call(self._entries.transition, *self._memory, here, action, reward, x, self._q, following, numbers)
 
     def _stand(self, x: Features, action: int) -> None:
         self._here = (x[0].copy(), x[1].copy()) if isinstance(x, tuple) else x.copy()

@@ -19,6 +19,7 @@ from trueonline.core.kernels import inlined, kernel, operation, specialise
 from trueonline.core.memory import KINDS, decay, settle_all, value
 from trueonline.core.memory.layout import (
     CARRIED,
+    COMING,
     GAMMA,
     GREEDY,
     LAM,
@@ -68,12 +69,12 @@ BINARY = False
 # --- Templates ------------------------------------------------------------------------------------
 
 
-def transit(numbers, places, here, settings, x, expected, reward):
+def transit(numbers, places, here, x, expected, reward):
     """Learn from one transition out of the features in the buffer `here` into x, which the buffer then holds; return δ.
 
     ValueError for bad input or a buffer that is too small.
     """
-    memory, place = attach(numbers, places), pointer(numbers, 0)
+    memory, place, settings = attach(numbers, places), pointer(numbers, 0), pointer(numbers, COMING)
     held, x_next = view(here), view(x)
     if not (np.isfinite(reward) and x_next.size <= held.size and acceptable(memory.n, x_next, BINARY)):
         raise ValueError
@@ -109,16 +110,16 @@ def transit(numbers, places, here, settings, x, expected, reward):
     return delta
 
 
-def step(numbers, places, here, settings, x, reward):
+def step(numbers, places, here, x, reward):
     """`transit` with φ' as φ̄'."""
-    return transit(numbers, places, here, settings, x, x, reward)
+    return transit(numbers, places, here, x, x, reward)
 
 
-def step_expected(numbers, places, here, settings, x, expected, reward):
+def step_expected(numbers, places, here, x, expected, reward):
     """`transit` with a φ̄' of its own."""
     if not acceptable(attach(numbers, places).n, view(expected), BINARY):
         raise ValueError
-    return transit(numbers, places, here, settings, x, expected, reward)
+    return transit(numbers, places, here, x, expected, reward)
 
 
 def run(numbers, places, X, expected, rewards, series, constants, starts, values):

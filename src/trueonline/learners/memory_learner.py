@@ -13,7 +13,7 @@ from trueonline import inputs
 from trueonline.core import memory, two_traces
 from trueonline.core.kernels import call
 from trueonline.core.loops import Entries, compiled, is_ours
-from trueonline.core.memory.layout import LENGTH, PLACE
+from trueonline.core.memory.layout import COMING, LENGTH, PLACE
 from trueonline.core.transition import ARGUMENTS, GAMMA_NEXT, asked
 from trueonline.inputs import Features, FeaturesLike, FeatureStream, Schedule, Stream, explains_arguments
 from trueonline.learners.docstrings import ADAPTATION, LEARNER, SECOND
@@ -63,7 +63,13 @@ class MemoryLearner(OverMemory, Learner):
     def reset(self) -> None:
         self._entries = compiled(self._rule(), self.method.memory, self.binary, self._is_adapted)
         self._allocate()
+        self._note_ordinary_numbers()
         self._here = self._quick = None
+
+    def _note_ordinary_numbers(self) -> None:
+        """Leave the numbers of an ordinary transition where `step` finds them."""
+        if not callable(self.step_size) and not callable(self._second_step_size):
+            self._memory.numbers[COMING:PLACE] = self._numbers()
 
     @property
     def weights(self) -> np.ndarray:
@@ -90,7 +96,7 @@ class MemoryLearner(OverMemory, Learner):
             self._here = x.copy() if x.dtype.kind == "f" else np.resize(x, room)
         self._memory.numbers[LENGTH] = inputs.length(x)
         if not callable(self.step_size) and not callable(self._second_step_size):
-            self._quick = partial(self._entries.step, *self._memory, self._here, self._numbers())
+            self._quick = partial(self._entries.step, *self._memory, self._here)
 
     def _standing(self) -> Features:
         """The features of the current state."""
@@ -141,24 +147,35 @@ class MemoryLearner(OverMemory, Learner):
         here = self._standing()
         reward = inputs.number("reward", reward)
         numbers = self._numbers(discount, trace_decay, ratio, interest)
-        if x_next is None:
-            numbers[GAMMA_NEXT] = 0.0
-            delta = call(self._entries.step, *self._memory, self._here, numbers, here, reward)
-            self._here = self._quick = None
-            return delta
+        coming = self._memory.numbers[COMING:PLACE]
+        ordinary_numbers = coming.copy()
+        try:
+            if x_next is None:
+                numbers[GAMMA_NEXT] = 0.0
+                coming[:] = numbers
+                delta = call(self._entries.step, *self._memory, self._here, here, reward)
+                self._here = self._quick = None
+                return delta
+            coming[:] = numbers
+            return self._transition(reward, here, x_next, x_expected)
+        finally:
+            coming[:] = ordinary_numbers
+
+    def _transition(self, reward: float, here: Features, x_next: Any, x_expected: Any) -> float:
+        """Learn from a transition whose numbers are in their place: at once, or after a look at the features."""
         expecting = x_expected is not None
         entry = self._entries.step_expected if expecting else self._entries.step
-        if ready and (not expecting or inputs.native(x_expected)):
+        if inputs.native(x_next) and (not expecting or inputs.native(x_expected)):
             try:
                 features = (x_next, x_expected) if expecting else (x_next,)
-                return entry(*self._memory, self._here, numbers, *features, reward)
+                return entry(*self._memory, self._here, *features, reward)
             except (TypeError, ValueError):
-                pass  # as above
+                pass  # another form of features, or bad input
         expected = self._checked(x_expected, "x_expected") if expecting else None
         here, x = inputs.alike(here, self._checked(x_next, "x_next"), self.n_features)
         features = (x,) if expected is None else (x, inputs.like(expected, x, self.n_features))
         self._stand(here, room=inputs.length(x))
-        return call(entry, *self._memory, self._here, numbers, *features, reward)
+        return call(entry, *self._memory, self._here, *features, reward)
 
     def predict(self, x: FeaturesLike) -> float:
         if inputs.native(x):
@@ -261,6 +278,7 @@ class MemoryLearner(OverMemory, Learner):
 
     def _restore(self, parts: dict[str, np.ndarray]) -> None:
         self._restore_memory(parts)
+        self._note_ordinary_numbers()
         if "here" in parts:
             x = (parts["here_indices"], parts["here"]) if "here_indices" in parts else parts["here"]
             self._stand(self._checked(x, "the saved features"))

@@ -25,7 +25,8 @@ HEADER = 16
 
 # The place: what a learner carries from one step to the next. CARRIED is the first of three numbers that belong to the rule.
 V_OLD, GAMMA, LAM, STEPS, LENGTH, RHO_OLD, GREEDY, CARRIED = range(8)
-PLACE = 16
+COMING = 16  # the first of the numbers of the coming transition, in the order of `core.transition`
+PLACE = 24
 
 # The settings of step-size adaptation, α of this step, the form of the method, and how often α was bounded.
 BOUND, META, ALPHA, ACCUMULATES, WEIGHED, BOUNDED = range(6)
