@@ -116,7 +116,7 @@ class Emulator:
         return self._ale.getScreenRGB()
 
     def dump(self) -> dict[str, np.ndarray]:
-        """The game's state, from which it goes on exactly. (What is on the screen is seen again after the next action.)"""
+        """The game's state, from which it resumes exactly. (What is on the screen is seen again after the next action.)"""
         state = np.frombuffer(self._ale.cloneState(include_rng=True).serialize(), np.uint8)
         return {
             "emulator": state,

@@ -144,5 +144,5 @@ def entropy(seed: Seed) -> tuple[int, ...]:
 
 
 def episode_seed(purpose: int, episode: int, seed: tuple[int, ...]) -> int:
-    """The seed of an episode, from its number alone: so a run that was stopped goes on as if it had not been."""
+    """The seed of an episode, from its number alone: so a run that was stopped resumes as if it had not been."""
     return int(np.random.SeedSequence([purpose, episode, *seed]).generate_state(1)[0] >> 1)  # 31 bits suit everyone

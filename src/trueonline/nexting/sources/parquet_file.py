@@ -80,7 +80,7 @@ class _ParquetReader(FileReader):
             self._file = self._pa.parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
         except (self._pa.ArrowInvalid, OSError) as error:
             raise ValueError(
-                f"{path} is not a Parquet file, or is cut short: one that is still being written cannot be read ({error})"
+                f"{path} is not a Parquet file, or is truncated: one that is still being written cannot be read ({error})"
             ) from None
         self._batches = self._from(0)
 
@@ -144,7 +144,7 @@ class _ParquetReader(FileReader):
         try:
             return next(batches, None)
         except (OSError, ValueError) as error:  # pyarrow's errors are among them
-            raise ValueError(f"{self._path} is damaged or was cut short after row {self._row:,}: {error}") from None
+            raise ValueError(f"{self._path} is damaged or truncated after row {self._row:,}: {error}") from None
 
     def _matrix(self, batch: Any) -> np.ndarray:
         """The columns of a batch as doubles: the signals and the time."""

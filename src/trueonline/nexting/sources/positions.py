@@ -14,7 +14,7 @@ from typing import Any
 
 from trueonline.nexting.sources.sample import Block, nothing
 
-FROM_SCRATCH = "begin anew (on the command line: --fresh)"  # the way out if a position does not fit
+FROM_SCRATCH = "start from scratch (on the command line: --fresh)"  # the way out if a position does not fit
 
 
 def skipping(position: dict[str, Any], block: Block, rows: int) -> dict[str, Any]:
