@@ -4,6 +4,8 @@ Whatever lists methods reads this file: `verify`, sweeps, sweep files, the comma
 README's table. A row names code as "module:name" and imports it when asked, so this file imports nothing and
 `trueonline --help` stays instant.
 
+The file is long because it is a table: one row for each method.
+
 To add a method, add a rule file, a definition, a row here, and a page (CONTRIBUTING.md has the steps).
 """
 

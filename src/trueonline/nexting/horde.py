@@ -1,4 +1,7 @@
-"""A horde: thousands of predictions learned at once over one stream of features."""
+"""A horde: thousands of predictions learned at once over one stream of features.
+
+The file is one class, and most of it documents its arguments.
+"""
 
 from __future__ import annotations
 
