@@ -14,7 +14,7 @@ import numpy as np
 from trueonline.core.checking import acceptable
 from trueonline.core.forms import Chosen, pointer, view
 from trueonline.core.kernels import kernel, specialise
-from trueonline.core.loops import attach, follow, is_ours, name_of, names_of, prepare, rule
+from trueonline.core.loops import attach, follow, is_ours, name_of, names_of, rule
 from trueonline.core.memory import action_values
 from trueonline.core.memory.layout import CARRIED, GAMMA, GREEDY, LAM, RHO_OLD, STEPS, V_OLD
 from trueonline.core.transition import (
@@ -101,7 +101,7 @@ def transition(numbers, places, here, action, reward, x, q, action_next, setting
         settings[DISCOUNT],
         settings[TRACE_DECAY],
     )
-    _, delta, v_next = rule(memory, prepare(memory, step))
+    _, delta, v_next = rule(memory, step)
     follow(memory, psi)
     place[V_OLD], place[GAMMA] = v_next, settings[GAMMA_NEXT]
     place[LAM] = settings[LAM_NEXT] if kept or not CUTS else 0.0

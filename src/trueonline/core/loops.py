@@ -52,12 +52,6 @@ def rule(memory, transition):
 
 
 @kernel
-def prepare(memory, transition):
-    """Nothing. (`adaptation` has another.)"""
-    return transition
-
-
-@kernel
 def follow(memory, x):
     """Nothing. (`adaptation` has another.)"""
 
@@ -99,7 +93,7 @@ def transit(numbers, places, here, x, expected, reward):
         settings[DISCOUNT],
         settings[TRACE_DECAY],
     )
-    _, delta, v_next = rule(memory, prepare(memory, transition))
+    _, delta, v_next = rule(memory, transition)
     follow(memory, now)
     settle_all(memory, now)
     place[V_OLD], place[GAMMA], place[LAM] = v_next, settings[GAMMA_NEXT], settings[LAM_NEXT]
@@ -170,7 +164,7 @@ def run(numbers, places, X, expected, rewards, series, constants, starts, values
                 discount,
                 trace_decay,
             )
-            v, _, v_next = rule(memory, prepare(memory, transition))
+            v, _, v_next = rule(memory, transition)
             follow(memory, x)
             v_old, gamma, lam, rho_old = v_next, gamma_next, lam_next, rho
             steps += 1.0
@@ -242,8 +236,9 @@ class Entries(NamedTuple):
 def names_of(rule: Any, memory: str, *, binary: bool, adapted: bool) -> dict[str, Any]:
     """The global names of the templates: the rule, the attachment to its kind of memory, and step-size adaptation or nothing."""
     kind = KINDS[memory]
-    names = {"rule": asking(rule), "BINARY": binary, "attach": kind.attach_rated if adapted else kind.attach}
-    return {**names, "prepare": adaptation.prepare, "follow": adaptation.follow} if adapted else names
+    attach = kind.attach_rated if adapted else kind.attach
+    ask = asking(rule, adaptation.prepare) if adapted else asking(rule)
+    return {"rule": ask, "BINARY": binary, "attach": attach, "follow": adaptation.follow if adapted else follow}
 
 
 def name_of(rule: Any, adapted: bool) -> str:

@@ -65,11 +65,15 @@ def asked(rule: Any) -> tuple[str, ...]:
 
 
 @cache
-def asking(rule: Any) -> Any:
-    """A kernel (memory, transition) that calls `rule` with the parts that its signature names, inlined."""
+def asking(rule: Any, prepare: Any = None) -> Any:
+    """A kernel (memory, transition) that calls `rule` with the parts that its signature names, inlined.
+
+    `prepare` may change the transition before that: step-size adaptation does.
+    """
     arguments = "".join(f", transition.{name}" for name in asked(rule))
-    scope: dict[str, Any] = {"rule": rule}
-    exec(f"def ask(memory, transition):\n    return rule(memory{arguments})", scope)
+    scope: dict[str, Any] = {"rule": rule, "prepare": prepare}
+    prepared = "    transition = prepare(memory, transition)\n" if prepare is not None else ""
+    exec(f"def ask(memory, transition):\n{prepared}    return rule(memory{arguments})", scope)
     return kernel(scope["ask"])
 
 
