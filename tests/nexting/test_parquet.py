@@ -56,12 +56,12 @@ def test_a_parquet_file_that_is_cut_short_says_so(tmp_path):
     whole = path.read_bytes()
     for content in (b"", whole[:100], whole[:-1], whole[: len(whole) // 2], b"time,a\n1,2\n"):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"log\.parquet is not a Parquet file, or is cut short"):
+        with pytest.raises(ValueError, match=r"log\.parquet is not a Parquet file, or is truncated"):
             open_source(path, ["a"], time="time")
     path.write_bytes(whole)
     source = open_source(path, ["a"], time="time")
     with source:
         next(source)
         os.truncate(path, len(whole) // 2)
-        with pytest.raises(ValueError, match=r"log\.parquet is damaged or was cut short after row [1-4]\d,\d"):
+        with pytest.raises(ValueError, match=r"log\.parquet is damaged or truncated after row [1-4]\d,\d"):
             list(source)
