@@ -173,7 +173,9 @@ def test_a_position_within_a_block_tells_too(tmp_path, name, clock, begun):
         written(path, t, v)
         with opened() as source:
             at = source.position()
-            with pytest.raises(ValueError, match=r"(shorter than|fewer than|is not the file) .*start from scratch .*--fresh"):
+            with pytest.raises(
+                ValueError, match=r"(shorter than|fewer than|is not the file) .*start from scratch .*--fresh"
+            ):
                 source.seek(position)
             assert source.position() == at
     written(path, times, values)
