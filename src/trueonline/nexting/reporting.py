@@ -18,6 +18,7 @@ from trueonline.terminal import duration, print_table
 
 WARN = 2.0  # seconds between looks for something to warn of
 WIDTH, PADDING = 80, 3  # characters in a line of the table, and between two columns
+UNFOLDED = 24  # characters of a name that stay on one line, even where the table then is wider
 HEADS = ("question", "horizon", "mean\nreturn", "mean\nerror", "rms\nerror", "of s.d.", "scored", "truncated")
 SILENT = ("read", "received", "connections", "widened")  # counters that are no news
 
@@ -94,10 +95,10 @@ def _row(question: dict[str, Any]) -> list[str]:
 
 
 def _folded(rows: list[list[str]]) -> list[list[str]]:
-    """The rows, with long names of questions folded so that the table fits into `WIDTH`."""
+    """The rows, with long names of questions folded so that the table fits into `WIDTH` where that can be."""
     lines = [[line for cell in column for line in cell.split("\n")] for column in zip(HEADS, *rows, strict=True)]
     others = sum(max(map(len, column)) + PADDING for column in lines[1:])
-    room = max(WIDTH - others, len(HEADS[0]))
+    room = max(WIDTH - others, UNFOLDED)
     return [["\n".join(textwrap.wrap(name, room)), *cells] for name, *cells in rows]
 
 
