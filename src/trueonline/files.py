@@ -1,13 +1,21 @@
-"""Files that appear whole or not at all, and are read without running anything that is in them."""
+"""Files that appear whole or not at all, that vouch for their content, and that are read without running anything in them.
+
+A saved file is a zip archive, which `numpy.load` can open. Its first member, `about.json`, lists the other members with types and
+shapes, and carries a digest over everything. A reader allocates nothing before the sizes fit, and returns nothing before the digest
+fits. A *seal* does the same for small files of other formats: it is the digest of the file in which the seal itself is zeros.
+"""
 
 from __future__ import annotations
 
 import errno
 import fcntl
 import glob
+import hashlib
 import json
+import math
 import os
-import tempfile
+import re
+import secrets
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -17,32 +25,41 @@ from typing import IO, Any
 import numpy as np
 
 FORMAT = "trueonline learner"
-VERSION = 3  # 2: a memory's header held the learner's place too
+VERSION = 4  # 4: a list of members, and a digest; 3: a memory's header holds the memory alone
+ABOUT = "about.json"
+NUMBERS = re.compile(r"[<>|][biufU][1-9]\d{0,6}")  # the types that members may have: no object, nothing structured
+HEADER = 2**16  # bytes before the numbers of a member, at most
+BLOCK = 2**20  # bytes that are read at a time
 # What reading an archive may end in where some of its bytes are others (a RuntimeError is one that seems to be encrypted).
 DAMAGED = (
-    *(OSError, ValueError, KeyError, EOFError, AttributeError, TypeError, RuntimeError, MemoryError),
+    *(OSError, ValueError, KeyError, EOFError, AttributeError, TypeError, RuntimeError, MemoryError, OverflowError),
     *(zipfile.BadZipFile, zlib.error),
 )
+UNSEALED = b"trueonline seal " + b"0" * 64
+SEALED = re.compile(rb"trueonline seal [0-9a-f]{64}")
 
 
 def write_whole(path: str | os.PathLike, write: Callable[[IO[bytes]], Any]) -> None:
-    """Write beside the place, flush, and rename: a crash leaves the old file or the new one."""
+    """Write beside the place, flush, and rename: a crash leaves the old file or the new one.
+
+    A new file gets the mode that the umask allows. A file that is replaced keeps a narrower mode.
+    """
     target = Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "There is no such folder", str(target.parent))
-    handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    check_folder(target)
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
+            if target.exists():
+                os.fchmod(file.fileno(), os.fstat(file.fileno()).st_mode & target.stat().st_mode & 0o777)
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(beside, 0o666 & ~_umask())
         os.replace(beside, target)
     except OSError as error:
-        Path(beside).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise OSError(error.errno, error.strerror, str(target)) from None
     except BaseException:
-        Path(beside).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise
     folder = os.open(target.parent, os.O_RDONLY)
     try:
@@ -51,11 +68,19 @@ def write_whole(path: str | os.PathLike, write: Callable[[IO[bytes]], Any]) -> N
         os.close(folder)
 
 
+def check_folder(path: str | os.PathLike) -> None:
+    """FileNotFoundError if there is no folder for a file."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "There is no such folder", str(folder))
+
+
 class Lock:
     """Keeps other processes from writing a file while this one does: they get a ValueError. kill -9 releases it."""
 
     def __init__(self, path: str | os.PathLike) -> None:
         target = Path(path)
+        check_folder(target)
         self._place = target.with_name(f".{target.name}.lock")
         while True:
             self._file = open(self._place, "wb")  # noqa: SIM115  (open for as long as this is held)
@@ -80,37 +105,148 @@ def sweep_up(path: str | os.PathLike) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+# --- Saved learners, agents, hordes and checkpoints -----------------------------------------------
 
 
 def write_learner(path: str | os.PathLike, kind: str, settings: dict, arrays: dict[str, np.ndarray]) -> None:
-    about = json.dumps({"format": FORMAT, "version": VERSION, "class": kind, "settings": settings})
-    write_whole(path, lambda file: np.savez(file, about=np.array(about), **arrays))  # type: ignore[arg-type]
+    """Write the class's name, the settings and the arrays to one file."""
+    parts = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    members = {name: [part.dtype.str, list(part.shape)] for name, part in parts.items()}
+    for described in members.values():
+        _kind(described)
+    about = {"format": FORMAT, "version": VERSION, "class": kind, "settings": settings, "members": members}
+    about = json.loads(json.dumps(about))  # as a reader will find it
+    about["digest"] = _digest(about, parts)
+
+    def write(file: IO[bytes]) -> None:
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr(ABOUT, json.dumps(about))
+            for name, part in parts.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, part, allow_pickle=False)
+
+    write_whole(path, write)
 
 
 def read_learner(path: str | os.PathLike) -> tuple[str, dict[str, Any], dict[str, np.ndarray]]:
-    """The class's name, the settings and the arrays of a saved learner; ValueError when the file is not one."""
+    """The class's name, the settings and the arrays of a saved file. ValueError if it is not one, or not as it was written."""
     try:
-        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        about = json.loads(str(arrays.pop("about")))
+        with open(path, "rb") as raw, zipfile.ZipFile(raw) as archive:
+            members = _members(archive, os.fstat(raw.fileno()).st_size)
+            about = json.loads(archive.read(ABOUT)) if ABOUT in members else {}
+            _check_about(path, about, "about.npy" in members)
+            listed = {f"{name}.npy": _kind(described) for name, described in about["members"].items()}
+            if {ABOUT, *listed} != members.keys():
+                raise ValueError("its members are not those on its list")
+            arrays = {name[:-4]: _array(archive, members[name], *kind) for name, kind in listed.items()}
+            digest = about.pop("digest", None)
+            if digest != _digest(about, arrays):
+                raise ValueError("its content has changed since it was written")
     except FileNotFoundError:
         raise
+    except RefusalError as refusal:
+        raise ValueError(str(refusal)) from None
     except DAMAGED as error:
-        why = (
-            "no archive" if "pickle" in str(error) else f"{type(error).__name__}: {error}"
-        )  # NumPy would advise to unpickle
-        raise ValueError(f"{path} is not a saved learner, or is damaged ({why})") from None
+        raise ValueError(f"{path} is not a saved learner, or is damaged ({_why(error)})") from None
+    return about["class"], about["settings"], arrays
+
+
+class RefusalError(ValueError):
+    """A refusal that already says all that the user needs."""
+
+
+def _why(error: BaseException) -> str:
+    return str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}".removesuffix(": ")
+
+
+def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
+    """The members by name. ValueError if one is compressed, stands twice, or claims more bytes than the file has."""
+    entries = archive.infolist()
+    members = {entry.filename: entry for entry in entries}
+    plain = all(entry.compress_type == zipfile.ZIP_STORED and entry.file_size == entry.compress_size for entry in entries)
+    if len(members) < len(entries) or not plain or sum(entry.file_size for entry in entries) > size:
+        raise ValueError("its directory is not as this package writes it")
+    return members
+
+
+def _check_about(path: str | os.PathLike, about: Any, old: bool) -> None:
+    """ValueError unless this is the description of a saved file of this version."""
+    if old:
+        about = {"format": FORMAT, "version": f"{VERSION - 1} or lower"}
     if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise ValueError(f"{path} is not a saved learner")
-    if not isinstance(about.get("class"), str) or not isinstance(about.get("settings"), dict):
-        raise ValueError(f"{path} is damaged: it does not say what it holds")
+        raise RefusalError(f"{path} is not a saved learner")
     if about.get("version") != VERSION:
-        raise ValueError(
+        raise RefusalError(
             f"{path} has version {about.get('version')} of the format, this package reads version {VERSION}; "
             "install the trueonline that wrote it"
         )
-    return about["class"], about["settings"], arrays
+    kinds = {"class": str, "settings": dict, "members": dict, "digest": str}
+    if any(not isinstance(about.get(name), kind) for name, kind in kinds.items()):
+        raise RefusalError(f"{path} is damaged: it does not say what it holds")
+
+
+def _kind(described: Any) -> tuple[np.dtype, tuple[int, ...]]:
+    """Type and shape of a member, as the list has them."""
+    name, shape = described
+    if not NUMBERS.fullmatch(name) or any(type(length) is not int or length < 0 for length in shape):
+        raise ValueError(f"a member must hold numbers or text, got the type {name!r} and the shape {shape}")
+    return np.dtype(name), tuple(shape)
+
+
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    """The numbers of a member: they follow NumPy's header, which says what is known already."""
+    before = member.file_size - math.prod(shape) * dtype.itemsize
+    if not 0 < before <= HEADER:
+        raise ValueError(f"{member.filename} does not have the length of its shape")
+    array = np.empty(shape, dtype)
+    numbers = array.reshape(-1).view(np.uint8).data
+    with archive.open(member) as file:
+        file.read(before)
+        for at in range(0, len(numbers), BLOCK):
+            block = file.read(min(BLOCK, len(numbers) - at))
+            numbers[at : at + len(block)] = block
+        file.read(1)  # the end, where the checksum is compared
+    return array
+
+
+def _digest(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
+    """SHA-256 over the description, which lists all arrays in order, and over their numbers."""
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    for name in sorted(about["members"]):
+        digest.update(np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+# --- Seals ----------------------------------------------------------------------------------------
+
+
+def seal(content: bytes) -> bytes:
+    """The content with its digest in the place of the last `UNSEALED`."""
+    before, _, after = content.rpartition(UNSEALED)
+    return before + UNSEALED[:-64] + hashlib.sha256(content).hexdigest().encode() + after
+
+
+def is_sealed(content: bytes) -> bool:
+    """Whether content is as `seal` returned it.
+
+    >>> sealed = seal(b"1, 2, 3; " + UNSEALED)
+    >>> is_sealed(sealed), is_sealed(sealed.replace(b"2", b"4", 1))
+    (True, False)
+    """
+    seals = list(SEALED.finditer(content))
+    return bool(seals) and content == seal(content[: seals[-1].start()] + UNSEALED + content[seals[-1].end() :])
+
+
+def write_json(path: str | os.PathLike, value: Any) -> None:
+    """Write a value as sealed JSON."""
+    content = json.dumps({"value": value, "seal": UNSEALED.decode()}).encode()
+    write_whole(path, lambda file: file.write(seal(content)))
+
+
+def read_json(path: str | os.PathLike) -> Any:
+    """The value in a file of `write_json`. None if there is no such file, or if it is not as it was written."""
+    try:
+        content = Path(path).read_bytes()
+    except FileNotFoundError:
+        return None
+    return json.loads(content)["value"] if is_sealed(content) else None

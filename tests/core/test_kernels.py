@@ -1,18 +1,11 @@
 """Compiled entry points: specialised by method, never compiling behind the caller's back, safe in threads."""
 
-import inspect
-import shutil
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import trueonline
-from trueonline import catalog
-from trueonline.core import kernels
-from trueonline.core.kernels import call, kernel, kernel_sources, specialise
+from trueonline.core.kernels import call, kernel, specialise
 
 
 @kernel
@@ -58,56 +51,3 @@ def test_threads_may_need_different_types_at_the_same_time():
         found = list(pool.map(lambda array: call(entry, array), given))
     assert found == [15.0] * len(given)
     assert len(entry.overloads) == 5
-
-
-# --- The list of sources that the cache's name is made of -----------------------------------------
-
-
-def reached(function, seen):
-    """The functions of this package that a kernel is made of: those that it names, and those behind overloads."""
-    function = getattr(function, "py_func", function)
-    if not inspect.isfunction(function) or function in seen:
-        return
-    seen.add(function)
-    codes = [function.__code__]
-    while codes:
-        code = codes.pop()
-        codes += [constant for constant in code.co_consts if inspect.iscode(constant)]
-        for name in code.co_names:
-            reached(function.__globals__.get(name), seen)
-
-
-def test_every_source_of_a_kernel_is_part_of_the_name_of_the_cache():
-    """A file that moves must not leave the list: the cache would then keep kernels of its old text."""
-    package = Path(trueonline.__file__).parent
-    functions = set()
-    for path in package.rglob("*.py"):
-        if "numba" not in path.read_text() and "core.kernels" not in path.read_text():
-            continue
-        module = import_module(".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__"))
-        for value in list(vars(module).values()):
-            if hasattr(value, "py_func"):
-                reached(value, functions)
-    for row in catalog.METHODS.values():
-        if row.rule is not None:
-            reached(row.resolve("rule"), functions)
-            reached(row.resolve("varying"), functions)
-    ours = {
-        Path(inspect.getsourcefile(function)) for function in functions if function.__module__.startswith("trueonline.")
-    }
-    assert len(ours) > 20
-    assert ours <= set(kernel_sources())
-
-
-def test_an_edit_of_a_kernel_gives_the_cache_another_name(tmp_path, monkeypatch):
-    package = tmp_path / "trueonline"
-    shutil.copytree(Path(trueonline.__file__).parent, package)
-    monkeypatch.setattr(kernels, "__file__", str(package / "core" / "kernels.py"))
-    names = []
-    for edited in ("core/memory/upkeep.py", "methods/gtd.py", "features/tile_kernels.py", "report/page.py"):
-        (package / edited).write_text((package / edited).read_text() + "\n# edited\n")
-        kernels.cache_folder.cache_clear()
-        names.append(kernels.cache_name())
-    kernels.cache_folder.cache_clear()
-    assert len(set(names[:3])) == 3
-    assert names[3] == names[2], "no kernel was edited"

@@ -4,16 +4,19 @@ import copy
 import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
 import time
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
 
 import trueonline as to
-from trueonline import files
+from tests.saved_files import change_about, members, rewrite, write_members
 
 LEARNERS = [to.AccumulateTD, to.ReplaceTD, to.TrueOnlineTD, to.OnlineLambdaReturn, to.OfflineLambdaReturn]
 N, T = 12, 60
@@ -136,57 +139,99 @@ def test_a_file_with_a_flipped_byte_is_refused_or_harmless(saved):
     assert refused > 75
 
 
-def rewrite(path, **changes):
-    with np.load(path) as file:
-        arrays = {name: file[name] for name in file.files}
-    arrays.update(changes)
-    np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"about": None}, "not a saved learner"),
-        ({"about": np.array("{}")}, "not a saved learner"),
-        ({"about": np.array("nonsense")}, "not a saved learner"),
-        ({"about": np.array(3)}, "not a saved learner"),
         ({"u": None}, "damaged"),
         ({"u": np.zeros(3)}, "damaged"),
         ({"z": np.zeros(1)}, "damaged"),
         ({"owner": np.full(12, 99)}, "damaged"),
         ({"here": np.array([99])}, "damaged"),
+        ({"kind": "Popen"}, "holds a Popen, which is none of AccumulateTD"),
+        ({"settings": {"n_features": 3, "step_size": 0.1, "trace_decay": 0.9, "discount": 0.9}}, "damaged"),
+        ({"settings": {"n_features": N, "step_size": -1, "trace_decay": 0.9, "discount": 0.9}}, "damaged"),
+        ({"settings": {"step_size": 0.1}}, "damaged"),
     ],
 )
-def test_a_foreign_or_inconsistent_file_is_refused(saved, changes, message):
+def test_parts_that_do_not_fit_are_refused_although_the_digest_fits(saved, changes, message):
     rewrite(saved, **changes)
     with pytest.raises(ValueError, match=message):
         to.load(saved)
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "message"),
+    ("change", "message"),
     [
-        ("version", 99, "has version 99 of the format, this package reads version 3"),
-        ("class", "Popen", "holds a Popen, which is none of AccumulateTD"),
-        ("settings", {"n_features": 3, "step_size": 0.1, "trace_decay": 0.9, "discount": 0.9}, "damaged"),
-        ("settings", {"n_features": N, "step_size": -1, "trace_decay": 0.9, "discount": 0.9}, "damaged"),
-        ("settings", {"step_size": 0.1}, "damaged"),
+        ("{}", "is not a saved learner"),
+        ("nonsense", "not a saved learner"),
+        ("3", "not a saved learner"),
+        ("[" * 100_000, "not a saved learner"),
+        (lambda about: about.update(version=99), "has version 99 of the format, this package reads version 4; install"),
+        (lambda about: about.pop("members"), "does not say what it holds"),
+        (lambda about: about.update({"class": 3}), "does not say what it holds"),
+        (lambda about: about["settings"].update(discount=0.8), "its content has changed"),
+        (lambda about: about["members"].pop("z"), "its members are not those on its list"),
+        (lambda about: about["members"].update(more=["<f8", [1]]), "its members are not those on its list"),
+        (lambda about: about["members"].update(z=["<f8", [10**15]]), "does not have the length of its shape"),
+        (lambda about: about["members"].update(z=["|O8", [1]]), "must hold numbers or text"),
+        (lambda about: about["members"].update(z=["<f8", [-1]]), "must hold numbers or text"),
+        (lambda about: about["members"].update(z=3), "damaged"),
+        (lambda about: about.update(digest="0" * 64), "its content has changed"),
     ],
 )
-def test_what_the_file_says_of_itself_is_checked(saved, key, value, message):
-    with np.load(saved) as file:
-        about = json.loads(str(file["about"]))
-    rewrite(saved, about=np.array(json.dumps({**about, key: value})))
+def test_what_the_file_says_of_itself_is_checked(saved, change, message):
+    change_about(saved, change)
     with pytest.raises(ValueError, match=message):
         to.load(saved)
 
 
 def test_a_file_of_the_format_before_is_named_as_such(saved):
-    with np.load(saved) as file:
-        about, head = json.loads(str(file["about"])), file["head"]
-    rewrite(saved, about=np.array(json.dumps({**about, "version": 2})), head=head[:8])
-    with pytest.raises(ValueError, match=r"version 2 of the format, .* version 3; install the trueonline that wrote"):
+    np.savez(saved, about=np.array(json.dumps({"format": "trueonline learner", "version": 3})), u=np.zeros(3))
+    with pytest.raises(ValueError, match=r"version 3 or lower of the format, .* version 4; install the trueonline"):
         to.load(saved)
+
+
+def test_members_that_nobody_listed_are_not_unpacked(saved):
+    parts = members(saved)
+    write_members(saved, {**parts, "more.npy": b"0"})
+    with pytest.raises(ValueError, match="its members are not those on its list"):
+        to.load(saved)
+    write_members(saved, {**parts, "u.npy": parts["u.npy"] + bytes(10**8)}, zipfile.ZIP_DEFLATED)
+    assert saved.stat().st_size < 10**6
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="its directory is not as this package writes it"):
+        to.load(saved)
+    assert tracemalloc.get_traced_memory()[1] < 10**6
+    tracemalloc.stop()
+
+
+def test_a_length_in_the_directory_that_hides_a_member_is_noticed(saved):
+    whole = saved.read_bytes()
+    entries = [match.start() for match in re.finditer(b"PK\x01\x02", whole)]
+    ends = [*entries[1:], whole.index(b"PK\x05\x06")]
+    assert len(entries) > 5
+    for entry, begin, end in zip(entries, ends, ends[1:], strict=False):
+        for field in (30, 32):  # the lengths of the extra field and of the comment: the next entry becomes a part of them
+            broken = bytearray(whole)
+            length = int.from_bytes(whole[entry + field : entry + field + 2], "little")
+            broken[entry + field : entry + field + 2] = (length + end - begin).to_bytes(2, "little")
+            saved.write_bytes(broken)
+            with pytest.raises(ValueError, match="damaged"):
+                to.load(saved)
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o007])
+def test_a_file_has_the_mode_that_the_umask_allows_and_never_a_wider_one(mask, tmp_path):
+    before = os.umask(mask)
+    try:
+        learner = to.TrueOnlineTD(3, 0.1, 0.9, 0.9)
+        learner.save(tmp_path / "m.npz")
+        assert (tmp_path / "m.npz").stat().st_mode & 0o777 == 0o666 & ~mask
+        (tmp_path / "m.npz").chmod(0o600)
+        learner.save(tmp_path / "m.npz")
+        assert (tmp_path / "m.npz").stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(before)
 
 
 class Trap:
@@ -202,7 +247,7 @@ class Trap:
 def test_nothing_is_unpickled(saved, tmp_path):
     sprung = tmp_path / "sprung"
     np.savez(saved, about=np.array([Trap(sprung)], dtype=object))
-    with pytest.raises(ValueError, match="not a saved learner"):
+    with pytest.raises(ValueError, match="version 3 or lower"):
         to.load(saved)
     saved.write_bytes(pickle.dumps(Trap(sprung)))
     with pytest.raises(ValueError, match="not a saved learner"):
@@ -218,11 +263,11 @@ def test_a_missing_file_is_missing(tmp_path):
 def test_a_failed_save_leaves_the_old_file_and_no_litter(saved, monkeypatch):
     before = saved.read_bytes()
 
-    def full_disk(file, **arrays):
+    def full_disk(file, *arguments, **options):
         file.write(b"half a file")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files.np, "savez", full_disk)
+    monkeypatch.setattr(np.lib.format, "write_array", full_disk)
     with pytest.raises(OSError, match="No space left"):
         to.TrueOnlineTD(3, 0.1, 0.9, 0.9).save(saved)
     assert saved.read_bytes() == before

@@ -8,6 +8,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import trueonline as to
+from tests.saved_files import rewrite
+from trueonline import files
 from trueonline.nexting.horde import Horde
 from trueonline.nexting.questions import Question, discount_of, horizon_of
 from trueonline.nexting.shared_traces import buffers
@@ -392,9 +394,8 @@ def test_damaged_files_are_refused(name, change, tmp_path):
     horde = Horde(N, asked(rng, 5))
     horde.run(np.array([rng.choice(N - 1, 3, replace=False) + 1 for _ in range(50)]), rng.normal(size=(49, 5)))
     horde.save(tmp_path / "h.npz")
-    with np.load(tmp_path / "h.npz") as file:
-        parts = broken(dict(file), name, change)
-    np.savez(tmp_path / "broken.npz", **parts)
+    parts = broken(files.read_learner(tmp_path / "h.npz")[2], name, change)
+    rewrite(tmp_path / "h.npz", out=tmp_path / "broken.npz", **parts)
     with pytest.raises(ValueError, match="is damaged"):
         Horde.load(tmp_path / "broken.npz")
 

@@ -1,14 +1,18 @@
 """Predictions in files: what is written is read back, and a run that was killed resumes from its checkpoint."""
 
 import io
+import os
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from trueonline.nexting import output
-from trueonline.nexting.output import Csv, Lines, Nowhere, Parquet, open_output
+from trueonline.nexting import parquet_output
+from trueonline.nexting.csv_output import Csv
+from trueonline.nexting.output import Lines, Nowhere, open_output
+from trueonline.nexting.parquet_output import Parquet
 
 NAMES = ("a@1s", "b, c@1s")
 KINDS = {"csv": Csv, "parquet": Parquet}
@@ -30,9 +34,14 @@ def expected(first, last):
     return np.column_stack([times, values])
 
 
+def shown(folder):
+    """The files that a user sees. The mark of CSV is hidden."""
+    return [each.name for each in folder.iterdir() if each.name != ".out.csv.predictions"]
+
+
 @pytest.fixture(params=KINDS)
 def kind(request, monkeypatch):
-    monkeypatch.setattr(output, "PART", 300)  # parts of 100 rows and more
+    monkeypatch.setattr(parquet_output, "PART", 300)  # parts of 100 rows and more
     return request.param
 
 
@@ -44,7 +53,7 @@ def test_what_is_written_is_read_back(kind, tmp_path):
     assert out.rows == 400
     out.close()
     np.testing.assert_array_equal(read(path), expected(0, 400))
-    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+    assert shown(tmp_path) == [path.name]
 
 
 @pytest.mark.parametrize("stopped", [True, False])  # in good order, or not
@@ -58,27 +67,27 @@ def test_rows_beyond_a_checkpoint_are_dropped(kind, kept, stopped, tmp_path):
     out.sync()
     out.close() if stopped else out.abandon()
     again = KINDS[kind](path, NAMES, resuming=True)
-    assert again.resume(kept, drop=True) == 330 - kept
+    assert again.resume(kept, drop=True) == (330 - kept if kept else 0)  # a checkpoint without rows knows of no file
     again.write(*rows(kept, 500))
     again.close()
     np.testing.assert_array_equal(read(path), expected(0, 500))
-    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+    assert shown(tmp_path) == [path.name]
 
 
 @pytest.mark.parametrize("removed", range(4))
 def test_it_may_be_killed_while_parts_are_removed(removed, monkeypatch, tmp_path):
-    monkeypatch.setattr(output, "PART", 300)
+    monkeypatch.setattr(parquet_output, "PART", 300)
     path = tmp_path / "out.parquet"
     out = Parquet(path, NAMES)
     for first in range(0, 400, 100):
         out.write(*rows(first, first + 100))
 
-    def killed(folder, *_):
+    def killed(folder):
         (folder / f"{removed:06}.parquet").unlink()
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(output.shutil, "rmtree", killed)
+        patch.setattr(parquet_output, "_remove_parts", killed)
         with pytest.raises(KeyboardInterrupt):
             out.close()
     again = Parquet(path, NAMES, resuming=True)
@@ -86,14 +95,14 @@ def test_it_may_be_killed_while_parts_are_removed(removed, monkeypatch, tmp_path
     again.write(*rows(400, 450))
     again.close()
     np.testing.assert_array_equal(read(path), expected(0, 450))
-    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+    assert shown(tmp_path) == [path.name]
 
 
 def test_what_is_written_first_is_there_at_once(tmp_path):
     out = Csv(tmp_path / "out.csv", NAMES)
-    out.sync()
+    out.write(*rows(0, 1))
     assert (tmp_path / "out.csv").read_text().startswith("time,")
-    out.close()
+    out.abandon()
 
 
 @pytest.mark.parametrize("kept", [0, 40, 250])
@@ -185,3 +194,178 @@ def test_the_path_says_what_it_is(tmp_path):
     for bad in (tmp_path, tmp_path / "none" / "a.csv"):
         with pytest.raises(ValueError, match="folder"):
             open_output(str(bad), NAMES, io.StringIO(), False)
+
+
+# --- What was there before ------------------------------------------------------------------------
+
+
+def test_what_is_not_known_as_predictions_is_left_alone_and_replaced_only_when_asked(kind, tmp_path):
+    """A table with the same columns, or any file with the first bytes of Parquet, may be somebody's work of years."""
+    path = tmp_path / f"out.{kind}"
+    lookalikes = [b"PAR1 and more", b"time,a@1s\n0.0,1.0\n", b'time,a@1s,"b, c@1s"\n0.0,1.0,2.0\n']
+    if kind == "parquet":
+        table = pa.table({name: [1.0] for name in ("time", *NAMES)})
+        pq.write_table(table, path)
+        lookalikes.append(path.read_bytes())
+    for content in lookalikes:
+        path.write_bytes(content)
+        with pytest.raises(
+            ValueError, match=r"not known as predictions of an earlier run; name another file, or .*--fresh"
+        ):
+            open_output(str(path), NAMES, io.StringIO())
+        out = open_output(str(path), NAMES, io.StringIO(), fresh=True)
+        assert path.read_bytes() == content  # until there are rows to put in its place
+        out.close()
+        assert path.read_bytes() == content  # there were none
+        out = open_output(str(path), NAMES, io.StringIO(), fresh=True)
+        out.write(*rows(0, 30))
+        out.close()
+        np.testing.assert_array_equal(read(path), expected(0, 30))
+
+
+@pytest.mark.parametrize("ended", ["closed", "killed"])
+def test_predictions_are_known_and_replaced_when_there_are_new_ones(kind, ended, tmp_path):
+    path = tmp_path / f"out.{kind}"
+    out = open_output(str(path), NAMES, io.StringIO())
+    out.write(*rows(0, 250))
+    out.close() if ended == "closed" else out.abandon()
+    before = path.read_bytes() if path.exists() else None
+    again = open_output(str(path), NAMES, io.StringIO())
+    assert (path.read_bytes() if path.exists() else None) == before
+    again.write(*rows(0, 20))
+    again.close()
+    np.testing.assert_array_equal(read(path), expected(0, 20))
+    assert shown(tmp_path) == [path.name]
+
+
+def test_predictions_that_somebody_edited_are_not_ours_any_more(tmp_path):
+    path = tmp_path / "out.csv"
+    out = open_output(str(path), NAMES, io.StringIO())
+    out.write(*rows(0, 25))
+    out.close()
+    for edited in (path.read_text() + "9.0,1.0,1.0\n", path.read_text().replace("0.025", "0.026", 1)):
+        whole = path.read_text()
+        path.write_text(edited)
+        with pytest.raises(ValueError, match="not known as predictions"):
+            open_output(str(path), NAMES, io.StringIO())
+        path.write_text(whole)
+    open_output(str(path), NAMES, io.StringIO()).abandon()
+
+
+@pytest.mark.parametrize("folder", ["out.parquet.parts", "out.parquet.parts.old"])
+@pytest.mark.parametrize("name", ["thesis.txt", "000000.parquet", "deep"])
+def test_a_folder_with_files_of_somebody_else_is_never_removed(folder, name, tmp_path):
+    place = tmp_path / folder
+    place.mkdir()
+    if name == "deep":
+        (place / name).mkdir()
+    else:
+        (place / name).write_text("PAR1")
+    for fresh in (False, True):
+        with pytest.raises(ValueError, match=f"{name} is not a part of predictions, but {folder} would be used"):
+            open_output(str(tmp_path / "out.parquet"), NAMES, io.StringIO(), fresh=fresh)
+    assert (place / name).exists()
+
+
+def test_parts_of_a_run_without_checkpoint_stay_until_there_are_new_rows(monkeypatch, tmp_path):
+    monkeypatch.setattr(parquet_output, "PART", 300)
+    path = tmp_path / "out.parquet"
+    out = open_output(str(path), NAMES, io.StringIO())
+    out.write(*rows(0, 120))
+    out.write(*rows(120, 250))
+    out.abandon()
+    parts = sorted(each.name for each in (tmp_path / "out.parquet.parts").iterdir())
+    assert len(parts) == 2
+    again = open_output(str(path), NAMES, io.StringIO())
+    assert sorted(each.name for each in (tmp_path / "out.parquet.parts").iterdir()) == parts
+    again.write(*rows(0, 10))
+    again.sync()
+    assert [each.name for each in (tmp_path / "out.parquet.parts").iterdir()] == ["000000.parquet"]
+    again.close()
+    np.testing.assert_array_equal(read(path), expected(0, 10))
+
+
+def test_a_merged_file_stays_while_a_resumed_run_adds_to_it(tmp_path):
+    path = tmp_path / "out.parquet"
+    out = Parquet(path, NAMES)
+    out.write(*rows(0, 30))
+    out.close()
+    again = Parquet(path, NAMES, resuming=True)
+    again.resume(30, drop=True)
+    again.write(*rows(30, 60))
+    again.sync()
+    np.testing.assert_array_equal(read(path), expected(0, 30))
+    again.abandon()
+    third = Parquet(path, NAMES, resuming=True)
+    assert third.resume(60, drop=True) == 0
+    third.close()
+    np.testing.assert_array_equal(read(path), expected(0, 60))
+
+
+def test_closing_copies_one_group_of_rows_at_a_time(monkeypatch, tmp_path):
+    """A year of predictions need not fit into memory."""
+    monkeypatch.setattr(parquet_output, "PART", 300_000)
+    path = tmp_path / "out.parquet"
+    for first in range(0, 2_000_000, 500_000):
+        out = Parquet(path, NAMES, resuming=first > 0)
+        if first:
+            out.resume(first, drop=True)
+        for at in range(first, first + 500_000, 100_000):
+            out.write(*rows(at, at + 100_000))
+        if first < 1_500_000:
+            out.close()
+    peaks, before, write = [], pa.total_allocated_bytes(), pq.ParquetWriter.write_table
+
+    def watched(writer, table):
+        peaks.append(pa.total_allocated_bytes() - before)
+        write(writer, table)
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", watched)
+    out.close()
+    assert pq.ParquetFile(path).metadata.num_rows == 2_000_000
+    assert max(peaks) < 16_000_000 < 2_000_000 * 24
+
+
+def test_a_link_stays_a_link(kind, tmp_path):
+    (tmp_path / "far").mkdir()
+    path = tmp_path / f"out.{kind}"
+    path.symlink_to(tmp_path / "far" / f"real.{kind}")
+    out = open_output(str(path), NAMES, io.StringIO())
+    out.write(*rows(0, 20))
+    out.close()
+    assert path.is_symlink()
+    np.testing.assert_array_equal(read(path), expected(0, 20))
+
+
+def test_a_pipe_or_a_device_is_refused(kind, tmp_path):
+    """To wait for somebody who reads it would look as if the program hung."""
+    os.mkfifo(tmp_path / f"pipe.{kind}")
+    for path in (tmp_path / f"pipe.{kind}", "/dev/null"):
+        with pytest.raises(ValueError, match=r"is not a file on a disk; .* use --out -"):
+            open_output(str(path), NAMES, io.StringIO(), fresh=True)
+
+
+@pytest.mark.parametrize("drop", [True, False])
+def test_a_checkpoint_without_rows_starts_from_scratch(kind, drop, tmp_path):
+    path = tmp_path / f"out.{kind}"
+    out = KINDS[kind](path, NAMES)
+    out.write(*rows(0, 330))
+    out.close()
+    again = KINDS[kind](path, NAMES, resuming=True)
+    assert again.resume(0, drop=drop) == 0
+    again.write(*rows(0, 5))
+    again.close()
+    np.testing.assert_array_equal(read(path), expected(0, 5))
+
+
+def test_the_last_time_that_is_there_is_known(kind, tmp_path):
+    path = tmp_path / f"out.{kind}"
+    out = KINDS[kind](path, NAMES)
+    out.write(*rows(0, 330))
+    out.sync()
+    out.abandon()
+    for drop, last in ((False, 329 / 40), (True, 99 / 40)):
+        again = KINDS[kind](path, NAMES, resuming=True)
+        again.resume(100, drop=drop)
+        assert again.last_time == last
+        again.abandon()

@@ -357,7 +357,7 @@ def test_kill_9_at_random_moments_changes_nothing(kind, long_log, tmp_path):
     out, kills = tmp_path / f"out.{kind}", 0
     checkpoint = tmp_path / f"out.{kind}.checkpoint"
     while True:
-        slowly = ("--pace", "200") if kills < 4 else ()  # so that there is something to kill
+        slowly = ("--pace", "40") if kills < 4 else ()  # so that there is something to kill
         process = started(source, *COMMAND, "--out", out, "--every", "0.05", "--json", *slowly)
         before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
         while process.poll() is None and not (checkpoint.exists() and checkpoint.stat().st_mtime_ns > before):

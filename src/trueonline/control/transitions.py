@@ -6,7 +6,7 @@ gives the next state's value, and cuts the trace.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from trueonline.core.checking import acceptable
 from trueonline.core.forms import Chosen, pointer, view
 from trueonline.core.kernels import kernel, specialise
-from trueonline.core.loops import attach, follow, is_ours, name_of, names_of, rule
+from trueonline.core.loops import attach, follow, key_of, name_of, names_of, rule
 from trueonline.core.memory import action_values
 from trueonline.core.memory.layout import CARRIED, GAMMA, GREEDY, LAM, RHO_OLD, STEPS, V_OLD
 from trueonline.core.transition import (
@@ -144,7 +144,7 @@ def compiled(rule: Any, bootstraps_greedily: bool, cuts: bool, binary: bool, ada
     aim = greedy if bootstraps_greedily else sarsa_noting if asks else sarsa
     names = names_of(rule, "one", binary=binary, adapted=adapted) | {"target": aim, "CUTS": cuts}
     name = f"{name_of(rule, adapted)}_{aim.py_func.__name__}"
-    return Entries(*(specialise(template, name, cached=is_ours(rule), **names) for template in (values, transition)))
+    return Entries(*(specialise(template, name, partial(key_of, rule), **names) for template in (values, transition)))
 
 
 CHOICE = specialise(choice, "choice")

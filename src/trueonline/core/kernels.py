@@ -2,31 +2,20 @@
 
 - `kernel` marks a piece that is always inlined into its caller: a memory operation or a method.
 - `operation` gives a stub its loops, chosen by the type of the features.
-- `specialise` turns a template plus a method into a compiled entry point, cached on disk.
-
-Numba's own cache does not notice an edit in a file other than the entry point's, so the cache lives in a folder named by
-the hash of every source that can end up inside a kernel.
+- `specialise` turns a template plus a method into a compiled entry point, kept on disk (`kernel_cache.py`).
 """
 
 from __future__ import annotations
 
-import dis
-import hashlib
-import os
-import re
-import sys
-import sysconfig
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable
 from threading import RLock
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import FunctionType
 from typing import Any, cast
 
 import numba
 from numba.extending import overload
+
+from trueonline.core.kernel_cache import KernelCache
 
 # Dense loops may sum in any order and fuse multiply with add. Never `nnan` or `ninf`: divergence must stay visible.
 REASSOCIATE = {"reassoc", "contract", "nsz"}
@@ -77,10 +66,11 @@ def outlined(function: Callable, *, reassociate: bool = False) -> Callable:
     return numba.njit(function, fastmath=REASSOCIATE if reassociate else False, **_OPTIONS)
 
 
-def specialise(template: Callable, name: str, *, cached: bool = True, **names: Any) -> Any:
+def specialise(template: Callable, name: str, key: Callable[[], str | None] = str, **names: Any) -> Any:
     """Compile `template` with `names` (such as `method=true_online_td`) as its global names.
 
-    A global, unlike an argument or a closure cell, lets Numba inline the method *and* keep the result on disk.
+    A global, unlike an argument or a closure cell, lets Numba inline the method *and* keep the result on disk. `key` tells apart
+    methods that are not of this package.
     """
     code = template.__code__
     function = FunctionType(code, {**template.__globals__, **names}, name)
@@ -88,9 +78,9 @@ def specialise(template: Callable, name: str, *, cached: bool = True, **names: A
     entry: Any = numba.njit(function, **_OPTIONS)
     entry._can_compile = False  # `disable_compile` would insist on a first signature
     _COMPILERS[entry] = numba.njit(function, **_OPTIONS)
-    if cached:
-        with _cache_in(cache_folder()):
-            _COMPILERS[entry].enable_caching()
+    module = template.__module__.rpartition(".")[2]
+    variant = {what: getattr(getattr(value, "py_func", value), "__qualname__", value) for what, value in names.items()}
+    _COMPILERS[entry]._cache = KernelCache(f"{module}.{function.__qualname__}", repr(sorted(variant.items())), key)
     return entry
 
 
@@ -121,84 +111,3 @@ def ensure(entry: Any, *arguments: Any) -> None:
             compiler = _COMPILERS[entry]
             compiler.compile(signature)
             entry.add_overload(compiler.overloads[signature])
-
-
-def reached(function: Any) -> dict[str, Any]:
-    """What a function refers to by name, but for modules: what it closes over, and global names.
-
-    Numba takes all of it for constants, so it belongs to a rule as much as its text does.
-    """
-    names = set(_names(function.__code__))
-    found = {name: value for name, value in function.__globals__.items() if name in names}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        found[name] = cell.cell_contents
-    return {name: found[name] for name in sorted(found) if not isinstance(found[name], ModuleType)}
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    """The global names in a function's code, without attributes."""
-    yield from (each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL")
-    for part in code.co_consts:
-        if isinstance(part, CodeType):
-            yield from _names(part)
-
-
-def is_installed(thing: Any) -> bool:
-    """Whether a function or class is of this package, of Python or of an installed package, and not code of the user."""
-    thing = getattr(thing, "py_func", thing)
-    if not isinstance(thing, type | FunctionType | BuiltinFunctionType):
-        return False
-    module = thing.__module__ or "builtins"
-    if module.partition(".")[0] in ("trueonline", *sys.builtin_module_names):
-        return True
-    paths = sysconfig.get_paths()
-    installed = tuple(paths[kind] + os.sep for kind in ("stdlib", "platstdlib", "purelib", "platlib"))
-    return (getattr(sys.modules.get(module), "__file__", None) or "").startswith(installed)
-
-
-def cache_name() -> str:
-    """The hash of all sources of kernels: each version has another one."""
-    return os.path.basename(cache_folder())
-
-
-def kernel_sources() -> list[Path]:
-    """Every source that can end up inside a kernel: `core`, `methods`, and all files that import `core` or Numba.
-
-    >>> {path.name for path in kernel_sources()} >= {"upkeep.py", "true_online_td.py"}
-    True
-    """
-    package = Path(__file__).parents[1]
-    own = (package / "core", package / "methods")
-    means = re.compile(r"^\s*(from|import) (numba|trueonline\.core)\b", re.MULTILINE)
-    return sorted(
-        path
-        for path in package.rglob("*.py")
-        if any(folder in path.parents for folder in own) or means.search(path.read_text("utf-8"))
-    )
-
-
-@cache
-def cache_folder() -> str:
-    """The folder for compiled kernels: under `NUMBA_CACHE_DIR`, the user's cache folder, or the temporary one."""
-    digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in kernel_sources())).hexdigest()[:16]
-    bases = (os.environ.get("NUMBA_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME"), str(Path.home() / ".cache"))
-    for base in filter(None, bases):
-        folder = Path(base) / "trueonline" / digest
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            continue
-        if os.access(folder, os.W_OK):
-            return str(folder)
-    return str(Path(tempfile.gettempdir()) / f"trueonline-{os.getuid()}" / digest)
-
-
-@contextmanager
-def _cache_in(folder: str) -> Iterator[None]:
-    """Make Numba choose `folder` for what is decorated meanwhile, and leave its setting as it was."""
-    config: Any = numba.config
-    before, config.CACHE_DIR = config.CACHE_DIR, folder
-    try:
-        yield
-    finally:
-        config.CACHE_DIR = before

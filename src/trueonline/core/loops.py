@@ -6,7 +6,7 @@ A learner carries its *place* from step to step, in front of its memory: V_old, 
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from numba import types
 from trueonline.core import adaptation
 from trueonline.core.checking import acceptable
 from trueonline.core.forms import certain, copy, earlier, pointer, row, shortened, view
+from trueonline.core.identity import UnknownIdentityError, identity
 from trueonline.core.kernels import inlined, kernel, operation, specialise
 from trueonline.core.memory import KINDS, decay, settle_all, value
 from trueonline.core.memory.layout import (
@@ -247,15 +248,23 @@ def name_of(rule: Any, adapted: bool) -> str:
 
 
 def is_ours(rule: Any) -> bool:
-    """Whether a rule is part of this package. Other rules are not cached on disk, because an edit of them would go unnoticed."""
+    """Whether a rule is part of this package."""
     return rule.py_func.__module__.startswith("trueonline.methods.")
+
+
+def key_of(rule: Any) -> str | None:
+    """What tells rules of one name apart on disk: the identity of a rule of the user. None if it is unknown."""
+    try:
+        return "" if is_ours(rule) else identity(rule)
+    except UnknownIdentityError:
+        return None
 
 
 @cache
 def compiled(rule: Any, memory: str = "one", binary: bool = False, adapted: bool = False) -> Entries:
     """The entry points of a rule over a kind of memory."""
     names = names_of(rule, memory, binary=binary, adapted=adapted)
-    name, cached = name_of(rule, adapted), is_ours(rule)
+    name, key = name_of(rule, adapted), partial(key_of, rule)
     names["transit"] = inlined(transit, **names)
     templates = (step, step_expected, run, predict, predict_many, check)
-    return Entries(*(specialise(template, name, cached=cached, **names) for template in templates))
+    return Entries(*(specialise(template, name, key, **names) for template in templates))

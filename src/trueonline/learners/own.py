@@ -12,10 +12,8 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-
 from trueonline.catalog import MEMORIES, TRACES, Method
-from trueonline.core.kernels import is_installed, reached
+from trueonline.core.identity import identity
 from trueonline.core.transition import asked
 from trueonline.inputs import Schedule
 from trueonline.learners.loading import load_one_of
@@ -46,8 +44,7 @@ class OwnMethod(Method):
     def digest(self) -> str:
         """A hash of the rule: a saved file can only be loaded with the same rule."""
         about = (self.name, self.memory, self.trace, self.binary, self.greedy, self.cuts, self.constants)
-        rules = self.source or _text(self.rule), self.varying and _text(self.varying)
-        return hashlib.sha256(repr((about, rules)).encode()).hexdigest()[:16]
+        return identity((about, self.source or self.rule, self.varying), portable=True)[:16]
 
     @cached_property
     def agent(self) -> Any:
@@ -287,25 +284,6 @@ def made_here() -> dict[str, type]:
     learners = {row.learner._kind(): row.learner for row in _MADE.values() if row.learner is not None}
     agents = {row.agent._kind(): row.agent for row in _MADE.values() if "agent" in vars(row)}
     return learners | agents
-
-
-def _text(thing: Any, within: tuple[Any, ...] = ()) -> Any:
-    """A kernel of the user's by its text and what it refers to, a plain value by itself, other things by their names."""
-    function = getattr(thing, "py_func", thing)
-    if isinstance(thing, tuple):
-        return [_text(part, within) for part in thing]
-    if isinstance(thing, np.ndarray):
-        return thing.dtype.str, thing.shape, thing.tobytes()
-    if thing is None or isinstance(thing, bool | int | float | complex | str | bytes | np.generic):
-        return repr(thing)
-    if not inspect.isfunction(function) or is_installed(function) or any(function is outer for outer in within):
-        return getattr(function, "__qualname__", type(thing).__qualname__)
-    try:
-        text = inspect.getsource(function)
-    except (OSError, TypeError):  # typed at a prompt
-        code = function.__code__
-        text = repr((code.co_code, [part for part in code.co_consts if not inspect.iscode(part)], code.co_names))
-    return text, [(name, _text(part, (*within, function))) for name, part in reached(function).items()]
 
 
 def _imported(module: str) -> Any:

@@ -1,37 +1,35 @@
 """Destinations of predictions: one row for each sample, with its time and the prediction of each question.
 
-| class     | writes                                                                             |
-|-----------|------------------------------------------------------------------------------------|
-| `Csv`     | lines to a file, which another program can follow while it grows                   |
-| `Parquet` | parts to the folder PATH.parts; at the end they are merged into one file           |
-| `Lines`   | CSV lines to a stream such as standard output                                      |
-| `Nowhere` | nothing                                                                            |
+| class     | module              | writes                                                                          |
+|-----------|---------------------|---------------------------------------------------------------------------------|
+| `Csv`     | `csv_output.py`     | lines to a file, which another program can follow while it grows                |
+| `Parquet` | `parquet_output.py` | parts to the folder PATH.parts; at the end they are merged into one file        |
+| `Lines`   | here                | CSV lines to a stream such as standard output                                   |
+| `Nowhere` | here                | nothing                                                                         |
 
-A run that was killed resumes from a checkpoint. The output then drops the rows that the checkpoint does not know of.
+A run that was killed resumes from a checkpoint. Predictions carry a mark, by which a later run knows them. Nothing else is replaced
+unless the user says so, and nothing old is removed before there are rows to put in its place.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import os
-import shutil
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import ClassVar, TextIO
 
 import numpy as np
-
-from trueonline.files import write_whole
-
-PART = 2**20  # numbers in a part, about
 
 
 class Output(ABC):
     """A destination for rows."""
 
     rows = 0  # written so far
+    last_time = -math.inf  # of the rows that a resumed run found
+    at_checkpoints: ClassVar[bool] = False  # whether rows are only written when a checkpoint is
 
     @abstractmethod
     def write(self, times: np.ndarray, predictions: np.ndarray) -> None:
@@ -55,6 +53,45 @@ class Output(ABC):
         """Leave everything as it is, so that another run can resume."""
 
 
+class FileOutput(Output):
+    """A file of predictions."""
+
+    def __init__(self, path: Path, names: Sequence[str], resuming: bool = False) -> None:
+        self._path = path
+        self._columns = ["time", *names]
+        self._resuming = resuming
+
+    @classmethod
+    @abstractmethod
+    def holds_predictions(cls, path: Path) -> bool:
+        """Whether a file has the mark of predictions."""
+
+    def check_place(self) -> None:
+        """ValueError if something else is where this output keeps its rows on the way."""
+
+    def _other_columns(self, path: Path) -> ValueError:
+        return ValueError(
+            f"{path} has other columns than these questions; name another file, or start from scratch with --fresh"
+        )
+
+    def _missing_rows(self, present: int, rows: int) -> ValueError:
+        return ValueError(
+            f"{self._path} has {present:,} rows, but {rows:,} were written to it; start from scratch with --fresh"
+        )
+
+
+def check_out(path: str) -> Path:
+    """The place of an output. ValueError if it cannot be written: a folder, a pipe, or a file in a folder that does not exist."""
+    place = Path(path).resolve()  # a link stays a link
+    if not place.parent.is_dir():
+        raise ValueError(f"there is no folder {place.parent} to write {place.name} to; create it first")
+    if place.is_dir():
+        raise ValueError(f"{path} is a folder; give the name of a file")
+    if place.exists() and not place.is_file():
+        raise ValueError(f"{path} is not a file on a disk; to write to a pipe or a device, use --out - and redirect it")
+    return place
+
+
 def open_output(
     path: str | None, names: Sequence[str], stream: TextIO, resuming: bool = False, fresh: bool = False
 ) -> Output:
@@ -66,28 +103,19 @@ def open_output(
         return Nowhere()
     if path == "-":
         return Lines(stream, names)
-    folder = Path(path).absolute().parent
-    if not folder.is_dir():
-        raise ValueError(f"there is no folder {folder} to write {Path(path).name} to; create it first")
-    if Path(path).is_dir():
-        raise ValueError(f"{path} is a folder; give the name of a file")
-    parquet = path.lower().endswith((".parquet", ".pq"))
-    if resuming and not parquet and not Path(path).exists():
-        raise ValueError(f"{path} is gone, but the checkpoint resumes from its rows; start from scratch with --fresh")
-    if not (resuming or fresh) and Path(path).exists() and not _holds_predictions(Path(path), parquet):
+    from trueonline.nexting.csv_output import Csv
+    from trueonline.nexting.parquet_output import Parquet
+
+    place = check_out(path)
+    kind: type[FileOutput] = Parquet if path.lower().endswith((".parquet", ".pq")) else Csv
+    if not (resuming or fresh) and place.exists() and place.stat().st_size and not kind.holds_predictions(place):
         raise ValueError(
-            f"{path} is there already and does not hold predictions; name another file, or replace it with --fresh"
+            f"{path} is there already, and is not known as predictions of an earlier run; name another file, or replace it with "
+            "--fresh"
         )
-    return Parquet(Path(path), names, resuming) if parquet else Csv(Path(path), names, resuming)
-
-
-def _holds_predictions(path: Path, parquet: bool) -> bool:
-    """Whether a file is empty, or begins like a file that this module wrote."""
-    with open(path, "rb") as file:
-        first = file.readline(2**16)
-    if parquet:
-        return not first or first.startswith(b"PAR1")
-    return not first or (first.startswith(b"time,") and b"@" in first)
+    output = kind(place, names, resuming)
+    output.check_place()
+    return output
 
 
 class Nowhere(Output):
@@ -102,162 +130,23 @@ class Lines(Output):
 
     def __init__(self, stream: TextIO, names: Sequence[str]) -> None:
         self._stream = stream
-        self._head = _head(names)
+        self._head = head_line(["time", *names])
 
     def write(self, times: np.ndarray, predictions: np.ndarray) -> None:
-        self._stream.write(self._head + _lines(times, predictions))
+        self._stream.write(self._head + lines(times, predictions))
         self._stream.flush()
         self._head = ""
         self.rows += len(times)
 
 
-class Csv(Output):
-    """Writes CSV to a file."""
-
-    def __init__(self, path: Path, names: Sequence[str], resuming: bool = False) -> None:
-        self._path, self._head = path, _head(names).encode()
-        self._file = open(path, "r+b" if resuming else "w+b")  # noqa: SIM115  (open as long as this object)
-        if not resuming:
-            self._file.write(self._head)
-            self._file.flush()
-
-    def write(self, times: np.ndarray, predictions: np.ndarray) -> None:
-        self._file.write(_lines(times, predictions).encode())
-        self._file.flush()
-        self.rows += len(times)
-
-    def sync(self) -> None:
-        os.fsync(self._file.fileno())
-
-    def resume(self, rows: int, drop: bool) -> int:
-        self._file.seek(0)
-        if self._file.readline() != self._head:
-            raise _other_columns(self._path)
-        end = at = self._file.tell()
-        present = 0
-        for line in self._file:
-            if not line.endswith(b"\n"):
-                break  # incomplete
-            present, at = present + 1, at + len(line)
-            end = at if present <= rows or not drop else end
-        if present < rows:
-            raise _missing_rows(self._path, present, rows)
-        self._file.seek(end)
-        self._file.truncate()
-        self.rows = rows if drop else present
-        return present - rows
-
-    def close(self) -> None:
-        self._file.close()
-
-    abandon = close
-
-
-class Parquet(Output):
-    """Writes Parquet. Such a file has its table of contents at its end and cannot grow, so rows go to parts at first."""
-
-    def __init__(self, path: Path, names: Sequence[str], resuming: bool = False) -> None:
-        try:
-            import pyarrow as pa
-            import pyarrow.parquet as pq
-        except ImportError:
-            raise ValueError("--out to a Parquet file needs pyarrow: pip install 'trueonline[streams]'") from None
-        self._pa, self._pq = pa, pq
-        self._path, self._folder = path, path.with_name(path.name + ".parts")
-        self._schema = pa.schema([(name, pa.float64()) for name in ("time", *names)])
-        self._parts = 0  # full ones
-        self._tail: list[np.ndarray] = []  # rows of the last part, which is not full
-        self._tail_rows, self._tail_synced = 0, 0
-        self._old = path.with_name(path.name + ".parts.old")  # parts after they were merged
-        shutil.rmtree(self._old, ignore_errors=True)
-        if not resuming:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            path.unlink(missing_ok=True)
-        self._folder.mkdir(exist_ok=True)
-
-    def write(self, times: np.ndarray, predictions: np.ndarray) -> None:
-        self._tail.append(np.column_stack([times, predictions]))
-        self._tail_rows += len(times)
-        self.rows += len(times)
-        if self._tail_rows * len(self._schema) >= PART:
-            self.sync()
-            self._parts += 1
-            self._tail, self._tail_rows, self._tail_synced = [], 0, 0
-
-    def sync(self) -> None:
-        """Write the last part again, with the new rows. Parts are small."""
-        if self._tail_rows > self._tail_synced:
-            rows = np.concatenate(self._tail)
-            self._tail, self._tail_synced = [rows], self._tail_rows
-            table = self._pa.Table.from_arrays([self._pa.array(column) for column in rows.T], schema=self._schema)
-            write_whole(self._part(self._parts), lambda file: self._pq.write_table(table, file))
-
-    def _part(self, number: int) -> Path:
-        return self._folder / f"{number:06}.parquet"
-
-    def _existing_parts(self) -> Iterator[Path]:
-        number = 0
-        while self._part(number).exists():
-            yield self._part(number)
-            number += 1
-
-    def resume(self, rows: int, drop: bool) -> int:
-        merged = self._path.exists() and not self._part(0).exists()  # the last run was stopped in good order
-        lengths = [self._length(part) for part in ([self._path] if merged else self._existing_parts())]
-        if merged:
-            os.replace(self._path, self._part(0))
-        present = sum(lengths)
-        if present < rows:
-            raise _missing_rows(self._path, present, rows)
-        self.rows = left = rows if drop else present
-        while left and lengths[self._parts] <= left:
-            left -= lengths[self._parts]
-            self._parts += 1
-        if left:
-            table = self._pq.read_table(self._part(self._parts), partitioning=None).slice(0, left)
-            self._tail, self._tail_rows = [np.column_stack([column.to_numpy() for column in table.columns])], left
-        for part in list(self._existing_parts())[self._parts + bool(left) :]:
-            part.unlink()
-        return present - rows
-
-    def _length(self, part: Path) -> int:
-        """The number of rows of a part. ValueError if it has other columns."""
-        with self._pq.ParquetFile(part) as file:
-            if file.schema_arrow != self._schema:
-                raise _other_columns(part)
-            return file.metadata.num_rows
-
-    def close(self) -> None:
-        """Merge the parts into one file."""
-        self.sync()
-
-        def merge(file: Any) -> None:
-            with self._pq.ParquetWriter(file, self._schema) as writer:
-                for part in list(self._existing_parts())[: self._parts + bool(self._tail_rows)]:
-                    writer.write_table(self._pq.read_table(part, partitioning=None))
-
-        write_whole(self._path, merge)
-        os.replace(self._folder, self._old)  # at once: a few parts beside the merged file would be taken for all rows
-        shutil.rmtree(self._old)
-
-
-def _other_columns(path: Path) -> ValueError:
-    return ValueError(
-        f"{path} has other columns than these questions; name another file, or start from scratch with --fresh"
-    )
-
-
-def _missing_rows(path: Path, present: int, rows: int) -> ValueError:
-    return ValueError(f"{path} has {present:,} rows, but {rows:,} were written to it; start from scratch with --fresh")
-
-
-def _head(names: Sequence[str]) -> str:
+def head_line(columns: Sequence[str]) -> str:
+    """The first line of a CSV file."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(["time", *names])
+    csv.writer(text, lineterminator="\n").writerow(columns)
     return text.getvalue()
 
 
-def _lines(times: np.ndarray, predictions: np.ndarray) -> str:
+def lines(times: np.ndarray, predictions: np.ndarray) -> str:
     """Numbers as Python writes them: the shortest text that reads back as the same number."""
     rows = np.column_stack([times, predictions]).tolist()
     return "".join(",".join(map(repr, row)) + "\n" for row in rows)

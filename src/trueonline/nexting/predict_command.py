@@ -14,7 +14,7 @@ from typing import Any, TextIO
 from trueonline.files import Lock, sweep_up
 from trueonline.inputs import positive
 from trueonline.nexting.live_run import Page
-from trueonline.nexting.output import open_output
+from trueonline.nexting.output import check_out, open_output
 from trueonline.nexting.predictor import Predictor, Setup
 from trueonline.nexting.reporting import Say, Warner, as_text, report_resumption
 from trueonline.nexting.signals import FUNCTIONS
@@ -58,6 +58,8 @@ def prepare(
     if options.follow and options.pace is not None:
         raise ValueError("--follow and --pace cannot be combined: drop one")
     out = None if options.out in (None, "-") else options.out
+    if out is not None:
+        check_out(out)
     place = options.checkpoint if options.checkpoint is not None else out and f"{out}.checkpoint"
     file = options.source if Path(options.source).is_file() else None
     check_different_files({"the source": file, "--out": out, "--checkpoint": place})

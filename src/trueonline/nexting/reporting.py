@@ -18,7 +18,7 @@ from trueonline.terminal import duration, print_table
 
 WARN = 2.0  # seconds between looks for something to warn of
 WIDTH, PADDING = 80, 3  # characters in a line of the table, and between two columns
-UNFOLDED = 24  # characters of a name that stay on one line, even where the table then is wider
+UNFOLDED = 14  # characters of a name that stay on one line, even where the table then is wider
 HEADS = ("question", "horizon", "mean\nreturn", "mean\nerror", "rms\nerror", "of s.d.", "scored", "truncated")
 SILENT = ("read", "received", "connections", "widened")  # counters that are no news
 
@@ -57,9 +57,17 @@ def report_resumption(run: Run, checkpoint: Checkpoint, say: Say) -> None:
     say(f"Resuming from sample {run.resumed_at:,}, the checkpoint of {duration(age)} ago.")
     if run.source.replayable:
         say("Nothing is lost: the source is read again from there.")
-    else:
-        lost = f"what was learned from {run.lost:,} samples after it, and " if run.lost else ""
-        say(f"Lost: {lost}all samples sent since the run stopped. This source does not send them again.")
+        return
+    if run.lost:
+        say(f"Kept: {run.lost:,} rows that were written after it. New times come after theirs.")
+    after = "what was learned after it, " if run.lost else ""
+    if run.output.at_checkpoints:
+        after = "all predictions after it, because Parquet gets its rows at checkpoints, what was learned from them, "
+    say(
+        f"Lost: {after}and all samples sent since the run stopped. This source does not send them again.".replace(
+            ": and", ":"
+        )
+    )
 
 
 def as_text(summary: dict[str, Any], out: str | None) -> str:

@@ -72,13 +72,13 @@ class Run:
         about = checkpoint.about
         self.predictor.restore(checkpoint.arrays)
         self.cleaner.restore(about["cleaner"])
+        beyond = self.output.resume(int(about["rows"]), drop=self.source.replayable)
         if self.source.replayable:
             self.source.seek(about["position"])
         else:
             self._counted = {name: int(number) for name, number in about["counted"].items()}
             if self._counted_times and about["cleaner"]["time"] is not None:
-                self._shift = float(about["cleaner"]["time"]) + 2.0 * self.cleaner.max_gap
-        beyond = self.output.resume(int(about["rows"]), drop=self.source.replayable)
+                self._shift = max(float(about["cleaner"]["time"]), self.output.last_time) + 2.0 * self.cleaner.max_gap
         self.resumed_at = self.predictor.samples
         self.lost = 0 if self.source.replayable else beyond
 

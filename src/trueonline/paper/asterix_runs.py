@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from trueonline.control import atari
 from trueonline.control.atari.screens import WIDTH
-from trueonline.core.kernels import cache_name
-from trueonline.files import write_whole
+from trueonline.core.kernel_cache import cache_name
+from trueonline.files import read_json, write_json
 from trueonline.paper.experiment import Settings
 from trueonline.report.page import duration
 
@@ -114,8 +114,8 @@ def _play(
 ) -> dict[str, Any]:
     """The row of one run: read from scratch, resumed from its checkpoint, or played from the beginning."""
     result = None if scratch is None else scratch / f"run-{number}.json"
-    if result is not None and result.exists():
-        return json.loads(result.read_text())
+    if result is not None and (kept := read_json(result)) is not None:
+        return kept
     checkpoint = None if scratch is None else scratch / f"run-{number}.npz"
     if scratch is not None:
         scratch.mkdir(parents=True, exist_ok=True)
@@ -131,7 +131,7 @@ def _play(
         "diverged": run.diverged,
     }
     if result is not None:
-        write_whole(result, lambda file: file.write(json.dumps(row).encode()))
+        write_json(result, row)
     return row
 
 

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from trueonline import catalog, control, features, study
-from trueonline.core.kernels import cache_name
-from trueonline.files import write_whole
+from trueonline.core.kernel_cache import cache_name
+from trueonline.files import read_json, write_json
 from trueonline.paper.experiment import (
     ENOUGH,
     NOISE,
@@ -85,7 +85,7 @@ class Runs:
         import gymnasium
 
         kept = None if scratch is None else scratch / "rows.json"
-        rows = json.loads(kept.read_text()) if kept is not None and kept.exists() else []
+        rows = (None if kept is None else read_json(kept)) or []
         beat(len(rows) * self.episodes)
         with closing(gymnasium.make("MountainCar-v0", max_episode_steps=LONGEST)) as env:
             for alpha, run in [(alpha, run) for alpha in self.step_sizes for run in range(self.runs)][len(rows) :]:
@@ -93,7 +93,7 @@ class Runs:
                 beat(len(rows) * self.episodes)
                 if kept is not None:
                     kept.parent.mkdir(parents=True, exist_ok=True)
-                    write_whole(kept, lambda file: file.write(json.dumps(rows).encode()))
+                    write_json(kept, rows)
         return pa.Table.from_pylist(rows, schema=SCHEMA)
 
     def _row(self, env: Any, alpha: float, run: int) -> dict[str, Any]:

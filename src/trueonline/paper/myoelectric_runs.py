@@ -18,7 +18,8 @@ import pyarrow as pa
 from trueonline import catalog, study
 from trueonline.core import memory
 from trueonline.core.forms import Active, pointer
-from trueonline.core.kernels import cache_name, call, kernel, specialise
+from trueonline.core.kernel_cache import cache_name
+from trueonline.core.kernels import call, kernel, specialise
 from trueonline.core.loops import attach, rule
 from trueonline.core.memory import decay
 from trueonline.core.memory.layout import CARRIED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from trueonline.files import write_whole
+from trueonline.files import UNSEALED, is_sealed, seal, write_whole
 from trueonline.study.work import Work
 
 STALE = 3600.0  # seconds after which a partial file is abandoned
@@ -45,7 +46,10 @@ class Store:
     def read(self, task: Work) -> pa.Table | None:
         """The result of a task, or None if the file is missing, truncated or damaged."""
         try:
-            table = pq.read_table(self.path(task), partitioning=None, page_checksum_verification=True)
+            content = self.path(task).read_bytes()
+            if not is_sealed(content):
+                return None
+            table = pq.read_table(pa.BufferReader(content))
         except (OSError, pa.ArrowException):
             return None
         return table if _fits(task, table) else None
@@ -57,7 +61,7 @@ class Store:
                 f"the task {task.name} must give a table of {'any' if task.rows is None else task.rows} rows with the columns "
                 f"{_columns(task.schema)}, got {len(table)} rows with {_columns(table.schema)}"
             )
-        write_whole(self.path(task), lambda file: pq.write_table(table, file, write_page_checksum=True))
+        write_whole(self.path(task), lambda file: file.write(seal(_as_parquet(table))))
         shutil.rmtree(self.scratch(task), ignore_errors=True)
 
     def tidy(self) -> None:
@@ -68,6 +72,15 @@ class Store:
 
     def missing(self, tasks: Iterable[Work]) -> list[Work]:
         return [task for task in tasks if self.read(task) is None]
+
+
+def _as_parquet(table: pa.Table) -> bytes:
+    """A Parquet file with a place for its seal."""
+    file = io.BytesIO()
+    with pq.ParquetWriter(file, table.schema) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({"seal": UNSEALED.decode()})
+    return file.getvalue()
 
 
 def _fits(task: Work, table: pa.Table) -> bool:

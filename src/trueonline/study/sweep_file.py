@@ -48,7 +48,7 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "arrays": _from_arrays,
 }
 WITH_ETA = tuple(row.name for row in catalog.METHODS.values() if "second_step_size" in row.settings)
-SETTINGS = {"methods", "step_sizes", "trace_decays", "runs", "steps", "after", "seed", "problems"}
+SETTINGS = {"methods", "step_sizes", "trace_decays", "runs", "steps", "after", "seed", "version", "problems"}
 
 
 def read(path: str | Path) -> list[study.Case]:
@@ -131,6 +131,7 @@ def _case(spec: dict[str, Any], problem: Problem, name: str, seed: int, label: s
         steps=spec.get("steps", 100),
         after=spec.get("after", 0),
         seed=spec.get("seed", 0),
+        version=spec.get("version", ""),
         labels={"problem": label, "representation": name},
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numba import types
 from trueonline import catalog
 from trueonline.core.forms import Active, Dense, pointer
 from trueonline.core.kernels import operation, specialise
-from trueonline.core.loops import attach, is_ours, names_of, rule
+from trueonline.core.loops import attach, key_of, names_of, rule
 from trueonline.core.memory import KINDS, enlist_all, offset
 from trueonline.core.memory.layout import CARRIED
 from trueonline.core.transition import Transition, asked
@@ -120,7 +120,7 @@ def _squared(root, off):
 def compiled(rule: Any, memory: str) -> Any:
     """The sweep kernel of a rule over a kind of memory."""
     names = names_of(rule, memory, binary=False, adapted=False)
-    return specialise(sweep, rule.py_func.__name__, cached=is_ours(rule), **names)
+    return specialise(sweep, rule.py_func.__name__, partial(key_of, rule), **names)
 
 
 @dataclass(frozen=True)

@@ -58,8 +58,10 @@ def execute(
     Raises
     ------
     ValueError
-        If `engine` or `share` is not one of those above.
+        If `engine` or `share` is not one of those above, or if a method cannot be told from another (see `Case.version`).
     """
+    for case in cases:
+        case.check_repeatable()
     tasks = [task for case in cases for task in case.tasks()]
     execute_tasks(tasks, out, engine=engine, share=share, threads=threads, progress=progress)
 
@@ -205,7 +207,10 @@ def run(cases: Sequence[Case], out: str | os.PathLike | None = None, **options: 
     if out is None and options.get("share") is not None:
         raise ValueError("a share needs a folder that all shares have in common: give out")
     with contextlib.nullcontext(out) if out is not None else tempfile.TemporaryDirectory() as folder:
-        execute(cases, folder, **options)
+        if out is not None:
+            execute(cases, folder, **options)
+        else:
+            execute_tasks([task for case in cases for task in case.tasks()], folder, **options)
         tables = [gather(case, folder) for case in cases]
     return None if any(table is None for table in tables) else pa.concat_tables(tables)
 
@@ -254,6 +259,7 @@ def sweep(
     engine: str = "local",
     out: str | os.PathLike | None = None,
     after: int = 0,
+    version: str = "",
 ) -> pa.Table:
     """Sweep methods over step-sizes and trace decays, on one problem or on several.
 
@@ -281,6 +287,9 @@ def sweep(
         A folder that keeps the results, so that a sweep can be resumed. By default a temporary one.
     after : int
         The number of steps at the beginning of a run that the error leaves out.
+    version : str
+        A text that is part of the name of each result. Change it when a method of yours changes in a way that its code does not
+        show, such as a compiled library or a file that it reads. Everything in Python code is noticed without it.
 
     Returns
     -------
@@ -320,6 +329,7 @@ def sweep(
         "steps": steps,
         "seed": seed,
         "after": after,
+        "version": version,
     }
     cases = [
         Case(one, dict.fromkeys(applicable(one)) if methods is None else methods, labels=labels, **common)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from trueonline.core import memory
+from trueonline.core.identity import UnknownIdentityError
 from trueonline.core.kernels import call
 from trueonline.inputs import count, positive, ratios, unit
 from trueonline.study.checks import check_methods, check_problem, grid, initial_weights
@@ -96,6 +98,16 @@ def run_seed(seed: int, run: int) -> list[int]:
     return [20160817, seed, run]
 
 
+class Unrepeatable:
+    """Stands for a method that cannot be told from others. No two are the same."""
+
+    def __init__(self, why: Exception) -> None:
+        self.why, self._token = why, secrets.token_hex(16)
+
+    def __repr__(self) -> str:
+        return self._token
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """One problem, and the methods and parameters to sweep on it.
@@ -119,6 +131,9 @@ class Case:
         Columns to add to the results, each with its value.
     after : int
         The number of steps at the beginning of a run that the error leaves out.
+    version : str
+        A text that is part of the name of each result. Change it when a method changes in a way that its code does not show, such
+        as a compiled library or a file that it reads.
 
     Raises
     ------
@@ -135,6 +150,7 @@ class Case:
     seed: int = 0
     labels: Mapping[str, Any] = field(default_factory=dict)
     after: int = 0
+    version: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.seed, int | np.integer) or isinstance(self.seed, bool) or self.seed < 0:
@@ -151,6 +167,8 @@ class Case:
         if not isinstance(after, int | np.integer) or isinstance(after, bool) or not 0 <= after < checked["steps"]:
             raise ValueError(f"after must be a whole number from 0, and fewer than the {self.steps} steps, got {after!r}")
         checked["after"] = int(after)
+        if not isinstance(self.version, str):
+            raise ValueError(f"version must be a text, got {self.version!r}")
         reserved = set(checked["labels"]) & set(SCHEMA.names)
         if reserved:
             raise ValueError(f"a label may not be called {sorted(reserved)[0]!r}: the results have a column of that name")
@@ -162,7 +180,30 @@ class Case:
     @cached_property
     def fingerprints(self) -> dict[str, Any]:
         """A value for each method that changes when the method does. Taken once: to run a method may change what it refers to."""
-        return {name: fingerprint(method) for name, method in self.methods.items()}
+        return {name: self._fingerprint(method) for name, method in self.methods.items()}
+
+    def _fingerprint(self, method: Any) -> Any:
+        """The fingerprint of a method. If it is unknown, the version stands for it, or something that no other run has."""
+        try:
+            return fingerprint(method), self.version
+        except UnknownIdentityError as error:
+            return fingerprint(None), self.version or Unrepeatable(error)
+
+    def check_repeatable(self) -> None:
+        """Check that results of this case can be told from those of other code.
+
+        Raises
+        ------
+        ValueError
+            If a method refers to something whose content nobody can tell, and there is no `version`.
+        """
+        for name, (_, version) in self.fingerprints.items():
+            if isinstance(version, Unrepeatable):
+                raise ValueError(
+                    f"results of {name} cannot be kept for another time: the method refers to {version.why}, and nobody could tell "
+                    "whether that is still the same. Give a version, such as version='1', and change it when the method changes, or "
+                    "leave out the folder of results"
+                )
 
     def trajectory(self, run: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The trajectory of a run, checked, because the kernel does not check it.

@@ -27,7 +27,8 @@ from trueonline.control.atari import published
 from trueonline.control.atari.emulator import SKIP, Emulator
 from trueonline.control.atari.players import AGENTS, AgentPlayer, Player, PublishedPlayer, RandomPlayer
 from trueonline.control.atari.screens import COLOURS, N_FEATURES, TALLY, WIDTH, Screens, averages, checked
-from trueonline.core.kernels import cache_name, call
+from trueonline.core.kernel_cache import cache_name
+from trueonline.core.kernels import call
 from trueonline.inputs import count, positive, unit
 
 PROTOCOLS = ("paper", "published")

@@ -1,0 +1,159 @@
+"""Compiled kernels on disk: one file for each kernel and types of arguments, in a folder that belongs to this user alone.
+
+Loading machine code is running it. So a folder is used only if this user owns it and nobody else may write to it, and a file only
+if its digest fits. A cache that cannot be written is done without.
+
+Numba's own cache does not notice an edit in a file other than the entry point's, so the folder is named by the hash of every source
+that can end up inside a kernel.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import pickle
+import re
+import shutil
+import stat
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+DIGEST = 32  # bytes before the content of a file
+
+
+def kernel_sources() -> list[Path]:
+    """Every source that can end up inside a kernel: `core`, `methods`, and all files that import `core` or Numba.
+
+    >>> {path.name for path in kernel_sources()} >= {"upkeep.py", "true_online_td.py"}
+    True
+    """
+    package = Path(__file__).parents[1]
+    own = (package / "core", package / "methods")
+    means = re.compile(r"^\s*(from|import) (numba|trueonline\.core)\b", re.MULTILINE)
+    return sorted(
+        path
+        for path in package.rglob("*.py")
+        if any(folder in path.parents for folder in own) or means.search(path.read_text("utf-8"))
+    )
+
+
+@cache
+def cache_name() -> str:
+    """The hash of all sources of kernels: each version has another one."""
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in kernel_sources())).hexdigest()[:16]
+
+
+@cache
+def cache_folder() -> Path:
+    """The folder for compiled kernels: under `NUMBA_CACHE_DIR`, the user's cache folder, or the temporary one."""
+    for parent in _parents():
+        with suppress(OSError):
+            folder = parent / cache_name()
+            if _is_own(parent, close=True) and _is_own(folder) and os.access(folder, os.W_OK):
+                return folder
+    folder = Path(tempfile.mkdtemp(prefix="trueonline-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _parents() -> Iterator[Path]:
+    bases = (os.environ.get("NUMBA_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME"))
+    yield from (Path(base) / "trueonline" for base in bases if base)
+    with suppress(RuntimeError):  # there is no home
+        yield Path.home() / ".cache" / "trueonline"
+    yield Path(tempfile.gettempdir()) / f"trueonline-{os.getuid()}"
+
+
+def _is_own(folder: Path, close: bool = False) -> bool:
+    """Make a folder, and say whether this user owns it and nobody else may write to it. `close` takes that right from others."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        return False
+    if close:
+        folder.chmod(found.st_mode & 0o755)
+    return close or not found.st_mode & 0o022
+
+
+class KernelCache(NullCache):
+    """What Numba asks for compiled code before it compiles `name`, and tells of compiled code afterwards.
+
+    `variant` tells apart kernels of one name. So does `key` for code outside this package. It is called before code is compiled. If
+    it returns None, nothing is kept.
+    """
+
+    def __init__(self, name: str, variant: str, key: Callable[[], str | None]) -> None:
+        self._name, self._variant, self._make_key = name, variant, key
+        self._key: str | None = None
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The code for these types of arguments, or None."""
+        target_context.refresh()
+        self._key = self._make_key()
+        if self._key is None:
+            return None
+        content = read(self._path(sig, target_context.codegen()))
+        return None if content is None else CompileResult._rebuild(target_context, *pickle.loads(content))
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Write compiled code beside its place and rename it. If that fails, one warning says so."""
+        if self._key is None or data.lifted or data.library.has_dynamic_globals:
+            return
+        path, content = self._path(sig, data.codegen), dumps(data._reduce())
+        beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+        try:
+            beside.write_bytes(hashlib.sha256(content).digest() + content)
+            beside.replace(path)
+        except OSError as error:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
+            _warn_once(str(path.parent), error.strerror or str(error))
+
+    def _path(self, sig: Any, codegen: Any) -> Path:
+        about = (
+            self._name,
+            self._variant,
+            self._key,
+            str(sig),
+            codegen.magic_tuple(),
+            numba.__version__,
+            sys.implementation.cache_tag,
+        )
+        return cache_folder() / f"{self._name}-{hashlib.sha256(repr(about).encode()).hexdigest()[:24]}"
+
+
+def read(path: Path) -> bytes | None:
+    """The content of a file. None if there is none, or if it is damaged, and then the file is removed."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    if hashlib.sha256(content[DIGEST:]).digest() == content[:DIGEST]:
+        return content[DIGEST:]
+    with suppress(OSError):
+        path.unlink()
+    return None
+
+
+@cache
+def _warn_once(folder: str, why: str) -> None:
+    warnings.warn(
+        f"compiled code cannot be kept in {folder} ({why}), so every start compiles it again; make room there, or name another "
+        "folder in the environment variable NUMBA_CACHE_DIR",
+        RuntimeWarning,
+        stacklevel=2,
+    )

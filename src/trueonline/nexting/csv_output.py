@@ -1,0 +1,124 @@
+"""Predictions as CSV, and the mark that tells them from other files: a hidden file beside them with their digest."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from trueonline.files import read_json, write_json
+from trueonline.nexting.output import FileOutput, head_line, lines
+
+BLOCK = 2**20  # bytes that are read at a time
+
+
+class Csv(FileOutput):
+    """Writes CSV to a file, which appears with its first rows."""
+
+    def __init__(self, path: Path, names: Sequence[str], resuming: bool = False) -> None:
+        super().__init__(path, names, resuming)
+        self._head = head_line(self._columns).encode()
+        self._file: IO[bytes] | None = None  # open from the first row
+
+    @classmethod
+    def holds_predictions(cls, path: Path) -> bool:
+        """Whether the file begins, or still is, as the mark beside it says."""
+        mark = read_json(_mark(path))
+        if mark is None or not path.exists() or (mark["whole"] and path.stat().st_size != mark["bytes"]):
+            return False
+        return _digest(path, mark["bytes"]) == mark["sha256"]
+
+    def write(self, times: np.ndarray, predictions: np.ndarray) -> None:
+        content = lines(times, predictions).encode()
+        if self._file is None:
+            self._file = self._begin(self._head + content)
+        else:
+            self._file.write(content)
+            self._file.flush()
+        self.rows += len(times)
+
+    def _begin(self, content: bytes) -> IO[bytes]:
+        """The file with its first rows, in the place of what was there. The mark comes first."""
+        beside = self._path.with_name(f".{self._path.name}.{secrets.token_hex(4)}.part")
+        file = open(beside, "x+b")  # noqa: SIM115  (open as long as this object)
+        try:
+            file.write(content)
+            file.flush()
+            _set_mark(self._path, len(content), hashlib.sha256(content).hexdigest(), whole=False)
+            os.replace(beside, self._path)
+        except BaseException:
+            file.close()
+            beside.unlink(missing_ok=True)
+            raise
+        return file
+
+    def sync(self) -> None:
+        if self._file is not None:
+            os.fsync(self._file.fileno())
+
+    def resume(self, rows: int, drop: bool) -> int:
+        if rows == 0 and (drop or not self._is_unfinished()):
+            return 0  # whatever is there is of an earlier run
+        if not self._path.exists():
+            raise ValueError(
+                f"{self._path} is gone, but the checkpoint resumes from its {rows:,} rows; start from scratch with --fresh"
+            )
+        file = self._file = open(self._path, "r+b")  # noqa: SIM115
+        if file.readline() != self._head:
+            raise self._other_columns(self._path)
+        end = at = file.tell()
+        present, last = 0, b""
+        for line in file:
+            if not line.endswith(b"\n"):
+                break  # incomplete
+            present, at = present + 1, at + len(line)
+            if present <= rows or not drop:
+                end, last = at, line
+        if present < rows:
+            raise self._missing_rows(present, rows)
+        file.seek(end)
+        file.truncate()
+        self.rows = rows if drop else present
+        self.last_time = float(last.partition(b",")[0]) if last else self.last_time
+        return present - rows
+
+    def _is_unfinished(self) -> bool:
+        """Whether the file is of a run that was killed."""
+        return self.holds_predictions(self._path) and not read_json(_mark(self._path))["whole"]
+
+    def close(self) -> None:
+        """Mark the file as whole. A run without rows leaves what was there, or a head alone."""
+        if self._file is None and not self._path.exists():
+            self._file = self._begin(self._head)
+        if self._file is not None:
+            self._file.close()
+            size = self._path.stat().st_size
+            _set_mark(self._path, size, _digest(self._path, size), whole=True)
+
+    def abandon(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def _mark(path: Path) -> Path:
+    return path.with_name(f".{path.name}.predictions")
+
+
+def _set_mark(path: Path, size: int, digest: str, *, whole: bool) -> None:
+    """Write down that the file is ours: all of it, or so many bytes at its beginning."""
+    write_json(_mark(path), {"bytes": size, "sha256": digest, "whole": whole})
+
+
+def _digest(path: Path, size: int) -> str:
+    """SHA-256 of the first bytes of a file."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while size > 0 and (block := file.read(min(size, BLOCK))):
+            digest.update(block)
+            size -= len(block)
+    return digest.hexdigest()
