@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.processes import start
-from trueonline import AccumulateTD, ReplaceTD, TrueOnlineTD
+from trueonline import AccumulateTD, ReplaceTD, TrueOnlineTD, files
 from trueonline.cli import main
 from trueonline.features import TileCoder
 from trueonline.nexting import arm
@@ -382,7 +382,7 @@ def test_kill_9_at_random_moments_changes_nothing(kind, long_log, tmp_path):
     else:
         assert pq.read_table(out).equals(pq.read_table(tmp_path / "whole.parquet"))
     assert not checkpoint.exists()
-    assert sorted(each.name for each in tmp_path.iterdir()) == [f"out.{kind}", f"whole.{kind}"]
+    assert sorted(each.name for each in tmp_path.iterdir() if each.name[0] != ".") == [f"out.{kind}", f"whole.{kind}"]
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
@@ -402,20 +402,22 @@ def test_stopped_in_good_order_it_goes_on(how, long_log, tmp_path):
     assert (told["resumed_at"], told["samples"], len(read(out)["time"])) == (rows, 40_000, 40_000)
 
 
-def test_a_pipe_that_was_killed_says_what_it_lost(tmp_path):
-    out = tmp_path / "out.csv"
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_pipe_that_was_killed_says_what_it_lost(kind, tmp_path):
+    out = tmp_path / f"out.{kind}"
     command = ["-", "--rate", "100", "--target", "x", "--out", out, "--every", "0.05", "--json"]
     process = started(*command, stdin=subprocess.PIPE)
     process.stdin.write("x\n")
     sent = 0
-    while not (tmp_path / "out.csv.checkpoint").exists():
+    checkpoint = tmp_path / f"out.{kind}.checkpoint"
+    while not checkpoint.exists() or files.read_learner(checkpoint)[1]["rows"] < 20:
         process.stdin.write(f"{sent % 5}\n")
         process.stdin.flush()
         sent += 1
         time.sleep(0.002)
     process.stdin.write("3\n" * 500)
     process.stdin.flush()
-    while len(out.read_text().splitlines()) - 1 < sent + 500:
+    while kind == "csv" and len(out.read_text().splitlines()) - 1 < sent + 500:
         time.sleep(0.01)
     process.kill()
     process.communicate()
@@ -424,13 +426,35 @@ def test_a_pipe_that_was_killed_says_what_it_lost(tmp_path):
         text=True, check=True,
     )  # fmt: skip
     told = json.loads(done.stdout)
-    assert told["resumed_at"] + told["lost"] == sent + 500
-    assert told["samples"] == told["resumed_at"] + 50
-    assert "Lost:" in done.stderr
     times = read(out)["time"]
-    assert len(times) == sent + 500 + 50  # what was predicted was predicted
-    assert (np.diff(times[told["resumed_at"] :]) != 0).all()
+    if kind == "csv":
+        assert told["resumed_at"] + told["lost"] == sent + 500
+        assert f"Kept: {told['lost']:,} rows" in done.stderr
+        assert "Lost: what was learned after it" in done.stderr
+        assert len(times) == sent + 500 + 50  # what was predicted was predicted
+    else:
+        assert "Lost: all predictions after it, because Parquet gets its rows at checkpoints" in done.stderr
+        assert len(times) == told["resumed_at"] + 50
+    assert told["samples"] == told["resumed_at"] + 50
+    assert (np.diff(times) > 0).all()
     assert told["counters"]["gaps"] == 1
+
+
+def test_nothing_old_goes_before_there_is_something_new(tmp_path):
+    """Such as a file that begins like predictions, and a folder that has the name of the parts."""
+    (tmp_path / "empty.csv").write_text("x\n")
+    pq.write_table(pa.table({"years": [1.0]}), tmp_path / "work.parquet")
+    (tmp_path / "work.csv").write_text("time,temp@10m\n0,20.5\n")
+    (tmp_path / "other.parquet.parts").mkdir()
+    (tmp_path / "other.parquet.parts" / "thesis.txt").write_text("words")
+    (tmp_path / "out.csv").write_text("")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    command = (tmp_path / "empty.csv", "--rate", "10", "--target", "x", "--out")
+    for name in ("work.parquet", "work.csv", "other.parquet"):
+        assert "not" in predict(*command, tmp_path / name, fails=True)
+        predict(*command, tmp_path / name, "--fresh", fails=True)
+    predict(*command, tmp_path / "out.csv", fails=True)
+    assert {path: path.read_bytes() for path in before} == before
 
 
 def test_a_stream_that_was_killed_before_its_first_sample_goes_on(tmp_path):

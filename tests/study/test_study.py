@@ -17,6 +17,7 @@ from trueonline.core.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, recall
 from trueonline.study import fingerprint as fingerprint_module
 from trueonline.study import tasks as tasks_module
+from trueonline.study.store import Store
 
 COLUMNS = ["method", "step_size", "trace_decay", "run", "error"]
 STEPS, RUNS, SEED = 60, 3, 5
@@ -613,6 +614,70 @@ def run_text(text):
 )
 def test_names_change_with_what_a_method_closes_over(one, other):
     assert names(small(methods={"mine": one})) != names(small(methods={"mine": other}))
+
+
+TYPED = """
+SCALE = np.float64({scale})
+@kernel
+def scaled(delta):
+    return {factor} * SCALE * delta
+@kernel
+def mine(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
+    v, _, v_next = recall(memory, x, x_next)
+    delta = scaled(reward + gamma_next * v_next - v)
+    decay(memory, gamma * lam)
+    imprint(memory, x, {gain}, 0.0)
+    learn(memory, alpha * delta)
+    return v, delta, v_next
+"""
+
+
+def typed(**numbers):
+    """A kernel as a notebook or `python -` has it: without a file."""
+    space = {"np": np, "kernel": kernel, "recall": recall, "decay": decay, "imprint": imprint, "learn": learn}
+    exec(TYPED.format(**{"scale": 1.0, "factor": 1.0, "gain": 1.0, **numbers}), space)
+    return space["mine"]
+
+
+def test_a_sweep_into_the_same_folder_never_returns_results_of_other_code(tmp_path):
+    settings = {"step_sizes": [0.1], "trace_decays": [0.5], "runs": 1, "steps": 20}
+
+    def swept(out, **numbers):
+        return to.sweep(MRP, {"mine": typed(**numbers)}, **settings, out=out)["error"].to_pylist()
+
+    for change in ({}, {"scale": 0.5}, {"factor": 0.5}, {"gain": 0.5}):
+        assert swept(tmp_path, **change) == swept(None, **change)
+    assert len(list(tmp_path.glob("*.parquet"))) == 4
+    swept(tmp_path, scale=0.5)
+    assert len(list(tmp_path.glob("*.parquet"))) == 4
+
+
+def test_results_that_nobody_could_tell_apart_are_not_kept(tmp_path):
+    class Reading(EagerTrueOnline):
+        weights_in = open(__file__)  # noqa: SIM115  (nobody can tell what will be read from it)
+
+    settings = {"step_sizes": [0.1], "trace_decays": [0.5], "runs": 1, "steps": 5}
+    with pytest.raises(ValueError, match=r"results of mine cannot be kept .*TextIOWrapper.* Give a version"):
+        to.sweep(MRP, {"mine": Reading}, **settings, out=tmp_path)
+    assert not list(tmp_path.iterdir())
+    assert to.sweep(MRP, {"mine": Reading}, **settings).num_rows == 1
+    for version in ("1", "1", "2"):
+        to.sweep(MRP, {"mine": Reading}, **settings, out=tmp_path, version=version)
+    assert len(list(tmp_path.glob("*.parquet"))) == 2
+    Reading.weights_in.close()
+
+
+def test_every_byte_of_a_result_is_vouched_for(tmp_path):
+    case = small(runs=1)
+    study.execute([case], tmp_path)
+    task = case.tasks()[0]
+    path = Store(tmp_path).path(task)
+    whole = path.read_bytes()
+    assert Store(tmp_path).read(task) is not None
+    rng = np.random.default_rng(2)
+    for place in range(0, len(whole), 3):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << rng.integers(8))]) + whole[place + 1 :])
+        assert Store(tmp_path).read(task) is None
 
 
 @pytest.mark.parametrize("method", [own_accumulate, to.TrueOnlineTD], ids=["kernel", "class"])

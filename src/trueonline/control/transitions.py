@@ -144,7 +144,13 @@ def compiled(rule: Any, bootstraps_greedily: bool, cuts: bool, binary: bool, ada
     aim = greedy if bootstraps_greedily else sarsa_noting if asks else sarsa
     names = names_of(rule, "one", binary=binary, adapted=adapted) | {"target": aim, "CUTS": cuts}
     name = f"{name_of(rule, adapted)}_{aim.py_func.__name__}"
-    return Entries(*(specialise(template, name, partial(key_of, rule), **names) for template in (values, transition)))
+    return Entries(reader(binary), specialise(transition, name, partial(key_of, rule), **names))
+
+
+@cache
+def reader(binary: bool) -> Any:
+    """The entry point that reads the values of actions. No rule takes part in it, so all rules share it."""
+    return specialise(values, "one", attach=attach, BINARY=binary)
 
 
 CHOICE = specialise(choice, "choice")

@@ -261,10 +261,18 @@ def key_of(rule: Any) -> str | None:
 
 
 @cache
+def readers(memory: str, binary: bool) -> tuple[Any, ...]:
+    """The entry points that read weights and features. No rule takes part in them, so all rules share them."""
+    names = {"attach": KINDS[memory].attach, "BINARY": binary}
+    return tuple(specialise(template, memory.replace(" ", "_"), **names) for template in (predict, predict_many, check))
+
+
+@cache
 def compiled(rule: Any, memory: str = "one", binary: bool = False, adapted: bool = False) -> Entries:
     """The entry points of a rule over a kind of memory."""
     names = names_of(rule, memory, binary=binary, adapted=adapted)
-    name, key = name_of(rule, adapted), partial(key_of, rule)
     names["transit"] = inlined(transit, **names)
-    templates = (step, step_expected, run, predict, predict_many, check)
-    return Entries(*(specialise(template, name, key, **names) for template in templates))
+    learners = (
+        specialise(each, name_of(rule, adapted), partial(key_of, rule), **names) for each in (step, step_expected, run)
+    )
+    return Entries(*learners, *readers(memory, binary))

@@ -201,8 +201,8 @@ class Case:
             if isinstance(version, Unrepeatable):
                 raise ValueError(
                     f"results of {name} cannot be kept for another time: the method refers to {version.why}, and nobody could tell "
-                    "whether that is still the same. Give a version, such as version='1', and change it when the method changes, or "
-                    "leave out the folder of results"
+                    "whether that is still the same. Give a version, such as version='1', and change it when the method changes, "
+                    "or leave out the folder of results"
                 )
 
     def trajectory(self, run: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
