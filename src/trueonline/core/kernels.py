@@ -13,6 +13,8 @@ from types import FunctionType
 from typing import Any, cast
 
 import numba
+from numba import types
+from numba.core.registry import CPUDispatcher
 from numba.extending import overload
 
 from trueonline.core.kernel_cache import KernelCache
@@ -20,8 +22,9 @@ from trueonline.core.kernel_cache import KernelCache
 # Dense loops may sum in any order and fuse multiply with add. Never `nnan` or `ninf`: divergence must stay visible.
 REASSOCIATE = {"reassoc", "contract", "nsz"}
 
-# `forceinline` spares reference counting between pieces; the NumPy error model spares a branch per division.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# `forceinline` spares reference counting between pieces; the NumPy error model spares a branch per division. Nothing is ever called
+# through a C wrapper.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _PIECE = {**_OPTIONS, "forceinline": True}
 
 _COMPILING = RLock()
@@ -52,7 +55,19 @@ def kernel(function: Callable) -> Any:
     >>> td_error(1.0, 2.0, 0.5, 4.0)
     3.0
     """
-    return numba.njit(function, **_PIECE)
+    return Kernel(function, targetoptions={"nopython": True, **_PIECE})
+
+
+class Kernel(CPUDispatcher):
+    """A compiled function that Python can call. Other kernels inline its twin, which is compiled sooner and not for Python."""
+
+    def __init__(self, py_func: Callable, locals: Any = None, targetoptions: Any = None, **options: Any) -> None:
+        super().__init__(py_func, locals, targetoptions, **options)
+        self._twin: Any = CPUDispatcher(py_func, locals, {**(targetoptions or {}), "no_cpython_wrapper": True}, **options)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return types.Dispatcher(self._twin)
 
 
 def operation(stub: Callable, *, reassociate: bool = False) -> Callable:
