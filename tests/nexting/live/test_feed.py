@@ -6,13 +6,13 @@ import socket
 import struct
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import numpy as np
 import pytest
 
 from tests.nexting.live.helpers import RATE, SIGNALS, TOKEN, connect, get, heard, publish, small_hub, unpack, until
-from trueonline.nexting.live import Hub, Server, Shown, listener, messages, server
+from trueonline.nexting.live import Hub, Server, Shown, flood, listener, messages, server
 
 pytest.importorskip("starlette", reason="the live page needs trueonline[live]")
 pytest.importorskip("uvicorn", reason="the live page needs trueonline[live]")
@@ -198,6 +198,75 @@ def test_a_page_that_takes_nothing_for_long_is_forgotten(monkeypatch):
             return served.pages == 0
 
         until(gone)
+
+
+def frame(kind, data=b"", last=True):
+    """A frame of a WebSocket's client, masked by zeros."""
+    return bytes([kind | 0x80 * last, 0x80 | len(data), 0, 0, 0, 0]) + data
+
+
+TEXT, MORE, PING = 1, 0, 9
+
+
+@pytest.mark.parametrize(
+    ("first", "chunk"),
+    [(b"", frame(PING, b"x" * 125) * 2000), (frame(TEXT, last=False), frame(MORE, last=False) * 20_000)],
+    ids=["pings", "a message without end"],
+)
+def test_a_page_that_floods_the_server_is_disconnected(monkeypatch, first, chunk):
+    monkeypatch.setattr(flood, "MOST_RECEIVED", 200_000)
+    hub = small_hub()
+    with Server(hub) as served, connect(served) as other, raw_client(served) as flooding:
+        until(lambda: served.pages == 2)
+        flooding.sendall(first)
+        with suppress(ConnectionError):
+            for _ in range(100):
+                flooding.sendall(chunk)  # and nothing is read
+            pytest.fail("it took everything")
+        until(lambda: served.pages == 1)
+        publish(hub, 3)
+        assert heard(other, bytes)["first"] == 0
+
+
+def test_a_page_that_resets_in_the_middle_of_its_questions_writes_no_lines(caplog):
+    with Server(small_hub()) as served:
+        for wait in (0.01, 0.02, 0.03):
+            with raw_client(served) as client:
+                until(lambda: served.pages == 1)
+                client.sendall(frame(TEXT, b'{"clock": 1}') * 10_000)
+                time.sleep(wait)  # the server answers
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            until(lambda: served.pages == 0)
+    assert caplog.messages == []
+
+
+class Waiting:
+    """A transport with so many bytes that wait."""
+
+    def __init__(self):
+        self.waiting, self.closing = 0, False
+
+    def get_write_buffer_size(self):
+        return self.waiting
+
+    def is_closing(self):
+        return self.closing
+
+    def abort(self):
+        self.closing = True
+
+    def write(self, data):
+        assert not self.closing
+        self.waiting += len(data)
+
+
+def test_what_waits_for_a_page_is_bounded():
+    transport = Waiting()
+    limited = flood.LimitedTransport(transport)
+    for _ in range(1000):
+        limited.write(bytes(10_000))
+    assert limited.is_closing()
+    assert flood.MOST_WAITING < transport.waiting <= flood.MOST_WAITING + 10_000
 
 
 def plain_client(served, sent=b""):

@@ -1,5 +1,7 @@
 """The server: files of the page, hosts, origins, tokens and ports."""
 
+import socket
+
 import pytest
 
 from tests.nexting.live.helpers import RATE, TOKEN, connect, get, heard, refused, small_hub
@@ -91,6 +93,11 @@ def test_other_sites_cannot_open_the_feed():
             "null",
             f"http://localhost:{served.port}",
             f"file://127.0.0.1:{served.port}",
+            "http://[",
+            "http://[x]",
+            "http://[::1",
+            "http://",
+            "",
         ):
             assert refused(served, origin=origin)
         with connect(served, origin=f"http://127.0.0.1:{served.port}") as client:
@@ -148,6 +155,17 @@ def test_with_a_token_it_can_be_bound_to_all_addresses():
         assert get(served)[0] == 403
         assert get(served, f"/?token={TOKEN}", Host="bench.example")[0] == 200
         assert refused(served, f"/feed?token={TOKEN}", origin="http://evil.example")
+        for origin in ("null", "http://", "http://["):  # no host is not the same as the host of a request without one
+            assert b" 403 " in first_line(served, f"/feed?token={TOKEN}", "Host:", f"Origin: {origin}")
+
+
+def first_line(served, path, *headers):
+    """The first line of the answer to a WebSocket's request with these headers."""
+    upgrade = ["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"]
+    key = "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="
+    with socket.create_connection(("127.0.0.1", served.port)) as client:
+        client.sendall("\r\n".join([f"GET {path} HTTP/1.1", *headers, *upgrade, key, "", ""]).encode())
+        return client.makefile("rb").readline()
 
 
 def test_a_taken_port_is_an_error():

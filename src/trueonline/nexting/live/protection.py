@@ -51,8 +51,8 @@ class Access:
         if self.local and host not in {without_80(f"{name}:{self.port}") for name in names}:
             return f"This page is for this machine alone, at {self.name}:{self.port}.\n"
         if connection.scope["type"] == "websocket" and (origin := connection.headers.get("origin")) is not None:
-            parts = urlsplit(origin)
-            if parts.scheme not in ("http", "https") or without_80(parts.netloc) != host:
+            place = place_of(origin)
+            if not place or without_80(place) != host:
                 return "Other sites cannot look at this page's data.\n"
         if self.token is not None:
             token = connection.query_params.get("token") or connection.cookies.get(self.cookie) or ""
@@ -105,6 +105,15 @@ def is_local(address: str) -> bool:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
         return False  # a name, which may lead anywhere
+
+
+def place_of(origin: str) -> str:
+    """The host and port of an Origin, or "" if it is not the origin of a web page."""
+    try:
+        parts = urlsplit(origin)
+    except ValueError:  # brackets without an IPv6 address between them
+        return ""
+    return parts.netloc if parts.scheme in ("http", "https") else ""
 
 
 def without_80(place: str) -> str:

@@ -1,9 +1,10 @@
 """Serves the page and its feed, from a thread of its own.
 
 `protection` decides who may see the page. Requests are short and checked: a malformed message ends its own connection and
-nothing else. Connections are few, and only those of pages last. All others serve one request each and end soon, whatever they
-send. So nobody can use up the file descriptors that the learner needs for its own files. Somebody who holds all allowed
-connections can keep new pages away, but affects neither the connected pages nor the learner.
+nothing else. A page that floods the server, or lets too much wait, is disconnected (`flood`). Connections are few, and only
+those of pages last. All others serve one request each and end soon, whatever they send. So nobody can use up the file
+descriptors that the learner needs for its own files. Somebody who holds all allowed connections can keep new pages away, but
+affects neither the connected pages nor the learner.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from trueonline.nexting.live import messages
+from trueonline.nexting.live.flood import limited_protocol
 from trueonline.nexting.live.hub import Hub
 from trueonline.nexting.live.listener import listen
 from trueonline.nexting.live.page_connection import PageConnection, has_left, peer
@@ -106,6 +108,7 @@ class Server:
             proxy_headers=False,  # a connection is known by its address
             http="h11",  # it limits the size of a request
             timeout_keep_alive=5,
+            ws=limited_protocol(),
             ws_max_size=messages.LONGEST,
             ws_per_message_deflate=False,  # it would cost memory and time, for a page on this machine
             timeout_graceful_shutdown=1,
