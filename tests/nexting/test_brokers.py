@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -14,57 +13,15 @@ import time
 import numpy as np
 import pytest
 
+from tests.nexting.mosquitto import PATIENCE, Broker, free_port, publisher, until, with_broker
 from tests.processes import start
 from trueonline.nexting.sources import Cleaner, Lsl, Mqtt, open_source
 from trueonline.nexting.sources.lsl import _places
 
-PATIENCE = 120.0  # seconds after which something that should have happened is taken never to happen
-
-MOSQUITTO = shutil.which("mosquitto", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"]))
-
-with_broker = pytest.mark.skipif(
-    MOSQUITTO is None or importlib.util.find_spec("paho") is None, reason="needs mosquitto and paho-mqtt"
-)
 with_lsl = pytest.mark.skipif(importlib.util.find_spec("pylsl") is None, reason="needs pylsl")
 
 
-def until(condition, what):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, f"{what} did not happen"
-        time.sleep(0.02)
-
-
 # --- MQTT -----------------------------------------------------------------------------------------
-
-
-class Broker:
-    """A mosquitto of our own on a free port of this machine."""
-
-    def __init__(self, folder, *settings):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.config = folder / "mosquitto.conf"
-        lines = [f"listener {self.port} 127.0.0.1", *(settings or ["allow_anonymous true"])]
-        lines += ["user root", "max_queued_messages 100000"]  # of 1000, mosquitto would drop some itself in a hurry
-        self.config.write_text("\n".join(lines) + "\n")
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen([MOSQUITTO, "-c", str(self.config)], stderr=subprocess.DEVNULL)
-        until(self.answers, "the start of the broker")
-
-    def answers(self):
-        with socket.socket() as trial:
-            return trial.connect_ex(("127.0.0.1", self.port)) == 0
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def url(self, topic="arm", user=""):
-        return f"mqtt://{user}127.0.0.1:{self.port}/{topic}"
 
 
 @pytest.fixture
@@ -77,25 +34,13 @@ def broker(tmp_path):
 @pytest.fixture
 def publish(broker):
     """Publish at least once, as JSON unless it is bytes, and wait until the broker has it. Connects when needed."""
-    from paho.mqtt.client import Client
-    from paho.mqtt.enums import CallbackAPIVersion
-
-    client = Client(CallbackAPIVersion.VERSION2)
-    client.max_inflight_messages_set(1000)
-    client.connect("127.0.0.1", broker.port)
-    client.loop_start()
-
-    def send(*messages, topic="arm", retain=False):
-        until(client.is_connected, "the publisher's connection")
-        payloads = [message if isinstance(message, bytes) else json.dumps(message) for message in messages]
-        for sent in [client.publish(topic, payload, qos=1, retain=retain) for payload in payloads]:
-            sent.wait_for_publish(PATIENCE)
-            assert sent.is_published()
-
-    send.client = client
+    send = publisher(broker.port)
     yield send
-    client.disconnect()
-    client.loop_stop()
+    send.client.disconnect()
+    send.client.loop_stop()
+
+
+NOTHING = dict.fromkeys(("huge", "retained", "dropped_overflow", "dropped_at_stop", "not_received"), 0)
 
 
 def received(source, samples):
@@ -149,8 +94,7 @@ def test_malformed_huge_and_retained_messages_are_counted(broker, publish):
         np.testing.assert_array_equal(values, [[1.0, 10.0], [2.0, 20.0], [np.nan, np.inf], [5.0, 50.0]])
         counters = source.counters()
         assert counters.pop("malformed") == len(bad) + 3
-        expected = {"huge": 2, "retained": 1, "connections": 1, "received": 4, "dropped_overflow": 0}
-        assert counters == expected
+        assert counters == {**NOTHING, "huge": 2, "retained": 1, "connections": 1, "received": 4}
 
 
 @with_broker
@@ -193,6 +137,60 @@ def test_a_slow_reader_loses_the_oldest_samples_and_every_one_is_accounted_for(b
         times, values = received(source, queue)
         assert times == [t / 100 for t in range(100, 600)]  # time went on while samples were lost
         assert values == [[t] for t in range(100, 600)]
+
+
+@with_broker
+def test_what_was_sent_before_the_stop_can_still_be_read(broker, publish):
+    sent = 3000
+    with open_source(broker.url(), ["a"]) as source:
+        publish(*(sample(t) for t in range(sent)))  # most of them are still on their way
+        assert source.finish(60.0)
+        publish(sample(sent))  # too late
+        times = [time for block in source for time in block.times.tolist()]
+        assert times == list(range(sent))
+        assert source.counters()["dropped_at_stop"] == 0
+        assert source.read() is None
+    with open_source(broker.url(), ["a"]) as source:
+        publish(*(sample(t) for t in range(100)))
+        until(lambda: source.counters()["received"] == 100, "the arrival of all samples")
+        assert source.counters()["dropped_at_stop"] == 0
+        source.finish(0.0)
+        assert source.read() is None
+        assert source.counters()["dropped_at_stop"] == 100
+
+
+@with_broker
+def test_samples_that_never_came_are_counted_by_their_numbers(tmp_path):
+    broker = Broker(tmp_path, queued=10)
+    send = publisher(broker.port)
+    arrived, go_on = threading.Event(), threading.Event()
+    sent = 2000
+    try:
+        with Mqtt(broker.url("arm/#"), ["a"]) as source:
+            take = source._take
+
+            def stall(message):
+                arrived.set()
+                assert go_on.wait(PATIENCE)
+                take(message)
+
+            source._take = stall
+            send(sample(0, seq=70), topic="arm/left")
+            assert arrived.wait(PATIENCE)
+            send(*(sample(t, seq=70 + t) for t in range(1, sent)), topic="arm/left")  # the broker drops most of them
+            go_on.set()
+            until(lambda: source.counters()["received"] > 1, "the arrival of others")
+            time.sleep(0.2)
+            send([sample(sent, seq=70 + sent), sample(sent + 1, seq=71 + sent)], topic="arm/left")
+            send(sample(9, seq=1), sample(9, seq=3), topic="arm/right")  # a sequence of its own
+            until(lambda: source.counters()["received"] and source._sequences._next.get("arm/right") == 4, "the last one")
+            counters = source.counters()
+            assert counters["not_received"] > 1
+            assert counters["received"] + counters["not_received"] == sent + 2 + 3
+    finally:
+        send.client.disconnect()
+        send.client.loop_stop()
+        broker.kill()
 
 
 PUBLISHER = """
@@ -253,7 +251,7 @@ print(json.dumps({"numbers": i, "messages": messages, "seconds": seconds}))
 
 
 @pytest.fixture
-def publisher(broker):
+def sender(broker):
     """Numbers at 1 kHz from a process of its own, perhaps with a fault of each kind every 5 s."""
     running = []
 
@@ -271,14 +269,14 @@ def publisher(broker):
 
 @with_broker
 @pytest.mark.parametrize("seconds", [15, pytest.param(60, marks=pytest.mark.slow)])
-def test_at_1_khz_every_sample_is_kept_once_or_accounted_for(broker, publisher, seconds):
+def test_at_1_khz_every_sample_is_kept_once_or_accounted_for(broker, sender, seconds):
     n, faults = 1000 * seconds, 1000 * seconds // 5000
     with open_source(broker.url(), ["number"]) as source:
         cleaner, kept = Cleaner(source.signals, max_gap=0.5, missing="skip"), []
-        sender, end = publisher(1, n, True), time.monotonic() + n / 1000 + PATIENCE
+        running, end = sender(1, n, True), time.monotonic() + n / 1000 + PATIENCE
         while cleaner.counters()["samples"] < n and time.monotonic() < end:  # one more of some, one fewer of others
             kept += cleaner(source.read(0.2)).values[:, 0].tolist()
-        report = json.loads(sender.communicate(timeout=PATIENCE)[0])
+        report = json.loads(running.communicate(timeout=PATIENCE)[0])
         assert len(source.read(0.2)) == 0
         counters, counted = source.counters(), cleaner.counters()
     assert report["numbers"] == n
@@ -286,14 +284,14 @@ def test_at_1_khz_every_sample_is_kept_once_or_accounted_for(broker, publisher, 
     dropped = {"late": 33, "malformed": 71, "missing": 99}
     assert kept == [i for i in range(n) if i % 5000 not in dropped.values()]
     assert counters.pop("malformed") == faults
-    assert counters == {"huge": 0, "retained": 0, "connections": 1, "received": n, "dropped_overflow": 0}
+    assert counters == {**NOTHING, "connections": 1, "received": n}
     expected = {"samples": n, "held": 0, "gaps": 0, "clock_set_back": 0, "dropped_time": 0}
     assert counted == {**expected, **dict.fromkeys(("dropped_duplicate", "dropped_late", "dropped_missing"), faults)}
     assert len(kept) + cleaner.dropped == counted["samples"]
 
 
 @with_broker
-def test_of_a_feed_at_1_khz_whose_broker_is_killed_all_is_there_before_and_after(broker, publisher):
+def test_of_a_feed_at_1_khz_whose_broker_is_killed_all_is_there_before_and_after(broker, sender):
     with open_source(broker.url(), ["number"]) as source:
         cleaner, times, starts = Cleaner(source.signals, max_gap=0.5), [], []
 
@@ -305,16 +303,16 @@ def test_of_a_feed_at_1_khz_whose_broker_is_killed_all_is_there_before_and_after
                 times.extend(clean.times.tolist())
                 starts.extend(clean.starts.tolist())
 
-        sender = publisher(0, 10**9, False)
+        running = sender(0, 10**9, False)
         read_until(lambda: len(times) > 1500)
         broker.kill()
         broker.start()
         read_until(lambda: source.counters()["connections"] == 2)
         before = len(times)
         read_until(lambda: len(times) > before + 1500)
-        sender.stdin.close()
-        sender.stdin = None
-        n = json.loads(sender.communicate(timeout=PATIENCE)[0])["numbers"]
+        running.stdin.close()
+        running.stdin = None
+        n = json.loads(running.communicate(timeout=PATIENCE)[0])["numbers"]
         read_until(lambda: times[-1] == (n - 1) / 1000)
         assert sum(starts) == 2
         again = starts.index(True, 1)  # the first that came through the new broker
@@ -329,26 +327,13 @@ def test_of_a_feed_at_1_khz_whose_broker_is_killed_all_is_there_before_and_after
         assert received["malformed"] == received["dropped_overflow"] == 0
 
 
-@with_broker
-def test_users_and_addresses_that_are_not_let_in(tmp_path):
-    passwords = tmp_path / "passwords"
-    passwords.write_text("ann:s3cret/@\n")
-    subprocess.run([shutil.which("mosquitto_passwd") or "mosquitto_passwd", "-U", str(passwords)], check=True)
-    broker = Broker(tmp_path, "allow_anonymous false", f"password_file {passwords}")
-    try:
-        with Mqtt(broker.url(user="ann:s3cret%2F%40@"), ["a"]) as source:
-            assert source.counters()["connections"] == 1
-        for user in ("", "ann:wrong@"):
-            with pytest.raises(ValueError, match=r"cannot listen to mqtt://.*: the broker says .*uthori") as caught:
-                Mqtt(broker.url(user=user), ["a"])
-            assert "wrong" not in str(caught.value)
-    finally:
-        broker.kill()
+@pytest.mark.skipif(importlib.util.find_spec("paho") is None, reason="needs paho-mqtt")
+def test_addresses_where_nothing_listens_and_malformed_ones():
     begun = time.monotonic()
     with pytest.raises(
         ValueError, match=r"cannot listen to .*: the connection is refused: nothing listens there; check the"
     ):
-        Mqtt(broker.url(), ["a"], patience=1000.0)
+        Mqtt(f"mqtt://127.0.0.1:{free_port()}/arm", ["a"], patience=1000.0)
     assert time.monotonic() - begun < 500.0  # it did not wait for as long as it might have
     for url in (
         "mqtt://host",
@@ -520,7 +505,7 @@ def test_every_sample_of_an_outlet_at_1_khz_is_kept(outlet):
         assert float(running.stdout.readline()) >= n / 1000 - 0.1
         assert len(source.read(0.2)) == 0
         assert cleaner.dropped == cleaner.counters()["gaps"] == 0
-        assert source.counters() == {"malformed": 0, "connections": 1, "received": n, "dropped_overflow": 0}
+        assert {name: number for name, number in source.counters().items() if number} == {"connections": 1, "received": n}
 
 
 def test_a_label_wins_over_a_number():
@@ -647,8 +632,10 @@ def test_predict_goes_on_when_the_broker_and_then_the_command_are_killed(broker,
         publish({"time": sent / 40, "a": 1})
         sent += 1
         time.sleep(0.02)
+    publish(*({"time": (sent + i) / 40, "a": i % 7} for i in range(500)))  # some are still on their way at the stop
     process.send_signal(signal.SIGINT)
     told, said = process.communicate()
+    assert float(out.read_text().splitlines()[-1].split(",")[0]) == (sent + 499) / 40
     assert process.returncode == 0, said
     told = json.loads(told)
     assert told["samples"] + told["lost"] == rows()

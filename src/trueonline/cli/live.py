@@ -30,18 +30,20 @@ def command(pace: float | None, host: str, port: int, token: str | None, limit: 
       trueonline live arm --target force,position --horizon 0.5s,2s \\
           --signals position,velocity,force,flexor,extensor
       trueonline live mqtt://localhost/arm --rate 100 --time time --target grip
+      trueonline live mqtts://ann@broker.example/arm --mqtt-password-file secret \\
+          --rate 100 --time time --target grip
       trueonline live lsl://EMG --rate 200 --target 0 --host 0.0.0.0 \\
           --token "$(openssl rand -hex 16)"
     """
     with plain_errors("Stopped."):
         from trueonline.nexting import predict_command
-        from trueonline.nexting.sources import is_live
+        from trueonline.nexting.sources import is_live, shown_address
 
         if pace is None and not is_live(given["source"]) and not given["follow"]:
             pace = 1.0
         chosen, setup = understood(given, pace)
         say = partial(click.echo, err=True)
-        page = predict_command.Page(chosen.source, host, port, token)
+        page = predict_command.Page(shown_address(chosen.source), host, port, token)
         run = predict_command.prepare(chosen, setup, sys.stdout, say, page.open)
         with predict_command.until_stopped() as stop:
             say(f"Open {page.url} in a browser. Ctrl-C ends it.")

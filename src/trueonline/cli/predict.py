@@ -21,9 +21,9 @@ from trueonline.cli.stream_options import stream_options, understood
 def command(pace: float | None, as_json: bool, limit: int | None, **given: Any) -> None:
     """Predict signals of a stream while learning to, and score the predictions against what came true.
 
-    SOURCE is a file (CSV, JSON lines, Parquet), - for standard input, mqtt://host:port/topic, lsl://name, or arm, a
-    simulated arm. For each TARGET and time scale the return is predicted: the discounted sum of the coming values. A
-    horizon of 2s is γ = 1 − 1/(2·rate): the prediction is about the coming 2 seconds.
+    SOURCE is a file (CSV, JSON lines, Parquet), - for standard input, mqtt://host:port/topic (with TLS mqtts://),
+    lsl://name, or arm, a simulated arm. For each TARGET and time scale the return is predicted: the discounted sum of
+    the coming values. A horizon of 2s is γ = 1 − 1/(2·rate): the prediction is about the coming 2 seconds.
 
     \b
     Examples:

@@ -72,6 +72,14 @@ stream_options = options.all_of(
             "--every", default=10.0, show_default=True, type=float, help="Seconds between checkpoints, at least."
         ),
         click.option("--fresh", is_flag=True, help="Begin from scratch although there is a checkpoint."),
+        click.option(
+            "--mqtt-password-file",
+            metavar="FILE",
+            help="The password for a broker.  [default: $TRUEONLINE_MQTT_PASSWORD]",
+        ),
+        click.option(
+            "--mqtt-ca", metavar="FILE", help="Certificates to check a mqtts:// broker by.  [default: the system's]"
+        ),
         click.option("--samples", "limit", type=click.IntRange(1), help="Stop after so many."),
     )
 )

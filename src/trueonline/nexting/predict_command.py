@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -18,7 +19,7 @@ from trueonline.nexting.output import check_out, open_output
 from trueonline.nexting.predictor import Predictor, Setup
 from trueonline.nexting.reporting import Say, Warner, as_text, report_resumption
 from trueonline.nexting.signals import FUNCTIONS
-from trueonline.nexting.sources import Cleaner, Source, has_own_times, is_live, open_source
+from trueonline.nexting.sources import Cleaner, Source, has_own_times, is_live, open_source, without_credentials
 from trueonline.nexting.stream_checkpoint import Checkpoint, check_different_files
 from trueonline.nexting.stream_run import Run
 
@@ -42,6 +43,8 @@ class Options:
     checkpoint: str | None = None
     every: float = 10.0
     fresh: bool = False
+    mqtt_password_file: str | None = None
+    mqtt_ca: str | None = None
 
 
 def prepare(
@@ -61,7 +64,7 @@ def prepare(
     if out is not None:
         check_out(out)
     place = options.checkpoint if options.checkpoint is not None else out and f"{out}.checkpoint"
-    file = options.source if Path(options.source).is_file() else None
+    file = options.source if os.path.isfile(options.source) else None
     check_different_files({"the source": file, "--out": out, "--checkpoint": place})
     predictor = Predictor(setup)
     gap = options.max_gap if options.max_gap is not None else setup.rate and GAP / setup.rate
@@ -69,6 +72,7 @@ def prepare(
     every = positive("every", options.every)
     clock: dict[str, Any] = {"time": options.time, "rate": setup.rate, "time_unit": options.time_unit}
     source_options = {name: getattr(options, name) for name in ("source", "time", "time_unit", "missing", "max_gap")}
+    source_options["source"] = without_credentials(options.source)
     path = None if place is None else Path(place)
     with ExitStack() as resources:
         for each in (path, out):
@@ -86,6 +90,7 @@ def prepare(
         # A run that will resume later leaves the last line of a file if the line is not complete yet.
         whole = options.checkpoint is not None and not is_live(options.source)
         more: dict[str, Any] = {"follow": options.follow, "whole_lines": whole, "pace": options.pace}
+        more |= {"mqtt_password_file": options.mqtt_password_file, "mqtt_ca": options.mqtt_ca}
         source = resources.enter_context(_open(options.source, predictor, clock, more))
         if serve is not None:
             resources.enter_context(serve(predictor))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.files import read_learner
+from trueonline.nexting.sources import shown_address, without_credentials
 
 KIND = "Predictor"
 PARTS = {"setup", "source", "position", "cleaner", "rows", "counted", "written"}
@@ -37,14 +38,22 @@ class Checkpoint:
 
     def check_same_run(self, path: Path, setup: dict[str, Any], source: dict[str, Any]) -> None:
         """ValueError unless the checkpoint is of the same predictions from the same source."""
-        for before, now in ((self.about["setup"], setup), (self.about["source"], source)):
+        described = dict(self.about["source"])
+        described["source"] = without_credentials(str(described.get("source")))  # earlier versions kept them
+        for before, now in ((self.about["setup"], setup), (described, source)):
             differing = [name for name in now if before.get(name) != now[name]]
             if differing:
-                changes = "; ".join(f"{name} was {before.get(name)!r:.60} and is {now[name]!r:.60}" for name in differing)
+                changes = "; ".join(
+                    f"{name} was {_shown(before.get(name))!r:.60} and is {_shown(now[name])!r:.60}" for name in differing
+                )
                 raise ValueError(
                     f"the checkpoint {path} is of another run: {changes}. Give the same options as before to resume, --fresh to "
                     "start from scratch, or another --checkpoint"
                 )
+
+
+def _shown(value: Any) -> Any:
+    return shown_address(value) if isinstance(value, str) else value
 
 
 def check_different_files(paths: dict[str, str | os.PathLike | None]) -> None:

@@ -20,11 +20,14 @@ from trueonline.nexting.sources import Block, Clean, Cleaner, Source, skipping
 from trueonline.nexting.stream_checkpoint import KIND, Checkpoint
 
 PATIENCE = 0.2  # seconds to wait for a sample at a time
+LAST = 1.0  # seconds for samples that were sent before the run was stopped
 CHECKPOINT_SHARE = 20.0  # writing checkpoints takes at most about a twentieth of the time
 DROPPED = (
     "malformed",
     "huge",
+    "not_received",
     "dropped_overflow",
+    "dropped_at_stop",
     "dropped_duplicate",
     "dropped_late",
     "dropped_missing",
@@ -91,15 +94,21 @@ class Run:
     ) -> None:
         """Learn until the source ends, `stop` is set, or `limit` samples were learned from in all.
 
+        After `stop`, a live source gives what was sent before, for a second at most.
         `seen` is called with the answers of every block. `idle` is called after each block, and while no samples come.
         """
         if self._position is not None:  # an earlier call did not use up its block
             self.source.seek(self._position)
             self._position = None
-        while not stop.is_set() and (limit is None or self.predictor.samples < limit):
+        finishing = False
+        while limit is None or self.predictor.samples < limit:
+            if stop.is_set() and not finishing:
+                finishing = self.source.finish(LAST)
+                if not finishing:
+                    break
             clean = self._cleaned() if limit is None else self._cleaned_to(limit)
             if clean is None:
-                self.ended = True
+                self.ended = not finishing
                 break
             if len(clean):
                 if len(self._times) <= ENOUGH:
@@ -213,11 +222,17 @@ class Run:
         if self._save_error:
             warnings.append(f"the checkpoint could not be written: {self._save_error}")
         dropped = self.dropped()
+        if dropped.get("overflow"):
+            warnings.append(
+                f"the queue of {self.source.queue:,} samples was full: samples come faster than they are learned from, and "
+                "the oldest in the queue were dropped"
+            )
         most = max(dropped, key=dropped.__getitem__, default="")
         if dropped and dropped[most] > self.predictor.samples:
             why = {
                 "malformed": self.source.complaint() or "",
                 "time": "the times are not finite, or beyond ±1e11 s; is the time unit ms? Then give --time-unit ms",
+                "not_received": "by the numbers under seq; the broker or the network dropped them",
                 "missing": f"values of {', '.join(self.cleaner.signals)} are missing",
             }.get(most, "")
             warnings.append(f"more samples are dropped than used: {dropped[most]:,} {most}{why and f' ({why})'}")

@@ -6,6 +6,7 @@
 | any other path                     | `TextFile`: CSV or JSON lines, plain or gzipped, may be followed | yes        |
 | `-`, or a path of a pipe or device | `Pipe`: CSV or JSON lines                                        | no         |
 | `mqtt://host:port/topic`           | `Mqtt`: JSON                                                     | no         |
+| `mqtts://host:port/topic`          | the same over TLS                                                | no         |
 | `lsl://name`                       | `Lsl`                                                            | no         |
 | `arm` or `arm://SEED`              | `Arm`: simulated, endless, at 40 Hz (a file named arm: `./arm`)  | yes        |
 
@@ -19,6 +20,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trueonline.inputs import positive
+from trueonline.nexting.sources.addresses import shown_address, without_credentials
 from trueonline.nexting.sources.cleaning import Cleaner
 from trueonline.nexting.sources.lsl import Lsl
 from trueonline.nexting.sources.mqtt import Mqtt
@@ -46,10 +48,17 @@ __all__ = [
     "has_own_times",
     "is_live",
     "open_source",
+    "shown_address",
     "skipping",
+    "without_credentials",
 ]
 
-SCHEMES: dict[str, type[Source]] = {"mqtt": Mqtt, "lsl": Lsl, "arm": Arm}  # a new kind of address is one more entry
+SCHEMES: dict[str, type[Source]] = {
+    "mqtt": Mqtt,
+    "mqtts": Mqtt,
+    "lsl": Lsl,
+    "arm": Arm,
+}  # a new kind of address is one more entry
 
 
 def open_source(
@@ -63,13 +72,16 @@ def open_source(
     whole_lines: bool = False,
     queue: int = QUEUE,
     pace: float | None = None,
+    mqtt_password_file: str | os.PathLike | None = None,
+    mqtt_ca: str | os.PathLike | None = None,
 ) -> Source:
     """Open the source that a path or an address stands for.
 
     Parameters
     ----------
     spec : str or path
-        A path, "-" for standard input, or an address `mqtt://host:port/topic`, `lsl://name`, `arm` or `arm://SEED`.
+        A path, "-" for standard input, or an address `mqtt://host:port/topic`, `mqtts://host:port/topic`, `lsl://name`, `arm`
+        or `arm://SEED`.
     signals : sequence of str
         The names of the signals: columns, keys or channels.
     time : str, optional
@@ -87,6 +99,10 @@ def open_source(
         How many samples may wait in a live source.
     pace : float, optional
         The pace of a replayable source: 1 for real time, 2 for twice as fast. None reads as fast as possible.
+    mqtt_password_file : str or path, optional
+        A file with the password for an MQTT broker.
+    mqtt_ca : str or path, optional
+        A file with the certificates, in PEM, by which the certificate of an `mqtts://` broker is checked.
 
     Returns
     -------
@@ -112,16 +128,23 @@ def open_source(
     scheme, live = _scheme(name), is_live(name)
     if scheme and scheme not in SCHEMES:
         *others, last = (f"{each}://" for each in SCHEMES)
-        raise ValueError(f"addresses begin with {', '.join(others)} or {last}, got {name}")
+        raise ValueError(f"addresses begin with {', '.join(others)} or {last}, got {shown_address(name)}")
     parquet = name.lower().endswith((".parquet", ".pq"))
     if follow and (live or scheme or parquet):
-        raise ValueError(f"follow is for text files that grow, got {name}; leave it out")
+        raise ValueError(f"follow is for text files that grow, got {shown_address(name)}; leave it out")
     if pace is not None:
         if live:
-            raise ValueError(f"pace is for files and the arm, got {name}, which comes when it is sent; leave it out")
+            shown = shown_address(name)
+            raise ValueError(f"pace is for files and the arm, got {shown}, which comes when it is sent; leave it out")
         positive("pace", pace)
     source: Source
-    if scheme:
+    if mqtt_password_file is not None or mqtt_ca is not None:
+        if SCHEMES.get(scheme) is not Mqtt:
+            raise ValueError(
+                f"--mqtt-password-file and --mqtt-ca are for MQTT, got {shown_address(name)}; leave them out"
+            )
+        source = Mqtt(name, signals, **clock, queue=queue, password_file=mqtt_password_file, ca=mqtt_ca)
+    elif scheme:
         source = SCHEMES[scheme].from_address(name, signals, clock, queue)
     elif live:
         source = Pipe(None if name == "-" else name, signals, **clock, whole_lines=whole_lines)
@@ -170,4 +193,6 @@ def has_own_times(spec: str | os.PathLike) -> bool:
 
 def _scheme(name: str) -> str:
     """The scheme of an address, "" for a path. A bare `arm` is an address too."""
+    if name.lower().startswith(("mqtt:", "mqtts:")) and not os.path.exists(name):
+        return "mqtt"  # also without the slashes, so that no error shows a password in the name of a file
     return "arm" if name == "arm" else name.partition("://")[0].lower() if "://" in name else ""

@@ -12,18 +12,20 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from trueonline.inputs import count, positive
-from trueonline.nexting.sources.ring import QUEUE, Ring
-from trueonline.nexting.sources.sample import Block, Source, check_columns, named
+from trueonline.inputs import positive
+from trueonline.nexting.sources.live_source import LiveSource
+from trueonline.nexting.sources.ring import QUEUE
+from trueonline.nexting.sources.sample import check_columns
 
 LOOK = 1.0  # seconds of looking for a stream at a time
 PULL = 0.2  # seconds of waiting for samples at a time
+CHUNK, RESTS = 1024, 64  # samples to take at a time, and how often at the stop
 ANSWER = 5.0  # seconds for a stream to say what it is
 QUIET = b"[log]\nlevel = -2\n"  # errors only: no word about each start
 SETTINGS = ("lsl_api.cfg", "~/lsl_api/lsl_api.cfg", "/etc/lsl_api/lsl_api.cfg")  # where liblsl looks for a user's own
 
 
-class Lsl(Source):
+class Lsl(LiveSource):
     """A stream of Lab Streaming Layer.
 
     Times are the sender's, in seconds since the epoch. They are mapped to this machine's clock once for each connection, so
@@ -33,8 +35,7 @@ class Lsl(Source):
     back in another order. (liblsl itself would recover only streams with a source id, and assume the same channels.) If the
     stream comes back without one of the channels, reading ends with a ValueError.
 
-    The counters are `connections`, samples `received`, and samples that made way for others because the reader was too slow
-    (`dropped_overflow`).
+    The counters are those of `LiveSource`.
 
     liblsl uses the user's settings, if there are any (LSLAPICFG, or a file lsl_api.cfg). Otherwise it is set to log errors
     only, because it would write to standard error at every start.
@@ -51,7 +52,7 @@ class Lsl(Source):
         How many seconds the search for the stream may take.
     """
 
-    own_times = True
+    own_times, kind = True, "lsl"
 
     def __init__(self, name: str, signals: Sequence[str], *, queue: int = QUEUE, patience: float = 10.0) -> None:
         try:
@@ -60,10 +61,9 @@ class Lsl(Source):
             raise ValueError(f"LSL needs pylsl and liblsl: pip install 'trueonline[lsl]' ({str(error)[:200]})") from None
         self._lsl = pylsl
         _hush(pylsl)
-        self.name, self.signals = name, named(signals)
-        self._ring = Ring(len(self.signals), count("queue", queue))
+        super().__init__(signals, None, queue)
+        self.name = name
         self._epoch = clocks.time() - pylsl.local_clock()
-        self._connections = self._samples = 0
         self._stop = threading.Event()
         end = clocks.monotonic() + positive("patience", patience)
         connection = self._connect()
@@ -93,7 +93,7 @@ class Lsl(Source):
         if about.channel_format() == self._lsl.cf_string:
             raise ValueError(f"LSL stream {self.name!r} must hold numbers, got text")
         places = _places(f"LSL stream {self.name!r}", _labels(about), self.signals)
-        self._connections += 1
+        self._counts["connections"] += 1
         return inlet, np.array(places), offset + self._epoch
 
     # --- In a thread of its own ---
@@ -105,7 +105,7 @@ class Lsl(Source):
                     first, time = inlet.pull_sample(PULL)
                     if first is None:
                         continue
-                    values, times = inlet.pull_chunk(0.0, 1024)  # whatever else has come
+                    values, times = inlet.pull_chunk(0.0, CHUNK)  # whatever else has come
                 except RuntimeError:  # pylsl's LostError is one
                     connection = None
                     while connection is None and not self._stop.is_set():
@@ -113,28 +113,32 @@ class Lsl(Source):
                     if connection is not None:
                         inlet, places, offset = connection
                     continue
-                chosen = np.array([first, *values], np.float64)[:, places]
-                self._ring.put(np.array([time, *times]) + offset, chosen)
+                self._put([time, *times], [first, *values], places, offset)
+            self._put_rest(inlet, places, offset)
         except Exception as error:  # whatever it is, the reader must hear of it
             self._ring.fail(error)
 
+    def _put(self, times: list[float], values: list[Any], places: np.ndarray, offset: float) -> None:
+        self._ring.put(np.array(times) + offset, np.array(values, np.float64)[:, places])
+
+    def _put_rest(self, inlet: Any, places: np.ndarray, offset: float) -> None:
+        """What has come before the stop. A stream that is faster than this would otherwise never end."""
+        for _ in range(RESTS):
+            try:
+                values, times = inlet.pull_chunk(0.0, CHUNK)
+            except RuntimeError:
+                return
+            if times:
+                self._put(times, values, places, offset)
+            if len(times) < CHUNK:
+                return
+
     # --- In the reader's thread ---
 
-    def read(self, timeout: float | None = None) -> Block | None:
-        block = self._ring.take(timeout)
-        self._samples += 0 if block is None else len(block)
-        return block
-
-    def position(self) -> dict[str, Any]:
-        return {"kind": "lsl", "samples": self._samples}
-
-    def counters(self) -> dict[str, int]:
-        return {
-            "malformed": 0,
-            "connections": self._connections,
-            "received": self._ring.received,
-            "dropped_overflow": self._ring.dropped,
-        }
+    def _want_no_more(self, seconds: float) -> None:
+        """The thread takes what has come by now, and ends."""
+        self._stop.set()
+        self._thread.join(seconds)
 
     def close(self) -> None:
         self._stop.set()

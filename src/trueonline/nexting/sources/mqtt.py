@@ -2,48 +2,51 @@
 
 from __future__ import annotations
 
-import re
+import os
 import socket
 import sys
 import threading
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import unquote
 
 import numpy as np
 
-from trueonline.inputs import count, positive
+from trueonline.inputs import positive
+from trueonline.nexting.sources.addresses import Address, credentials, shown_address, tls_context
 from trueonline.nexting.sources.cells import MalformedError
 from trueonline.nexting.sources.json_rows import Objects, Row, parsed
-from trueonline.nexting.sources.ring import QUEUE, Ring
-from trueonline.nexting.sources.sample import Block, Clock, Source, named
+from trueonline.nexting.sources.live_source import LiveSource
+from trueonline.nexting.sources.ring import QUEUE
+from trueonline.nexting.sources.sample import Clock
+from trueonline.nexting.sources.sequence import KEY, Sequences
 
 LIMIT = 2**20  # bytes in a message
 KEEP_ALIVE = 15  # seconds; after half as much again without a word, the broker is taken to be gone
 DELAYS = (1, 8)  # seconds between attempts to connect: the first and the longest
-ADDRESS = re.compile(
-    r"mqtt://(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?"
-    r"(?P<host>\[[^\]/]+\]|[^:/@]+)(?::(?P<port>\d{1,5}))?/(?P<topic>.+)"
-)
+CHECK = "check the address, and that the broker runs"
+CHECK_USER = "check the user and the password"
+UNWELCOME = (134, 135)  # MQTT's codes for a bad user or password, and for one without authorisation
 
 
-class Mqtt(Source):
+class Mqtt(LiveSource):
     """The messages of a broker on a topic.
 
     A message is a JSON object {"time": …, "a": …, "b": …}, or an array of such objects (see `json_rows`).
 
     The first connection must succeed. Later the source connects again whenever the broker has gone away, for ever. Messages
     published meanwhile are lost, and so are those that the broker drops. (mosquitto lets 1000 messages wait for a listener
-    unless its `max_queued_messages` says otherwise.)
+    unless its `max_queued_messages` says otherwise.) They are counted if objects have a whole number under "seq" that grows by
+    one from sample to sample.
 
-    The counters are messages or objects that are `malformed`, messages that are `huge` (over 1 MiB, dropped unread) or
-    `retained` (the broker's copy of an old message for each new connection, dropped), `connections`, samples `received`, and
-    samples that made way for others because the reader was too slow (`dropped_overflow`).
+    The counters are those of `LiveSource`, messages that are `huge` (over 1 MiB, dropped unread) or `retained` (the broker's
+    copy of an old message for each new connection, dropped), and samples that were `not_received`, by their numbers.
 
     Parameters
     ----------
     url : str
-        The address `mqtt://[user[:password]@]host[:port]/topic`. The topic may have wildcards (+ and #).
+        The address `mqtt://[user[:password]@]host[:port]/topic`, or `mqtts://…` with TLS. The topic may have wildcards (+ and
+        #). The user may also be in the environment variable TRUEONLINE_MQTT_USER, and the password in
+        TRUEONLINE_MQTT_PASSWORD. Neither is ever shown.
     signals : sequence of str
         The keys to read.
     time : str, optional
@@ -56,7 +59,13 @@ class Mqtt(Source):
         How many samples may wait for the reader.
     patience : float
         How many seconds the first connection may take. If it is refused, or there is no such host, the error comes at once.
+    password_file : str or path, optional
+        A file with the password.
+    ca : str or path, optional
+        A file with the certificates, in PEM, by which the broker's certificate is checked. The default is the system's.
     """
+
+    kind = "mqtt"
 
     def __init__(
         self,
@@ -68,46 +77,49 @@ class Mqtt(Source):
         time_unit: str = "s",
         queue: int = QUEUE,
         patience: float = 10.0,
+        password_file: str | os.PathLike | None = None,
+        ca: str | os.PathLike | None = None,
     ) -> None:
-        address = ADDRESS.fullmatch(url)
-        port = int((address and address["port"]) or 1883)
-        if address is None or not 0 < port < 2**16 or not _can_be_host(address["host"]):
-            raise ValueError(f"the address must be mqtt://[user[:password]@]host[:port]/topic, got {_shown(url)}")
+        address = Address.parse(url)
+        user, tls = credentials(address, password_file), tls_context(address, ca)
         time = "time" if time is None and rate is None else time
-        self.signals = named(signals, time)
+        super().__init__(signals, time, queue)
         self._clock = Clock(time, rate, time_unit)
         self._objects = Objects(self.signals, self._clock)
-        self._ring = Ring(len(self.signals), count("queue", queue))
-        self._counts = {"malformed": 0, "huge": 0, "retained": 0, "connections": 0}
-        self._samples = self._number = 0
-        self._topic = address["topic"]
+        self._sequences = Sequences()
+        self._counts |= {"huge": 0, "retained": 0}
+        self._number = 0
+        self._topic = address.topic
         self._ready = threading.Event()
-        self._refused = self._failed = ""
+        self._refused, self._failed, self._hint = "", "", CHECK
+        self._about_tls = "if it wants TLS, give mqtts://" if tls is None else "is there TLS at that port?"
         seconds = positive("patience", patience)
-        self._client = self._connect(address, port)
+        self._client = self._connect(address, user, tls)
         self._ready.wait(seconds)
         if not self._ready.is_set() or self._refused:
-            self.close()
             why = self._refused or f"it did not answer within {seconds:g} s{self._failed}"
-            raise ValueError(f"cannot listen to {_shown(url)}: {why}; check the address, and that the broker runs")
+            self.close()
+            raise ValueError(f"cannot listen to {shown_address(url)}: {why}; {self._hint}")
 
     @classmethod
     def from_address(cls, address: str, signals: Sequence[str], clock: dict[str, Any], queue: int) -> Mqtt:
         return cls(address, signals, **clock, queue=queue)
 
-    def _connect(self, address: re.Match[str], port: int) -> Any:
+    def _connect(self, address: Address, user: tuple[str, bytes] | None, tls: Any) -> Any:
         try:
             from paho.mqtt.client import Client
             from paho.mqtt.enums import CallbackAPIVersion
         except ImportError:
             raise ValueError("MQTT needs paho-mqtt 2 or later: pip install 'trueonline[mqtt]'") from None
         client = Client(CallbackAPIVersion.VERSION2)
-        if address["user"] is not None:
-            client.username_pw_set(unquote(address["user"]), unquote(address["password"] or ""))
+        if user is not None:
+            client.username_pw_set(user[0], user[1])  # type: ignore[arg-type]  # paho takes bytes too
+        if tls is not None:
+            client.tls_set_context(tls)
         client.on_connect, client.on_subscribe, client.on_message = self._connected, self._subscribed, self._message
-        client.on_connect_fail = self._not_connected
+        client.on_connect_fail, client.on_disconnect = self._not_connected, self._disconnected
         client.reconnect_delay_set(*DELAYS)
-        client.connect_async(address["host"].strip("[]"), port, KEEP_ALIVE)
+        client.connect_async(address.host, address.port, KEEP_ALIVE)
         client.loop_start()
         return client
 
@@ -115,19 +127,28 @@ class Mqtt(Source):
 
     def _connected(self, client: Any, data: Any, flags: Any, reason: Any, properties: Any) -> None:
         if reason.is_failure:
-            self._refuse(f"the broker says {reason}")
-        else:
+            self._refuse(f"the broker says {reason}", CHECK_USER if reason.value in UNWELCOME else CHECK)
+        elif self._deadline is None:
             client.subscribe(self._topic, qos=1)
 
     def _not_connected(self, client: Any, data: Any) -> None:
         """There is no connection. The reason is the exception that paho is handling, which it does not pass on."""
         error = sys.exc_info()[1]
+        distrust = getattr(error, "verify_message", None)  # of ssl.SSLCertVerificationError
         if isinstance(error, ConnectionRefusedError):
             self._refuse("the connection is refused: nothing listens there")
         elif isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN:
             self._refuse(f"there is no such host ({error.strerror})")
+        elif distrust is not None:
+            hint = "check the name of the host, or name the certificate of the broker's authority with --mqtt-ca"
+            self._refuse(f"the broker's certificate is not trusted ({distrust})", hint)
+        elif isinstance(error, ConnectionError):
+            self._disconnected()
         elif isinstance(error, OSError):
             self._failed = f" ({error.strerror or error})"
+
+    def _disconnected(self, *_: Any) -> None:
+        self._failed = f" (the broker closes the connection: {self._about_tls})"
 
     def _subscribed(self, client: Any, data: Any, number: int, reasons: Any, properties: Any) -> None:
         if any(reason.is_failure for reason in reasons):
@@ -136,10 +157,10 @@ class Mqtt(Source):
             self._counts["connections"] += 1
             self._ready.set()
 
-    def _refuse(self, why: str) -> None:
+    def _refuse(self, why: str, hint: str = CHECK) -> None:
         """Only the first connection can be refused. Later ones are tried again and again."""
         if not self._ready.is_set():
-            self._refused = why
+            self._refused, self._hint = why, hint
             self._ready.set()
 
     def _message(self, client: Any, data: Any, message: Any) -> None:
@@ -154,14 +175,15 @@ class Mqtt(Source):
         elif len(message.payload) > LIMIT:
             self._counts["huge"] += 1
             self._objects.complain(f"a message of {len(message.payload):,} bytes is longer than 1 MiB", message.payload)
+            self._sequences.note(_topic_of(message), None)
         else:
-            rows = self._rows(message.payload)
+            rows = self._rows(message.payload, _topic_of(message))
             if len(rows) == 1:
                 self._ring.put_one(*rows[0])
             elif rows:
                 self._ring.put(np.array([time for time, _ in rows]), np.array([values for _, values in rows]))
 
-    def _rows(self, payload: bytes) -> list[Row]:
+    def _rows(self, payload: bytes, topic: str) -> list[Row]:
         """The samples of a message. A malformed one still counts for times that the rate gives."""
         rows = []
         try:
@@ -170,9 +192,11 @@ class Mqtt(Source):
             self._counts["malformed"] += 1
             self._objects.complain(error, payload)
             self._number += 1
+            self._sequences.note(topic, None)
             return []
         for each in found if type(found) is list else [found]:
             number, self._number = self._number, self._number + 1
+            self._sequences.note(topic, each.get(KEY) if type(each) is dict else None)
             try:
                 time, values = self._objects.row(each)
                 rows.append((self._clock.made(number) if self._clock.time is None else time, values))
@@ -183,16 +207,12 @@ class Mqtt(Source):
 
     # --- In the reader's thread ---
 
-    def read(self, timeout: float | None = None) -> Block | None:
-        block = self._ring.take(timeout)
-        self._samples += 0 if block is None else len(block)
-        return block
-
-    def position(self) -> dict[str, Any]:
-        return {"kind": "mqtt", "samples": self._samples}
+    def _want_no_more(self, seconds: float) -> None:
+        """The broker still sends what it has queued."""
+        self._client.unsubscribe(self._topic)
 
     def counters(self) -> dict[str, int]:
-        return {**self._counts, "received": self._ring.received, "dropped_overflow": self._ring.dropped}
+        return super().counters() | {"not_received": self._sequences.missing}
 
     def complaint(self) -> str | None:
         return self._objects.complaint()
@@ -203,14 +223,8 @@ class Mqtt(Source):
         self._client.loop_stop()
 
 
-def _can_be_host(host: str) -> bool:
-    """Whether Python can write the name of a host. If not, it would end the client's thread."""
+def _topic_of(message: Any) -> str:
     try:
-        return bool(host.encode("idna"))
-    except UnicodeError:
-        return False
-
-
-def _shown(url: str) -> str:
-    """The address without its password."""
-    return re.sub(r"(//[^:@/]*):[^@/]*@", r"\1:…@", str(url))
+        return message.topic
+    except UnicodeDecodeError:  # brokers need not check it
+        return ""

@@ -22,6 +22,11 @@ class Ring:
         self._failure: Exception | None = None
         self.received = self.dropped = 0
 
+    @property
+    def waiting(self) -> int:
+        """How many samples wait to be read."""
+        return self._length
+
     def put(self, times: np.ndarray, values: np.ndarray) -> None:
         size = len(self._times)
         with self._changed:

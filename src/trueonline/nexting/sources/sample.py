@@ -172,6 +172,7 @@ class Source(ABC):
     replayable: ClassVar[bool] = False  # whether `seek` works; if not, samples come when they are sent
     own_times: ClassVar[bool] = False  # whether samples bring times that nobody need name
     signals: tuple[str, ...]
+    queue: int = 0  # how many samples may wait to be read, where there is a queue of them
 
     @classmethod
     def from_address(cls, address: str, signals: Sequence[str], clock: dict[str, Any], queue: int) -> Source:
@@ -235,6 +236,21 @@ class Source(ABC):
             If the source cannot be read again, or if the position was taken in something else. Nothing has changed then.
         """
         raise ValueError(f"{type(self).__name__} cannot be replayed: what was sent is gone; go on without seek")
+
+    def finish(self, seconds: float) -> bool:
+        """Ask for no new samples, because the run stops. Samples that were sent before can still be read.
+
+        Parameters
+        ----------
+        seconds : float
+            For how long `read` gives such samples, at most. Then it returns None.
+
+        Returns
+        -------
+        bool
+            Whether there can be such samples. A source that can be replayed has none: nothing in it is lost.
+        """
+        return False
 
     @abstractmethod
     def counters(self) -> dict[str, int]:

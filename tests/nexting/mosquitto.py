@@ -1,0 +1,80 @@
+"""A mosquitto for tests."""
+
+import importlib.util
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+
+import pytest
+
+PATIENCE = 120.0  # seconds after which something that should have happened is taken never to happen
+
+MOSQUITTO = shutil.which("mosquitto", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"]))
+
+with_broker = pytest.mark.skipif(
+    MOSQUITTO is None or importlib.util.find_spec("paho") is None, reason="needs mosquitto and paho-mqtt"
+)
+
+
+def until(condition, what):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, f"{what} did not happen"
+        time.sleep(0.02)
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+class Broker:
+    """A mosquitto of our own on a free port of this machine, and perhaps on others that the settings name."""
+
+    def __init__(self, folder, *settings, queued=100_000):
+        self.port = free_port()
+        self.config = folder / "mosquitto.conf"
+        lines = [f"listener {self.port} 127.0.0.1", *(settings or ["allow_anonymous true"])]
+        lines += ["user root", f"max_queued_messages {queued}"]  # of 1000, mosquitto would drop some itself in a hurry
+        self.config.write_text("\n".join(lines) + "\n")
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen([MOSQUITTO, "-c", str(self.config)], stderr=subprocess.DEVNULL)
+        until(self.answers, "the start of the broker")
+
+    def answers(self):
+        with socket.socket() as trial:
+            return trial.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def url(self, topic="arm", user=""):
+        return f"mqtt://{user}127.0.0.1:{self.port}/{topic}"
+
+
+def publisher(port):
+    """A client that publishes, connected when needed, and a function that waits until the broker has what it sends."""
+    from paho.mqtt.client import Client
+    from paho.mqtt.enums import CallbackAPIVersion
+
+    client = Client(CallbackAPIVersion.VERSION2)
+    client.max_inflight_messages_set(1000)
+    client.connect("127.0.0.1", port)
+    client.loop_start()
+
+    def send(*messages, topic="arm", retain=False):
+        until(client.is_connected, "the publisher's connection")
+        payloads = [message if isinstance(message, bytes) else json.dumps(message) for message in messages]
+        for sent in [client.publish(topic, payload, qos=1, retain=retain) for payload in payloads]:
+            sent.wait_for_publish(PATIENCE)
+            assert sent.is_published()
+
+    send.client = client
+    return send
