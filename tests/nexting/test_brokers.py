@@ -508,6 +508,20 @@ def test_every_sample_of_an_outlet_at_1_khz_is_kept(outlet):
         assert {name: number for name, number in source.counters().items() if number} == {"connections": 1, "received": n}
 
 
+@with_lsl
+def test_what_an_outlet_sent_before_the_stop_can_still_be_read(outlet):
+    outlet("a", name="stopped", total=100_000)
+    with open_source("lsl://stopped", ["a"]) as source:
+        values = [row[0] for row in received(source, 10)[1]]
+        time.sleep(0.2)
+        assert source.finish(60.0)
+        values += [value for block in source for value in block.values[:, 0].tolist()]
+        assert values == list(range(len(values)))
+        counters = source.counters()
+        assert (counters["received"], counters["dropped_at_stop"]) == (len(values), 0)
+        assert source.read() is None
+
+
 def test_a_label_wins_over_a_number():
     assert _places("it", ["1", "", "a", "a"], ["1", "0", "2", "3"]) == [0, 0, 2, 3]
     assert _places("it", ["2", "1", "0"], ["0", "1", "2"]) == [2, 1, 0]
