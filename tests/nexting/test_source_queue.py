@@ -98,6 +98,12 @@ def test_the_size_of_a_queue_that_was_full_is_told(fed):
     assert "the queue of 100 samples was full: samples come faster than they are learned from" in summary["warnings"][0]
 
 
+def test_a_lost_connection_is_a_warning(fed, monkeypatch):
+    monkeypatch.setattr(Fed, "trouble", "the broker says Not authorized")
+    [warning] = fed(5)["warnings"]
+    assert warning == "the connection to the source is lost: the broker says Not authorized; it is tried again"
+
+
 def test_what_is_left_when_the_second_is_over_is_counted(fed, monkeypatch):
     monkeypatch.setattr(stream_run, "LAST", 0.0)
     summary = fed(50)

@@ -221,6 +221,8 @@ class Run:
             )
         if self._save_error:
             warnings.append(f"the checkpoint could not be written: {self._save_error}")
+        if self.source.trouble:
+            warnings.append(f"the connection to the source is lost: {self.source.trouble}; it is tried again")
         dropped = self.dropped()
         if dropped.get("overflow"):
             warnings.append(

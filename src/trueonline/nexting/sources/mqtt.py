@@ -155,6 +155,7 @@ class Mqtt(LiveSource):
             self._refuse(f"the broker does not let it subscribe to {self._topic}")
         else:
             self._counts["connections"] += 1
+            self.trouble = ""
             self._ready.set()
 
     def _refuse(self, why: str, hint: str = CHECK) -> None:
@@ -162,6 +163,8 @@ class Mqtt(LiveSource):
         if not self._ready.is_set():
             self._refused, self._hint = why, hint
             self._ready.set()
+        else:
+            self.trouble = why
 
     def _message(self, client: Any, data: Any, message: Any) -> None:
         try:
