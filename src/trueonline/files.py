@@ -151,6 +151,13 @@ def read_learner(path: str | os.PathLike) -> tuple[str, dict[str, Any], dict[str
     return about["class"], about["settings"], arrays
 
 
+def looks_saved(path: str | os.PathLike) -> bool:
+    """Whether a file begins like a saved file, although it may be damaged."""
+    with open(path, "rb") as file:
+        begin = file.read(HEADER)
+    return begin.startswith(b"PK") and (FORMAT.encode() in begin or b"about.npy" in begin)
+
+
 class RefusalError(ValueError):
     """A refusal that already says all that the user needs."""
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 
 import numpy as np
 import pyarrow as pa
@@ -233,10 +234,9 @@ def test_nothing_puts_a_nan_into_the_weights(tmp_path):
         )  # fmt: skip
         assert all(np.isfinite(values).all() for values in read(tmp_path / "out.csv").values())
         assert all(np.isfinite(question["mean_return"]) for question in told["questions"])
-        with np.load(tmp_path / "kept") as saved:
-            floats = [saved[name] for name in saved.files if saved[name].dtype.kind == "f"]
-            assert floats
-            assert all(np.isfinite(array).all() for array in floats)
+        floats = [array for array in files.read_learner(tmp_path / "kept")[2].values() if array.dtype.kind == "f"]
+        assert floats
+        assert all(np.isfinite(array).all() for array in floats)
 
 
 def test_weights_that_diverge_end_the_run_and_spoil_no_checkpoint(tmp_path, table):
@@ -440,6 +440,25 @@ def test_a_pipe_that_was_killed_says_what_it_lost(kind, tmp_path):
     assert told["counters"]["gaps"] == 1
 
 
+def test_fresh_replaces_checkpoints_and_nothing_else(tmp_path, table):
+    with zipfile.ZipFile(tmp_path / "thesis.docx", "w") as archive:
+        archive.writestr("words.xml", "years of work")
+    command = (table / "log.csv", *COMMAND, "--checkpoint")
+    for fresh in ((), ("--fresh",)):
+        before = (tmp_path / "thesis.docx").read_bytes()
+        assert "thesis.docx" in predict(*command, tmp_path / "thesis.docx", *fresh, fails=True)
+        assert (tmp_path / "thesis.docx").read_bytes() == before
+    predict(*command, tmp_path / "kept")
+    whole = (tmp_path / "kept").read_bytes()
+    (tmp_path / "kept").write_bytes(whole[: len(whole) // 2])  # damaged, but a checkpoint
+    assert "--fresh" in predict(*command, tmp_path / "kept", fails=True)
+    predict(*command, tmp_path / "kept", "--fresh")
+    (tmp_path / "empty.csv").write_text("a,b,c,force\n")
+    kept = (tmp_path / "kept").read_bytes()
+    predict(tmp_path / "empty.csv", *COMMAND, "--checkpoint", tmp_path / "kept", "--fresh", fails=True)
+    assert (tmp_path / "kept").read_bytes() == kept
+
+
 def test_nothing_old_goes_before_there_is_something_new(tmp_path):
     """Such as a file that begins like predictions, and a folder that has the name of the parts."""
     (tmp_path / "empty.csv").write_text("x\n")
@@ -605,7 +624,7 @@ def test_two_runs_do_not_write_one_file(table, tmp_path):
     process.kill()
     process.communicate()
     predict("arm", "--target", "force", "--out", out, "--samples", 100, "--fresh")  # kill -9 has released it
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["out.csv"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == [".out.csv.predictions", "out.csv"]
 
 
 def test_a_rate_that_is_not_so_is_warned_of(tmp_path, table):

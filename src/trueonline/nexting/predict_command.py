@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from trueonline.files import Lock, sweep_up
+from trueonline.files import Lock, looks_saved, sweep_up
 from trueonline.inputs import positive
 from trueonline.nexting.live_run import Page
 from trueonline.nexting.output import check_out, open_output
@@ -85,7 +85,7 @@ def prepare(
             if not options.fresh:
                 checkpoint = Checkpoint.read(path)
                 checkpoint.check_same_run(path, setup.as_json(), source_options)
-            elif not _is_archive(path):
+            elif not looks_saved(path):
                 raise ValueError(f"{path} is there already and is not a checkpoint; name another --checkpoint")
         # A run that will resume later leaves the last line of a file if the line is not complete yet.
         whole = options.checkpoint is not None and not is_live(options.source)
@@ -103,11 +103,6 @@ def prepare(
             report_resumption(run, checkpoint, say)
         run.resources = resources.pop_all()
     return run
-
-
-def _is_archive(path: Path) -> bool:
-    with open(path, "rb") as file:
-        return file.read(2) == b"PK"
 
 
 def _open(spec: str, predictor: Predictor, clock: dict[str, Any], more: dict[str, Any]) -> Source:

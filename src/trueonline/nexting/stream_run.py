@@ -180,11 +180,14 @@ class Run:
         self._due = now + max(self._every, CHECKPOINT_SHARE * (now - begun))
 
     def finish(self, forget: bool) -> None:
-        """Write the last checkpoint and close the output. `forget` removes the checkpoint instead."""
-        if not forget:
+        """Write the last checkpoint and close the output. `forget` removes the checkpoint instead.
+
+        A run from scratch that found no sample has nothing to put in the place of what was there.
+        """
+        if self.predictor.samples and not forget:
             self.save()
         self.output.close()
-        if forget and self.checkpoint is not None:
+        if self.predictor.samples and forget and self.checkpoint is not None:
             self.checkpoint.unlink(missing_ok=True)
 
     # --- Counters, warnings and the summary -------------------------------------------------------
