@@ -11,7 +11,7 @@ from typing import IO
 
 import numpy as np
 
-from trueonline.files import read_json, write_json
+from trueonline.files import read_json, sweep_up, write_json
 from trueonline.nexting.output import FileOutput, head_line, lines
 
 BLOCK = 2**20  # bytes that are read at a time
@@ -24,6 +24,7 @@ class Csv(FileOutput):
         super().__init__(path, names, resuming)
         self._head = head_line(self._columns).encode()
         self._file: IO[bytes] | None = None  # open from the first row
+        sweep_up(_mark(path))
 
     @classmethod
     def holds_predictions(cls, path: Path) -> bool:

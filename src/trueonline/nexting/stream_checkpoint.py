@@ -13,7 +13,7 @@ from trueonline.files import read_learner
 from trueonline.nexting.sources import shown_address, without_credentials
 
 KIND = "Predictor"
-PARTS = {"setup", "source", "position", "cleaner", "rows", "counted", "written"}
+PARTS = {"setup": dict, "source": dict, "position": dict, "cleaner": dict, "rows": int, "counted": dict, "written": float}
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +30,9 @@ class Checkpoint:
             kind, about, arrays = read_learner(path)
             if kind != KIND:
                 raise ValueError(f"{path} holds a {kind}, not a checkpoint of predictions")
-            if not about.keys() >= PARTS:
-                raise ValueError(f"{path} is damaged: it lacks {', '.join(sorted(PARTS - about.keys()))}")
+            wrong = [name for name, kind in PARTS.items() if not isinstance(about.get(name), kind)]
+            if wrong:
+                raise ValueError(f"{path} is damaged: its {', '.join(wrong)} cannot be used")
         except ValueError as error:
             raise ValueError(f"{error}; name another --checkpoint, or start from scratch with --fresh") from None
         return cls(about, arrays)
