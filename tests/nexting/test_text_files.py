@@ -168,6 +168,97 @@ def test_a_followed_file_that_is_cut_in_mid_line_is_read_again_from_its_beginnin
         assert source.counters() == {"malformed": 0, "unterminated": 0, "truncated": 1, "replaced": 0}
 
 
+def rows(first, last, wide=True):
+    """Rows whose numbers tell which they are. Not all rows are equally long."""
+    return "".join(f"{i},{i * (10 if wide else 1)}.5\n" for i in range(first, last))
+
+
+def emptied(path, text):
+    """Empty a file in place and write into it at once, as copytruncate and a quick writer do."""
+    with open(path, "r+") as file:
+        file.truncate(0)
+        file.write(text)
+
+
+@pytest.mark.parametrize("before", [3, 40, 2000])
+@pytest.mark.parametrize("longer", [0, 1, 3000])
+def test_a_followed_file_that_was_emptied_and_has_grown_again_is_read_whole(tmp_path, before, longer):
+    path = tmp_path / "log.csv"
+    path.write_text("time,a\n" + rows(0, before) + "123")  # the last row is not whole
+    with TextFile(path, ["a"], time="time", follow=True) as source:
+        assert wait_for(source, before)[0].tolist() == list(range(before))
+        assert len(source.read(0.05)) == 0
+        new = "time,a\n" + rows(10_000, 10_000 + before + longer)
+        emptied(path, new.ljust(path.stat().st_size, "\n"))
+        times, values = wait_for(source, before + longer)
+        assert times.tolist() == list(range(10_000, 10_000 + before + longer))
+        assert values[:, 0].tolist() == [10 * time + 0.5 for time in times]
+        assert source.counters() == {"malformed": 1, "unterminated": 0, "truncated": 1, "replaced": 0}
+        with open(path, "a") as file:
+            file.write("99999,1\n")
+        assert wait_for(source, 1)[0].tolist() == [99999.0]
+        position = source.position()
+    with TextFile(path, ["a"], time="time", follow=True) as source:
+        source.seek(position)
+        emptied(path, new + rows(20_000, 20_100))
+        assert wait_for(source, before + longer + 100)[0].tolist()[-100:] == list(range(20_000, 20_100))
+        assert source.counters()["truncated"] == 2
+
+
+def test_a_file_that_is_emptied_often_gives_every_row_of_the_last_text_and_none_of_two_halves(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("time,a\n")
+    rng, written, seen = random.Random(0), 0, [np.empty((0, 2))]
+    with TextFile(path, ["a"], time="time", follow=True) as source:
+        for _ in range(60):
+            size = rng.randrange(1, 60)
+            emptied(path, "time,a\n" + rows(written, written + size))
+            written += size
+            if rng.random() < 0.6:
+                seen.append(np.column_stack(wait_for(source, size)))
+        emptied(path, "time,a\n" + rows(written, written + 70))
+        seen.append(np.column_stack(wait_for(source, 70)))
+        times, values = np.split(np.concatenate(seen), 2, axis=1)
+        assert (np.diff(times[:, 0]) > 0).all()
+        np.testing.assert_array_equal(values, 10 * times + 0.5)
+        counted = source.counters()
+    assert counted["truncated"] > 10
+    assert counted["malformed"] == 0
+
+
+@pytest.mark.parametrize("lost", [0, 5])
+def test_a_writer_that_goes_on_behind_a_hole_is_followed(tmp_path, lost):
+    path = tmp_path / "log.csv"
+    with open(path, "w") as file, TextFile(path, ["a"], time="time", follow=True) as source:
+        file.write("time,a\n" + rows(0, 100))
+        file.flush()
+        assert len(wait_for(source, 100)[0]) == 100
+        for emptied_first in (True, False):
+            file.write(rows(100, 100 + lost))  # nobody reads these
+            file.flush()
+            os.truncate(path, 0)
+            if emptied_first:
+                assert len(source.read(0.05)) == 0
+            file.write(rows(200, 240))
+            file.flush()
+            expected = list(range(200 + (lost > 0), 240))
+            assert wait_for(source, len(expected))[0].tolist() == expected
+        counted = {"malformed": 2 * (lost > 0), "unterminated": 0, "truncated": 2, "replaced": 0}
+        assert source.counters() == counted
+
+
+def test_a_file_that_is_not_followed_ends_where_it_was_replaced_by_something_else(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("time,a\n" + rows(0, 40_000))
+    with TextFile(path, ["a"], time="time") as source:
+        blocks = [next(source)]
+        emptied(path, "time,a\n" + rows(50_000, 99_000))
+        blocks += list(source)
+        assert source.counters() == {"malformed": 0, "unterminated": 0, "truncated": 1, "replaced": 0}
+    times = together(blocks, 1)[0]
+    assert times.tolist() == list(range(len(times)))
+
+
 def test_files_without_a_row_give_nothing(tmp_path):
     path = tmp_path / "log"
     for content in (b"time,a\n", b"time,a", b"\n\ntime;a\r\n\r\n", gzip.compress(b"a\ttime\n")):

@@ -44,6 +44,12 @@ class Text:
         self._begin()
         self._lines.restart(0)
 
+    def skip_line(self, offset: int) -> None:
+        """What comes from `offset` on is not the rest of the line before. Pass over it up to a line break."""
+        if self._lines.tail:
+            self._report("a line broke off when the file was cut or replaced", self._lines.tail, False)
+        self._lines.restart(offset, rest_of_line=True)
+
     def resume(self, position: dict[str, Any], past: bytes) -> None:
         """Resume from a position. The bytes from its `offset` on come next, and `past` is what comes before them."""
         self._lines.restart(position["offset"], past, rest_of_line=position["cut"])

@@ -18,9 +18,14 @@ from trueonline.nexting.sources.text import Text
 class TextFile(ReplayableFile):
     """A file of CSV or JSON lines, plain or gzipped.
 
-    A followed file that becomes shorter, or whose name another file takes, is read from the beginning of what is there.
-    That is counted as `truncated` or `replaced`. A file that is not followed and becomes shorter while it is read, or whose
-    compressed part breaks off, ends with its last whole line and is counted as `truncated`.
+    A followed file that is emptied and written again, or whose name another file takes, is read from the beginning of what
+    is there. That is counted as `truncated` or `replaced`. Every look compares up to 4 KiB at the beginning of the file, and
+    up to 4 KiB before the place of reading, with what was read there. So a file that was emptied and has grown again between
+    two looks is noticed, unless both are the same as before. A writer that goes on at its old place after the file was
+    emptied leaves zeros before that place. The file is then read from that place on, and counted as `truncated`.
+
+    A file that is not followed and changes or becomes shorter while it is read, or whose compressed part breaks off, ends
+    with its last whole line and is counted as `truncated`.
 
     A position holds a hash of up to 4 KiB before it. `seek` refuses a file that has something else there. It also reads the
     samples that the position leaves out after that place, and refuses others.
@@ -63,6 +68,8 @@ class TextFile(ReplayableFile):
         numbers = ("offset", "row", "malformed", "unterminated", "truncated", "replaced")
         if position is not None:
             whole_numbers(position, self.kind, *numbers)
+            if type(position.get("cut")) is not bool:
+                raise ValueError(f"the position is damaged: cut must be true or false, got {position.get('cut')!r:.80}")
         text = Text(str(self.path), self.signals, self._clock)
         reader = _TextReader(self.path, text, self.follow, self.whole_lines)
         try:
@@ -81,6 +88,7 @@ class _TextReader(FileReader):
         self._path, self._text, self._follow, self._whole_lines = path, text, follow, whole_lines
         self._truncated = self._replaced = 0
         self._ended = False
+        self._first = self._last = b""  # what was read at the beginning of the file, and before the place of reading
         with opening(path):
             self._file = self._open()
 
@@ -110,6 +118,7 @@ class _TextReader(FileReader):
         short = f"{self._path} is shorter than what was read of it, {offset:,} bytes; {FROM_SCRATCH}"
         while not self._text.started:
             data = self._file.read(CHUNK)
+            self._note(data)
             self._text.feed(data or b"\n")
             self._text.look()
             if not data and not self._text.started:
@@ -128,6 +137,7 @@ class _TextReader(FileReader):
                 f"{self._path} is not the file that was read, or was changed: what comes before byte {offset:,} is not what "
                 f"it was; {FROM_SCRATCH}"
             )
+        self._first, self._last = self._first[:offset], past
         self._text.resume(position, past)
 
     def take(self) -> Block | None:
@@ -148,36 +158,64 @@ class _TextReader(FileReader):
             if block is not None:
                 yield block
             elif data := self._file.read(CHUNK):
+                self._note(data)
                 self._text.feed(data)
             else:
                 return
 
     def _more(self) -> bool:
-        """Read a chunk, or notice the end of the file."""
+        """Read a chunk, or notice the end of the file, or that it was emptied."""
         data = self._file.read(CHUNK)
+        if self._is_cut(data):
+            if self._follow:
+                return self._begin_again(len(data))
+            self._truncated += 1
+            self._ended = True
+            return False
         if data:
+            self._note(data)
             self._text.feed(data)
         elif not self._follow:
-            cut = self._is_cut()
-            self._truncated += cut
-            if not cut:
-                self._text.finish(self._whole_lines)
+            self._text.finish(self._whole_lines)
             self._ended = True
         return bool(data)
 
-    def _is_cut(self) -> bool:
-        """Whether the file ends before it should."""
+    def _note(self, data: bytes) -> None:
+        """Keep what tells whether this file still stands there."""
         if isinstance(self._file, Gunzipped):
-            return self._file.cut
-        return os.fstat(self._file.fileno()).st_size < self._file.tell()
+            return
+        if len(self._first) < PAST and len(self._first) + len(data) == self._file.tell():
+            self._first = (self._first + data)[:PAST]
+        self._last = (self._last + data)[-PAST:] if len(data) < PAST else data[-PAST:]
 
-    def _look_again(self) -> None:
-        """Begin from the start if the file has become shorter, or if another one has its name."""
-        if self._is_cut():
-            self._truncated += 1
+    def _is_cut(self, data: bytes) -> bool:
+        """Whether the file ends before it should, or what was read of it no longer stands there.
+
+        This is asked after `data` was read. So data that was read while the file was emptied is noticed too.
+        """
+        if isinstance(self._file, Gunzipped):
+            return not data and self._file.cut
+        handle, at = self._file.fileno(), self._file.tell() - len(data) - len(self._last)
+        before = (self._last + data[:PAST])[:PAST]
+        return os.pread(handle, len(before), at) != before or os.pread(handle, len(self._first), 0) != self._first
+
+    def _begin_again(self, unused: int) -> bool:
+        """Go to the beginning of a file that was emptied, or stay before a hole. False if nothing is there yet."""
+        self._file.seek(-unused, os.SEEK_CUR)
+        beginning = os.pread(self._file.fileno(), 1, 0)
+        if not beginning:
+            return False  # the first byte will tell whether its writer begins from scratch
+        self._truncated += 1
+        self._first = self._last = b""
+        if beginning != b"\0" or os.fstat(self._file.fileno()).st_size < self._file.tell():
             self._file.seek(0)
             self._text.restart()
-            return
+        elif os.pread(self._file.fileno(), 1, self._file.tell()) == b"\0":
+            self._text.skip_line(self._file.tell())
+        return True
+
+    def _look_again(self) -> None:
+        """Begin from the start if another file has the name of this one."""
         here = os.fstat(self._file.fileno())
         try:
             there = os.stat(self._path)
@@ -189,6 +227,7 @@ class _TextReader(FileReader):
         self._replaced += 1
         self._file.close()
         self._file = other
+        self._first = self._last = b""
         self._text.restart()
 
     def place(self) -> dict[str, Any]:
