@@ -17,7 +17,7 @@ from trueonline.core import memory
 from trueonline.core.kernels import call
 from trueonline.core.memory import KINDS
 from trueonline.core.transition import GAMMA_NEXT, asked
-from trueonline.inputs import Features, FeaturesLike, Parameters, Schedule, explains_arguments
+from trueonline.inputs import Features, FeaturesLike, Parameters, Schedule, explains_arguments, saved_count
 from trueonline.learners.acting import Acting
 from trueonline.learners.docstrings import ADAPTATION, AGENT
 from trueonline.learners.over_memory import OverMemory
@@ -312,4 +312,9 @@ def _generator(state: dict[str, Any]) -> np.random.Generator:
         raise ValueError(f"the random state is of an unknown kind {state['bit_generator']!r}")
     bits = kind()
     bits.state = state
+    # NumPy believes the position in the words that are drawn already, and would read beyond them.
+    most = {"MT19937": (state["state"], "pos", 624), "Philox": (state, "buffer_pos", 4)}.get(state["bit_generator"])
+    if most is not None:
+        saved_count(f"random state's {most[1]}", most[0][most[1]], most[2])
+    saved_count("random state's has_uint32", state.get("has_uint32", 0), 1)
     return np.random.Generator(bits)

@@ -34,7 +34,7 @@ from trueonline.features.tile_kernels import (
     TILES,
     TILINGS,
 )
-from trueonline.inputs import MAX_FEATURES, count
+from trueonline.inputs import MAX_FEATURES, check_saved, count, room_for, saved_array
 
 MAX_TILINGS = 2**16
 MAX_TILES = 2**62  # a tile's number is a 64-bit integer
@@ -185,7 +185,9 @@ class TileCoder:
         room = self.n_features - self._bias
         begins = np.cumsum([HEADER + d, *map(len, parts.values())])
         bits = (min(self._tiles, MAX_KEYS) // 64 + 1, room // 64 + 1) if hashing else (0, 0)
-        places = np.zeros(begins[-1] + sum(bits), np.int64)  # committed by the operating system only where it is written
+        length = int(begins[-1]) + sum(bits)
+        with room_for(f"bins={self._bins} and tilings={n}", 8.0 * length):
+            places = np.zeros(length, np.int64)  # committed by the operating system only where it is written
         for (name, values), begin in zip(parts.items(), begins[:-1], strict=True):
             places[name] = begin
             places[begin : begin + len(values)] = values
@@ -294,7 +296,16 @@ class TileCoder:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state["settings"])  # type: ignore[misc]
-        self._places[:] = state["places"]
+        self._places[:] = self._checked_places(state)
+
+    def _checked_places(self, state: dict[str, Any]) -> np.ndarray:
+        """Saved places. ValueError unless they differ from those of this coder in counts and in the bits of hashing only."""
+        places, own = saved_array(state, "places", self._places.shape, np.int64), self._places
+        counts = [COLLISIONS, *range(HEADER, HEADER + self._scaling.size)]
+        laid_out = np.arange(own[SEEN])
+        fixed = np.delete(laid_out, counts)
+        check_saved({"places": np.array_equal(places[fixed], own[fixed]) and (places[counts] >= 0).all()})
+        return places
 
     def __repr__(self) -> str:
         return shown(self)

@@ -183,13 +183,15 @@ class Definition(Learner):
         return parts if self._here is None else {**parts, "here": self._here}
 
     def _restore(self, parts: dict[str, np.ndarray]) -> None:
-        n, length = self.n_features, len(parts["x"])
+        n, length = self.n_features, len(np.atleast_1d(parts["x"]))
         shapes: dict[str, tuple[int, ...]] = {"weights": (n,), "first_weights": (n,), **dict.fromkeys(SCALARS, (length,))}
         shapes |= dict.fromkeys(VECTORS, (length, n))
-        if any(parts[name].shape != shape for name, shape in shapes.items()):
-            raise ValueError("the parts of the history do not fit together")
+        for name, shape in shapes.items():
+            inputs.saved_array(parts, name, shape, np.float64)
+        units = {name: (parts[name] >= 0.0) & (parts[name] <= 1.0) for name in ("discounts", "trace_decays")}
+        inputs.check_saved({**units, **{name: np.isfinite(parts[name]) for name in ("alphas", "rewards", "ratios")}})
         self._weights, self._first_weights = parts["weights"].copy(), parts["first_weights"].copy()
-        self._steps = int(parts["steps"])
+        self._steps = inputs.saved_count("steps", inputs.saved_array(parts, "steps", (), np.int64))
         for name in VECTORS:
             setattr(self, name, list(parts[name]))
         for name in SCALARS:

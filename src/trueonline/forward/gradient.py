@@ -95,8 +95,8 @@ class GradientDefinition(FamilyDefinition):
         return {**super()._dump(), "second": self._second, "first_second": self._first_second}
 
     def _restore(self, parts: dict[str, np.ndarray]) -> None:
-        if any(parts[name].shape != (self.n_features,) for name in ("second", "first_second")):
-            raise ValueError("the parts of the history do not fit together")
+        for name in ("second", "first_second"):
+            inputs.saved_array(parts, name, (self.n_features,), np.float64)
         super()._restore(parts)
         self._second, self._first_second = parts["second"].copy(), parts["first_second"].copy()
 

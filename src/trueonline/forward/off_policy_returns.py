@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from trueonline import inputs
 from trueonline.forward.base import OffPolicyDefinition
 
 
@@ -52,11 +53,11 @@ class FamilyDefinition(OffPolicyDefinition):
         return parts | {name: np.array(getattr(self, name), float).reshape(shape) for name in self.more_vectors}
 
     def _restore(self, parts: dict[str, np.ndarray]) -> None:
-        length = len(parts["x"])
+        length = len(np.atleast_1d(parts["x"]))
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(self.more_scalars, (length,))
         shapes |= dict.fromkeys(self.more_vectors, (length, self.n_features))
-        if any(parts[name].shape != shape for name, shape in shapes.items()):
-            raise ValueError("the parts of the history do not fit together")
+        for name, shape in shapes.items():
+            inputs.saved_array(parts, name, shape, np.float64)
         super()._restore(parts)
         for name in self.more_scalars:
             setattr(self, name, parts[name].tolist())

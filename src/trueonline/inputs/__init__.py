@@ -40,10 +40,12 @@ from trueonline.inputs.numbers import (
     ratio,
     ratios,
     rewards,
+    room_for,
     unit,
     units,
 )
 from trueonline.inputs.parameters import Parameters, Parametrised
+from trueonline.inputs.saved_arrays import check_saved, saved_array, saved_count
 from trueonline.inputs.stream_inputs import row, stream, stream_like
 
 __all__ = [
@@ -64,6 +66,7 @@ __all__ = [
     "along",
     "as_pair",
     "at",
+    "check_saved",
     "count",
     "dense",
     "explains_arguments",
@@ -79,8 +82,11 @@ __all__ = [
     "ratio",
     "ratios",
     "rewards",
+    "room_for",
     "row",
     "same",
+    "saved_array",
+    "saved_count",
     "stream",
     "stream_like",
     "unit",

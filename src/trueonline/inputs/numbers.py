@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
@@ -41,6 +42,17 @@ def count(name: str, value: Any, most: int = MAX_FEATURES) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or not 1 <= int(value) <= most:
         raise ValueError(f"{name} must be a whole number from 1 to {most:,}, got {shown(value)}")
     return int(value)
+
+
+@contextmanager
+def room_for(what: str, size: float) -> Iterator[None]:
+    """Turn a MemoryError into a ValueError that names the argument that asks for so much, and how many bytes it is."""
+    try:
+        yield
+    except MemoryError:
+        raise ValueError(
+            f"{what} would take {size / 1e9:,.1f} GB of memory, which this machine does not give; use fewer features"
+        ) from None
 
 
 def one_seed(seed: Any, name: str = "seed") -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from trueonline import catalog, files
 from trueonline.core.transition import asked
-from trueonline.inputs import Schedule
+from trueonline.inputs import Schedule, count
 from trueonline.learners.interface import Learner
 from trueonline.learners.over_memory import OverMemory
 
@@ -113,6 +113,7 @@ def load_one_of(
         raise ValueError(f"{path} holds a {name}, which has no second step-size: load it without second_step_size")
     make = _agent if acts else _learner
     try:
+        count("n_features", settings["n_features"])  # some constructors check it last
         return make(kind, {**settings, **code}, arrays)
     except (ValueError, KeyError, TypeError, IndexError, OverflowError, NotImplementedError, AttributeError) as error:
         raise ValueError(f"{path} is damaged: {error}") from None

@@ -11,7 +11,7 @@ from trueonline.catalog import Method
 from trueonline.core import memory
 from trueonline.core.adaptation import form_of
 from trueonline.core.memory import KINDS, Buffers
-from trueonline.core.memory.layout import ACCUMULATES, BOUND, BOUNDED, META, PLACE, STEPS, WEIGHED
+from trueonline.core.memory.layout import ACCUMULATES, BOUND, BOUNDED, DENSE, META, PLACE, STEPS, TUNING, WEIGHED
 from trueonline.core.transition import asked
 from trueonline.inputs import Parametrised, Schedule
 
@@ -117,7 +117,9 @@ class OverMemory(Parametrised):
             self._of_features()[1] = -initial  # H = w + past = 0
 
     def _empty(self, weights: np.ndarray | None = None) -> Buffers:
-        buffers = memory.allocate(self._parameters.n_features, weights, self._memories, self._is_adapted)
+        n = self._parameters.n_features
+        with inputs.room_for(f"n_features={n:,}", n * (32.0 * self._memories + 32.0 * self._is_adapted)):
+            buffers = memory.allocate(n, weights, self._memories, self._is_adapted)
         self._tune(buffers)
         return buffers
 
@@ -156,29 +158,34 @@ class OverMemory(Parametrised):
         return parts
 
     def _restore_memory(self, parts: dict[str, np.ndarray]) -> None:
-        """Take over the state that `_dump_memory` returned; ValueError or KeyError if it does not fit."""
+        """Take over the state that `_dump_memory` returned. ValueError if it does not fit."""
+        n = self._parameters.n_features
+        inputs.saved_array(parts, "u", (n,), np.float64)  # before anything is allocated
         restored = self._empty()
-        place = parts["place"]
-        if place.shape != (PLACE,) or place.dtype != np.float64:
-            raise ValueError("the place of the learner does not fit")
-        restored.numbers[:PLACE] = place
+        place = inputs.saved_array(parts, "place", (PLACE,), np.float64)
+        restored.numbers[:PLACE] = memory.checked_place(place, n)
         for number, one in enumerate(memory.each(restored, self._memories), 1):
             prefix = f"{number}_" if number > 1 else ""
             memory.rebuild(one, {name.removeprefix(prefix): parts[name] for name in parts if name.startswith(prefix)})
+        layouts = {float(one.numbers[DENSE]) for one in memory.each(restored, self._memories)}
+        inputs.check_saved({"layout": self.method.memory != "two traces" or len(layouts) == 1})
         if self._is_adapted:
-            tuning = memory.tuning(restored, self._memories)
-            if parts["tuning"].shape != tuning.shape or parts["tuning"].dtype != np.float64:
-                raise ValueError("the settings of step-size adaptation do not fit")
-            tuning[:] = parts["tuning"]
-            self._tune(restored)
-            rated, kept = parts["rated"], parts["of_features"]
-            if rated.ndim != 1 or rated.dtype.kind != "i" or kept.shape != (3, len(rated)) or kept.dtype.kind != "f":
-                raise ValueError("the step-sizes do not fit together")
-            within = not rated.size or (rated.min() >= 0 and rated.max() < self._parameters.n_features)
-            if not within or not (np.isfinite(kept[[0, 2]]) & (kept[[0, 2]] >= 0.0)).all():  # past diverges as w does
-                raise ValueError("the step-sizes are not numbers ≥ 0 of existing features")
-            memory.of_features(restored, self._memories)[:3, rated] = kept
+            self._restore_adaptation(restored, parts)
         self._memory = restored
+
+    def _restore_adaptation(self, restored: Buffers, parts: dict[str, np.ndarray]) -> None:
+        """Take over the step-sizes of the features. ValueError if they do not fit."""
+        tuning = inputs.saved_array(parts, "tuning", (TUNING,), np.float64)
+        inputs.saved_count("number of bounded steps", tuning[BOUNDED])
+        memory.tuning(restored, self._memories)[:] = tuning
+        self._tune(restored)
+        listed = np.shape(parts.get("rated"))
+        rated = inputs.saved_array(parts, "rated", listed[:1], np.int64)
+        kept = inputs.saved_array(parts, "of_features", (3, *listed), np.float64)
+        steps = kept[[0, 2]]  # the third, `past`, diverges as w does
+        fits = {"rated": (rated >= 0) & (rated < self._parameters.n_features)}
+        inputs.check_saved({**fits, "of_features": np.isfinite(steps) & (steps >= 0.0)})
+        memory.of_features(restored, self._memories)[:3, rated] = kept
 
     def _step_size_settings(self) -> dict[str, Any]:
         """The arguments of `_set_step_sizes`, as JSON takes them; None for an argument that is code."""

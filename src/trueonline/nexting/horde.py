@@ -21,6 +21,7 @@ from trueonline.inputs import FLOATS, FeaturesLike, FeatureStream
 from trueonline.nexting.horde_inputs import (
     Triple,
     checked_cumulants,
+    checked_mapping,
     compressed,
     discounts_along,
     discounts_now,
@@ -34,6 +35,7 @@ from trueonline.nexting.shared_traces.entry_points import CHECK, PREDICT, RUN, S
 from trueonline.nexting.shared_traces.horde_layout import DONE, FULL, LENGTH, TRACE_CODES
 
 KIND = "Horde"
+MOST = 2**62  # no stream has as many transitions
 
 
 class Horde:
@@ -77,7 +79,8 @@ class Horde:
         self._questions: list[Question] = []
         self._keys: list[tuple] = []  # what the questions of each group share
         self._started = False
-        self._memory = buffers.allocate(self.n_features)
+        with inputs.room_for(f"n_features={self.n_features:,}", 4.0 * self.n_features):
+            self._memory = buffers.allocate(self.n_features)
         self.add(questions)
 
     @property
@@ -105,9 +108,9 @@ class Horde:
         ValueError
             If a name is taken, or an item is not a Question. Nothing has changed then.
         """
-        more = list(questions)
+        more = list(questions) if isinstance(questions, Iterable) else [questions]
         if not all(isinstance(question, Question) for question in more):
-            raise ValueError(f"questions must be of the class Question, got {more!r:.80}")
+            raise ValueError(f"questions must be a list of objects of the class Question, got {questions!r:.80}")
         asked, names = [*self._questions, *more], set()
         for question in asked:
             if question.name in names:
@@ -180,7 +183,8 @@ class Horde:
         """
         if not self._started:
             raise RuntimeError("no stream has begun: call start(x) with its first features before update")
-        gammas = self._constant if not self._named else discounts_now(self._constant, self._named, discounts or {})
+        named = checked_mapping(discounts)
+        gammas = self._constant if not self._named else discounts_now(self._constant, self._named, named)
         deltas = np.empty(len(self._questions))
         outcome = None
         if is_ready(cumulants, FLOATS) and is_sparse(x_next):
@@ -235,7 +239,7 @@ class Horde:
         """
         features, rows = list_of_indices(X) or inputs.stream(X, self.n_features)
         C = checked_cumulants(cumulants, (rows - 1, len(self._questions)))
-        gammas = discounts_along(self._constant, self._named, discounts or {}, rows - 1)
+        gammas = discounts_along(self._constant, self._named, checked_mapping(discounts), rows - 1)
         begins = inputs.marks("starts", starts, rows)
         sparse = compressed(features)
         bad = call(CHECK, self.n_features, sparse, self._binary)
@@ -349,10 +353,12 @@ class Horde:
         ValueError
             If the state does not fit. Nothing has changed then.
         """
-        arrays = {name: array.copy() for name, array in state.items()}
         try:
-            steps, started, room = (int(number) for number in arrays.pop("horde"))
-            memory = saved_state.restore(self._memory, room, arrays)
+            steps, started, room = inputs.saved_array(state, "horde", (3,), np.int64).tolist()
+            inputs.check_saved({"horde": 0 <= steps < MOST and started in (0, 1) and room >= 0})
+            memory = saved_state.restore(self._memory, room, {name: array.copy() for name, array in state.items()})
+            if self._binary:
+                inputs.check_saved({"at_x": memory.at_x == 1.0})
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise ValueError(f"the state does not fit this horde: {error}") from None
         self._memory, self.steps, self._started = memory, steps, bool(started)
@@ -392,7 +398,9 @@ class Horde:
         if kind != KIND:
             raise ValueError(f"{path} holds a {kind}, not a horde")
         try:
-            horde = cls(settings["n_features"], [Question(**question) for question in settings["questions"]])
+            n = inputs.count("n_features", settings["n_features"])
+            inputs.saved_array(arrays, "rows", (n,), np.int32)  # before anything is allocated
+            horde = cls(n, [Question(**question) for question in settings["questions"]])
             horde.restore(arrays)
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise ValueError(f"{path} is damaged: {error}") from None

@@ -35,6 +35,15 @@ def checked_cumulants(cumulants: Any, shape: tuple[int, ...]) -> np.ndarray:
     raise ValueError(f"cumulants must be {rows}{shape[-1]} finite numbers, one for each question, got {got}")
 
 
+def checked_mapping(discounts: Any) -> Mapping[str, Any]:
+    """The discounts by name. ValueError unless they are a mapping, or None for no discounts."""
+    if discounts is None:
+        return {}
+    if not isinstance(discounts, Mapping):
+        raise ValueError(f"discounts must map the name of each discount to its value, got {discounts!r:.80}")
+    return discounts
+
+
 def discounts_along(
     constant: np.ndarray, named: Sequence[tuple[int, str]], discounts: Mapping[str, Any], steps: int
 ) -> np.ndarray:
@@ -42,7 +51,11 @@ def discounts_along(
     gammas = np.empty((steps, len(constant)))
     gammas[:] = constant
     for group, name in named:
-        values = np.asarray(_of_name(discounts, name), float)
+        given = _of_name(discounts, name)
+        try:
+            values = np.asarray(given, float)
+        except (TypeError, ValueError):
+            values = np.empty(0)
         if values.shape != (steps,) or not ((values >= 0.0) & (values <= 1.0)).all():
             raise ValueError(f"the discount {name!r} must be {steps} numbers in [0, 1], got {discounts[name]!r:.80}")
         gammas[:, group] = values
@@ -60,7 +73,7 @@ def discounts_now(constant: np.ndarray, named: Sequence[tuple[int, str]], discou
 def _of_name(discounts: Mapping[str, Any], name: str) -> Any:
     if name not in discounts:
         raise ValueError(
-            f"discounts must have {name!r}, the discount of some questions; got {', '.join(discounts) or 'none'}"
+            f"discounts must have {name!r}, the discount of some questions; got {', '.join(map(str, discounts)) or 'none'}"
         )
     return discounts[name]
 

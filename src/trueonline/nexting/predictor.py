@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from trueonline import inputs
 from trueonline.nexting.horde import Horde
 from trueonline.nexting.prediction_setup import Setup
 from trueonline.nexting.questions import Question, horizon_of
@@ -251,12 +252,22 @@ class Predictor:
             self.bounds.restore(parts["bounds"])
             self.returns.restore(parts["returns"])
             self.coder.__setstate__({"settings": self.coder.settings(), "places": parts["coder"]["places"]})
-            self.samples, self._bad_gammas = (int(number) for number in parts["own"]["counts"])
-            self._last = parts["own"].get("last")
-        except (KeyError, ValueError, TypeError, IndexError) as error:
+            counts = inputs.saved_array(parts["own"], "counts", (2,), np.int64).tolist()
+            self.samples, self._bad_gammas = (inputs.saved_count("counts", number) for number in counts)
+            self._last = self._checked_last(parts["own"], parts["horde"]["at"])
+        except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
             raise ValueError(f"the saved state does not fit: {error}") from None
         if not all(np.isfinite(array).all() for array in parts["horde"].values() if array.dtype.kind == "f"):
             raise ValueError("the saved state holds numbers that are not finite")
+
+    def _checked_last(self, own: dict[str, np.ndarray], stands: np.ndarray) -> np.ndarray | None:
+        """The features of the last sample. ValueError unless they are those at which the horde stands."""
+        if not self.samples:
+            inputs.check_saved({"last": "last" not in own})
+            return None
+        last = inputs.saved_array(own, "last", stands.shape, np.int64)
+        inputs.check_saved({"last": last == stands})
+        return last
 
 
 def _seconds(discount: float | str, rate: float | None) -> float | None:

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trueonline.core.kernels import call, kernel, specialise
-from trueonline.inputs import unit
+from trueonline.inputs import check_saved, saved_array, unit
 
 KNOWN = 0.01  # a return is known when at most this share of its weight is open
 EXACT = 1e-6  # the weight that is open when a sample has waited for its whole window, if the memory allows
@@ -39,6 +39,7 @@ ABSOLUTE, SQUARED, MEAN, SPREAD, RECENT = range(5)  # rows of the totals, which 
 SCORED, TRUNCATED = range(2)  # columns of the counts, which have one row for each queue
 # Columns of the rings, which have one row for each queue: the oldest slot, the samples that wait, those of the older half.
 HEAD, WAITING, OLDER = range(3)
+MOST = 2**62  # no stream has as many samples
 
 
 # --- In kernels -----------------------------------------------------------------------------------
@@ -290,10 +291,21 @@ class Returns:
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Resume from a state of the same questions and memory. ValueError if the state does not fit."""
-        for name, own in self._state.items():
-            if name not in state or state[name].shape != own.shape or state[name].dtype != own.dtype:
-                raise ValueError(f"the state of the returns does not fit these questions: {name}")
-        self._state = {name: state[name].copy() for name in self._state}
+        own = {name: saved_array(state, name, array.shape, array.dtype).copy() for name, array in self._state.items()}
+        rings, room = own["rings"], self._windows
+        check_saved(
+            {
+                "rings": (rings >= 0).all()
+                and (rings[:, HEAD] < room).all()
+                and (rings[:, WAITING] <= room).all()
+                and (rings[:, OLDER] <= rings[:, WAITING]).all(),
+                "counts": (own["counts"] >= 0) & (own["counts"] < MOST),
+                **{name: (own[name] >= 0.0) & (own[name] <= 1.0) for name in ("weights", "newer_weight")},
+                **{name: np.isfinite(own[name]) for name in ("kept", "sums", "newer", "opened", "totals")},
+                "sums of errors": own["totals"][[ABSOLUTE, SQUARED, SPREAD]] >= 0.0,
+            }
+        )
+        self._state = own
 
 
 def _windows(discounts: Sequence[float | str], sizes: np.ndarray, memory: int) -> np.ndarray:

@@ -247,7 +247,8 @@ class Run:
         """Samples per second, from the times of the first samples. None if times are counted, or samples are too few."""
         if self._counted_times or len(self._times) < 10:
             return None
-        return 1.0 / float(np.median(np.diff(self._times)))
+        between = float(np.median(np.diff(self._times)))
+        return 1.0 / between if between > 1e-300 else None  # times that are nearly the same measure nothing
 
     def summary(self) -> dict[str, Any]:
         """The summary that `--json` prints."""

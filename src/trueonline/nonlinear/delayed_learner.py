@@ -328,10 +328,10 @@ class DelayedLearner(Parametrised, ABC):
 
     def _restore(self, arrays: dict[str, np.ndarray]) -> None:
         steps, here = from_arrays(arrays)
-        if arrays["weights"].shape != self._initial_weights.shape:
-            raise ValueError("its parts do not fit together")
-        self._weights = checked_weights(arrays["weights"])
-        self._steps, self._value = int(arrays["steps"]), float(arrays["value"])
+        weights = inputs.saved_array(arrays, "weights", self._initial_weights.shape, np.float64)
+        self._weights = checked_weights(weights)
+        self._steps = inputs.saved_count("steps", inputs.saved_array(arrays, "steps", (), np.int64))
+        self._value = inputs.number("its value", inputs.saved_array(arrays, "value", (), np.float64).item())
         self._standing = bool(here)
         self._here = here[0] if here else None
-        self._remember(steps, int(arrays["older"]))
+        self._remember(steps, inputs.saved_count("older", inputs.saved_array(arrays, "older", (), np.int64)))

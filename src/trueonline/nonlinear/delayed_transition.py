@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from trueonline.inputs import check_saved, saved_array
+
 NUMBERS = ("alpha", "reward", "discount", "trace_decay", "next_value")  # the columns of a file
 
 
@@ -31,10 +33,11 @@ def to_arrays(steps: list[Transition], here: list[Any]) -> dict[str, np.ndarray]
 
 def from_arrays(arrays: dict[str, np.ndarray]) -> tuple[list[Transition], list[Any]]:
     """The two arguments of `to_arrays`; ValueError if the arrays do not fit together."""
-    columns = [arrays[name] for name in NUMBERS]
-    length = len(columns[0])
-    if any(column.shape != (length,) for column in columns):
-        raise ValueError("its parts do not fit together")
+    length = len(np.atleast_1d(arrays[NUMBERS[0]]))
+    columns = [saved_array(arrays, name, (length,), np.float64) for name in NUMBERS]
+    fits = {name: np.isfinite(column) for name, column in zip(NUMBERS, columns, strict=True)}
+    decays = {name: (arrays[name] >= 0.0) & (arrays[name] <= 1.0) for name in ("discount", "trace_decay")}
+    check_saved({**fits, **decays, "alpha": arrays["alpha"] > 0.0})
     states = list(_unpacked(arrays))
     if len(states) not in (length, length + 1) or (length and len(states) == length):
         raise ValueError(f"it has {len(states)} states for {length} transitions")
@@ -58,8 +61,10 @@ def _unpacked(arrays: dict[str, np.ndarray]) -> Iterable[Any]:
     i = 0
     while True:
         if f"x{i}" in arrays:
+            check_saved({f"x{i}": arrays[f"x{i}"].dtype.kind in "fiubc"})
             yield arrays[f"x{i}"][()]  # a NumPy scalar if it was one
         elif f"number{i}" in arrays:
+            check_saved({f"number{i}": arrays[f"number{i}"].dtype.kind in "fiub" and not arrays[f"number{i}"].ndim})
             yield arrays[f"number{i}"].item()
         else:
             return

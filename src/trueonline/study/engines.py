@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -67,9 +68,10 @@ def _run_threads(tasks: Sequence[Work], done: Done, threads: int) -> None:
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     done(running.pop(future), future.result())
                 _fill(running, waiting, pool, threads)
-        except KeyboardInterrupt:
+        except BaseException:  # Ctrl-C, or the error of a task
             for future, task in running.items():  # about a second each: let them finish, and keep their results
-                done(task, future.result())
+                with suppress(Exception):
+                    done(task, future.result())
             raise
 
 
@@ -94,10 +96,14 @@ def _run_dask(tasks: Sequence[Work], done: Done, scratch: Scratch, address: str 
             }
             try:
                 for future in as_completed(futures):
-                    done(futures[future], future.result())
+                    done(futures.pop(future), future.result())
                     future.release()
-            except KeyboardInterrupt:
-                client.cancel(list(futures))
+            except BaseException:  # Ctrl-C, or the error of a task: the others that have finished are kept
+                for future in [future for future in futures if future.status == "finished"]:
+                    with suppress(Exception):
+                        done(futures.pop(future), future.result())
+                with suppress(Exception):  # the cluster may be gone
+                    client.cancel(list(futures))
                 raise
     finally:
         if address is None:

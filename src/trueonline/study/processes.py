@@ -13,7 +13,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import connection, resource_tracker
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ def run(
 ) -> None:
     """Run tasks, some at a time. `moved` is called with a task, its finished steps, and whether it just started or resumed.
 
-    An error of a task is raised here, after the other processes were stopped.
+    An error of a task is raised here, after the other processes were stopped. Results that have arrived by then are kept.
     """
     waiting, running = deque((task, 1) for task in tasks), list[Process]()
     try:
@@ -59,6 +59,12 @@ def run(
                         process.stop()
                         process.check_death(code)
                         waiting.appendleft((process.task, process.life + 1))
+    except BaseException:
+        for process in running:
+            if (table := process.finished()) is not None:
+                with suppress(Exception):
+                    done(process.task, table)
+        raise
     finally:
         for process in running:  # Ctrl-C or an error: the tasks have checkpoints
             process.stop()
@@ -99,6 +105,16 @@ class Process:
             pass
         self.process.join()
         return "death", self.process.exitcode
+
+    def finished(self) -> Any | None:
+        """The result, if it has arrived."""
+        while self.pipe.poll():
+            match self.hear():
+                case "result", table:
+                    return table
+                case "error" | "death", _:
+                    return None
+        return None
 
     def first_news(self) -> bool:
         first, self.heard = not self.heard, True

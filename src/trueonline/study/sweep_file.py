@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tokenize
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from trueonline import catalog, features, problems, study
+from trueonline import catalog, features, files, problems, study
 from trueonline.inputs import ratio
 from trueonline.study import own_methods, sweep_kernel
 from trueonline.terminal import shortest  # names of methods must differ
@@ -28,8 +29,15 @@ REPRESENTATIONS: dict[str, Callable[[Problem, Any], np.ndarray] | None] = {
 
 def _from_arrays(path: str, folder: Path) -> Problem:
     """A Markov reward process, or a decision process if there is a behaviour or a target."""
-    with np.load(folder / path, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
+    try:
+        with open(folder / path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (FileNotFoundError, PermissionError, IsADirectoryError):
+        raise
+    except (*files.DAMAGED, OverflowError, SyntaxError, tokenize.TokenError) as error:
+        raise ValueError(
+            f"{folder / path} is not a file that numpy.savez wrote, or is damaged ({type(error).__name__}): write it again"
+        ) from None
     for name in ("reward_std", "discount", "start"):
         if name in arrays:
             arrays[name] = arrays[name].item()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.control.atari.screens import NTSC, Screens
+from trueonline.inputs import check_saved, saved_array
 
 SKIP = 5  # frames for each action
 FIRSTS = 64  # first screens that are remembered: most games have one
@@ -127,9 +128,14 @@ class Emulator:
     def restore(self, parts: dict[str, np.ndarray]) -> None:
         from ale_py import ALEState
 
-        self._ale.restoreState(ALEState(parts["emulator"].tobytes()))
-        self.now[:], self.before[:] = parts["frames_seen"]
-        self.first_reward = float(parts["first_reward"])
+        own = self.dump()
+        state = saved_array(parts, "emulator", np.shape(parts["emulator"])[:1], np.uint8)
+        seen = saved_array(parts, "frames_seen", own["frames_seen"].shape, np.uint8)
+        first_reward = saved_array(parts, "first_reward", (), own["first_reward"].dtype)
+        check_saved({"first_reward": np.isfinite(first_reward) & (first_reward >= 0.0)})
+        self._ale.restoreState(ALEState(state.tobytes()))
+        self.now[:], self.before[:] = seen
+        self.first_reward = float(first_reward)
 
 
 @cache

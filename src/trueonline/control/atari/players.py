@@ -13,6 +13,7 @@ from trueonline import catalog
 from trueonline.control.atari import published
 from trueonline.control.policies import EpsilonGreedy
 from trueonline.core.kernels import call
+from trueonline.inputs import check_saved, saved_array, saved_count
 
 # The agents of the catalogue, by the names that the paper's game uses: "accumulate" is accumulate Sarsa(λ).
 AGENTS: dict[str, Any] = {
@@ -87,7 +88,8 @@ class AgentPlayer:
         return about, self.agent._dump()
 
     def restore(self, about: dict[str, Any], parts: dict[str, np.ndarray]) -> None:
-        self.divisor, self.active = int(about["divisor"]), int(about["active"])
+        self.divisor, self.active = (saved_count(name, about[name]) for name in ("divisor", "active"))
+        check_saved({"divisor": self.divisor >= 1})
         self.agent._restore(parts, about["rng"], about["action"])
 
 
@@ -148,19 +150,24 @@ class PublishedPlayer:
         return about, {"w": self.w, "traced": traced, "e": self.e.reshape(-1)[traced], "random": self.random, "x": self.x}
 
     def restore(self, about: dict[str, Any], parts: dict[str, np.ndarray]) -> None:
-        traced, sound = parts["traced"], parts["w"].shape == self.w.shape and parts["random"].shape == self.random.shape
-        if (
-            not sound
-            or traced.shape != parts["e"].shape
-            or (traced.size and not 0 <= traced.min() <= traced.max() < self.w.size)
-        ):
-            raise ValueError("the parts of the learner do not fit together")
-        self.divisor, self.q_old, self.action = int(about["divisor"]), float(about["q_old"]), int(about["action"])
-        self.diverged, self.w, self.random, self.x = bool(about["diverged"]), parts["w"], parts["random"], parts["x"]
-        self.count = len(parts["traced"])
+        count, active = (min(np.size(parts[name]), self.w.size) for name in ("traced", "x"))
+        traced, e = saved_array(parts, "traced", (count,), np.int64), saved_array(parts, "e", (count,), np.float64)
+        x, random = saved_array(parts, "x", (active,), np.int64), saved_array(parts, "random", (32,), np.uint32)
+        w, (features, actions) = saved_array(parts, "w", self.w.shape, np.float64), self.w.shape
+        check_saved(
+            {
+                "traced": len(np.unique(traced)) == count and ((traced >= 0) & (traced < self.w.size)).all(),
+                "e": e != 0.0,
+                "x": len(np.unique(x)) == active and ((x >= 0) & (x < features)).all(),
+                "random": random[31] < 31,
+            }
+        )
+        self.divisor, self.q_old = max(saved_count("divisor", about["divisor"]), 1), float(about["q_old"])
+        self.action, self.diverged = saved_count("action", about["action"], actions - 1), bool(about["diverged"])
+        self.w, self.random, self.x, self.count = w, random, x, count
         self.e[:] = 0.0
-        self.traced[: self.count] = parts["traced"]
-        self.e.reshape(-1)[parts["traced"]] = parts["e"]
+        self.traced[:count] = traced
+        self.e.reshape(-1)[traced] = e
 
 
 class RandomPlayer:

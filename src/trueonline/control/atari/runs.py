@@ -29,7 +29,7 @@ from trueonline.control.atari.players import AGENTS, AgentPlayer, Player, Publis
 from trueonline.control.atari.screens import COLOURS, N_FEATURES, TALLY, WIDTH, Screens, averages, checked
 from trueonline.core.kernel_cache import cache_name
 from trueonline.core.kernels import call
-from trueonline.inputs import count, positive, unit
+from trueonline.inputs import check_saved, count, positive, saved_array, saved_count, unit
 
 PROTOCOLS = ("paper", "published")
 METHODS = {"paper": (*AGENTS, "random"), "published": (*published.METHODS, "random")}
@@ -261,7 +261,9 @@ class Run:
         kind, settings, arrays = files.read_learner(path)
         if kind != KIND:
             raise ValueError(f"{path} holds a {kind}, not the checkpoint of an Atari run")
-        theirs, ours = settings["run"], self.about()
+        theirs, ours = settings.get("run"), self.about()
+        if not isinstance(theirs, dict):
+            raise ValueError(f"{path} is damaged: it does not say of which run it is")
         different = [name for name in ours if ours[name] != theirs.get(name)]
         if different:
             name = different[0]
@@ -274,15 +276,25 @@ class Run:
             player = self.settings.player(len(self.emulator.actions))
             parts = {name.removeprefix("player_"): part for name, part in arrays.items() if name.startswith("player_")}
             player.restore(settings["player"], parts)
-            episodes = [(int(score), int(frames)) for score, frames in arrays["episodes"]]
-            now = {name: settings["now"][name] for name in ("score", "frames", "played", "action", "diverged")}
+            shape = np.shape(arrays["episodes"])[:1]
+            episodes = [tuple(each) for each in saved_array(arrays, "episodes", (*shape, 2), np.int64).tolist()]
+            now = self._checked_now(settings["now"])
             self.emulator.restore(arrays)
-        except (KeyError, ValueError, TypeError, IndexError, RuntimeError) as error:
+        except (KeyError, ValueError, TypeError, IndexError, OverflowError, AttributeError, RuntimeError) as error:
             self.emulator.restore(before)
             raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from None
         self.player, self.episodes = player, episodes
         for name, value in now.items():
             setattr(self, name, value)
+
+    def _checked_now(self, now: dict[str, Any]) -> dict[str, Any]:
+        """Where the run stood. ValueError if a number is impossible."""
+        score, action, diverged = now["score"], now["action"], now["diverged"]
+        played = {name: saved_count(name, now[name]) for name in ("frames", "played")}
+        fits = {"score": type(score) is int, "diverged": type(diverged) is bool}
+        fits["action"] = action is None or (type(action) is int and 0 <= action < len(self.emulator.actions))
+        check_saved(fits)
+        return {**played, "score": score, "action": action, "diverged": diverged}
 
 
 def learn_background(

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from trueonline import files
+from trueonline import files, inputs
 from trueonline.control.agent import Agent
 from trueonline.control.gym.environments import described
 from trueonline.control.policies import describe
@@ -84,15 +84,24 @@ class Checkpoint:
         if OURS + "about" not in arrays:
             raise ValueError(f"{self.path} is a saved learner, but not a checkpoint of a training; give another file")
         history = {name: arrays.pop(OURS + name) for name in (*HISTORY, "about") if OURS + name in arrays}
-        there = json.loads(str(history.pop("about")))
+        try:
+            there = json.loads(str(history.pop("about")))
+            begun = there["agent"]["steps"] + 0, settings["rng"], settings["action"]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ValueError(f"{self.path} is damaged: it does not say what it holds ({error!r})") from None
         self._refuse_others(there, settings, arrays)
         shapes = {name: (history[name].ndim, history[name].dtype.kind) for name in history}
-        if shapes != HISTORY or len({len(history[name]) for name in ("returns", "lengths", "terminated")}) != 1:
+        same = {len(np.atleast_1d(history[name])) for name in ("returns", "lengths", "terminated") if name in history}
+        if shapes != HISTORY or len(same) != 1 or len(history["evaluations"]) != len(history["evaluated_after"]):
             raise ValueError(f"{self.path} is damaged: its history does not fit together")
+        inputs.check_saved({"lengths": history["lengths"] > 0, "returns": np.isfinite(history["returns"])})
         self.about = there
 
         def restore(agent: Agent) -> None:
-            agent._restore(arrays, settings["rng"], settings["action"])
+            try:
+                agent._restore(arrays, *begun[1:])
+            except (ValueError, KeyError, TypeError, OverflowError, AttributeError, NotImplementedError) as error:
+                raise ValueError(f"{self.path} is damaged: {error}") from None
 
         return history, restore
 

@@ -28,7 +28,7 @@ is enough: an imprint is only noted, and made by the next recall (or `settle`) w
 This folder is the only place that knows how weights and trace are stored.
 """
 
-from trueonline.core.memory.arrays import begin, dump, rebuild, snapshot, trace, undo, weights
+from trueonline.core.memory.arrays import begin, checked_place, dump, rebuild, snapshot, trace, undo, weights
 from trueonline.core.memory.dense import noted
 from trueonline.core.memory.layout import (
     KINDS,
@@ -77,6 +77,7 @@ __all__ = [
     "allocate",
     "attach_one",
     "begin",
+    "checked_place",
     "decay",
     "dump",
     "each",

@@ -4,7 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueonline.core.memory.layout import COUNT, DENSE, GAMMA, HEADER, PLACE, V_OLD, Buffers, C, S, _stride, parts, size
+from trueonline.core.memory.layout import (
+    COUNT,
+    DENSE,
+    GAMMA,
+    GREEDY,
+    HEADER,
+    LAM,
+    LENGTH,
+    NOT_BINARY,
+    NOTED,
+    PLACE,
+    RHO_OLD,
+    ROOM,
+    STEPS,
+    V_OLD,
+    Buffers,
+    C,
+    S,
+    _stride,
+    parts,
+    size,
+)
+from trueonline.inputs.saved_arrays import MOST, check_saved, saved_array, saved_count
 
 
 def trace(one: Buffers) -> np.ndarray:
@@ -60,23 +82,33 @@ def dump(one: Buffers) -> dict[str, np.ndarray]:
 
 
 def rebuild(one: Buffers, saved: dict[str, np.ndarray]) -> None:
-    """Turn an empty memory into the one that `dump` described; ValueError if the parts do not fit together."""
+    """Turn an empty memory into the one that `dump` described. ValueError if the parts do not fit together.
+
+    Weights and traces may be any numbers, because learners diverge. Everything that kernels count or index by is checked.
+    """
     n = size(one)
-    head, listed = saved["head"], saved["z"]
-    dense = bool(head[DENSE]) if head.shape == (HEADER,) else False
-    sound = head.shape == (HEADER,) and head.dtype == np.float64 and saved["u"].shape == (n,)
-    sound = sound and listed.ndim == 1 and len(listed) == (n if dense else head[COUNT])
-    if sound and not dense:
-        owner = saved["owner"]
-        sound = owner.shape == saved["y"].shape == listed.shape and len(np.unique(owner)) == len(owner)
-        sound = sound and np.issubdtype(owner.dtype, np.integer) and bool(np.all((owner >= 0) & (owner < n)))
-    if not sound:
-        raise ValueError("the parts of the memory do not fit together")
+    head = saved_array(saved, "head", (HEADER,), np.float64)
+    count = saved_count("list", head[COUNT], n)
+    fits = head[DENSE] in (0.0, 1.0) and head[ROOM] >= 0.0 and head[NOTED] == head[NOT_BINARY] == 0.0
+    check_saved({"head": fits})
+    listed = n if head[DENSE] else count
+    numbers = saved_array(saved, "u", (n,), np.float64), saved_array(saved, "z", (listed,), np.float64)
     one.numbers[:HEADER] = head
-    u, z, y, slot, owner_ = parts(one)
-    u[:] = saved["u"]
-    z[1 : len(listed) + 1] = listed
-    if not dense:
-        y[1 : len(listed) + 1] = saved["y"]
-        owner_[1 : len(listed) + 1] = saved["owner"]
-        slot[saved["owner"]] = np.arange(1, len(listed) + 1)
+    u, z, y, slot, owner = parts(one)
+    u[:], z[1 : listed + 1] = numbers
+    if not head[DENSE]:
+        owners = saved_array(saved, "owner", (count,), np.int32)
+        check_saved({"owner": len(np.unique(owners)) == count and ((owners >= 0) & (owners < n)).all()})
+        y[1 : count + 1] = saved_array(saved, "y", (count,), np.float64)
+        owner[1 : count + 1] = owners
+        slot[owners] = np.arange(1, count + 1)
+
+
+def checked_place(place: np.ndarray, n: int) -> np.ndarray:
+    """The place of a learner with n features, from a file. ValueError if a number in it is impossible."""
+    saved_count("steps", place[STEPS], MOST)
+    saved_count("number of active features", place[LENGTH], n)
+    decays = place[[GAMMA, LAM]]
+    fits = ((decays >= 0.0) & (decays <= 1.0)).all() and 0.0 <= place[RHO_OLD] < np.inf and place[GREEDY] in (0.0, 1.0)
+    check_saved({"place": fits})
+    return place

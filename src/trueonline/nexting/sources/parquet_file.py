@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from trueonline.nexting.sources.replayable_file import FileReader, ReplayableFil
 from trueonline.nexting.sources.sample import ROWS, Block, Clock, check_columns, opening, shown
 
 BUFFER = 2**20  # bytes of a column that are read at a time
+DAMAGED = (OSError, ValueError, MemoryError, OverflowError)  # what a damaged file may end in, beside pyarrow's own errors
 RECENT = 64  # rows before a position that tell one file from another
 
 
@@ -78,14 +80,15 @@ class _ParquetReader(FileReader):
             pass
         try:
             self._file = self._pa.parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
-        except (self._pa.ArrowInvalid, OSError) as error:
+        except (self._pa.ArrowException, *DAMAGED) as error:
             raise ValueError(
                 f"{path} is not a Parquet file, or is truncated: one that is still being written cannot be read ({error})"
             ) from None
         self._batches = self._from(0)
 
     def check_columns(self) -> None:
-        schema, types = self._file.schema_arrow, self._pa.types
+        with self._damage():
+            schema, types = self._file.schema_arrow, self._pa.types
         check_columns(str(self._path), schema.names, self._wanted, "the columns of the Parquet file")
         for name in self._wanted:
             kind = schema.field(name).type
@@ -119,7 +122,10 @@ class _ParquetReader(FileReader):
         recent = np.empty((0, len(self._wanted)))
         batches = self._from(first)
         while len(recent) < row - first:
-            recent = np.concatenate([recent, self._matrix(self._next(batches))])
+            batch = self._next(batches)
+            if batch is None:
+                raise ValueError(f"{self._path} is damaged: it has fewer rows than it says, {self._file.metadata.num_rows:,}")
+            recent = np.concatenate([recent, self._matrix(batch)])
         return recent[: row - first]
 
     def _hashes(self) -> dict[str, str]:
@@ -141,17 +147,24 @@ class _ParquetReader(FileReader):
                     yield batch.slice(drop)
 
     def _next(self, batches: Iterator[Any]) -> Any:
-        try:
+        with self._damage():
             return next(batches, None)
-        except (OSError, ValueError) as error:  # pyarrow's errors are among them
+
+    @contextmanager
+    def _damage(self) -> Iterator[None]:
+        """Turn what pyarrow makes of a damaged file into a ValueError. (ArrowNotImplementedError is not among the others.)"""
+        try:
+            yield
+        except (self._pa.ArrowException, *DAMAGED) as error:
             raise ValueError(f"{self._path} is damaged or truncated after row {self._row:,}: {error}") from None
 
     def _matrix(self, batch: Any) -> np.ndarray:
         """The columns of a batch as doubles: the signals and the time."""
         matrix = np.empty((batch.num_rows, len(self._wanted)))
-        for j, name in enumerate(self._wanted):
-            column = batch.column(batch.schema.get_field_index(name))
-            matrix[:, j] = self._times(column) if j == len(self._signals) else floats(column)
+        with self._damage():
+            for j, name in enumerate(self._wanted):
+                column = batch.column(batch.schema.get_field_index(name))
+                matrix[:, j] = self._times(column) if j == len(self._signals) else floats(column)
         return matrix
 
     def _times(self, column: Any) -> np.ndarray:
