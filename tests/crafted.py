@@ -15,6 +15,7 @@ import numpy as np
 
 import trueonline as to
 from trueonline import files
+from trueonline.control import TrueOnlineSarsa
 
 HUGE = {"f": 1e300, "i": 2**62, "u": 2**31, "b": 1, "c": 1e300}
 
@@ -142,7 +143,9 @@ def horde():
     from trueonline.nexting import Horde, Question
 
     def write(path):
-        asked = [Question(f"q{i}", 0.9, method=method) for i, method in enumerate(("true_online", "accumulate", "replace"))]
+        asked = [
+            Question(f"q{i}", 0.9, method=method) for i, method in enumerate(("true_online", "accumulate", "replace"))
+        ]
         one = Horde(60, [*asked, Question("q3", "gamma", step_size=0.01)])
         one.start([0, 1])
         for t in range(100):
@@ -194,7 +197,6 @@ def predictor(**options):
 def training():
     import gymnasium
 
-    from trueonline.control import TrueOnlineSarsa
     from trueonline.control.gym.training import train
     from trueonline.features import one_hot
 
@@ -248,9 +250,9 @@ KINDS = {
     "true online gtd": lambda: learner(_three(to.TrueOnlineGTD, second_step_size=0.01)),
     "definition": lambda: learner(_three(to.forward.OnlineLambdaReturn)),
     "n-step": lambda: learner(_three(to.forward.NStepReturn, steps=3)),
-    "sarsa": lambda: agent(lambda: to.TrueOnlineSarsa(12, 3, 0.1, 0.9, 0.9, seed=0)),
+    "sarsa": lambda: agent(lambda: TrueOnlineSarsa(12, 3, 0.1, 0.9, 0.9, seed=0)),
     "twister": lambda: agent(
-        lambda: to.TrueOnlineSarsa(12, 3, 0.1, 0.9, 0.9, seed=np.random.Generator(np.random.MT19937(0)))
+        lambda: TrueOnlineSarsa(12, 3, 0.1, 0.9, 0.9, seed=np.random.Generator(np.random.MT19937(0)))
     ),
     "forward": lambda: delayed("ForwardTD"),
     "delayed": lambda: delayed("DelayedLambdaReturn"),
@@ -277,7 +279,9 @@ def craft(name, folder):
         for part in arrays
         for what, other in crafted_arrays(arrays[part])
     ]
-    trials += [(f"{part} missing", settings, {other: arrays[other] for other in arrays if other != part}) for part in arrays]
+    trials += [
+        (f"{part} missing", settings, {other: arrays[other] for other in arrays if other != part}) for part in arrays
+    ]
     trials += [(what, other, arrays) for what, other in crafted_settings(settings)]
     for what, some_settings, some_arrays in trials:
         print(f"{name}: {what}", file=sys.stderr, flush=True)  # the last line before a crash

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import trueonline as to
+from trueonline.control import TrueOnlineSarsa
 
 N = 4
 LEARNERS = [to.AccumulateTD, to.ReplaceTD, to.TrueOnlineTD, to.OnlineLambdaReturn, to.OfflineLambdaReturn]
@@ -349,3 +350,16 @@ def test_parts_of_a_transition_that_a_method_does_not_ask_for_are_refused():
         assert learner.steps == 0
     with pytest.raises(TypeError, match="EmphaticTD takes no x_expected: it takes ratio and interest"):
         to.EmphaticTD(3, 0.1, 0.9, 0.9).update(1.0, 1, x_expected=0)
+
+
+def test_more_features_than_the_memory_holds_are_refused(monkeypatch):
+    zeros = np.zeros
+    monkeypatch.setattr(np, "zeros", lambda shape, *more: zeros(2**59 if np.prod(shape) > 1e7 else shape, *more))
+    for make, message in (
+        (lambda: to.TrueOnlineTD(10**9, 0.1, 0.9, 0.9), r"n_features=1,000,000,000 would take 32.0 GB of memory"),
+        (lambda: TrueOnlineSarsa(10**9, 2, 0.1, 0.9, 0.9), "n_features=1,000,000,000 and n_actions=2 would take 64.0 GB"),
+        (lambda: to.OnlineLambdaReturn(2 * 10**9, 0.1, 0.9, 0.9), r"n_features=2,000,000,000 would take 32.0 GB"),
+        (lambda: to.features.TileCoder(0, 1, bins=10**6, tilings=2**16, size=2**31 - 2), "bins=.* would take"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make()

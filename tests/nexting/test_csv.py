@@ -256,3 +256,12 @@ def test_many_times_of_one_form_are_the_nearest_floats(end, digits):
     times, _ = joined(source)
     np.testing.assert_array_equal(times, [each / 10**9 for each in nanoseconds])  # whole numbers: Python rounds once
     assert source.counters()["malformed"] == 0
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_first_line_may_be_long(tmp_path, separator):
+    names = [f"channel {i:05}" for i in range(15_000)]
+    path = tmp_path / "log.csv"
+    path.write_text(separator.join(["time", *names]) + "\n" + separator.join(["1"] * 15_001) + "\n")
+    with open_source(path, names[-1:], time="time") as source:
+        assert source.read().values.tolist() == [[1.0]]

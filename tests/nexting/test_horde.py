@@ -468,3 +468,31 @@ def test_a_state_is_gone_on_from():
         with pytest.raises(ValueError, match="does not fit"):
             second.restore(bad)
     np.testing.assert_array_equal(second.predict(X[3]), before)
+
+
+@pytest.mark.parametrize("questions", [5, "ab", [None], None, Question("one", 0.9)], ids=str)
+def test_questions_that_are_none_are_refused(questions):
+    horde = Horde(4, [Question("force", 0.9)])
+    with pytest.raises(ValueError, match="questions must be a list of objects of the class Question, got"):
+        horde.add(questions)
+    assert len(horde.questions) == 1
+
+
+@pytest.mark.parametrize("discounts", [5, "gamma", [0.5]])
+def test_discounts_that_are_no_mapping_are_refused(discounts):
+    for named in ("gamma", 0.5):
+        horde = Horde(4, [Question("force", named)])
+        horde.start([0])
+        with pytest.raises(ValueError, match="discounts must map the name of each discount to its value, got"):
+            horde.update([1.0], [1], discounts)
+        with pytest.raises(ValueError, match="discounts must map"):
+            horde.run(np.array([[0], [1]]), [[1.0]], discounts)
+    for bad in ({"gamma": {}}, {"gamma": "x"}, {"gamma": [None]}):
+        with pytest.raises(ValueError, match="the discount 'gamma' must be"):
+            Horde(4, [Question("force", "gamma")]).run(np.array([[0], [1]]), [[1.0]], bad)
+
+
+def test_a_horde_too_large_for_the_memory_is_refused(monkeypatch):
+    monkeypatch.setattr(buffers, "allocate", lambda n: np.zeros(2**59))
+    with pytest.raises(ValueError, match=r"n_features=1,000,000,000 would take 4.0 GB of memory"):
+        Horde(10**9)

@@ -1,6 +1,7 @@
 """Parquet files."""
 
 import os
+import random
 from datetime import UTC, datetime
 
 import numpy as np
@@ -65,3 +66,36 @@ def test_a_parquet_file_that_is_cut_short_says_so(tmp_path):
         os.truncate(path, len(whole) // 2)
         with pytest.raises(ValueError, match=r"log\.parquet is damaged or truncated after row [1-4]\d,\d"):
             list(source)
+
+
+def test_a_parquet_file_with_changed_bytes_is_read_or_refused(tmp_path):
+    path, rng, refused = tmp_path / "log.parquet", random.Random(4), 0
+    times = np.arange(60.0)
+    pq.write_table(pa.table({"time": times, "a": np.sin(times), "b": times.astype(int)}), path, row_group_size=20)
+    whole = path.read_bytes()
+    for _ in range(400):
+        damaged = bytearray(whole)
+        damaged[-rng.randrange(1, 800)] = rng.randrange(256)
+        path.write_bytes(damaged)
+        try:
+            with open_source(path, ["a", "b"], time="time") as source:
+                joined(source)
+        except ValueError:
+            refused += 1
+    assert refused > 100
+
+
+def test_what_pyarrow_cannot_read_is_a_damaged_file(tmp_path, monkeypatch):
+    path = tmp_path / "log.parquet"
+    pq.write_table(pa.table({"time": np.arange(9.0), "a": np.arange(9.0)}), path)
+
+    def fail(*_, **__):
+        raise pa.ArrowNotImplementedError("Unsupported encoding")
+
+    with open_source(path, ["a"], time="time") as source:
+        source._reader._batches = (fail() for _ in range(1))
+        with pytest.raises(ValueError, match=r"log.parquet is damaged or truncated after row 0: Unsupported encoding"):
+            source.read()
+    monkeypatch.setattr(pq, "ParquetFile", fail)
+    with pytest.raises(ValueError, match=r"log.parquet is not a Parquet file, or is truncated"):
+        open_source(path, ["a"], time="time")

@@ -283,6 +283,74 @@ def test_after_a_mistake_the_other_processes_are_stopped_and_can_go_on_later(mak
     assert steps_taken(mended[0])[1] == list(range(21, 41))
 
 
+class Short:
+    """A short task for threads: it gives a table, or fails once the others have theirs."""
+
+    schema, rows, steps, spawned = expected("a", 40).schema, None, 1, False
+
+    def __init__(self, name, finished, fails=False):
+        self.name, self.finished, self.fails = name, finished, fails
+
+    def compute(self):
+        if self.fails:
+            wait_for(lambda: len(self.finished) == 2, "other task that finished")
+            raise ZeroDivisionError
+        self.finished.append(self.name)
+        return expected(self.name, 40)
+
+
+def test_tasks_that_finished_while_another_failed_are_kept(tmp_path):
+    finished, stored = [], []
+    tasks = [Short("a", finished), Short("bad", finished, fails=True), Short("c", finished), Short("d", finished)]
+    with pytest.raises(ZeroDivisionError):
+        engines.run(tasks, "local", lambda task, table: stored.append(task.name), None, None, threads=4)
+    assert sorted(stored) == ["a", "c", "d"]
+
+
+def test_results_of_processes_that_arrived_before_a_mistake_was_heard_are_kept(make, tmp_path):
+    works, stored = [*make("a", mistake="ZeroDivisionError"), *make("b")], []
+
+    def moved(*_):  # nothing is heard until both have ended
+        wait_for(lambda: begun(works[1:], 40) and not any(alive(pid) for pid in pids(works)), "end of both works")
+
+    with pytest.raises(ZeroDivisionError):
+        processes.run(works, lambda *result: stored.append(result), moved, lambda work: tmp_path / work.name, 2)
+    ((work, table),) = stored
+    assert work is works[1]
+    assert table.equals(expected("b", 40))
+
+
+def test_ctrl_c_while_a_dask_cluster_starts_is_said_in_a_line(tmp_path):
+    pytest.importorskip("distributed")
+    (tmp_path / "spec.toml").write_text('runs = 5\nsteps = 50\n[[problems]]\nkind = "random_walk"\n')
+    command = [
+        sys.executable,
+        "-m",
+        "trueonline",
+        "sweep",
+        "spec.toml",
+        "--out",
+        "out",
+        "--engine",
+        "dask",
+        "--threads",
+        "2",
+    ]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = processes_of_tests.start(command, cwd=tmp_path, start_new_session=True, **pipes)
+    here = psutil.Process(process.pid)
+
+    def starting():
+        return any("spawn_main" in " ".join(child.cmdline()) for child in here.children() if child.is_running())
+
+    wait_for(starting, "worker")
+    os.killpg(process.pid, signal.SIGINT)
+    said = process.communicate()[1]
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert "Stopped. Finished tasks are kept" in said
+
+
 def test_a_process_that_ends_by_itself_without_a_result_is_an_error_at_once(make, out):
     (work,) = make("a", mistake="exit")
     with pytest.raises(ValueError, match=rf"{work.name} ended without a result, with exit code 3"):

@@ -131,6 +131,27 @@ def test_a_file_of_arrays_that_is_missing_is_named(read):
         read('[[problems]]\nkind = "arrays"\npath = "no.npz"\n')
 
 
+@pytest.mark.parametrize("damage", ["nothing", "text", "cut", "npy", "byte"])
+def test_a_damaged_file_of_arrays_is_refused(read, tmp_path, damage):
+    path = tmp_path / "walk.npz"
+    np.savez(path, transitions=np.eye(3), rewards=np.ones(3))
+    whole = path.read_bytes()
+    if damage == "npy":
+        np.save(tmp_path / "walk.npy", np.eye(3))
+        whole = (tmp_path / "walk.npy").read_bytes()
+    at = whole.find(b"shape") + 12
+    damaged = {
+        "nothing": b"",
+        "text": b"walk",
+        "cut": whole[:-30],
+        "npy": whole,
+        "byte": whole[:at] + b"9" + whole[at + 1 :],
+    }
+    path.write_bytes(damaged[damage])
+    with pytest.raises(ValueError, match=r"walk.npz is not a file that numpy.savez wrote, or is damaged"):
+        read('[[problems]]\nkind = "arrays"\npath = "walk.npz"\n')
+
+
 # --- Several seeds --------------------------------------------------------------------------------
 
 

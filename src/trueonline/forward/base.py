@@ -27,7 +27,8 @@ class Definition(Learner):
 
     def reset(self) -> None:
         given = self._parameters.initial_weights
-        self._weights = np.zeros(self.n_features) if given is None else np.array(given)
+        with inputs.room_for(f"n_features={self.n_features:,}", 16.0 * self.n_features):
+            self._weights = np.zeros(self.n_features) if given is None else np.array(given)
         self._steps = 0
         self._here: np.ndarray | None = None
         self._forget()

@@ -14,11 +14,10 @@ def saved_array(parts: Mapping[str, Any], name: str, shape: tuple[int, ...], dty
     """An array of a saved state. ValueError unless it is there, with this shape and this type."""
     array = parts.get(name)
     if not isinstance(array, np.ndarray):
-        raise ValueError(f"it has no {name}")
+        raise ValueError(f"its {name} does not fit: it is missing")
     if array.shape != shape or array.dtype != np.dtype(dtype):
-        raise ValueError(
-            f"its {name} must be {np.dtype(dtype)} of shape {shape}, got {array.dtype} of shape {array.shape}"
-        )
+        wanted = f"{np.dtype(dtype)} of shape {shape}"
+        raise ValueError(f"its {name} does not fit: it must be {wanted}, got {array.dtype} of shape {array.shape}")
     return np.ascontiguousarray(array) if array.ndim else array
 
 

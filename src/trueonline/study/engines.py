@@ -5,6 +5,7 @@ The result of a task is the same on every engine, bit for bit. Seeds come from t
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -86,10 +87,17 @@ def _run_dask(tasks: Sequence[Work], done: Done, scratch: Scratch, address: str 
         from distributed import Client, LocalCluster, as_completed
     except ImportError:
         raise ValueError("the engine dask needs the extra: pip install 'trueonline[dask]'") from None
-    cluster: Any = address or LocalCluster(
-        n_workers=threads or os.cpu_count() or 1, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
-    )
+    cluster: Any = address
     try:
+        if address is None:
+            with processes.ctrl_c_blocked():  # it would reach the workers as well, and each would print where it was
+                cluster = LocalCluster(
+                    n_workers=threads or os.cpu_count() or 1,
+                    threads_per_worker=1,
+                    dashboard_address="127.0.0.1:0",
+                    host="127.0.0.1",
+                    silence_logs=logging.ERROR,
+                )
         with Client(cluster) as client:
             futures = {
                 client.submit(_compute, task, scratch(task), key=task.name, retries=5, pure=True): task for task in tasks
@@ -106,7 +114,7 @@ def _run_dask(tasks: Sequence[Work], done: Done, scratch: Scratch, address: str 
                     client.cancel(list(futures))
                 raise
     finally:
-        if address is None:
+        if address is None and cluster is not None:
             cluster.close()
 
 

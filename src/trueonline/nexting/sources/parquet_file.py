@@ -124,7 +124,9 @@ class _ParquetReader(FileReader):
         while len(recent) < row - first:
             batch = self._next(batches)
             if batch is None:
-                raise ValueError(f"{self._path} is damaged: it has fewer rows than it says, {self._file.metadata.num_rows:,}")
+                raise ValueError(
+                    f"{self._path} is damaged: it has fewer rows than it says, {self._file.metadata.num_rows:,}"
+                )
             recent = np.concatenate([recent, self._matrix(batch)])
         return recent[: row - first]
 
