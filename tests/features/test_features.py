@@ -712,3 +712,22 @@ def test_kinds_and_options_that_do_not_fit_are_refused():
         from_space(spaces.Discrete(3), bins=3)
     with pytest.raises(ValueError, match="holds numbers, not states"):
         from_space(spaces.Box(0.0, 1.0, (2,)), "table")
+
+
+@pytest.mark.parametrize("size", [None, 100])
+def test_places_that_are_not_those_of_the_coder_are_refused(size):
+    coder = TileCoder([0, 0], [1, 1], bins=4, tilings=4, size=size)
+    coder([2.0, 0.5])
+    state = coder.__getstate__()
+    copy = TileCoder(0, 1)
+    copy.__setstate__(state)
+    assert copy.clipped.tolist() == [1, 0]
+    assert copy.collisions == coder.collisions
+    places = state["places"]
+    crafted = [places[:-1], places[:1], places.astype(float), np.full_like(places, -1), np.full_like(places, 2**40)]
+    for place, value in [*((place, 2**40) for place in (*range(7), *range(8, 13), 18, 25, 30)), (7, -1), (16, -1)]:
+        crafted.append(places.copy())  # 7 and 16 are counts
+        crafted[-1][place] = value
+    for bad in crafted:
+        with pytest.raises(ValueError, match="its places does not fit"):
+            TileCoder(0, 1).__setstate__({**state, "places": bad})

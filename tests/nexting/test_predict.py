@@ -733,3 +733,10 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(package, extra,
     assert f"pip install 'trueonline[{extra}]'" in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_times_that_are_nearly_the_same_measure_no_rate(tmp_path):
+    rows = "".join(f"{i * 5e-324!r},{i % 3}\n" for i in range(40))
+    (tmp_path / "log.csv").write_text("time,a\n" + rows)
+    told = predict(tmp_path / "log.csv", "--time", "time", "--target", "a", "--discount", 0.5, "--json")
+    assert (told["samples"], told["measured_rate"]) == (40, None)

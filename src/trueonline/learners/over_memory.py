@@ -180,7 +180,7 @@ class OverMemory(Parametrised):
         inputs.saved_count("number of bounded steps", tuning[BOUNDED])
         memory.tuning(restored, self._memories)[:] = tuning
         self._tune(restored)
-        listed = np.shape(parts.get("rated"))
+        listed = np.asarray(parts.get("rated")).shape
         rated = inputs.saved_array(parts, "rated", listed[:1], np.int64)
         kept = inputs.saved_array(parts, "of_features", (3, *listed), np.float64)
         steps = kept[[0, 2]]  # the third, `past`, diverges as w does

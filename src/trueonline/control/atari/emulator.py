@@ -128,10 +128,9 @@ class Emulator:
     def restore(self, parts: dict[str, np.ndarray]) -> None:
         from ale_py import ALEState
 
-        own = self.dump()
         state = saved_array(parts, "emulator", np.shape(parts["emulator"])[:1], np.uint8)
-        seen = saved_array(parts, "frames_seen", own["frames_seen"].shape, np.uint8)
-        first_reward = saved_array(parts, "first_reward", (), own["first_reward"].dtype)
+        seen = saved_array(parts, "frames_seen", (2, *self.now.shape), np.uint8)
+        first_reward = saved_array(parts, "first_reward", (), np.float64)
         check_saved({"first_reward": np.isfinite(first_reward) & (first_reward >= 0.0)})
         self._ale.restoreState(ALEState(state.tobytes()))
         self.now[:], self.before[:] = seen
