@@ -17,12 +17,18 @@ import trueonline as to
 from trueonline import files
 from trueonline.control import TrueOnlineSarsa
 
+LARGE = 10**5
 HUGE = {"f": 1e300, "i": 2**62, "u": 2**31, "b": 1, "c": 1e300}
 
 
 def crafted_arrays(array):
     """What an array may be replaced by: other values, other shapes and other types."""
     kind = array.dtype.kind
+    if array.size > LARGE:  # to write it takes long
+        yield "all -1", np.full(array.shape, -1).astype(array.dtype)
+        yield "shorter", array[:-1]
+        yield "bool", array.astype(bool)
+        return
     if kind in "fiubc":
         values = [0, 1, -1, 2**31 - 1, HUGE[kind]]
         values += [np.nan, np.inf, -np.inf, 1e300, -1e300, 0.5, 5e-324] if kind == "f" else []
@@ -70,7 +76,7 @@ def crafted_settings(settings, depth=3):
 # --- Kinds of files: each makes one, and uses one ---
 
 
-def learner(make, dense=False, start=True):
+def learner(make, dense=False, steps=300):
     def write(path):
         one, rng = make(), np.random.default_rng(0)
         X = rng.random((40, 12)) if dense else rng.permuted(np.tile(np.arange(12), (40, 1)), axis=1)[:, :3]
@@ -84,13 +90,13 @@ def learner(make, dense=False, start=True):
             getattr(one, name, None)
 
     def work(one):
-        for t in range(300):
-            x = np.eye(12)[t % 12] if t % 7 == 0 and t > 150 else np.array([t % 12, (t + 5) % 12])
+        for t in range(steps):
+            x = np.eye(12)[t % 12] if t % 7 == 0 and t > steps // 2 else np.array([t % 12, (t + 5) % 12])
             try:
                 one.update(1.0, x)
             except RuntimeError:  # between episodes
                 one.start(x)
-        one.run(np.arange(200) % 12, np.ones(199))
+        one.run(np.arange(steps) % 12, np.ones(steps - 1))
 
     return write, use
 
@@ -198,13 +204,13 @@ def training():
     import gymnasium
 
     from trueonline.control.gym.training import train
-    from trueonline.features import one_hot
 
     env = gymnasium.make("FrozenLake-v1", is_slippery=False)
+    features = to.features.from_space(env.observation_space)
 
     def go(path, episodes):
         one = TrueOnlineSarsa(env.observation_space.n, env.action_space.n, 0.1, 0.9, 0.9, seed=1)
-        train(env, one, one_hot, episodes=episodes, seed=0, checkpoint=path, evaluate_every=2, evaluate_episodes=2)
+        train(env, one, features, episodes=episodes, seed=0, checkpoint=path, evaluate_every=2, evaluate_episodes=2)
 
     return lambda path: go(path, 4), lambda path: go(path, 8)
 
@@ -248,8 +254,8 @@ KINDS = {
     "provisional adapted": lambda: learner(_three(to.ProvisionalTD, bound=1.0)),
     "gtd": lambda: learner(_three(to.GTD, second_step_size=0.01)),
     "true online gtd": lambda: learner(_three(to.TrueOnlineGTD, second_step_size=0.01)),
-    "definition": lambda: learner(_three(to.forward.OnlineLambdaReturn)),
-    "n-step": lambda: learner(_three(to.forward.NStepReturn, steps=3)),
+    "definition": lambda: learner(_three(to.forward.OnlineLambdaReturn), steps=9),
+    "n-step": lambda: learner(_three(to.forward.NStepReturn, n=3), steps=9),
     "sarsa": lambda: agent(lambda: TrueOnlineSarsa(12, 3, 0.1, 0.9, 0.9, seed=0)),
     "twister": lambda: agent(
         lambda: TrueOnlineSarsa(12, 3, 0.1, 0.9, 0.9, seed=np.random.Generator(np.random.MT19937(0)))
@@ -258,7 +264,7 @@ KINDS = {
     "delayed": lambda: delayed("DelayedLambdaReturn"),
     "horde": horde,
     "predictor": predictor,
-    "hashed predictor": lambda: predictor(size=200),
+    "hashed predictor": lambda: predictor(features=200),
     "training": training,
     "atari published": lambda: atari("published", "true_online"),
     "atari paper": lambda: atari("paper", "true_online"),
