@@ -291,8 +291,8 @@ def craft(name, folder):
     trials += [(what, other, arrays) for what, other in crafted_settings(settings)]
     for what, some_settings, some_arrays in trials:
         print(f"{name}: {what}", file=sys.stderr, flush=True)  # the last line before a crash
-        files.write_learner(path, kind, copy.deepcopy(some_settings), some_arrays)
         try:
+            files.write_learner(path, kind, copy.deepcopy(some_settings), some_arrays)
             use(path)
             outcomes["works"] += 1
         except ValueError:
