@@ -245,6 +245,39 @@ def test_a_checkpoint_whose_parts_are_missing_or_do_not_fit_is_refused_and_nothi
             assert state(run) == before
 
 
+def test_a_checkpoint_with_crafted_numbers_is_refused_and_nothing_changes(background, tmp_path):
+    run = atari.Run(atari.Settings(protocol="published", episodes=1), background)
+    advance(run, 20)
+    run.save(tmp_path / "c.npz")
+    before, (_, settings, parts) = state(run), files.read_learner(tmp_path / "c.npz")
+    crafted = {
+        "player_traced": (parts["player_traced"] * 0 - 1, parts["player_traced"] * 0, parts["player_traced"] + 2**40),
+        "player_e": (parts["player_e"] * 0.0,),  # they would be listed again and again
+        "player_random": (np.full(32, 2**32 - 1, np.uint32),),
+        "player_x": (parts["player_x"] + 2**40, parts["player_x"] * 0 - 1, parts["player_x"].astype(float)),
+        "player_w": (parts["player_w"].astype(np.float32), parts["player_w"].T),
+        "emulator": (parts["emulator"] * 0, parts["emulator"] * 0 + 255, parts["emulator"][:0], parts["emulator"][:-9]),
+        "frames_seen": (parts["frames_seen"][:, :-1], parts["frames_seen"].astype(float)),
+        "first_reward": (np.array(np.nan), np.array([1.0])),
+        "episodes": (np.zeros((2, 3), np.int64), np.array(7)),
+    }
+    for name, others in crafted.items():
+        for other in others:
+            rewrite(tmp_path / "c.npz", out=tmp_path / "crafted.npz", **{name: other})
+            with pytest.raises(ValueError, match=r"crafted\.npz is damaged"):
+                run.resume(tmp_path / "crafted.npz")
+            assert state(run) == before
+    for part, name, value in (
+        ("now", "action", 99), ("now", "action", "x"), ("now", "frames", 1e300), ("now", "score", None), ("now", "played", -1),
+        ("player", "action", -1), ("player", "divisor", float("nan")), ("player", "q_old", None),
+    ):  # fmt: skip
+        changed = {**settings, part: {**settings[part], name: value}}
+        rewrite(tmp_path / "c.npz", out=tmp_path / "crafted.npz", settings=changed)
+        with pytest.raises(ValueError, match=r"crafted\.npz is damaged"):
+            run.resume(tmp_path / "crafted.npz")
+        assert state(run) == before
+
+
 def test_a_checkpoint_that_cannot_be_written_leaves_the_old_one(background, tmp_path, monkeypatch):
     run = atari.Run(atari.Settings(episodes=1), background)
     run.save(tmp_path / "c.npz")

@@ -132,7 +132,12 @@ class Emulator:
         seen = saved_array(parts, "frames_seen", (2, *self.now.shape), np.uint8)
         first_reward = saved_array(parts, "first_reward", (), np.float64)
         check_saved({"first_reward": np.isfinite(first_reward) & (first_reward >= 0.0)})
-        self._ale.restoreState(ALEState(state.tobytes()))
+        try:
+            self._ale.restoreState(ALEState(state.tobytes()))
+        except (RuntimeError, SystemError, MemoryError) as error:  # what ale-py makes of the emulator's own errors
+            raise ValueError(
+                f"its emulator does not fit: the emulator refuses the state ({type(error).__name__})"
+            ) from None
         self.now[:], self.before[:] = seen
         self.first_reward = float(first_reward)
 
