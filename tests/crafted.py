@@ -6,6 +6,7 @@ in a process of its own: `python -m tests.crafted KIND …` prints a line for ea
 
 import copy
 import json
+import os
 import sys
 import tempfile
 from collections import Counter
@@ -76,7 +77,7 @@ def crafted_settings(settings, depth=3):
 # --- Kinds of files: each makes one, and uses one ---
 
 
-def learner(make, dense=False, steps=300):
+def learner(make, dense=False, steps=60):
     def write(path):
         one, rng = make(), np.random.default_rng(0)
         X = rng.random((40, 12)) if dense else rng.permuted(np.tile(np.arange(12), (40, 1)), axis=1)[:, :3]
@@ -113,7 +114,7 @@ def agent(make):
         one = to.load(path)
         if one.action is None:
             one.start([0, 1])
-        for t in range(300):
+        for t in range(100):
             one.step(1.0, [t % 12, (t + 3) % 12])
         assert one.weights.shape == (12, 3)
 
@@ -165,7 +166,7 @@ def horde():
             one.update(np.ones(len(names)), [1, 2], {"gamma": 0.5})
         except RuntimeError:
             one.start([1, 2])
-        for t in range(400):
+        for t in range(150):
             one.update(np.ones(len(names)), [t % 60, (t + 7) % 60], {"gamma": 0.5})
         one.predict([5, 6])
         for name in names:
@@ -193,8 +194,8 @@ def predictor(**options):
     def use(path):
         one = Predictor(setup)
         one.restore(files.read_learner(path)[2])
-        for first in range(1000, 1400, 100):
-            one.learn(samples(first, 100))
+        for first in range(1000, 1160, 80):
+            one.learn(samples(first, 80))
         one.scores(), one.counters()
 
     return write, use
@@ -263,8 +264,8 @@ KINDS = {
     "forward": lambda: delayed("ForwardTD"),
     "delayed": lambda: delayed("DelayedLambdaReturn"),
     "horde": horde,
-    "predictor": predictor,
-    "hashed predictor": lambda: predictor(features=200),
+    "predictor": lambda: predictor(features=200),
+    "large predictor": predictor,
     "training": training,
     "atari published": lambda: atari("published", "true_online"),
     "atari paper": lambda: atari("paper", "true_online"),
@@ -304,6 +305,7 @@ def craft(name, folder):
 
 if __name__ == "__main__":
     np.seterr(all="ignore")
+    os.fsync = lambda handle: None  # most of the time would go there
     for each in sys.argv[1:] or KINDS:
         with tempfile.TemporaryDirectory() as folder:
             outcomes, failures = craft(each, folder)

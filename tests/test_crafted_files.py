@@ -9,7 +9,7 @@ import pytest
 
 from tests.crafted import KINDS
 
-QUICK = ("true online", "provisional", "sarsa", "forward", "horde", "predictor", "hashed predictor")
+QUICK = ("provisional", "sarsa", "horde", "predictor")
 ROOT = Path(__file__).parents[1]
 
 

@@ -354,7 +354,7 @@ def test_parts_of_a_transition_that_a_method_does_not_ask_for_are_refused():
 
 def test_more_features_than_the_memory_holds_are_refused(monkeypatch):
     zeros = np.zeros
-    monkeypatch.setattr(np, "zeros", lambda shape, *more: zeros(2**59 if np.prod(shape) > 1e7 else shape, *more))
+    monkeypatch.setattr(np, "zeros", lambda n, *a, **k: zeros(2**59 if np.prod(n) > 1e7 else n, *a, **k))
     for make, message in (
         (lambda: to.TrueOnlineTD(10**9, 0.1, 0.9, 0.9), r"n_features=1,000,000,000 would take 32.0 GB of memory"),
         (lambda: TrueOnlineSarsa(10**9, 2, 0.1, 0.9, 0.9), "n_features=1,000,000,000 and n_actions=2 would take 64.0 GB"),

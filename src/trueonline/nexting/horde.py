@@ -183,7 +183,7 @@ class Horde:
         """
         if not self._started:
             raise RuntimeError("no stream has begun: call start(x) with its first features before update")
-        named = checked_mapping(discounts)
+        named = {} if discounts is None else checked_mapping(discounts)
         gammas = self._constant if not self._named else discounts_now(self._constant, self._named, named)
         deltas = np.empty(len(self._questions))
         outcome = None
