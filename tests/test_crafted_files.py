@@ -13,26 +13,26 @@ QUICK = ("provisional", "sarsa", "horde", "predictor")
 ROOT = Path(__file__).parents[1]
 
 
-def check(*kinds):
+def check(*kinds, every=1):
     """In another process: a crash must not end the tests."""
-    command = [sys.executable, "-m", "tests.crafted", *kinds]
+    command = [sys.executable, "-m", "tests.crafted", f"--every={every}", *kinds]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"crashed at {done.stderr[-300:]}"
     for kind, line in zip(kinds, done.stdout.splitlines(), strict=True):
         outcome = json.loads(line)
         assert outcome["kind"] == kind
         assert outcome["failures"] == []
-        assert outcome["refused"] > 100
-        assert outcome["works"] > 10, "nothing is tried if everything is refused"
+        assert outcome["refused"] * every > 100
+        assert outcome["works"] > 0, "nothing is tried if everything is refused"
 
 
-def test_crafted_files_are_refused_or_work():
-    check(*QUICK)
+def test_some_crafted_files_are_refused_or_work():
+    check(*QUICK, every=13)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in QUICK])
-def test_other_crafted_files_are_refused_or_work(kind):
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_crafted_files_are_refused_or_work(kind):
     if kind.startswith("atari"):
         pytest.importorskip("ale_py")
     check(kind)

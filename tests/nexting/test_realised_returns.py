@@ -147,3 +147,27 @@ def test_other_states_are_refused():
     for bad in (Returns([0.9, 0.9]).state(), Returns([0.5]).state(), {}):
         with pytest.raises(ValueError, match="does not fit"):
             returns.restore(bad)
+
+
+def test_states_whose_numbers_are_impossible_are_refused():
+    returns = Returns([0.9, 0.5])
+    ones = np.ones((30, 2))
+    returns.follow(ones, ones, np.arange(30) == 0)
+    state = returns.state()
+    room = np.array(returns.windows)
+    returns.restore(state)  # nothing is wrong with it
+    crafted = {
+        "rings": [-1, 2**31 - 1, 2**62, *(state["rings"] + room[:, None] * np.eye(3, dtype=int)[j] for j in range(3))],
+        "counts": [-1, 2**63 - 1],
+        "weights": [-1.0, np.nan, 1e300],
+        "newer_weight": [2.0],
+        "totals": [-1.0, np.nan, np.inf],
+        "opened": [np.nan],
+        "kept": [np.inf],
+    }
+    for name, others in crafted.items():
+        for other in others:
+            bad = {**state, name: np.full_like(state[name], other) if np.ndim(other) == 0 else other}
+            with pytest.raises(ValueError, match="does not fit"):
+                returns.restore(bad)
+    assert returns.scores()[0].scored >= 0
