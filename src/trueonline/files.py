@@ -27,7 +27,7 @@ import numpy as np
 FORMAT = "trueonline learner"
 VERSION = 4  # 4: a list of members, and a digest; 3: a memory's header holds the memory alone
 ABOUT = "about.json"
-NUMBERS = re.compile(r"[<>|][biufU][1-9]\d{0,6}")  # the types that members may have: no object, nothing structured
+NUMBERS = re.compile(r"[<>|][biufcU][1-9]\d{0,6}")  # the types that members may have: no object, nothing structured
 HEADER = 2**16  # bytes before the numbers of a member, at most
 BLOCK = 2**20  # bytes that are read at a time
 # What reading an archive may end in where some of its bytes are others (a RuntimeError is one that seems to be encrypted).
