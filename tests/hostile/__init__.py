@@ -7,7 +7,7 @@ Each file of `KINDS` holds one kind of trial:
 - `prepare(shared)`: optional. Makes files that all trials of the kind share.
 - `trial(rng, folder, shared)`: one trial. Everything that it chooses comes from `rng`, and everything that it writes goes to
   `folder`. It returns `REFUSED`, `FINE`, a `Counter` of both, or a text that says why the trial cannot be made here. A promise
-  that is broken is an exception, mostly `Broken`.
+  that is broken is an exception, mostly `PromiseError`.
 
 Trials run in worker processes. So a crash, a hang and a gigabyte of memory are outcomes of a trial and not the end of all.
 """
@@ -24,5 +24,5 @@ KINDS = (
 REFUSED, FINE, FAILED, SKIPPED = "refused", "fine", "failed", "skipped"
 
 
-class Broken(AssertionError):
+class PromiseError(AssertionError):
     """A promise that does not hold."""

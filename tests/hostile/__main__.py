@@ -54,7 +54,7 @@ def main() -> int:
     if missed:
         console.print(f"{missed:,} of {len(tasks):,} trials did not fit into {given.minutes:g} minutes.")
     if given.out:
-        write_table(Path(given.out), rows, given.seed)
+        write_table(Path(given.out), rows)
     failures = [outcome for outcome in outcomes if outcome.counts[FAILED]]
     return report_failures(console, failures, place)
 
@@ -67,9 +67,16 @@ def all_tasks(kinds: list[str], given: argparse.Namespace) -> list[Task]:
     return [Task(kind, number, given.seed) for _, kind, number in mixed]
 
 
-def run_all(console: Console, kinds: list[str], tasks: list[Task], place: Path, given: argparse.Namespace) -> list[Outcome]:
+def run_all(
+    console: Console, kinds: list[str], tasks: list[Task], place: Path, given: argparse.Namespace
+) -> list[Outcome]:
     until = time.monotonic() + 60.0 * given.minutes
-    columns = (TextColumn("{task.description:16}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[failed]}"))
+    columns = (
+        TextColumn("{task.description:16}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[failed]}"),
+    )
     outcomes = []
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
         preparing = progress.add_task("preparing", total=len(kinds), failed="")
@@ -93,7 +100,7 @@ def row_of(kind: str, counts: Counter[str]) -> tuple[str, ...]:
     return kind.replace("_", " "), module.PROMISE, *(f"{number:,}" for number in numbers)
 
 
-def write_table(path: Path, rows: list[tuple[str, ...]], seed: int) -> None:
+def write_table(path: Path, rows: list[tuple[str, ...]]) -> None:
     """Write the table as Markdown between the markers of a file, or as a new file."""
     lines = ["| " + " | ".join(HEADS) + " |", "|---|---|" + "--:|" * (len(HEADS) - 2)]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
@@ -114,7 +121,9 @@ def report_failures(console: Console, failures: list[Outcome], place: Path) -> i
         (folder / "failure.txt").write_text(f"{outcome.task.command}\n\n{outcome.why}")
     for outcome in failures[:20]:
         lines = outcome.why.strip().splitlines()
-        last = next((line for line in reversed(lines) if re.match(r"[\w.]*(Error|Broken)\b", line.strip(" |"))), lines[-1])
+        last = next(
+            (line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exit|Interrupt)\b", line.strip(" |"))), lines[-1]
+        )
         console.print(f"\n{outcome.task.command}\n  {last.strip(' |'):.300}", markup=False, soft_wrap=True)
     console.print(f"\n{len(failures)} trials failed. Their input, and why they failed, is in {place}", markup=False)
     for kind in KINDS:

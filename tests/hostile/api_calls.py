@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 import trueonline as to
-from tests.hostile import FINE, REFUSED, Broken
+from tests.hostile import FINE, REFUSED, PromiseError
 from tests.hostile.saved_files import frozen
 from trueonline.nexting import Horde, Question
 
@@ -25,10 +25,12 @@ N, ACTIONS = 6, 3
 # --- Arguments ------------------------------------------------------------------------------------
 
 odd = st.sampled_from(
-    [None, True, False, "", "0.5", b"1", [], (), {}, [[]], [None], {"a": 1}, object, 1j, 0, 1, -1, 2, 5, 6, 7, 10**30, 2**31, -(2**63)]
-    + [0.0, -0.0, 0.5, 1.0, 1.5, -0.5, 1e-320, 1e308, np.nan, np.inf, -np.inf, np.float32(0.5), np.int8(3), np.uint64(2**63)]
-    + [np.array(0.5), np.array([0.5]), np.array([]), np.zeros((2, 2, 2)), np.array(["a"]), np.array([None]), np.arange(N)]
-    + [np.ma.masked_array([1.0], [True]), np.array(["2020"], "M8"), np.zeros(N, [("a", "f8")])]
+    [
+        None, True, False, "", "0.5", b"1", [], (), {}, [[]], [None], {"a": 1}, object, 1j, 0, 1, -1, 2, 5, 6, 7, 2**31, -(2**63),
+        10**30, 0.0, -0.0, 0.5, 1.0, 1.5, -0.5, 1e-320, 1e308, np.nan, np.inf, -np.inf, np.float32(0.5), np.int8(3),
+        np.uint64(2**63), np.array(0.5), np.array([0.5]), np.array([]), np.zeros((2, 2, 2)), np.array(["a"]), np.array([None]),
+        np.arange(N), np.ma.masked_array([1.0], [True]), np.array(["2020"], "M8"), np.zeros(N, [("a", "f8")]),
+    ]
 )  # fmt: skip
 unit = st.floats(0, 1)
 number = st.floats(-10, 10)
@@ -67,7 +69,9 @@ def streams(draw: Any) -> Any:
 
 
 def series(element: Any) -> Any:
-    return st.one_of(st.lists(st.one_of(element, element, element, odd), max_size=6), st.lists(element, min_size=1, max_size=5), odd)
+    return st.one_of(
+        st.lists(st.one_of(element, element, element, odd), max_size=6), st.lists(element, min_size=1, max_size=5), odd
+    )
 
 
 def some(good: Any) -> Any:
@@ -75,28 +79,33 @@ def some(good: Any) -> Any:
     return st.integers(0, 9).flatmap(lambda n: odd if n == 0 else good)
 
 
-rewards = series(number)
+own = st.none() | unit
+starts = st.none() | series(st.booleans())
+moving = st.just({"g": 0.5}) | st.dictionaries(st.just("g"), some(unit)) | odd
 CALLS = {
     "learner": {
         "start": {"x": features()},
-        "update": {"reward": some(number), "x_next": features(), "discount": some(st.none() | unit), "trace_decay": some(st.none() | unit)},
+        "update": {"reward": some(number), "x_next": features(), "discount": some(own), "trace_decay": some(own)},
         "predict": {"x": features()},
         "predict_many": {"X": streams()},
-        "run": {"X": streams(), "rewards": rewards, "discounts": st.none() | series(unit), "trace_decays": st.none() | series(unit),
-                "starts": st.none() | series(st.booleans())},
+        "run": {"X": streams(), "rewards": series(number), "discounts": st.none() | series(unit), "starts": starts},
     },
     "agent": {
         "start": {"x": features()},
-        "step": {"reward": some(number), "x_next": features(), "discount": some(st.none() | unit)},
+        "step": {"reward": some(number), "x_next": features(), "discount": some(own), "trace_decay": some(own)},
         "truncate": {"reward": some(number), "x_next": features()},
         "end": {"reward": some(number)},
         "values": {"x": features()},
     },
     "horde": {
         "start": {"x": features()},
-        "update": {"cumulants": series(number), "x_next": features(), "discounts": st.just({"g": 0.5}) | st.dictionaries(st.just("g"), some(unit)) | odd},
-        "run": {"X": streams(), "cumulants": st.integers(0, 5).map(lambda n: np.ones((n, 2))) | series(number),
-                "discounts": st.integers(0, 5).map(lambda n: {"g": np.full(n, 0.5)}) | odd, "starts": st.none() | series(st.booleans())},
+        "update": {"cumulants": series(number), "x_next": features(), "discounts": moving},
+        "run": {
+            "X": streams(),
+            "cumulants": st.integers(0, 5).map(lambda n: np.ones((n, 2))) | series(number),
+            "discounts": st.integers(0, 5).map(lambda n: {"g": np.full(n, 0.5)}) | odd,
+            "starts": starts,
+        },
         "predict": {"x": features()},
         "weights": {"name": some(st.sampled_from(["a", "b", "c"]))},
         "add": {"questions": st.one_of(odd, st.just([Question("a", 0.5)]), st.just([Question("c", 0.9)]))},
@@ -105,7 +114,7 @@ CALLS = {
         "__call__": {"x": some(st.lists(st.floats(-3, 3), min_size=2, max_size=2)) | series(number)},
         "many": {"X": st.lists(st.lists(number, min_size=2, max_size=2), max_size=4) | odd},
     },
-}  # fmt: skip
+}
 COMMON = {"step_size": some(st.floats(1e-6, 0.5)), "trace_decay": some(unit), "discount": some(unit)}
 LEARNER = {"n_features": some(st.just(N)), **COMMON, "initial_weights": some(st.none() | st.just(np.linspace(0, 1, N)))}
 AGENT = {"n_features": some(st.just(N)), "n_actions": some(st.just(ACTIONS)), **COMMON, "seed": st.just(0)}
@@ -117,7 +126,7 @@ MAKERS: list[tuple[str, Any, dict[str, Any]]] = [
     *(("learner", kind, LEARNER | {"second_step_size": some(unit)}) for kind in (to.GTD, to.TrueOnlineGTD)),
     *(("agent", kind, AGENT) for kind in (to.control.TrueOnlineSarsa, to.control.ReplaceSarsa, to.control.TrueOnlineWatkinsQ)),
     ("horde", Horde, {"n_features": some(st.just(N)), "questions": some(st.just([Question("a", 0.5), Question("b", "g")]))}),
-    ("coder", to.features.TileCoder, BOX | {"bins": some(st.just(3)), "tilings": some(st.just(2)), "size": st.none() | some(st.just(9))}),
+    ("coder", to.features.TileCoder, BOX | {"bins": some(st.just(3)), "tilings": some(st.just(2)), "size": some(st.just(9))}),
     ("coder", to.features.Fourier, BOX | {"order": some(st.integers(1, 3)), "coupled": some(st.booleans())}),
 ]  # fmt: skip
 
@@ -129,7 +138,11 @@ def trial(rng: random.Random, folder: Path, shared: Path) -> Counter[str]:
 
     @seed(rng.randrange(2**32))
     @settings(
-        max_examples=EXAMPLES, deadline=None, database=None, phases=[Phase.generate, Phase.shrink], suppress_health_check=list(HealthCheck)
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
     )
     @given(st.data())
     def examine(data: Any) -> None:
@@ -157,9 +170,9 @@ def attempt(counts: Counter[str], call: Any, given: dict[str, Any], thing: Any) 
         shown = f"{getattr(call, '__qualname__', call)}({given})"
         line = traceback.extract_tb(error.__traceback__)[-1].line or ""
         if not str(error).strip() or (isinstance(error, TypeError) and not line.startswith("raise ")):
-            raise Broken(f"{shown} was not refused in plain words, but by {error!r}") from error
+            raise PromiseError(f"{shown} was not refused in plain words, but by {error!r}") from error
         if before is not None and state(thing) != before:
-            raise Broken(f"{shown} was refused and has changed something") from error
+            raise PromiseError(f"{shown} was refused and has changed something") from error
         counts[REFUSED] += 1
         return None
 

@@ -13,12 +13,14 @@ from pathlib import Path
 import numpy as np
 
 import trueonline as to
-from tests.hostile import FINE, REFUSED, Broken
+from tests.hostile import FINE, REFUSED, PromiseError
 from tests.hostile.killed_commands import PATIENCE, WRITERS, expected, finish, prepare, running, said_by
 
 __all__ = ["PROMISE", "TRIALS", "prepare", "trial"]
 
-PROMISE = "On a full or read-only disk a command says so in a line, and resumes with more room. A second writer is refused."
+PROMISE = (
+    "On a full or read-only disk a command says so in a line, and resumes with more room. A second writer is refused."
+)
 TRIALS = 60
 NAMES = ["predict to CSV", "predict to CSV", "predict to Parquet", "predict to Parquet", "sweep", "train", "derive"]
 ROOM = [4, 8, 16, 32, 64, 128, 256]  # kB on the disk
@@ -46,9 +48,9 @@ def disk(folder: Path) -> Iterator[Callable[[str], None]]:
 
 
 def said_so(name: str, code: int, text: str, *reasons: str) -> None:
-    """Broken unless a command that failed has said why in a line."""
+    """PromiseError unless a command that failed has said why in a line."""
     if "Traceback" in text or not any(reason in text for reason in reasons):
-        raise Broken(f"{name} ended with status {code} and said {text[-600:]!r}")
+        raise PromiseError(f"{name} ended with status {code} and said {text[-600:]!r}")
 
 
 def attempt(name: str, folder: Path, shared: Path, limit: int | None = None) -> tuple[int, str]:
@@ -56,7 +58,7 @@ def attempt(name: str, folder: Path, shared: Path, limit: int | None = None) -> 
         try:
             code = process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
-            raise Broken(f"{name} hung") from None
+            raise PromiseError(f"{name} hung") from None
     return code, said_by(folder).read_text()
 
 
@@ -80,7 +82,7 @@ def full_disk(rng: random.Random, folder: Path, shared: Path) -> str:
             outcome = REFUSED
             finish(name, place, shared)
         if WRITERS[name].result(place) != wanted:
-            raise Broken(f"{name} came to another result after the disk was full")
+            raise PromiseError(f"{name} came to another result after the disk was full")
     return outcome
 
 
@@ -95,12 +97,12 @@ def read_only_disk(rng: random.Random, folder: Path, shared: Path) -> str:
         remount("size=100m,ro")
         code, text = attempt(name, place, shared)
         if not code:
-            raise Broken(f"{name} wrote to a read-only disk")
+            raise PromiseError(f"{name} wrote to a read-only disk")
         said_so(name, code, text, "Read-only file system", "cannot be written")
         remount("rw")
         finish(name, place, shared)
         if WRITERS[name].result(place) != wanted:
-            raise Broken(f"{name} came to another result")
+            raise PromiseError(f"{name} came to another result")
     return REFUSED
 
 
@@ -115,9 +117,9 @@ def two_writers(rng: random.Random, folder: Path, shared: Path) -> str:
             codes = [process.wait(PATIENCE) for process in (second, first)]
     text = said_by(folder).read_text()
     if codes[0] and codes[1]:
-        raise Broken(f"both writers of {name} failed: {text[-500:]}")
+        raise PromiseError(f"both writers of {name} failed: {text[-500:]}")
     if WRITERS[name].result(folder) != wanted:
-        raise Broken(f"two writers of {name} came to another result")
+        raise PromiseError(f"two writers of {name} came to another result")
     if any(codes):
         said_so(name, max(codes), text, "another run is writing")
     return REFUSED if any(codes) else FINE
@@ -144,7 +146,7 @@ def full_disk_under_a_learner(rng: random.Random, folder: Path, shared: Path) ->
     except OSError as error:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         if path.read_bytes() != before or os.listdir(folder) != [path.name] or "learner.npz" not in str(error):
-            raise Broken(f"a failed save left {os.listdir(folder)}") from error
+            raise PromiseError(f"a failed save left {os.listdir(folder)}") from error
         return REFUSED
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.hostile import FINE, REFUSED, Broken
+from tests.hostile import FINE, REFUSED, PromiseError
 from tests.hostile.saved_files import FILES, make_all
 
 PROMISE = "A saved file with changed bytes is refused, or is read as what was saved, bit for bit."
@@ -27,10 +27,10 @@ def trial(rng: random.Random, folder: Path, shared: Path) -> str:
         found = FILES[name].content(FILES[name].read(path))
     except ValueError as error:
         if not str(error).strip():
-            raise Broken("the refusal has no message") from error
+            raise PromiseError("the refusal has no message") from error
         return REFUSED
     if found != expected:
-        raise Broken(f"{name} was read as something else")
+        raise PromiseError(f"{name} was read as something else")
     return FINE
 
 

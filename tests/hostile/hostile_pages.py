@@ -19,11 +19,13 @@ from typing import Any
 
 import psutil
 
-from tests.hostile import FINE, Broken
+from tests.hostile import FINE, PromiseError
 from tests.nexting.live.helpers import MALFORMED, TOKEN, connect, get, heard
 from tests.processes import start
 
-PROMISE = "Pages that flood, stall and lie are refused or ended: the server answers a good page, and its memory stays small."
+PROMISE = (
+    "Pages that flood, stall and lie are refused or ended: the server answers a good page, and its memory stays small."
+)
 TRIALS = 20
 SECONDS = 5.0  # of attack
 GROWTH = 25  # MB that the server may take for it
@@ -55,9 +57,9 @@ def trial(rng: random.Random, folder: Path, shared: Path) -> str:
         process.wait()
     text = said.read_text(errors="replace")
     if grown > GROWTH:
-        raise Broken(f"the server took {grown:.0f} MB for hostile pages")
+        raise PromiseError(f"the server took {grown:.0f} MB for hostile pages")
     if code or "Traceback" in text or text.count("\n") > LINES + 20:
-        raise Broken(f"the server ended with status {code} and {text.count(chr(10))} lines: {text[:1000]}")
+        raise PromiseError(f"the server ended with status {code} and {text.count(chr(10))} lines: {text[:1000]}")
     return FINE
 
 
@@ -80,7 +82,7 @@ def port_of(process: subprocess.Popen, said: Path) -> int:
         if found := re.search(r"http://127\.0\.0\.1:(\d+)/", said.read_text()):
             return int(found[1])
         time.sleep(0.05)
-    raise Broken(f"the server did not start: {said.read_text()}")
+    raise PromiseError(f"the server did not start: {said.read_text()}")
 
 
 def good_page(port: int) -> None:
@@ -97,7 +99,7 @@ def good_page(port: int) -> None:
                 return
         except Exception as error:
             if time.monotonic() > end:
-                raise Broken(f"a good page was not served: {error!r}") from error
+                raise PromiseError(f"a good page was not served: {error!r}") from error
         time.sleep(0.2)
 
 
@@ -187,7 +189,9 @@ def send_garbage_requests(port: int, rng: random.Random, going: Callable[[], boo
     with opened(port) as connection:
         long = b"GET /" + b"a" * 10**5 + b" HTTP/1.1\r\n"
         headers = b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: y\r\n" % i for i in range(10**4))
-        connection.sendall(rng.choice([rng.randbytes(1000), long, headers, b"POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n"]))
+        connection.sendall(
+            rng.choice([rng.randbytes(1000), long, headers, b"POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n"])
+        )
         connection.recv(100)
 
 
@@ -226,7 +230,7 @@ def lie(port: int, rng: random.Random, going: Callable[[], bool]) -> None:
         with suppress(TimeoutError):
             answer = connection.recv(100)
             if answer and not answer.startswith((b"HTTP/1.1 403", b"HTTP/1.1 400")):
-                raise Broken(f"{told!r} was answered with {answer!r}")
+                raise PromiseError(f"{told!r} was answered with {answer!r}")
 
 
 ATTACKS: list[Attack] = [

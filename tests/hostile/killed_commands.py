@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 import trueonline as to
-from tests.hostile import FINE, REFUSED, Broken
+from tests.hostile import FINE, REFUSED, PromiseError
 from tests.hostile.saved_files import frozen
 from tests.processes import start
 from trueonline import files
@@ -76,7 +76,18 @@ class Writer:
 def _predict(out: str, *more: str) -> Callable[[Path, Path], list[str]]:
     def arguments(folder: Path, shared: Path) -> list[str]:
         log = folder / "log.csv" if "--follow" in more else shared / "log.csv"
-        given = ["predict", str(log), "--time", "time", "--target", "a,b", "--signals", "a,velocity(b)", "--discount", "0.9"]
+        given = [
+            "predict",
+            str(log),
+            "--time",
+            "time",
+            "--target",
+            "a,b",
+            "--signals",
+            "a,velocity(b)",
+            "--discount",
+            "0.9",
+        ]
         return [*given, "--features", "2000", "--every", "0.05", "--out", str(folder / out), *more]
 
     return arguments
@@ -188,10 +199,10 @@ def trial(rng: random.Random, folder: Path, shared: Path) -> str:
         finish(name, folder, shared)
     found = WRITERS[name].result(folder)
     if found != wanted:
-        raise Broken(f"{name} came to another result")
+        raise PromiseError(f"{name} came to another result")
     left = [path for path in folder.rglob("*") if path.name.endswith((".part", ".lock", ".parts", ".old"))]
     if left and "predict" in name:
-        raise Broken(f"{name} left {left}")
+        raise PromiseError(f"{name} left {left}")
     return FINE
 
 
@@ -204,7 +215,7 @@ def kill_while_saving(rng: random.Random, folder: Path, seconds: float, wanted: 
     if not path.exists():
         return REFUSED
     if len(to.load(path).weights) not in (1000, 2000):
-        raise Broken("the saved learner is not whole")
+        raise PromiseError("the saved learner is not whole")
     return FINE
 
 
@@ -216,15 +227,15 @@ def wait(process: subprocess.Popen, seconds: float) -> None:
 
 
 @contextmanager
-def running(
-    name: str, folder: Path, shared: Path, *more: str, limit: int | None = None
-) -> Iterator[subprocess.Popen]:
+def running(name: str, folder: Path, shared: Path, *more: str, limit: int | None = None) -> Iterator[subprocess.Popen]:
     """A command at work, and a file that grows for it if it follows one. It is ended in any case.
 
     `limit` is the largest file that it may write. What it says goes beside the folder, which may be a full disk.
     """
     writer = WRITERS[name]
-    bound = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); " if limit is not None else ""
+    bound = (
+        f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); " if limit is not None else ""
+    )
     arguments = [sys.executable, "-c", bound + writer.code, *writer.arguments(folder, shared), *more]
     with open(said_by(folder), "ab") as said:
         process = start(arguments, stdout=said, stderr=said, start_new_session=True)
@@ -265,6 +276,6 @@ def finish(name: str, folder: Path, shared: Path) -> None:
         try:
             code = process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
-            raise Broken(f"{name} hung after it was started again") from None
+            raise PromiseError(f"{name} hung after it was started again") from None
     if code:
-        raise Broken(f"{name} ended with status {code}: {said_by(folder).read_text()[-500:]}")
+        raise PromiseError(f"{name} ended with status {code}: {said_by(folder).read_text()[-500:]}")

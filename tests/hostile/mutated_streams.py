@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from click.testing import CliRunner
 
-from tests.hostile import FINE, REFUSED, Broken
+from tests.hostile import FINE, REFUSED, PromiseError
 from tests.hostile.changed_bytes import change
 from trueonline.cli import main
 from trueonline.nexting.sources import open_source
@@ -28,8 +28,9 @@ TRIALS = 6_000
 SIGNALS = ("a", "b")
 SNIPPETS = [
     b'"', b'""', b",", b";", b"\r", b"\n", b"\r\n", b"\n\n", b"\0", b"\xff", b"\xc3", b"\xef\xbb\xbf", b"nan", b"-nan(ind)",
-    b"NA", b"none", b"inf", b"-Infinity", b"1e999", b"1e-999", b"e5", b"1_0", b"0x1F", b" ", b"\t", b"'", b".", b"-", b"+", b"9" * 400,
-    "٣".encode(), b"1,5", b"true", b"null", b"[", b"]", b"{", b"}", b":", b'\\u0031', b"time", b"a", b"T", b"Z", b"+02:00", b"00",
+    b"NA", b"none", b"inf", b"-Infinity", b"1e999", b"1e-999", b"e5", b"1_0", b"0x1F", b" ", b"\t", b"'", b".", b"-", b"+",
+    b"9" * 400, "٣".encode(), b"1,5", b"true", b"null", b"[", b"]", b"{", b"}", b":", b'\\u0031', b"time", b"a",
+    b"T", b"Z", b"+02:00", b"00",
 ]  # fmt: skip
 
 Rows = list[tuple[float, float, float]]
@@ -44,7 +45,9 @@ def trial(rng: random.Random, folder: Path, shared: Path) -> str:
     else:
         text = mutated(rng, json_text(rng) if form == "json" else csv_text(rng))
         if form == "gzip":
-            text = gzip.compress(text, 1) if rng.random() < 0.7 else gzip.compress(text[:99], 1) + gzip.compress(text[99:])
+            text = (
+                gzip.compress(text, 1) if rng.random() < 0.7 else gzip.compress(text[:99], 1) + gzip.compress(text[99:])
+            )
             text = change(rng, text) if rng.random() < 0.8 else text
         path.write_bytes(text)
         reference = read_text
@@ -60,20 +63,20 @@ def trial(rng: random.Random, folder: Path, shared: Path) -> str:
             counted = source.counters()
     except ValueError as error:
         if not str(error).strip():
-            raise Broken("the refusal has no message") from error
+            raise PromiseError("the refusal has no message") from error
         if expected is not None and form in ("csv", "json"):
-            raise Broken(f"refused although its first line is sound: {error}") from None
+            raise PromiseError(f"refused although its first line is sound: {error}") from None
         return REFUSED
     if expected is None:
         if counted.get("truncated"):
             return REFUSED
-        raise Broken("read although another reader refuses it")
+        raise PromiseError("read although another reader refuses it")
     found = np.array([[t, *row] for block in blocks for t, row in zip(block.times, block.values, strict=True)])
     wanted = np.array(expected[0])
     if found.size != wanted.size or not np.array_equal(found.ravel(), wanted.ravel(), equal_nan=True):
-        raise Broken(_difference(found, wanted))
+        raise PromiseError(_difference(found, wanted))
     if counted["malformed"] != expected[1]:
-        raise Broken(f"{counted['malformed']} rows counted as malformed, and there are {expected[1]}")
+        raise PromiseError(f"{counted['malformed']} rows counted as malformed, and there are {expected[1]}")
     return FINE
 
 
@@ -89,7 +92,7 @@ def call_command(path: Path) -> None:
     given = ["predict", str(path), "--time", "time", "--target", "a", "--discount", "0.5", "--json"]
     result = CliRunner().invoke(main, given)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise Broken("the command ended with a traceback") from result.exception
+        raise PromiseError("the command ended with a traceback") from result.exception
     if result.exit_code == 0:
         json.loads(result.stdout)
 
@@ -108,7 +111,9 @@ def csv_text(rng: random.Random) -> bytes:
     for time, a, b in numbers(rng):
         stamp = datetime.fromtimestamp(time, UTC).isoformat() if dates else repr(time)
         note = f'"a {separator} ""b"""' if quoted else "x"
-        lines.append(separator.join([stamp, note, repr(b), rng.choice([repr(a), repr(a), "", f'"{a}"' if quoted else "NA"])]))
+        lines.append(
+            separator.join([stamp, note, repr(b), rng.choice([repr(a), repr(a), "", f'"{a}"' if quoted else "NA"])])
+        )
     return "".join(line + "\n" for line in lines).encode()
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import trueonline as to
-from trueonline import study
+from trueonline import files, study
 from trueonline.control.gym.checkpoints import Checkpoint as TrainingCheckpoint
 from trueonline.nexting import Horde, Question
 from trueonline.nexting.predictor import Predictor, Setup
@@ -68,9 +68,9 @@ def _learner(kind: str, form: str, **more: Any) -> Saved:
         learner.save(path)
 
     def use(learner: Any, rng: np.random.Generator) -> None:
-        for form in ("indices",) if learner.binary else ("indices", "dense", "pairs"):
-            learner.run(stream(rng, form), rng.standard_normal(30))
-            learner.start(stream(rng, form, 0)[0] if form != "pairs" else 1)
+        for each in ("indices",) if learner.binary else ("indices", "dense", "pairs"):
+            learner.run(stream(rng, each), rng.standard_normal(30))
+            learner.start(stream(rng, each, 0)[0] if each != "pairs" else 1)
             learner.update(1.0, None)
         _ = learner.weights, learner.trace, learner.predict(2), learner.steps, learner.diverged
 
@@ -139,7 +139,7 @@ def _predictor() -> tuple[Predictor, Cleaner]:
 
 
 def _use_predictor(both: tuple, rng: np.random.Generator) -> None:
-    predictor, cleaner, about = both
+    predictor, cleaner, *_ = both
     last = cleaner.state()["time"] or 0.0
     clean = cleaner(Block(last + np.arange(1.0, 301.0), rng.standard_normal((300, len(predictor.columns)))))
     predictor.learn(clean if len(clean) else Clean(np.array([last]), np.zeros((1, 2)), np.array([True])))
@@ -147,15 +147,13 @@ def _use_predictor(both: tuple, rng: np.random.Generator) -> None:
 
 
 def _make_checkpoint(path: Path) -> None:
-    from trueonline.files import write_learner
-
     predictor, cleaner = _predictor()
     _use_predictor((predictor, cleaner, {}), np.random.default_rng(3))
     about = {
         "setup": SETUP.as_json(), "source": {"source": "log.csv"}, "position": {"offset": 3}, "cleaner": cleaner.state(),
         "rows": 7, "counted": {}, "written": 1e9,
     }  # fmt: skip
-    write_learner(path, KIND, about, predictor.state())
+    files.write_learner(path, KIND, about, predictor.state())
 
 
 def _read_checkpoint(path: Path) -> tuple[Predictor, Cleaner, Any]:
@@ -254,6 +252,18 @@ def _read_result(path: Path) -> Any:
     return table
 
 
+# --- Sealed files ---------------------------------------------------------------------------------
+
+MARK = {"bytes": 1234, "sha256": "0f" * 32, "whole": True}  # such as stands beside predictions
+
+
+def _read_mark(path: Path) -> Any:
+    value = files.read_json(path)
+    if value is None:
+        raise ValueError("the mark counts as missing")
+    return value
+
+
 FILES: dict[str, Saved] = {
     "true_online": _learner("TrueOnlineTD", "indices"),
     "true_online_dense": _learner("TrueOnlineTD", "dense", initial_weights=np.linspace(0, 1, FEATURES)),
@@ -282,6 +292,7 @@ FILES: dict[str, Saved] = {
         lambda it: frozen([it[0]._settings(), it[0]._dump(), it[1]]),
         _use_training,
     ),
+    "mark": Saved(lambda path: files.write_json(path, MARK), _read_mark, frozen, lambda it, rng: None),
     "sweep_result": Saved(_make_result, _read_result, lambda it: it.to_pydict(), lambda it, rng: None),
 }
 if find_spec("ale_py"):

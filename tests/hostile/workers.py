@@ -69,10 +69,11 @@ def _work(pipe: Connection, place: str) -> None:
 
 
 def _outcome(task: Task, place: Path) -> Outcome:
-    module, shared = import_module(f"tests.hostile.{task.kind}"), place / task.kind / "shared"
-    folder = place / task.kind / str(task.number)
-    begun, before = time.monotonic(), _peak()
+    shared, folder = place / task.kind / "shared", place / task.kind / str(task.number)
+    begun = time.monotonic()
     try:
+        module = import_module(f"tests.hostile.{task.kind}")
+        before = _peak()
         if task.number == PREPARE:
             shared.mkdir(parents=True)
             getattr(module, "prepare", lambda shared: None)(shared)
@@ -125,13 +126,12 @@ class Worker:
     def outcome(self) -> Outcome:
         """The outcome of the trial, also if it has ended the process or goes on for ever."""
         assert self.task is not None
-        task, self.task = self.task, None
+        hung, task, self.task = self.overdue, self.task, None
         if self.pipe.poll():
             with contextlib.suppress(EOFError, OSError):
                 return self.pipe.recv()
         seconds = time.monotonic() - self._since
-        self._process.join(1.0)
-        hung = self._process.exitcode is None
+        self._process.join(0.0 if hung else 10.0)  # it has closed the pipe, and is about to end
         self.end()
         code = self._process.exitcode
         said = (self._place / f"worker-{self._process.pid}.txt").read_text(errors="replace")[-3000:]
