@@ -16,8 +16,8 @@ FEW = ("true_online", "forward_td", "mark")
 def tries(kind, tmp_path, numbers):
     """The outcomes of some trials in this process."""
     module, outcomes = import_module(f"tests.hostile.{kind}"), []
-    shared = tmp_path / "shared"
-    shared.mkdir()
+    shared = tmp_path / kind / "shared"
+    shared.mkdir(parents=True)
     getattr(module, "prepare", lambda shared: None)(shared)
     for number in numbers:
         (tmp_path / str(number)).mkdir()
