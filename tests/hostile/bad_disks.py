@@ -6,15 +6,16 @@ import os
 import random
 import resource
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 import trueonline as to
 from tests.hostile import FINE, REFUSED, PromiseError
-from tests.hostile.killed_commands import PATIENCE, WRITERS, expected, finish, prepare, running, said_by
+from tests.hostile.killed_commands import PATIENCE, WRITERS, expected, finish, running, said_by, wait
+from tests.hostile.killed_commands import write_inputs as prepare
 
 __all__ = ["PROMISE", "TRIALS", "prepare", "trial"]
 
@@ -27,24 +28,55 @@ ROOM = [4, 8, 16, 32, 64, 128, 256]  # kB on the disk
 
 
 def trial(rng: random.Random, folder: Path, shared: Path) -> str:
-    return rng.choice([full_disk, full_disk, read_only_disk, two_writers, full_disk_under_a_learner])(rng, folder, shared)
+    ways = [full_disk, full_disk, read_only_disk, two_writers, full_disk_under_a_learner]
+    return rng.choice(ways)(rng, folder, shared)
 
 
 @contextmanager
-def disk(folder: Path) -> Iterator[Callable[[str], None]]:
-    """A small disk of its own at a folder, and what mounts it again with other options. PermissionError without the right."""
-
-    def mount(*arguments: str) -> None:
-        done = subprocess.run(["mount", *arguments, str(folder)], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise PermissionError(done.stderr.strip())
-
+def disk(folder: Path, options: str) -> Iterator[bool]:
+    """A small disk at a folder. False where this user may not mount one."""
     folder.mkdir()
-    mount("-t", "tmpfs", "-o", "size=64k", "tmpfs")
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder]
+    mounted = subprocess.run(command, capture_output=True, check=False).returncode == 0
     try:
-        yield lambda options: mount("-o", f"remount,{options}")
+        yield mounted
     finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=False)
+        if mounted:
+            subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def full_disk(rng: random.Random, folder: Path, shared: Path) -> str:
+    name, room, place = rng.choice(NAMES), rng.choice(ROOM), folder / "disk"
+    _, wanted = expected(name, shared)
+    with disk(place, f"size={room}k") as mounted:
+        code, text = attempt(name, place, shared, limit=None if mounted else 1024 * room)
+        if mounted:
+            subprocess.run(["mount", "-o", "remount,size=100m", place], check=True)
+        if code:
+            said_so(name, code, text, "No space left", "File too large")
+            finish(name, place, shared)
+        if WRITERS[name].result(place) != wanted:
+            raise PromiseError(f"{name} came to another result after the disk was full")
+    return REFUSED if code else FINE
+
+
+def read_only_disk(rng: random.Random, folder: Path, shared: Path) -> str:
+    name, place = rng.choice(NAMES), folder / "disk"
+    with disk(place, "ro") as mounted:
+        if not mounted:
+            return "a read-only disk needs the right to mount one"
+        code, text = attempt(name, place, shared)
+    if not code:
+        raise PromiseError(f"{name} did not notice that the disk is read-only")
+    said_so(name, code, text, "Read-only file system")
+    return REFUSED
+
+
+def attempt(name: str, folder: Path, shared: Path, limit: int | None = None) -> tuple[int, str]:
+    """The status of a command, and what it said."""
+    with running(name, folder, shared, limit=limit) as process:
+        code = process.wait(PATIENCE)
+    return code, said_by(folder).read_text()
 
 
 def said_so(name: str, code: int, text: str, *reasons: str) -> None:
@@ -53,66 +85,13 @@ def said_so(name: str, code: int, text: str, *reasons: str) -> None:
         raise PromiseError(f"{name} ended with status {code} and said {text[-600:]!r}")
 
 
-def attempt(name: str, folder: Path, shared: Path, limit: int | None = None) -> tuple[int, str]:
-    with running(name, folder, shared, limit=limit) as process:
-        try:
-            code = process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            raise PromiseError(f"{name} hung") from None
-    return code, said_by(folder).read_text()
-
-
-def full_disk(rng: random.Random, folder: Path, shared: Path) -> str:
-    name = rng.choice(NAMES)
-    _, wanted = expected(name, shared)
-    place, outcome = folder / "disk", FINE
-    with ExitStack() as stack:
-        try:
-            remount: Callable[[str], None] | None = stack.enter_context(disk(place))
-        except PermissionError:
-            remount = None
-        if remount is not None:
-            remount(f"size={rng.choice(ROOM)}k")
-            code, text = attempt(name, place, shared)
-            remount("size=100m")
-        else:
-            code, text = attempt(name, place, shared, limit=1024 * rng.choice(ROOM))
-        if code:
-            said_so(name, code, text, "No space left", "File too large", "there is no room")
-            outcome = REFUSED
-            finish(name, place, shared)
-        if WRITERS[name].result(place) != wanted:
-            raise PromiseError(f"{name} came to another result after the disk was full")
-    return outcome
-
-
-def read_only_disk(rng: random.Random, folder: Path, shared: Path) -> str:
-    name, place = rng.choice(NAMES), folder / "disk"
-    _, wanted = expected(name, shared)
-    with ExitStack() as stack:
-        try:
-            remount = stack.enter_context(disk(place))
-        except PermissionError as error:
-            return f"a read-only disk needs the right to mount ({error})"
-        remount("size=100m,ro")
-        code, text = attempt(name, place, shared)
-        if not code:
-            raise PromiseError(f"{name} wrote to a read-only disk")
-        said_so(name, code, text, "Read-only file system", "cannot be written")
-        remount("rw")
-        finish(name, place, shared)
-        if WRITERS[name].result(place) != wanted:
-            raise PromiseError(f"{name} came to another result")
-    return REFUSED
-
-
 def two_writers(rng: random.Random, folder: Path, shared: Path) -> str:
-    """Two commands with one output. Sweeps and trainings may share a folder; predictions may not share a file."""
+    """Two commands with one output. Sweeps may share a folder. One of two trainings may fail, but says so."""
     name, folder = rng.choice(["predict to CSV", "predict to Parquet", "sweep", "train"]), folder / "both"
     folder.mkdir()
     _, wanted = expected(name, shared)
     with running(name, folder, shared) as first:
-        wait_a_moment(first, rng)
+        wait(first, 2.5 * rng.random() ** 2)
         with running(name, folder, shared) as second:
             codes = [process.wait(PATIENCE) for process in (second, first)]
     text = said_by(folder).read_text()
@@ -121,15 +100,8 @@ def two_writers(rng: random.Random, folder: Path, shared: Path) -> str:
     if WRITERS[name].result(folder) != wanted:
         raise PromiseError(f"two writers of {name} came to another result")
     if any(codes):
-        said_so(name, max(codes), text, "another run is writing")
+        said_so(name, max(codes), text, "another run is writing", *(["Error: "] if name == "train" else []))
     return REFUSED if any(codes) else FINE
-
-
-def wait_a_moment(process: subprocess.Popen, rng: random.Random) -> None:
-    try:
-        process.wait(2.5 * rng.random() ** 2)
-    except subprocess.TimeoutExpired:
-        return
 
 
 def full_disk_under_a_learner(rng: random.Random, folder: Path, shared: Path) -> str:

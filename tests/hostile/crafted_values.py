@@ -85,7 +85,9 @@ def craft_array(rng: random.Random, settings: dict, arrays: dict[str, np.ndarray
             array.ravel().reshape(-1, 1),
             array.T,
         ]
-        array = rng.choice([*shapes, np.broadcast_to(np.zeros((), array.dtype), (rng.choice([0, 3, 10**6]),))])
+        array = rng.choice(
+            [*shapes, np.broadcast_to(np.zeros((), array.dtype), (rng.choice([0, 3, 10**7 // array.itemsize]),))]
+        )
     else:
         kind = rng.choice(["f4", "f2", "i1", "u8", "i4", "?", ">f8", ">i8", "U8"])  # others cannot even be written
         array = np.zeros(array.shape, kind) if rng.random() < 0.5 or array.dtype.kind == "U" else array.astype(kind)

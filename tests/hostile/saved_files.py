@@ -68,7 +68,7 @@ def _learner(kind: str, form: str, **more: Any) -> Saved:
         learner.save(path)
 
     def use(learner: Any, rng: np.random.Generator) -> None:
-        for each in ("indices",) if learner.binary else ("indices", "dense", "pairs"):
+        for each in dict.fromkeys(("indices", form)):
             learner.run(stream(rng, each), rng.standard_normal(30))
             learner.start(stream(rng, each, 0)[0] if each != "pairs" else 1)
             learner.update(1.0, None)
