@@ -1,6 +1,7 @@
 """The harness of hostile trials, with a few trials of each kind. `make test-hostile` runs thousands."""
 
 import random
+import tempfile
 from importlib import import_module
 
 import pytest
@@ -70,11 +71,12 @@ def test_a_trial_of_pages(tmp_path, monkeypatch):
 
 
 def test_every_end_of_a_trial_is_an_outcome(tmp_path, monkeypatch):
+    (place := tmp_path / "place").mkdir()
     numbers = [workers.PREPARE, *range(len(self_check.WAYS))]
     tasks = [workers.Task("self_check", number, 3) for number in numbers]
-    outcomes = {outcome.task.number: outcome for outcome in workers.run(tasks[:-1], tmp_path, workers=1)}
+    outcomes = {outcome.task.number: outcome for outcome in workers.run(tasks[:-1], place, workers=1)}
     monkeypatch.setattr(workers, "DEADLINE", 0.5)
-    outcomes |= {5: next(workers.run(tasks[-1:], tmp_path, workers=1))}
+    outcomes |= {5: next(workers.run(tasks[-1:], place, workers=1))}
     counted = [outcomes[number].counts for number in numbers[1:]]
     assert [list(count) for count in counted] == [[FINE], [REFUSED], [SKIPPED], [FAILED], [FAILED], [FAILED]]
     assert outcomes[2].why == "there is a reason"
@@ -82,12 +84,13 @@ def test_every_end_of_a_trial_is_an_outcome(tmp_path, monkeypatch):
     assert "exit code -11" in outcomes[4].why
     assert "hung" in outcomes[5].why
     failures = [outcome for outcome in outcomes.values() if outcome.counts[FAILED]]
-    with Console().capture():
-        assert command.report_failures(Console(quiet=True), failures, tmp_path) == 1
-    assert (tmp_path / "self_check" / "3" / "input").read_text() == "it"
-    kept = (tmp_path / "self_check" / "4" / "failure.txt").read_text()
-    assert kept.startswith("python -m tests.hostile --seed 3 --only self_check --trial 4\n")
-    assert not (tmp_path / "self_check" / "0").exists()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert command.report_failures(Console(quiet=True), failures, place) == 1
+    assert not place.exists()
+    (kept,) = tmp_path.glob("hostile-failed-*")
+    assert {path.name for path in kept.iterdir()} == {"self_check-3", "self_check-4", "self_check-5"}
+    said = (kept / "self_check-4" / "failure.txt").read_text()
+    assert said.startswith("python -m tests.hostile --seed 3 --only self_check --trial 4\n")
 
 
 def test_the_table_goes_between_its_markers(tmp_path):

@@ -22,6 +22,7 @@ from tests.hostile.workers import PREPARE, Outcome, Task, run
 
 MINUTES = 20.0  # that the numbers of trials are made for
 BEGIN, END = "<!-- trials -->", "<!-- /trials -->"
+SHOWN = 20  # failures that are printed
 HEADS = ("trial", "promise", "trials", "refused", "fine", "failed")
 
 
@@ -71,14 +72,10 @@ def run_all(
     console: Console, kinds: list[str], tasks: list[Task], place: Path, given: argparse.Namespace
 ) -> list[Outcome]:
     until = time.monotonic() + 60.0 * given.minutes
-    columns = (
-        TextColumn("{task.description:16}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[failed]}"),
-    )
+    name, failing = TextColumn("{task.description:16}"), TextColumn("{task.fields[failed]}")
+    columns = (name, BarColumn(), MofNCompleteColumn(), failing, TimeElapsedColumn())
     outcomes = []
-    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
+    with Progress(*columns, console=console) as progress:
         preparing = progress.add_task("preparing", total=len(kinds), failed="")
         bars = {k: progress.add_task(k, total=sum(task.kind == k for task in tasks), failed="") for k in kinds}
         for outcome in run([Task(kind, PREPARE, given.seed) for kind in kinds], place, given.jobs):
@@ -111,26 +108,24 @@ def write_table(path: Path, rows: list[tuple[str, ...]]) -> None:
 
 
 def report_failures(console: Console, failures: list[Outcome], place: Path) -> int:
-    """Keep the inputs of failed trials and remove all else."""
-    if not failures:
-        shutil.rmtree(place, ignore_errors=True)
-        return 0
-    kept = [place / outcome.task.kind / str(outcome.task.number) for outcome in failures]
-    for outcome, folder in zip(failures, kept, strict=True):
-        folder.mkdir(parents=True, exist_ok=True)
+    """Keep the inputs of failed trials in one folder, and remove all else. The exit status of the command."""
+    kept = Path(tempfile.mkdtemp(prefix="hostile-failed-")) if failures else None
+    for number, outcome in enumerate(failures):
+        folder = kept / f"{outcome.task.kind}-{outcome.task.number}"
+        left = place / outcome.task.kind / str(outcome.task.number)
+        left.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(left, folder)
         (folder / "failure.txt").write_text(f"{outcome.task.command}\n\n{outcome.why}")
-    for outcome in failures[:20]:
-        lines = outcome.why.strip().splitlines()
-        last = next(
-            (line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exit|Interrupt)\b", line.strip(" |"))), lines[-1]
-        )
-        console.print(f"\n{outcome.task.command}\n  {last.strip(' |'):.300}", markup=False, soft_wrap=True)
-    console.print(f"\n{len(failures)} trials failed. Their input, and why they failed, is in {place}", markup=False)
-    for kind in KINDS:
-        shutil.rmtree(place / kind / "shared", ignore_errors=True)
-    return 1
+        if number < SHOWN:
+            lines = [line.strip(" |") for line in outcome.why.strip().splitlines()]
+            last = next((line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exit)\b", line)), lines[-1])
+            console.print(f"\n{outcome.task.command}\n  {last:.300}", markup=False, soft_wrap=True)
+    shutil.rmtree(place, ignore_errors=True)
+    if kept is not None:
+        console.print(f"\n{len(failures)} trials failed. Their input, and why they failed, is in {kept}", markup=False)
+    return int(bool(failures))
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("PYTHONHASHSEED", "0")
+    os.environ.setdefault("PYTHONHASHSEED", "0")  # so that workers iterate over sets alike
     sys.exit(main())

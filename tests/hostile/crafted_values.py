@@ -22,7 +22,6 @@ REAL = [np.nan, np.inf, -np.inf, -1.0, 0.0, -0.0, 0.5, 1e-320, 1e-30, 1e9, 1e18,
 OTHER = [None, True, "", "x" * 5000, [], {}, [[1]], {"a": 1}, "nan", 1e400, 10**30, *WHOLE, *REAL]
 LEARNERS = [name for name in FILES if name not in ("sweep_result", "mark")]  # files that `write_learner` writes
 BOMB = 3 * 2**30  # bytes that unpack from about 3 MB
-
 BOMBS = ("unknown.npy", "about.json")  # members that may be the bomb
 
 
@@ -64,33 +63,20 @@ def craft_array(rng: random.Random, settings: dict, arrays: dict[str, np.ndarray
     """Other numbers, another shape or another type in one array."""
     name = rng.choice(sorted(arrays))
     array = np.array(arrays[name], order="C")
-    chance = rng.random()
-    if chance < 0.65 and array.size and array.dtype.kind in "fiub":
-        numbers = (
-            [*WHOLE, *REAL]
-            if array.dtype.kind == "f"
-            else [*WHOLE, *array.ravel()[:3].tolist(), array.size, array.size - 1]
-        )
+    chance, kind = rng.random(), array.dtype.kind
+    if chance < 0.65 and array.size and kind in "fiub":
         flat = array.reshape(-1)
+        numbers = [*WHOLE, *REAL] if kind == "f" else [*WHOLE, array.size, array.size - 1, *flat[:3].tolist()]
         for place in rng.choices(range(flat.size), k=rng.choice([1, 1, 2, flat.size])):
             number = rng.choice(numbers)
-            flat[place] = (
-                number if array.dtype.kind == "f" else np.array(int(number) % 2**64, np.uint64).astype(array.dtype)
-            )
+            flat[place] = number if kind == "f" else np.array(int(number) % 2**64, np.uint64).astype(array.dtype)
     elif chance < 0.85:
-        shapes = [array[:0], array[:-1], array.ravel()[:1]] if array.ndim else []
-        shapes += [
-            array.reshape(1, *array.shape),
-            np.concatenate([array.ravel()] * 3),
-            array.ravel().reshape(-1, 1),
-            array.T,
-        ]
-        array = rng.choice(
-            [*shapes, np.broadcast_to(np.zeros((), array.dtype), (rng.choice([0, 3, 10**7 // array.itemsize]),))]
-        )
+        flat = array.ravel()
+        shapes = [flat[:0], flat[:-1], flat[:1], flat[:, None], flat[None], array.T, np.tile(flat, 3)]
+        array = rng.choice([*shapes, np.zeros(rng.choice([0, 3, 10**7 // array.itemsize]), array.dtype)])
     else:
-        kind = rng.choice(["f4", "f2", "i1", "u8", "i4", "?", ">f8", ">i8", "U8"])  # others cannot even be written
-        array = np.zeros(array.shape, kind) if rng.random() < 0.5 or array.dtype.kind == "U" else array.astype(kind)
+        other = rng.choice(["f4", "f2", "i1", "u8", "i4", "?", ">f8", ">i8", "U8"])  # others cannot even be written
+        array = np.zeros(array.shape, other) if rng.random() < 0.5 or kind == "U" else array.astype(other)
     arrays[name] = array
 
 
@@ -143,7 +129,7 @@ def craft_archive(rng: random.Random, whole: Path, path: Path) -> None:
         noise = bytes(rng.choice(b"'(){}[],:\\\0#\"") for _ in range(20))
         members[victim] = header[:20] + noise + header[40:] + b"\n" + rest
     elif way == "pickled":
-        members[victim] = _header("(1,)", "'|O'") + b"cos\nsystem\n(S'touch /tmp/hostile-was-here'\ntR."
+        members[victim] = _header("(1,)", "'|O'") + b"cos\nabort\n(tR."  # whoever unpickles it is seen to crash
     elif way == "twice":
         members |= {f"./{victim}": members[victim]}
     compression = zipfile.ZIP_DEFLATED if way == "compressed" else zipfile.ZIP_STORED
