@@ -11,7 +11,7 @@ from tests.hostile import FINE, REFUSED, PromiseError
 from tests.hostile.saved_files import FILES, make_all
 
 PROMISE = "A saved file with changed bytes is refused, or is read as what was saved, bit for bit."
-TRIALS = 24_000
+TRIALS = 40_000
 RECORDS = {b"PK\x03\x04": 30, b"PK\x01\x02": 46, b"PK\x05\x06": 22, b"PK\x06\x06": 56}  # of a zip file, and their sizes
 
 prepare = make_all

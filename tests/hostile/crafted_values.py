@@ -16,7 +16,7 @@ from tests.hostile.saved_files import FILES, make_all
 from trueonline import files
 
 PROMISE = "A crafted file is refused or can be used: no crash, no hang, no more than 500 MB of memory."
-TRIALS = 4_000
+TRIALS = 5_000
 WHOLE = [-1, 0, 1, 2, 7, 255, 2**15, 2**31 - 1, 2**31, -(2**31), 2**40, 2**62, 2**63 - 1, -(2**63)]
 REAL = [np.nan, np.inf, -np.inf, -1.0, 0.0, -0.0, 0.5, 1e-320, 1e-30, 1e9, 1e18, 1e200, 1.7e308, -1e308, 2.0**53]
 OTHER = [None, True, "", "x" * 5000, [], {}, [[1]], {"a": 1}, "nan", 1e400, 10**30, *WHOLE, *REAL]

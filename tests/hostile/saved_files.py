@@ -26,7 +26,7 @@ FORWARD = ("horizon", "_parameters", "_weights", "_initial_weights", "_here", "_
 
 @dataclass(frozen=True)
 class Saved:
-    """A kind of file. `read` is None or raises where it refuses; `content` is all that there is to compare."""
+    """A kind of file. `read` raises ValueError where it refuses. `content` is all that there is to compare."""
 
     make: Callable[[Path], None]
     read: Callable[[Path], Any]
@@ -115,6 +115,8 @@ def _use_horde(horde: Horde, rng: np.random.Generator, length: int = 600) -> Non
 
 
 def _value(weights: np.ndarray, x: Any) -> tuple[float, np.ndarray]:
+    if np.shape(x) != weights.shape:
+        raise ValueError("x must be as long as the weights")
     return float(np.tanh(weights @ x)), (1.0 - np.tanh(weights @ x) ** 2) * x
 
 
