@@ -1,7 +1,7 @@
 # Two commands do everything on a new machine with Python ≥ 3.11, make and git:
 #   make reproduce   sets up and runs the paper's prediction study; leaves reproduction/report.html
 #   make test        sets up and runs every check
-# Others: test-slow (studies of minutes), coverage, bench, format, clean.
+# Others: test-slow (studies of minutes), test-hostile (20 minutes of damaged files, kills and bad calls), coverage, bench, format, clean.
 
 PYTHON ?= python3
 VENV := .venv
@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 # Processes that run the tests side by side. Some tests mostly wait, so this is one more than a machine of two cores has:
 JOBS ?= 3
 
-.PHONY: reproduce test test-slow coverage bench format clean
+.PHONY: reproduce test test-slow test-hostile coverage bench format clean
 .DELETE_ON_ERROR:
 
 reproduce: $(VENV)/installed
@@ -25,6 +25,10 @@ test: $(VENV)/installed-dev
 
 test-slow: $(VENV)/installed-dev
 	$(BIN)/pytest -m slow
+
+# HOSTILE takes options, such as HOSTILE="--seed 1 --minutes 5".
+test-hostile: $(VENV)/installed-dev
+	$(BIN)/python -m tests.hostile $(HOSTILE)
 
 # The lines that tests do not run. Numba's kernels are machine code, which coverage cannot measure: pyproject.toml leaves them out.
 coverage: $(VENV)/installed-dev

@@ -1,0 +1,106 @@
+"""The harness of hostile trials, with a few trials of each kind. `make test-hostile` runs thousands."""
+
+import random
+import tempfile
+from importlib import import_module
+
+import pytest
+from rich.console import Console
+
+from tests.hostile import FAILED, FINE, KINDS, REFUSED, SKIPPED, saved_files, self_check, workers
+from tests.hostile import __main__ as command
+
+pytest.importorskip("pyarrow")
+FEW = ("true_online", "forward_td", "mark")
+
+
+def tries(kind, tmp_path, numbers):
+    """The outcomes of some trials in this process."""
+    module, outcomes = import_module(f"tests.hostile.{kind}"), []
+    shared = tmp_path / kind / "shared"
+    shared.mkdir(parents=True)
+    getattr(module, "prepare", lambda shared: None)(shared)
+    for number in numbers:
+        (tmp_path / str(number)).mkdir()
+        outcomes.append(module.trial(random.Random(number), tmp_path / str(number), shared))
+    return outcomes
+
+
+@pytest.fixture
+def few_files(monkeypatch):
+    """Three kinds of saved files, and no zip bomb."""
+    from tests.hostile import crafted_values
+
+    for name in set(saved_files.FILES) - set(FEW):
+        monkeypatch.delitem(saved_files.FILES, name)
+    monkeypatch.setattr(crafted_values, "LEARNERS", FEW[:2])
+    monkeypatch.setattr(crafted_values, "BOMB", 2**24)
+
+
+@pytest.mark.filterwarnings("ignore")  # crafted numbers overflow
+@pytest.mark.parametrize("kind", ["mutated_streams", "changed_bytes", "crafted_values"])
+def test_trials_of_files(kind, tmp_path, few_files):
+    assert set(tries(kind, tmp_path, range(60))) == {REFUSED, FINE}
+
+
+def test_trials_of_calls(tmp_path, monkeypatch):
+    from tests.hostile import api_calls
+
+    monkeypatch.setattr(api_calls, "EXAMPLES", 3)
+    monkeypatch.setattr(api_calls, "MAKERS", [maker for maker in api_calls.MAKERS if maker[0] == "coder"])
+    assert sum(tries("api_calls", tmp_path, range(3)), start=api_calls.Counter()).total() > 20
+
+
+def test_trials_of_kills_and_disks(tmp_path, monkeypatch):
+    from tests.hostile import bad_disks, killed_commands
+
+    monkeypatch.setattr(killed_commands, "OFTEN", ["save"])
+    assert tries("killed_commands", tmp_path, [1]) in ([FINE], [REFUSED])
+    (tmp_path / "full").mkdir()
+    assert bad_disks.full_disk_under_a_learner(random.Random(1), tmp_path / "full", tmp_path) == REFUSED
+
+
+def test_a_trial_of_pages(tmp_path, monkeypatch):
+    pytest.importorskip("websockets", reason="the live page needs trueonline[live]")
+    from tests.hostile import hostile_pages
+
+    monkeypatch.setattr(hostile_pages, "SECONDS", 0.5)
+    monkeypatch.setattr(hostile_pages, "steady_memory", lambda process: 1000)
+    monkeypatch.setattr(hostile_pages, "ATTACKS", [hostile_pages.send_garbage_frames, hostile_pages.flood_with_pings] * 2)
+    assert tries("hostile_pages", tmp_path, [1]) == [FINE]
+
+
+def test_every_end_of_a_trial_is_an_outcome(tmp_path, monkeypatch):
+    (place := tmp_path / "place").mkdir()
+    numbers = [workers.PREPARE, *range(len(self_check.WAYS))]
+    tasks = [workers.Task("self_check", number, 3) for number in numbers]
+    outcomes = {outcome.task.number: outcome for outcome in workers.run(tasks[:-1], place, workers=1)}
+    monkeypatch.setattr(workers, "DEADLINE", 0.5)
+    outcomes |= {5: next(workers.run(tasks[-1:], place, workers=1))}
+    counted = [outcomes[number].counts for number in numbers[1:]]
+    assert [list(count) for count in counted] == [[FINE], [REFUSED], [SKIPPED], [FAILED], [FAILED], [FAILED]]
+    assert outcomes[2].why == "there is a reason"
+    assert "this promise does not hold" in outcomes[3].why
+    assert "exit code -11" in outcomes[4].why
+    assert "hung" in outcomes[5].why
+    failures = [outcome for outcome in outcomes.values() if outcome.counts[FAILED]]
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert command.report_failures(Console(quiet=True), failures, place) == 1
+    assert not place.exists()
+    (kept,) = tmp_path.glob("hostile-failed-*")
+    assert {path.name for path in kept.iterdir()} == {"self_check-3", "self_check-4", "self_check-5"}
+    said = (kept / "self_check-4" / "failure.txt").read_text()
+    assert said.startswith("python -m tests.hostile --seed 3 --only self_check --trial 4\n")
+
+
+def test_the_table_goes_between_its_markers(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"Before.\n\n{command.BEGIN}\nold\n{command.END}\n\nAfter.\n")
+    row = command.row_of(KINDS[0], command.Counter({REFUSED: 1200, FINE: 3, FAILED: 1, SKIPPED: 7}))
+    command.write_table(page, [row])
+    text = page.read_text()
+    assert text.startswith("Before.")
+    assert text.endswith("After.\n")
+    assert "old" not in text
+    assert "| 1,204 | 1,200 | 3 | 1 |" in text
+    assert all(import_module(f"tests.hostile.{kind}").PROMISE.endswith(".") for kind in KINDS)
