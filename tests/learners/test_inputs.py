@@ -54,7 +54,7 @@ PARAMETERS += [
 ]
 PARAMETERS += [
     ("initial_weights", value, "initial_weights must be 4 finite numbers, got")
-    for value in ([1.0], [1.0, 2.0, 3.0, NAN], "abcd", [True] * 4, np.zeros((2, 2)), 3.0)
+    for value in ([1.0], [1.0, 2.0, 3.0, NAN], "abcd", [True] * 4, np.zeros((2, 2)), 3.0, NAN)
 ]
 
 

@@ -99,3 +99,14 @@ def test_what_pyarrow_cannot_read_is_a_damaged_file(tmp_path, monkeypatch):
     monkeypatch.setattr(pq, "ParquetFile", fail)
     with pytest.raises(ValueError, match=r"log.parquet is not a Parquet file, or is truncated"):
         open_source(path, ["a"], time="time")
+
+
+def test_a_column_that_is_shorter_than_its_group_of_rows_is_damage(tmp_path, monkeypatch):
+    """pyarrow gives what there is, without a word."""
+    path = tmp_path / "log.parquet"
+    pq.write_table(pa.table({"a": [1.0, 2.0, 3.0]}), path)
+    whole = pq.ParquetFile.iter_batches
+    shorter = lambda file, **options: (batch.slice(0, 2) for batch in whole(file, **options))  # noqa: E731
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", shorter)
+    with pytest.raises(ValueError, match=r"damaged or truncated after row 2: a column of row group 0 lacks 1 values"):
+        joined(open_source(path, ["a"], rate=1.0))

@@ -149,4 +149,4 @@ def marks(name: str, values: Any, rows: int) -> np.ndarray:
 
 def first_bad(array: np.ndarray) -> str:
     bad = np.flatnonzero(~np.isfinite(array))
-    return f", got {array[bad[0]]} at position {bad[0]}" if bad.size else ""
+    return f", got {array.reshape(-1)[bad[0]]} at position {bad[0]}" if bad.size else ""

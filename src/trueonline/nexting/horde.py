@@ -108,7 +108,9 @@ class Horde:
         ValueError
             If a name is taken, or an item is not a Question. Nothing has changed then.
         """
-        more = list(questions) if isinstance(questions, Iterable) else [None]
+        more: list[Any] = [None]
+        with suppress(TypeError):
+            more = list(questions)
         if not all(isinstance(question, Question) for question in more):
             raise ValueError(f"questions must be a list of objects of the class Question, got {questions!r:.80}")
         asked, names = [*self._questions, *more], set()

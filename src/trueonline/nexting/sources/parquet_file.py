@@ -143,10 +143,13 @@ class _ParquetReader(FileReader):
                 continue
             options = {"batch_size": ROWS, "row_groups": [group], "columns": self._wanted, "use_threads": False}
             for batch in self._file.iter_batches(**options):
+                size -= batch.num_rows
                 drop = min(skip, batch.num_rows)
                 skip -= drop
                 if drop < batch.num_rows:
                     yield batch.slice(drop)
+            if size:  # pyarrow says nothing of a column that is shorter than the others
+                raise ValueError(f"a column of row group {group} lacks {size:,} values")
 
     def _next(self, batches: Iterator[Any]) -> Any:
         with self._damage():
