@@ -80,7 +80,7 @@ def _learner(kind: str, form: str, **more: Any) -> Saved:
 def _agent(kind: str, **more: Any) -> Saved:
     def make(path: Path) -> None:
         cls = getattr(to.control, kind)
-        act(agent := cls(FEATURES, ACTIONS, 0.05, 0.8, 0.9, seed=1, **more), np.random.default_rng(3))
+        act(agent := cls(FEATURES, ACTIONS, 0.05, 0.8, 0.9, **{"seed": 1, **more}), np.random.default_rng(3))
         agent.save(path)
 
     def act(agent: Any, rng: np.random.Generator) -> None:
@@ -275,8 +275,11 @@ FILES: dict[str, Saved] = {
     "gtd_dense": _learner("GTD", "dense", second_step_size=0.01),
     "emphatic": _learner("TrueOnlineEmphaticTD", "pairs"),
     "provisional_q": _learner("ProvisionalQ", "indices"),
+    "provisional_adapted": _learner("ProvisionalTD", "dense", bound=1.0),
     "online_lambda_return": _learner("OnlineLambdaReturn", "indices"),
+    "n_step": _learner("NStepReturn", "indices", n=3),
     "sarsa": _agent("TrueOnlineSarsa"),
+    "twister": _agent("AccumulateSarsa", seed=np.random.Generator(np.random.MT19937(0))),
     "watkins_q": _agent("WatkinsQ", policy=to.control.Softmax(0.5), initial_weights=np.ones((FEATURES, ACTIONS))),
     "horde": Saved(_make_horde, Horde.load, lambda it: frozen([it.n_features, it.questions, it.state()]), _use_horde),
     "forward_td": Saved(
