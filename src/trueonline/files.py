@@ -120,9 +120,11 @@ def write_learner(path: str | os.PathLike, kind: str, settings: dict, arrays: di
 
     def write(file: IO[bytes]) -> None:
         with zipfile.ZipFile(file, "w") as archive:
-            archive.writestr(ABOUT, json.dumps(about))
+            archive.writestr(
+                zipfile.ZipInfo(ABOUT), json.dumps(about)
+            )  # without a date: the same state gives the same bytes
             for name, part in parts.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, part, allow_pickle=False)
 
     write_whole(path, write)

@@ -389,7 +389,7 @@ def test_a_saved_and_loaded_learner_goes_on_bit_for_bit(learner_class, form, sch
     go_on(kept, *stream, range(at))
     kept.save(tmp_path / "learner.npz")
     with np.load(tmp_path / "learner.npz", allow_pickle=False) as file:
-        assert {name: file[name].dtype for name in file.files}  # nothing in it needs pickle
+        assert all(file[name] is not None for name in file.files)  # nothing in it needs pickle
     loaded = to.load(tmp_path / "learner.npz", **({"step_size": step_size} if scheduled else {}))
     assert type(loaded) is learner_class
     assert loaded.steps == at

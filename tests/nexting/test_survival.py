@@ -22,7 +22,7 @@ import pytest
 
 from tests.processes import start
 from trueonline import files, study
-from trueonline.study import sweep_file
+from trueonline.study import store, sweep_file
 from trueonline.study.store import Store
 
 BIN = Path(sys.executable).parent
@@ -433,16 +433,17 @@ def test_the_command_says_in_a_line_that_the_disk_is_full(short, disk):
 
 def test_a_writer_that_fails_in_the_middle_leaves_nothing(short, tmp_path, monkeypatch, computed):
     """The same where nobody may mount: the fifth result finds no room after its first bytes."""
-    write, calls = pq.write_table, []
+    write, calls = files.write_whole, []
 
-    def filling(table, file, **options):
-        calls.append(table)
-        if len(calls) == 5:
-            file.write(b"PAR1")
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        write(table, file, **options)
+    def filling(file):
+        file.write(b"PAR1")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(pq, "write_table", filling)
+    def write_whole(path, content):
+        calls.append(path)
+        write(path, filling if len(calls) == 5 else content)
+
+    monkeypatch.setattr(store, "write_whole", write_whole)
     with pytest.raises(OSError, match="No space left on device"):
         study.run(short.cases, out=tmp_path, threads=1)
     assert len(list(tmp_path.iterdir())) == 4

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from trueonline import study
+from trueonline import files, study
 from trueonline.cli import main
 from trueonline.control import atari
 from trueonline.paper import asterix, asterix_runs, mountain_car
@@ -122,8 +122,8 @@ def test_a_task_of_asterix_goes_on_where_it_was_stopped(few, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         task.compute(scratch, interrupt)
     assert (scratch / "run-0.json").exists(), "a finished run is kept"
-    kept = json.loads((scratch / "run-0.json").read_text())
-    (scratch / "run-0.json").write_text(json.dumps({**kept, "score": -1.0}))
+    kept = files.read_json(scratch / "run-0.json")
+    files.write_json(scratch / "run-0.json", {**kept, "score": -1.0})
     again = task.compute(scratch)
     assert again["score"].to_pylist() == [-1.0, expected["score"].to_pylist()[1]], "and not played again"
 

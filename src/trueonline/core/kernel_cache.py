@@ -28,9 +28,12 @@ from typing import Any
 import numba
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
+from numba.core.funcdesc import _dynamic_modname, _dynamic_module
 from numba.core.serialize import dumps
 
 DIGEST = 32  # bytes before the content of a file
+
+sys.modules.setdefault(_dynamic_modname, _dynamic_module)  # Numba's module of functions without one, which it cannot import itself
 
 
 def kernel_sources() -> list[Path]:
@@ -107,7 +110,10 @@ class KernelCache(NullCache):
         if self._key is None:
             return None
         content = read(self._path(sig, target_context.codegen()))
-        return None if content is None else CompileResult._rebuild(target_context, *pickle.loads(content))
+        try:
+            return None if content is None else CompileResult._rebuild(target_context, *pickle.loads(content))
+        except ImportError:  # the rule came by value from another process, whose modules are not here
+            return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write compiled code beside its place and rename it. If that fails, one warning says so."""

@@ -249,7 +249,7 @@ def name_of(rule: Any, adapted: bool) -> str:
 
 def is_ours(rule: Any) -> bool:
     """Whether a rule is part of this package."""
-    return rule.py_func.__module__.startswith("trueonline.methods.")
+    return (rule.py_func.__module__ or "").startswith("trueonline.methods.")
 
 
 def key_of(rule: Any) -> str | None:
