@@ -213,7 +213,12 @@ class Agent(Acting, OverMemory):
     def _transition(
         self, here: Features, action: int, reward: float, x: Features, following: int, numbers: np.ndarray
     ) -> None:
-        call(self._entries.transition, *self._memory, here, action, reward, x, self._q, following, numbers)
+        """Learn from a transition. Features that have changed their form are converted, so each form is compiled once."""
+        try:
+            self._entries.transition(*self._memory, here, action, reward, x, self._q, following, numbers)
+        except TypeError:  # another form, or the first transition
+            here, x = inputs.alike(here, x, self.n_features)
+            call(self._entries.transition, *self._memory, here, action, reward, x, self._q, following, numbers)
 
     def _stand(self, x: Features, action: int) -> None:
         self._here = (x[0].copy(), x[1].copy()) if isinstance(x, tuple) else x.copy()
