@@ -197,13 +197,12 @@ def test_a_derived_learner_equals_its_forward_view(view, step):
 @pytest.mark.parametrize(
     ("view", "step"),
     [
-        (constant_lambda_return, None),
         (monte_carlo, None),
-        (per_decision, None),
         (clipped, ratio_step),
-        (undiscounted, None),
-        (discounts_the_first, None),
-        (weighted, None),
+        *(
+            pytest.param(view, None, marks=pytest.mark.slow)
+            for view in (constant_lambda_return, per_decision, undiscounted, discounts_the_first, weighted)
+        ),
     ],
 )
 def test_so_do_stranger_ones(view, step):

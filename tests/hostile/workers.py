@@ -10,6 +10,7 @@ import random
 import resource
 import shutil
 import signal
+import sys
 import time
 import traceback
 import warnings
@@ -99,6 +100,9 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
+ROOT = str(Path(__file__).parents[2])
+
+
 class Worker:
     """A process and the trial that it works on."""
 
@@ -108,6 +112,8 @@ class Worker:
         self._begin()
 
     def _begin(self) -> None:
+        if ROOT not in sys.path:  # a new process looks for this module where this one does
+            sys.path.append(ROOT)
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self._process = context.Process(target=_work, args=(theirs, str(self._place)), daemon=True)

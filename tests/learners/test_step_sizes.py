@@ -29,6 +29,9 @@ EMPHATIC = {"emphatic", "true_online_emphatic"}
 ON_POLICY = METHODS.keys() - OFF_POLICY
 PROVISIONAL = {"provisional_td", "provisional_q"}
 ACCUMULATING = {"accumulate", "emphatic", "gtd", *PROVISIONAL}
+# One method of each kind of memory. The others, whose kernels take long to compile, are for `make test-slow`.
+QUICK = {"accumulate", "true_online", "gtd", "provisional_td"}
+EVERY = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in METHODS]
 
 
 def stream(seed, name="", size=1.5):
@@ -129,7 +132,11 @@ def by_equations(name, theta, bound, w_0, X, rewards, gammas, lams, ratios, inte
 
 @pytest.mark.parametrize(
     ("name", "form"),
-    [*((name, "pairs") for name in METHODS), ("accumulate", "dense"), ("true_online", "dense"), ("gtd", "dense")],
+    [
+        *((name, "pairs") if name in QUICK else pytest.param(name, "pairs", marks=pytest.mark.slow) for name in METHODS),
+        ("true_online", "dense"),
+        *(pytest.param(name, "dense", marks=pytest.mark.slow) for name in ("accumulate", "gtd")),
+    ],
 )
 def test_is_what_the_equations_say(name, form):
     """Zeros in a dense row are features that are not active."""
@@ -172,7 +179,7 @@ def test_true_online_td_equals_its_forward_view_with_a_matrix_of_step_sizes():
         weights.append(w)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", EVERY)
 def test_off_is_off(name):
     """Without it the same code runs as always; with help that has nothing to do, the same weights come out."""
     given = stream(4, name)
@@ -225,7 +232,7 @@ STILL = [(([0], [1.0]), 0.0)] * 3 + [(([0], [1.0]), 1.0)]
 GROWTH = [(([0], [1.0]), 0.0), (([0], [1000.0]), 1.0)]  # the same feature, a thousand times as large
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name != "replace"])
+@pytest.mark.parametrize("name", [each for each, name in zip(EVERY, METHODS, strict=True) if name != "replace"])
 def test_neither_the_state_nor_those_before_it_go_beyond_the_return(name):
     """The return is 1 throughout, and values begin at 0. Provisional methods do not shorten a trace that is too long."""
     for episode in (SPIKE, STILL) if name in PROVISIONAL else (SPIKE, STILL, GROWTH):

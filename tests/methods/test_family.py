@@ -20,11 +20,21 @@ METHODS = {
 }
 
 
+SPARSE = ["active indices", "states of a table", "repeated features", "large step-size", "constant γ and λ"]
+
+
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_equals_its_definition(method):
-    report = to.verify(method, trials=2)
-    assert len(report.rows) == 10
+    report = to.verify(
+        method, trials=2, kinds=SPARSE if method is METHODS["gtd"] else None
+    )  # kernels of three forms take long
+    assert len(report.rows) in (5, 10)
     assert report.max_error < 1e-11
+
+
+@pytest.mark.slow
+def test_gtd_equals_its_definition_in_every_form():
+    assert to.verify(METHODS["gtd"], trials=2).max_error < 1e-11
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,17 @@ METHODS = pytest.mark.parametrize("method", [ProvisionalTD, ProvisionalQ])
 DEFINITIONS = {ProvisionalTD: ProvisionalTDView, ProvisionalQ: ProvisionalQView}
 
 
-@METHODS
+@pytest.mark.parametrize("method", [ProvisionalQ, pytest.param(ProvisionalTD, marks=pytest.mark.slow)])
 def test_equals_its_definition(method):
     report = to.verify(method, definition=DEFINITIONS[method], trials=2)
     assert len(report.rows) == 10
     assert report.max_error < 1e-11
+
+
+def test_so_does_the_other_over_active_features():
+    """The kernels of all forms, as above, take long to compile."""
+    kinds = ["active indices", "states of a table", "repeated features", "large step-size"]
+    assert to.verify(ProvisionalTD, definition=ProvisionalTDView, trials=2, kinds=kinds).max_error < 1e-11
 
 
 @METHODS
@@ -119,9 +125,10 @@ MIXED = [
     ("dense", "dense"),
     ("active", "active"),
     ("active", "pairs"),
-    ("pairs", "pairs"),
-    ("pairs", "dense"),
-    ("dense", "pairs"),
+    *(
+        pytest.param(*forms, marks=pytest.mark.slow)
+        for forms in (("pairs", "pairs"), ("pairs", "dense"), ("dense", "pairs"))
+    ),
 ]
 
 

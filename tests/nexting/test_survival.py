@@ -127,7 +127,7 @@ def all_is_right(given, folder):
 # --- Killed ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kills", [8, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_a_study_killed_at_random_moments_ends_with_the_same_results(long, kills, tmp_path, computed):
     assert end(long.begin(tmp_path / "warm up")) == 0
     before = time.monotonic()

@@ -33,7 +33,9 @@ from numba.core.serialize import dumps
 
 DIGEST = 32  # bytes before the content of a file
 
-sys.modules.setdefault(_dynamic_modname, _dynamic_module)  # Numba's module of functions without one, which it cannot import itself
+sys.modules.setdefault(
+    _dynamic_modname, _dynamic_module
+)  # Numba's module of functions without one, which it cannot import itself
 
 
 def kernel_sources() -> list[Path]:
