@@ -83,7 +83,12 @@ class Lock:
         check_folder(target)
         self._place = target.with_name(f".{target.name}.lock")
         while True:
-            self._file = open(self._place, "wb")  # noqa: SIM115  (open for as long as this is held)
+            self._file = os.fdopen(os.open(self._place, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "rb")
+            if os.fstat(self._file.fileno()).st_size:
+                self._file.close()
+                raise ValueError(
+                    f"{self._place} is not a lock of this package: move it away, or name another file than {path}"
+                )
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -153,11 +158,11 @@ def read_learner(path: str | os.PathLike) -> tuple[str, dict[str, Any], dict[str
     return about["class"], about["settings"], arrays
 
 
-def looks_saved(path: str | os.PathLike) -> bool:
-    """Whether a file begins like a saved file, although it may be damaged."""
+def looks_saved(path: str | os.PathLike, kind: str) -> bool:
+    """Whether a file begins like a saved file of a class, although it may be damaged."""
     with open(path, "rb") as file:
         begin = file.read(HEADER)
-    return begin.startswith(b"PK") and (FORMAT.encode() in begin or b"about.npy" in begin)
+    return begin.startswith(b"PK") and f'"class": {json.dumps(kind)}'.encode() in begin
 
 
 class RefusalError(ValueError):

@@ -91,6 +91,76 @@ def test_a_module_that_is_imported_when_the_function_runs_is_followed(monkeypatc
     assert found[0] == found[1] != found[2]
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("def mine(a, b):\n    try:\n        a(); x = b()\n    except KeyError: x = 0\n    return x",
+         "def mine(a, b):\n    try: a()\n    except KeyError: x = 0\n    else: x = b()\n    return x"),
+        ("def mine(x): return mine.rate\nmine.rate = 1", "def mine(x): return mine.rate\nmine.rate = 2"),
+        ("A = np.array([(1, 2.0)], [('a', 'i8'), ('b', 'f8')])\ndef mine(x): return A['a']",
+         "A = np.array([(1, 2.0)], [('b', 'i8'), ('a', 'f8')])\ndef mine(x): return A['a']"),
+        ("A = np.ma.array([1.0, 2.0], mask=[0, 1])\ndef mine(x): return A.sum()",
+         "A = np.ma.array([1.0, 2.0], mask=[1, 0])\ndef mine(x): return A.sum()"),
+        ("class K:\n    def __getstate__(self): return None\nk = K()\nk.rate = 1\ndef mine(): return k.rate",
+         "class K:\n    def __getstate__(self): return None\nk = K()\nk.rate = 2\ndef mine(): return k.rate"),
+        ("class C(dict): __getattr__ = dict.get\nc = C(rate=1)\ndef mine(): return c.rate",
+         "class C(dict): __getattr__ = dict.get\nc = C(rate=2)\ndef mine(): return c.rate"),
+    ],
+    ids=["exceptions", "attributes", "structure", "mask", "getstate", "attributes of a dict"],
+)  # fmt: skip
+def test_other_code_or_state_has_another_identity(before, after):
+    assert identity(made(before)) == identity(made(before)) != identity(made(after))
+
+
+def test_a_module_that_is_handed_on_counts_as_a_whole():
+    found = [
+        identity(made("def helper(c): return c.GAIN\ndef mine(): return helper(conf)", conf=module(f"GAIN = {gain}")))
+        for gain in (1, 1, 2)
+    ]
+    assert found[0] == found[1] != found[2]
+
+
+def test_modules_that_refer_to_each_other_have_an_identity():
+    one, other = module("GAIN = 1"), module("GAIN = 2")
+    one.other, other.one = other, one
+    assert identity(made("def mine(): return x.other.one.GAIN", x=one))
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "from sub import part; return part.GAIN",
+        "from sub import part as p; return p.GAIN",
+        "import sub.part; return sub.part.GAIN",
+        "from sub.part import GAIN; return GAIN",
+    ],
+)
+def test_imports_within_a_function_are_followed(way, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "__init__.py").write_text("")
+    found = []
+    for gain in (1, 2):
+        (tmp_path / "sub" / "part.py").write_text(f"GAIN = {gain}  # {'x' * gain}\n")
+        for name in ("sub", "sub.part"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        found.append(identity(made(f"def mine():\n    {way}")))
+    assert found[0] != found[1]
+
+
+def test_what_may_refer_to_anything_is_unknown():
+    for text in ("def mine(): return globals()['x']", "def mine(): return eval('x')"):
+        with pytest.raises(UnknownIdentityError, match="may refer to anything"):
+            identity(made(text))
+
+
+def test_what_is_unknown_can_be_left_out():
+    lock, text = threading.Lock(), "GAIN = {0}\ndef mine(): return GAIN, lock"
+    found = [identity(made(text.format(gain), lock=lock), unknown=(said := [])) for gain in (1, 1, 2)]
+    assert found[0] == found[1] != found[2]
+    assert "lock" in said[0]
+
+
 def plain(x):
     return x
 

@@ -3,6 +3,7 @@
 import inspect
 import os
 import shutil
+import sys
 import warnings
 from importlib import import_module
 from pathlib import Path
@@ -13,8 +14,9 @@ import pytest
 import trueonline
 from trueonline import catalog
 from trueonline.core import kernel_cache
+from trueonline.core.identity import identity
 from trueonline.core.kernel_cache import cache_folder, cache_name, kernel_sources
-from trueonline.core.kernels import call, specialise
+from trueonline.core.kernels import call, kernel, specialise
 
 # --- The list of sources that the cache's name is made of -----------------------------------------
 
@@ -203,3 +205,67 @@ def test_every_byte_of_a_kernel_may_be_another_one(places):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ (1 << rng.integers(8))]) + whole[at + 1 :])
         assert kernel_cache.read(path) is None
         assert not path.exists()
+
+
+def test_a_folder_in_which_others_may_rename_is_not_used(places):
+    (places / "numba").mkdir()
+    (places / "numba").chmod(0o777)
+    assert cache_folder.__wrapped__() == places / "cache" / "trueonline" / cache_name()
+    (places / "numba").chmod(0o1777)  # as the folder for temporary files
+    assert cache_folder.__wrapped__() == places / "numba" / "trueonline" / cache_name()
+
+
+def test_without_any_folder_nothing_is_kept(places, monkeypatch):
+    kernel_cache._warn_once.cache_clear()
+
+    def nowhere(*arguments, **options):
+        raise FileNotFoundError("no usable temporary directory")
+
+    for name in ("numba", "cache", "home"):
+        (places / name).touch()
+    monkeypatch.setattr("tempfile.gettempdir", nowhere)
+    monkeypatch.setattr("tempfile.mkdtemp", nowhere)
+    with pytest.warns(RuntimeWarning, match="none can be written"):
+        assert call(fresh(), 2.0) == 4.0
+    kernel_cache._warn_once.cache_clear()
+
+
+RATE = 1.0
+
+
+def scaled(x):
+    raise NotImplementedError("a place for a kernel")
+
+
+def entry(x):
+    return scaled(x)
+
+
+def test_a_constant_that_changed_after_compiling_is_refused(monkeypatch):
+    """Compiled code keeps the old value, and must not be kept, or taken, for that of the new one."""
+
+    @kernel
+    def scaled(x):
+        return RATE * x
+
+    assert call(specialise(entry, "a", lambda: identity(scaled), scaled=scaled), 2.0) == 2.0
+    monkeypatch.setattr(sys.modules[__name__], "RATE", 0.5)
+    with pytest.raises(ValueError, match=r"something that scaled refers to.* has changed since it was compiled"):
+        call(specialise(entry, "b", lambda: identity(scaled), scaled=scaled), 2)
+    monkeypatch.setattr(sys.modules[__name__], "RATE", 1.0)
+    assert call(specialise(entry, "c", lambda: identity(scaled), scaled=scaled), 2) == 2
+
+
+def test_a_rule_that_claims_to_be_of_this_package_is_not_taken_for_one():
+    from functools import wraps
+
+    from trueonline.core.loops import is_ours
+    from trueonline.methods.true_online_td import true_online_td
+
+    @kernel
+    @wraps(true_online_td.py_func)
+    def mine(memory, reward):
+        return 0.0, 0.0, 0.0
+
+    assert is_ours(true_online_td)
+    assert not is_ours(mine)

@@ -17,6 +17,7 @@ import pytest
 
 import trueonline as to
 from tests.saved_files import change_about, members, rewrite, write_members
+from trueonline import files
 
 LEARNERS = [to.AccumulateTD, to.ReplaceTD, to.TrueOnlineTD, to.OnlineLambdaReturn, to.OfflineLambdaReturn]
 N, T = 12, 60
@@ -308,3 +309,15 @@ def test_killed_while_saving_leaves_a_whole_file(tmp_path):
         process.wait()
         process.stdout.close()
         assert to.load(path).steps > 0
+
+
+def test_a_lock_touches_no_file_of_somebody_else(tmp_path):
+    (tmp_path / "precious").write_text("words")
+    (tmp_path / ".out.lock").symlink_to(tmp_path / "precious")
+    with pytest.raises(OSError, match="Too many levels of symbolic links"):
+        files.Lock(tmp_path / "out")
+    (tmp_path / ".out.lock").unlink()
+    (tmp_path / ".out.lock").write_text("words")
+    with pytest.raises(ValueError, match="is not a lock of this package"):
+        files.Lock(tmp_path / "out")
+    assert (tmp_path / "precious").read_text() == (tmp_path / ".out.lock").read_text() == "words"

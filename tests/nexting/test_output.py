@@ -326,6 +326,49 @@ def test_closing_copies_one_group_of_rows_at_a_time(monkeypatch, tmp_path):
     assert max(peaks) < 16_000_000 < 2_000_000 * 24
 
 
+def test_a_resumed_run_too_knows_its_file_by_the_mark(kind, tmp_path):
+    """A checkpoint without rows, or a file that somebody edited, must not cost what is in the file."""
+    path = tmp_path / f"out.{kind}"
+    out = open_output(str(path), NAMES, io.StringIO())
+    out.write(*rows(0, 30))
+    out.close()
+    whole = path.read_bytes()
+    open_output(str(path), NAMES, io.StringIO(), resuming=True).abandon()
+    for content in (b"Dear diary", whole + b"9.0,1.0,1.0\n" if kind == "csv" else b"PAR1"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="not known as predictions of an earlier run"):
+            open_output(str(path), NAMES, io.StringIO(), resuming=True)
+        assert path.read_bytes() == content
+
+
+def test_predictions_are_known_when_their_successor_was_killed_at_the_last_moment(tmp_path, monkeypatch):
+    path = tmp_path / "out.csv"
+    out = open_output(str(path), NAMES, io.StringIO())
+    out.write(*rows(0, 30))
+    out.close()
+    again = open_output(str(path), NAMES, io.StringIO())
+    replace = os.replace
+
+    def killed(beside, place):
+        if place == path:
+            raise KeyboardInterrupt
+        replace(beside, place)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            again.write(*rows(0, 5))
+    np.testing.assert_array_equal(read(path), expected(0, 30))
+    open_output(str(path), NAMES, io.StringIO()).abandon()
+
+
+def test_a_link_in_the_place_of_parts_is_refused(tmp_path):
+    (tmp_path / "far").mkdir()
+    (tmp_path / "out.parquet.parts").symlink_to(tmp_path / "far")
+    with pytest.raises(ValueError, match=r"out.parquet.parts is a link"):
+        open_output(str(tmp_path / "out.parquet"), NAMES, io.StringIO(), fresh=True)
+
+
 def test_a_link_stays_a_link(kind, tmp_path):
     (tmp_path / "far").mkdir()
     path = tmp_path / f"out.{kind}"

@@ -448,6 +448,10 @@ def test_fresh_replaces_checkpoints_and_nothing_else(tmp_path, table):
         before = (tmp_path / "thesis.docx").read_bytes()
         assert "thesis.docx" in predict(*command, tmp_path / "thesis.docx", *fresh, fails=True)
         assert (tmp_path / "thesis.docx").read_bytes() == before
+    TrueOnlineTD(3, 0.1, 0.9, 0.9).save(tmp_path / "learner.npz")
+    learner = (tmp_path / "learner.npz").read_bytes()
+    assert "not a checkpoint" in predict(*command, tmp_path / "learner.npz", "--fresh", fails=True)
+    assert (tmp_path / "learner.npz").read_bytes() == learner
     predict(*command, tmp_path / "kept")
     whole = (tmp_path / "kept").read_bytes()
     (tmp_path / "kept").write_bytes(whole[: len(whole) // 2])  # damaged, but a checkpoint

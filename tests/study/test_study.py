@@ -2,8 +2,10 @@
 
 import json
 import math
+import os
 import subprocess
 import sys
+import threading
 
 import numba
 import numpy as np
@@ -572,7 +574,7 @@ def test_names_change_with_the_source_of_a_method(monkeypatch):
     with_kernel = {names(small(methods={"mine": method}))[0] for method in (own_true_online, own_accumulate)}
     assert len(with_kernel) == 2
     before = names(small())
-    monkeypatch.setattr(fingerprint_module, "cache_name", lambda: "hash-of-other-kernels")
+    monkeypatch.setattr(fingerprint_module, "code_name", lambda: "hash-of-other-code")
     assert set(before).isdisjoint(names(small()))
 
 
@@ -667,6 +669,45 @@ def test_results_that_nobody_could_tell_apart_are_not_kept(tmp_path):
     Reading.weights_in.close()
 
 
+def test_a_version_stands_for_the_unknown_part_alone(tmp_path):
+    lock = threading.Lock()
+
+    def made(gain):
+        class Mine(EagerTrueOnline):
+            factor, guard = gain, lock
+
+        return Mine
+
+    settings = {"step_sizes": [0.1], "trace_decays": [0.5], "runs": 1, "steps": 5, "out": tmp_path, "version": "1"}
+    for gain in (1.0, 1.0, 0.5):
+        to.sweep(MRP, {"mine": made(gain)}, **settings)
+    assert len(list(tmp_path.glob("*.parquet"))) == 2
+
+
+def test_a_problem_of_the_user_is_known_by_its_trajectories():
+    class Shifted(to.problems.FiniteMRP):
+        shift = 0.0
+
+        def trajectory(self, steps, seed):
+            states, rewards, discounts = super().trajectory(steps, seed)
+            return states, rewards + self.shift, discounts
+
+    one, other = (Shifted(MRP.transitions, MRP.rewards, MRP.reward_std, MRP.features, MRP.discount) for _ in range(2))
+    other.__dict__["shift"] = 1.0
+    assert names(small(one)) != names(small(other))
+
+
+def test_nothing_of_others_in_the_folder_is_removed(tmp_path):
+    (tmp_path / "scratch" / "run7").mkdir(parents=True)
+    (tmp_path / "scratch" / "run7" / "notes").write_text("words")
+    (tmp_path / "run7.parquet").write_text("mine")
+    (tmp_path / ".mine.part").write_text("mine")
+    os.utime(tmp_path / ".mine.part", (0, 0))
+    to.sweep(MRP, "true_online", [0.1], [0.5], runs=1, steps=5, out=tmp_path)
+    assert {"scratch", "run7.parquet", ".mine.part"} <= {path.name for path in tmp_path.iterdir()}
+    assert (tmp_path / "scratch" / "run7" / "notes").exists()
+
+
 def test_every_byte_of_a_result_is_vouched_for(tmp_path):
     case = small(runs=1)
     study.execute([case], tmp_path)
@@ -683,7 +724,7 @@ def test_every_byte_of_a_result_is_vouched_for(tmp_path):
 @pytest.mark.parametrize("method", [own_accumulate, to.TrueOnlineTD], ids=["kernel", "class"])
 def test_names_of_a_users_method_change_with_the_package_below_it(method, monkeypatch):
     before = names(small(methods={"mine": method}))
-    monkeypatch.setattr(fingerprint_module, "cache_name", lambda: "hash-of-other-kernels")
+    monkeypatch.setattr(fingerprint_module, "code_name", lambda: "hash-of-other-code")
     assert names(small(methods={"mine": method})) != before
 
 

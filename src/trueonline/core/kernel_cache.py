@@ -31,6 +31,8 @@ from numba.core.compiler import CompileResult
 from numba.core.funcdesc import _dynamic_modname, _dynamic_module
 from numba.core.serialize import dumps
 
+from trueonline import __version__
+
 DIGEST = 32  # bytes before the content of a file
 
 sys.modules.setdefault(
@@ -57,20 +59,29 @@ def kernel_sources() -> list[Path]:
 @cache
 def cache_name() -> str:
     """The hash of all sources of kernels: each version has another one."""
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in kernel_sources())).hexdigest()[:16]
+    about = [__version__.encode(), *(path.read_bytes() for path in kernel_sources())]
+    return hashlib.sha256(b"\0".join(about)).hexdigest()[:16]
 
 
 @cache
-def cache_folder() -> Path:
-    """The folder for compiled kernels: under `NUMBA_CACHE_DIR`, the user's cache folder, or the temporary one."""
+def cache_folder() -> Path | None:
+    """The folder for compiled kernels: under `NUMBA_CACHE_DIR`, the user's cache folder, or the temporary one, or none."""
     for parent in _parents():
         with suppress(OSError):
             folder = parent / cache_name()
-            if _is_own(parent, close=True) and _is_own(folder) and os.access(folder, os.W_OK):
+            if (
+                _is_guarded(parent.parent)
+                and _is_own(parent, close=True)
+                and _is_own(folder)
+                and os.access(folder, os.W_OK)
+            ):
                 return folder
-    folder = Path(tempfile.mkdtemp(prefix="trueonline-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    with suppress(OSError):
+        folder = Path(tempfile.mkdtemp(prefix="trueonline-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        return folder
+    _warn_once("any folder", "none can be written")
+    return None
 
 
 def _parents() -> Iterator[Path]:
@@ -78,12 +89,19 @@ def _parents() -> Iterator[Path]:
     yield from (Path(base) / "trueonline" for base in bases if base)
     with suppress(RuntimeError):  # there is no home
         yield Path.home() / ".cache" / "trueonline"
-    yield Path(tempfile.gettempdir()) / f"trueonline-{os.getuid()}"
+    with suppress(OSError):  # there is no folder for temporary files
+        yield Path(tempfile.gettempdir()) / f"trueonline-{os.getuid()}"
+
+
+def _is_guarded(folder: Path) -> bool:
+    """Make a folder, and say whether others may not rename what is in it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    mode = folder.stat().st_mode
+    return not mode & 0o022 or bool(mode & stat.S_ISVTX)
 
 
 def _is_own(folder: Path, close: bool = False) -> bool:
     """Make a folder, and say whether this user owns it and nobody else may write to it. `close` takes that right from others."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     found = folder.lstat()
@@ -109,19 +127,19 @@ class KernelCache(NullCache):
         """The code for these types of arguments, or None."""
         target_context.refresh()
         self._key = self._make_key()
-        if self._key is None:
-            return None
-        content = read(self._path(sig, target_context.codegen()))
+        path = self._path(sig, target_context.codegen())
+        content = None if path is None else read(path)
         try:
             return None if content is None else CompileResult._rebuild(target_context, *pickle.loads(content))
-        except ImportError:  # the rule came by value from another process, whose modules are not here
+        except Exception:  # such as that a rule came by value from another process, whose modules are not here
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write compiled code beside its place and rename it. If that fails, one warning says so."""
-        if self._key is None or data.lifted or data.library.has_dynamic_globals:
+        path = self._path(sig, data.codegen)
+        if path is None or data.lifted or data.library.has_dynamic_globals:
             return
-        path, content = self._path(sig, data.codegen), dumps(data._reduce())
+        content = dumps(data._reduce())
         beside = path.with_name(f"{path.name}.{os.getpid()}.part")
         try:
             beside.write_bytes(hashlib.sha256(content).digest() + content)
@@ -131,17 +149,14 @@ class KernelCache(NullCache):
                 beside.unlink(missing_ok=True)
             _warn_once(str(path.parent), error.strerror or str(error))
 
-    def _path(self, sig: Any, codegen: Any) -> Path:
-        about = (
-            self._name,
-            self._variant,
-            self._key,
-            str(sig),
-            codegen.magic_tuple(),
-            numba.__version__,
-            sys.implementation.cache_tag,
-        )
-        return cache_folder() / f"{self._name}-{hashlib.sha256(repr(about).encode()).hexdigest()[:24]}"
+    def _path(self, sig: Any, codegen: Any) -> Path | None:
+        """The file for these types. None if nothing is kept."""
+        folder = cache_folder()
+        if self._key is None or folder is None:
+            return None
+        versions = (numba.__version__, sys.implementation.cache_tag)
+        about = (self._name, self._variant, self._key, str(sig), codegen.magic_tuple(), versions)
+        return folder / f"{self._name}-{hashlib.sha256(repr(about).encode()).hexdigest()[:24]}"
 
 
 def read(path: Path) -> bytes | None:

@@ -17,6 +17,7 @@ from numba import types
 from numba.core.registry import CPUDispatcher
 from numba.extending import overload
 
+from trueonline.core.identity import note_compilation
 from trueonline.core.kernel_cache import KernelCache
 
 # Dense loops may sum in any order and fuse multiply with add. Never `nnan` or `ninf`: divergence must stay visible.
@@ -58,12 +59,26 @@ def kernel(function: Callable) -> Any:
     return Kernel(function, targetoptions={"nopython": True, **_PIECE})
 
 
+class Twin(CPUDispatcher):
+    """The part of a kernel that other kernels inline."""
+
+    def compile(self, sig: Any) -> Any:
+        """Compile for these types of arguments, unless what the function refers to has changed since the first time."""
+        note_compilation(self.py_func)
+        return super().compile(sig)
+
+
 class Kernel(CPUDispatcher):
     """A compiled function that Python can call. Other kernels inline its twin, which is compiled sooner and not for Python."""
 
     def __init__(self, py_func: Callable, locals: Any = None, targetoptions: Any = None, **options: Any) -> None:
         super().__init__(py_func, locals, targetoptions, **options)
-        self._twin: Any = CPUDispatcher(py_func, locals, {**(targetoptions or {}), "no_cpython_wrapper": True}, **options)
+        self._twin: Any = Twin(py_func, locals, {**(targetoptions or {}), "no_cpython_wrapper": True}, **options)
+
+    def compile(self, sig: Any) -> Any:
+        """Compile for these types of arguments, unless what the function refers to has changed since the first time."""
+        note_compilation(self.py_func)
+        return super().compile(sig)
 
     @property
     def _numba_type_(self) -> Any:

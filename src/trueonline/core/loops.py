@@ -15,7 +15,7 @@ from numba import types
 from trueonline.core import adaptation
 from trueonline.core.checking import acceptable
 from trueonline.core.forms import certain, copy, earlier, pointer, row, shortened, view
-from trueonline.core.identity import UnknownIdentityError, identity
+from trueonline.core.identity import UnknownIdentityError, identity, is_installed
 from trueonline.core.kernels import inlined, kernel, operation, specialise
 from trueonline.core.memory import KINDS, decay, settle_all, value
 from trueonline.core.memory.layout import (
@@ -249,7 +249,7 @@ def name_of(rule: Any, adapted: bool) -> str:
 
 def is_ours(rule: Any) -> bool:
     """Whether a rule is part of this package."""
-    return (rule.py_func.__module__ or "").startswith("trueonline.methods.")
+    return (rule.py_func.__module__ or "").startswith("trueonline.methods.") and is_installed(rule)
 
 
 def key_of(rule: Any) -> str | None:

@@ -7,7 +7,7 @@ import os
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -24,15 +24,12 @@ class Csv(FileOutput):
         super().__init__(path, names, resuming)
         self._head = head_line(self._columns).encode()
         self._file: IO[bytes] | None = None  # open from the first row
-        sweep_up(_mark(path))
+        sweep_up(_mark_file(path))
 
     @classmethod
     def holds_predictions(cls, path: Path) -> bool:
         """Whether the file begins, or still is, as the mark beside it says."""
-        mark = read_json(_mark(path))
-        if mark is None or not path.exists() or (mark["whole"] and path.stat().st_size != mark["bytes"]):
-            return False
-        return _digest(path, mark["bytes"]) == mark["sha256"]
+        return bool(_fitting_marks(path))
 
     def write(self, times: np.ndarray, predictions: np.ndarray) -> None:
         content = lines(times, predictions).encode()
@@ -50,7 +47,8 @@ class Csv(FileOutput):
         try:
             file.write(content)
             file.flush()
-            _set_mark(self._path, len(content), hashlib.sha256(content).hexdigest(), whole=False)
+            before = _fitting_marks(self._path)  # until the new file has its name
+            _set_marks(self._path, [*before, _mark(len(content), hashlib.sha256(content).hexdigest(), whole=False)])
             os.replace(beside, self._path)
         except BaseException:
             file.close()
@@ -90,7 +88,7 @@ class Csv(FileOutput):
 
     def _is_unfinished(self) -> bool:
         """Whether the file is of a run that was killed."""
-        return self.holds_predictions(self._path) and not read_json(_mark(self._path))["whole"]
+        return any(not mark["whole"] for mark in _fitting_marks(self._path))
 
     def close(self) -> None:
         """Mark the file as whole. A run without rows leaves what was there, or a head alone."""
@@ -99,20 +97,37 @@ class Csv(FileOutput):
         if self._file is not None:
             self._file.close()
             size = self._path.stat().st_size
-            _set_mark(self._path, size, _digest(self._path, size), whole=True)
+            _set_marks(self._path, [_mark(size, _digest(self._path, size), whole=True)])
 
     def abandon(self) -> None:
         if self._file is not None:
             self._file.close()
 
 
-def _mark(path: Path) -> Path:
+def _mark_file(path: Path) -> Path:
     return path.with_name(f".{path.name}.predictions")
 
 
-def _set_mark(path: Path, size: int, digest: str, *, whole: bool) -> None:
-    """Write down that the file is ours: all of it, or so many bytes at its beginning."""
-    write_json(_mark(path), {"bytes": size, "sha256": digest, "whole": whole})
+def _mark(size: int, digest: str, *, whole: bool) -> dict[str, Any]:
+    """Says that a file is ours: all of it, or so many bytes at its beginning."""
+    return {"bytes": size, "sha256": digest, "whole": whole}
+
+
+def _set_marks(path: Path, marks: list[dict[str, Any]]) -> None:
+    write_json(_mark_file(path), marks)
+
+
+def _fitting_marks(path: Path) -> list[dict[str, Any]]:
+    """The marks that fit the file as it is now."""
+    marks = read_json(_mark_file(path)) if path.exists() else None
+    size = path.stat().st_size if marks else 0
+    return [
+        mark
+        for mark in marks or []
+        if mark["bytes"] <= size
+        and (not mark["whole"] or mark["bytes"] == size)
+        and _digest(path, mark["bytes"]) == mark["sha256"]
+    ]
 
 
 def _digest(path: Path, size: int) -> str:

@@ -97,7 +97,7 @@ def open_output(
 ) -> Output:
     """The output for a path: `*.parquet`, another file, `-` for `stream`, or None for nowhere.
 
-    An existing file of predictions is replaced unless `resuming`. Another existing file is replaced only if `fresh`.
+    An existing file of predictions is replaced unless `resuming`. Any other file is refused, unless `fresh`.
     """
     if path is None:
         return Nowhere()
@@ -108,7 +108,7 @@ def open_output(
 
     place = check_out(path)
     kind: type[FileOutput] = Parquet if path.lower().endswith((".parquet", ".pq")) else Csv
-    if not (resuming or fresh) and place.exists() and place.stat().st_size and not kind.holds_predictions(place):
+    if not fresh and place.exists() and place.stat().st_size and not kind.holds_predictions(place):
         raise ValueError(
             f"{path} is there already, and is not known as predictions of an earlier run; name another file, or replace it with "
             "--fresh"

@@ -49,6 +49,8 @@ class Parquet(FileOutput):
     def check_place(self) -> None:
         """ValueError if the folders for parts hold anything that is not a part of predictions. No option removes that."""
         for folder in (self._folder, self._old):
+            if folder.is_symlink():
+                raise ValueError(f"{folder} is a link, but it would be used for parts of predictions; name another --out")
             for path in folder.iterdir() if folder.is_dir() else [folder] if folder.exists() else []:
                 if not OURS.fullmatch(path.name) or (path.suffix == ".parquet" and not self.holds_predictions(path)):
                     raise ValueError(

@@ -20,7 +20,7 @@ from trueonline.nexting.predictor import Predictor, Setup
 from trueonline.nexting.reporting import Say, Warner, as_text, report_resumption
 from trueonline.nexting.signals import FUNCTIONS
 from trueonline.nexting.sources import Cleaner, Source, has_own_times, is_live, open_source, without_credentials
-from trueonline.nexting.stream_checkpoint import Checkpoint, check_different_files
+from trueonline.nexting.stream_checkpoint import KIND, Checkpoint, check_different_files
 from trueonline.nexting.stream_run import Run
 
 __all__ = ["Options", "Page", "Warner", "as_text", "predict", "prepare", "until_stopped"]
@@ -85,7 +85,7 @@ def prepare(
             if not options.fresh:
                 checkpoint = Checkpoint.read(path)
                 checkpoint.check_same_run(path, setup.as_json(), source_options)
-            elif not looks_saved(path):
+            elif not looks_saved(path, KIND):
                 raise ValueError(f"{path} is there already and is not a checkpoint; name another --checkpoint")
         # A run that will resume later leaves the last line of a file if the line is not complete yet.
         whole = options.checkpoint is not None and not is_live(options.source)

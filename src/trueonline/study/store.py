@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterable
@@ -17,6 +18,8 @@ from trueonline.files import UNSEALED, is_sealed, seal, write_whole
 from trueonline.study.work import Work
 
 STALE = 3600.0  # seconds after which a partial file is abandoned
+TASK = re.compile(r".+-[0-9a-f]{24}")  # the name of a task. Nothing else in the folder is touched
+PART = re.compile(r"\..+-[0-9a-f]{24}\.parquet\.[0-9a-f]{8}\.part")
 
 
 class Store:
@@ -26,14 +29,14 @@ class Store:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         for litter in self.folder.glob(".*.part"):  # of a process that was killed while writing
-            if time.time() - litter.stat().st_mtime > STALE:
+            if PART.fullmatch(litter.name) and time.time() - litter.stat().st_mtime > STALE:
                 litter.unlink(missing_ok=True)
         self._sweep_scratch()  # of a process that was killed before it removed them
 
     def _sweep_scratch(self) -> None:
         """Remove the checkpoints of tasks that have a result."""
         for litter in self.folder.glob("scratch/*"):
-            if (self.folder / f"{litter.name}.parquet").exists():
+            if TASK.fullmatch(litter.name) and (self.folder / f"{litter.name}.parquet").exists():
                 shutil.rmtree(litter, ignore_errors=True)
 
     def path(self, task: Work) -> Path:

@@ -207,11 +207,12 @@ def run(cases: Sequence[Case], out: str | os.PathLike | None = None, **options: 
     if out is None and options.get("share") is not None:
         raise ValueError("a share needs a folder that all shares have in common: give out")
     with contextlib.nullcontext(out) if out is not None else tempfile.TemporaryDirectory() as folder:
-        if out is not None:
-            execute(cases, folder, **options)
-        else:
-            execute_tasks([task for case in cases for task in case.tasks()], folder, **options)
-        tables = [gather(case, folder) for case in cases]
+        for case in cases if out is not None else ():
+            case.check_repeatable()
+        tasks = [case.tasks() for case in cases]
+        execute_tasks([task for some in tasks for task in some], folder, **options)
+        found = [gather_tasks(some, folder) for some in tasks]
+    tables = [table and _labelled(table, case.labels) for case, table in zip(cases, found, strict=True)]
     return None if any(table is None for table in tables) else pa.concat_tables(tables)
 
 
@@ -289,7 +290,7 @@ def sweep(
         The number of steps at the beginning of a run that the error leaves out.
     version : str
         A text that is part of the name of each result. Change it when a method of yours changes in a way that its code does not
-        show, such as a compiled library or a file that it reads. Everything in Python code is noticed without it.
+        show, such as a compiled library or a file that it reads. Changes of its Python code are noticed without it.
 
     Returns
     -------

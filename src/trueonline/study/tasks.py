@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 
 from trueonline.core import memory
-from trueonline.core.identity import UnknownIdentityError
 from trueonline.core.kernels import call
 from trueonline.inputs import count, positive, ratios, unit
 from trueonline.study.checks import check_methods, check_problem, grid, initial_weights
@@ -54,8 +52,6 @@ class Problem(Protocol):
         The discount γ.
     initial_weights : numpy.ndarray, optional
         The weights that learning begins with, at which the error is 1. The default is zeros.
-    fingerprint : str, optional
-        A text that differs between different problems. Without it, the name of a task is a hash of all its trajectories.
     """
 
     features: np.ndarray
@@ -96,16 +92,6 @@ def run_seed(seed: int, run: int) -> list[int]:
         A seed that NumPy takes. Its constant keeps it apart from the seeds of problems.
     """
     return [20160817, seed, run]
-
-
-class Unrepeatable:
-    """Stands for a method that cannot be told from others. No two are the same."""
-
-    def __init__(self, why: Exception) -> None:
-        self.why, self._token = why, secrets.token_hex(16)
-
-    def __repr__(self) -> str:
-        return self._token
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,17 +163,15 @@ class Case:
         check_problem(self.problem)
         check_methods(self.methods, self.problem)
 
-    @cached_property
     def fingerprints(self) -> dict[str, Any]:
-        """A value for each method that changes when the method does. Taken once: to run a method may change what it refers to."""
-        return {name: self._fingerprint(method) for name, method in self.methods.items()}
+        """A value for each method that changes when the method does.
 
-    def _fingerprint(self, method: Any) -> Any:
-        """The fingerprint of a method. If it is unknown, the version stands for it, or something that no other run has."""
-        try:
-            return fingerprint(method), self.version
-        except UnknownIdentityError as error:
-            return fingerprint(None), self.version or Unrepeatable(error)
+        Returns
+        -------
+        dict
+            From the name of a method to its fingerprint.
+        """
+        return {name: fingerprint(method) for name, method in self.methods.items()}
 
     def check_repeatable(self) -> None:
         """Check that results of this case can be told from those of other code.
@@ -197,10 +181,10 @@ class Case:
         ValueError
             If a method refers to something whose content nobody can tell, and there is no `version`.
         """
-        for name, (_, version) in self.fingerprints.items():
-            if isinstance(version, Unrepeatable):
+        for name, (_, _, unknown) in self.fingerprints().items():
+            if unknown and not self.version:
                 raise ValueError(
-                    f"results of {name} cannot be kept for another time: the method refers to {version.why}, and nobody could tell "
+                    f"results of {name} cannot be kept for another time: the method refers to {unknown[0]}, and nobody could tell "
                     "whether that is still the same. Give a version, such as version='1', and change it when the method changes, "
                     "or leave out the folder of results"
                 )
@@ -247,7 +231,8 @@ class Case:
         work = len(self.step_sizes) * len(self.trace_decays) * self.steps
         block = max(1, min(self.runs, STEPS_PER_TASK // work))
         runs = [tuple(range(first, min(first + block, self.runs))) for first in range(0, self.runs, block)]
-        return [Task(self, name, some) for name in self.methods for some in runs]
+        prints = self.fingerprints()  # now: to run a method may change what it refers to
+        return [Task(self, name, some, prints[name]) for name in self.methods for some in runs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,6 +247,8 @@ class Task:
         The name of the method.
     runs : tuple of int
         The numbers of the runs.
+    fingerprint : object
+        The fingerprint of the method.
     """
 
     schema: ClassVar[pa.Schema] = SCHEMA
@@ -269,15 +256,18 @@ class Task:
     case: Case
     method: str
     runs: tuple[int, ...]
+    fingerprint: Any
 
     @cached_property
     def name(self) -> str:
         """The method, and a hash of everything that determines the result. Labels are not part of it."""
         case, problem = self.case, self.case.problem
-        print_ = getattr(problem, "fingerprint", None)
+        ours = type(problem).__module__.startswith("trueonline.")  # a class of the user may have other trajectories
+        print_ = getattr(problem, "fingerprint", None) if ours else None
         about = (
             self.method,
-            case.fingerprints[self.method],
+            self.fingerprint,
+            case.version,
             self.runs,
             case.steps,
             case.seed,
