@@ -138,6 +138,7 @@ def test_what_is_not_a_rule_is_refused():
         to.method(own_td, memory="four")
 
 
+@pytest.mark.slow
 def test_the_file_that_derive_writes_is_a_method(tmp_path):
     (tmp_path / "view.py").write_text(
         "def target(k, h, R, V, gamma, lam):\n"

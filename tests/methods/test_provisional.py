@@ -29,7 +29,7 @@ def test_so_does_the_other_over_active_features():
     assert to.verify(ProvisionalTD, definition=ProvisionalTDView, trials=2, kinds=kinds).max_error < 1e-11
 
 
-@METHODS
+@pytest.mark.parametrize("method", [ProvisionalTD, pytest.param(ProvisionalQ, marks=pytest.mark.slow)])
 def test_keeps_the_contract(method):
     assert len(to.check_learner(method).kept) == 10
 
