@@ -141,7 +141,12 @@ def write_parquet(rng: random.Random, path: Path) -> None:
     if rng.random() < 0.3:
         columns[0] = pa.array([int(1e6 * t) for t in times], pa.timestamp("us"))
     compression, size = rng.choice(["none", "snappy", "zstd"]), rng.choice([10, 1000])
-    pq.write_table(pa.table(columns, ["time", *SIGNALS]), path, compression=compression, row_group_size=size)
+    options = {
+        "compression": compression,
+        "row_group_size": size,
+        "write_page_checksum": True,
+    }  # others hide their damage
+    pq.write_table(pa.table(columns, ["time", *SIGNALS]), path, **options)
     path.write_bytes(change(rng, path.read_bytes()))
 
 
@@ -149,7 +154,7 @@ def write_parquet(rng: random.Random, path: Path) -> None:
 
 
 def read_parquet(path: Path) -> tuple[Rows, int]:
-    table = pq.ParquetFile(path).read(["time", *SIGNALS], use_threads=False)
+    table = pq.ParquetFile(path, page_checksum_verification=True).read(["time", *SIGNALS], use_threads=False)
     table.validate(full=True)
     time = table["time"]
     if pa.types.is_timestamp(time.type):

@@ -72,7 +72,9 @@ def _learner(kind: str, form: str, **more: Any) -> Saved:
             learner.run(stream(rng, each), rng.standard_normal(30))
             learner.start(stream(rng, each, 0)[0] if each != "pairs" else 1)
             learner.update(1.0, None)
-        _ = learner.weights, learner.trace, learner.predict(2), learner.steps, learner.diverged
+        _ = learner.weights, learner.predict(2), learner.steps, learner.diverged
+        if not isinstance(learner, to.forward.NStepReturn):  # it has no backward view
+            _ = learner.trace
 
     return Saved(make, to.load, lambda it: frozen([type(it).__name__, it._settings(), it.__getstate__()]), use)
 

@@ -79,7 +79,8 @@ class _ParquetReader(FileReader):
         with opening(path), open(path, "rb"):  # pyarrow's own reasons are hard to read
             pass
         try:
-            self._file = self._pa.parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
+            options = {"buffer_size": BUFFER, "pre_buffer": False, "page_checksum_verification": True}
+            self._file = self._pa.parquet.ParquetFile(path, **options)
         except (self._pa.ArrowException, *DAMAGED) as error:
             raise ValueError(
                 f"{path} is not a Parquet file, or is truncated: one that is still being written cannot be read ({error})"
