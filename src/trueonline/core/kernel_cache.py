@@ -31,8 +31,6 @@ from numba.core.compiler import CompileResult
 from numba.core.funcdesc import _dynamic_modname, _dynamic_module
 from numba.core.serialize import dumps
 
-from trueonline import __version__
-
 DIGEST = 32  # bytes before the content of a file
 
 sys.modules.setdefault(
@@ -59,8 +57,7 @@ def kernel_sources() -> list[Path]:
 @cache
 def cache_name() -> str:
     """The hash of all sources of kernels: each version has another one."""
-    about = [__version__.encode(), *(path.read_bytes() for path in kernel_sources())]
-    return hashlib.sha256(b"\0".join(about)).hexdigest()[:16]
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in kernel_sources())).hexdigest()[:16]
 
 
 @cache
