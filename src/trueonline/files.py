@@ -46,11 +46,9 @@ def write_whole(path: str | os.PathLike, write: Callable[[IO[bytes]], Any]) -> N
     """
     target = Path(path)
     check_folder(target)
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    beside = place_beside(target)
     try:
-        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
-            if target.exists():
-                os.fchmod(file.fileno(), os.fstat(file.fileno()).st_mode & target.stat().st_mode & 0o777)
+        with open_beside(beside, target) as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
@@ -66,6 +64,19 @@ def write_whole(path: str | os.PathLike, write: Callable[[IO[bytes]], Any]) -> N
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def place_beside(target: Path) -> Path:
+    """A name for a file that will take the place of another one. `sweep_up` knows such names."""
+    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+
+
+def open_beside(beside: Path, target: Path) -> IO[bytes]:
+    """Open a new file that will take the place of `target`, with a mode no wider than that of `target`."""
+    file = open(beside, "x+b")  # noqa: SIM115  (the caller closes it)
+    if target.exists():
+        os.fchmod(file.fileno(), os.fstat(file.fileno()).st_mode & target.stat().st_mode & 0o777)
+    return file
 
 
 def check_folder(path: str | os.PathLike) -> None:
@@ -125,9 +136,8 @@ def write_learner(path: str | os.PathLike, kind: str, settings: dict, arrays: di
 
     def write(file: IO[bytes]) -> None:
         with zipfile.ZipFile(file, "w") as archive:
-            archive.writestr(
-                zipfile.ZipInfo(ABOUT), json.dumps(about)
-            )  # without a date: the same state gives the same bytes
+            # Members have no date, so that the same state gives the same bytes.
+            archive.writestr(zipfile.ZipInfo(ABOUT), json.dumps(about))
             for name, part in parts.items():
                 with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, part, allow_pickle=False)
@@ -224,7 +234,7 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, dtype: np.dtype, s
 
 
 def _digest(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
-    """SHA-256 over the description, which lists all arrays in order, and over their numbers."""
+    """SHA-256 over the description, which has the types and shapes of all arrays, and over their numbers."""
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     for name in sorted(about["members"]):
         digest.update(np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8).data)

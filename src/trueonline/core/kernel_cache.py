@@ -33,9 +33,8 @@ from numba.core.serialize import dumps
 
 DIGEST = 32  # bytes before the content of a file
 
-sys.modules.setdefault(
-    _dynamic_modname, _dynamic_module
-)  # Numba's module of functions without one, which it cannot import itself
+# Numba keeps functions without a module in one of its own, which it cannot import when it loads their code.
+sys.modules.setdefault(_dynamic_modname, _dynamic_module)
 
 
 def kernel_sources() -> list[Path]:

@@ -60,7 +60,7 @@ def kernel(function: Callable) -> Any:
 
 
 class Twin(CPUDispatcher):
-    """The part of a kernel that other kernels inline."""
+    """A compiled function that other kernels inline."""
 
     def compile(self, sig: Any) -> Any:
         """Compile for these types of arguments, unless what the function refers to has changed since the first time."""
@@ -68,17 +68,12 @@ class Twin(CPUDispatcher):
         return super().compile(sig)
 
 
-class Kernel(CPUDispatcher):
-    """A compiled function that Python can call. Other kernels inline its twin, which is compiled sooner and not for Python."""
+class Kernel(Twin):
+    """A compiled function that Python can call too. Other kernels inline its twin, which takes less time to compile."""
 
     def __init__(self, py_func: Callable, locals: Any = None, targetoptions: Any = None, **options: Any) -> None:
         super().__init__(py_func, locals, targetoptions, **options)
         self._twin: Any = Twin(py_func, locals, {**(targetoptions or {}), "no_cpython_wrapper": True}, **options)
-
-    def compile(self, sig: Any) -> Any:
-        """Compile for these types of arguments, unless what the function refers to has changed since the first time."""
-        note_compilation(self.py_func)
-        return super().compile(sig)
 
     @property
     def _numba_type_(self) -> Any:

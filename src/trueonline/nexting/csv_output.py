@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from trueonline.files import read_json, sweep_up, write_json
+from trueonline.files import open_beside, place_beside, read_json, sweep_up, write_json
 from trueonline.nexting.output import FileOutput, head_line, lines
 
 BLOCK = 2**20  # bytes that are read at a time
@@ -42,8 +41,8 @@ class Csv(FileOutput):
 
     def _begin(self, content: bytes) -> IO[bytes]:
         """The file with its first rows, in the place of what was there. The mark comes first."""
-        beside = self._path.with_name(f".{self._path.name}.{secrets.token_hex(4)}.part")
-        file = open(beside, "x+b")  # noqa: SIM115  (open as long as this object)
+        beside = place_beside(self._path)
+        file = open_beside(beside, self._path)
         try:
             file.write(content)
             file.flush()
