@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import time
+from contextlib import contextmanager
 
 import pytest
 
@@ -59,8 +60,9 @@ class Broker:
         return f"mqtt://{user}127.0.0.1:{self.port}/{topic}"
 
 
+@contextmanager
 def publisher(port):
-    """A client that publishes, connected when needed, and a function that waits until the broker has what it sends."""
+    """A function that publishes, and waits until the broker has what it sent. Its client connects again when needed."""
     from paho.mqtt.client import Client
     from paho.mqtt.enums import CallbackAPIVersion
 
@@ -77,4 +79,8 @@ def publisher(port):
             assert sent.is_published()
 
     send.client = client
-    return send
+    try:
+        yield send
+    finally:
+        client.disconnect()
+        client.loop_stop()

@@ -34,10 +34,8 @@ def broker(tmp_path):
 @pytest.fixture
 def publish(broker):
     """Publish at least once, as JSON unless it is bytes, and wait until the broker has it. Connects when needed."""
-    send = publisher(broker.port)
-    yield send
-    send.client.disconnect()
-    send.client.loop_stop()
+    with publisher(broker.port) as send:
+        yield send
 
 
 NOTHING = dict.fromkeys(("huge", "retained", "dropped_overflow", "dropped_at_stop", "not_received"), 0)
@@ -165,11 +163,10 @@ def test_what_was_sent_before_the_stop_can_still_be_read(broker, publish):
 @with_broker
 def test_samples_that_never_came_are_counted_by_their_numbers(tmp_path):
     broker = Broker(tmp_path, queued=10)
-    send = publisher(broker.port)
     arrived, go_on = threading.Event(), threading.Event()
     sent = 2000
     try:
-        with Mqtt(broker.url("arm/#"), ["a"]) as source:
+        with publisher(broker.port) as send, Mqtt(broker.url("arm/#"), ["a"]) as source:
             take = source._take
 
             def stall(message):
@@ -192,8 +189,6 @@ def test_samples_that_never_came_are_counted_by_their_numbers(tmp_path):
             assert counters["not_received"] > 1
             assert counters["received"] + counters["not_received"] == sent + 3
     finally:
-        send.client.disconnect()
-        send.client.loop_stop()
         broker.kill()
 
 

@@ -61,10 +61,8 @@ def guarded(tmp_path_factory):
 
 @pytest.fixture
 def publish(guarded):
-    send = publisher(guarded.open_port)
-    yield send
-    send.client.disconnect()
-    send.client.loop_stop()
+    with publisher(guarded.open_port) as send:
+        yield send
 
 
 @pytest.fixture(autouse=True)

@@ -2,10 +2,8 @@
 
 import json
 import math
-import os
 import subprocess
 import sys
-import threading
 
 import numba
 import numpy as np
@@ -14,33 +12,15 @@ import pyarrow.compute
 import pytest
 
 import trueonline as to
+from tests.study.small_cases import MRP, SEEN, Eager, EagerTrueOnline, Ring, own_accumulate, own_true_online, small
 from trueonline import study
-from trueonline.core.kernels import kernel
-from trueonline.core.memory import decay, imprint, learn, recall
-from trueonline.study import fingerprint as fingerprint_module
 from trueonline.study import tasks as tasks_module
-from trueonline.study.store import Store
 
 COLUMNS = ["method", "step_size", "trace_decay", "run", "error"]
 STEPS, RUNS, SEED = 60, 3, 5
 ALPHAS, LAMS = (0.01, 0.2, 0.7), (0.0, 0.5, 0.9, 1.0)
 
-MRP = to.problems.random_mrp(10, 3, 0.1, seed=1)
-SEEN = {
-    "tabular": MRP,
-    "binary": MRP.with_features(to.features.binary_code(10)),
-    "binary of unit length": MRP.with_features(to.features.binary_code(10, unit_length=True)),
-    "non-binary": MRP.with_features(to.features.random_unit(10, seed=2)),
-    "episodic": to.problems.random_walk(),
-    "episodic with one feature": to.problems.two_state(),
-}
 every_problem = pytest.mark.parametrize("problem", SEEN.values(), ids=SEEN.keys())
-
-
-def small(problem=MRP, methods=None, labels=None, **changes):
-    """A case of a few milliseconds."""
-    settings = {"step_sizes": (0.1, 0.3), "trace_decays": (0.5, 0.9), "runs": 2, "steps": 20, "seed": 3, **changes}
-    return study.Case(problem, methods or dict.fromkeys(study.applicable(problem)), labels=labels or {}, **settings)
 
 
 def errors(table):
@@ -49,37 +29,6 @@ def errors(table):
 
 
 # --- The oracle -----------------------------------------------------------------------------------
-
-
-class Eager:
-    """The three methods as printed, touching every entry at every step. A learner class like a user's own."""
-
-    def __init__(self, method, n_features, step_size, trace_decay, discount):
-        self.method, self.alpha, self.lam, self.gamma_own = method, step_size, trace_decay, discount
-        self.weights = np.zeros(n_features)
-
-    def start(self, x):
-        self.x, self.e, self.gamma, self.v_old = x, np.zeros(x.size), 0.0, 0.0
-
-    def update(self, reward, x_next, discount):
-        alpha, decay_, x, w = self.alpha, self.gamma * self.lam, self.x, self.weights
-        v, v_next = w @ x, w @ x_next
-        delta = reward + discount * v_next - v
-        if self.method == "accumulate":
-            self.e = decay_ * self.e + x
-            self.weights = w + alpha * delta * self.e
-        elif self.method == "replace":
-            self.e = np.where(x == 1.0, 1.0, decay_ * self.e)
-            self.weights = w + alpha * delta * self.e
-        else:
-            self.e = decay_ * self.e + x - alpha * decay_ * (self.e @ x) * x
-            self.weights = w + alpha * (delta + v - self.v_old) * self.e - alpha * (v - self.v_old) * x
-        self.x, self.gamma, self.v_old = x_next, discount, v_next
-
-
-class EagerTrueOnline(Eager):
-    def __init__(self, n_features, step_size, trace_decay, discount):
-        super().__init__("true_online", n_features, step_size, trace_decay, discount)
 
 
 def oracle(problem, method, alpha, lam, run, steps=STEPS, seed=SEED):
@@ -154,6 +103,18 @@ def test_every_run_has_a_trajectory_of_its_own():
     assert len(set(table["error"].to_pylist())) == 20
 
 
+def test_run_0_does_not_repeat_the_numbers_that_made_the_process():
+    """The first step of run 0, over many processes: as often to the later of two next states as its probability says."""
+    taken, expected, variance = 0, 0.0, 0.0
+    for seed in range(400):
+        mrp = to.problems.random_mrp(10, 2, 0.0, seed=seed)
+        later = int(np.flatnonzero(mrp.transitions[0])[-1])
+        p = float(mrp.transitions[0, later])
+        taken += int(mrp.trajectory(1, study.run_seed(seed, 0)).states[1] == later)
+        expected, variance = expected + p, variance + p * (1.0 - p)
+    assert abs(taken - expected) < 5.0 * np.sqrt(variance), f"{taken} of 400, expected {expected:.0f}"
+
+
 def test_a_parameters_error_does_not_depend_on_its_neighbours():
     whole = errors(to.sweep(MRP, step_sizes=ALPHAS, trace_decays=LAMS, runs=3, steps=STEPS))
     alone = errors(to.sweep(MRP, "replace", step_sizes=ALPHAS[1:2], trace_decays=LAMS[2:3], runs=2, steps=STEPS))
@@ -224,26 +185,6 @@ def test_a_label_cannot_hide_a_column():
 # --- What users bring -----------------------------------------------------------------------------
 
 
-@kernel
-def own_true_online(memory, x, reward, x_next, v_old, alpha, gamma, lam, gamma_next):
-    v, trace_x, v_next = recall(memory, x, x_next)
-    delta = reward + gamma_next * v_next - v
-    decay(memory, gamma * lam)
-    imprint(memory, x, 1.0 - alpha * gamma * lam * trace_x, -alpha * (v - v_old))
-    learn(memory, alpha * (delta + v - v_old))
-    return v, delta, v_next
-
-
-@numba.njit
-def own_accumulate(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
-    v, _, v_next = recall(memory, x, x_next)
-    delta = reward + gamma_next * v_next - v
-    decay(memory, gamma * lam)
-    imprint(memory, x, 1.0, 0.0)
-    learn(memory, alpha * delta)
-    return v, delta, v_next
-
-
 @pytest.mark.parametrize(
     ("own", "name", "seen"), [(own_true_online, "true_online", "non-binary"), (own_accumulate, "accumulate", "tabular")]
 )
@@ -269,23 +210,6 @@ def test_names_are_the_users_choice_and_a_rule_may_have_several():
     found = errors(table)
     assert {key[0] for key in found} == {"replace", "a rule"}
     assert len(set(found.values())) == 1
-
-
-class Ring:
-    """A problem of a user's own: nothing but what a study asks for. Twelve places; from each one place on or two."""
-
-    discount = 0.8
-
-    def __init__(self):
-        angles = 2.0 * np.pi * np.arange(12)[:, None] / 12
-        self.features = np.hstack([np.ones((12, 1)), np.cos(angles), np.sin(angles)])
-        self.metric = self.features.T @ self.features / 12
-        self.lms_weights = np.array([1.0, -0.5, 2.0])
-
-    def trajectory(self, steps, seed):
-        rng = np.random.default_rng(seed)
-        states = np.append(0, np.cumsum(rng.integers(1, 3, size=steps))) % 12
-        return states, self.features[states[:-1], 1] + rng.normal(size=steps), np.full(steps, self.discount)
 
 
 @pytest.mark.parametrize("method", ["accumulate", "true_online"])
@@ -519,244 +443,6 @@ def test_a_mistake_in_a_users_learner_is_shown_as_it_is_and_what_was_finished_is
     with pytest.raises(ZeroDivisionError, match="a mistake"):
         study.run([small(methods={"true_online": None, "broken": Broken})], out=tmp_path, threads=1)
     assert [path.stem.split("-")[0] for path in tmp_path.iterdir()] == ["true_online"]
-
-
-# --- Names ----------------------------------------------------------------------------------------
-
-
-def names(case):
-    return [task.name for task in case.tasks()]
-
-
-class First(EagerTrueOnline):
-    pass
-
-
-class Second(EagerTrueOnline):
-    """The same with another text."""
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        small(seed=4),
-        small(steps=21),
-        small(runs=3),
-        small(step_sizes=(0.1, 0.30000000000000004)),
-        small(step_sizes=(0.3, 0.1)),
-        small(trace_decays=(0.5, 0.91)),
-        small(trace_decays=(0.5,)),
-        small(step_sizes=(0.1,), trace_decays=(0.3, 0.5, 0.9)),
-        small(SEEN["binary"]),
-        small(MRP.with_features(np.eye(10)[::-1])),
-        small(MRP.with_features(2.0 * np.eye(10))),
-        small(to.problems.random_mrp(10, 3, 0.1, seed=2)),
-        small(to.problems.random_mrp(10, 3, 0.2, seed=1)),
-        small(to.problems.random_mrp(10, 3, 0.1, seed=1, discount=0.98)),
-        small(methods={"accumulate": own_accumulate, "replace": own_true_online, "true_online": First}),
-    ],
-    ids=lambda case: None,
-)
-def test_names_change_with_what_determines_the_result(changed):
-    assert set(names(small())).isdisjoint(names(changed))
-
-
-def test_names_do_not_change_with_labels_or_from_time_to_time():
-    again = small(to.problems.random_mrp(10, 3, 0.1, seed=1), labels={"problem": "another word"})
-    assert names(small()) == names(again)
-    assert len(set(names(small()))) == 3
-    assert all(name.startswith(f"{method}-") for name, method in zip(names(again), study.METHODS, strict=True))
-
-
-def test_names_change_with_the_source_of_a_method(monkeypatch):
-    with_class = {names(small(methods={"mine": method}))[0] for method in (First, Second, EagerTrueOnline)}
-    assert len(with_class) == 3
-    with_kernel = {names(small(methods={"mine": method}))[0] for method in (own_true_online, own_accumulate)}
-    assert len(with_kernel) == 2
-    before = names(small())
-    monkeypatch.setattr(fingerprint_module, "code_name", lambda: "hash-of-other-code")
-    assert set(before).isdisjoint(names(small()))
-
-
-def closing_over(gain):
-    @kernel
-    def mine(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
-        v, _, v_next = recall(memory, x, x_next)
-        delta = reward + gamma_next * v_next - v
-        decay(memory, gamma * lam)
-        imprint(memory, x, gain, 0.0)
-        learn(memory, alpha * delta)
-        return v, delta, v_next
-
-    return mine
-
-
-def class_with(gain):
-    class Mine(EagerTrueOnline):
-        factor = gain
-
-    return Mine
-
-
-def run_text(text):
-    """As if typed into an interpreter that keeps no text."""
-    space = {"EagerTrueOnline": EagerTrueOnline, "__name__": "typed"}
-    exec(text, space)
-    return space["Mine"]
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (closing_over(1.0), closing_over(0.5)),
-        (class_with(1.0), class_with(0.5)),
-        (run_text("class Mine(EagerTrueOnline): factor = 1"), run_text("class Mine(EagerTrueOnline): factor = 2")),
-    ],
-    ids=["a kernel's constant", "a class's constant", "a class without text"],
-)
-def test_names_change_with_what_a_method_closes_over(one, other):
-    assert names(small(methods={"mine": one})) != names(small(methods={"mine": other}))
-
-
-TYPED = """
-SCALE = np.float64({scale})
-@kernel
-def scaled(delta):
-    return {factor} * SCALE * delta
-@kernel
-def mine(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
-    v, _, v_next = recall(memory, x, x_next)
-    delta = scaled(reward + gamma_next * v_next - v)
-    decay(memory, gamma * lam)
-    imprint(memory, x, {gain}, 0.0)
-    learn(memory, alpha * delta)
-    return v, delta, v_next
-"""
-
-
-def typed(**numbers):
-    """A kernel as a notebook or `python -` has it: without a file."""
-    space = {"np": np, "kernel": kernel, "recall": recall, "decay": decay, "imprint": imprint, "learn": learn}
-    exec(TYPED.format(**{"scale": 1.0, "factor": 1.0, "gain": 1.0, **numbers}), space)
-    return space["mine"]
-
-
-def test_a_sweep_into_the_same_folder_never_returns_results_of_other_code(tmp_path):
-    settings = {"step_sizes": [0.1], "trace_decays": [0.5], "runs": 1, "steps": 20}
-
-    def swept(out, **numbers):
-        return to.sweep(MRP, {"mine": typed(**numbers)}, **settings, out=out)["error"].to_pylist()
-
-    for change in ({}, {"scale": 0.5}, {"factor": 0.5}, {"gain": 0.5}):
-        assert swept(tmp_path, **change) == swept(None, **change)
-    assert len(list(tmp_path.glob("*.parquet"))) == 4
-    swept(tmp_path, scale=0.5)
-    assert len(list(tmp_path.glob("*.parquet"))) == 4
-
-
-def test_results_that_nobody_could_tell_apart_are_not_kept(tmp_path):
-    class Reading(EagerTrueOnline):
-        weights_in = open(__file__)  # noqa: SIM115  (nobody can tell what will be read from it)
-
-    settings = {"step_sizes": [0.1], "trace_decays": [0.5], "runs": 1, "steps": 5}
-    with pytest.raises(ValueError, match=r"results of mine cannot be kept .*TextIOWrapper.* Give a version"):
-        to.sweep(MRP, {"mine": Reading}, **settings, out=tmp_path)
-    assert not list(tmp_path.iterdir())
-    assert to.sweep(MRP, {"mine": Reading}, **settings).num_rows == 1
-    for version in ("1", "1", "2"):
-        to.sweep(MRP, {"mine": Reading}, **settings, out=tmp_path, version=version)
-    assert len(list(tmp_path.glob("*.parquet"))) == 2
-    Reading.weights_in.close()
-
-
-def test_a_version_stands_for_the_unknown_part_alone(tmp_path):
-    lock = threading.Lock()
-
-    def made(gain):
-        class Mine(EagerTrueOnline):
-            factor, guard = gain, lock
-
-        return Mine
-
-    settings = {"step_sizes": [0.1], "trace_decays": [0.5], "runs": 1, "steps": 5, "out": tmp_path, "version": "1"}
-    for gain in (1.0, 1.0, 0.5):
-        to.sweep(MRP, {"mine": made(gain)}, **settings)
-    assert len(list(tmp_path.glob("*.parquet"))) == 2
-
-
-def test_a_problem_of_the_user_is_known_by_its_trajectories():
-    class Shifted(to.problems.FiniteMRP):
-        shift = 0.0
-
-        def trajectory(self, steps, seed):
-            states, rewards, discounts = super().trajectory(steps, seed)
-            return states, rewards + self.shift, discounts
-
-    one, other = (Shifted(MRP.transitions, MRP.rewards, MRP.reward_std, MRP.features, MRP.discount) for _ in range(2))
-    other.__dict__["shift"] = 1.0
-    assert names(small(one)) != names(small(other))
-
-
-def test_nothing_of_others_in_the_folder_is_removed(tmp_path):
-    (tmp_path / "scratch" / "run7").mkdir(parents=True)
-    (tmp_path / "scratch" / "run7" / "notes").write_text("words")
-    (tmp_path / "run7.parquet").write_text("mine")
-    (tmp_path / ".mine.part").write_text("mine")
-    os.utime(tmp_path / ".mine.part", (0, 0))
-    to.sweep(MRP, "true_online", [0.1], [0.5], runs=1, steps=5, out=tmp_path)
-    assert {"scratch", "run7.parquet", ".mine.part"} <= {path.name for path in tmp_path.iterdir()}
-    assert (tmp_path / "scratch" / "run7" / "notes").exists()
-
-
-def test_every_byte_of_a_result_is_vouched_for(tmp_path):
-    case = small(runs=1)
-    study.execute([case], tmp_path)
-    task = case.tasks()[0]
-    path = Store(tmp_path).path(task)
-    whole = path.read_bytes()
-    assert Store(tmp_path).read(task) is not None
-    rng = np.random.default_rng(2)
-    for place in range(0, len(whole), 3):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << rng.integers(8))]) + whole[place + 1 :])
-        assert Store(tmp_path).read(task) is None
-
-
-@pytest.mark.parametrize("method", [own_accumulate, to.TrueOnlineTD], ids=["kernel", "class"])
-def test_names_of_a_users_method_change_with_the_package_below_it(method, monkeypatch):
-    before = names(small(methods={"mine": method}))
-    monkeypatch.setattr(fingerprint_module, "code_name", lambda: "hash-of-other-code")
-    assert names(small(methods={"mine": method})) != before
-
-
-def test_names_change_with_the_discount_that_learner_classes_are_made_with():
-    one, other = Ring(), Ring()
-    one.trajectory = other.trajectory = Ring().trajectory
-    other.discount = 0.3
-    assert names(small(one, {"mine": EagerTrueOnline})) != names(small(other, {"mine": EagerTrueOnline}))
-
-
-def test_names_change_with_every_trajectory_of_the_block():
-    one, other = Ring(), Ring()
-    plain = Ring().trajectory
-
-    def shifted(steps, seed):
-        states, rewards, discounts = plain(steps, seed)
-        return states, rewards + (seed[1] > 0), discounts
-
-    one.trajectory, other.trajectory = plain, shifted
-    assert names(small(one)) != names(small(other))
-
-
-def test_run_0_does_not_repeat_the_numbers_that_made_the_process():
-    """The first step of run 0, over many processes: as often to the later of two next states as its probability says."""
-    taken, expected, variance = 0, 0.0, 0.0
-    for seed in range(400):
-        mrp = to.problems.random_mrp(10, 2, 0.0, seed=seed)
-        later = int(np.flatnonzero(mrp.transitions[0])[-1])
-        p = float(mrp.transitions[0, later])
-        taken += int(mrp.trajectory(1, study.run_seed(seed, 0)).states[1] == later)
-        expected, variance = expected + p, variance + p * (1.0 - p)
-    assert abs(taken - expected) < 5.0 * np.sqrt(variance), f"{taken} of 400, expected {expected:.0f}"
 
 
 # --- Bad wishes -----------------------------------------------------------------------------------

@@ -1,0 +1,93 @@
+"""Small studies, and what users bring to them: methods, kernels and a problem of their own."""
+
+import numba
+import numpy as np
+
+import trueonline as to
+from trueonline import study
+from trueonline.core.kernels import kernel
+from trueonline.core.memory import decay, imprint, learn, recall
+
+MRP = to.problems.random_mrp(10, 3, 0.1, seed=1)
+SEEN = {
+    "tabular": MRP,
+    "binary": MRP.with_features(to.features.binary_code(10)),
+    "binary of unit length": MRP.with_features(to.features.binary_code(10, unit_length=True)),
+    "non-binary": MRP.with_features(to.features.random_unit(10, seed=2)),
+    "episodic": to.problems.random_walk(),
+    "episodic with one feature": to.problems.two_state(),
+}
+
+
+def small(problem=MRP, methods=None, labels=None, **changes):
+    """A case of a few milliseconds."""
+    settings = {"step_sizes": (0.1, 0.3), "trace_decays": (0.5, 0.9), "runs": 2, "steps": 20, "seed": 3, **changes}
+    return study.Case(problem, methods or dict.fromkeys(study.applicable(problem)), labels=labels or {}, **settings)
+
+
+class Eager:
+    """The three methods as printed, touching every entry at every step. A learner class like a user's own."""
+
+    def __init__(self, method, n_features, step_size, trace_decay, discount):
+        self.method, self.alpha, self.lam, self.gamma_own = method, step_size, trace_decay, discount
+        self.weights = np.zeros(n_features)
+
+    def start(self, x):
+        self.x, self.e, self.gamma, self.v_old = x, np.zeros(x.size), 0.0, 0.0
+
+    def update(self, reward, x_next, discount):
+        alpha, decay_, x, w = self.alpha, self.gamma * self.lam, self.x, self.weights
+        v, v_next = w @ x, w @ x_next
+        delta = reward + discount * v_next - v
+        if self.method == "accumulate":
+            self.e = decay_ * self.e + x
+            self.weights = w + alpha * delta * self.e
+        elif self.method == "replace":
+            self.e = np.where(x == 1.0, 1.0, decay_ * self.e)
+            self.weights = w + alpha * delta * self.e
+        else:
+            self.e = decay_ * self.e + x - alpha * decay_ * (self.e @ x) * x
+            self.weights = w + alpha * (delta + v - self.v_old) * self.e - alpha * (v - self.v_old) * x
+        self.x, self.gamma, self.v_old = x_next, discount, v_next
+
+
+class EagerTrueOnline(Eager):
+    def __init__(self, n_features, step_size, trace_decay, discount):
+        super().__init__("true_online", n_features, step_size, trace_decay, discount)
+
+
+@kernel
+def own_true_online(memory, x, reward, x_next, v_old, alpha, gamma, lam, gamma_next):
+    v, trace_x, v_next = recall(memory, x, x_next)
+    delta = reward + gamma_next * v_next - v
+    decay(memory, gamma * lam)
+    imprint(memory, x, 1.0 - alpha * gamma * lam * trace_x, -alpha * (v - v_old))
+    learn(memory, alpha * (delta + v - v_old))
+    return v, delta, v_next
+
+
+@numba.njit
+def own_accumulate(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
+    v, _, v_next = recall(memory, x, x_next)
+    delta = reward + gamma_next * v_next - v
+    decay(memory, gamma * lam)
+    imprint(memory, x, 1.0, 0.0)
+    learn(memory, alpha * delta)
+    return v, delta, v_next
+
+
+class Ring:
+    """A problem of a user's own: nothing but what a study asks for. Twelve places; from each one place on or two."""
+
+    discount = 0.8
+
+    def __init__(self):
+        angles = 2.0 * np.pi * np.arange(12)[:, None] / 12
+        self.features = np.hstack([np.ones((12, 1)), np.cos(angles), np.sin(angles)])
+        self.metric = self.features.T @ self.features / 12
+        self.lms_weights = np.array([1.0, -0.5, 2.0])
+
+    def trajectory(self, steps, seed):
+        rng = np.random.default_rng(seed)
+        states = np.append(0, np.cumsum(rng.integers(1, 3, size=steps))) % 12
+        return states, self.features[states[:-1], 1] + rng.normal(size=steps), np.full(steps, self.discount)

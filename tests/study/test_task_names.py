@@ -1,0 +1,238 @@
+"""The name of a task: a hash of everything that determines its result, so that no result is taken for another."""
+
+import os
+import threading
+
+import numpy as np
+import pytest
+
+import trueonline as to
+from tests.study.small_cases import MRP, SEEN, EagerTrueOnline, Ring, own_accumulate, own_true_online, small
+from trueonline import study
+from trueonline.core.kernels import kernel
+from trueonline.core.memory import decay, imprint, learn, recall
+from trueonline.study import fingerprint as fingerprint_module
+from trueonline.study.store import Store
+
+
+def names(case):
+    return [task.name for task in case.tasks()]
+
+
+class First(EagerTrueOnline):
+    pass
+
+
+class Second(EagerTrueOnline):
+    """The same with another text."""
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        small(seed=4),
+        small(steps=21),
+        small(runs=3),
+        small(step_sizes=(0.1, 0.30000000000000004)),
+        small(step_sizes=(0.3, 0.1)),
+        small(trace_decays=(0.5, 0.91)),
+        small(trace_decays=(0.5,)),
+        small(step_sizes=(0.1,), trace_decays=(0.3, 0.5, 0.9)),
+        small(SEEN["binary"]),
+        small(MRP.with_features(np.eye(10)[::-1])),
+        small(MRP.with_features(2.0 * np.eye(10))),
+        small(to.problems.random_mrp(10, 3, 0.1, seed=2)),
+        small(to.problems.random_mrp(10, 3, 0.2, seed=1)),
+        small(to.problems.random_mrp(10, 3, 0.1, seed=1, discount=0.98)),
+        small(methods={"accumulate": own_accumulate, "replace": own_true_online, "true_online": First}),
+    ],
+    ids=lambda case: None,
+)
+def test_names_change_with_what_determines_the_result(changed):
+    assert set(names(small())).isdisjoint(names(changed))
+
+
+def test_names_do_not_change_with_labels_or_from_time_to_time():
+    again = small(to.problems.random_mrp(10, 3, 0.1, seed=1), labels={"problem": "another word"})
+    assert names(small()) == names(again)
+    assert len(set(names(small()))) == 3
+    assert all(name.startswith(f"{method}-") for name, method in zip(names(again), study.METHODS, strict=True))
+
+
+def test_names_change_with_the_source_of_a_method(monkeypatch):
+    with_class = {names(small(methods={"mine": method}))[0] for method in (First, Second, EagerTrueOnline)}
+    assert len(with_class) == 3
+    with_kernel = {names(small(methods={"mine": method}))[0] for method in (own_true_online, own_accumulate)}
+    assert len(with_kernel) == 2
+    before = names(small())
+    monkeypatch.setattr(fingerprint_module, "code_name", lambda: "hash-of-other-code")
+    assert set(before).isdisjoint(names(small()))
+
+
+def closing_over(gain):
+    @kernel
+    def mine(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
+        v, _, v_next = recall(memory, x, x_next)
+        delta = reward + gamma_next * v_next - v
+        decay(memory, gamma * lam)
+        imprint(memory, x, gain, 0.0)
+        learn(memory, alpha * delta)
+        return v, delta, v_next
+
+    return mine
+
+
+def class_with(gain):
+    class Mine(EagerTrueOnline):
+        factor = gain
+
+    return Mine
+
+
+def run_text(text):
+    """As if typed into an interpreter that keeps no text."""
+    space = {"EagerTrueOnline": EagerTrueOnline, "__name__": "typed"}
+    exec(text, space)
+    return space["Mine"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (closing_over(1.0), closing_over(0.5)),
+        (class_with(1.0), class_with(0.5)),
+        (run_text("class Mine(EagerTrueOnline): factor = 1"), run_text("class Mine(EagerTrueOnline): factor = 2")),
+    ],
+    ids=["a kernel's constant", "a class's constant", "a class without text"],
+)
+def test_names_change_with_what_a_method_closes_over(one, other):
+    assert names(small(methods={"mine": one})) != names(small(methods={"mine": other}))
+
+
+TYPED = """
+SCALE = np.float64({scale})
+@kernel
+def scaled(delta):
+    return {factor} * SCALE * delta
+@kernel
+def mine(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
+    v, _, v_next = recall(memory, x, x_next)
+    delta = scaled(reward + gamma_next * v_next - v)
+    decay(memory, gamma * lam)
+    imprint(memory, x, {gain}, 0.0)
+    learn(memory, alpha * delta)
+    return v, delta, v_next
+"""
+
+
+def typed(**numbers):
+    """A kernel as a notebook or `python -` has it: without a file."""
+    space = {"np": np, "kernel": kernel, "recall": recall, "decay": decay, "imprint": imprint, "learn": learn}
+    exec(TYPED.format(**{"scale": 1.0, "factor": 1.0, "gain": 1.0, **numbers}), space)
+    return space["mine"]
+
+
+def test_a_sweep_into_the_same_folder_never_returns_results_of_other_code(tmp_path):
+    settings = {"step_sizes": [0.1], "trace_decays": [0.5], "runs": 1, "steps": 20}
+
+    def swept(out, **numbers):
+        return to.sweep(MRP, {"mine": typed(**numbers)}, **settings, out=out)["error"].to_pylist()
+
+    for change in ({}, {"scale": 0.5}, {"factor": 0.5}, {"gain": 0.5}):
+        assert swept(tmp_path, **change) == swept(None, **change)
+    assert len(list(tmp_path.glob("*.parquet"))) == 4
+    swept(tmp_path, scale=0.5)
+    assert len(list(tmp_path.glob("*.parquet"))) == 4
+
+
+def test_results_that_nobody_could_tell_apart_are_not_kept(tmp_path):
+    class Reading(EagerTrueOnline):
+        weights_in = open(__file__)  # noqa: SIM115  (nobody can tell what will be read from it)
+
+    settings = {"step_sizes": [0.1], "trace_decays": [0.5], "runs": 1, "steps": 5}
+    with pytest.raises(ValueError, match=r"results of mine cannot be kept .*TextIOWrapper.* Give a version"):
+        to.sweep(MRP, {"mine": Reading}, **settings, out=tmp_path)
+    assert not list(tmp_path.iterdir())
+    assert to.sweep(MRP, {"mine": Reading}, **settings).num_rows == 1
+    for version in ("1", "1", "2"):
+        to.sweep(MRP, {"mine": Reading}, **settings, out=tmp_path, version=version)
+    assert len(list(tmp_path.glob("*.parquet"))) == 2
+    Reading.weights_in.close()
+
+
+def test_a_version_stands_for_the_unknown_part_alone(tmp_path):
+    lock = threading.Lock()
+
+    def made(gain):
+        class Mine(EagerTrueOnline):
+            factor, guard = gain, lock
+
+        return Mine
+
+    settings = {"step_sizes": [0.1], "trace_decays": [0.5], "runs": 1, "steps": 5, "out": tmp_path, "version": "1"}
+    for gain in (1.0, 1.0, 0.5):
+        to.sweep(MRP, {"mine": made(gain)}, **settings)
+    assert len(list(tmp_path.glob("*.parquet"))) == 2
+
+
+def test_a_problem_of_the_user_is_known_by_its_trajectories():
+    class Shifted(to.problems.FiniteMRP):
+        shift = 0.0
+
+        def trajectory(self, steps, seed):
+            states, rewards, discounts = super().trajectory(steps, seed)
+            return states, rewards + self.shift, discounts
+
+    one, other = (Shifted(MRP.transitions, MRP.rewards, MRP.reward_std, MRP.features, MRP.discount) for _ in range(2))
+    other.__dict__["shift"] = 1.0
+    assert names(small(one)) != names(small(other))
+
+
+def test_nothing_of_others_in_the_folder_is_removed(tmp_path):
+    (tmp_path / "scratch" / "run7").mkdir(parents=True)
+    (tmp_path / "scratch" / "run7" / "notes").write_text("words")
+    (tmp_path / "run7.parquet").write_text("mine")
+    (tmp_path / ".mine.part").write_text("mine")
+    os.utime(tmp_path / ".mine.part", (0, 0))
+    to.sweep(MRP, "true_online", [0.1], [0.5], runs=1, steps=5, out=tmp_path)
+    assert {"scratch", "run7.parquet", ".mine.part"} <= {path.name for path in tmp_path.iterdir()}
+    assert (tmp_path / "scratch" / "run7" / "notes").exists()
+
+
+def test_every_byte_of_a_result_is_vouched_for(tmp_path):
+    case = small(runs=1)
+    study.execute([case], tmp_path)
+    task = case.tasks()[0]
+    path = Store(tmp_path).path(task)
+    whole = path.read_bytes()
+    assert Store(tmp_path).read(task) is not None
+    rng = np.random.default_rng(2)
+    for place in range(0, len(whole), 3):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << rng.integers(8))]) + whole[place + 1 :])
+        assert Store(tmp_path).read(task) is None
+
+
+@pytest.mark.parametrize("method", [own_accumulate, to.TrueOnlineTD], ids=["kernel", "class"])
+def test_names_of_a_users_method_change_with_the_package_below_it(method, monkeypatch):
+    before = names(small(methods={"mine": method}))
+    monkeypatch.setattr(fingerprint_module, "code_name", lambda: "hash-of-other-code")
+    assert names(small(methods={"mine": method})) != before
+
+
+def test_names_change_with_the_discount_that_learner_classes_are_made_with():
+    one, other = Ring(), Ring()
+    one.trajectory = other.trajectory = Ring().trajectory
+    other.discount = 0.3
+    assert names(small(one, {"mine": EagerTrueOnline})) != names(small(other, {"mine": EagerTrueOnline}))
+
+
+def test_names_change_with_every_trajectory_of_the_block():
+    one, other = Ring(), Ring()
+    plain = Ring().trajectory
+
+    def shifted(steps, seed):
+        states, rewards, discounts = plain(steps, seed)
+        return states, rewards + (seed[1] > 0), discounts
+
+    one.trajectory, other.trajectory = plain, shifted
+    assert names(small(one)) != names(small(other))
