@@ -189,7 +189,7 @@ def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
     members = {entry.filename: entry for entry in entries}
     plain = all(entry.compress_type == zipfile.ZIP_STORED and entry.file_size == entry.compress_size for entry in entries)
     if len(members) < len(entries) or not plain or sum(entry.file_size for entry in entries) > size:
-        raise ValueError("its directory is not as this package writes it")
+        raise ValueError("its zip directory is not one that this package writes")
     return members
 
 

@@ -200,7 +200,7 @@ def test_members_that_nobody_listed_are_not_unpacked(saved):
     write_members(saved, {**parts, "u.npy": parts["u.npy"] + bytes(10**8)}, zipfile.ZIP_DEFLATED)
     assert saved.stat().st_size < 10**6
     tracemalloc.start()
-    with pytest.raises(ValueError, match="its directory is not as this package writes it"):
+    with pytest.raises(ValueError, match="its zip directory is not one that this package writes"):
         to.load(saved)
     assert tracemalloc.get_traced_memory()[1] < 10**6
     tracemalloc.stop()

@@ -430,10 +430,10 @@ def test_a_pipe_that_was_killed_says_what_it_lost(kind, tmp_path):
     if kind == "csv":
         assert told["resumed_at"] + told["lost"] == sent + 500
         assert f"Kept: {told['lost']:,} rows" in done.stderr
-        assert "Lost: what was learned after it" in done.stderr
+        assert "Lost: what was learned after the checkpoint" in done.stderr
         assert len(times) == sent + 500 + 50  # what was predicted was predicted
     else:
-        assert "Lost: all predictions after it, because Parquet gets its rows at checkpoints" in done.stderr
+        assert "Lost: all predictions after the checkpoint, because Parquet gets its rows at checkpoints" in done.stderr
         assert len(times) == told["resumed_at"] + 50
     assert told["samples"] == told["resumed_at"] + 50
     assert (np.diff(times) > 0).all()

@@ -71,7 +71,9 @@ stream_options = options.all_of(
         click.option(
             "--every", default=10.0, show_default=True, type=float, help="Seconds between checkpoints, at least."
         ),
-        click.option("--fresh", is_flag=True, help="Begin from scratch although there is a checkpoint."),
+        click.option(
+            "--fresh", is_flag=True, help="Begin from scratch: replace the checkpoint, and whatever file --out names."
+        ),
         click.option(
             "--mqtt-password-file",
             metavar="FILE",

@@ -86,8 +86,8 @@ def check_compiled(function: Any) -> None:
     try:
         if identity(function) != _COMPILED[function]:
             raise ValueError(
-                f"something that {function.__name__} refers to, such as a global constant, has changed since it was "
-                "compiled, and compiled code keeps the old value; define the function again, or start Python again"
+                f"{function.__name__} was compiled when something that it refers to, such as a global constant, had another "
+                "value, and compiled code keeps that value; define the function again, or start Python again"
             )
     finally:
         _CHECKING.discard(id(function))

@@ -58,16 +58,13 @@ def report_resumption(run: Run, checkpoint: Checkpoint, say: Say) -> None:
     if run.source.replayable:
         say("Nothing is lost: the source is read again from there.")
         return
+    lost = ["all samples sent since the run stopped"]
     if run.lost:
-        say(f"Kept: {run.lost:,} rows that were written after it. New times come after theirs.")
-    after = "what was learned after it, " if run.lost else ""
+        say(f"Kept: {run.lost:,} rows that were written after the checkpoint. New times come after theirs.")
+        lost.insert(0, "what was learned after the checkpoint")
     if run.output.at_checkpoints:
-        after = "all predictions after it, because Parquet gets its rows at checkpoints, what was learned from them, "
-    say(
-        f"Lost: {after}and all samples sent since the run stopped. This source does not send them again.".replace(
-            ": and", ":"
-        )
-    )
+        lost.insert(0, "all predictions after the checkpoint, because Parquet gets its rows at checkpoints")
+    say(f"Lost: {', and '.join(lost)}. This source does not send them again.")
 
 
 def as_text(summary: dict[str, Any], out: str | None) -> str:
