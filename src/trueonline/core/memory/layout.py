@@ -179,8 +179,13 @@ def parts(one: Buffers) -> tuple[np.ndarray, ...]:
 @kernel
 def at(numbers, places, n, which):
     """One of the memories of n features that lie in these buffers."""
+    return memory_at(numbers, PLACE + which * (HEADER + 3 * _stride(n)), places, which * (2 * n + 1), n)
+
+
+@kernel
+def memory_at(numbers, first, places, place, n):
+    """The memory of n features that begins at these places in two buffers."""
     stride = _stride(n)
-    first, place = PLACE + which * (HEADER + 3 * stride), which * (2 * n + 1)
     return Memory(
         n,
         pointer(numbers, first),

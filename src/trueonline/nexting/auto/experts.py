@@ -1,0 +1,124 @@
+"""The experts of a mixture: naive forecasts, and small learners that correct them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trueonline.inputs import count, positive, unit
+
+BASES = {  # naive forecasts of the mean over the horizon: the value stays as it is now, or as it was on average
+    "hold": "newest value",
+    "mean": "mean so far",
+    "fast": "mean of a quarter of the horizon",
+    "slow": "mean of a horizon",
+    "slower": "mean of four horizons",
+}
+LEARNED_BASES = ("hold", "mean", "slow")  # those that learners correct
+STEP_SIZES = (0.03, 0.3)  # slow and sure, and fast
+TRACE_DECAYS = (0.9, 0.97)  # traces of about ten and thirty samples
+
+
+@dataclass(frozen=True)
+class FeatureSet:
+    """Binary features that some experts learn from.
+
+    Parameters
+    ----------
+    name : str
+        What the features tell, in words, such as "hour of the day and value".
+    n_features : int
+        How many features there are.
+    n_active : int
+        How many of them are active at a time.
+
+    Raises
+    ------
+    ValueError
+        If the name is empty, or a number is not positive.
+    """
+
+    name: str
+    n_features: int
+    n_active: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise ValueError(f"a feature set must have a name, got {self.name!r}")
+        if count("n_active", self.n_active) > count("n_features", self.n_features) or self.n_active < 1:
+            raise ValueError(f"n_active must be from 1 to n_features = {self.n_features}, got {self.n_active}")
+
+
+@dataclass(frozen=True)
+class Expert:
+    """A forecast that takes part in a mixture: a base as it is, or a base corrected by true online TD(λ).
+
+    Parameters
+    ----------
+    base : str
+        The name of the naive forecast.
+    features : str, optional
+        The name of the feature set that the correction is learned from. None: the base as it is.
+    step_size : float
+        The share of the error that one update corrects. It is divided by the number of active features.
+    trace_decay : float
+        λ, in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> Expert("hold", "hour of the day", step_size=0.3, trace_decay=0.9).words()
+    'hour of the day, λ = 0.9, α = 0.3, on the newest value'
+    """
+
+    base: str
+    features: str | None = None
+    step_size: float = 0.1
+    trace_decay: float = 0.9
+
+    def __post_init__(self) -> None:
+        positive("step_size", self.step_size)
+        unit("trace_decay", self.trace_decay)
+
+    def words(self) -> str:
+        """Describe the expert.
+
+        Returns
+        -------
+        str
+            A short description for people.
+        """
+        base = BASES.get(self.base, self.base)
+        if self.features is None:
+            return f"{base} stays"
+        return f"{self.features}, λ = {self.trace_decay:g}, α = {self.step_size:g}, on the {base}"
+
+
+def all_experts(feature_sets: Sequence[FeatureSet], trace_decays: Sequence[float] = TRACE_DECAYS) -> list[Expert]:
+    """The naive forecasts, and a learner for every base, feature set, step-size and trace decay.
+
+    Parameters
+    ----------
+    feature_sets : sequence of FeatureSet
+        The features to learn from.
+    trace_decays : sequence of float
+        The values of λ.
+
+    Returns
+    -------
+    list of Expert
+        The experts, the naive ones first.
+    """
+    naive = [Expert(base) for base in BASES]
+    learners = [
+        Expert(base, features.name, step_size, trace_decay)
+        for base in LEARNED_BASES
+        for features in feature_sets
+        for step_size in STEP_SIZES
+        for trace_decay in trace_decays
+    ]
+    return naive + learners

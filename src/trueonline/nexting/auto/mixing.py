@@ -1,0 +1,92 @@
+"""The weights of a mixture's experts: ML-Poly (Gaillard, Stoltz and van Erven 2014) with fading memory, and its regret bound.
+
+**What is mixed.** At sample t expert i forecasts f_{i,t}. The mixture forecasts p_t = Σ_i w_i f_{i,t}, with weights w_i ≥ 0 that sum
+to 1.
+
+**What the weights learn from.** A forecast is about M_t, the mean over the coming horizon, which is known late. So sample k is *looked
+at* as soon as its open weight W_k = γ_{k+1} ⋯ γ_t has fallen to certain shares of the whole (`LOOKS`). What is open is completed by the
+mixture's newest forecast:
+
+    y_k = A_k + W_k·p_t      A_k = the part of M_k that is known
+
+**The update.** With p = Σ_i w_i f_{i,k}, by the weights of now, and g = sign(p − y_k), the gradient of |p − y_k|, each look gives
+expert i the regret r_i = g·(p − f_{i,k}), which is at least the loss of the mixture minus that of the expert. Regrets are divided by
+their usual size (a running mean of mean_i |r_i|), so that a change of the signal's unit is soon forgotten. A look whose largest |r_i| is
+beyond the largest so far, B, is scaled down to B before B grows. Then
+
+    R_i ← d·R_i + r_i      S_i ← d²·S_i + r_i²      w_i ∝ max(R_i, 0) / (B² + S_i)
+
+The weights are equal while no regret is positive. The factor d = 1 − 1/memory lets old regrets fade.
+
+**The bound.** Regrets that fade are regrets of looks that weigh d^{−n} at look n. In these weights nothing fades, and the proof is the
+usual one. Let R̂, Ŝ and B̂ be the sums and the largest size in these weights, and B̂₁ the first size that was not zero. In the potential
+Φ = Σ_i max(R̂_i, 0)² / (B̂² + Ŝ_i) the mixed terms of an update cancel, because Σ_i w_i r_i = 0. So Φ grows by at most
+u = r_i² / (B̂² + Ŝ_i) for each expert, where u ≤ 1 and so u ≤ log₂(1 + u), and these sum up to log₂(1 + Ŝ_i / B̂₁²). Scaling down left out
+no more than B̂ in all. Hence
+
+    R̂_i ≤ B̂ + √((B̂² + Ŝ_i) · Σ_j log₂(1 + Ŝ_j / B̂₁²))
+
+This bounds Σ_looks d^{−n}·(loss of the mixture − loss of expert i) for every expert, whatever the stream does, where the mixture's loss
+is that of the weights just before the look. `Mixture.regret_bound` computes it, divided by the weight of the newest look.
+"""
+
+# Kernels are typed by Numba.
+# mypy: allow-untyped-defs, allow-incomplete-defs
+
+from __future__ import annotations
+
+from trueonline.core.kernels import kernel
+
+LOOKS = (0.8, 0.37, 0.1)  # the open weights at which a forecast is looked at: early, at a horizon's length, and nearly whole
+MEMORY = 5000.0  # looks after which a regret has faded to a third
+USUAL = 1000.0  # looks over which the usual size of regrets is the mean
+ROOM = 1024  # samples that may wait for their looks
+
+# Numbers that the weights carry: looks, looks since the first with a regret, the usual size of regrets, B, and B̂₁.
+SEEN, FADED, SIZE, LARGEST, FIRST = range(5)
+CARRIED = 5
+REGRET, SQUARES, WEIGHT = range(3)  # rows of the table, which has one column for each expert
+
+
+@kernel
+def mixed(weights, forecasts):
+    """Σ_i w_i f_i, as a difference from the first forecast: forecasts that agree are mixed without rounding."""
+    total = 0.0
+    for i in range(weights.size):
+        total += weights[i] * (forecasts[i] - forecasts[0])
+    return forecasts[0] + total
+
+
+@kernel
+def look(table, carried, fade, forecasts, y, regrets):
+    """Learn the weights from one look: the forecasts of a sample, and what has come true of it."""
+    weights = table[WEIGHT]
+    p = mixed(weights, forecasts)
+    g = 1.0 if p > y else -1.0 if p < y else 0.0
+    largest = size = 0.0
+    for i in range(weights.size):
+        regrets[i] = g * (p - forecasts[i])
+        largest = max(largest, abs(regrets[i]))
+        size += abs(regrets[i])
+    carried[SEEN] += 1.0
+    carried[SIZE] += max(1.0 / USUAL, 1.0 / carried[SEEN]) * (size / weights.size - carried[SIZE])
+    if not carried[SIZE] > 0.0:
+        return  # nobody has disagreed yet
+    scale, bound = 1.0 / carried[SIZE], fade * carried[LARGEST]
+    largest *= scale
+    carried[FADED] += 1.0
+    if carried[FADED] == 1.0:
+        carried[FIRST] = largest
+    if largest > bound:
+        scale *= bound / largest
+        bound = largest
+    carried[LARGEST] = bound
+    total = 0.0
+    for i in range(weights.size):
+        r = scale * regrets[i]
+        table[REGRET, i] = fade * table[REGRET, i] + r
+        table[SQUARES, i] = fade * fade * table[SQUARES, i] + r * r
+        weights[i] = max(table[REGRET, i], 0.0) / (bound * bound + table[SQUARES, i]) if bound > 0.0 else 0.0
+        total += weights[i]
+    for i in range(weights.size):
+        weights[i] = weights[i] / total if total > 0.0 else 1.0 / weights.size
