@@ -22,6 +22,7 @@ from typing import Any
 from trueonline.inputs import positive
 from trueonline.nexting.sources.addresses import shown_address, without_credentials
 from trueonline.nexting.sources.cleaning import Cleaner
+from trueonline.nexting.sources.clock import TimeStyle
 from trueonline.nexting.sources.lsl import Lsl
 from trueonline.nexting.sources.mqtt import Mqtt
 from trueonline.nexting.sources.pacing import Paced
@@ -45,6 +46,7 @@ __all__ = [
     "Pipe",
     "Source",
     "TextFile",
+    "TimeStyle",
     "has_own_times",
     "is_live",
     "open_source",
@@ -68,6 +70,7 @@ def open_source(
     time: str | None = None,
     rate: float | None = None,
     time_unit: str = "s",
+    time_format: str | None = None,
     follow: bool = False,
     whole_lines: bool = False,
     queue: int = QUEUE,
@@ -91,6 +94,8 @@ def open_source(
         Samples per second, to make times from if there is no `time`.
     time_unit : {"s", "ms", "us", "ns"}
         The unit of times that are numbers.
+    time_format : str, optional
+        The form of times that are neither numbers nor ISO 8601, as `datetime.strptime` knows it: "%d.%m.%Y %H:%M".
     follow : bool
         Wait for more at the end of a text file that grows.
     whole_lines : bool
@@ -124,7 +129,7 @@ def open_source(
     name = os.fspath(spec)
     if not isinstance(name, str) or not name:
         raise ValueError(f"the source must be a path, '-' or an address, got {spec!r}")
-    clock: dict[str, Any] = {"time": time, "rate": rate, "time_unit": time_unit}
+    clock: dict[str, Any] = {"time": time, "rate": rate, "time_unit": time_unit, "time_format": time_format}
     scheme, live = _scheme(name), is_live(name)
     if scheme and scheme not in SCHEMES:
         *others, last = (f"{each}://" for each in SCHEMES)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.nexting.sources.cells import MISSING, NANOSECONDS, NUMBER, MalformedError, cell, moment
+from trueonline.nexting.sources.cells import MISSING, NANOSECONDS, MalformedError, cell, moment
+from trueonline.nexting.sources.clock import NUMBER, Clock
 
 PLAIN = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 NULLS = sorted({form(word) for word in MISSING for form in (str.lower, str.upper, str.title)} | {"NaN"})
@@ -57,23 +58,29 @@ def texts_to_floats(column: Any) -> tuple[np.ndarray, Wrong, Any]:
     return _numbers(_trimmed(column), 1.0, cell)
 
 
-def texts_to_seconds(column: Any, per_second: float) -> tuple[np.ndarray, Wrong, Any]:
+def texts_to_seconds(column: Any, clock: Clock) -> tuple[np.ndarray, Wrong, Any]:
     """A column of text as times, the cells that are not times, and the type that suits the column.
 
-    The first cell tells the type. A column with times of several forms is read cell by cell, and its type is text.
+    The first cell tells the type. A column with times of several forms, or in a form of their own, is read cell by cell, and its
+    type is text.
     """
     import pyarrow as pa
 
+    def number(text: str) -> float:
+        return moment(text, clock)
+
     column = _trimmed(column)
-    kind = _time_type(next((each.as_py() for each in column if each.is_valid), "0"))
-    if kind == pa.float64():
-        return _numbers(column, per_second, lambda text: moment(text, per_second))
-    try:
-        return iso_seconds(column.cast(kind)), {}, kind
-    except pa.ArrowInvalid:
-        times = np.full(len(column), np.nan)
-        known = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
-        return times, _one_by_one(times, column, known, lambda text: moment(text, per_second)), pa.string()
+    if clock.form is None:
+        kind = _time_type(next((each.as_py() for each in column if each.is_valid), "0"))
+        if kind == pa.float64():
+            return _numbers(column, clock.per_second, number)
+        try:
+            return iso_seconds(column.cast(kind)), {}, kind
+        except pa.ArrowInvalid:
+            pass
+    times = np.full(len(column), np.nan)
+    known = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+    return times, _one_by_one(times, column, known, number), pa.string()
 
 
 def with_points(column: Any) -> Any:
