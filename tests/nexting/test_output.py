@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from trueonline.nexting import parquet_output
-from trueonline.nexting.csv_output import Csv
-from trueonline.nexting.output import Lines, Nowhere, open_output
+from trueonline.nexting.output import Nowhere, open_output
 from trueonline.nexting.parquet_output import Parquet
+from trueonline.nexting.text_output import Csv, Lines
 
 NAMES = ("a@1s", "b, c@1s")
 KINDS = {"csv": Csv, "parquet": Parquet}

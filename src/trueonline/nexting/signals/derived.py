@@ -215,11 +215,13 @@ class Signals:
         ValueError
             If the block does not fit. Nothing has changed then.
         """
-        if self._calendar:
-            times, values, starts = self._checked(times, values, starts)
-            values = np.column_stack([values, *(_calendar(name, times + offset) for name in self._calendar)])
-        if type(times) is type(values) is type(starts) is np.ndarray and (
-            times.dtype is FLOATS and values.dtype is FLOATS and starts.dtype is BOOLEANS
+        arrays = type(times) is type(values) is type(starts) is np.ndarray
+        if (
+            arrays
+            and times.dtype is FLOATS
+            and values.dtype is FLOATS
+            and starts.dtype is BOOLEANS
+            and not self._calendar
         ):
             out = blank_rows(self._blank, times)
             try:
@@ -228,6 +230,8 @@ class Signals:
             except TypeError:
                 pass  # not compiled yet, or another layout. Nothing has changed, and the checks below find out
         times, values, starts = self._checked(times, values, starts)
+        if self._calendar:
+            values = np.column_stack([values, *(_calendar(name, times + offset) for name in self._calendar)])
         out = blank_rows(self._blank, times)
         call(_DERIVE, *self._arrays, times, values, starts, out)
         return out

@@ -55,18 +55,18 @@ class Expression:
         name = self.column
         if self.calls and len(split(name)) > 1:
             name = f'"{name}"'
-        for function, seconds in self.calls:
-            name = f"{function}({name})" if seconds is None else f"{function}({name}, {number_text(seconds)})"
+        for function, time in self.calls:
+            name = f"{function}({name})" if time is None else f"{function}({name}, {number_text(time)})"
         return name
 
     def steps(self) -> list[tuple[int, float]]:
         """The operations on the column, in order, each with its seconds."""
         steps = []
-        for function, seconds in self.calls:
+        for function, time in self.calls:
             if function == "velocity":
                 steps.append((VELOCITY, 0.0))
-            if seconds is not None:
-                steps.append(({"envelope": ENVELOPE, "lag": LAG}.get(function, LOWPASS), seconds))
+            if time is not None:
+                steps.append(({"envelope": ENVELOPE, "lag": LAG}.get(function, LOWPASS), time))
         return steps
 
 

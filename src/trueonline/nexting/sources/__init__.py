@@ -23,6 +23,7 @@ from trueonline.inputs import positive
 from trueonline.nexting.sources.addresses import shown_address, without_credentials
 from trueonline.nexting.sources.cleaning import Cleaner
 from trueonline.nexting.sources.clock import TimeStyle
+from trueonline.nexting.sources.columns import parquet_columns, text_columns
 from trueonline.nexting.sources.lsl import Lsl
 from trueonline.nexting.sources.mqtt import Mqtt
 from trueonline.nexting.sources.pacing import Paced
@@ -47,6 +48,7 @@ __all__ = [
     "Source",
     "TextFile",
     "TimeStyle",
+    "columns_of",
     "has_own_times",
     "is_live",
     "open_source",
@@ -134,7 +136,7 @@ def open_source(
     if scheme and scheme not in SCHEMES:
         *others, last = (f"{each}://" for each in SCHEMES)
         raise ValueError(f"addresses begin with {', '.join(others)} or {last}, got {shown_address(name)}")
-    parquet = name.lower().endswith((".parquet", ".pq"))
+    parquet = _is_parquet(name)
     if follow and (live or scheme or parquet):
         raise ValueError(f"follow is for text files that grow, got {shown_address(name)}; leave it out")
     if pace is not None:
@@ -158,6 +160,44 @@ def open_source(
     else:
         source = TextFile(name, signals, **clock, follow=follow, whole_lines=whole_lines)
     return source if pace is None else Paced(source, pace)
+
+
+def columns_of(spec: str | os.PathLike, time: str | None = None) -> tuple[str, ...]:
+    """List the signals that a source has: all columns or keys that hold numbers, except the time.
+
+    Parameters
+    ----------
+    spec : str or path
+        A path or an address, as for `open_source`. Of a text, the first 4,096 rows are looked at. A column counts if all its
+        cells there are numbers or missing, and one of them is a number.
+    time : str, optional
+        The column or key with the times.
+
+    Returns
+    -------
+    tuple of str
+        The names, in the order of the source.
+
+    Raises
+    ------
+    ValueError
+        If the source is live and says nothing before its first sample, or if it has no such column.
+    """
+    name = os.fspath(spec)
+    scheme = _scheme(name)
+    if is_live(name) or (scheme and SCHEMES.get(scheme) is not Arm):
+        raise ValueError(
+            f"all signals can be listed for files and the arm, got {shown_address(name)}; name them: --signals a,b"
+        )
+    if scheme:
+        return Arm.names
+    found = parquet_columns(name) if _is_parquet(name) else text_columns(name, time)
+    names = tuple(each for each in found if each != time)
+    if not names:
+        raise ValueError(
+            f"{name} has no column of numbers{(time and f' beside {time}') or ''}; name the signals: --signals a,b"
+        )
+    return names
 
 
 def is_live(spec: str | os.PathLike) -> bool:
@@ -194,6 +234,10 @@ def has_own_times(spec: str | os.PathLike) -> bool:
     """
     scheme = _scheme(os.fspath(spec))
     return scheme in SCHEMES and SCHEMES[scheme].own_times
+
+
+def _is_parquet(name: str) -> bool:
+    return name.lower().endswith((".parquet", ".pq"))
 
 
 def _scheme(name: str) -> str:

@@ -113,7 +113,9 @@ class TimeStyle:
         if self.zone in ("", "Z"):
             return 0.0
         parts = [float(part) for part in self.zone[1:].split(":")]
-        return math.copysign(sum(part * 60.0 ** (2 - i) for i, part in enumerate(parts)), -1.0 if self.zone[0] == "-" else 1.0)
+        return math.copysign(
+            sum(part * 60.0 ** (2 - i) for i, part in enumerate(parts)), -1.0 if self.zone[0] == "-" else 1.0
+        )
 
     def microseconds(self, times: np.ndarray) -> np.ndarray:
         """Round times to microseconds.
@@ -147,9 +149,10 @@ class TimeStyle:
             written = repr if self.unit == "s" else _shortest
             return [written(x) for x in (times * UNITS[self.unit]).tolist()]
         stamps = (self.microseconds(times) + round(self.offset * 1e6)).astype("datetime64[us]")
-        short = np.datetime_as_string(stamps, unit=self.precision, casting="unsafe")
-        exact = stamps.astype(f"datetime64[{self.precision}]") == stamps
-        texts = short if exact.all() else np.where(exact, short, np.datetime_as_string(stamps, unit="us"))
+        short = stamps.astype(f"datetime64[{self.precision}]")
+        texts = np.datetime_as_string(short)
+        if (short != stamps).any():
+            texts = np.where(short == stamps, texts, np.datetime_as_string(stamps))
         return [text.replace("T", self.separator) + self.zone for text in texts.tolist()]
 
 
@@ -192,7 +195,9 @@ class Clock:
 
     def _check_form(self, form: str) -> None:
         if self.time is None:
-            raise ValueError(f"the time format {form!r} needs a column with times: give time (on the command line: --time)")
+            raise ValueError(
+                f"the time format {form!r} needs a column with times: give time (on the command line: --time)"
+            )
         try:
             datetime.strptime(datetime(2024, 5, 31, 12, 30, 59, tzinfo=UTC).strftime(form), form)
         except ValueError as error:

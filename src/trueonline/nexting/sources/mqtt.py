@@ -87,7 +87,7 @@ class Mqtt(LiveSource):
         user, tls = credentials(address, password_file), tls_context(address, ca)
         time = "time" if time is None and rate is None else time
         super().__init__(signals, time, queue)
-        self._clock = Clock(time, rate, time_unit, time_format)
+        self._clock: Clock = Clock(time, rate, time_unit, time_format)
         self._objects = Objects(self.signals, self._clock)
         self._sequences = Sequences()
         self._counts |= {"huge": 0, "retained": 0}

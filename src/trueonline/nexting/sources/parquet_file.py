@@ -202,7 +202,9 @@ class _ParquetReader(FileReader):
             self._malformed += len(good) - int(good.sum())
             at = int(np.argmin(good))
             if self._complaint is None:
-                self._complaint = f"row {first + at:,} has no time: in column {self._clock.time} is {shown(stamps[at].as_py())}"
+                self._complaint = (
+                    f"row {first + at:,} has no time: in column {self._clock.time} is {shown(stamps[at].as_py())}"
+                )
         if self._clock.style is None and good.any():
             self._note(stamps[int(np.argmax(good))])
         return Block(matrix[good, size], matrix[good, :size], self._clock.offset)

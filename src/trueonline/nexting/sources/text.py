@@ -77,6 +77,20 @@ class Text:
         return None if self._rows is None or self._rows.columns is None else list(self._rows.columns)
 
     @property
+    def separator(self) -> str:
+        """What separates the cells of a CSV text, or ""."""
+        return "" if self._rows is None else self._rows.separator
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether there are whole lines to take."""
+        return not self._lines.empty
+
+    def next_lines(self) -> list[str]:
+        """The next lines as they are, at most as many as a block has."""
+        return decoded(self._lines.take(ROWS)[0])[0].splitlines() if self.has_lines else []
+
+    @property
     def _ended(self) -> bool:
         """Whether the last line was read although it has no line break."""
         return self._completed and self._lines.empty
@@ -123,7 +137,7 @@ class Text:
         """No more bytes come. The line that is left is the last one."""
         self._lines.end_skipped()
         rest = self._lines.tail.rstrip(b" \r")
-        separator = b"" if self._rows is None else self._rows.separator.encode()
+        separator = self.separator.encode()
         if whole_lines or (separator and rest.endswith(separator)):
             self._left = bool(rest)
         elif rest:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trueonline.nexting.sources.clock import Clock
-from trueonline.nexting.sources.gzip_file import GZIP, Gunzipped
+from trueonline.nexting.sources.gzip_file import Gunzipped, open_bytes
 from trueonline.nexting.sources.lines import CHUNK, PAST
 from trueonline.nexting.sources.positions import FROM_SCRATCH, short_hash, whole_numbers
 from trueonline.nexting.sources.replayable_file import FileReader, ReplayableFile
@@ -97,13 +97,11 @@ class _TextReader(FileReader):
             self._file = self._open()
 
     def _open(self) -> Any:
-        with open(self._path, "rb") as file:
-            compressed = file.read(len(GZIP)) == GZIP
-        if not compressed:
-            return open(self._path, "rb", buffering=0)
-        if self._follow:
+        file = open_bytes(self._path)
+        if self._follow and isinstance(file, Gunzipped):
+            file.close()
             raise ValueError(f"{self._path} is compressed and cannot be followed; follow the plain file")
-        return Gunzipped(self._path)
+        return file
 
     def read_first_line(self) -> None:
         while not self._text.started and not self._ended:
