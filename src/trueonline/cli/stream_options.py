@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -112,8 +113,8 @@ def understood(given: dict[str, Any], pace: float | None) -> tuple[Any, Any]:
     ranges = dict(_range(text) for text in given.pop("ranges"))
     names = ("rate", "method", "step_size", "trace_decay", "tilings", "bins", "features", "tiles")
     chosen = {name: given.pop(name) for name in names}
-    chosen["rate"] = None if chosen["rate"] is None else rate(chosen["rate"])
-    given["max_gap"] = None if given["max_gap"] is None else seconds(given["max_gap"])
+    chosen["rate"] = _read("--rate", rate, chosen["rate"])
+    given["max_gap"] = _read("--max-gap", seconds, given["max_gap"])
     own_times = has_own_times(given["source"])
     if chosen["rate"] is None and own_times and not is_live(given["source"]):  # the arm
         chosen["rate"] = float(RATE)
@@ -134,6 +135,14 @@ def understood(given: dict[str, Any], pace: float | None) -> tuple[Any, Any]:
         **chosen,
     )
     return Options(pace=pace, **given), setup
+
+
+def _read(option: str, reader: Callable[[str], float], text: str | None) -> float | None:
+    """The value of an option that may be left out."""
+    try:
+        return None if text is None else reader(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint=option) from None
 
 
 def _number_or_name(text: str) -> float | str:
