@@ -579,7 +579,7 @@ def test_another_run_does_not_go_on_from_it(tmp_path, table):
         (["--rate", "40"], "Missing option '--target'"),
         (["--target", "force", "--rate", "-1"], "--rate: a rate must be samples per second"),
         (["--target", "force", "--time-format", "%d.%m.%Y", "--rate", "40"], "--time"),
-        (["--target", "force", "--time", "c", "--time-format", "%Q"], "strptime"),
+        (["--target", "force", "--time", "c", "--time-format", "%Q", "--discount", "0.9"], "strptime"),
         (["--target", "force", "--rate", "40", "--discount", "1.5"], "discount"),
         (["--target", "force", "--rate", "40", "--horizon", "0.001"], "at least one sample"),
         (["--target", "force", "--rate", "40", "--horizon", "soon"], "soon"),

@@ -219,6 +219,8 @@ def _rows_only(text: bytes, ends: np.ndarray) -> tuple[bytes, int, bool]:
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b" ")
     if not text.isascii():
         plain, latin = decoded(text)
+        if latin:  # line by line, so that no line depends on others
+            plain = "\n".join(decoded(line)[0] for line in text.split(b"\n"))
         text = plain.replace("\ufeff", "").encode()
     return text, rows, latin
 

@@ -20,7 +20,7 @@ from trueonline.nexting.sources.lines import Lines
 from trueonline.nexting.sources.sample import ROWS, Block
 
 MARK = b"\xef\xbb\xbf"  # the byte-order mark of UTF-8
-NAMED_SEPARATOR = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
+NAMED_SEPARATOR = re.compile(r'"?sep=([,;:|~^&!\t])"?', re.IGNORECASE)
 
 
 class Text:
