@@ -8,7 +8,6 @@ import json
 import math
 import random
 import re
-import re
 import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

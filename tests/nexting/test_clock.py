@@ -67,18 +67,22 @@ def test_a_form_of_ones_own_is_read_and_written_as_iso(tmp_path):
     forms = {
         "%d.%m.%Y %H:%M": ["1.5.2024 9:05", "31.12.2024 23:59"],
         "%m/%d/%Y %I:%M %p": ["5/1/2024 9:05 AM", "12/31/2024 11:59 PM"],
+        "%d.%m.%Y %H:%M:%S%z": ["01.05.2024 09:05:00+0000", "31.12.2024 23:59:00+0000"],
+        "%y-%b-%d %H:%M": ["24-May-01 09:05", "24-Dec-31 23:59"],
         "%Y%m%d%H%M": ["202405010905", "202412312359"],
     }
     for form, texts in forms.items():
         for copies in (1, 60):
             table = "when;x\n" + "".join(f"{text};1,5\n" for text in texts * copies) + "soon;2\n"
             source = Pipe(io.BytesIO(table.encode()), ["x"], time="when", time_format=form)
-            assert written(source) == ["2024-05-01T09:05:00", "2024-12-31T23:59:00"] * copies
+            zone = "+00:00" if "%z" in form else ""
+            assert written(source) == [f"2024-05-01T09:05:00{zone}", f"2024-12-31T23:59:00{zone}"] * copies
             assert source.counters()["malformed"] == 1
             assert f"'soon' is not a time in the form {form}" in source.complaint()
-    table = "when;x\n1.5.2024 9:05:00,25 +0200;1\n"
-    source = Pipe(io.BytesIO(table.encode()), ["x"], time="when", time_format="%d.%m.%Y %H:%M:%S,%f %z")
-    assert written(source) == ["2024-05-01T09:05:00.250000+02:00"]
+    for copies in (1, 60):
+        table = "when;x\n" + "01.05.2024 09:05:00,25 +0200;1\n" * copies
+        source = Pipe(io.BytesIO(table.encode()), ["x"], time="when", time_format="%d.%m.%Y %H:%M:%S,%f %z")
+        assert written(source) == ["2024-05-01T09:05:00.250000+02:00"] * copies
     pq.write_table(pa.table({"t": [20240501, 20241231], "x": [1, 2]}), tmp_path / "log.parquet")
     source = open_source(tmp_path / "log.parquet", ["x"], time="t", time_format="%Y%m%d")
     assert written(source) == ["2024-05-01T00:00:00", "2024-12-31T00:00:00"]
