@@ -30,8 +30,10 @@ SNIPPETS = [
     b'"', b'""', b",", b";", b"\r", b"\n", b"\r\n", b"\n\n", b"\0", b"\xff", b"\xc3", b"\xef\xbb\xbf", b"nan", b"-nan(ind)",
     b"NA", b"none", b"inf", b"-Infinity", b"1e999", b"1e-999", b"e5", b"1_0", b"0x1F", b" ", b"\t", b"'", b".", b"-", b"+",
     b"9" * 400, "٣".encode(), b"1,5", b"true", b"null", b"[", b"]", b"{", b"}", b":", b'\\u0031', b"time", b"a",
-    b"T", b"Z", b"+02:00", b"00",
+    b"T", b"Z", b"+02:00", b"00", b"#", b"\n#", b"sep=;\n", b"\xe9", b"\xa0",
 ]  # fmt: skip
+
+BOM, NO_HEADER = b"\xef\xbb\xbf", re.compile(r'#.*|"?sep=[,;:|~^&!\t]"?', re.IGNORECASE)
 
 Rows = list[tuple[float, float, float]]
 
@@ -175,25 +177,35 @@ def read_text(path: Path) -> tuple[Rows, int]:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise ValueError("UTF-16")
     lines = data.split(b"\n")
-    while lines and not lines[0].decode("utf-8-sig", "replace").strip(" \r"):
+    marks, first = ",;\t", ""
+    while lines and (not (first := decoded(lines[0].removeprefix(BOM)).strip(" \r")) or NO_HEADER.fullmatch(first)):
+        marks = first.strip('"')[-1] if first and first[0] != "#" else marks
         del lines[0]
     if not lines:
         raise ValueError("empty")
-    first = lines[0].decode("utf-8-sig", "replace").strip(" \r")
     if first.startswith("{"):
         found = [json_row(line) for line in lines if line.strip()]
     else:
-        separator, names = header(first)
+        separator, names = header(first, marks)
         if lines[-1].rstrip(b" \r").endswith(separator.encode()):
             del lines[-1]  # it breaks off
-        texts = [line.decode("utf-8", "replace").replace("\ufeff", "") for line in lines[1:] if line.strip(b" \r")]
+        texts = [decoded(line).replace("\ufeff", "") for line in lines[1:] if line.strip(b" \r") and line[:1] != b"#"]
         found = [csv_row(line.removesuffix("\r").replace("\r", " "), separator, names) for line in texts]
     rows = [row for row in found if row is not None]
     return rows, len(found) - len(rows)
 
 
-def header(first: str) -> tuple[str, list[str]]:
-    ways = {mark: [name.strip() for name in next(csv.reader([first], delimiter=mark))] for mark in ",;\t"}
+def decoded(line: bytes) -> str:
+    """UTF-8, or else Latin-1 as Windows has it."""
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        whole = all(byte not in b"\x81\x8d\x8f\x90\x9d" for byte in line)
+        return line.decode("cp1252" if whole else "latin-1")
+
+
+def header(first: str, marks: str) -> tuple[str, list[str]]:
+    ways = {mark: [name.strip() for name in next(csv.reader([first], delimiter=mark))] for mark in marks}
     mark = max(ways, key=lambda mark: (sum(each in ways[mark] for each in ("time", *SIGNALS)), len(ways[mark])))
     if any(ways[mark].count(name) != 1 for name in ("time", *SIGNALS)):
         raise ValueError("a column is missing, or there twice")

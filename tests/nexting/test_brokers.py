@@ -77,6 +77,15 @@ def test_samples_come_in_order_alone_and_in_arrays(broker, publish):
 
 
 @with_broker
+def test_times_have_the_style_of_the_first_message_that_can_be_read(broker, publish):
+    with open_source(broker.url(), ["a"]) as source:
+        publish(b"oops", {"time": "2024-05-01 12:00:00+02:00", "a": 1})
+        block = source.read(PATIENCE)
+        assert block.offset == 7200.0
+        assert source.style.texts(block.times) == ["2024-05-01 12:00:00+02:00"]
+
+
+@with_broker
 def test_malformed_huge_and_retained_messages_are_counted(broker, publish):
     publish(sample(-1), retain=True)
     bad = [b"", b"oops", b"{", b"\xff\xfe", b"[" * 100_000, b"7", b'"text"', b"null", b'{"time": 1}', b'{"a": 1}']

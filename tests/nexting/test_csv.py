@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.nexting.streams import NAN, joined, some, together
-from trueonline.nexting.sources import Pipe, open_source
+from trueonline.nexting.sources import Pipe, open_source, skipping
+from trueonline.nexting.sources.clock import Clock
 from trueonline.nexting.sources.lines import CHUNK, LIMIT, PAST
-from trueonline.nexting.sources.sample import Clock
+from trueonline.nexting.sources.positions import short_hash
 from trueonline.nexting.sources.text import Text
 
 
@@ -107,6 +108,35 @@ def test_times_made_from_the_rate_go_on_where_rows_cannot_be_read():
         times, values = joined(source)
         assert (times.tolist(), values[:, 0].tolist()) == ([0.0, 0.5, 1.0], [1.0, 3.0, 5.0])
         assert source.counters()["malformed"] == 2
+
+
+@pytest.mark.parametrize("rows", [3, 9000])
+def test_what_excel_and_loggers_write_is_read_and_resumed_at_exact_bytes(tmp_path, rows):
+    """A line that names the separator, comments, a quoted header with separators, decimal commas, and Latin-1."""
+    path, text = tmp_path / "log.csv", 'sep=;\r\n# Messgerät 7\r\n\r\n"Kraft; links";Zeit;Größe\r\n'
+    for i in range(rows):
+        text += f"{i},5;{i};{i}\r\n" + "# Prüfung; 1;2\r\n" * (i % 7 == 0)
+    path.write_bytes(text.encode("latin-1"))
+    wanted = [[i + 0.5, i] for i in range(rows)]
+    source = open_source(path, ["Kraft; links", "Größe"], time="Zeit")
+    times, values = joined(source)
+    assert (times.tolist(), values.tolist()) == (list(range(rows)), wanted)
+    assert source.counters()["malformed"] == 0
+    with open_source(path, ["Kraft; links", "Größe"], time="Zeit") as source:
+        first = source.read()
+        place = skipping({**source.position(), "offset": 0, "row": 0, "hash": short_hash(b"")}, first, 2)
+        after = source.position()
+    assert path.read_bytes()[: after["offset"]].count(b"\n") == min(4096, rows + 1 + (rows - 1) // 7) + 4
+    for position, used in ((place, 2), (after, len(first))):
+        with open_source(path, ["Kraft; links", "Größe"], time="Zeit") as source:
+            source.seek(position)
+            assert joined(source)[1].tolist() == wanted[used:]
+
+
+def test_the_separator_is_the_one_that_the_file_names():
+    for mark in ";|\t":
+        text = f"\ufeffsep={mark}\nt{mark}a,b\n1{mark}2\n"
+        assert joined(Pipe(io.BytesIO(text.encode()), ["a,b"], time="t"))[1].tolist() == [[2.0]]
 
 
 def test_malformed_rows_are_counted_and_skipped():

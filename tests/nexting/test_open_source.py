@@ -86,7 +86,7 @@ class Steps(Source):
 
     @classmethod
     def from_address(cls, address, signals, clock, queue):
-        assert clock == {"time": "t", "rate": None, "time_unit": "ms"}
+        assert clock == {"time": "t", "rate": None, "time_unit": "ms", "time_format": None}
         assert queue == 5
         return cls(address.removeprefix("steps://"), signals)
 

@@ -1,21 +1,25 @@
 """Predictions in files: what is written is read back, and a run that was killed resumes from its checkpoint."""
 
 import io
+import json
 import os
+from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.json
 import pyarrow.parquet as pq
 import pytest
 
 from trueonline.nexting import parquet_output
-from trueonline.nexting.csv_output import Csv
-from trueonline.nexting.output import Lines, Nowhere, open_output
+from trueonline.nexting.output import Nowhere, open_output
 from trueonline.nexting.parquet_output import Parquet
+from trueonline.nexting.sources import TimeStyle
+from trueonline.nexting.text_output import Csv, JsonLines, Lines
 
 NAMES = ("a@1s", "b, c@1s")
-KINDS = {"csv": Csv, "parquet": Parquet}
+KINDS = {"csv": Csv, "jsonl": JsonLines, "parquet": Parquet}
 
 
 def rows(first, last):
@@ -24,7 +28,8 @@ def rows(first, last):
 
 
 def read(path):
-    table = pq.read_table(path) if path.suffix == ".parquet" else pyarrow.csv.read_csv(path)
+    readers = {".parquet": pq.read_table, ".csv": pyarrow.csv.read_csv, ".jsonl": pyarrow.json.read_json}
+    table = readers[path.suffix](path)
     assert table.column_names == ["time", *NAMES]
     return np.column_stack([column.to_numpy() for column in table.columns])
 
@@ -35,8 +40,8 @@ def expected(first, last):
 
 
 def shown(folder):
-    """The files that a user sees. The mark of CSV is hidden."""
-    return [each.name for each in folder.iterdir() if each.name != ".out.csv.predictions"]
+    """The files that a user sees. The mark of text is hidden."""
+    return [each.name for each in folder.iterdir() if each.name not in (".out.csv.predictions", ".out.jsonl.predictions")]
 
 
 @pytest.fixture(params=KINDS)
@@ -119,13 +124,14 @@ def test_rows_that_will_not_come_again_are_kept(kind, kept, tmp_path):
     np.testing.assert_array_equal(read(path), np.vstack([expected(0, 330), expected(400, 500)]))
 
 
-def test_an_incomplete_line_is_dropped(tmp_path):
-    path = tmp_path / "out.csv"
-    out = Csv(path, NAMES)
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_an_incomplete_line_is_dropped(kind, tmp_path):
+    path = tmp_path / f"out.{kind}"
+    out = KINDS[kind](path, NAMES)
     out.write(*rows(0, 3))
     out.close()
     path.write_bytes(path.read_bytes()[:-4])
-    again = Csv(path, NAMES, resuming=True)
+    again = KINDS[kind](path, NAMES, resuming=True)
     assert again.resume(1, drop=False) == 1
     again.close()
     np.testing.assert_array_equal(read(path), expected(0, 2))
@@ -148,7 +154,9 @@ def test_no_rows_make_an_empty_table(kind, tmp_path):
     if kind == "parquet":
         assert read(path).shape == (0, 3)
     else:
-        assert path.read_text() == 'time,a@1s,"b, c@1s"\n'
+        assert path.read_text() == {"csv": 'time,a@1s,"b, c@1s"\n', "jsonl": ""}[kind]
+        path.write_text('{"a": "diary"}\n')
+        assert not KINDS[kind].holds_predictions(path)
 
 
 def test_other_files_are_left_alone(kind, tmp_path):
@@ -187,8 +195,13 @@ def test_lines_are_printed_as_they_come():
 
 
 def test_the_path_says_what_it_is(tmp_path):
-    for path, wanted in ((None, Nowhere), ("-", Lines), (tmp_path / "a.txt", Csv), (tmp_path / "a.pq", Parquet)):
-        out = open_output(path and str(path), NAMES, io.StringIO(), False)
+    names = {"a.txt": Csv, "a.pq": Parquet, "a.JSONL": JsonLines, "a.ndjson": JsonLines}
+    for path, wanted in {
+        None: Nowhere,
+        "-": Lines,
+        **{str(tmp_path / name): kind for name, kind in names.items()},
+    }.items():
+        out = open_output(path, NAMES, io.StringIO(), False)
         assert type(out) is wanted
         out.abandon()
     for bad in (tmp_path, tmp_path / "none" / "a.csv"):
@@ -334,7 +347,7 @@ def test_a_resumed_run_too_knows_its_file_by_the_mark(kind, tmp_path):
     out.close()
     whole = path.read_bytes()
     open_output(str(path), NAMES, io.StringIO(), resuming=True).abandon()
-    for content in (b"Dear diary", whole + b"9.0,1.0,1.0\n" if kind == "csv" else b"PAR1"):
+    for content in (b"Dear diary", b"PAR1" if kind == "parquet" else whole + b"9.0,1.0,1.0\n"):
         path.write_bytes(content)
         with pytest.raises(ValueError, match="not known as predictions of an earlier run"):
             open_output(str(path), NAMES, io.StringIO(), resuming=True)
@@ -412,3 +425,60 @@ def test_the_last_time_that_is_there_is_known(kind, tmp_path):
         again.resume(100, drop=drop)
         assert again.last_time == last
         again.abandon()
+
+
+# --- Times as they came in, and numbers that are missing ------------------------------------------
+
+HOLES = np.array([[np.nan, 0.5], [1e-7, np.nan]])
+
+
+def test_a_missing_number_is_an_empty_cell_or_null(tmp_path):
+    written = {}
+    for kind, output in KINDS.items():
+        out = output(tmp_path / f"out.{kind}", NAMES)
+        out.write(np.array([0.0, 1.5]), HOLES)
+        out.close()
+        written[kind] = (tmp_path / f"out.{kind}").read_bytes()
+    assert written["csv"].decode() == 'time,a@1s,"b, c@1s"\n0.0,,0.5\n1.5,1e-07,\n'
+    rows = [json.loads(line) for line in written["jsonl"].splitlines()]
+    assert rows == [
+        {"time": 0.0, "a@1s": None, "b, c@1s": 0.5},
+        {"time": 1.5, "a@1s": 1e-07, "b, c@1s": None},
+    ]
+    np.testing.assert_array_equal(read(tmp_path / "out.parquet")[:, 1:], HOLES)
+
+
+@pytest.mark.parametrize(
+    ("style", "texts"),
+    [
+        (TimeStyle("ms"), ["1714564800250", "1714564801250"]),
+        (TimeStyle(precision="ms", zone="+02:00"), ["2024-05-01T14:00:00.250+02:00", "2024-05-01T14:00:01.250+02:00"]),
+        (TimeStyle(precision="ms", separator=" "), ["2024-05-01 12:00:00.250", "2024-05-01 12:00:01.250"]),
+    ],
+)
+def test_times_are_written_in_the_style_of_the_source_and_read_back_when_resuming(kind, style, texts, tmp_path):
+    path = tmp_path / f"out.{kind}"
+    times = np.array([1714564800.25, 1714564801.25])
+    for number, resuming in enumerate((False, True)):
+        out = KINDS[kind](path, NAMES, resuming)
+        out.style = style
+        if resuming:
+            assert out.resume(1, drop=True) == 0
+            assert out.last_time == times[0]
+        out.write(times[number : number + 1], HOLES[:1])
+        out.close()
+    if kind == "csv":
+        assert [line.partition(",")[0] for line in path.read_text().splitlines()[1:]] == texts
+    elif kind == "jsonl":
+        stamps = [json.loads(line)["time"] for line in path.read_text().splitlines()]
+        assert stamps == (texts if style.is_iso else [int(text) for text in texts])
+    elif style.is_iso:
+        column = pq.read_table(path)["time"]
+        assert column.type == pa.timestamp("us", style.zone or None)
+        moments = [datetime.fromisoformat(text) for text in texts]
+        assert column.to_pylist() == moments
+        assert [each.utcoffset() for each in column.to_pylist()] == [each.utcoffset() for each in moments]
+    else:
+        table = pq.read_table(path)
+        assert table["time"].to_pylist() == times.tolist()
+        assert table.schema.metadata[b"unit of time"] == b"s"

@@ -2,6 +2,7 @@
 
 import io
 import math
+from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 
 import numpy as np
@@ -306,6 +307,38 @@ def test_a_list_is_split_at_commas_outside_parentheses(text, parts):
     assert split(text) == parts
 
 
+def test_a_name_with_commas_may_be_in_quotes():
+    assert split('a, "b, c" ,velocity("d, e", 0.1)') == ["a", "b, c", 'velocity("d, e", 0.1)']
+    assert split('3" pipe, 4" pipe') == ['3" pipe', '4" pipe']
+    signals = Signals(["b, c", 'velocity("d, e", 100ms)', 'lag( "(" , 5min)'], rate=1.0)
+    assert signals.columns == ("b, c", "d, e", "(")
+    assert signals.names[1:] == ('velocity("d, e", 0.1)', "lag((, 300)")
+    assert Signals(signals.names, rate=1.0).names == signals.names
+
+
+def test_hours_and_weekdays_are_those_of_the_wall_clock():
+    """Held to Python's calendar, in zones east and west, before 1970 too."""
+    signals = Signals(["weekday(time)", "x", "hour( time )", "lowpass(hour(time), 1h)"], rate=1.0)
+    assert signals.columns == ("x",)
+    assert signals.names == ("weekday(time)", "x", "hour(time)", "lowpass(hour(time), 3600)")
+    rng = np.random.default_rng(3)
+    times = np.sort(rng.integers(-(10**9), 2 * 10**9, 500)) + 0.25
+    starts = np.arange(500) % 7 == 0
+    for offset in (0.0, 7200.0, -19800.0):
+        found = Signals(signals.names, rate=1.0).derive(times, np.ones((500, 1)), starts, offset)
+        zone = timezone(timedelta(seconds=offset))
+        moments = [datetime.fromtimestamp(t, zone) for t in times.tolist()]
+        assert found[:, 0].tolist() == [moment.weekday() for moment in moments]
+        hours = [each.hour + each.minute / 60 + (each.second + 0.25) / 3600 for each in moments]
+        np.testing.assert_allclose(found[:, 2], hours, rtol=0, atol=1e-9)
+        np.testing.assert_array_equal(found[starts, 3], found[starts, 2])
+    late = Signals(["hour(time)", "weekday(time)"]).derive(np.array([-1e-20]), np.ones((1, 0)), np.array([True]))
+    assert late[0, 0] < 24.0
+    assert late[0, 1] == 2.0  # the Wednesday before
+    with pytest.raises(ValueError, match="got shapes"):
+        signals.derive(times, np.ones((500, 3)), starts)
+
+
 @pytest.mark.parametrize(
     ("expressions", "words"),
     [
@@ -333,6 +366,8 @@ def test_a_list_is_split_at_commas_outside_parentheses(text, parts):
         (["velocity(x, fast)"], "known is velocity"),
         (["velocity(x, 0.1, 0.2)"], "a signal and a time"),
         (["envelope(lowpass(x), 1)"], "lowpass needs a time"),
+        (["hour(timestamp)"], r"write hour\(time\)"),
+        (["weekday(velocity(time))"], r"write weekday\(time\)"),
         (["a", "b", "a"], "once"),
         (["velocity(x, 0.1)", "velocity( x,100ms)"], "once"),
         (["envelope(x)", "envelope(x, 0.2)"], "once"),

@@ -278,12 +278,17 @@ def test_files_without_a_row_give_nothing(tmp_path):
         assert source.read() is None
 
 
-def test_a_header_that_is_not_utf_8_hides_its_own_columns_only(tmp_path):
+@pytest.mark.parametrize("text", ["time,größe,€\n1,2,3\n4,5,6\n", "time,note,größe\n" + "1,é,2\n" * 100])
+def test_what_is_not_utf_8_is_latin_1_and_that_is_said(text, tmp_path):
     path = tmp_path / "log.csv"
-    path.write_bytes("time,größe,a\n1,2,3\n".encode("latin-1"))
-    assert joined(open_source(path, ["a"], time="time"))[1].tolist() == [[3.0]]
-    with pytest.raises(ValueError, match=r"has no column größe; it has time, gr��e, a"):
-        open_source(path, ["größe"], time="time")
+    for encoding, said in (("cp1252", "log.csv is not UTF-8: it was read as Latin-1"), ("utf-8", ""), ("utf-8-sig", "")):
+        path.write_bytes(text.encode(encoding))
+        source = open_source(path, ["größe"], time="time")
+        _, values = joined(source)
+        at = text.partition("\n")[0].split(",").index("größe")
+        assert values[:, 0].tolist() == [float(line.split(",")[at]) for line in text.splitlines()[1:]]
+        assert said in source.remark()
+        assert bool(said) == bool(source.remark())
 
 
 def resident():

@@ -34,7 +34,8 @@ def command(pace: float | None, as_json: bool, limit: int | None, **given: Any) 
           --signals "grip,velocity(grip),envelope(emg, 0.2)" --target grip \\
           --out predictions.parquet
 
-    Signals may be derived: velocity(x), lowpass(x, 0.5), envelope(x, 0.2), lag(x, 1). A name is as in the source.
+    Signals may be derived: velocity(x), lowpass(x, 0.5), envelope(x, 0.2), lag(x, 5min), hour(time), weekday(time). A name is
+    as in the source, and in double quotes if it has commas. Times are written to OUT as they came in.
 
     With --out a checkpoint is written every so often. After Ctrl-C or kill -9, give the same command again: it resumes from
     the last checkpoint, and says what was lost. A file that was read to its end leaves no checkpoint unless one was named.

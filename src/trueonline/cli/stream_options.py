@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -13,8 +14,13 @@ stream_options = options.all_of(
     (
         click.argument("source"),
         click.option("--target", "targets", multiple=True, required=True, help="What to predict: names, with commas."),
-        click.option("--signals", help="What predictions depend on: names, with commas.  [default: the targets]"),
-        click.option("--rate", type=float, help="Samples a second. Times are made from it unless --time is given."),
+        click.option(
+            "--signals",
+            help="What predictions depend on: names, with commas, or all numeric columns: all.  [default: the targets]",
+        ),
+        click.option(
+            "--rate", help="Samples a second: 40, 40Hz; or 5min, 1/300. Times are made from it unless --time is given."
+        ),
         click.option(
             "--horizon", "horizons", multiple=True, help="Time scale: 2s, 500ms; may be repeated.  [default: 1s]"
         ),
@@ -57,7 +63,8 @@ stream_options = options.all_of(
             type=click.Choice(["s", "ms", "us", "ns"]),
             help="Their unit, unless they are ISO 8601.",
         ),
-        click.option("--max-gap", type=float, help="Seconds; a longer gap cuts the trace.  [default: 10 samples]"),
+        click.option("--time-format", metavar="FORM", help='Their form, if they are neither: "%d.%m.%Y %H:%M".'),
+        click.option("--max-gap", help="A longer gap cuts the trace: 90s, 15min.  [default: 10 samples]"),
         click.option(
             "--missing",
             default="hold",
@@ -66,7 +73,7 @@ stream_options = options.all_of(
             help="Missing values and NaN: keep the last one, leave the sample out, or stop.",
         ),
         click.option("--follow", is_flag=True, help="Wait for what is appended to a text file."),
-        click.option("--out", metavar="FILE", help="Predictions: a .csv or .parquet file, or - to print them."),
+        click.option("--out", metavar="FILE", help="Predictions: a .csv, .jsonl or .parquet file, or - to print them."),
         click.option("--checkpoint", metavar="FILE", help="Where to resume from.  [default: OUT.checkpoint]"),
         click.option(
             "--every", default=10.0, show_default=True, type=float, help="Seconds between checkpoints, at least."
@@ -90,10 +97,11 @@ stream_options = options.all_of(
 def understood(given: dict[str, Any], pace: float | None) -> tuple[Any, Any]:
     """The options of the command, and the setup that determines the predictions."""
     from trueonline.nexting.arm import RATE
+    from trueonline.nexting.durations import rate, seconds
     from trueonline.nexting.predict_command import Options
     from trueonline.nexting.predictor import Setup
-    from trueonline.nexting.signals import seconds, split
-    from trueonline.nexting.sources import has_own_times, is_live
+    from trueonline.nexting.signals import split
+    from trueonline.nexting.sources import columns_of, has_own_times, is_live
 
     def several(texts: tuple[str, ...]) -> list[str]:
         return [name for text in texts for name in split(text)]
@@ -105,6 +113,8 @@ def understood(given: dict[str, Any], pace: float | None) -> tuple[Any, Any]:
     ranges = dict(_range(text) for text in given.pop("ranges"))
     names = ("rate", "method", "step_size", "trace_decay", "tilings", "bins", "features", "tiles")
     chosen = {name: given.pop(name) for name in names}
+    chosen["rate"] = _read("--rate", rate, chosen["rate"])
+    given["max_gap"] = _read("--max-gap", seconds, given["max_gap"])
     own_times = has_own_times(given["source"])
     if chosen["rate"] is None and own_times and not is_live(given["source"]):  # the arm
         chosen["rate"] = float(RATE)
@@ -112,8 +122,12 @@ def understood(given: dict[str, Any], pace: float | None) -> tuple[Any, Any]:
         raise click.UsageError(
             "The samples need times: give --rate, in samples a second, or --time, the column with them."
         )
+    inputs = targets if signals is None else split(signals)
+    if "all" in inputs:
+        columns = columns_of(given["source"], time=given["time"])
+        inputs = list(dict.fromkeys(name for each in inputs for name in (columns if each == "all" else [each])))
     setup = Setup(
-        signals=split(signals) if signals is not None else targets,
+        signals=inputs,
         targets=targets,
         discounts=discounts,
         horizons=horizons or ([] if discounts else [1.0]),
@@ -121,6 +135,14 @@ def understood(given: dict[str, Any], pace: float | None) -> tuple[Any, Any]:
         **chosen,
     )
     return Options(pace=pace, **given), setup
+
+
+def _read(option: str, reader: Callable[[str], float], text: str | None) -> float | None:
+    """The value of an option that may be left out."""
+    try:
+        return None if text is None else reader(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint=option) from None
 
 
 def _number_or_name(text: str) -> float | str:

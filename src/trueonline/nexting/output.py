@@ -1,11 +1,15 @@
 """Destinations of predictions: one row for each sample, with its time and the prediction of each question.
 
-| class     | module              | writes                                                                          |
-|-----------|---------------------|---------------------------------------------------------------------------------|
-| `Csv`     | `csv_output.py`     | lines to a file, which another program can follow while it grows                |
-| `Parquet` | `parquet_output.py` | parts to the folder PATH.parts; at the end they are merged into one file        |
-| `Lines`   | here                | CSV lines to a stream such as standard output                                   |
-| `Nowhere` | here                | nothing                                                                         |
+| class       | module              | writes                                                                          |
+|-------------|---------------------|---------------------------------------------------------------------------------|
+| `Csv`       | `text_output.py`    | lines to a file, which another program can follow while it grows                |
+| `JsonLines` | `text_output.py`    | the same with an object for each sample                                         |
+| `Parquet`   | `parquet_output.py` | parts to the folder PATH.parts; at the end they are merged into one file        |
+| `Lines`     | `text_output.py`    | CSV lines to a stream such as standard output                                   |
+| `Nowhere`   | here                | nothing                                                                         |
+
+Times are written as they came in, in the `style` that a run sets before it writes. A number that is missing (NaN) is an empty
+cell, or null.
 
 A run that was killed resumes from a checkpoint. Predictions carry a mark, by which a later run knows them. Nothing else is replaced
 unless the user says so, and nothing old is removed before there are rows to put in its place.
@@ -13,8 +17,6 @@ unless the user says so, and nothing old is removed before there are rows to put
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -23,12 +25,15 @@ from typing import ClassVar, TextIO
 
 import numpy as np
 
+from trueonline.nexting.sources import TimeStyle
+
 
 class Output(ABC):
     """A destination for rows."""
 
     rows = 0  # written so far
-    last_time = -math.inf  # of the rows that a resumed run found
+    last_time = -math.inf  # of the rows that a resumed run found, in seconds
+    style = TimeStyle()  # of the times; set before the first row, and before `resume`
     at_checkpoints: ClassVar[bool] = False  # whether rows are only written when a checkpoint is
 
     @abstractmethod
@@ -95,19 +100,20 @@ def check_out(path: str) -> Path:
 def open_output(
     path: str | None, names: Sequence[str], stream: TextIO, resuming: bool = False, fresh: bool = False
 ) -> Output:
-    """The output for a path: `*.parquet`, another file, `-` for `stream`, or None for nowhere.
+    """The output for a path: `*.parquet`, `*.jsonl`, another file, `-` for `stream`, or None for nowhere.
 
     An existing file of predictions is replaced unless `resuming`. Any other file is refused, unless `fresh`.
     """
     if path is None:
         return Nowhere()
+    from trueonline.nexting.parquet_output import Parquet
+    from trueonline.nexting.text_output import Csv, JsonLines, Lines
+
     if path == "-":
         return Lines(stream, names)
-    from trueonline.nexting.csv_output import Csv
-    from trueonline.nexting.parquet_output import Parquet
-
     place = check_out(path)
-    kind: type[FileOutput] = Parquet if path.lower().endswith((".parquet", ".pq")) else Csv
+    kinds: dict[str, type[FileOutput]] = {".parquet": Parquet, ".pq": Parquet, ".jsonl": JsonLines, ".ndjson": JsonLines}
+    kind = kinds.get(Path(path).suffix.lower(), Csv)
     if not fresh and place.exists() and place.stat().st_size and not kind.holds_predictions(place):
         raise ValueError(
             f"{path} is there already, and is not known as predictions of an earlier run; name another file, or replace it with "
@@ -123,30 +129,3 @@ class Nowhere(Output):
 
     def write(self, times: np.ndarray, predictions: np.ndarray) -> None:
         self.rows += len(times)
-
-
-class Lines(Output):
-    """Writes CSV to a stream that is already open."""
-
-    def __init__(self, stream: TextIO, names: Sequence[str]) -> None:
-        self._stream = stream
-        self._head = head_line(["time", *names])
-
-    def write(self, times: np.ndarray, predictions: np.ndarray) -> None:
-        self._stream.write(self._head + lines(times, predictions))
-        self._stream.flush()
-        self._head = ""
-        self.rows += len(times)
-
-
-def head_line(columns: Sequence[str]) -> str:
-    """The first line of a CSV file."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(columns)
-    return text.getvalue()
-
-
-def lines(times: np.ndarray, predictions: np.ndarray) -> str:
-    """Numbers as Python writes them: the shortest text that reads back as the same number."""
-    rows = np.column_stack([times, predictions]).tolist()
-    return "".join(",".join(map(repr, row)) + "\n" for row in rows)

@@ -13,6 +13,7 @@ import numpy as np
 
 from trueonline.files import write_whole
 from trueonline.nexting.output import FileOutput
+from trueonline.nexting.sources.arrow_columns import floats, seconds
 
 PART = 2**20  # numbers in a part, about
 MARK = {b"trueonline": b"predictions"}  # in the metadata of every file
@@ -30,11 +31,20 @@ class Parquet(FileOutput):
         self._pa = pa
         self._folder = path.with_name(path.name + ".parts")
         self._old = path.with_name(path.name + ".parts.old")  # parts after they were merged
-        self._schema = pa.schema([(name, pa.float64()) for name in self._columns], MARK)
         self._parts = 0  # full ones
         self._tail: list[np.ndarray] = []  # rows of the last part, which is not full
         self._tail_rows, self._tail_synced = 0, 0
         self._begun = resuming  # whether the parts in the folder are of this run
+
+    @property
+    def _schema(self) -> Any:
+        """Times are timestamps if they came as ISO 8601, and seconds otherwise."""
+        pa, style = self._pa, self.style
+        zone = "UTC" if style.zone == "Z" else style.zone or None
+        time = pa.timestamp("us", zone) if style.is_iso else pa.float64()
+        kinds = [time, *[pa.float64()] * (len(self._columns) - 1)]
+        about = MARK | ({} if style.is_iso else {b"unit of time": b"s"})
+        return pa.schema(list(zip(self._columns, kinds, strict=True)), about)
 
     @classmethod
     def holds_predictions(cls, path: Path) -> bool:
@@ -62,7 +72,7 @@ class Parquet(FileOutput):
         self._tail.append(np.column_stack([times, predictions]))
         self._tail_rows += len(times)
         self.rows += len(times)
-        if self._tail_rows * len(self._schema) >= PART:
+        if self._tail_rows * len(self._columns) >= PART:
             self.sync()
             self._parts += 1
             self._tail, self._tail_rows, self._tail_synced = [], 0, 0
@@ -72,7 +82,11 @@ class Parquet(FileOutput):
         if self._tail_rows > self._tail_synced:
             rows = np.concatenate(self._tail)
             self._tail, self._tail_synced = [rows], self._tail_rows
-            table = self._pa.Table.from_arrays([self._pa.array(column) for column in rows.T], schema=self._schema)
+            times, *predictions = rows.T
+            stamps = self.style.microseconds(times) if self.style.is_iso else times
+            schema = self._schema
+            columns = [self._pa.array(stamps).cast(schema.types[0]), *map(self._pa.array, predictions)]
+            table = self._pa.Table.from_arrays(columns, schema=schema)
             self._begin()
             write_whole(self._part(self._parts), lambda file: self._pq.write_table(table, file))
 
@@ -118,7 +132,8 @@ class Parquet(FileOutput):
             part.unlink()
         if self._parts:
             with self._pq.ParquetFile(self._part(self._parts - 1)) as last:
-                self.last_time = last.read_row_group(last.num_row_groups - 1, ["time"])["time"][-1].as_py()
+                times = last.read_row_group(last.num_row_groups - 1, ["time"])["time"]
+                self.last_time = float((seconds if self.style.is_iso else floats)(times)[-1])
         return present - rows
 
     def _length(self, part: Path) -> int:
@@ -133,12 +148,12 @@ class Parquet(FileOutput):
 
     def _copy(self, parts: Sequence[Path], file: Any, rows: int | None = None) -> None:
         """Write the rows of parts to one file, or the first of them. One group of rows at a time is in memory."""
-        left = rows
-        with self._pq.ParquetWriter(file, self._schema) as writer:
+        left, schema = rows, self._schema
+        with self._pq.ParquetWriter(file, schema) as writer:
             for part in parts:
                 with self._pq.ParquetFile(part) as source:
                     for group in range(source.num_row_groups):
-                        table = source.read_row_group(group).slice(0, left).cast(self._schema)
+                        table = source.read_row_group(group).slice(0, left).cast(schema)
                         if len(table):
                             writer.write_table(table)
                         left = None if left is None else left - len(table)

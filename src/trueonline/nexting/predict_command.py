@@ -35,6 +35,7 @@ class Options:
     source: str
     time: str | None = None
     time_unit: str = "s"
+    time_format: str | None = None
     follow: bool = False
     pace: float | None = None
     missing: str = "hold"
@@ -70,8 +71,8 @@ def prepare(
     gap = options.max_gap if options.max_gap is not None else setup.rate and GAP / setup.rate
     cleaner = Cleaner(predictor.columns, max_gap=gap, missing=options.missing)
     every = positive("every", options.every)
-    clock: dict[str, Any] = {"time": options.time, "rate": setup.rate, "time_unit": options.time_unit}
-    source_options = {name: getattr(options, name) for name in ("source", "time", "time_unit", "missing", "max_gap")}
+    clock: dict[str, Any] = {name: getattr(options, name) for name in ("time", "time_unit", "time_format")}
+    source_options = {name: getattr(options, name) for name in ("source", *clock, "missing", "max_gap")}
     source_options["source"] = without_credentials(options.source)
     path = None if place is None else Path(place)
     with ExitStack() as resources:
@@ -107,7 +108,7 @@ def prepare(
 
 def _open(spec: str, predictor: Predictor, clock: dict[str, Any], more: dict[str, Any]) -> Source:
     try:
-        return open_source(spec, predictor.columns, **clock, **more)
+        return open_source(spec, predictor.columns, rate=predictor.setup.rate, **clock, **more)
     except ValueError as error:
         calls = [name for name in predictor.columns if "(" in name]
         if "no column" in str(error) and calls:

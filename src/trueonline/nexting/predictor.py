@@ -143,7 +143,7 @@ class Predictor:
         """
         if not len(clean):
             return Answers(clean.times, clean.starts, np.empty((0, len(self.observed))), np.empty((0, len(self.names))))
-        observed = self._signals.derive(clean.times, clean.values, clean.starts)
+        observed = self._signals.derive(clean.times, clean.values, clean.starts, clean.offset)
         X = self.coder.many(self.bounds.scale(observed.take(self._inputs, axis=1)))
         C = observed.take(self._target, axis=1)
         moving = {name: self._gamma(observed[:, place]) for name, place in self._gammas.items()}

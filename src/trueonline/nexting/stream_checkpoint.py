@@ -13,7 +13,8 @@ from trueonline.files import read_learner
 from trueonline.nexting.sources import shown_address, without_credentials
 
 KIND = "Predictor"
-PARTS = {"setup": dict, "source": dict, "position": dict, "cleaner": dict, "rows": int, "counted": dict, "written": float}
+PARTS: dict[str, Any] = {"setup": dict, "source": dict, "position": dict, "cleaner": dict, "rows": int, "counted": dict}
+PARTS |= {"times": dict | None, "written": float}  # the style of times is None until the first sample has come
 
 
 @dataclass(frozen=True, eq=False)

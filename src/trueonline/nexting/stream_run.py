@@ -6,7 +6,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 from trueonline.files import write_learner
 from trueonline.nexting.output import Output
 from trueonline.nexting.predictor import Answers, Predictor
-from trueonline.nexting.sources import Block, Clean, Cleaner, Source, skipping
+from trueonline.nexting.sources import Clean, Cleaner, Source, TimeStyle, skipping
 from trueonline.nexting.stream_checkpoint import KIND, Checkpoint
 
 PATIENCE = 0.2  # seconds to wait for a sample at a time
@@ -75,6 +75,8 @@ class Run:
         about = checkpoint.about
         self.predictor.restore(checkpoint.arrays)
         self.cleaner.restore(about["cleaner"])
+        if about.get("times") is not None:
+            self.source.style = self.output.style = TimeStyle.from_json(about["times"])
         beyond = self.output.resume(int(about["rows"]), drop=self.source.replayable)
         if self.source.replayable:
             self.source.seek(about["position"])
@@ -114,6 +116,7 @@ class Run:
                 if len(self._times) <= ENOUGH:
                     self._times += clean.times[:ENOUGH].tolist()
                 answers = self.predictor.learn(clean)
+                self.output.style = self.source.style or self.output.style
                 self.output.write(answers.times, answers.predictions)
                 if seen is not None:
                     seen(answers)
@@ -128,7 +131,7 @@ class Run:
         block = self.source.read(PATIENCE)
         if block is None:
             return None
-        return self.cleaner(Block(block.times + self._shift, block.values) if self._shift else block)
+        return self.cleaner(replace(block, times=block.times + self._shift) if self._shift else block)
 
     def _cleaned_to(self, limit: int) -> Clean | None:
         """The next samples, but no more than `limit` in all. The rest of a block counts as not read."""
@@ -136,17 +139,17 @@ class Run:
         block = self.source.read(PATIENCE)
         if block is None:
             return None
-        times = block.times + self._shift
-        clean = self.cleaner(Block(times, block.values))
+        shifted = replace(block, times=block.times + self._shift)
+        clean = self.cleaner(shifted)
         if len(clean) > left:
 
             def cleaned(rows: int) -> int:
                 self.cleaner.restore(state)
-                return len(self.cleaner(Block(times[:rows], block.values[:rows])))
+                return len(self.cleaner(shifted.part(0, rows)))
 
             rows = bisect_left(range(len(block)), left, key=cleaned)
             self.cleaner.restore(state)
-            clean = self.cleaner(Block(times[:rows], block.values[:rows]))
+            clean = self.cleaner(shifted.part(0, rows))
             if self.source.replayable:
                 self._position = skipping(position, block, rows)
         return clean
@@ -173,6 +176,7 @@ class Run:
             "cleaner": self.cleaner.state(),
             "rows": self.output.rows,
             "counted": self._source_counters(),
+            "times": None if self.source.style is None else self.source.style.as_json(),
             "written": time.time(),
         }
         write_learner(self.checkpoint, KIND, about, self.predictor.state())
@@ -224,6 +228,8 @@ class Run:
             )
         if self._save_error:
             warnings.append(f"the checkpoint could not be written: {self._save_error}")
+        if self.source.remark():
+            warnings.append(self.source.remark())
         if self.source.trouble:
             warnings.append(f"the connection to the source is lost: {self.source.trouble}; it is tried again")
         dropped = self.dropped()

@@ -14,7 +14,7 @@ import numpy as np
 
 from trueonline.core.kernels import call, kernel, specialise
 from trueonline.inputs import FLOATS, positive
-from trueonline.nexting.signals.expressions import ENVELOPE, LAG, LOWPASS, VELOCITY, Expression
+from trueonline.nexting.signals.expressions import CALENDAR, ENVELOPE, FUNCTIONS, LAG, LOWPASS, VELOCITY, Expression
 from trueonline.nexting.signals.signal_blocks import (
     BOOLEANS,
     all_finite,
@@ -120,8 +120,8 @@ class Signals:
 
     **Names.** A text that begins with the name of a function and `(`, with no space between, and ends in `)` is a call. Every
     other text is a column: `force (N)`, `velocity (m/s)`. So a column called `velocity(m/s)` cannot be used until it is
-    renamed. In a call, spaces around a name are stripped, commas within a name must be in parentheses, and parentheses should
-    come in pairs. A signal can be requested once, whatever its spelling.
+    renamed. In a call, spaces around a name are stripped, commas within a name must be in parentheses or the name in double
+    quotes, and parentheses should come in pairs. A signal can be requested once, whatever its spelling.
 
     **Starts.** The first sample, and a sample marked as a start, has no previous sample. Times must rise from every sample to
     the next unless the next one is a start.
@@ -171,14 +171,17 @@ class Signals:
             )
         per_second = None if rate is None else positive("rate", rate)
         parsed = [Expression.of(text) for text in expressions]
-        self.columns = tuple(dict.fromkeys(each.column for each in parsed))
+        calendar = [FUNCTIONS[name] for name in CALENDAR]
+        used = list(dict.fromkeys(each.column for each in parsed))
+        self.columns = tuple(each for each in used if each not in calendar)
+        self._calendar = tuple(each for each in used if each in calendar)
         self.names = tuple(map(str, parsed))
-        program, seconds, wanted = _compiled(parsed, self.columns, per_second)
+        program, seconds, wanted = _compiled(parsed, (*self.columns, *self._calendar), per_second)
         self._rooms = program[program[:, KIND] == LAG, ROOM]
         self._memory = np.zeros(1 + len(program) - len(self._rooms) + 2 * self._rooms.sum())
         self._memory[TIME] = math.nan
         self._marks = np.zeros((len(self._rooms), 3), np.int64)
-        row, gains = np.zeros(len(self.columns) + len(program)), np.zeros(len(seconds) - len(self._rooms))
+        row, gains = np.zeros(len(used) + len(program)), np.zeros(len(seconds) - len(self._rooms))
         self._blank = np.zeros((1, len(wanted)))
         self._arrays = (program, seconds, wanted, self._memory, self._marks, row, gains)
         self._quick = partial(_DERIVE, *self._arrays)
@@ -188,7 +191,7 @@ class Signals:
         """The number of samples that lags dropped too early, because samples came faster than `rate` says."""
         return int(self._marks[:, FORGOTTEN].sum())
 
-    def derive(self, times: Any, values: Any, starts: Any) -> np.ndarray:
+    def derive(self, times: Any, values: Any, starts: Any, offset: float = 0.0) -> np.ndarray:
         """Derive the signals of a block of samples.
 
         Parameters
@@ -199,6 +202,8 @@ class Signals:
             Finite numbers.
         starts : array of shape (samples,)
             Booleans that mark the samples without a previous one.
+        offset : float
+            The seconds by which the wall clock of hours and weekdays is ahead of the times.
 
         Returns
         -------
@@ -210,8 +215,13 @@ class Signals:
         ValueError
             If the block does not fit. Nothing has changed then.
         """
-        if type(times) is type(values) is type(starts) is np.ndarray and (
-            times.dtype is FLOATS and values.dtype is FLOATS and starts.dtype is BOOLEANS
+        arrays = type(times) is type(values) is type(starts) is np.ndarray
+        if (
+            arrays
+            and times.dtype is FLOATS
+            and values.dtype is FLOATS
+            and starts.dtype is BOOLEANS
+            and not self._calendar
         ):
             out = blank_rows(self._blank, times)
             try:
@@ -220,6 +230,8 @@ class Signals:
             except TypeError:
                 pass  # not compiled yet, or another layout. Nothing has changed, and the checks below find out
         times, values, starts = self._checked(times, values, starts)
+        if self._calendar:
+            values = np.column_stack([values, *(_calendar(name, times + offset) for name in self._calendar)])
         out = blank_rows(self._blank, times)
         call(_DERIVE, *self._arrays, times, values, starts, out)
         return out
@@ -257,6 +269,14 @@ class Signals:
         if not (fit.all() and np.isfinite(memory[TIME + 1 :]).all() and not np.isinf(memory[TIME])):
             raise ValueError("the state of the signals is damaged: some of its numbers are impossible")
         self._memory[:], self._marks[:] = memory, marks
+
+
+def _calendar(name: str, wall: np.ndarray) -> np.ndarray:
+    """The hour or the weekday at times of a wall clock, in seconds since 1970 began, on a Thursday."""
+    days = np.floor(wall / 86400.0)
+    if name == "weekday(time)":
+        return (days + 3.0) % 7.0
+    return np.clip((wall - 86400.0 * days) / 3600.0, 0.0, np.nextafter(24.0, 0.0))
 
 
 def _compiled(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
+
+from trueonline.nexting.durations import seconds
 
 VELOCITY, LOWPASS, ENVELOPE, LAG = range(4)
 FUNCTIONS: dict[str, str] = {
@@ -12,16 +13,22 @@ FUNCTIONS: dict[str, str] = {
     "lowpass": "lowpass(x, τ)",
     "envelope": "envelope(x) or envelope(x, τ)",
     "lag": "lag(x, s)",
+    "hour": "hour(time)",
+    "weekday": "weekday(time)",
 }
+CALENDAR = ("hour", "weekday")  # functions of the sample's own time, which are like columns
 ENVELOPE_SECONDS = 0.2  # the default
 
 _CALL = re.compile(rf"({'|'.join(FUNCTIONS)})\((.*)\)", re.DOTALL)
-_SECONDS = re.compile(r"([0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?)\s*(s|ms)?", re.ASCII)
+_QUOTED = re.compile(r'(?:^|(?<=[,(]))\s*"[^"]*"\s*(?=[,)]|$)')
 
 
 @dataclass(frozen=True)
 class Expression:
-    """A column and the functions called on it, the innermost first, each with its seconds (None: without)."""
+    """A column and the functions called on it, the innermost first, each with its seconds (None: without).
+
+    A function of the calendar is a column itself: "hour(time)".
+    """
 
     column: str
     calls: tuple[tuple[str, float | None], ...] = ()
@@ -34,6 +41,11 @@ class Expression:
         calls, inner = [], text
         while match := _CALL.fullmatch(inner.strip()):
             function, (inner, *more) = match[1], split(match[2])
+            if function in CALENDAR:
+                if [inner, *more] != ["time"]:
+                    raise ValueError(f"{function} is of the sample's own time, got {text!r}; write {FUNCTIONS[function]}")
+                inner = FUNCTIONS[function]
+                break
             calls.append((function, _argument(function, more, text)))
             if not inner:
                 raise ValueError(f"{function} needs a signal, got {text!r}; known is {FUNCTIONS[function]}")
@@ -41,18 +53,20 @@ class Expression:
 
     def __str__(self) -> str:
         name = self.column
-        for function, seconds in self.calls:
-            name = f"{function}({name})" if seconds is None else f"{function}({name}, {number_text(seconds)})"
+        if self.calls and len(split(name)) > 1:
+            name = f'"{name}"'
+        for function, time in self.calls:
+            name = f"{function}({name})" if time is None else f"{function}({name}, {number_text(time)})"
         return name
 
     def steps(self) -> list[tuple[int, float]]:
         """The operations on the column, in order, each with its seconds."""
         steps = []
-        for function, seconds in self.calls:
+        for function, time in self.calls:
             if function == "velocity":
                 steps.append((VELOCITY, 0.0))
-            if seconds is not None:
-                steps.append(({"envelope": ENVELOPE, "lag": LAG}.get(function, LOWPASS), seconds))
+            if time is not None:
+                steps.append(({"envelope": ENVELOPE, "lag": LAG}.get(function, LOWPASS), time))
         return steps
 
 
@@ -72,39 +86,6 @@ def _argument(function: str, arguments: list[str], text: str) -> float | None:
         raise ValueError(f"the time of {function}: {error}, in {text!r}; known is {FUNCTIONS[function]}") from None
 
 
-def seconds(text: str) -> float:
-    """Read a time as people write it, in seconds.
-
-    Parameters
-    ----------
-    text : str
-        A number, alone or followed by s or ms.
-
-    Returns
-    -------
-    float
-        The seconds.
-
-    Raises
-    ------
-    ValueError
-        If the text is not a time larger than 0.
-
-    Examples
-    --------
-    >>> seconds("0.2"), seconds("2s"), seconds("500ms")
-    (0.2, 2.0, 0.5)
-    """
-    match = _SECONDS.fullmatch(text)
-    try:
-        value = float(match[1]) / (1e3 if match[2] == "ms" else 1.0) if match else math.nan
-    except ValueError:
-        value = math.nan
-    if not 0.0 < value < math.inf:
-        raise ValueError(f"a time must be seconds > 0, such as 0.2, 0.2s or 200ms, got {text!r}")
-    return value
-
-
 def number_text(value: float) -> str:
     """The shortest text that reads back as the same number: 2.0 becomes 2."""
     return repr(float(value)).removesuffix(".0")
@@ -120,23 +101,25 @@ def spelling(text: str) -> str:
 
 
 def split(text: str) -> list[str]:
-    """Split a list of expressions at its commas. Commas within parentheses do not count.
+    """Split a list of expressions at its commas. Commas within parentheses do not count, nor those in a name in quotes.
 
-    >>> split("a, force (N), velocity(x, 0.1)")
-    ['a', 'force (N)', 'velocity(x, 0.1)']
+    >>> split('a, force (N), velocity(x, 0.1), "force, left"')
+    ['a', 'force (N)', 'velocity(x, 0.1)', 'force, left']
     """
     depth = [0] * (len(text) + 1)
     opened = []
-    for i, each in enumerate(text):
+    masked = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text)
+    for i, each in enumerate(masked):
         if each == "(":
             opened.append(i)
         elif each == ")" and opened:  # one without a partner is part of a name
             depth[opened.pop()] += 1
             depth[i] -= 1
     parts, begin, level = [], 0, 0
-    for i, each in enumerate(text):
+    for i, each in enumerate(masked):
         level += depth[i]
         if each == "," and level == 0:
             parts.append(text[begin:i].strip())
             begin = i + 1
-    return [*parts, text[begin:].strip()]
+    parts.append(text[begin:].strip())
+    return [part[1:-1] if _QUOTED.fullmatch(part) else part for part in parts]

@@ -22,6 +22,8 @@ from typing import Any
 from trueonline.inputs import positive
 from trueonline.nexting.sources.addresses import shown_address, without_credentials
 from trueonline.nexting.sources.cleaning import Cleaner
+from trueonline.nexting.sources.clock import TimeStyle
+from trueonline.nexting.sources.columns import parquet_columns, text_columns
 from trueonline.nexting.sources.lsl import Lsl
 from trueonline.nexting.sources.mqtt import Mqtt
 from trueonline.nexting.sources.pacing import Paced
@@ -45,6 +47,8 @@ __all__ = [
     "Pipe",
     "Source",
     "TextFile",
+    "TimeStyle",
+    "columns_of",
     "has_own_times",
     "is_live",
     "open_source",
@@ -68,6 +72,7 @@ def open_source(
     time: str | None = None,
     rate: float | None = None,
     time_unit: str = "s",
+    time_format: str | None = None,
     follow: bool = False,
     whole_lines: bool = False,
     queue: int = QUEUE,
@@ -91,6 +96,8 @@ def open_source(
         Samples per second, to make times from if there is no `time`.
     time_unit : {"s", "ms", "us", "ns"}
         The unit of times that are numbers.
+    time_format : str, optional
+        The form of times that are neither numbers nor ISO 8601, as `datetime.strptime` knows it: "%d.%m.%Y %H:%M".
     follow : bool
         Wait for more at the end of a text file that grows.
     whole_lines : bool
@@ -124,12 +131,12 @@ def open_source(
     name = os.fspath(spec)
     if not isinstance(name, str) or not name:
         raise ValueError(f"the source must be a path, '-' or an address, got {spec!r}")
-    clock: dict[str, Any] = {"time": time, "rate": rate, "time_unit": time_unit}
+    clock: dict[str, Any] = {"time": time, "rate": rate, "time_unit": time_unit, "time_format": time_format}
     scheme, live = _scheme(name), is_live(name)
     if scheme and scheme not in SCHEMES:
         *others, last = (f"{each}://" for each in SCHEMES)
         raise ValueError(f"addresses begin with {', '.join(others)} or {last}, got {shown_address(name)}")
-    parquet = name.lower().endswith((".parquet", ".pq"))
+    parquet = _is_parquet(name)
     if follow and (live or scheme or parquet):
         raise ValueError(f"follow is for text files that grow, got {shown_address(name)}; leave it out")
     if pace is not None:
@@ -153,6 +160,44 @@ def open_source(
     else:
         source = TextFile(name, signals, **clock, follow=follow, whole_lines=whole_lines)
     return source if pace is None else Paced(source, pace)
+
+
+def columns_of(spec: str | os.PathLike, time: str | None = None) -> tuple[str, ...]:
+    """List the signals that a source has: all columns or keys that hold numbers, except the time.
+
+    Parameters
+    ----------
+    spec : str or path
+        A path or an address, as for `open_source`. Of a text, the first 4,096 rows are looked at. A column counts if all its
+        cells there are numbers or missing, and one of them is a number.
+    time : str, optional
+        The column or key with the times.
+
+    Returns
+    -------
+    tuple of str
+        The names, in the order of the source.
+
+    Raises
+    ------
+    ValueError
+        If the source is live and says nothing before its first sample, or if it has no such column.
+    """
+    name = os.fspath(spec)
+    scheme = _scheme(name)
+    if is_live(name) or (scheme and SCHEMES.get(scheme) is not Arm):
+        raise ValueError(
+            f"all signals can be listed for files and the arm, got {shown_address(name)}; name them: --signals a,b"
+        )
+    if scheme:
+        return Arm.names
+    found = parquet_columns(name) if _is_parquet(name) else text_columns(name, time)
+    names = tuple(each for each in found if each != time)
+    if not names:
+        raise ValueError(
+            f"{name} has no column of numbers{(time and f' beside {time}') or ''}; name the signals: --signals a,b"
+        )
+    return names
 
 
 def is_live(spec: str | os.PathLike) -> bool:
@@ -189,6 +234,10 @@ def has_own_times(spec: str | os.PathLike) -> bool:
     """
     scheme = _scheme(os.fspath(spec))
     return scheme in SCHEMES and SCHEMES[scheme].own_times
+
+
+def _is_parquet(name: str) -> bool:
+    return name.lower().endswith((".parquet", ".pq"))
 
 
 def _scheme(name: str) -> str:

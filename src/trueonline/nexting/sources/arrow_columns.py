@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.nexting.sources.cells import MISSING, NANOSECONDS, NUMBER, MalformedError, cell, moment
+from trueonline.nexting.sources.cells import MISSING, NANOSECONDS, MalformedError, cell, moment
+from trueonline.nexting.sources.clock import NUMBER, Clock
 
 PLAIN = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 NULLS = sorted({form(word) for word in MISSING for form in (str.lower, str.upper, str.title)} | {"NaN"})
 PARTS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 ZONE = re.compile(r"[0-9:]Z$|:.*[+-][0-9:]{2,6}$")
+DATE = ("%d", "%m", "%Y")
 YEAR_1 = -62135596800.0  # pyarrow knows a year 0, ISO 8601 as Python reads it does not
 
 Wrong = dict[int, str]  # row → why its cell cannot be used
@@ -57,23 +59,47 @@ def texts_to_floats(column: Any) -> tuple[np.ndarray, Wrong, Any]:
     return _numbers(_trimmed(column), 1.0, cell)
 
 
-def texts_to_seconds(column: Any, per_second: float) -> tuple[np.ndarray, Wrong, Any]:
+def texts_to_seconds(column: Any, clock: Clock) -> tuple[np.ndarray, Wrong, Any]:
     """A column of text as times, the cells that are not times, and the type that suits the column.
 
-    The first cell tells the type. A column with times of several forms is read cell by cell, and its type is text.
+    The first cell tells the type. A column with times of several forms, or in a form of their own, is read cell by cell, and its
+    type is text.
     """
     import pyarrow as pa
 
+    def number(text: str) -> float:
+        return moment(text, clock)
+
     column = _trimmed(column)
-    kind = _time_type(next((each.as_py() for each in column if each.is_valid), "0"))
-    if kind == pa.float64():
-        return _numbers(column, per_second, lambda text: moment(text, per_second))
+    if clock.form is None:
+        kind = _time_type(next((each.as_py() for each in column if each.is_valid), "0"))
+        if kind == pa.float64():
+            return _numbers(column, clock.per_second, number)
+        try:
+            return iso_seconds(column.cast(kind)), {}, kind
+        except pa.ArrowInvalid:
+            pass
+    times = np.full(len(column), np.nan) if clock.form is None else _in_form(column, clock.form)
+    left = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False) & np.isnan(times))
+    return times, _one_by_one(times, column, left, number), pa.string()
+
+
+def _in_form(column: Any, form: str) -> np.ndarray:
+    """Times in a form of their own, as pyarrow reads them. NaN for those that it would write otherwise.
+
+    It takes more than Python does, and drops zones.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     try:
-        return iso_seconds(column.cast(kind)), {}, kind
-    except pa.ArrowInvalid:
-        times = np.full(len(column), np.nan)
-        known = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
-        return times, _one_by_one(times, column, known, lambda text: moment(text, per_second)), pa.string()
+        if not all(part in form for part in DATE):  # the two take different dates where there is none
+            raise pa.ArrowInvalid(form)
+        stamps = pc.strptime(column, format=form, unit="s", error_is_null=True)
+        same = pc.equal(pc.strftime(stamps, format=form), column)
+    except pa.ArrowException:
+        return np.full(len(column), np.nan)
+    return seconds(pc.if_else(same, stamps, None))
 
 
 def with_points(column: Any) -> Any:

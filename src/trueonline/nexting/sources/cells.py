@@ -10,10 +10,10 @@ import math
 import re
 from datetime import UTC, datetime, timedelta
 
+from trueonline.nexting.sources.clock import NUMBER, Clock
 from trueonline.nexting.sources.sample import SHOWN
 
 MISSING = ("", "na", "n/a", "nan", "null", "none")
-NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.IGNORECASE)
 NAN = re.compile(r"[+-]?nan(?:\([0-9a-z_]*\))?", re.IGNORECASE)  # C programs print such as -nan(ind)
 NANOSECONDS = re.compile(r"[.,][0-9]{6}([0-9]{1,3})(?![0-9])")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -38,21 +38,22 @@ def cell(text: str) -> float:
     raise MalformedError(f"{text[:SHOWN]!r} is not a number")
 
 
-def moment(text: str, per_second: float) -> float:
-    """The time that a text stands for, in seconds: a number in some unit, or ISO 8601.
+def moment(text: str, clock: Clock) -> float:
+    """The time that a text stands for, in seconds: in the form of the clock, a number in its unit, or ISO 8601.
 
     Without a time zone it is UTC.
     """
     text = text.strip()
-    if NUMBER.fullmatch(text):
-        return float(text) / per_second
     if is_missing(text):
         return math.nan
+    if clock.form is None and NUMBER.fullmatch(text):
+        return float(text) / clock.per_second
     try:
-        time = datetime.fromisoformat(text.upper())
+        time = datetime.strptime(text, clock.form) if clock.form else datetime.fromisoformat(text.upper())
         since = (time if time.tzinfo else time.replace(tzinfo=UTC)) - EPOCH
     except (ValueError, OverflowError):
-        raise MalformedError(f"{text[:SHOWN]!r} is not a time") from None
-    digits = NANOSECONDS.search(text)  # datetime drops them
+        form = f" in the form {clock.form}" if clock.form else ""
+        raise MalformedError(f"{text[:SHOWN]!r} is not a time{form}") from None
+    digits = None if clock.form else NANOSECONDS.search(text)  # datetime drops them
     nanoseconds = int(digits[1].ljust(3, "0")) if digits else 0
     return (since // timedelta(microseconds=1) * 1000 + nanoseconds) / 10**9  # whole numbers, so that it rounds once

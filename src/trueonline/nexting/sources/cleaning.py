@@ -206,8 +206,8 @@ class Cleaner:
             )
         self._last, self._counts = last, counts
         if kept == len(times):
-            return Clean(kept_times, kept_values, starts)
-        return Clean(kept_times[:kept], kept_values[:kept], starts[:kept])
+            return Clean(kept_times, kept_values, starts, block.offset)
+        return Clean(kept_times[:kept], kept_values[:kept], starts[:kept], block.offset)
 
     def counters(self) -> dict[str, int]:
         """What was counted so far.

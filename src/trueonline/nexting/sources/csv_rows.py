@@ -1,9 +1,10 @@
 """Lines of CSV to blocks, by pyarrow.
 
 The first line names the columns, in any order. Cells are separated by commas, semicolons or tabs. The separator is the one
-that gives the columns asked for. Between semicolons, a comma may stand for the decimal point. A cell may be quoted and then
-hold separators, but a line break always ends the row, so that a lost quote cannot swallow the rest (a departure from RFC
-4180). Empty cells and NA, N/A, nan, null and none, in any case, are missing values. Blank lines are nothing.
+that gives the columns asked for, unless a line `sep=;` before the first one names it, as Excel writes it. Between semicolons,
+a comma may stand for the decimal point. A cell may be quoted and then hold separators, but a line break always ends the row,
+so that a lost quote cannot swallow the rest (a departure from RFC 4180). Empty cells and NA, N/A, nan, null and none, in any
+case, are missing values. Blank lines and lines that begin with # are nothing. Bytes that are not UTF-8 are taken as Latin-1.
 
 A row is *malformed*, skipped and counted if it has too few or too many cells, if a cell asked for is not a number, if its
 time is missing or not finite, or if a quote is not closed.
@@ -22,7 +23,8 @@ import numpy as np
 
 from trueonline.nexting.sources import arrow_columns as arrow
 from trueonline.nexting.sources.cells import MalformedError, cell, moment
-from trueonline.nexting.sources.sample import ROWS, Block, Clock, check_columns
+from trueonline.nexting.sources.clock import Clock
+from trueonline.nexting.sources.sample import ROWS, Block, check_columns
 
 SEPARATORS = (",", ";", "\t")
 FEW = 32  # lines: so few are read faster without pyarrow, which takes 0.2 ms for the first one
@@ -32,13 +34,19 @@ Problems = dict[int, tuple[object, object]]  # number of a row → what is wrong
 
 
 class CsvRows:
-    """The rows below a first line, `header`. `complain` is told about the first row that is malformed."""
+    """The rows below a first line, `header`. `complain` is told about the first row that is malformed.
 
-    def __init__(self, name: str, header: str, signals: tuple[str, ...], clock: Clock, complain: Complain) -> None:
+    `separator` is the one that the file names, "" if it names none. `latin` says whether any row was not UTF-8.
+    """
+
+    def __init__(
+        self, name: str, header: str, signals: tuple[str, ...], clock: Clock, complain: Complain, separator: str = ""
+    ) -> None:
         self._pa = arrow.pyarrow("CSV files", "csv")
         self._signals, self._clock, self._complain = signals, clock, complain
         self._wanted = [*signals, *([] if clock.time is None else [clock.time])]
-        self.separator, self.columns = _understood(name, header, self._wanted)
+        self.separator, self.columns = understood(name, header, self._wanted, separator)
+        self.latin = False
         self._places = [self.columns.index(each) for each in self._wanted]
         self._names = [str(place) for place in range(len(self.columns))]  # for pyarrow: names in the file may repeat
         self._after = (self.separator * (len(self.columns) - 1) or '""').encode() + b"\n"  # a row of missing values
@@ -46,10 +54,13 @@ class CsvRows:
             (len(self._wanted), ROWS)
         )  # used again and again: fresh memory takes longer than copying
         self._kinds = [self._pa.float64()] * len(self._wanted)  # as what each column is read
+        if clock.form is not None:
+            self._kinds[-1] = self._pa.string()
 
     def read(self, text: bytes, ends: np.ndarray, first: int) -> tuple[Block, int]:
         """The samples in these lines, of which `first` is the number of the first row, and the number of rows."""
-        text, rows = _rows_only(text, ends)
+        text, rows, latin = _rows_only(text, ends)
+        self.latin |= latin
         if not rows:
             return Block(np.empty(0), np.empty((0, len(self._signals)))), 0
         problems: Problems = {}
@@ -66,23 +77,30 @@ class CsvRows:
             good &= np.isfinite(times)
         if problems:
             self._complain(*problems[min(problems)])
+        if self._clock.style is None and good.any():
+            self._note(text.split(b"\n")[numbers[good][0]].decode())
         if good.all():
-            return Block(times.copy(), matrix[:, :size].copy()), rows
-        return Block(times[good], np.ascontiguousarray(matrix[good, :size])), rows
+            return Block(times.copy(), matrix[:, :size].copy(), self._clock.offset), rows
+        return Block(times[good], np.ascontiguousarray(matrix[good, :size]), self._clock.offset), rows
+
+    def _note(self, line: str) -> None:
+        """Let the clock see how the time of a row is written."""
+        shown = _cells(line, self.separator)[self._places[-1]]
+        self._clock.note(shown.replace(",", ".") if self._has_commas(len(self._signals)) else shown)
 
     # --- A few lines, without pyarrow ---
 
     def _split(self, text: bytes, rows: int, problems: Problems) -> tuple[np.ndarray, np.ndarray]:
-        matrix, per_second = np.empty((rows, len(self._wanted))), self._clock.per_second
+        matrix = np.empty((rows, len(self._wanted)))
         for number, line in enumerate(text.decode().split("\n")[:rows]):
             cells = line.split(self.separator)
             if len(cells) != len(self.columns):
                 problems[number] = self._miscounted(len(cells)), line
                 continue
             for j, place in enumerate(self._places):
-                shown = cells[place].replace(",", ".") if self.separator == ";" else cells[place]
+                shown = cells[place].replace(",", ".") if self._has_commas(j) else cells[place]
                 try:
-                    matrix[number, j] = cell(shown) if j < len(self._signals) else moment(shown, per_second)
+                    matrix[number, j] = cell(shown) if j < len(self._signals) else moment(shown, self._clock)
                 except MalformedError as error:
                     problems.setdefault(number, (self._wanted[j], str(error)))
         return np.arange(rows), matrix
@@ -151,15 +169,19 @@ class CsvRows:
 
     def _converted(self, column: Any, j: int) -> tuple[np.ndarray, arrow.Wrong]:
         """A column of text as numbers or times, and a note as what it is to be read from now on."""
-        if self.separator == ";":
+        if self._has_commas(j):
             column = arrow.with_points(column)
         if j == len(self._signals):
-            values, wrong, kind = arrow.texts_to_seconds(column, self._clock.per_second)
+            values, wrong, kind = arrow.texts_to_seconds(column, self._clock)
         else:
             values, wrong, kind = arrow.texts_to_floats(column)
         mixed = self.separator == ";" and kind == self._pa.float64()  # perhaps commas and points: text suits both
         self._kinds[j] = self._pa.string() if mixed else kind
         return values, wrong
+
+    def _has_commas(self, j: int) -> bool:
+        """Whether commas of a column may be decimal points. A form of times says itself where commas are."""
+        return self.separator == ";" and (j < len(self._signals) or self._clock.form is None)
 
     def _closed(self, line: str) -> bool:
         """Whether each quote that opens a cell is closed in the same line."""
@@ -172,18 +194,35 @@ class CsvRows:
         return f"a row has {cells} cell{'s' * (cells != 1)}, and the first line has {len(self.columns)}"
 
 
-def _rows_only(text: bytes, ends: np.ndarray) -> tuple[bytes, int]:
-    """The lines that are not blank, as pyarrow takes them: valid UTF-8, with line feeds only. And how many they are."""
+def decoded(data: bytes) -> tuple[str, bool]:
+    """Bytes as text, and whether they were taken as Latin-1, in Windows' variety, because they are not UTF-8."""
+    try:
+        return data.decode(), False
+    except UnicodeDecodeError:
+        try:
+            return data.decode("cp1252"), True
+        except UnicodeDecodeError:
+            return data.decode("latin-1"), True
+
+
+def _rows_only(text: bytes, ends: np.ndarray) -> tuple[bytes, int, bool]:
+    """The rows as pyarrow takes them, valid UTF-8 with line feeds only, how many they are, and whether they were Latin-1.
+
+    Blank lines and comments are left out.
+    """
     firsts = np.frombuffer(text, np.uint8)[np.concatenate([[0], ends[:-1]])] if len(ends) else ends
-    rows = len(ends)
-    if (firsts <= ord(" ")).any():
-        lines = [line for line in text.split(b"\n")[:-1] if line.strip(b" \r")]
+    rows, latin = len(ends), False
+    if ((firsts <= ord(" ")) | (firsts == ord("#"))).any():
+        lines = [line for line in text.split(b"\n")[:-1] if line.strip(b" \r") and not line.startswith(b"#")]
         text, rows = b"".join(line + b"\n" for line in lines), len(lines)
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b" ")
     if not text.isascii():
-        text = text.decode("utf-8", "replace").replace("\ufeff", "").encode()
-    return text, rows
+        plain, latin = decoded(text)
+        if latin:  # line by line, so that no line depends on others
+            plain = "\n".join(decoded(line)[0] for line in text.split(b"\n"))
+        text = plain.replace("\ufeff", "").encode()
+    return text, rows, latin
 
 
 def _cells(header: str, separator: str) -> list[str]:
@@ -196,12 +235,12 @@ def _cells(header: str, separator: str) -> list[str]:
         return header.split(separator)
 
 
-def _understood(name: str, header: str, wanted: list[str]) -> tuple[str, tuple[str, ...]]:
+def understood(name: str, header: str, wanted: list[str], separator: str = "") -> tuple[str, tuple[str, ...]]:
     """The separator and the columns of a first line: those that give most of what is wanted."""
     try:
-        ways = [tuple(each.strip() for each in _cells(header, mark)) for mark in SEPARATORS]
+        ways = [(mark, tuple(each.strip() for each in _cells(header, mark))) for mark in separator or SEPARATORS]
     except csv.Error as error:
         raise ValueError(f"the first line of {name} must name the columns, but it is not CSV: {error}") from None
-    best = max(range(len(SEPARATORS)), key=lambda i: (sum(each in ways[i] for each in wanted), len(ways[i])))
-    check_columns(name, ways[best], wanted, "the first line must name them")
-    return SEPARATORS[best], ways[best]
+    mark, columns = max(ways, key=lambda way: (sum(each in way[1] for each in wanted), len(way[1])))
+    check_columns(name, columns, wanted, "the first line must name them")
+    return mark, columns

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import os
 import zlib
+from typing import Any
 
 GZIP = b"\x1f\x8b"
 CHUNK = 2**16  # compressed bytes that are read at a time
 WHOLE = 31  # zlib's number for: a gzip header and trailer around the largest window
+
+
+def open_bytes(path: str | os.PathLike) -> Any:
+    """Open a file to read its bytes, without those of gzip if it is compressed."""
+    with open(path, "rb") as file:
+        compressed = file.read(len(GZIP)) == GZIP
+    return Gunzipped(path) if compressed else open(path, "rb", buffering=0)
 
 
 class Gunzipped:

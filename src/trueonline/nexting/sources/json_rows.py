@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from trueonline.nexting.sources.cells import MalformedError, cell, moment
-from trueonline.nexting.sources.sample import SHOWN, Block, Clock, shown
+from trueonline.nexting.sources.clock import Clock
+from trueonline.nexting.sources.sample import SHOWN, Block, shown
 
 Row = tuple[float, list[float]]
 
@@ -82,12 +83,14 @@ class Objects:
         stamp = value.get(self.clock.time)
         if stamp is None:
             raise MalformedError(f"no time under the key {self.clock.time}; it has {keys_of(value)}")
-        if type(stamp) is str:
-            time = moment(stamp, self.clock.per_second)
+        if type(stamp) is str or self.clock.form is not None:
+            time = moment(str(stamp), self.clock)
         else:
             time = self._number(value, self.clock.time) / self.clock.per_second
         if not math.isfinite(time):
             raise MalformedError(f"the time under the key {self.clock.time} is not finite")
+        if self.clock.style is None:
+            self.clock.note(str(stamp))
         return time, values
 
     def _number(self, value: dict[str, Any], name: str) -> float:
@@ -116,7 +119,7 @@ def keys_of(value: Iterable[str]) -> str:
 class JsonRows:
     """The rows of JSON lines, through `Objects`."""
 
-    separator, columns = "", None
+    separator, columns, latin = "", None, False
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
@@ -133,4 +136,5 @@ class JsonRows:
                 continue
             times.append(time if clock.time is not None else clock.made(number))
             values.append(row)
-        return Block(np.array(times), np.array(values).reshape(len(times), len(self._objects.signals))), len(lines)
+        rows = np.array(values).reshape(len(times), len(self._objects.signals))
+        return Block(np.array(times), rows, clock.offset), len(lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from time import monotonic
 from typing import Any, ClassVar
 
@@ -41,7 +42,8 @@ class LiveSource(Source):
         if block is None or (self._deadline is not None and not len(block)):
             return None
         self._samples += len(block)
-        return block
+        style = self.style
+        return block if style is None or not style.offset else replace(block, offset=style.offset)
 
     def finish(self, seconds: float) -> bool:
         self._deadline = monotonic() + seconds

@@ -14,10 +14,10 @@ import numpy as np
 from trueonline.inputs import positive
 from trueonline.nexting.sources.addresses import Address, credentials, shown_address, tls_context
 from trueonline.nexting.sources.cells import MalformedError
+from trueonline.nexting.sources.clock import Clock
 from trueonline.nexting.sources.json_rows import Objects, Row, parsed
 from trueonline.nexting.sources.live_source import LiveSource
 from trueonline.nexting.sources.ring import QUEUE
-from trueonline.nexting.sources.sample import Clock
 from trueonline.nexting.sources.sequence import KEY, Sequences
 
 LIMIT = 2**20  # bytes in a message
@@ -55,6 +55,8 @@ class Mqtt(LiveSource):
         Samples per second, to make times from.
     time_unit : {"s", "ms", "us", "ns"}
         The unit of the times.
+    time_format : str, optional
+        The form of times that are text, as `datetime.strptime` knows it.
     queue : int
         How many samples may wait for the reader.
     patience : float
@@ -75,6 +77,7 @@ class Mqtt(LiveSource):
         time: str | None = None,
         rate: float | None = None,
         time_unit: str = "s",
+        time_format: str | None = None,
         queue: int = QUEUE,
         patience: float = 10.0,
         password_file: str | os.PathLike | None = None,
@@ -84,7 +87,7 @@ class Mqtt(LiveSource):
         user, tls = credentials(address, password_file), tls_context(address, ca)
         time = "time" if time is None and rate is None else time
         super().__init__(signals, time, queue)
-        self._clock = Clock(time, rate, time_unit)
+        self._clock: Clock = Clock(time, rate, time_unit, time_format)
         self._objects = Objects(self.signals, self._clock)
         self._sequences = Sequences()
         self._counts |= {"huge": 0, "retained": 0}

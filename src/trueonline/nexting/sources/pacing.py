@@ -8,6 +8,7 @@ from time import monotonic
 from typing import Any
 
 from trueonline.inputs import positive
+from trueonline.nexting.sources.clock import TimeStyle
 from trueonline.nexting.sources.positions import skipping
 from trueonline.nexting.sources.sample import Block, Patience, Source, nothing
 
@@ -63,7 +64,7 @@ class Paced(Source):
             now, first = monotonic(), self._at
             self._at = bisect_right(self._due, now, first)
             if self._at > first:
-                return Block(self._block.times[first : self._at], self._block.values[first : self._at])
+                return self._block.part(first, self._at)
             if patience.over:
                 return nothing(len(self.signals))
             if first < len(self._due):
@@ -107,6 +108,17 @@ class Paced(Source):
 
     def complaint(self) -> str | None:
         return self.source.complaint()
+
+    def remark(self) -> str:
+        return self.source.remark()
+
+    @property
+    def style(self) -> TimeStyle | None:
+        return self.source.style
+
+    @style.setter
+    def style(self, style: TimeStyle | None) -> None:
+        self.source.style = style
 
     def progress(self) -> float | None:
         return self.source.progress()

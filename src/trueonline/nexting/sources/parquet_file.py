@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from trueonline.nexting.sources.arrow_columns import floats, pyarrow, seconds, texts_to_seconds
+from trueonline.nexting.sources.clock import Clock
 from trueonline.nexting.sources.positions import FROM_SCRATCH, short_hash, whole_numbers
 from trueonline.nexting.sources.replayable_file import FileReader, ReplayableFile
-from trueonline.nexting.sources.sample import ROWS, Block, Clock, check_columns, opening, shown
+from trueonline.nexting.sources.sample import ROWS, Block, check_columns, opening, shown
 
 BUFFER = 2**20  # bytes of a column that are read at a time
 DAMAGED = (OSError, ValueError, MemoryError, OverflowError)  # what a damaged file may end in, beside pyarrow's own errors
@@ -39,6 +40,8 @@ class ParquetFile(ReplayableFile):
         Samples per second, to make times from if there is no such column.
     time_unit : {"s", "ms", "us", "ns"}
         The unit of times that are numbers.
+    time_format : str, optional
+        The form of times that are text, as `datetime.strptime` knows it.
     """
 
     kind = "parquet"
@@ -51,8 +54,9 @@ class ParquetFile(ReplayableFile):
         time: str | None = None,
         rate: float | None = None,
         time_unit: str = "s",
+        time_format: str | None = None,
     ) -> None:
-        super().__init__(path, signals, time, rate, time_unit)
+        super().__init__(path, signals, Clock(time, rate, time_unit, time_format))
 
     def _opened(self, position: dict[str, Any] | None) -> FileReader:
         if position is not None:
@@ -95,6 +99,8 @@ class _ParquetReader(FileReader):
             kind = schema.field(name).type
             fits = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_null(kind)
             if name == self._clock.time:
+                if self._clock.form is not None and types.is_timestamp(kind):
+                    raise ValueError(f"column {name} of {self._path} has timestamps; leave the time format out")
                 fits = fits or types.is_timestamp(kind) or types.is_string(kind) or types.is_large_string(kind)
             if not fits:
                 raise ValueError(
@@ -177,8 +183,9 @@ class _ParquetReader(FileReader):
         """A column of times in seconds, NaN for null and for text that is not a time."""
         if self._pa.types.is_timestamp(column.type):
             return seconds(column)
-        if self._pa.types.is_string(column.type) or self._pa.types.is_large_string(column.type):
-            return texts_to_seconds(column, self._clock.per_second)[0]
+        text = self._pa.types.is_string(column.type) or self._pa.types.is_large_string(column.type)
+        if text or self._clock.form is not None:
+            return texts_to_seconds(column.cast(self._pa.string()), self._clock)[0]
         return floats(column) / self._clock.per_second
 
     def take(self) -> Block | None:
@@ -190,14 +197,23 @@ class _ParquetReader(FileReader):
         self._recent = np.concatenate([self._recent, matrix[-RECENT:]])[-RECENT:]
         if self._clock.time is None:
             return Block(self._clock.made(np.arange(first, self._row)), matrix)
-        good = np.isfinite(matrix[:, size])
+        good, stamps = np.isfinite(matrix[:, size]), batch.column(batch.schema.get_field_index(self._clock.time))
         if not good.all():
             self._malformed += len(good) - int(good.sum())
             at = int(np.argmin(good))
             if self._complaint is None:
-                cell = batch.column(batch.schema.get_field_index(self._clock.time))[at].as_py()
-                self._complaint = f"row {first + at:,} has no time: in column {self._clock.time} is {shown(cell)}"
-        return Block(matrix[good, size], matrix[good, :size])
+                self._complaint = (
+                    f"row {first + at:,} has no time: in column {self._clock.time} is {shown(stamps[at].as_py())}"
+                )
+        if self._clock.style is None and good.any():
+            self._note(stamps[int(np.argmax(good))])
+        return Block(matrix[good, size], matrix[good, :size], self._clock.offset)
+
+    def _note(self, stamp: Any) -> None:
+        """Let the clock see how a time is written. A timestamp is ISO 8601, with the offset that its zone has then."""
+        if self._pa.types.is_timestamp(stamp.type):
+            stamp = stamp.cast(self._pa.timestamp("us", stamp.type.tz), safe=False).as_py().isoformat()
+        self._clock.note(str(stamp))
 
     def blocks(self) -> Iterator[Block]:
         return iter(self.take, None)

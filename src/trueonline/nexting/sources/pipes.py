@@ -10,8 +10,9 @@ import threading
 from collections.abc import Sequence
 from typing import IO, Any
 
+from trueonline.nexting.sources.clock import Clock
 from trueonline.nexting.sources.lines import CHUNK
-from trueonline.nexting.sources.sample import Block, Clock, Patience, Source, named, nothing, opening
+from trueonline.nexting.sources.sample import Block, Patience, Source, named, nothing, opening
 from trueonline.nexting.sources.text import Text
 
 POLL = 0.1  # seconds between looks whether the source was closed
@@ -35,6 +36,8 @@ class Pipe(Source):
         Samples per second, to make times from if there is no such column.
     time_unit : {"s", "ms", "us", "ns"}
         The unit of the times.
+    time_format : str, optional
+        The form of the times, as `datetime.strptime` knows it, such as "%d.%m.%Y %H:%M".
     whole_lines : bool
         Leave a last line without a line break. If the writer dies in the middle of a line, its last number may be half a
         number.
@@ -48,17 +51,18 @@ class Pipe(Source):
         time: str | None = None,
         rate: float | None = None,
         time_unit: str = "s",
+        time_format: str | None = None,
         whole_lines: bool = False,
     ) -> None:
         self.signals = named(signals, time)
-        clock = Clock(time, rate, time_unit)
+        self._clock = Clock(time, rate, time_unit, time_format)
         name = "standard input" if stream is None else "the pipe"
         self._stream: Any = sys.stdin.buffer if stream is None else stream
         self._owned = isinstance(stream, str | os.PathLike)
         if isinstance(stream, str | os.PathLike):
             with opening(stream):
                 name, self._stream = os.fspath(stream), io.FileIO(stream)
-        self._text = Text(name, self.signals, clock)
+        self._text = Text(name, self.signals, self._clock)
         self._samples = 0
         self._ended, self._whole_lines = False, whole_lines
         self._closed, self._lock = threading.Event(), threading.Lock()
@@ -113,6 +117,9 @@ class Pipe(Source):
 
     def complaint(self) -> str | None:
         return self._text.complaint()
+
+    def remark(self) -> str:
+        return self._text.remark()
 
     def close(self) -> None:
         self._closed.set()

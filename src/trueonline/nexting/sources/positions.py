@@ -39,7 +39,7 @@ def skipping(position: dict[str, Any], block: Block, rows: int) -> dict[str, Any
         raise ValueError(f"rows must be a whole number from 0 to the {len(block)} of the block, got {rows!r}")
     moved = {**position, "skip": position["skip"] + int(rows)}
     if "skipped" in position:
-        moved["skipped"] = _continued(position["skipped"], Block(block.times[:rows], block.values[:rows]))
+        moved["skipped"] = _continued(position["skipped"], block.part(0, rows))
     return moved
 
 
@@ -77,8 +77,8 @@ def after_skipped(name: str, position: dict[str, Any], signals: Sequence[str], b
     now, left, rest = nothing_skipped(signals), skip, nothing(len(signals))
     for block in blocks:
         drop = min(left, len(block))
-        now = _continued(now, Block(block.times[:drop], block.values[:drop]))
-        left, rest = left - drop, Block(block.times[drop:], block.values[drop:])
+        now = _continued(now, block.part(0, drop))
+        left, rest = left - drop, block.part(drop)
         if not left:
             break
     if left:

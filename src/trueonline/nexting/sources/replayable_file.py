@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from trueonline.nexting.sources.clock import Clock
 from trueonline.nexting.sources.positions import after_skipped, checked_skipped, nothing_skipped, whole_numbers
-from trueonline.nexting.sources.sample import Block, Clock, Patience, Source, named, nothing
+from trueonline.nexting.sources.sample import Block, Patience, Source, named, nothing
 
 POLL = 0.01  # seconds between looks at a file that may grow
 
@@ -38,6 +39,9 @@ class FileReader(ABC):
     @abstractmethod
     def complaint(self) -> str | None: ...
 
+    def remark(self) -> str:
+        return ""
+
     @abstractmethod
     def progress(self) -> float | None: ...
 
@@ -51,12 +55,10 @@ class ReplayableFile(Source):
     replayable = True
     kind: ClassVar[str]
 
-    def __init__(
-        self, path: str | os.PathLike, signals: Sequence[str], time: str | None, rate: float | None, time_unit: str
-    ) -> None:
+    def __init__(self, path: str | os.PathLike, signals: Sequence[str], clock: Clock) -> None:
         self.path = Path(path)
-        self.signals = named(signals, time)
-        self._clock = Clock(time, rate, time_unit)
+        self.signals = named(signals, clock.time)
+        self._clock: Clock = clock
         self._closed, self._lock = threading.Event(), threading.Lock()
         self._rest: tuple[Block, dict[str, Any]] | None = None  # of the block in which a position lies, and that position
         self._reader = self._opened(None)
@@ -110,6 +112,9 @@ class ReplayableFile(Source):
 
     def complaint(self) -> str | None:
         return self._reader.complaint()
+
+    def remark(self) -> str:
+        return self._reader.remark()
 
     def progress(self) -> float | None:
         return None if self._closed.is_set() else self._reader.progress()

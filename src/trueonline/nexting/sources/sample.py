@@ -18,10 +18,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from trueonline.inputs import positive
+from trueonline.nexting.sources.clock import Clock, TimeStyle
 
 ROWS = 4096  # samples in a block, at most
-UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 SHOWN = 100  # characters of malformed input that a complaint quotes
 
 
@@ -35,13 +34,33 @@ class Block:
         The times of the samples, in seconds.
     values : array of shape (k, signals)
         The values of the signals asked for. A missing value is NaN.
+    offset : float
+        The seconds by which the wall clock of the samples is ahead of UTC. 0 for times that are numbers or have no zone.
     """
 
     times: np.ndarray
     values: np.ndarray
+    offset: float = 0.0
 
     def __len__(self) -> int:
         return len(self.times)
+
+    def part(self, first: int, end: int | None = None) -> Block:
+        """Take some of the samples.
+
+        Parameters
+        ----------
+        first : int
+            The number of the first sample.
+        end : int, optional
+            The number of the sample after the last. None takes all that are left.
+
+        Returns
+        -------
+        Block
+            These samples.
+        """
+        return Block(self.times[first:end], self.values[first:end], self.offset)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -56,11 +75,14 @@ class Clean:
         Finite values of the signals.
     starts : array of bool, of shape (k,)
         Whether a sample begins something new, so that nothing is learned across it.
+    offset : float
+        The seconds by which the wall clock of the samples is ahead of UTC.
     """
 
     times: np.ndarray
     values: np.ndarray
     starts: np.ndarray
+    offset: float = 0.0
 
     def __len__(self) -> int:
         return len(self.times)
@@ -95,40 +117,7 @@ def shown(sent: Any) -> str:
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
 
-# --- Times and names ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Clock:
-    """How samples get their times: from the column `time`, in `unit` since the epoch, or from `rate` without a column.
-
-    With both, the column is used. The column may hold ISO 8601 such as 2024-05-01T12:00:00.25+02:00, whatever the unit.
-    Without a time zone that is UTC. With a rate, the sample of row i has the time i / rate. Rows that cannot be read count
-    in i, because time went on.
-    """
-
-    time: str | None = None
-    rate: float | None = None
-    unit: str = "s"
-
-    def __post_init__(self) -> None:
-        if self.time is not None and not (isinstance(self.time, str) and self.time):
-            raise ValueError(f"time must be the name of a column, got {self.time!r}")
-        if self.rate is not None:
-            object.__setattr__(self, "rate", positive("rate", self.rate))
-        if self.unit not in UNITS:
-            raise ValueError(f"time_unit must be one of {', '.join(UNITS)}, got {self.unit!r}")
-        if self.time is None and self.rate is None:
-            raise ValueError("the samples need times: give the rate, in samples per second, or the column with the times")
-
-    def made(self, rows: Any) -> Any:
-        """The times of rows, by their numbers, from the rate."""
-        assert self.rate is not None
-        return rows / self.rate
-
-    @property
-    def per_second(self) -> float:
-        return UNITS[self.unit]
+# --- Names ----------------------------------------------------------------------------------------
 
 
 def named(signals: Sequence[str], time: str | None = None) -> tuple[str, ...]:
@@ -174,6 +163,17 @@ class Source(ABC):
     signals: tuple[str, ...]
     queue: int = 0  # how many samples may wait to be read, where there is a queue of them
     trouble: str = ""  # why a lost connection cannot be restored at the moment
+    _clock: Clock | None = None  # of sources whose times somebody names
+
+    @property
+    def style(self) -> TimeStyle | None:
+        """How the times were written, from the first that could be read. None before that. A resumed run sets it."""
+        return TimeStyle() if self._clock is None else self._clock.style
+
+    @style.setter
+    def style(self, style: TimeStyle | None) -> None:
+        if self._clock is not None:
+            self._clock.style = style
 
     @classmethod
     def from_address(cls, address: str, signals: Sequence[str], clock: dict[str, Any], queue: int) -> Source:
@@ -186,7 +186,7 @@ class Source(ABC):
         signals : sequence of str
             The names of the signals.
         clock : dict
-            The arguments `time`, `rate` and `time_unit` of `open_source`.
+            The arguments `time`, `rate`, `time_unit` and `time_format` of `open_source`.
         queue : int
             How many samples may wait in a live source.
 
@@ -263,6 +263,10 @@ class Source(ABC):
         Only this process's reading counts. A quotation has about 100 characters at most.
         """
         return None
+
+    def remark(self) -> str:
+        """What the user should know about how the source is read, or ""."""
+        return ""
 
     def progress(self) -> float | None:
         """The share that has been read, from 0 to 1, or None if nobody knows the whole."""

@@ -35,6 +35,7 @@ class Arm(Source):
 
     replayable = True
     own_times = True
+    names = arm.NAMES
 
     def __init__(self, seed: int, signals: Sequence[str]) -> None:
         if type(seed) is not int or seed < 0:

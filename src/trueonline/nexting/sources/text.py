@@ -1,7 +1,7 @@
 """Bytes of CSV or JSON lines to blocks, for files and pipes.
 
-A text that begins with "{" is JSON lines (see `json_rows`). Any other text is CSV (see `csv_rows`). A line longer than 1 MiB
-is malformed.
+A text that begins with "{" is JSON lines (see `json_rows`). Any other text is CSV (see `csv_rows`). Blank lines, lines that
+begin with # and Excel's line `sep=;` may come before that. A line longer than 1 MiB is malformed.
 
 The last line may lack its line break and is then counted as `unterminated`. RFC 4180 allows that, so the line is read like
 any other unless it ends in a separator. But nothing tells "1.5" from the beginning of "1.57". Use `whole_lines` for a text
@@ -10,14 +10,17 @@ that may break off in the middle of a line. Such a line is then left.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from trueonline.nexting.sources.csv_rows import CsvRows
+from trueonline.nexting.sources.clock import Clock
+from trueonline.nexting.sources.csv_rows import CsvRows, decoded
 from trueonline.nexting.sources.json_rows import JsonRows, Objects
 from trueonline.nexting.sources.lines import Lines
-from trueonline.nexting.sources.sample import ROWS, Block, Clock
+from trueonline.nexting.sources.sample import ROWS, Block
 
 MARK = b"\xef\xbb\xbf"  # the byte-order mark of UTF-8
+NAMED_SEPARATOR = re.compile(r'"?sep=([,;:|~^&!\t])"?', re.IGNORECASE)
 
 
 class Text:
@@ -34,6 +37,7 @@ class Text:
 
     def _begin(self) -> None:
         self._rows: CsvRows | JsonRows | None = None  # None until the first line is understood
+        self._separator, self._latin = "", False  # as the lines before it say
         self._completed = False  # whether the last line got the line break that it lacked
         self._left = False  # whether the last line was left because it has no line break
 
@@ -73,6 +77,20 @@ class Text:
         return None if self._rows is None or self._rows.columns is None else list(self._rows.columns)
 
     @property
+    def separator(self) -> str:
+        """What separates the cells of a CSV text, or ""."""
+        return "" if self._rows is None else self._rows.separator
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether there are whole lines to take."""
+        return not self._lines.empty
+
+    def next_lines(self) -> list[str]:
+        """The next lines as they are, at most as many as a block has."""
+        return decoded(self._lines.take(ROWS)[0])[0].splitlines() if self.has_lines else []
+
+    @property
     def _ended(self) -> bool:
         """Whether the last line was read although it has no line break."""
         return self._completed and self._lines.empty
@@ -97,6 +115,12 @@ class Text:
         """Up to 4 KiB before the position."""
         return self._lines.past(unread=int(self._ended))
 
+    def remark(self) -> str:
+        """That the text was taken as Latin-1, or ""."""
+        if self._latin or (self._rows is not None and self._rows.latin):
+            return f"{self.name} is not UTF-8: it was read as Latin-1 (Windows-1252)"
+        return ""
+
     def complaint(self) -> str | None:
         """What was wrong with the first line that could not be read, or None."""
         return self._objects.complaint()
@@ -113,7 +137,7 @@ class Text:
         """No more bytes come. The line that is left is the last one."""
         self._lines.end_skipped()
         rest = self._lines.tail.rstrip(b" \r")
-        separator = b"" if self._rows is None else self._rows.separator.encode()
+        separator = self.separator.encode()
         if whole_lines or (separator and rest.endswith(separator)):
             self._left = bool(rest)
         elif rest:
@@ -137,10 +161,15 @@ class Text:
             line = self._lines.peek()
             if line.startswith((b"\xff\xfe", b"\xfe\xff")):
                 raise ValueError(f"{self.name} is UTF-16; save it as UTF-8")
-            header = line.decode("utf-8-sig", "replace").strip(" \r\n")
+            header, latin = decoded(line.removeprefix(MARK))
+            header = header.strip(" \r\n")
             if header.startswith("{"):
                 self._rows = JsonRows(self._objects)
                 return
-            if header:
-                self._rows = CsvRows(self.name, header, self.signals, self.clock, self._objects.complain)
+            if found := NAMED_SEPARATOR.fullmatch(header):
+                self._separator = found[1]
+            elif header and not header.startswith("#"):
+                complain = self._objects.complain
+                self._rows = CsvRows(self.name, header, self.signals, self.clock, complain, self._separator)
+            self._latin |= latin
             self._lines.take(1)

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from trueonline.nexting.sources.gzip_file import GZIP, Gunzipped
+from trueonline.nexting.sources.clock import Clock
+from trueonline.nexting.sources.gzip_file import Gunzipped, open_bytes
 from trueonline.nexting.sources.lines import CHUNK, PAST
 from trueonline.nexting.sources.positions import FROM_SCRATCH, short_hash, whole_numbers
 from trueonline.nexting.sources.replayable_file import FileReader, ReplayableFile
@@ -42,6 +43,8 @@ class TextFile(ReplayableFile):
         Samples per second, to make times from if there is no such column.
     time_unit : {"s", "ms", "us", "ns"}
         The unit of the times.
+    time_format : str, optional
+        The form of the times, as `datetime.strptime` knows it, such as "%d.%m.%Y %H:%M".
     follow : bool
         Wait for more at the end of the file, and take whole lines only.
     whole_lines : bool
@@ -58,11 +61,12 @@ class TextFile(ReplayableFile):
         time: str | None = None,
         rate: float | None = None,
         time_unit: str = "s",
+        time_format: str | None = None,
         follow: bool = False,
         whole_lines: bool = False,
     ) -> None:
         self.follow, self.whole_lines = follow, whole_lines
-        super().__init__(path, signals, time, rate, time_unit)
+        super().__init__(path, signals, Clock(time, rate, time_unit, time_format))
 
     def _opened(self, position: dict[str, Any] | None) -> FileReader:
         numbers = ("offset", "row", "malformed", "unterminated", "truncated", "replaced")
@@ -93,13 +97,11 @@ class _TextReader(FileReader):
             self._file = self._open()
 
     def _open(self) -> Any:
-        with open(self._path, "rb") as file:
-            compressed = file.read(len(GZIP)) == GZIP
-        if not compressed:
-            return open(self._path, "rb", buffering=0)
-        if self._follow:
+        file = open_bytes(self._path)
+        if self._follow and isinstance(file, Gunzipped):
+            file.close()
             raise ValueError(f"{self._path} is compressed and cannot be followed; follow the plain file")
-        return Gunzipped(self._path)
+        return file
 
     def read_first_line(self) -> None:
         while not self._text.started and not self._ended:
@@ -240,6 +242,9 @@ class _TextReader(FileReader):
 
     def complaint(self) -> str | None:
         return self._text.complaint()
+
+    def remark(self) -> str:
+        return self._text.remark()
 
     def progress(self) -> float | None:
         if self._follow:

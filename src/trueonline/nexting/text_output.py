@@ -1,29 +1,50 @@
-"""Predictions as CSV, and the mark that tells them from other files: a hidden file beside them with their digest."""
+"""Predictions as CSV or JSON lines, and the mark that tells them from other files: a hidden file beside them with their digest."""
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
+import json
+import math
 import os
+from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TextIO
 
 import numpy as np
 
 from trueonline.files import open_beside, place_beside, read_json, sweep_up, write_json
-from trueonline.nexting.output import FileOutput, head_line, lines
+from trueonline.nexting.output import FileOutput, Output
+from trueonline.nexting.sources import TimeStyle
+from trueonline.nexting.sources.cells import moment
+from trueonline.nexting.sources.clock import Clock
 
 BLOCK = 2**20  # bytes that are read at a time
 
 
-class Csv(FileOutput):
-    """Writes CSV to a file, which appears with its first rows."""
+class TextOutput(FileOutput):
+    """Writes lines to a file, which appears with its first rows. A subclass says what a line is."""
+
+    _head = b""
 
     def __init__(self, path: Path, names: Sequence[str], resuming: bool = False) -> None:
         super().__init__(path, names, resuming)
-        self._head = head_line(self._columns).encode()
         self._file: IO[bytes] | None = None  # open from the first row
         sweep_up(_mark_file(path))
+
+    @abstractmethod
+    def _lines(self, times: np.ndarray, predictions: np.ndarray) -> str:
+        """Rows as text."""
+
+    @abstractmethod
+    def _columns_fit(self, line: bytes) -> bool:
+        """Whether the first line of a file is of these columns."""
+
+    @abstractmethod
+    def _time(self, line: bytes) -> str:
+        """The time of a row, as it was written."""
 
     @classmethod
     def holds_predictions(cls, path: Path) -> bool:
@@ -31,7 +52,7 @@ class Csv(FileOutput):
         return bool(_fitting_marks(path))
 
     def write(self, times: np.ndarray, predictions: np.ndarray) -> None:
-        content = lines(times, predictions).encode()
+        content = self._lines(times, predictions).encode()
         if self._file is None:
             self._file = self._begin(self._head + content)
         else:
@@ -47,7 +68,10 @@ class Csv(FileOutput):
             file.write(content)
             file.flush()
             before = _fitting_marks(self._path)  # until the new file has its name
-            _set_marks(self._path, [*before, _mark(len(content), hashlib.sha256(content).hexdigest(), whole=False)])
+            mark = _mark(
+                len(content), hashlib.sha256(content).hexdigest(), whole=not content
+            )  # any file begins with nothing
+            _set_marks(self._path, [*before, mark])
             os.replace(beside, self._path)
         except BaseException:
             file.close()
@@ -67,9 +91,11 @@ class Csv(FileOutput):
                 f"{self._path} is gone, but the checkpoint resumes from its {rows:,} rows; start from scratch with --fresh"
             )
         file = self._file = open(self._path, "r+b")  # noqa: SIM115
-        if file.readline() != self._head:
+        first = file.readline()
+        if not self._columns_fit(first):
             raise self._other_columns(self._path)
-        end = at = file.tell()
+        end = at = len(self._head)
+        file.seek(at)
         present, last = 0, b""
         for line in file:
             if not line.endswith(b"\n"):
@@ -82,7 +108,8 @@ class Csv(FileOutput):
         file.seek(end)
         file.truncate()
         self.rows = rows if drop else present
-        self.last_time = float(last.partition(b",")[0]) if last else self.last_time
+        if last:
+            self.last_time = moment(self._time(last), Clock("time", unit=self.style.unit))
         return present - rows
 
     def _is_unfinished(self) -> bool:
@@ -101,6 +128,81 @@ class Csv(FileOutput):
     def abandon(self) -> None:
         if self._file is not None:
             self._file.close()
+
+
+class Csv(TextOutput):
+    """Writes CSV."""
+
+    def __init__(self, path: Path, names: Sequence[str], resuming: bool = False) -> None:
+        super().__init__(path, names, resuming)
+        self._head = _head_line(self._columns).encode()
+
+    def _lines(self, times: np.ndarray, predictions: np.ndarray) -> str:
+        return _csv_lines(self.style, times, predictions)
+
+    def _columns_fit(self, line: bytes) -> bool:
+        return line == self._head
+
+    def _time(self, line: bytes) -> str:
+        return line.partition(b",")[0].decode()
+
+
+class JsonLines(TextOutput):
+    """Writes an object for each row."""
+
+    def _lines(self, times: np.ndarray, predictions: np.ndarray) -> str:
+        time, *names = (json.dumps(name, ensure_ascii=False) for name in self._columns)
+        stamps = self.style.texts(times)
+        if self.style.is_iso:
+            stamps = [f'"{stamp}"' for stamp in stamps]
+        rows = zip(stamps, predictions.tolist(), strict=True)
+        return "".join(
+            "".join([f"{{{time}: {stamp}", *(f", {name}: {_json(x)}" for name, x in zip(names, row, strict=True)), "}\n"])
+            for stamp, row in rows
+        )
+
+    def _columns_fit(self, line: bytes) -> bool:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            return not line.endswith(b"\n")  # it was killed in its first row
+        return isinstance(row, dict) and list(row) == self._columns
+
+    def _time(self, line: bytes) -> str:
+        return str(json.loads(line)["time"])
+
+
+class Lines(Output):
+    """Writes CSV to a stream that is already open."""
+
+    def __init__(self, stream: TextIO, names: Sequence[str]) -> None:
+        self._stream = stream
+        self._head = _head_line(["time", *names])
+
+    def write(self, times: np.ndarray, predictions: np.ndarray) -> None:
+        self._stream.write(self._head + _csv_lines(self.style, times, predictions))
+        self._stream.flush()
+        self._head = ""
+        self.rows += len(times)
+
+
+def _head_line(columns: Sequence[str]) -> str:
+    """The first line of a CSV file."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(columns)
+    return text.getvalue()
+
+
+def _csv_lines(style: TimeStyle, times: np.ndarray, predictions: np.ndarray) -> str:
+    """Numbers as Python writes them: the shortest text that reads back as the same number. NaN is an empty cell."""
+    rows = [",".join(map(repr, row)) for row in predictions.tolist()]
+    if np.isnan(predictions).any():
+        rows = [row.replace("nan", "") for row in rows]
+    return "".join(f"{stamp},{row}\n" for stamp, row in zip(style.texts(times), rows, strict=True))
+
+
+def _json(x: float) -> str:
+    return repr(x) if math.isfinite(x) else "null"
 
 
 def _mark_file(path: Path) -> Path:
