@@ -39,6 +39,8 @@ class ParquetFile(ReplayableFile):
         Samples per second, to make times from if there is no such column.
     time_unit : {"s", "ms", "us", "ns"}
         The unit of times that are numbers.
+    first_row : int
+        The number of the first row, for times from `rate`, if other files come before this one.
     """
 
     kind = "parquet"
@@ -51,8 +53,9 @@ class ParquetFile(ReplayableFile):
         time: str | None = None,
         rate: float | None = None,
         time_unit: str = "s",
+        first_row: int = 0,
     ) -> None:
-        super().__init__(path, signals, time, rate, time_unit)
+        super().__init__(path, signals, time, rate, time_unit, first_row)
 
     def _opened(self, position: dict[str, Any] | None) -> FileReader:
         if position is not None:

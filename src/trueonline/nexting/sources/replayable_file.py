@@ -52,11 +52,17 @@ class ReplayableFile(Source):
     kind: ClassVar[str]
 
     def __init__(
-        self, path: str | os.PathLike, signals: Sequence[str], time: str | None, rate: float | None, time_unit: str
+        self,
+        path: str | os.PathLike,
+        signals: Sequence[str],
+        time: str | None,
+        rate: float | None,
+        time_unit: str,
+        first_row: int,
     ) -> None:
         self.path = Path(path)
         self.signals = named(signals, time)
-        self._clock = Clock(time, rate, time_unit)
+        self._clock = Clock(time, rate, time_unit, first_row)
         self._closed, self._lock = threading.Event(), threading.Lock()
         self._rest: tuple[Block, dict[str, Any]] | None = None  # of the block in which a position lies, and that position
         self._reader = self._opened(None)

@@ -104,12 +104,13 @@ class Clock:
 
     With both, the column is used. The column may hold ISO 8601 such as 2024-05-01T12:00:00.25+02:00, whatever the unit.
     Without a time zone that is UTC. With a rate, the sample of row i has the time i / rate. Rows that cannot be read count
-    in i, because time went on.
+    in i, because time went on. `first` is the number of the first row, if other files come before it.
     """
 
     time: str | None = None
     rate: float | None = None
     unit: str = "s"
+    first: int = 0
 
     def __post_init__(self) -> None:
         if self.time is not None and not (isinstance(self.time, str) and self.time):
@@ -124,7 +125,7 @@ class Clock:
     def made(self, rows: Any) -> Any:
         """The times of rows, by their numbers, from the rate."""
         assert self.rate is not None
-        return rows / self.rate
+        return (rows + self.first) / self.rate
 
     @property
     def per_second(self) -> float:
@@ -174,6 +175,7 @@ class Source(ABC):
     signals: tuple[str, ...]
     queue: int = 0  # how many samples may wait to be read, where there is a queue of them
     trouble: str = ""  # why a lost connection cannot be restored at the moment
+    lost: str = ""  # what `seek` could not find again
 
     @classmethod
     def from_address(cls, address: str, signals: Sequence[str], clock: dict[str, Any], queue: int) -> Source:

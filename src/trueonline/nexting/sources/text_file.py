@@ -46,6 +46,8 @@ class TextFile(ReplayableFile):
         Wait for more at the end of the file, and take whole lines only.
     whole_lines : bool
         Leave a last line without a line break. A later reading that resumes from this one's position finds it whole.
+    first_row : int
+        The number of the first row, for times from `rate`, if other files come before this one.
     """
 
     kind = "text"
@@ -60,9 +62,10 @@ class TextFile(ReplayableFile):
         time_unit: str = "s",
         follow: bool = False,
         whole_lines: bool = False,
+        first_row: int = 0,
     ) -> None:
         self.follow, self.whole_lines = follow, whole_lines
-        super().__init__(path, signals, time, rate, time_unit)
+        super().__init__(path, signals, time, rate, time_unit, first_row)
 
     def _opened(self, position: dict[str, Any] | None) -> FileReader:
         numbers = ("offset", "row", "malformed", "unterminated", "truncated", "replaced")
