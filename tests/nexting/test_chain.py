@@ -42,7 +42,9 @@ def test_the_count_of_rows_goes_on(tmp_path):
     lines = text_of(values[:, 0], values).splitlines(keepends=True)
     (tmp_path / "whole.csv").write_text("".join(lines))
     (tmp_path / "a.csv").write_text("".join(lines[:1001]) + "oops\n")
-    (tmp_path / "b.csv").write_text(lines[0] + "oops\n" + "".join(lines[1001:]).rstrip("\n"))  # its last line is unterminated
+    (tmp_path / "b.csv").write_text(
+        lines[0] + "oops\n" + "".join(lines[1001:]).rstrip("\n")
+    )  # its last line is unterminated
     (tmp_path / "c.csv").write_text(lines[0] + lines[1])
     paths = [tmp_path / name for name in ("a.csv", "b.csv", "c.csv")]
     got, _ = joined(open_source(paths, ["a"], rate=3.0, whole_lines=True))

@@ -171,9 +171,7 @@ def _file(
     return TextFile(path, signals, **clock, follow=follow, whole_lines=whole_lines, first_row=first_row)
 
 
-def _chain(
-    specs: list[str], signals: Sequence[str], clock: dict[str, Any], follow: bool, whole_lines: bool
-) -> Source:
+def _chain(specs: list[str], signals: Sequence[str], clock: dict[str, Any], follow: bool, whole_lines: bool) -> Source:
     """Several files as one stream. A file is whole if another one follows it."""
     others = [spec for spec in specs if is_live(spec) or _scheme(spec)]
     if others:
