@@ -77,8 +77,8 @@ def prepare(
     if options.follow and options.pace is not None:
         raise ValueError("--follow and --pace cannot be combined: drop one")
     out = None if options.out in (None, "-") else options.out
-    if out is not None:
-        check_out(out)
+    for each in filter(None, (out, options.alerts)):
+        check_out(each)
     place = options.checkpoint if options.checkpoint is not None else out and f"{out}.checkpoint"
     _check_files(options.source, [("--out", out), ("--checkpoint", place), ("--alerts", options.alerts)])
     access = _access(options)
@@ -90,11 +90,10 @@ def prepare(
     source_options["source"] = _without_credentials(options.source)
     path = None if place is None else Path(place)
     with ExitStack() as resources:
-        for each in (path, out, options.alerts):
-            if each is not None:
-                lock = Lock(each)
-                resources.callback(lock.release)
-                sweep_up(each)
+        for each in filter(None, (place, out, options.alerts)):
+            lock = Lock(each)
+            resources.callback(lock.release)
+            sweep_up(each)
         checkpoint = None if path is None else _found(path, options.fresh)
         resuming = path is not None and checkpoint is not None and checkpoint.resumes(path, setup.as_json(), source_options)
         if checkpoint is not None and not resuming:
