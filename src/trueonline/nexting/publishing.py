@@ -22,9 +22,8 @@ from trueonline.nexting.sources.addresses import Address, check_topic
 from trueonline.nexting.sources.broker import Broker
 
 QUEUE = 10_000  # messages that may wait for the broker
-INFLIGHT = 1000  # messages that are sent before the first of them is acknowledged
 WAIT = 2.0  # seconds for a broker that is connected and takes nothing
-LAST = 1.0  # seconds for messages that wait when the run ends
+LAST, TURNS = 1.0, 10  # seconds for messages that wait when the run ends, and how often so many, if samples can wait
 PATIENCE = 10.0  # seconds for the first connection
 
 
@@ -69,7 +68,6 @@ class Publisher:
         self._stalled = False  # whether the broker took nothing for a while
         self._changed = threading.Condition()
         self._client = self._broker.client
-        self._client.max_inflight_messages_set(INFLIGHT)
         self._client.on_publish = self._acknowledged
         self._broker.open("publish to", PATIENCE)
 
@@ -120,9 +118,13 @@ class Publisher:
         return found
 
     def finish(self) -> None:
-        """Send what waits, for a second at most, and count the rest as lost."""
+        """Send what waits, for a second, and count the rest as lost. Where samples can wait, go on while the broker takes some."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._waiting, LAST)
+            for _ in range(TURNS if self._patient else 1):
+                before = self._waiting
+                self._changed.wait_for(lambda: not self._waiting, LAST)
+                if self._waiting in (0, before):
+                    break
             self.lost, self._waiting = self.lost + self._waiting, 0
         self.close()
 
