@@ -234,7 +234,7 @@ class StreamBar:
 
     def __call__(self, run: Any) -> None:
         self.run = run
-        now, samples = time.monotonic(), run.predictor.samples
+        now, samples = time.monotonic(), run.samples
         if self.first is None:
             self.first = samples
         if now < self.due or not self.console.is_terminal:

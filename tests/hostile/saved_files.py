@@ -155,14 +155,15 @@ def _make_checkpoint(path: Path) -> None:
     _use_predictor((predictor, cleaner, {}), np.random.default_rng(3))
     about = {
         "setup": SETUP.as_json(), "source": {"source": "log.csv"}, "position": {"offset": 3}, "cleaner": cleaner.state(),
-        "rows": 7, "counted": {}, "written": 1e9,
+        "rows": 7, "counted": {}, "written": 1e9, "ended": False, "earlier": {"samples": 0, "counters": {}}, "alerts": {},
+        "not_published": 0,
     }  # fmt: skip
     files.write_learner(path, KIND, about, predictor.state())
 
 
 def _read_checkpoint(path: Path) -> tuple[Predictor, Cleaner, Any]:
     checkpoint = Checkpoint.read(path)
-    checkpoint.check_same_run(path, SETUP.as_json(), {"source": "log.csv"})
+    checkpoint.resumes(path, SETUP.as_json(), {"source": "log.csv"})
     predictor, cleaner = _predictor()
     predictor.restore(checkpoint.arrays)
     cleaner.restore(checkpoint.about["cleaner"])

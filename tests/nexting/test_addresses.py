@@ -150,10 +150,12 @@ def test_files_that_cannot_be_used(tmp_path):
 
 
 def test_a_checkpoint_with_another_password_or_user_is_of_the_same_run(tmp_path):
-    old = Checkpoint({"setup": {}, "source": {"source": "mqtt://ann:s3cret@host/a", "time": "t"}}, {})
-    old.check_same_run(tmp_path, {}, {"source": without_credentials("mqtt://bob:other@host/a"), "time": "t"})
+    source = {"source": "mqtt://ann:s3cret@host/a", "time": "t"}
+    old = Checkpoint({"setup": {"bins": 1}, "source": source, "ended": True}, {})
+    assert old.resumes(tmp_path, {"bins": 1}, {"source": without_credentials("mqtt://bob:other@host/a"), "time": "t"})
+    assert not old.resumes(tmp_path, {"bins": 1}, {"source": "mqtt://host/b", "time": "t"})
     with pytest.raises(ValueError, match="source was 'mqtt://host/a' and is 'mqtt://host/b'") as caught:
-        old.check_same_run(tmp_path, {}, {"source": "mqtt://host/b", "time": "t"})
+        old.resumes(tmp_path, {"bins": 2}, {"source": "mqtt://host/b", "time": "t"})
     assert SECRET not in str(caught.value)
 
 

@@ -37,13 +37,13 @@ def command(pace: float | None, host: str, port: int, token: str | None, limit: 
     """
     with plain_errors("Stopped."):
         from trueonline.nexting import predict_command
-        from trueonline.nexting.sources import is_live, shown_address
+        from trueonline.nexting.sources import is_live, shown_source
 
         if pace is None and not is_live(given["source"]) and not given["follow"]:
             pace = 1.0
         chosen, setup = understood(given, pace)
         say = partial(click.echo, err=True)
-        page = predict_command.Page(shown_address(chosen.source), host, port, token)
+        page = predict_command.Page(shown_source(chosen.source), host, port, token)
         run = predict_command.prepare(chosen, setup, sys.stdout, say, page.open)
         with predict_command.until_stopped() as stop:
             say(f"Open {page.url} in a browser. Ctrl-C ends it.")

@@ -21,9 +21,10 @@ from trueonline.cli.stream_options import stream_options, understood
 def command(pace: float | None, as_json: bool, limit: int | None, **given: Any) -> None:
     """Predict signals of a stream while learning to, and score the predictions against what came true.
 
-    SOURCE is a file (CSV, JSON lines, Parquet), - for standard input, mqtt://host:port/topic (with TLS mqtts://),
-    lsl://name, or arm, a simulated arm. For each TARGET and time scale the return is predicted: the discounted sum of
-    the coming values. A horizon of 2s is γ = 1 − 1/(2·rate): the prediction is about the coming 2 seconds.
+    SOURCE is a file (CSV, JSON lines, Parquet), several files, a pattern in quotes such as "logs/*.csv", - for standard
+    input, mqtt://host:port/topic (with TLS mqtts://), lsl://name, or arm, a simulated arm. For each TARGET and time scale
+    the return is predicted: the discounted sum of the coming values. A horizon of 2s is γ = 1 − 1/(2·rate): the prediction
+    is about the coming 2 seconds.
 
     \b
     Examples:
@@ -39,6 +40,7 @@ def command(pace: float | None, as_json: bool, limit: int | None, **given: Any) 
 
     With --out a checkpoint is written every so often. After Ctrl-C or kill -9, give the same command again: it resumes from
     the last checkpoint, and says what was lost. A file that was read to its end leaves no checkpoint unless one was named.
+    With a named --checkpoint and another source, learning goes on with what was learned before.
     """
     with plain_errors("Stopped."):
         from trueonline.nexting import predict_command

@@ -12,7 +12,7 @@ from trueonline.cli import options
 
 stream_options = options.all_of(
     (
-        click.argument("source"),
+        click.argument("source", nargs=-1, required=True, callback=lambda context, option, names: one_or_several(names)),
         click.option("--target", "targets", multiple=True, required=True, help="What to predict: names, with commas."),
         click.option(
             "--signals",
@@ -79,7 +79,9 @@ stream_options = options.all_of(
             "--every", default=10.0, show_default=True, type=float, help="Seconds between checkpoints, at least."
         ),
         click.option(
-            "--fresh", is_flag=True, help="Begin from scratch: replace the checkpoint, and whatever file --out names."
+            "--fresh",
+            is_flag=True,
+            help="Begin from scratch: replace the checkpoint, and whatever files --out and --alerts name.",
         ),
         click.option(
             "--mqtt-password-file",
@@ -89,9 +91,21 @@ stream_options = options.all_of(
         click.option(
             "--mqtt-ca", metavar="FILE", help="Certificates to check a mqtts:// broker by.  [default: the system's]"
         ),
+        click.option(
+            "--publish",
+            metavar="URL",
+            help="Send predictions to mqtt[s]://[user@]host[:port]/topic, alerts to topic/alerts.",
+        ),
+        click.option("--alert", type=float, help="Tell of samples whose surprise is at least this, such as 0.999."),
+        click.option("--alerts", metavar="FILE", help="Append alerts to a file of JSON lines.  [--alert is then 0.999]"),
         click.option("--samples", "limit", type=click.IntRange(1), help="Stop after so many."),
     )
 )
+
+
+def one_or_several(names: tuple[str, ...]) -> str | tuple[str, ...]:
+    """One source by its name, or several files."""
+    return names[0] if len(names) == 1 else names
 
 
 def understood(given: dict[str, Any], pace: float | None) -> tuple[Any, Any]:

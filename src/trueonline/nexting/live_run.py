@@ -60,10 +60,10 @@ class _Reporter:
     def __init__(self, run: Run, hub: Any) -> None:
         self._run, self._hub = run, hub
         self._begun = self._at = time.monotonic()
-        self._before, self._rate = run.predictor.samples, 0.0
+        self._before, self._rate = run.samples, 0.0
 
     def __call__(self, state: str | None = None) -> None:
-        now, samples = time.monotonic(), self._run.predictor.samples
+        now, samples = time.monotonic(), self._run.samples
         if state is None and now < self._at + REPORTS:
             return
         if now > self._at:

@@ -14,12 +14,25 @@ from typing import Any, TextIO
 
 from trueonline.files import Lock, looks_saved, sweep_up
 from trueonline.inputs import positive
+from trueonline.nexting.alerts import THRESHOLD, Alerts
 from trueonline.nexting.live_run import Page
 from trueonline.nexting.output import check_out, open_output
 from trueonline.nexting.predictor import Predictor, Setup
-from trueonline.nexting.reporting import Say, Warner, as_text, report_resumption
+from trueonline.nexting.publishing import Publisher, check_no_circle
+from trueonline.nexting.reporting import Say, Warner, as_text, report_new_source, report_resumption
 from trueonline.nexting.signals import FUNCTIONS
-from trueonline.nexting.sources import Cleaner, Source, has_own_times, is_live, open_source, without_credentials
+from trueonline.nexting.sources import (
+    Cleaner,
+    Source,
+    files_named,
+    has_own_times,
+    is_live,
+    is_several,
+    open_source,
+    without_credentials,
+)
+from trueonline.nexting.sources.addresses import divided_access
+from trueonline.nexting.sources.chain import is_pattern
 from trueonline.nexting.stream_checkpoint import KIND, Checkpoint, check_different_files
 from trueonline.nexting.stream_run import Run
 
@@ -32,7 +45,7 @@ GAP = 10.0  # samples that may be missing before a trace is cut, by default
 class Options:
     """The options of the command that do not determine the predictions."""
 
-    source: str
+    source: str | Sequence[str]
     time: str | None = None
     time_unit: str = "s"
     time_format: str | None = None
@@ -46,6 +59,9 @@ class Options:
     fresh: bool = False
     mqtt_password_file: str | None = None
     mqtt_ca: str | None = None
+    publish: str | None = None
+    alert: float | None = None
+    alerts: str | None = None
 
 
 def prepare(
@@ -62,53 +78,126 @@ def prepare(
     if options.follow and options.pace is not None:
         raise ValueError("--follow and --pace cannot be combined: drop one")
     out = None if options.out in (None, "-") else options.out
-    if out is not None:
-        check_out(out)
+    for each in filter(None, (out, options.alerts)):
+        check_out(each)
     place = options.checkpoint if options.checkpoint is not None else out and f"{out}.checkpoint"
-    file = options.source if os.path.isfile(options.source) else None
-    check_different_files({"the source": file, "--out": out, "--checkpoint": place})
+    _check_files(options.source, [("--out", out), ("--checkpoint", place), ("--alerts", options.alerts)])
+    access = _access(options)
     predictor = Predictor(setup)
     gap = options.max_gap if options.max_gap is not None else setup.rate and GAP / setup.rate
     cleaner = Cleaner(predictor.columns, max_gap=gap, missing=options.missing)
     every = positive("every", options.every)
-    clock: dict[str, Any] = {name: getattr(options, name) for name in ("time", "time_unit", "time_format")}
+    clock = ("time", "time_unit", "time_format")
     source_options = {name: getattr(options, name) for name in ("source", *clock, "missing", "max_gap")}
-    source_options["source"] = without_credentials(options.source)
+    source_options["source"] = _without_credentials(options.source)
     path = None if place is None else Path(place)
     with ExitStack() as resources:
-        for each in (path, out):
-            if each is not None:
-                lock = Lock(each)
-                resources.callback(lock.release)
-                sweep_up(each)
-        checkpoint = None
-        if path is not None and path.exists():
-            if not options.fresh:
-                checkpoint = Checkpoint.read(path)
-                checkpoint.check_same_run(path, setup.as_json(), source_options)
-            elif not looks_saved(path, KIND):
-                raise ValueError(f"{path} is there already and is not a checkpoint; name another --checkpoint")
-        # A run that will resume later leaves the last line of a file if the line is not complete yet.
-        whole = options.checkpoint is not None and not is_live(options.source)
-        more: dict[str, Any] = {"follow": options.follow, "whole_lines": whole, "pace": options.pace}
-        more |= {"mqtt_password_file": options.mqtt_password_file, "mqtt_ca": options.mqtt_ca}
-        source = resources.enter_context(_open(options.source, predictor, clock, more))
+        for each in filter(None, (place, out, options.alerts)):
+            lock = Lock(each)
+            resources.callback(lock.release)
+            sweep_up(each)
+        checkpoint = None if path is None else _found(path, options.fresh)
+        resuming = (
+            path is not None and checkpoint is not None and checkpoint.resumes(path, setup.as_json(), source_options)
+        )
+        if checkpoint is not None and not resuming:
+            _check_new(out)
+        source = resources.enter_context(_open(options, predictor, access["source"]))
         if serve is not None:
             resources.enter_context(serve(predictor))
-        output = open_output(options.out, predictor.names, stream, checkpoint is not None, options.fresh)
+        output = open_output(options.out, predictor.names, stream, resuming, options.fresh)
         resources.callback(output.abandon)
         counted = options.time is None and not has_own_times(options.source)
         run = Run(source, source_options, cleaner, predictor, output, path, every, counted)
-        if checkpoint is not None:
+        _add_listeners(run, options, access["publish"], say, resources)
+        if checkpoint is None:
+            run.begin()
+        elif resuming:
             run.resume(checkpoint)
             report_resumption(run, checkpoint, say)
+        else:
+            run.learn_on(checkpoint)
+            run.save()  # from here on, the checkpoint is of the new source
+            report_new_source(run, checkpoint, say)
         run.resources = resources.pop_all()
     return run
 
 
-def _open(spec: str, predictor: Predictor, clock: dict[str, Any], more: dict[str, Any]) -> Source:
+def _found(path: Path, fresh: bool) -> Checkpoint | None:
+    """The checkpoint that is there, unless the run begins from scratch. ValueError if it is something else."""
+    if not path.exists():
+        return None
+    if not fresh:
+        return Checkpoint.read(path)
+    if not looks_saved(path, KIND):
+        raise ValueError(f"{path} is there already and is not a checkpoint; name another --checkpoint")
+    return None
+
+
+def _check_new(out: str | None) -> None:
+    """ValueError if the output of another source is where that of the new one should be."""
+    if out is not None and os.path.exists(out) and os.path.getsize(out):
+        raise ValueError(
+            f"{out} is there already. The predictions for another source do not replace it; name another file for --out"
+        )
+
+
+def _add_listeners(run: Run, options: Options, access: dict[str, Any], say: Say, resources: ExitStack) -> None:
+    """Let a run tell of alerts, and publish, where the options say so."""
+    if options.alert is not None or options.alerts is not None:
+        threshold = THRESHOLD if options.alert is None else options.alert
+        run.alerts = Alerts(run.predictor, threshold, say, options.alerts, options.fresh)
+        resources.callback(run.alerts.close)
+    if options.publish is not None:
+        run.publisher = Publisher(options.publish, run.predictor.names, run.source.replayable, **access)
+        resources.callback(run.publisher.close)
+
+
+def _check_files(source: str | Sequence[str], written: Sequence[tuple[str, str | None]]) -> None:
+    """ValueError if something would be written over the source, or over something else that is written, now or later."""
+    specs = [source] if isinstance(source, str) else list(source)
+    paths = files_named(specs) if is_several(source) else [path for path in specs if os.path.isfile(path)]
+    check_different_files([*(("the source", path) for path in paths), *written])
+    for pattern in filter(is_pattern, specs):
+        for name, path in written:
+            if path is not None and Path(os.path.abspath(path)).match(os.path.abspath(pattern)):
+                raise ValueError(f"{name} {path} would be one of the files {pattern}; put it into another folder")
+
+
+def _access(options: Options) -> dict[str, dict[str, Any]]:
+    """The password file and the certificates for the source, and for the broker to publish to."""
+    shared = {"password_file": options.mqtt_password_file, "ca": options.mqtt_ca}
+    if options.publish is None:
+        return {"source": shared, "publish": {}}
+    spec = options.source if isinstance(options.source, str) else ""
+    if not spec.lower().startswith(("mqtt:", "mqtts:")):
+        return {"source": {}, "publish": divided_access([options.publish], **shared)[0]}
+    check_no_circle(spec, options.publish)
+    of_source, of_publish = divided_access([spec, options.publish], **shared)
+    return {"source": of_source, "publish": of_publish}
+
+
+def _without_credentials(source: str | Sequence[str]) -> str | list[str]:
+    return without_credentials(source) if isinstance(source, str) else [without_credentials(name) for name in source]
+
+
+def _open(options: Options, predictor: Predictor, access: dict[str, Any]) -> Source:
+    # A run that will resume later leaves the last line of a file if the line is not complete yet.
+    whole = options.checkpoint is not None and not is_live(options.source)
     try:
-        return open_source(spec, predictor.columns, rate=predictor.setup.rate, **clock, **more)
+        return open_source(
+            options.source,
+            predictor.columns,
+            time=options.time,
+            rate=predictor.setup.rate,
+            time_unit=options.time_unit,
+            time_format=options.time_format,
+            follow=options.follow,
+            whole_lines=whole,
+            pace=options.pace,
+            mqtt_password_file=access.get("password_file"),
+            mqtt_ca=access.get("ca"),
+        )
     except ValueError as error:
         calls = [name for name in predictor.columns if "(" in name]
         if "no column" in str(error) and calls:

@@ -43,12 +43,28 @@ class Answers:
         The signals in the order of `Predictor.observed`.
     predictions : array of shape (T, questions)
         The predictions in the order of `Predictor.names`.
+    low, high : array of shape (T, questions), optional
+        Bounds of what is predicted, NaN while unknown. None if the method has none.
+    surprise : array of shape (T,), optional
+        How unusual the newest errors are, in [0, 1]. None if the method does not know.
+    suspect : array of int of shape (T,), optional
+        The number of the question whose newest error is the most unusual one.
+    expected : array of shape (T,), optional
+        The value of that question's target that was expected at the sample.
+    usual : array of shape (T,), optional
+        The usual size of that error.
     """
 
     times: np.ndarray
     starts: np.ndarray
     signals: np.ndarray
     predictions: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    surprise: np.ndarray | None = None
+    suspect: np.ndarray | None = None
+    expected: np.ndarray | None = None
+    usual: np.ndarray | None = None
 
 
 class Predictor:
@@ -117,8 +133,7 @@ class Predictor:
             seconds.get(question.discount, _seconds(question.discount, setup.rate)) for question in self.questions
         )
         self.horde = Horde(self.coder.n_features, self.questions)
-        recent = RECENT_SECONDS * setup.rate if setup.rate else RECENT_SAMPLES
-        self.returns = Returns([question.discount for question in self.questions], recent=max(recent, 1.0))
+        self.begin_another()
         self.samples = 0
         self._bad_gammas = 0  # values of γ outside [0, 1]
         self._last: np.ndarray | None = None  # features of the last sample
@@ -192,6 +207,11 @@ class Predictor:
             The score of each question.
         """
         return self.returns.scores()
+
+    def begin_another(self) -> None:
+        """Score from now on, because another source begins. What was learned stays."""
+        recent = RECENT_SECONDS * self.setup.rate if self.setup.rate else RECENT_SAMPLES
+        self.returns = Returns([question.discount for question in self.questions], recent=max(recent, 1.0))
 
     def counters(self) -> dict[str, int]:
         """Count what happened to signals.

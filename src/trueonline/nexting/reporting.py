@@ -55,6 +55,9 @@ def report_resumption(run: Run, checkpoint: Checkpoint, say: Say) -> None:
     """Say from where a run resumes, and what was lost."""
     age = max(0.0, time.time() - float(checkpoint.about["written"]))
     say(f"Resuming from sample {run.resumed_at:,}, the checkpoint of {duration(age)} ago.")
+    if run.source.lost:
+        say(f"Lost: {run.source.lost}.")
+        return
     if run.source.replayable:
         say("Nothing is lost: the source is read again from there.")
         return
@@ -65,6 +68,14 @@ def report_resumption(run: Run, checkpoint: Checkpoint, say: Say) -> None:
     if run.output.at_checkpoints:
         lost.insert(0, "all predictions after the checkpoint, because Parquet gets its rows at checkpoints")
     say(f"Lost: {', and '.join(lost)}. This source does not send them again.")
+
+
+def report_new_source(run: Run, checkpoint: Checkpoint, say: Say) -> None:
+    """Say that a run goes on with what was learned from another source."""
+    learned = run.predictor.samples
+    say(
+        f"Continues what was learned from {checkpoint.source}, {learned:,} samples. The new source is read from its beginning."
+    )
 
 
 def as_text(summary: dict[str, Any], out: str | None) -> str:

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from trueonline.files import write_learner
+from trueonline.nexting.alerts import Alerts
 from trueonline.nexting.output import Output
 from trueonline.nexting.predictor import Answers, Predictor
+from trueonline.nexting.publishing import Publisher
 from trueonline.nexting.sources import Clean, Cleaner, Source, TimeStyle, skipping
-from trueonline.nexting.stream_checkpoint import KIND, Checkpoint
+from trueonline.nexting.stream_checkpoint import KIND, Checkpoint, checked_earlier
 
 PATIENCE = 0.2  # seconds to wait for a sample at a time
 LAST = 1.0  # seconds for samples that were sent before the run was stopped
@@ -42,7 +44,8 @@ class Run:
 
     `source_options` describe the source for the checkpoint. `counted_times` says that times are made from the numbers of
     samples. A live source then counts from 0 again after a restart, so its times are shifted to after the last sample that was
-    learned from, with a gap between.
+    learned from, with a gap between. Where `alerts` and `publisher` are set, they
+    tell of what was not expected, and send all answers to a broker.
     """
 
     def __init__(
@@ -59,9 +62,13 @@ class Run:
         self.source, self._source_options = source, source_options
         self.cleaner, self.predictor, self.output = cleaner, predictor, output
         self.checkpoint, self._every = checkpoint, every
+        self.alerts: Alerts | None = None
+        self.publisher: Publisher | None = None
         self.resumed_at: int | None = None
         self.lost = 0  # samples that were learned from after the checkpoint and will not come again
-        self.ended = False  # whether the source has ended
+        self.ended = False  # whether the source has ended, or the limit is reached
+        self._at_end = not source.replayable  # whether nothing of the source is left to be read
+        self._earlier: dict[str, Any] = {"samples": 0, "counters": {}}  # of the sources before this one
         self._counted: dict[str, int] = {}  # by the sources of earlier runs, if sources count from 0 again
         self._due = time.monotonic() + every
         self._counted_times, self._shift = counted_times, 0.0
@@ -70,13 +77,23 @@ class Run:
         self._save_error = ""  # why the last checkpoint could not be written
         self.resources = ExitStack()  # closed at the end: source, output, locks
 
+    def begin(self) -> None:
+        """Begin from scratch."""
+        if self.alerts is not None:
+            self.alerts.resume({}, self.source.replayable)
+
     def resume(self, checkpoint: Checkpoint) -> None:
         """Resume from a checkpoint of the same setup and source."""
         about = checkpoint.about
         self.predictor.restore(checkpoint.arrays)
+        self._earlier = checked_earlier(about["earlier"], self.predictor.samples)
         self.cleaner.restore(about["cleaner"])
         if about.get("times") is not None:
             self.source.style = self.output.style = TimeStyle.from_json(about["times"])
+        if self.alerts is not None:
+            self.alerts.resume(about["alerts"], self.source.replayable)
+        if self.publisher is not None:
+            self.publisher.lost = about["not_published"]
         beyond = self.output.resume(int(about["rows"]), drop=self.source.replayable)
         if self.source.replayable:
             self.source.seek(about["position"])
@@ -84,8 +101,21 @@ class Run:
             self._counted = {name: int(number) for name, number in about["counted"].items()}
             if self._counted_times and about["cleaner"]["time"] is not None:
                 self._shift = max(float(about["cleaner"]["time"]), self.output.last_time) + 2.0 * self.cleaner.max_gap
-        self.resumed_at = self.predictor.samples
+        self.resumed_at = self.samples
         self.lost = 0 if self.source.replayable else beyond
+
+    def learn_on(self, checkpoint: Checkpoint) -> None:
+        """Go on with what was learned from another source. This one is read from its beginning."""
+        self.predictor.restore(checkpoint.arrays)
+        self.predictor.begin_another()
+        self._earlier = {"samples": self.predictor.samples, "counters": self.predictor.counters()}
+        if self.alerts is not None:
+            self.alerts.resume(checkpoint.about["alerts"], self.source.replayable)
+
+    @property
+    def samples(self) -> int:
+        """The number of samples of this source that were learned from."""
+        return self.predictor.samples - int(self._earlier["samples"])
 
     def learn(
         self,
@@ -103,7 +133,7 @@ class Run:
             self.source.seek(self._position)
             self._position = None
         finishing = False
-        while limit is None or self.predictor.samples < limit:
+        while limit is None or self.samples < limit:
             if stop.is_set() and not finishing:
                 finishing = self.source.finish(LAST)
                 if not finishing:
@@ -111,6 +141,7 @@ class Run:
             clean = self._cleaned() if limit is None else self._cleaned_to(limit)
             if clean is None:
                 self.ended = not finishing
+                self._at_end |= self.ended
                 break
             if len(clean):
                 if len(self._times) <= ENOUGH:
@@ -118,13 +149,16 @@ class Run:
                 answers = self.predictor.learn(clean)
                 self.output.style = self.source.style or self.output.style
                 self.output.write(answers.times, answers.predictions)
+                alerts = [] if self.alerts is None else self.alerts.tell(answers)
+                if self.publisher is not None:
+                    self.publisher.publish(answers, alerts)
                 if seen is not None:
                     seen(answers)
             if idle is not None:
                 idle()
             if self.checkpoint is not None and time.monotonic() >= self._due:
                 self._try_to_save()
-        self.ended |= limit is not None and self.predictor.samples >= limit
+        self.ended |= limit is not None and self.samples >= limit
 
     def _cleaned(self) -> Clean | None:
         """The next samples; None at the end."""
@@ -135,7 +169,7 @@ class Run:
 
     def _cleaned_to(self, limit: int) -> Clean | None:
         """The next samples, but no more than `limit` in all. The rest of a block counts as not read."""
-        position, state, left = self.source.position(), self.cleaner.state(), limit - self.predictor.samples
+        position, state, left = self.source.position(), self.cleaner.state(), limit - self.samples
         block = self.source.read(PATIENCE)
         if block is None:
             return None
@@ -178,6 +212,10 @@ class Run:
             "counted": self._source_counters(),
             "times": None if self.source.style is None else self.source.style.as_json(),
             "written": time.time(),
+            "ended": self._at_end and self._position is None,
+            "earlier": self._earlier,
+            "alerts": {} if self.alerts is None else self.alerts.state(),
+            "not_published": 0 if self.publisher is None else self.publisher.lost,
         }
         write_learner(self.checkpoint, KIND, about, self.predictor.state())
         now = time.monotonic()
@@ -188,6 +226,8 @@ class Run:
 
         A run from scratch that found no sample has nothing to put in the place of what was there.
         """
+        if self.publisher is not None:
+            self.publisher.finish()
         if self.predictor.samples and not forget:
             self.save()
         self.output.close()
@@ -206,7 +246,10 @@ class Run:
         """Everything that was counted. `read` counts all samples, also the dropped ones."""
         cleaned = self.cleaner.counters()
         of_source = {f"source_{name}" if name == "truncated" else name: n for name, n in self._source_counters().items()}
-        return {"read": cleaned.pop("samples"), **cleaned, **of_source, **self.predictor.counters()}
+        before = self._earlier["counters"]
+        of_signals = {name: number - before.get(name, 0) for name, number in self.predictor.counters().items()}
+        published = {} if self.publisher is None else {"not_published": self.publisher.lost}
+        return {"read": cleaned.pop("samples"), **cleaned, **of_source, **of_signals, **published}
 
     def dropped(self) -> dict[str, int]:
         """The number of samples that were not learned from, for each reason."""
@@ -232,6 +275,10 @@ class Run:
             warnings.append(self.source.remark())
         if self.source.trouble:
             warnings.append(f"the connection to the source is lost: {self.source.trouble}; it is tried again")
+        if self.publisher is not None:
+            warnings += self.publisher.warnings()
+        if self.alerts is not None and self.alerts.unable:
+            warnings.append(f"the method {self.predictor.setup.method} knows no surprise, so there are no alerts")
         dropped = self.dropped()
         if dropped.get("overflow"):
             warnings.append(
@@ -239,7 +286,7 @@ class Run:
                 "the oldest in the queue were dropped"
             )
         most = max(dropped, key=dropped.__getitem__, default="")
-        if dropped and dropped[most] > self.predictor.samples:
+        if dropped and dropped[most] > self.samples:
             why = {
                 "malformed": self.source.complaint() or "",
                 "time": "the times are not finite, or beyond ±1e11 s; is the time unit ms? Then give --time-unit ms",
@@ -265,7 +312,7 @@ class Run:
             for question, target, horizon, score in asked
         ]
         return {
-            "samples": predictor.samples,
+            "samples": self.samples,
             "dropped": sum(self.dropped().values()),
             "questions": questions,
             "counters": self.counters(),

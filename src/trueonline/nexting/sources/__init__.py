@@ -9,6 +9,7 @@
 | `mqtts://host:port/topic`          | the same over TLS                                                | no         |
 | `lsl://name`                       | `Lsl`                                                            | no         |
 | `arm` or `arm://SEED`              | `Arm`: simulated, endless, at 40 Hz (a file named arm: `./arm`)  | yes        |
+| several paths, or `logs/*.csv`     | `Chain`: files, one after another, as one stream                 | yes        |
 
 A replayable source can be read from any `position` on, and at the pace of its times (`Paced`).
 """
@@ -21,6 +22,7 @@ from typing import Any
 
 from trueonline.inputs import positive
 from trueonline.nexting.sources.addresses import shown_address, without_credentials
+from trueonline.nexting.sources.chain import Chain, files_named, is_pattern, not_empty, shown_files
 from trueonline.nexting.sources.cleaning import Cleaner
 from trueonline.nexting.sources.clock import TimeStyle
 from trueonline.nexting.sources.columns import parquet_columns, text_columns
@@ -38,6 +40,7 @@ from trueonline.nexting.sources.text_file import TextFile
 __all__ = [
     "Arm",
     "Block",
+    "Chain",
     "Clean",
     "Cleaner",
     "Lsl",
@@ -49,13 +52,18 @@ __all__ = [
     "TextFile",
     "TimeStyle",
     "columns_of",
+    "files_named",
     "has_own_times",
     "is_live",
+    "is_several",
     "open_source",
     "shown_address",
+    "shown_source",
     "skipping",
     "without_credentials",
 ]
+
+Spec = str | os.PathLike
 
 SCHEMES: dict[str, type[Source]] = {
     "mqtt": Mqtt,
@@ -66,7 +74,7 @@ SCHEMES: dict[str, type[Source]] = {
 
 
 def open_source(
-    spec: str | os.PathLike,
+    spec: Spec | Sequence[Spec],
     signals: Sequence[str],
     *,
     time: str | None = None,
@@ -84,9 +92,9 @@ def open_source(
 
     Parameters
     ----------
-    spec : str or path
+    spec : str, path, or a sequence of them
         A path, "-" for standard input, or an address `mqtt://host:port/topic`, `mqtts://host:port/topic`, `lsl://name`, `arm`
-        or `arm://SEED`.
+        or `arm://SEED`. Several paths, or a pattern such as "logs/*.csv", are one stream, file after file.
     signals : sequence of str
         The names of the signals: columns, keys or channels.
     time : str, optional
@@ -99,9 +107,9 @@ def open_source(
     time_format : str, optional
         The form of times that are neither numbers nor ISO 8601, as `datetime.strptime` knows it: "%d.%m.%Y %H:%M".
     follow : bool
-        Wait for more at the end of a text file that grows.
+        Wait for more at the end of a text file that grows. Of several files, the last one is followed.
     whole_lines : bool
-        Leave the last line of a text file or a pipe if it has no line break.
+        Leave the last line of a text file or a pipe if it has no line break. Of several files, this is for the last one.
     queue : int
         How many samples may wait in a live source.
     pace : float, optional
@@ -128,16 +136,18 @@ def open_source(
     >>> block.times[:3], block.values.shape
     (array([0.   , 0.025, 0.05 ]), (4096, 2))
     """
-    name = os.fspath(spec)
-    if not isinstance(name, str) or not name:
-        raise ValueError(f"the source must be a path, '-' or an address, got {spec!r}")
     clock: dict[str, Any] = {"time": time, "rate": rate, "time_unit": time_unit, "time_format": time_format}
+    if is_several(spec):
+        if mqtt_password_file is not None or mqtt_ca is not None:
+            raise ValueError("--mqtt-password-file and --mqtt-ca are for MQTT, got files; leave them out")
+        chain = _chain(_specs(spec), signals, clock, follow, whole_lines)
+        return chain if pace is None else Paced(chain, positive("pace", pace))
+    (name,) = _specs(spec)
     scheme, live = _scheme(name), is_live(name)
     if scheme and scheme not in SCHEMES:
         *others, last = (f"{each}://" for each in SCHEMES)
         raise ValueError(f"addresses begin with {', '.join(others)} or {last}, got {shown_address(name)}")
-    parquet = _is_parquet(name)
-    if follow and (live or scheme or parquet):
+    if follow and (live or scheme or _is_parquet(name)):
         raise ValueError(f"follow is for text files that grow, got {shown_address(name)}; leave it out")
     if pace is not None:
         if live:
@@ -155,21 +165,56 @@ def open_source(
         source = SCHEMES[scheme].from_address(name, signals, clock, queue)
     elif live:
         source = Pipe(None if name == "-" else name, signals, **clock, whole_lines=whole_lines)
-    elif parquet:
-        source = ParquetFile(name, signals, **clock)
     else:
-        source = TextFile(name, signals, **clock, follow=follow, whole_lines=whole_lines)
+        source = _file(name, signals, clock, follow, whole_lines)
     return source if pace is None else Paced(source, pace)
 
 
-def columns_of(spec: str | os.PathLike, time: str | None = None) -> tuple[str, ...]:
+def _file(
+    path: str, signals: Sequence[str], clock: dict[str, Any], follow: bool, whole_lines: bool, first_row: int = 0
+) -> Source:
+    if _is_parquet(path):
+        return ParquetFile(path, signals, **clock, first_row=first_row)
+    return TextFile(path, signals, **clock, follow=follow, whole_lines=whole_lines, first_row=first_row)
+
+
+def _chain(specs: list[str], signals: Sequence[str], clock: dict[str, Any], follow: bool, whole_lines: bool) -> Source:
+    """Several files as one stream. A file is whole if another one follows it."""
+    paths = _files(specs)
+    if follow and _is_parquet(paths[-1]):
+        raise ValueError(f"follow is for text files that grow, got {paths[-1]}; leave it out")
+
+    def opened(path: str, rows: int, last: bool) -> Source:
+        return _file(path, signals, clock, follow and last, whole_lines and last, rows)
+
+    return Chain(paths, opened)
+
+
+def _files(specs: list[str]) -> list[str]:
+    """The files that several names stand for. ValueError if one of them is no file."""
+    others = [spec for spec in specs if is_live(spec) or _scheme(spec)]
+    if others:
+        raise ValueError(f"several sources must all be files, got {shown_address(others[0])}; name it alone")
+    return files_named(specs)
+
+
+def _specs(spec: Spec | Sequence[Spec]) -> list[str]:
+    """The names of sources. ValueError unless each is a text."""
+    each = [spec] if isinstance(spec, str | os.PathLike) else list(spec)
+    names = [os.fspath(name) if isinstance(name, str | os.PathLike) else name for name in each]
+    if not names or any(not isinstance(name, str) or not name for name in names):
+        raise ValueError(f"the source must be a path, '-' or an address, or several paths, got {spec!r}")
+    return names
+
+
+def columns_of(spec: Spec | Sequence[Spec], time: str | None = None) -> tuple[str, ...]:
     """List the signals that a source has: all columns or keys that hold numbers, except the time.
 
     Parameters
     ----------
-    spec : str or path
-        A path or an address, as for `open_source`. Of a text, the first 4,096 rows are looked at. A column counts if all its
-        cells there are numbers or missing, and one of them is a number.
+    spec : str, path, or a sequence of them
+        As for `open_source`. Of several files, the first one is looked at, and of a text, the first 4,096 rows. A column counts
+        if all its cells there are numbers or missing, and one of them is a number.
     time : str, optional
         The column or key with the times.
 
@@ -183,7 +228,8 @@ def columns_of(spec: str | os.PathLike, time: str | None = None) -> tuple[str, .
     ValueError
         If the source is live and says nothing before its first sample, or if it has no such column.
     """
-    name = os.fspath(spec)
+    names = _specs(spec)
+    name = not_empty(_files(names))[0] if is_several(spec) else names[0]
     scheme = _scheme(name)
     if is_live(name) or (scheme and SCHEMES.get(scheme) is not Arm):
         raise ValueError(
@@ -192,47 +238,84 @@ def columns_of(spec: str | os.PathLike, time: str | None = None) -> tuple[str, .
     if scheme:
         return Arm.names
     found = parquet_columns(name) if _is_parquet(name) else text_columns(name, time)
-    names = tuple(each for each in found if each != time)
-    if not names:
+    signals = tuple(each for each in found if each != time)
+    if not signals:
         raise ValueError(
             f"{name} has no column of numbers{(time and f' beside {time}') or ''}; name the signals: --signals a,b"
         )
-    return names
+    return signals
 
 
-def is_live(spec: str | os.PathLike) -> bool:
+def is_several(spec: Spec | Sequence[Spec]) -> bool:
+    """Whether a source is several files.
+
+    Parameters
+    ----------
+    spec : str, path, or a sequence of them
+        As for `open_source`.
+
+    Returns
+    -------
+    bool
+        True for more than one name, and for a pattern such as "logs/*.csv".
+    """
+    names = _specs(spec)
+    return len(names) > 1 or is_pattern(names[0])
+
+
+def shown_source(spec: Spec | Sequence[Spec]) -> str:
+    """A source as it may be shown: without user and password, and not too many names.
+
+    Parameters
+    ----------
+    spec : str, path, or a sequence of them
+        As for `open_source`.
+
+    Returns
+    -------
+    str
+        The names.
+    """
+    return shown_files([shown_address(name) for name in _specs(spec)])
+
+
+def is_live(spec: Spec | Sequence[Spec]) -> bool:
     """Whether samples come when they are sent.
 
     Parameters
     ----------
-    spec : str or path
-        A path or an address, as for `open_source`.
+    spec : str, path, or a sequence of them
+        As for `open_source`.
 
     Returns
     -------
     bool
         True for a pipe and for addresses of sources that are not replayable.
     """
-    name = os.fspath(spec)
+    if is_several(spec):
+        return False
+    (name,) = _specs(spec)
     piped = os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)
     scheme = _scheme(name)
     return name == "-" or piped or (scheme in SCHEMES and not SCHEMES[scheme].replayable)
 
 
-def has_own_times(spec: str | os.PathLike) -> bool:
+def has_own_times(spec: Spec | Sequence[Spec]) -> bool:
     """Whether samples bring times that nobody need name.
 
     Parameters
     ----------
-    spec : str or path
-        A path or an address, as for `open_source`.
+    spec : str, path, or a sequence of them
+        As for `open_source`.
 
     Returns
     -------
     bool
         True for LSL and the arm.
     """
-    scheme = _scheme(os.fspath(spec))
+    if is_several(spec):
+        return False
+    scheme = _scheme(_specs(spec)[0])
     return scheme in SCHEMES and SCHEMES[scheme].own_times
 
 

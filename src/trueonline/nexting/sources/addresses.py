@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, unquote_to_bytes
@@ -121,6 +122,26 @@ def tls_context(address: Address, ca: str | os.PathLike | None) -> Any:
         raise ValueError(
             f"--mqtt-ca {ca} cannot be used: {reason}; name a file with the certificate of the broker's authority"
         ) from None
+
+
+def divided_access(
+    urls: Sequence[str], password_file: str | os.PathLike | None, ca: str | os.PathLike | None
+) -> list[dict[str, Any]]:
+    """For each address the password file and the certificates that are meant for it, if brokers share these options.
+
+    The password file is for addresses without a password. Certificates are for those with TLS. If there is no such address, the
+    first one gets them, and says what is wrong.
+    """
+    addresses = [Address.parse(url) for url in urls]
+    without = [address.password is None for address in addresses]
+    secure = [address.scheme == "mqtts" for address in addresses]
+    return [
+        {
+            "password_file": password_file if bare or not (i or any(without)) else None,
+            "ca": ca if tls or not (i or any(secure)) else None,
+        }
+        for i, (bare, tls) in enumerate(zip(without, secure, strict=True))
+    ]
 
 
 # --- What may be shown or stored ------------------------------------------------------------------

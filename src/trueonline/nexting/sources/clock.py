@@ -167,7 +167,8 @@ class Clock:
 
     With both, the column is used. The column may hold ISO 8601 such as 2024-05-01T12:00:00.25+02:00, whatever the unit.
     Without a time zone that is UTC. With a `form`, it holds times in that form, as `datetime.strptime` knows it. With a rate,
-    the sample of row i has the time i / rate. Rows that cannot be read count in i, because time went on.
+    the sample of row i has the time i / rate. Rows that cannot be read count in i, because time went on. `first` is the number
+    of the first row, if other files come before it.
 
     The `style` is that of the first time that was read. It stays: where a file changes to another zone, as for daylight saving,
     all times are written in the first.
@@ -177,6 +178,7 @@ class Clock:
     rate: float | None = None
     unit: str = "s"
     form: str | None = None
+    first: int = 0
     style: TimeStyle | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -208,7 +210,7 @@ class Clock:
     def made(self, rows: Any) -> Any:
         """The times of rows, by their numbers, from the rate."""
         assert self.rate is not None
-        return rows / self.rate
+        return (rows + self.first) / self.rate
 
     def note(self, text: str) -> None:
         """Keep the style of the first time that was read, which is written so."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import socket
-import sys
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from trueonline.inputs import positive
-from trueonline.nexting.sources.addresses import Address, credentials, shown_address, tls_context
+from trueonline.nexting.sources.broker import Broker
 from trueonline.nexting.sources.cells import MalformedError
 from trueonline.nexting.sources.clock import Clock
 from trueonline.nexting.sources.json_rows import Objects, Row, parsed
@@ -21,11 +18,6 @@ from trueonline.nexting.sources.ring import QUEUE
 from trueonline.nexting.sources.sequence import KEY, Sequences
 
 LIMIT = 2**20  # bytes in a message
-KEEP_ALIVE = 15  # seconds; after half as much again without a word, the broker is taken to be gone
-DELAYS = (1, 8)  # seconds between attempts to connect: the first and the longest
-CHECK = "check the address, and that the broker runs"
-CHECK_USER = "check the user and the password"
-UNWELCOME = (134, 135)  # MQTT's codes for a bad user or password, and for one without authorisation
 
 
 class Mqtt(LiveSource):
@@ -83,8 +75,6 @@ class Mqtt(LiveSource):
         password_file: str | os.PathLike | None = None,
         ca: str | os.PathLike | None = None,
     ) -> None:
-        address = Address.parse(url)
-        user, tls = credentials(address, password_file), tls_context(address, ca)
         time = "time" if time is None and rate is None else time
         super().__init__(signals, time, queue)
         self._clock: Clock = Clock(time, rate, time_unit, time_format)
@@ -92,82 +82,27 @@ class Mqtt(LiveSource):
         self._sequences = Sequences()
         self._counts |= {"huge": 0, "retained": 0}
         self._number = 0
-        self._topic = address.topic
-        self._ready = threading.Event()
-        self._refused, self._failed, self._hint = "", "", CHECK
-        self._about_tls = "if it wants TLS, give mqtts://" if tls is None else "is there TLS at that port?"
         seconds = positive("patience", patience)
-        self._client = self._connect(address, user, tls)
-        self._ready.wait(seconds)
-        if not self._ready.is_set() or self._refused:
-            why = self._refused or f"it did not answer within {seconds:g} s{self._failed}"
-            self.close()
-            raise ValueError(f"cannot listen to {shown_address(url)}: {why}; {self._hint}")
+        self._broker = Broker(url, password_file, ca, self._subscribe)
+        self._topic, self._client = self._broker.address.topic, self._broker.client
+        self._client.on_subscribe, self._client.on_message = self._subscribed, self._message
+        self._broker.open("listen to", seconds)
 
     @classmethod
     def from_address(cls, address: str, signals: Sequence[str], clock: dict[str, Any], queue: int) -> Mqtt:
         return cls(address, signals, **clock, queue=queue)
 
-    def _connect(self, address: Address, user: tuple[str, bytes] | None, tls: Any) -> Any:
-        try:
-            from paho.mqtt.client import Client
-            from paho.mqtt.enums import CallbackAPIVersion
-        except ImportError:
-            raise ValueError("MQTT needs paho-mqtt 2 or later: pip install 'trueonline[mqtt]'") from None
-        client = Client(CallbackAPIVersion.VERSION2)
-        if user is not None:
-            client.username_pw_set(user[0], user[1])  # type: ignore[arg-type]  # paho takes bytes too
-        if tls is not None:
-            client.tls_set_context(tls)
-        client.on_connect, client.on_subscribe, client.on_message = self._connected, self._subscribed, self._message
-        client.on_connect_fail, client.on_disconnect = self._not_connected, self._disconnected
-        client.reconnect_delay_set(*DELAYS)
-        client.connect_async(address.host, address.port, KEEP_ALIVE)
-        client.loop_start()
-        return client
-
     # --- In the client's thread ---
 
-    def _connected(self, client: Any, data: Any, flags: Any, reason: Any, properties: Any) -> None:
-        if reason.is_failure:
-            self._refuse(f"the broker says {reason}", CHECK_USER if reason.value in UNWELCOME else CHECK)
-        elif self._deadline is None:
+    def _subscribe(self, client: Any) -> None:
+        if self._deadline is None:
             client.subscribe(self._topic, qos=1)
-
-    def _not_connected(self, client: Any, data: Any) -> None:
-        """There is no connection. The reason is the exception that paho is handling, which it does not pass on."""
-        error = sys.exc_info()[1]
-        distrust = getattr(error, "verify_message", None)  # of ssl.SSLCertVerificationError
-        if isinstance(error, ConnectionRefusedError):
-            self._refuse("the connection is refused: nothing listens there")
-        elif isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN:
-            self._refuse(f"there is no such host ({error.strerror})")
-        elif distrust is not None:
-            hint = "check the name of the host, or name the certificate of the broker's authority with --mqtt-ca"
-            self._refuse(f"the broker's certificate is not trusted ({distrust})", hint)
-        elif isinstance(error, ConnectionError):
-            self._disconnected()
-        elif isinstance(error, OSError):
-            self._failed = f" ({error.strerror or error})"
-
-    def _disconnected(self, *_: Any) -> None:
-        self._failed = f" (the broker closes the connection: {self._about_tls})"
 
     def _subscribed(self, client: Any, data: Any, number: int, reasons: Any, properties: Any) -> None:
         if any(reason.is_failure for reason in reasons):
-            self._refuse(f"the broker does not let it subscribe to {self._topic}")
+            self._broker.refuse(f"the broker does not let it subscribe to {self._topic}")
         else:
-            self._counts["connections"] += 1
-            self.trouble = ""
-            self._ready.set()
-
-    def _refuse(self, why: str, hint: str = CHECK) -> None:
-        """Only the first connection can be refused. Later ones are tried again and again."""
-        if not self._ready.is_set():
-            self._refused, self._hint = why, hint
-            self._ready.set()
-        else:
-            self.trouble = why
+            self._broker.ready()
 
     def _message(self, client: Any, data: Any, message: Any) -> None:
         try:
@@ -217,16 +152,20 @@ class Mqtt(LiveSource):
         """The broker still sends what it has queued."""
         self._client.unsubscribe(self._topic)
 
+    @property
+    def trouble(self) -> str:  # type: ignore[override]
+        """Why a lost connection cannot be restored at the moment."""
+        return self._broker.trouble
+
     def counters(self) -> dict[str, int]:
-        return super().counters() | {"not_received": self._sequences.missing}
+        return super().counters() | {"connections": self._broker.connections, "not_received": self._sequences.missing}
 
     def complaint(self) -> str | None:
         return self._objects.complaint()
 
     def close(self) -> None:
         self._ring.close()
-        self._client.disconnect()
-        self._client.loop_stop()
+        self._broker.close()
 
 
 def _topic_of(message: Any) -> str:

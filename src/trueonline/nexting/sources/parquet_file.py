@@ -42,6 +42,8 @@ class ParquetFile(ReplayableFile):
         The unit of times that are numbers.
     time_format : str, optional
         The form of times that are text, as `datetime.strptime` knows it.
+    first_row : int
+        The number of the first row, for times from `rate`, if other files come before this one.
     """
 
     kind = "parquet"
@@ -55,8 +57,9 @@ class ParquetFile(ReplayableFile):
         rate: float | None = None,
         time_unit: str = "s",
         time_format: str | None = None,
+        first_row: int = 0,
     ) -> None:
-        super().__init__(path, signals, Clock(time, rate, time_unit, time_format))
+        super().__init__(path, signals, Clock(time, rate, time_unit, time_format, first_row))
 
     def _opened(self, position: dict[str, Any] | None) -> FileReader:
         if position is not None:

@@ -163,6 +163,7 @@ class Source(ABC):
     signals: tuple[str, ...]
     queue: int = 0  # how many samples may wait to be read, where there is a queue of them
     trouble: str = ""  # why a lost connection cannot be restored at the moment
+    lost: str = ""  # what `seek` could not find again
     _clock: Clock | None = None  # of sources whose times somebody names
 
     @property

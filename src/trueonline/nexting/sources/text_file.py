@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ from typing import Any
 from trueonline.nexting.sources.clock import Clock
 from trueonline.nexting.sources.gzip_file import Gunzipped, open_bytes
 from trueonline.nexting.sources.lines import CHUNK, PAST
-from trueonline.nexting.sources.positions import FROM_SCRATCH, short_hash, whole_numbers
+from trueonline.nexting.sources.positions import FROM_SCRATCH, checked_skipped, short_hash, whole_numbers
 from trueonline.nexting.sources.replayable_file import FileReader, ReplayableFile
+from trueonline.nexting.sources.rotation import earlier_parts
 from trueonline.nexting.sources.sample import Block, nothing, opening, shown
 from trueonline.nexting.sources.text import Text
 
@@ -19,14 +21,19 @@ from trueonline.nexting.sources.text import Text
 class TextFile(ReplayableFile):
     """A file of CSV or JSON lines, plain or gzipped.
 
-    A followed file that is emptied and written again, or whose name another file takes, is read from the beginning of what
-    is there. That is counted as `truncated` or `replaced`. Every look compares up to 4 KiB at the beginning of the file, and
-    up to 4 KiB before the place of reading, with what was read there. So a file that was emptied and has grown again between
-    two looks is noticed, unless both are the same as before. A writer that goes on at its old place after the file was
+    A followed file is a log that may be rotated. If another file takes its name, the old one is read to its end, and then the
+    new one from its beginning, once there is something in it. That is counted as `replaced`. If the file is emptied, what was
+    not read yet comes from the copy of it that logrotate's `copytruncate` makes (see `rotation`). Then the file is read from its
+    beginning. Without such a copy, that is counted as `truncated`. Every look compares up to 4 KiB at the beginning of the
+    file, and up to 4 KiB before the place of reading, with what was read there. So a file that was emptied and has grown again
+    between two looks is noticed, unless both are the same as before. A writer that goes on at its old place after the file was
     emptied leaves zeros before that place. The file is then read from that place on, and counted as `truncated`.
 
     A file that is not followed and changes or becomes shorter while it is read, or whose compressed part breaks off, ends
     with its last whole line and is counted as `truncated`.
+
+    A position in a followed file is looked for in the rotated parts of the log too. If it is nowhere, reading begins with the
+    file that is there, and `lost` says what is missing.
 
     A position holds a hash of up to 4 KiB before it. `seek` refuses a file that has something else there. It also reads the
     samples that the position leaves out after that place, and refuses others.
@@ -49,6 +56,8 @@ class TextFile(ReplayableFile):
         Wait for more at the end of the file, and take whole lines only.
     whole_lines : bool
         Leave a last line without a line break. A later reading that resumes from this one's position finds it whole.
+    first_row : int
+        The number of the first row, for times from `rate`, if other files come before this one.
     """
 
     kind = "text"
@@ -64,18 +73,54 @@ class TextFile(ReplayableFile):
         time_format: str | None = None,
         follow: bool = False,
         whole_lines: bool = False,
+        first_row: int = 0,
     ) -> None:
         self.follow, self.whole_lines = follow, whole_lines
-        super().__init__(path, signals, Clock(time, rate, time_unit, time_format))
+        self._parts: Sequence[Path] = ()  # of a rotated log, to be read before the file
+        super().__init__(path, signals, Clock(time, rate, time_unit, time_format, first_row))
+
+    def seek(self, position: dict[str, Any]) -> None:
+        if not self.follow:
+            super().seek(position)
+            return
+        self._check(position)
+        parts = earlier_parts(self.path)
+        ways = [parts[at:] for at in range(len(parts), -1, -1)]  # the file alone, then with more and more parts before it
+        ways.sort(key=lambda way: _inode((way or [self.path])[0]) != position.get("inode"))
+        for way in ways:
+            try:
+                self._seek_from(way, position)
+            except ValueError:  # it is another file
+                continue
+            return
+        replaced = {"offset": 0, "cut": False, "skip": 0, "replaced": position["replaced"] + 1}
+        self._seek_from([], {**position, **replaced})
+        self.lost = (
+            f"what was written to {self.path} after byte {position['offset']:,}, before it was replaced, because no rotated part "
+            f"of it is there. The new {self.path} is read from its beginning"
+        )
+
+    def _seek_from(self, parts: Sequence[Path], position: dict[str, Any]) -> None:
+        self._parts = parts
+        try:
+            super().seek(position)
+        finally:
+            self._parts = ()
+
+    def _check(self, position: dict[str, Any]) -> None:
+        """ValueError if a position is damaged."""
+        numbers = ("offset", "row", "malformed", "unterminated", "truncated", "replaced", "skip")
+        whole_numbers(position, self.kind, *numbers)
+        if type(position.get("cut")) is not bool:
+            raise ValueError(f"the position is damaged: cut must be true or false, got {position.get('cut')!r:.80}")
+        if position["skip"]:
+            checked_skipped(position, self.signals)
 
     def _opened(self, position: dict[str, Any] | None) -> FileReader:
-        numbers = ("offset", "row", "malformed", "unterminated", "truncated", "replaced")
         if position is not None:
-            whole_numbers(position, self.kind, *numbers)
-            if type(position.get("cut")) is not bool:
-                raise ValueError(f"the position is damaged: cut must be true or false, got {position.get('cut')!r:.80}")
+            self._check(position)
         text = Text(str(self.path), self.signals, self._clock)
-        reader = _TextReader(self.path, text, self.follow, self.whole_lines)
+        reader = _TextReader(self.path, text, self.follow, self.whole_lines, self._parts)
         try:
             if position is not None:
                 reader.resume(position)
@@ -88,20 +133,26 @@ class TextFile(ReplayableFile):
 
 
 class _TextReader(FileReader):
-    def __init__(self, path: Path, text: Text, follow: bool, whole_lines: bool) -> None:
+    def __init__(self, path: Path, text: Text, follow: bool, whole_lines: bool, parts: Sequence[Path]) -> None:
         self._path, self._text, self._follow, self._whole_lines = path, text, follow, whole_lines
         self._truncated = self._replaced = 0
         self._ended = False
         self._first = self._last = b""  # what was read at the beginning of the file, and before the place of reading
         with opening(path):
-            self._file = self._open()
+            first, *others = [self._open(part) for part in (*parts, path)]
+        self._next: deque[Any] = deque(others)  # files that come after this one, open, because their names may change
+        self._turn_to(first)
 
-    def _open(self) -> Any:
-        file = open_bytes(self._path)
-        if self._follow and isinstance(file, Gunzipped):
+    def _open(self, path: Path) -> Any:
+        file = open_bytes(path)
+        if self._follow and path == self._path and isinstance(file, Gunzipped):
             file.close()
-            raise ValueError(f"{self._path} is compressed and cannot be followed; follow the plain file")
+            raise ValueError(f"{path} is compressed and cannot be followed; follow the plain file")
         return file
+
+    def _turn_to(self, file: Any) -> None:
+        self._file = file
+        self._status = os.fstat(getattr(file, "fileobj", file).fileno())
 
     def read_first_line(self) -> None:
         while not self._text.started and not self._ended:
@@ -147,8 +198,7 @@ class _TextReader(FileReader):
         while (block := self._text.take()) is None:
             if self._ended:
                 return None
-            if not self._more() and self._follow:
-                self._look_again()
+            if not self._more() and self._follow and not self._moved_on():
                 self.waiting = True
                 return nothing(len(self._text.signals))
         return block
@@ -169,6 +219,9 @@ class _TextReader(FileReader):
         """Read a chunk, or notice the end of the file, or that it was emptied."""
         data = self._file.read(CHUNK)
         if self._is_cut(data):
+            if self._follow and isinstance(self._file, Gunzipped):
+                self._truncated += 1
+                return False  # a part of a log; the next one comes
             if self._follow:
                 return self._begin_again(len(data))
             self._truncated += 1
@@ -207,6 +260,12 @@ class _TextReader(FileReader):
         beginning = os.pread(self._file.fileno(), 1, 0)
         if not beginning:
             return False  # the first byte will tell whether its writer begins from scratch
+        copy = self._copy()
+        if copy is not None:
+            self._next.append(self._file)
+            self._file.seek(0)
+            self._turn_to(copy)
+            return True
         self._truncated += 1
         self._first = self._last = b""
         if beginning != b"\0" or os.fstat(self._file.fileno()).st_size < self._file.tell():
@@ -216,25 +275,58 @@ class _TextReader(FileReader):
             self._text.skip_line(self._file.tell())
         return True
 
-    def _look_again(self) -> None:
-        """Begin from the start if another file has the name of this one."""
-        here = os.fstat(self._file.fileno())
-        try:
-            there = os.stat(self._path)
-            if (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino) or self._more():
-                return
-            other = self._open()
-        except OSError:  # renamed or deleted, and nothing new is there yet
-            return
+    def _copy(self) -> Any:
+        """A rotated part with all that was read of this file and more, at the place of reading. None if there is none."""
+        if self._last.count(b"\n") < 2:  # a header alone tells nothing
+            return None
+        at = self._file.tell()
+        for part in reversed(earlier_parts(self._path)):
+            try:
+                copy = self._open(part)
+            except OSError:  # it has another name now
+                continue
+            copy.seek(at - len(self._last))
+            if copy.read(len(self._last)) == self._last and copy.read(1):
+                copy.seek(at)
+                return copy
+            copy.close()
+        return None
+
+    def _moved_on(self) -> bool:
+        """At the end of this file, go on with the one that comes after it, or that has its name now. False if there is none yet."""
+        if not self._next and not self._find_next():
+            return False
         self._replaced += 1
         self._file.close()
-        self._file = other
+        self._turn_to(self._next.popleft())
         self._first = self._last = b""
         self._text.restart()
+        return True
+
+    def _find_next(self) -> bool:
+        """Look whether another file has the name of this one, and something in it. Parts that were missed come before it."""
+        try:
+            there = os.stat(self._path)
+            if os.path.samestat(self._status, there) or not there.st_size:
+                return False  # while the new file is empty, its writer may still have the old one
+            if self._more():
+                return False  # it was written to just before; the next look finds the rest
+            self._next.extend(self._open(part) for part in (*self._missed_parts(), self._path))
+        except OSError:  # renamed or deleted, and nothing new is there yet
+            return False
+        return True
+
+    def _missed_parts(self) -> list[Path]:
+        """The parts that were written after this one, and rotated away before they were looked at."""
+        self._turn_to(self._file)  # the time of its last change may be another now
+        here = self._status.st_mtime_ns
+        later = {part: os.stat(part) for part in earlier_parts(self._path)}
+        return [p for p, found in later.items() if found.st_mtime_ns > here and not os.path.samestat(self._status, found)]
 
     def place(self) -> dict[str, Any]:
         counted = {"truncated": self._truncated, "replaced": self._replaced}
-        return {**self._text.position(), "hash": short_hash(self._text.past()), **counted}
+        inode = {"inode": self._status.st_ino} if self._follow else {}
+        return {**self._text.position(), "hash": short_hash(self._text.past()), **counted, **inode}
 
     def counters(self) -> dict[str, int]:
         counted = {"malformed": self._text.malformed, "unterminated": self._text.unterminated}
@@ -253,4 +345,12 @@ class _TextReader(FileReader):
         return min(file.tell() / max(os.fstat(file.fileno()).st_size, 1), 1.0)
 
     def close(self) -> None:
-        self._file.close()
+        for file in (self._file, *self._next):
+            file.close()
+
+
+def _inode(path: Path) -> int | None:
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return None

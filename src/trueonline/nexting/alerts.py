@@ -1,0 +1,254 @@
+"""Alerts: samples whose surprise reaches a threshold, told on the terminal and in a file of JSON lines.
+
+The file is only ever appended to. A run that resumes makes the alerts after its checkpoint again. It knows them in the file, and
+writes what is missing. So no alert is lost, and none is there twice.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from trueonline.files import write_whole
+from trueonline.inputs import number
+from trueonline.nexting.output import check_out
+from trueonline.nexting.predictor import Answers, Predictor
+
+THRESHOLD = 0.999  # where only a file is named
+CALENDAR = 1e8  # seconds: from March 1973 on, a time is shown as a date
+MOST = 2**16  # bytes of a first line that are looked at
+BEGIN = b'{"time": '  # of every line
+
+
+@dataclass(frozen=True)
+class Alert:
+    """A sample that was not expected.
+
+    Attributes
+    ----------
+    time : float
+        The time of the sample, as in the output.
+    surprise : float
+        How unusual the sample is, in [0, 1].
+    question : str
+        The question whose newest error is the most unusual one.
+    target : str
+        The signal that this question is about.
+    value : float or None
+        The value of the target.
+    expected : float or None
+        The value that was expected.
+    usual_error : float or None
+        The usual size of the difference.
+    """
+
+    time: Any
+    surprise: float
+    question: str
+    target: str
+    value: float | None
+    expected: float | None
+    usual_error: float | None
+
+    def as_line(self) -> bytes:
+        """The alert as a line of JSON."""
+        return json.dumps(asdict(self), allow_nan=False).encode() + b"\n"
+
+    def in_words(self) -> str:
+        """The alert for people.
+
+        >>> print(Alert(1397392500.0, 0.9995, "value@1h", "value", 71.2, 83.4, 1.2).in_words())
+        2014-04-13 12:35  surprise 0.9995  value 71.2, expected 83.4 ± 1.2 (value@1h)
+        """
+        value, expected, usual = (_figure(each) for each in (self.value, self.expected, self.usual_error))
+        return (
+            f"{time_in_words(self.time)}  surprise {self.surprise:.6g}  {self.target} {value}, expected {expected} ± {usual} "
+            f"({self.question})"
+        )
+
+
+KEYS = [*Alert.__dataclass_fields__]
+
+
+def written_time(seconds: float) -> Any:
+    """A time as alerts and messages have it."""
+    return float(seconds)
+
+
+def time_in_words(time: Any) -> str:
+    """A time as the terminal shows it: a date in UTC, or seconds where it cannot be one.
+
+    >>> time_in_words(12.5), time_in_words(1397392500.0), time_in_words(1397392501.25)
+    ('12.5 s', '2014-04-13 12:35', '2014-04-13 12:35:01.250')
+    """
+    if isinstance(time, str):
+        return time
+    if not time >= CALENDAR:
+        return f"{time:.10g} s"
+    date = datetime.fromtimestamp(round(time, 3), UTC)
+    pattern = "%Y-%m-%d %H:%M" + (":%S" if date.second or date.microsecond else "")
+    return date.strftime(pattern) + (f".{date.microsecond // 1000:03}" if date.microsecond else "")
+
+
+def known(value: float) -> float | None:
+    """A number for JSON, which has none for what is not known."""
+    return float(value) if math.isfinite(value) else None
+
+
+class Alerts:
+    """Tells of samples whose surprise is at or above a threshold.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        Whose answers are looked at.
+    threshold : float
+        In (0, 1].
+    say : callable
+        Prints a line.
+    path : str, optional
+        A file of JSON lines to append to.
+    fresh : bool
+        Replace the file, whatever it is, at the first sample.
+    """
+
+    def __init__(
+        self, predictor: Predictor, threshold: float, say: Callable[[str], None], path: str | None, fresh: bool = False
+    ) -> None:
+        self.threshold = number("--alert", threshold, "in (0, 1]", lambda x: 0.0 < x <= 1.0)
+        self._names, self._targets = predictor.names, predictor.targets
+        self._places = [predictor.observed.index(target) for target in predictor.targets]
+        self._say = say
+        self._file = None if path is None else AlertFile(path, fresh)
+        self.unable = False  # whether the answers have no surprise
+
+    def tell(self, answers: Answers) -> list[Alert]:
+        """Tell of new alerts, and return them. Those that a resumed run finds in its file are not new."""
+        if self._file is not None:
+            self._file.begin()
+        found = [alert for alert in self._found(answers) if self._file is None or self._file.append(alert.as_line())]
+        for alert in found:
+            self._say(alert.in_words())
+        return found
+
+    def _found(self, answers: Answers) -> Sequence[Alert]:
+        if answers.surprise is None or answers.suspect is None or answers.expected is None or answers.usual is None:
+            self.unable = True
+            return []
+        alerts = []
+        for t in np.flatnonzero(answers.surprise >= self.threshold).tolist():
+            question = int(answers.suspect[t])
+            numbers = (answers.signals[t, self._places[question]], answers.expected[t], answers.usual[t])
+            what = (self._names[question], self._targets[question])
+            alerts.append(Alert(written_time(answers.times[t]), float(answers.surprise[t]), *what, *map(known, numbers)))
+        return alerts
+
+    def resume(self, state: dict[str, Any], replayable: bool) -> None:
+        """Go on after a checkpoint, or from scratch with an empty state. ValueError if alerts are missing in the file."""
+        if self._file is not None:
+            self._file.resume(state, replayable)
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint needs, once all alerts so far survive a crash."""
+        return {} if self._file is None else self._file.state()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+class AlertFile:
+    """A file of alerts, one to a line. ValueError if there is something else in it, unless it shall be replaced."""
+
+    def __init__(self, path: str, replace: bool) -> None:
+        self._path, self._replace = check_out(path), replace
+        if not replace and not _holds_alerts(self._path):
+            raise ValueError(
+                f"{path} is there already, and does not hold alerts; name another file for --alerts, or replace it with --fresh"
+            )
+        self._file: IO[bytes] | None = None  # open from the first sample
+        self._known = 0  # bytes at the beginning whose alerts will not be made again
+        self._told: set[bytes] = set()  # lines after them, which may be made again
+        self._partial = b""  # the beginning of a line that a crash cut off
+
+    def resume(self, state: dict[str, Any], replayable: bool) -> None:
+        """Look for what was written after the checkpoint. Only a source that is read again makes these alerts again."""
+        if self._replace or not self._path.exists():
+            return
+        start = state.get("bytes") if state.get("file") == str(self._path) else 0
+        size = self._path.stat().st_size
+        if type(start) is not int or not 0 <= start <= size:
+            raise ValueError(
+                f"{self._path} has {size:,} bytes, but {start} were written to it; name another file for --alerts, or start from "
+                "scratch with --fresh"
+            )
+        self._known = start
+        with open(self._path, "rb") as file:
+            file.seek(start)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    self._partial = line
+                elif replayable:
+                    self._told.add(line)
+
+    def begin(self) -> None:
+        """Open the file, and replace it first if it shall be."""
+        if self._file is None:
+            if self._replace:
+                write_whole(self._path, lambda file: None)
+            self._file = open(self._path, "ab", buffering=0)  # noqa: SIM115
+
+    def append(self, line: bytes) -> bool:
+        """Write a line, unless it was written after the checkpoint already. Return whether it is new."""
+        assert self._file is not None
+        if line in self._told:
+            self._told.discard(line)
+            return False
+        if line.startswith(self._partial):
+            self._file.write(line[len(self._partial) :])
+        else:
+            self._file.write(b"\n" + line)
+        self._partial = b""
+        return True
+
+    def state(self) -> dict[str, Any]:
+        """The file, and how much of it is settled, once it is on the disk."""
+        if self._file is None:
+            return {}
+        os.fsync(self._file.fileno())
+        if not self._told and not self._partial:
+            self._known = os.fstat(self._file.fileno()).st_size
+        return {"file": str(self._path), "bytes": self._known}
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+def _holds_alerts(path: Path) -> bool:
+    """Whether there is no file, or an empty one, or one that begins with an alert or the beginning of one."""
+    if not path.exists():
+        return True
+    with open(path, "rb") as file:
+        line = file.readline(MOST)
+    if not line.endswith(b"\n"):
+        return line[: len(BEGIN)] == BEGIN[: len(line)]
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return False
+    return isinstance(found, dict) and [*found] == KEYS
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
