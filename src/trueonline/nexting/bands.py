@@ -10,20 +10,20 @@ known has 1 − W² of the variance. So the error that counts is
 
     e_k = (A + W·p_t − p_k) / √(1 − W²)
 
-The band is [p_t − d, p_t + u]. Here u is a quantile of the last errors that came true, and d is one of the last negative errors, each
-side on its own. Errors of neighbouring samples are almost equal when predictions look far ahead. So one error is kept for each
+The band is [p_t − d, p_t + u]. Here u is a quantile of the last errors that came true, and d is one of the last negative errors,
+each side on its own. Errors of neighbouring samples are almost equal when predictions look far ahead. So one error is kept for each
 sixteenth of the time that a prediction waits.
 
-Quantiles of the past alone promise nothing about the future. So each side counts its *excess*, the misses beyond those that are due:
-with α = (1 − coverage) / 2,
+Quantiles of the past alone promise nothing about the future. So each side counts its *excess*, the misses beyond those that are
+due: with α = (1 − coverage) / 2,
 
     E ← max(E + [e_k beyond the band that was given] − α,  −ln(½/α)/η)        level = α·exp(−ηE)
 
 The band leaves out the share `level` of the errors in memory. If n errors are fewer than 1/level, the largest one b is stretched to
 b / ((n + 1)·level)^ξ. So misses widen the band until nothing is missed, and hits narrow it, at most to the median error.
 
-**Guarantee.** Let the errors of one side be at most B, let the largest error in memory be at least b > 0, and let w be the number of
-samples that a prediction waits. Above E* = (ln(α(n + 1)) + ln(B/b)/ξ)/η nothing is missed, apart from the w bands that were given
+**Guarantee.** Let the errors of one side be at most B, let the largest error in memory be at least b > 0, and let w be the number
+of samples that a prediction waits. Above E* = (ln(α(n + 1)) + ln(B/b)/ξ)/η nothing is missed, apart from the w bands that were given
 before. The excess is never less than the sum of what was added to it. So among the first N predictions that come true
 
     misses of the side ≤ αN + max(E*, 0) + w + 1
