@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 
 from trueonline.nexting.surprise import (
-    BINS, ENOUGH, FADE, FORGET, LENGTH, OUTLIER, PRIOR, RATE, SAMPLES, TAIL, WARM, WIDTH, Surprise,
+    BINS,
+    ENOUGH,
+    FADE,
+    FORGET,
+    LENGTH,
+    OUTLIER,
+    PRIOR,
+    RATE,
+    SAMPLES,
+    TAIL,
+    WARM,
+    WIDTH,
+    Surprise,
 )  # fmt: skip
 
 
