@@ -19,7 +19,7 @@ from trueonline.nexting.surprise import (
     WARM,
     WIDTH,
     Surprise,
-)  # fmt: skip
+)
 
 
 def share_above(values, ages, at):
