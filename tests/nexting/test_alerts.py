@@ -22,10 +22,13 @@ def _surprised(monkeypatch):
     monkeypatch.setattr(Predictor, "learn", surprising.surprised)
 
 
-def log(path, size, spikes):
+def log(path, size, spikes, stamp=None):
     """A quiet signal x with spikes of 10 at some rows, and of 9.99 at the rows behind them."""
     values = dict.fromkeys(spikes, 10.0) | {row + 1: 9.99 for row in spikes}
-    path.write_text("time,x\n" + "".join(f"{1397392500 + t},{values.get(t, t % 3)}\n" for t in range(size)))
+    path.write_text(
+        "time,x\n"
+        + "".join(f"{stamp.format(t) if stamp else 1397392500 + t},{values.get(t, t % 3)}\n" for t in range(size))
+    )
     return path
 
 
@@ -58,6 +61,33 @@ def test_alerts_are_told_and_written(tmp_path):
     only = [line for line in predict(source, "--alert", 1).splitlines() if "surprise" in line]
     assert len(only) == 4  # at or above
     assert "surprise" not in predict(source)
+
+
+@pytest.mark.parametrize(
+    ("options", "stamp", "time", "words"),
+    [
+        ([], "2014-04-13T14:35:{:02}+02:00", "2014-04-13T14:35:05+02:00", "2014-04-13T14:35:05+02:00"),
+        (["--time-unit", "ms"], "13973925{:02}250", 1397392505250, "2014-04-13 12:35:05.250"),
+        (["--time-format", "%d.%m.%Y %H:%M:%S"], "13.04.2014 12:35:{:02}", "2014-04-13T12:35:05", "2014-04-13T12:35:05"),
+    ],
+)
+def test_alerts_have_times_as_they_came_in_and_know_them_again(tmp_path, options, stamp, time, words):
+    source, file, kept = log(tmp_path / "log.csv", 60, [5, 20, 40], stamp), tmp_path / "alerts", tmp_path / "kept"
+    more = (*options, "--alerts", file, "--checkpoint", kept)
+    said = predict(source, *more, "--samples", 10)
+    assert said.splitlines()[0] == f"{words}  surprise 1  x 10, expected 0 ± 1.5 (x@0.9)"
+    assert alerts(file)[0]["time"] == time
+    saved = kept.read_bytes()
+    predict(source, *more)
+    whole = file.read_bytes()
+    kept.write_bytes(saved)
+    assert "expected" not in predict(source, *more)  # they are in the file
+    assert file.read_bytes() == whole
+    kept.write_bytes(saved)
+    file.write_bytes(whole[:-200])
+    predict(source, *more)
+    assert file.read_bytes() == whole
+    assert len(alerts(file)) == 6
 
 
 def test_the_file_is_only_appended_to(tmp_path):

@@ -7,7 +7,18 @@ import numpy as np
 import pytest
 
 from tests.nexting.streams import joined, some, text_of, together, written
-from trueonline.nexting.sources import files_named, has_own_times, is_live, is_several, open_source, shown_source
+from trueonline.nexting.sources import (
+    Cleaner,
+    TimeStyle,
+    columns_of,
+    files_named,
+    has_own_times,
+    is_live,
+    is_several,
+    open_source,
+    shown_source,
+    text,
+)
 from trueonline.nexting.sources.positions import skipping
 
 NAMES = ("day1.csv", "day2.csv.gz", "day3.parquet", "day4.jsonl")
@@ -105,7 +116,81 @@ def test_a_position_names_its_file(days, tmp_path):
         alone = source.position()
     with open_source(paths, ["a", "b"], time="time") as source:
         source.seek(alone)
-        assert source.position()["of"] == {"file": paths[0], "rows": 0, "counted": {}}
+        assert source.position()["of"] == {"file": paths[0], "rows": 0, "counted": {}, "times": None}
+
+
+@pytest.fixture
+def travels(tmp_path):
+    """Files in three styles. The clock of the second one is put forward in its middle."""
+    rows = {
+        "a.csv": [f"2024-03-30 {10 + i // 60}:{i % 60:02}+05:30,{i}\n" for i in range(100)],
+        "b.csv": [
+            f"2024-03-31T0{1 if i < 50 else 3}:{i % 50:02}:00.5+0{1 if i < 50 else 2}:00,{i}\n" for i in range(100)
+        ],
+        "c.csv": [f"{1711900000 + i},{i}\n" for i in range(10)],
+    }
+    for name, lines in rows.items():
+        (tmp_path / name).write_text("time,x\n" + "".join(lines))
+    return str(tmp_path / "[abc].csv")
+
+
+@pytest.mark.parametrize("pace", [None, 1e12])
+def test_the_style_is_that_of_the_first_file_and_each_has_its_own_wall_clock(travels, pace):
+    style = TimeStyle(precision="m", zone="+05:30", separator=" ")
+    hours = {}
+    with open_source(travels, ["x"], time="time", pace=pace) as source:
+        assert source.style is None
+        clean = Cleaner(["x"])
+        for block in source:
+            assert source.style == style
+            kept = clean(block)
+            hours[kept.offset / 3600.0] = hours.get(kept.offset / 3600.0, 0) + len(kept)
+    assert hours == {5.5: 100, 1.0: 100, 0.0: 10}
+
+
+@pytest.mark.parametrize("rows", [0, 30, 60, 100])
+def test_a_resumed_chain_keeps_the_styles(travels, rows):
+    with open_source(travels, ["x"], time="time") as source:
+        next(source)
+        between = source.position()
+        block = next(source)
+        style, whole = source.style, [*block.times, *next(source).times]
+    position = json.loads(json.dumps(skipping(between, block, rows)))
+    with open_source(travels, ["x"], time="time") as source:
+        source.style = style
+        source.seek(position)
+        rest = list(source)
+        assert source.style == style
+    np.testing.assert_array_equal(np.concatenate([each.times for each in rest]), whole[rows:])
+    assert [each.offset for each in rest if len(each)] == ([3600.0] if rows < 100 else []) + [0.0]
+
+
+def test_a_resumed_chain_keeps_the_wall_clock_of_its_file(travels, monkeypatch):
+    """The place is behind the change of the clock."""
+    monkeypatch.setattr(text, "ROWS", 60)
+    with open_source(travels, ["x"], time="time") as source:
+        while next(source).offset != 3600.0:
+            pass
+        position, later = source.position(), next(source)
+    with open_source(travels, ["x"], time="time") as source:
+        source.seek(position)
+        again = next(source)
+    assert (again.offset, again.times.tolist()) == (later.offset, later.times.tolist())
+    assert later.offset == 3600.0
+    for wrong in (3, {"zone": 3}):
+        with (
+            open_source(travels, ["x"], time="time") as source,
+            pytest.raises(ValueError, match="damaged"),
+        ):
+            source.seek({**position, "of": {**position["of"], "times": wrong}})
+
+
+def test_the_columns_are_those_of_the_first_file(travels, tmp_path):
+    (tmp_path / "0.csv").write_text("")
+    (tmp_path / "z.csv").write_text("time,y\n1,2\n")
+    assert columns_of([tmp_path / "0.csv", travels, tmp_path / "z.csv"], time="time") == ("x",)
+    with pytest.raises(ValueError, match="several sources must all be files, got arm"):
+        columns_of([travels, "arm"])
 
 
 def test_progress_is_that_over_all_files(tmp_path):

@@ -16,6 +16,7 @@ from trueonline.cli import main
 from trueonline.nexting import publishing
 from trueonline.nexting.predictor import Answers, Predictor
 from trueonline.nexting.publishing import Publisher
+from trueonline.nexting.sources import TimeStyle
 from trueonline.nexting.sources.addresses import PASSWORD, USER, divided_access
 
 pytestmark = [
@@ -97,16 +98,29 @@ def test_every_sample_is_a_message_and_alerts_have_a_topic_of_their_own(broker, 
     }  # fmt: skip
 
 
+def test_times_are_as_they_came_in(broker, tmp_path, monkeypatch):
+    monkeypatch.setattr(Predictor, "learn", surprising.surprised)
+    times = [f"2014-04-13 14:35:{t:02}+02:00" for t in range(30)]
+    (tmp_path / "log.csv").write_text("at,x\n" + "".join(f"{at},{t % 11}\n" for t, at in enumerate(times)))
+    options = ["--rate", 1, "--time", "at", "--target", "x", "--discount", 0.9, "--alert", 1]
+    with listener(broker.port) as heard:
+        code, _, said = predict(tmp_path / "log.csv", *options, "--publish", broker.url("a"))
+        assert code == 0, said
+        until(lambda: len(heard) >= 32, "the arrival of all messages")
+    assert [said["time"] for topic, said, _ in heard if topic == "a"] == times
+    assert [said["time"] for topic, said, _ in heard if topic == "a/alerts"] == [times[10], times[21]]
+
+
 def test_a_broker_that_is_stopped_and_started_again(broker, monkeypatch):
     """What fits into the queue comes later. What does not is counted. Nothing waits."""
     monkeypatch.setattr(publishing, "QUEUE", 2000)
     publisher = Publisher(broker.url("p"), ["a", "b"], patient=True)
-    publisher.publish(answers(0, 100))
+    publisher.publish(answers(0, 100), TimeStyle())
     until(lambda: not publisher._waiting, "the arrival of the first messages")
     broker.kill()
     until(lambda: not publisher._client.is_connected(), "the end of the connection")
     begun = time.monotonic()
-    publisher.publish(answers(100, 100 + publishing.QUEUE + 50))
+    publisher.publish(answers(100, 100 + publishing.QUEUE + 50), TimeStyle())
     assert time.monotonic() - begun < publishing.WAIT
     assert publisher.lost == 50
     until(lambda: len(publisher.warnings()) == 2, "an attempt to connect again")
@@ -115,7 +129,7 @@ def test_a_broker_that_is_stopped_and_started_again(broker, monkeypatch):
     broker.start()
     with listener(broker.port) as heard:
         until(lambda: len({said["time"] for _, said, _ in heard}) > 0, "the arrival of what waited")
-        publisher.publish(answers(50_000, 50_100))
+        publisher.publish(answers(50_000, 50_100), TimeStyle())
         publisher.finish()
         until(lambda: heard[-1][1]["time"] == 50_099, "the arrival of the last message")
     assert publisher.lost == 50
@@ -126,7 +140,7 @@ def test_what_is_left_at_the_end_is_counted(broker, monkeypatch):
     monkeypatch.setattr(publishing, "LAST", 0.1)
     publisher = Publisher(broker.url("p"), ["a", "b"], patient=False)
     broker.kill()
-    publisher.publish(answers(0, 30))
+    publisher.publish(answers(0, 30), TimeStyle())
     publisher.finish()
     assert publisher.lost == 30
 
@@ -144,12 +158,12 @@ def test_a_broker_that_takes_nothing_is_waited_for_once(broker, monkeypatch):
     monkeypatch.setattr(
         publisher._changed, "wait_for", lambda *given: waits.append(given) or wait_for(*given), raising=False
     )
-    publisher.publish(answers(0, 300))
+    publisher.publish(answers(0, 300), TimeStyle())
     assert publisher.lost == 200
     assert len(waits) == 1
     broker.process.send_signal(signal.SIGCONT)
     until(lambda: not publisher._waiting, "the arrival of what waited")
-    publisher.publish(answers(300, 500))  # it is waited for again
+    publisher.publish(answers(300, 500), TimeStyle())  # it is waited for again
     assert publisher.lost == 200
     publisher.finish()
 

@@ -129,6 +129,30 @@ def test_excels_csv_from_germany(tmp_path):
     assert told["questions"][0]["target"] == "Größe, links"
 
 
+def test_several_files_with_a_time_format_are_as_one(tmp_path):
+    """Also where a run resumes in each of them."""
+    rows = [f"{datetime(2024, 12, 31) + timedelta(minutes=k):%d.%m.%Y %H:%M};{k % 9},5;{k % 7}" for k in range(3000)]
+    for name, first, last in (
+        ("whole.csv", 0, 3000),
+        ("a1.csv", 0, 1000),
+        ("a2.csv", 1000, 1001),
+        ("a10.csv", 1001, 3000),
+    ):
+        (tmp_path / name).write_text("at;x;y\n" + "\n".join(rows[first:last]) + "\n")
+    command = ["--time", "at", "--time-format", "%d.%m.%Y %H:%M", "--rate", "1min", "--target", "x", "--horizon", "15min"]
+    command += ["--signals", "all", "--tilings", "2", "--json"]
+    whole = predict(tmp_path / "whole.csv", *command, "--out", tmp_path / "whole.jsonl")
+    several = [tmp_path / "a*.csv", *command, "--out", tmp_path / "out.jsonl"]
+    for samples in (400, 1000, 1001, 1500):
+        told = predict(*several, "--samples", samples, "--checkpoint", tmp_path / "kept")
+        assert (told["samples"], told["warnings"]) == (samples, [])
+    told = predict(*several, "--checkpoint", tmp_path / "kept")
+    assert told["resumed_at"] == 1500
+    assert told["questions"] == whole["questions"]
+    assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])["time"] == "2024-12-31T00:00:00"
+
+
 def test_all_signals_are_those_that_one_would_name(tmp_path):
     path = log(tmp_path / "log.csv")
     command = [path, "--time", "time", "--target", "load", "--discount", "0.9", "--json", "--signals"]

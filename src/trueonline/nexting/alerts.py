@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,8 @@ from trueonline.files import write_whole
 from trueonline.inputs import number
 from trueonline.nexting.output import check_out
 from trueonline.nexting.predictor import Answers, Predictor
+from trueonline.nexting.sources import TimeStyle
+from trueonline.nexting.sources.clock import UNITS
 
 THRESHOLD = 0.999  # where only a file is named
 CALENDAR = 1e8  # seconds: from March 1973 on, a time is shown as a date
@@ -34,8 +36,8 @@ class Alert:
 
     Attributes
     ----------
-    time : float
-        The time of the sample, as in the output.
+    time : str, float or int
+        The time of the sample, as in the output: ISO 8601, or a number.
     surprise : float
         How unusual the sample is, in [0, 1].
     question : str
@@ -62,15 +64,15 @@ class Alert:
         """The alert as a line of JSON."""
         return json.dumps(asdict(self), allow_nan=False).encode() + b"\n"
 
-    def in_words(self) -> str:
-        """The alert for people.
+    def in_words(self, unit: str = "s") -> str:
+        """The alert for people. `unit` is that of a time that is a number.
 
         >>> print(Alert(1397392500.0, 0.9995, "value@1h", "value", 71.2, 83.4, 1.2).in_words())
         2014-04-13 12:35  surprise 0.9995  value 71.2, expected 83.4 ± 1.2 (value@1h)
         """
         value, expected, usual = (_figure(each) for each in (self.value, self.expected, self.usual_error))
         return (
-            f"{time_in_words(self.time)}  surprise {self.surprise:.6g}  {self.target} {value}, expected {expected} ± {usual} "
+            f"{time_in_words(self.time, unit)}  surprise {self.surprise:.6g}  {self.target} {value}, expected {expected} ± {usual} "
             f"({self.question})"
         )
 
@@ -78,22 +80,18 @@ class Alert:
 KEYS = [*Alert.__dataclass_fields__]
 
 
-def written_time(seconds: float) -> Any:
-    """A time as alerts and messages have it."""
-    return float(seconds)
+def time_in_words(time: Any, unit: str = "s") -> str:
+    """A time as the terminal shows it: as it is if it is text, otherwise a date in UTC, or seconds where it cannot be one.
 
-
-def time_in_words(time: Any) -> str:
-    """A time as the terminal shows it: a date in UTC, or seconds where it cannot be one.
-
-    >>> time_in_words(12.5), time_in_words(1397392500.0), time_in_words(1397392501.25)
+    >>> time_in_words(12.5), time_in_words(1397392500.0), time_in_words(1397392501250, "ms")
     ('12.5 s', '2014-04-13 12:35', '2014-04-13 12:35:01.250')
     """
     if isinstance(time, str):
         return time
-    if not time >= CALENDAR:
-        return f"{time:.10g} s"
-    date = datetime.fromtimestamp(round(time, 3), UTC)
+    seconds = time / UNITS[unit]
+    if not seconds >= CALENDAR:
+        return f"{seconds:.10g} s"
+    date = datetime.fromtimestamp(round(seconds, 3), UTC)
     pattern = "%Y-%m-%d %H:%M" + (":%S" if date.second or date.microsecond else "")
     return date.strftime(pattern) + (f".{date.microsecond // 1000:03}" if date.microsecond else "")
 
@@ -130,25 +128,27 @@ class Alerts:
         self._file = None if path is None else AlertFile(path, fresh)
         self.unable = False  # whether the answers have no surprise
 
-    def tell(self, answers: Answers) -> list[Alert]:
-        """Tell of new alerts, and return them. Those that a resumed run finds in its file are not new."""
+    def tell(self, answers: Answers, style: TimeStyle) -> list[Alert]:
+        """Tell of new alerts, with times in this style, and return them. Those that a resumed run finds in its file are not new."""
         if self._file is not None:
             self._file.begin()
-        found = [alert for alert in self._found(answers) if self._file is None or self._file.append(alert.as_line())]
+        found = self._found(answers, style)
+        found = [alert for alert in found if self._file is None or self._file.append(alert.as_line())]
         for alert in found:
-            self._say(alert.in_words())
+            self._say(alert.in_words(style.unit))
         return found
 
-    def _found(self, answers: Answers) -> Sequence[Alert]:
+    def _found(self, answers: Answers, style: TimeStyle) -> list[Alert]:
         if answers.surprise is None or answers.suspect is None or answers.expected is None or answers.usual is None:
             self.unable = True
             return []
         alerts = []
-        for t in np.flatnonzero(answers.surprise >= self.threshold).tolist():
+        rows = np.flatnonzero(answers.surprise >= self.threshold)
+        for t, time in zip(rows.tolist(), style.values(answers.times[rows]), strict=True):
             question = int(answers.suspect[t])
             numbers = (answers.signals[t, self._places[question]], answers.expected[t], answers.usual[t])
             what = (self._names[question], self._targets[question])
-            alerts.append(Alert(written_time(answers.times[t]), float(answers.surprise[t]), *what, *map(known, numbers)))
+            alerts.append(Alert(time, float(answers.surprise[t]), *what, *map(known, numbers)))
         return alerts
 
     def resume(self, state: dict[str, Any], replayable: bool) -> None:

@@ -1,7 +1,7 @@
 """Predictions and alerts, sent to a topic of an MQTT broker as they are made.
 
 A sample is a message {"time": …, "predictions": {NAME: {"value": …, "low": …, "high": …}}, "surprise": …}. An alert is a message on
-the topic TOPIC/alerts, as in the file of alerts. What is not known is null. The broker acknowledges each message (QoS 1), so that
+the topic TOPIC/alerts, as in the file of alerts. Times are as in the output. What is not known is null. The broker acknowledges each message (QoS 1), so that
 one may come twice after a connection was lost, but none is lost unnoticed.
 """
 
@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.nexting.alerts import Alert, written_time
+from trueonline.nexting.alerts import Alert
 from trueonline.nexting.predictor import Answers
-from trueonline.nexting.sources import shown_address
+from trueonline.nexting.sources import TimeStyle, shown_address
 from trueonline.nexting.sources.addresses import Address, check_topic
 from trueonline.nexting.sources.broker import Broker
 
@@ -79,24 +79,24 @@ class Publisher:
             if self._waiting in (0, QUEUE // 2):
                 self._changed.notify()
 
-    def publish(self, answers: Answers, alerts: Sequence[Alert] = ()) -> None:
-        """Send what is known at each sample, and alerts."""
-        for message in self._messages(answers):
+    def publish(self, answers: Answers, style: TimeStyle, alerts: Sequence[Alert] = ()) -> None:
+        """Send what is known at each sample, with times in this style, and alerts."""
+        for message in self._messages(answers, style):
             self._send(self._topic, json.dumps(message, allow_nan=False))
         for alert in alerts:
             self._send(f"{self._topic}/alerts", alert.as_line().rstrip())
 
-    def _messages(self, answers: Answers) -> Iterator[dict[str, Any]]:
+    def _messages(self, answers: Answers, style: TimeStyle) -> Iterator[dict[str, Any]]:
         unknown = np.full(answers.predictions.shape, np.nan)
         parts = [unknown if part is None else part for part in (answers.predictions, answers.low, answers.high)]
         rows = _with_none(np.stack(parts, axis=-1))
         surprise = [None] * len(rows) if answers.surprise is None else _with_none(answers.surprise)
-        for time, row, surprised in zip(answers.times.tolist(), rows, surprise, strict=True):
+        for time, row, surprised in zip(style.values(answers.times), rows, surprise, strict=True):
             predictions = {
                 name: {"value": value, "low": low, "high": high}
                 for name, (value, low, high) in zip(self._names, row, strict=True)
             }
-            yield {"time": written_time(time), "predictions": predictions, "surprise": surprised}
+            yield {"time": time, "predictions": predictions, "surprise": surprised}
 
     def _send(self, topic: str, message: str | bytes) -> None:
         with self._changed:

@@ -149,9 +149,9 @@ class Run:
                 answers = self.predictor.learn(clean)
                 self.output.style = self.source.style or self.output.style
                 self.output.write(answers.times, answers.predictions)
-                alerts = [] if self.alerts is None else self.alerts.tell(answers)
+                alerts = [] if self.alerts is None else self.alerts.tell(answers, self.output.style)
                 if self.publisher is not None:
-                    self.publisher.publish(answers, alerts)
+                    self.publisher.publish(answers, self.output.style, alerts)
                 if seen is not None:
                     seen(answers)
             if idle is not None:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from trueonline.nexting.sources.clock import TimeStyle
 from trueonline.nexting.sources.positions import FROM_SCRATCH, whole_numbers
 from trueonline.nexting.sources.sample import Block, Source
 
@@ -22,8 +23,10 @@ class Chain(Source):
     All files are opened once at the beginning, so that a file that cannot be read is known before anything is learned. Files
     without a byte are left out.
 
-    A position is that of the file which is read, with its name and what was counted before it. So a later list may have more
-    files behind it, or fewer before it.
+    The style of the times is that of the first file. Each file is read in its own, so hours are those of its wall clock.
+
+    A position is that of the file which is read, with its name, the style of its times and what was counted before it. So a later
+    list may have more files behind it, or fewer before it.
 
     Parameters
     ----------
@@ -45,6 +48,8 @@ class Chain(Source):
         self._source, self._at, self._rows = self._open(self.paths[0], 0), 0, 0
         self._counted: Counter[str] = Counter()  # in the files before
         self._complaint: str | None = None
+        self._remark = ""
+        self._style: TimeStyle | None = None  # of the files before, or of the run that is resumed
         self.signals = self._source.signals
 
     def _open(self, path: str, rows: int) -> Source:
@@ -63,20 +68,24 @@ class Chain(Source):
         rows = self._rows + self._source.position()["row"]
         following = self._open(self.paths[self._at + 1], rows)
         self._counted, self._complaint = Counter(self.counters()), self.complaint()
+        self._remark, self._style = self.remark(), self.style
         self._source.close()
         self._source, self._at, self._rows = following, self._at + 1, rows
 
     def position(self) -> dict[str, Any]:
         of = {"file": self.paths[self._at], "rows": self._rows, "counted": dict(self._counted)}
-        return {**self._source.position(), "of": of}
+        return {**self._source.position(), "of": {**of, "times": _described(self._source.style)}}
 
     def seek(self, position: dict[str, Any]) -> None:
         of = position.get("of") if isinstance(position, dict) else None
-        of = {"file": self.paths[0], "rows": 0, "counted": {}} if of is None else of  # taken when there was one file
-        if not isinstance(of, dict) or not isinstance(of.get("counted"), dict):
+        if of is None:  # taken when there was one file
+            of = {"file": self.paths[0], "rows": 0, "counted": {}, "times": _described(self._style)}
+        kinds = {"counted": dict, "times": dict | None}
+        if not isinstance(of, dict) or not all(isinstance(of.get(name), kind) for name, kind in kinds.items()):
             raise ValueError(f"the position is damaged: of must say in which file it lies, got {str(of)[:80]}")
         (rows,) = whole_numbers({"kind": "", **of}, "", "rows")
         whole_numbers({"kind": "", **of["counted"]}, "", *of["counted"])
+        style = None if of.get("times") is None else TimeStyle.from_json(of["times"])
         if of.get("file") not in self.paths:
             raise ValueError(
                 f"{str(of.get('file'))[:200]}, in which reading stopped, is not among the files {shown_files(self.paths)}; name "
@@ -85,6 +94,8 @@ class Chain(Source):
         at, counted = self.paths.index(of["file"]), Counter(of["counted"])
         inner = {name: value for name, value in position.items() if name != "of"}
         source = self._open(of["file"], rows)
+        if style is not None:
+            source.style = style
         try:
             while inner.get("skip") and at + 1 < len(self.paths) and _is_at_end(source, inner):
                 # The samples to skip are in the next file: the position was taken before a block was read from there.
@@ -102,6 +113,14 @@ class Chain(Source):
             self._source, self._at, self._rows, self._counted = source, at, rows, counted
 
     @property
+    def style(self) -> TimeStyle | None:
+        return self._style or self._source.style
+
+    @style.setter
+    def style(self, style: TimeStyle | None) -> None:
+        self._style = style
+
+    @property
     def lost(self) -> str:  # type: ignore[override]
         """What the file that is read could not find again."""
         return self._source.lost
@@ -114,6 +133,9 @@ class Chain(Source):
 
     def complaint(self) -> str | None:
         return self._complaint or self._source.complaint()
+
+    def remark(self) -> str:
+        return self._remark or self._source.remark()
 
     def progress(self) -> float | None:
         share = self._source.progress()
@@ -177,6 +199,10 @@ def _is_at_end(source: Source, position: dict[str, Any]) -> bool:
     """Whether no sample comes after the place of a position."""
     source.seek({**position, "skip": 0})
     return source.read() is None
+
+
+def _described(style: TimeStyle | None) -> dict[str, str] | None:
+    return None if style is None else style.as_json()
 
 
 def _size(path: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from dataclasses import asdict, dataclass, field
@@ -154,6 +155,22 @@ class TimeStyle:
         if (short != stamps).any():
             texts = np.where(short == stamps, texts, np.datetime_as_string(stamps))
         return [text.replace("T", self.separator) + self.zone for text in texts.tolist()]
+
+    def values(self, times: np.ndarray) -> list[Any]:
+        """Write times for JSON.
+
+        Parameters
+        ----------
+        times : array of shape (k,)
+            As for `texts`.
+
+        Returns
+        -------
+        list of str, float or int
+            Text for ISO 8601, otherwise numbers.
+        """
+        texts = self.texts(times)
+        return texts if self.is_iso else [json.loads(text) for text in texts]
 
 
 def _shortest(x: float) -> str:
