@@ -24,7 +24,7 @@ def _surprised(monkeypatch):
 
 def log(path, size, spikes):
     """A quiet signal x with spikes of 10 at some rows, and of 9.99 at the rows behind them."""
-    values = {row: 10.0 for row in spikes} | {row + 1: 9.99 for row in spikes}
+    values = dict.fromkeys(spikes, 10.0) | {row + 1: 9.99 for row in spikes}
     path.write_text("time,x\n" + "".join(f"{1397392500 + t},{values.get(t, t % 3)}\n" for t in range(size)))
     return path
 

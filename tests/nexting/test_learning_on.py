@@ -31,7 +31,9 @@ def test_several_files_give_the_predictions_of_one(tmp_path):
     days = [written(tmp_path / f"day{i}.csv", 300 * i, 300 * (i + 1)) for i in range(3)]
     once = predict(whole, *COMMAND, "--out", tmp_path / "once")
     for limit in (1, 299, 300, 301, 700, 900):  # resumed in each file, and between them
-        named = predict(*days, *COMMAND, "--out", tmp_path / "named", "--checkpoint", tmp_path / "kept", "--samples", limit)
+        named = predict(
+            *days, *COMMAND, "--out", tmp_path / "named", "--checkpoint", tmp_path / "kept", "--samples", limit
+        )
     fitting = predict(tmp_path / "day?.csv", *COMMAND, "--out", tmp_path / "fitting")
     assert once["questions"] == named["questions"] == fitting["questions"]
     assert named["samples"] == 900

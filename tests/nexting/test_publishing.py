@@ -80,7 +80,9 @@ def test_every_sample_is_a_message_and_alerts_have_a_topic_of_their_own(broker, 
     samples = [said for topic, said, _ in heard if topic == "a/b"]
     alerts = [said for topic, said, _ in heard if topic == "a/b/alerts"]
     rows = np.loadtxt(tmp_path / "out.csv", delimiter=",", skiprows=1)
-    assert [[each["time"], *(each["predictions"][f"x@{h}"]["value"] for h in ("1s", "2s"))] for each in samples] == rows.tolist()
+    assert [
+        [each["time"], *(each["predictions"][f"x@{h}"]["value"] for h in ("1s", "2s"))] for each in samples
+    ] == rows.tolist()
     assert samples[7] == {
         "time": 0.7,
         "predictions": {
@@ -139,7 +141,9 @@ def test_a_broker_that_takes_nothing_is_waited_for_once(broker, monkeypatch):
     broker.process.send_signal(signal.SIGSTOP)
     waits = []
     wait_for = publisher._changed.wait_for
-    monkeypatch.setattr(publisher._changed, "wait_for", lambda *given: waits.append(given) or wait_for(*given), raising=False)
+    monkeypatch.setattr(
+        publisher._changed, "wait_for", lambda *given: waits.append(given) or wait_for(*given), raising=False
+    )
     publisher.publish(answers(0, 300))
     assert publisher.lost == 200
     assert len(waits) == 1
@@ -202,7 +206,10 @@ def test_shared_options_are_for_the_addresses_that_they_fit():
         {"password_file": "file", "ca": "ca"},
     ]
     assert divided_access([bare, full], "file", None)[0] == {"password_file": "file", "ca": None}
-    assert divided_access([full, full], "file", "ca")[0] == {"password_file": "file", "ca": "ca"}  # which says what is wrong
+    assert divided_access([full, full], "file", "ca")[0] == {
+        "password_file": "file",
+        "ca": "ca",
+    }  # which says what is wrong
     assert divided_access([full, full], "file", "ca")[1] == {"password_file": None, "ca": None}
 
 

@@ -95,7 +95,9 @@ def prepare(
             resources.callback(lock.release)
             sweep_up(each)
         checkpoint = None if path is None else _found(path, options.fresh)
-        resuming = path is not None and checkpoint is not None and checkpoint.resumes(path, setup.as_json(), source_options)
+        resuming = (
+            path is not None and checkpoint is not None and checkpoint.resumes(path, setup.as_json(), source_options)
+        )
         if checkpoint is not None and not resuming:
             _check_new(out)
         source = resources.enter_context(_open(options, predictor, access["source"]))

@@ -1,7 +1,7 @@
 """Rotated logs: the earlier parts of a log, by their names beside it.
 
-logrotate and logging libraries rename a log, or copy it and empty it. The parts of `log.csv` are then called log.csv.1, log.csv.2.gz,
-log.csv-20240501, log.csv.2024-05-01 or log-20240501.csv.
+logrotate and logging libraries rename a log, or copy it and empty it. The parts of `log.csv` are then called log.csv.1,
+log.csv.2.gz, log.csv-20240501, log.csv.2024-05-01 or log-20240501.csv.
 """
 
 from __future__ import annotations
