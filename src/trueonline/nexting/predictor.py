@@ -43,12 +43,28 @@ class Answers:
         The signals in the order of `Predictor.observed`.
     predictions : array of shape (T, questions)
         The predictions in the order of `Predictor.names`.
+    low, high : array of shape (T, questions), optional
+        The band around each prediction. NaN while it is unknown.
+    surprise : array of shape (T,), optional
+        How unusual each sample is, in [0, 1].
+    suspect : array of int of shape (T,), optional
+        The number of the question whose newest error is the most unusual.
+    expected : array of shape (T,), optional
+        The value of its target that was expected at this sample.
+    usual : array of shape (T,), optional
+        The usual size of that error.
     """
 
     times: np.ndarray
     starts: np.ndarray
     signals: np.ndarray
     predictions: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    surprise: np.ndarray | None = None
+    suspect: np.ndarray | None = None
+    expected: np.ndarray | None = None
+    usual: np.ndarray | None = None
 
 
 class Predictor:
