@@ -87,7 +87,7 @@ stream_options = options.all_of(
 )
 
 
-def understood(given: dict[str, Any], pace: float | None) -> tuple[Any, Any]:
+def understood(given: dict[str, Any], pace: Any) -> tuple[Any, Any]:
     """The options of the command, and the setup that determines the predictions."""
     from trueonline.nexting.arm import RATE
     from trueonline.nexting.predict_command import Options

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from trueonline.files import Lock, looks_saved, sweep_up
 from trueonline.inputs import positive
 from trueonline.nexting.live_run import Page
 from trueonline.nexting.output import check_out, open_output
 from trueonline.nexting.predictor import Predictor, Setup
-from trueonline.nexting.reporting import Say, Warner, as_text, report_resumption
+from trueonline.nexting.reporting import Say, Warner, as_text, report_pace, report_resumption
 from trueonline.nexting.signals import FUNCTIONS
 from trueonline.nexting.sources import Cleaner, Source, has_own_times, is_live, open_source, without_credentials
 from trueonline.nexting.stream_checkpoint import KIND, Checkpoint, check_different_files
@@ -36,7 +36,7 @@ class Options:
     time: str | None = None
     time_unit: str = "s"
     follow: bool = False
-    pace: float | None = None
+    pace: float | Literal["fit"] | None = None
     missing: str = "hold"
     max_gap: float | None = None
     out: str | None = None
@@ -101,6 +101,7 @@ def prepare(
         if checkpoint is not None:
             run.resume(checkpoint)
             report_resumption(run, checkpoint, say)
+        report_pace(source.pace, say)
         run.resources = resources.pop_all()
     return run
 

@@ -17,14 +17,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from trueonline.inputs import positive
 from trueonline.nexting.sources.addresses import shown_address, without_credentials
 from trueonline.nexting.sources.cleaning import Cleaner
 from trueonline.nexting.sources.lsl import Lsl
 from trueonline.nexting.sources.mqtt import Mqtt
-from trueonline.nexting.sources.pacing import Paced
+from trueonline.nexting.sources.pacing import Paced, fitting_pace
 from trueonline.nexting.sources.parquet_file import ParquetFile
 from trueonline.nexting.sources.pipes import Pipe
 from trueonline.nexting.sources.positions import skipping
@@ -71,7 +71,7 @@ def open_source(
     follow: bool = False,
     whole_lines: bool = False,
     queue: int = QUEUE,
-    pace: float | None = None,
+    pace: float | Literal["fit"] | None = None,
     mqtt_password_file: str | os.PathLike | None = None,
     mqtt_ca: str | os.PathLike | None = None,
 ) -> Source:
@@ -97,8 +97,9 @@ def open_source(
         Leave the last line of a text file or a pipe if it has no line break.
     queue : int
         How many samples may wait in a live source.
-    pace : float, optional
-        The pace of a replayable source: 1 for real time, 2 for twice as fast. None reads as fast as possible.
+    pace : float or "fit", optional
+        The pace of a replayable source: 1 for real time, 2 for twice as fast. "fit" is real time, or faster if that would take
+        longer than about ten minutes. None reads as fast as possible.
     mqtt_password_file : str or path, optional
         A file with the password for an MQTT broker.
     mqtt_ca : str or path, optional
@@ -136,7 +137,8 @@ def open_source(
         if live:
             shown = shown_address(name)
             raise ValueError(f"pace is for files and the arm, got {shown}, which comes when it is sent; leave it out")
-        positive("pace", pace)
+        if pace != "fit":
+            positive("pace", pace)
     source: Source
     if mqtt_password_file is not None or mqtt_ca is not None:
         if SCHEMES.get(scheme) is not Mqtt:
@@ -152,7 +154,9 @@ def open_source(
         source = ParquetFile(name, signals, **clock)
     else:
         source = TextFile(name, signals, **clock, follow=follow, whole_lines=whole_lines)
-    return source if pace is None else Paced(source, pace)
+    if pace is None:
+        return source
+    return Paced(source, fitting_pace(source) if pace == "fit" else pace)
 
 
 def is_live(spec: str | os.PathLike) -> bool:
