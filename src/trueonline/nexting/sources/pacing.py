@@ -136,14 +136,17 @@ def fitting_pace(source: Source) -> float:
     float
         1, real time, for up to about ten minutes. A longer recording takes a minute and a half.
     """
-    position, times, share = source.position(), [np.empty(0)], 1.0
+    position, times = source.position(), [np.empty(0)]
+    share: float | None = None
     for _ in range(BLOCKS):
         block = source.read(0.0)
         if block is None:
             share = 1.0
             break
         times.append(block.times)
-        share = source.progress() or 0.0
+        share = source.progress()
+        if share is None and len(block):  # nobody knows how much there is
+            break
     source.seek(position)
     steps = np.diff(np.concatenate(times))
     steps = steps[steps > 0.0]

@@ -24,7 +24,7 @@ let charts = [];
 let shown = []; // numbers of questions
 let step = NaN; // the usual time between two samples, in seconds
 let zoom = null; // [from, to], or null to follow
-let zoomWhole = false; // whether all samples of the zoomed stretch were at hand
+let wholeFrom = NaN; // all samples of the zoomed stretch are at hand from this time on, if they were when it was chosen
 let frozenAt = null; // paused: the number of the first sample not to draw
 let missed = 0, drawnTo = 0, liveSince = Infinity, clockOffset = 0, quickest = Infinity;
 let delays = [];
@@ -171,7 +171,7 @@ function draw() {
   const begun = performance.now();
   if (charts.some((chart) => chart.rightAxis !== needsRight())) build(false);
   const range = currentRange();
-  if (frozenAt === null && zoomWhole && samples?.length && samples.oldest() > zoom[0]) pause(); // or only buckets would be left
+  if (frozenAt === null && zoom && samples?.oldest() > wholeFrom) pause(); // or only buckets would be left
   if (range) {
     const clock = clockOf(range[1], status.offset ?? hello.offset);
     const view = { range, following: !zoom, clock, step, alerts: alerts.known };
@@ -292,7 +292,8 @@ function pause() {
 
 function pick(from, to) {
   zoom = [from, to];
-  zoomWhole = samples?.length > 0 && samples.oldest() <= from;
+  const begin = Math.max(from, samples?.earliest() ?? NaN);
+  wholeFrom = samples?.oldest() <= begin ? begin : NaN;
   $("reset").hidden = false;
   spans.mark(!zoom);
   schedule();
@@ -300,7 +301,6 @@ function pick(from, to) {
 
 function reset() {
   zoom = null;
-  zoomWhole = false;
   $("reset").hidden = true;
   spans.mark(!zoom);
   schedule();
@@ -351,6 +351,7 @@ window.trueonline = {
   points: (name) => chartOf(name)?.data[1].filter((value) => value !== null).length ?? 0, // that are drawn
   series: (name) => chartOf(name)?.lines ?? {},
   alerts: (name) => chartOf(name)?.alerts, // that are marked
+  uplot: (name) => chartOf(name)?.uplot,
   marks: (name) => chartOf(name)?.marks, // of the time axis: [time, words]
   shown: () => shown.map((number) => hello.questions[number].name),
   range: currentRange,

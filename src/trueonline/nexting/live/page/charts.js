@@ -53,7 +53,7 @@ export class Chart {
     const axis = { stroke: colours.soft, font: "11px system-ui, sans-serif", grid: { stroke: colours.grid, width: 1 }, ticks: { show: false } };
     const numbers = { ...axis, size: 58, gap: 4, values: (_, ticks, __, ___, step) => axisMarks(ticks, step) };
     // Pixels between two marks of time: less on a phone, where few have room, but not where they have decimals.
-    const apart = (_, __, from, to, wide) => (wide < 400 && to - from > 8 ? 54 : 70);
+    const apart = (_, __, from, to, wide) => (wide < 400 && to - from > 8 ? 50 : 70);
     const scale = this.raw ? "sum" : "y";
     const line = (stroke, width, more = {}) => ({ scale, stroke, width, points: { show: false }, spanGaps: false, ...more });
     const edge = (more = {}) => line("transparent", 0, more);
