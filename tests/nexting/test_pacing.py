@@ -159,3 +159,35 @@ def test_a_paced_file_may_grow_and_closing_ends_the_wait(tmp_path):
     source.close()
     reader.join(PATIENCE)
     assert answers == [None]
+
+
+@pytest.mark.parametrize(
+    ("step", "rows", "pace"),
+    [
+        (0.025, 2000, 1.0),  # 50 s
+        (0.025, 23_000, 1.0),  # 575 s
+        (300.0, 4032, 13_000.0),  # two weeks in 90 s: 13,440 times as fast, in two digits
+        (1.0, 250_000, 2800.0),  # more than is looked at
+    ],
+)
+def test_a_long_recording_is_replayed_fast(tmp_path, step, rows, pace):
+    path = tmp_path / "log.csv"
+    times = 1.7e9 + step * np.arange(rows)
+    times[rows // 3 :] += 1e6 * step  # a gap, which does not count
+    path.write_text("time,a\n" + "".join(f"{t:.3f},1\n" for t in times))
+    with open_source(path, ["a"], time="time", pace="fit") as source:
+        assert source.pace == pytest.approx(pace, rel=0.05)
+        assert source.read(PATIENCE).times[0] == times[0]  # it was read, and begins at its beginning again
+        assert source.counters()["malformed"] == 0
+
+
+def test_nobody_knows_how_long_the_arm_moves(tmp_path):
+    with open_source("arm", ["force"], pace="fit") as source:
+        assert source.pace == 1.0
+    path = tmp_path / "log.csv"
+    path.write_text("time,a\n" + "".join(f"{300 * t},1\n" for t in range(20)))
+    with open_source(path, ["a"], time="time", follow=True, pace="fit") as source:
+        assert source.pace == 12_000.0  # 40 samples a second
+    path.write_text("time,a\n0,1\n")
+    with open_source(path, ["a"], time="time", pace="fit") as source:
+        assert source.pace == 1.0

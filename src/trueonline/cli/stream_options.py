@@ -108,7 +108,7 @@ def one_or_several(names: tuple[str, ...]) -> str | tuple[str, ...]:
     return names[0] if len(names) == 1 else names
 
 
-def understood(given: dict[str, Any], pace: float | None) -> tuple[Any, Any]:
+def understood(given: dict[str, Any], pace: Any) -> tuple[Any, Any]:
     """The options of the command, and the setup that determines the predictions."""
     from trueonline.nexting.arm import RATE
     from trueonline.nexting.durations import rate, seconds

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from trueonline.files import Lock, looks_saved, sweep_up
 from trueonline.inputs import positive
@@ -19,7 +19,7 @@ from trueonline.nexting.live_run import Page
 from trueonline.nexting.output import check_out, open_output
 from trueonline.nexting.predictor import Predictor, Setup
 from trueonline.nexting.publishing import Publisher, check_no_circle
-from trueonline.nexting.reporting import Say, Warner, as_text, report_new_source, report_resumption
+from trueonline.nexting.reporting import Say, Warner, as_text, report_new_source, report_pace, report_resumption
 from trueonline.nexting.signals import FUNCTIONS
 from trueonline.nexting.sources import (
     Cleaner,
@@ -50,7 +50,7 @@ class Options:
     time_unit: str = "s"
     time_format: str | None = None
     follow: bool = False
-    pace: float | None = None
+    pace: float | Literal["fit"] | None = None
     missing: str = "hold"
     max_gap: float | None = None
     out: str | None = None
@@ -119,6 +119,7 @@ def prepare(
             run.learn_on(checkpoint)
             run.save()  # from here on, the checkpoint is of the new source
             report_new_source(run, checkpoint, say)
+        report_pace(source.pace, say)
         run.resources = resources.pop_all()
     return run
 

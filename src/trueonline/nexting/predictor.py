@@ -44,13 +44,13 @@ class Answers:
     predictions : array of shape (T, questions)
         The predictions in the order of `Predictor.names`.
     low, high : array of shape (T, questions), optional
-        Bounds of what is predicted, NaN while unknown. None if the method has none.
+        The band around each prediction. NaN while it is unknown.
     surprise : array of shape (T,), optional
-        How unusual the newest errors are, in [0, 1]. None if the method does not know.
+        How unusual each sample is, in [0, 1].
     suspect : array of int of shape (T,), optional
-        The number of the question whose newest error is the most unusual one.
+        The number of the question whose newest error is the most unusual.
     expected : array of shape (T,), optional
-        The value of that question's target that was expected at the sample.
+        The value of its target that was expected at this sample.
     usual : array of shape (T,), optional
         The usual size of that error.
     """

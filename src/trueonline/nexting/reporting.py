@@ -78,6 +78,12 @@ def report_new_source(run: Run, checkpoint: Checkpoint, say: Say) -> None:
     )
 
 
+def report_pace(pace: float | None, say: Say) -> None:
+    """Say how fast a recording is replayed, unless that is in real time or as fast as possible."""
+    if pace not in (None, 1.0):
+        say(f"Replayed {pace:,.15g} times as fast as recorded. --pace 1 is real time.")
+
+
 def as_text(summary: dict[str, Any], out: str | None) -> str:
     """The summary as text, with a table of all questions. `out` is where predictions were written."""
     with redirect_stdout(io.StringIO()) as text:

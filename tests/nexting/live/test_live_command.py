@@ -54,7 +54,7 @@ def test_the_command_shows_the_arm_as_it_moves(browser):
         assert shown == ["position@0.2s", "force@0.2s"]
         before = until(lambda: browser.of("points('force@0.2s')"))
         until(lambda: browser.of("points('force@0.2s')") > before)
-        until(lambda: "%" in browser.one("#charts").text)  # an error is shown
+        until(lambda: "lately: error " in browser.one("#charts").text)
         series = browser.series("position@0.2s")
         assert set(series["signal"]) <= set(arm.simulate(20_000)[:, 0].astype(np.float32).tolist())
         told = ended(process, browser)

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from tests.nexting.live.helpers import RATE, TOKEN, connect, get, heard, refused, small_hub
+from tests.nexting.live.helpers import TOKEN, connect, get, heard, refused, small_hub
 from trueonline.nexting.live import Server
 
 pytest.importorskip("starlette", reason="the live page needs trueonline[live]")
@@ -103,7 +103,7 @@ def test_other_sites_cannot_open_the_feed():
         with connect(served, origin=f"http://127.0.0.1:{served.port}") as client:
             assert heard(client, "hello")["title"] == "An arm"
         with connect(served) as client:  # not a browser
-            assert heard(client, "hello")["rate"] == RATE
+            assert heard(client, "hello")["kept"] == 4800
 
 
 def test_a_token_is_needed_for_everything():

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from trueonline.inputs import positive
 from trueonline.nexting.sources.addresses import shown_address, without_credentials
@@ -28,7 +28,7 @@ from trueonline.nexting.sources.clock import TimeStyle
 from trueonline.nexting.sources.columns import parquet_columns, text_columns
 from trueonline.nexting.sources.lsl import Lsl
 from trueonline.nexting.sources.mqtt import Mqtt
-from trueonline.nexting.sources.pacing import Paced
+from trueonline.nexting.sources.pacing import Paced, fitting_pace
 from trueonline.nexting.sources.parquet_file import ParquetFile
 from trueonline.nexting.sources.pipes import Pipe
 from trueonline.nexting.sources.positions import skipping
@@ -84,7 +84,7 @@ def open_source(
     follow: bool = False,
     whole_lines: bool = False,
     queue: int = QUEUE,
-    pace: float | None = None,
+    pace: float | Literal["fit"] | None = None,
     mqtt_password_file: str | os.PathLike | None = None,
     mqtt_ca: str | os.PathLike | None = None,
 ) -> Source:
@@ -112,8 +112,9 @@ def open_source(
         Leave the last line of a text file or a pipe if it has no line break. Of several files, this is for the last one.
     queue : int
         How many samples may wait in a live source.
-    pace : float, optional
-        The pace of a replayable source: 1 for real time, 2 for twice as fast. None reads as fast as possible.
+    pace : float or "fit", optional
+        The pace of a replayable source: 1 for real time, 2 for twice as fast. "fit" is real time, or faster if that would take
+        longer than about ten minutes. None reads as fast as possible.
     mqtt_password_file : str or path, optional
         A file with the password for an MQTT broker.
     mqtt_ca : str or path, optional
@@ -153,7 +154,8 @@ def open_source(
         if live:
             shown = shown_address(name)
             raise ValueError(f"pace is for files and the arm, got {shown}, which comes when it is sent; leave it out")
-        positive("pace", pace)
+        if pace != "fit":
+            positive("pace", pace)
     source: Source
     if mqtt_password_file is not None or mqtt_ca is not None:
         if SCHEMES.get(scheme) is not Mqtt:
@@ -167,7 +169,9 @@ def open_source(
         source = Pipe(None if name == "-" else name, signals, **clock, whole_lines=whole_lines)
     else:
         source = _file(name, signals, clock, follow, whole_lines)
-    return source if pace is None else Paced(source, pace)
+    if pace is None:
+        return source
+    return Paced(source, fitting_pace(source) if pace == "fit" else pace)
 
 
 def _file(

@@ -7,6 +7,8 @@ from bisect import bisect_right
 from time import monotonic
 from typing import Any
 
+import numpy as np
+
 from trueonline.inputs import positive
 from trueonline.nexting.sources.clock import TimeStyle
 from trueonline.nexting.sources.positions import skipping
@@ -14,6 +16,11 @@ from trueonline.nexting.sources.sample import Block, Patience, Source, nothing
 
 LONGEST = 5.0  # seconds of waiting for a sample, at most
 POLL = 0.1  # seconds of waiting for the source at a time
+SHORT = 600.0  # seconds: a recording that is not longer is replayed in real time …
+REPLAY = 90.0  # … and a longer one takes about so long
+BRISK = 40.0  # samples a second, if nobody knows how long a slow recording is
+BLOCKS = 50  # blocks from which the length of a recording is estimated
+GAP = 10.0  # typical steps: a longer one is a gap, which does not count
 
 
 class Paced(Source):
@@ -126,3 +133,44 @@ class Paced(Source):
     def close(self) -> None:
         self._closed.set()
         self.source.close()
+
+
+def fitting_pace(source: Source) -> float:
+    """A pace at which a recording can be watched.
+
+    Parameters
+    ----------
+    source : Source
+        A replayable source. It is read a little and stands where it stood afterwards.
+
+    Returns
+    -------
+    float
+        1, real time, for up to about ten minutes. A longer recording takes a minute and a half.
+    """
+    position, times = source.position(), [np.empty(0)]
+    share: float | None = None
+    for _ in range(BLOCKS):
+        block = source.read(0.0)
+        if block is None:
+            share = 1.0
+            break
+        times.append(block.times)
+        share = source.progress()
+        if share is None and len(block):  # nobody knows how much there is
+            break
+    source.seek(position)
+    steps = np.diff(np.concatenate(times))
+    steps = steps[steps > 0.0]
+    if not len(steps):
+        return 1.0
+    typical = float(np.median(steps))
+    if not share:
+        return 1.0 if typical <= 1.0 else _round(BRISK * typical)
+    seconds = float(steps[steps <= GAP * typical].sum()) / share
+    return 1.0 if seconds <= SHORT else _round(seconds / REPLAY)
+
+
+def _round(pace: float) -> float:
+    """Two digits, because it is told in words."""
+    return float(f"{pace:.2g}")
