@@ -14,7 +14,9 @@ from trueonline.cli.stream_options import stream_options, understood
 
 @click.command("live")
 @stream_options
-@click.option("--pace", type=float, help="How fast a file is replayed: 1 is real time, the default for ten minutes or less.")
+@click.option(
+    "--pace", type=float, help="How fast a file is replayed: 1 is real time, the default for ten minutes or less."
+)
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Where the page is served; beyond this machine with --token."
 )

@@ -6,15 +6,17 @@ import threading
 import time
 from collections import deque
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from trueonline.nexting.alerts import THRESHOLD, find_alerts
 from trueonline.nexting.predictor import Answers, Predictor
+from trueonline.nexting.sources import TimeStyle
 from trueonline.nexting.stream_run import Run
 
 REPORTS = 0.5  # seconds between reports of scores and counters to the page
-ALERT = 0.999  # a sample that is as surprising is marked on the page
 ALERTS = 100  # the newest of them are known to a page that is opened later
 
 
@@ -29,8 +31,10 @@ class Page:
         from trueonline.nexting.live import Hub, Server, Shown
 
         shown = [
-            Shown(question.name, target, question.discount, horizon, "return", question.unit)
-            for question, target, horizon in zip(predictor.questions, predictor.targets, predictor.horizons, strict=True)
+            Shown(name, target, scale.discount, horizon, "mean" if scale.mean else "return")
+            for name, target, scale, horizon in zip(
+                predictor.names, predictor.targets, predictor.scales, predictor.horizons, strict=True
+            )
         ]
         self._hub = Hub(shown, predictor.observed, self._title)
         self._server = Server(self._hub, *self._place)
@@ -65,7 +69,9 @@ class _Reporter:
     def seen(self, answers: Answers) -> None:
         """Show samples."""
         self._hub.publish(answers)
-        self._alerts.extend(alerts(answers, self._run.predictor))
+        threshold = THRESHOLD if self._run.alerts is None else self._run.alerts.threshold
+        found = find_alerts(answers, self._run.predictor, threshold, TimeStyle())[-ALERTS:]
+        self._alerts.extend(asdict(alert) for alert in found)
 
     def __call__(self, state: str | None = None) -> None:
         now, samples = time.monotonic(), self._run.samples
@@ -84,6 +90,7 @@ class _Reporter:
                 "uptime": now - self._begun,
                 "note": "; ".join(self._run.warnings()),
                 "questions": scores(self._run.predictor, state == "ended"),
+                "experts": [self._run.predictor.experts(q) for q in range(len(self._run.predictor.names))],
                 "alerts": list(self._alerts),
             }
         )
@@ -93,33 +100,11 @@ class _Reporter:
 def scores(predictor: Predictor, ended: bool) -> dict[str, np.ndarray]:
     """The scores of all questions, with NaN for what is not known. In the end they are those of the summary."""
     if not ended:
-        recent = predictor.returns.recent()
-        return {"recent_error": recent["error"], "scored": recent["scored"]}
+        return predictor.scores_so_far()
     last = predictor.scores()
-    return {
-        "error": np.array([each.mean_absolute_return_error for each in last], float),
-        "recent_error": np.array([each.recent_absolute_return_error for each in last], float),
-        "scored": np.array([each.scored for each in last]),
-    }
-
-
-def alerts(answers: Answers, predictor: Predictor) -> list[dict[str, Any]]:
-    """The samples that are surprising, in the words of the page."""
-    if answers.surprise is None or answers.suspect is None or answers.expected is None or answers.usual is None:
-        return []
-    found = []
-    for t in np.flatnonzero(answers.surprise >= ALERT)[-ALERTS:]:
-        question = int(answers.suspect[t])
-        target = predictor.targets[question]
-        found.append(
-            {
-                "time": answers.times[t],
-                "surprise": answers.surprise[t],
-                "question": predictor.names[question],
-                "target": target,
-                "value": answers.signals[t, predictor.observed.index(target)],
-                "expected": answers.expected[t],
-                "usual_error": answers.usual[t],
-            }
-        )
+    found: dict[str, np.ndarray] = {"scored": np.array([each.scored for each in last])}
+    for prefix, errors in (("", last), ("recent_", [each.recent for each in last])):
+        found[f"{prefix}error"] = np.array([each.error for each in errors], float)
+        found[f"{prefix}hold"] = np.array([each.naive.hold for each in errors], float)
+        found[f"{prefix}mean"] = np.array([each.naive.mean for each in errors], float)
     return found

@@ -142,7 +142,7 @@ def open_source(
         if mqtt_password_file is not None or mqtt_ca is not None:
             raise ValueError("--mqtt-password-file and --mqtt-ca are for MQTT, got files; leave them out")
         chain = _chain(_specs(spec), signals, clock, follow, whole_lines)
-        return chain if pace is None else Paced(chain, positive("pace", pace))
+        return _paced(chain, pace)
     (name,) = _specs(spec)
     scheme, live = _scheme(name), is_live(name)
     if scheme and scheme not in SCHEMES:
@@ -169,9 +169,14 @@ def open_source(
         source = Pipe(None if name == "-" else name, signals, **clock, whole_lines=whole_lines)
     else:
         source = _file(name, signals, clock, follow, whole_lines)
+    return _paced(source, pace)
+
+
+def _paced(source: Source, pace: float | Literal["fit"] | None) -> Source:
+    """A source that is read in its own time, or so many times as fast."""
     if pace is None:
         return source
-    return Paced(source, fitting_pace(source) if pace == "fit" else pace)
+    return Paced(source, fitting_pace(source) if pace == "fit" else positive("pace", pace))
 
 
 def _file(
