@@ -14,7 +14,9 @@ from trueonline.cli.stream_options import stream_options, understood
 
 @click.command("live")
 @stream_options
-@click.option("--pace", type=float, help="How fast a file is replayed: 1 is real time, the default for ten minutes or less.")
+@click.option(
+    "--pace", type=float, help="How fast a file is replayed: 1 is real time, the default for ten minutes or less."
+)
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Where the page is served; beyond this machine with --token."
 )
@@ -48,6 +50,7 @@ def command(pace: Any, host: str, port: int, token: str | None, limit: int | Non
         run = predict_command.prepare(chosen, setup, sys.stdout, say, page.open)
         with predict_command.until_stopped() as stop:
             say(f"Open {page.url} in a browser. Ctrl-C ends it.")
+            predict_command.report_pace(run.source.pace, say)
             summary = page.show(run, stop, limit)
         predict_command.Warner(say).tell(summary["warnings"])
         click.echo(predict_command.as_text(summary, chosen.out), err=chosen.out == "-")

@@ -23,7 +23,7 @@ from trueonline.nexting.sources import Cleaner, Source, has_own_times, is_live, 
 from trueonline.nexting.stream_checkpoint import KIND, Checkpoint, check_different_files
 from trueonline.nexting.stream_run import Run
 
-__all__ = ["Options", "Page", "Warner", "as_text", "predict", "prepare", "until_stopped"]
+__all__ = ["Options", "Page", "Warner", "as_text", "predict", "prepare", "report_pace", "until_stopped"]
 
 GAP = 10.0  # samples that may be missing before a trace is cut, by default
 
@@ -101,7 +101,6 @@ def prepare(
         if checkpoint is not None:
             run.resume(checkpoint)
             report_resumption(run, checkpoint, say)
-        report_pace(source.pace, say)
         run.resources = resources.pop_all()
     return run
 

@@ -40,7 +40,9 @@ def test_a_page_is_told_all_that_it_asks_for():
         assert heard(client, "status")["samples"] == 100
         frame = heard(client, bytes)
         assert (frame["anew"], frame["first"], frame["missed"], frame["subscription"]) == (True, 0, 0, 1)
-        np.testing.assert_array_equal(frame["columns"][:4], np.vstack([signals.T[:2], predictions.T[[0, 2]]]).astype("f4"))
+        np.testing.assert_array_equal(
+            frame["columns"][:4], np.vstack([signals.T[:2], predictions.T[[0, 2]]]).astype("f4")
+        )
         assert frame["columns"].shape == (8, 100)
         before = time.time()
         more, _ = publish(hub, 5, first=100, starts=np.arange(5) == 2)

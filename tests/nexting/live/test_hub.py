@@ -86,7 +86,9 @@ def test_a_reader_sees_whole_samples_while_another_thread_writes():
         number = 0
         while not stop.is_set():
             block = np.arange(number, number + 70.0)
-            hub.publish(Answers(block, block < 0, np.repeat(block[:, None], 3, 1), *[np.repeat(block[:, None], 4, 1)] * 3))
+            hub.publish(
+                Answers(block, block < 0, np.repeat(block[:, None], 3, 1), *[np.repeat(block[:, None], 4, 1)] * 3)
+            )
             number = (number + 70) % 7_000_000  # whole in 32 bits
             time.sleep(1e-5)
 

@@ -12,7 +12,11 @@ from trueonline.nexting.live import messages
 
 def test_status_becomes_json_and_scores():
     hub, nan = small_hub(), np.nan
-    arrays = {"error": [1.5, nan, -2.0, 1e300], "recent_mean": [0.5, 1.0, 2.0, nan], "scored": np.array([7, 0, nan, 2**40])}
+    arrays = {
+        "error": [1.5, nan, -2.0, 1e300],
+        "recent_mean": [0.5, 1.0, 2.0, nan],
+        "scored": np.array([7, 0, nan, 2**40]),
+    }
     words = {"samples": np.int64(5), "rate": float("inf"), "dropped": {"late": 2}, "state": "learning", "pace": 1200.0}
     hub.report({**words, "questions": arrays})
     status = hub.status
@@ -25,7 +29,15 @@ def test_status_becomes_json_and_scores():
     np.testing.assert_array_equal(errors[5], np.array([0.5, 1.0, 2.0, nan], np.float32))
     assert np.frombuffer(status.scores, "<u4", 4, 104).tolist() == [7, 0, 0, 2**32 - 1]
     assert len(status.scores) == 120
-    alert = {"time": 3.0, "surprise": 0.9995, "question": "grip", "target": "force", "value": nan, "expected": 1, "usual_error": 2}
+    alert = {
+        "time": 3.0,
+        "surprise": 0.9995,
+        "question": "grip",
+        "target": "force",
+        "value": nan,
+        "expected": 1,
+        "usual_error": 2,
+    }
     hub.report({"alerts": [alert], "experts": [[["value", 0.5]], None, None, None], "offset": 7200.0})
     assert json.loads(hub.status.alerts) == {"type": "alerts", "alerts": [{**alert, "value": None}]}
     hub.report({"state": "ended"})  # without the rest: it stays

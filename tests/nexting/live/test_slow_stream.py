@@ -26,8 +26,17 @@ def test_a_slow_stream_has_dates_a_band_alerts_skill_and_experts(browser):
     hub = Hub([Shown("value@1h", "value", None, 3600.0, "mean", "°C")], ["value"], "log.csv", offset=3600.0)
     hub.publish(Answers(times, np.arange(n) == 0, signal[:, None], prediction, *band))
     alert = {"time": times[-100], "surprise": 0.9995, "question": "value@1h", "target": "value"}
-    questions = {"error": [3.1], "hold": [4.03], "mean": [9.2], "recent_error": [5.0], "recent_hold": [4.0], "recent_mean": [8.0]}
-    experts = [[["value, λ = 0", 0.2], ["hour of the day and value, λ = 0.9", 0.41], *[[f"other {k}", 0.01] for k in range(9)]]]
+    questions = {
+        "error": [3.1],
+        "hold": [4.03],
+        "mean": [9.2],
+        "recent_error": [5.0],
+        "recent_hold": [4.0],
+        "recent_mean": [8.0],
+    }
+    experts = [
+        [["value, λ = 0", 0.2], ["hour of the day and value, λ = 0.9", 0.41], *[[f"other {k}", 0.01] for k in range(9)]]
+    ]
     hub.report(
         {"state": "learning", "pace": 1200.0, "questions": questions, "experts": experts}
         | {"alerts": [{**alert, "value": 71.2, "expected": 83.4, "usual_error": 1.2}]}

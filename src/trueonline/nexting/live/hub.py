@@ -166,7 +166,9 @@ class Hub:
         shapes = [(n,), (n,), (n, len(self.signals)), *[(n, questions)] * 3]
         got = [each.shape for each in (t, begins, *parts)]
         if got != shapes:
-            raise ValueError(f"times, starts, signals, predictions, low and high must have the shapes {shapes}, got {got}")
+            raise ValueError(
+                f"times, starts, signals, predictions, low and high must have the shapes {shapes}, got {got}"
+            )
         with np.errstate(over="ignore", invalid="ignore"):  # a number too large for 32 bits is shown as a gap
             rows = np.concatenate(parts, axis=1, dtype=np.float32, casting="unsafe")
             self._history.add(t, rows)

@@ -120,9 +120,7 @@ def samples(
 def history(subscription: int, part: Any, begins: bool) -> bytes:
     """A message of buckets, from a `Past` of the hub. `begins`: the page drops the buckets that it has."""
     n = len(part.begins)
-    head = _HISTORY.pack(
-        HISTORY, begins, len(part.means), n, subscription, len(part.lows), part.width, part.first
-    )
+    head = _HISTORY.pack(HISTORY, begins, len(part.means), n, subscription, len(part.lows), part.width, part.first)
     floats = (each.astype("<f4").tobytes() for each in (part.means, part.lows, part.highs))
     return b"".join([head, part.begins.astype("<f8").tobytes(), part.ends.astype("<f8").tobytes(), *floats])
 

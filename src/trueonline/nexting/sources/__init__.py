@@ -19,12 +19,11 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from trueonline.inputs import positive
 from trueonline.nexting.sources.addresses import shown_address, without_credentials
 from trueonline.nexting.sources.cleaning import Cleaner
 from trueonline.nexting.sources.lsl import Lsl
 from trueonline.nexting.sources.mqtt import Mqtt
-from trueonline.nexting.sources.pacing import Paced, fitting_pace
+from trueonline.nexting.sources.pacing import Paced, check_pace
 from trueonline.nexting.sources.parquet_file import ParquetFile
 from trueonline.nexting.sources.pipes import Pipe
 from trueonline.nexting.sources.positions import skipping
@@ -137,8 +136,7 @@ def open_source(
         if live:
             shown = shown_address(name)
             raise ValueError(f"pace is for files and the arm, got {shown}, which comes when it is sent; leave it out")
-        if pace != "fit":
-            positive("pace", pace)
+        check_pace(pace)
     source: Source
     if mqtt_password_file is not None or mqtt_ca is not None:
         if SCHEMES.get(scheme) is not Mqtt:
@@ -154,9 +152,7 @@ def open_source(
         source = ParquetFile(name, signals, **clock)
     else:
         source = TextFile(name, signals, **clock, follow=follow, whole_lines=whole_lines)
-    if pace is None:
-        return source
-    return Paced(source, fitting_pace(source) if pace == "fit" else pace)
+    return source if pace is None else Paced(source, pace)
 
 
 def is_live(spec: str | os.PathLike) -> bool:
