@@ -117,6 +117,19 @@ def test_a_position_in_a_paced_source_is_where_the_reader_is(tmp_path, monkeypat
     assert counters["malformed"] == (0 if name == "arm" else 10)
 
 
+def test_slow_samples_come_as_slowly_and_gaps_are_short(tmp_path, monkeypatch):
+    path = tmp_path / "log.csv"
+    times = [0, 300, 600, 900, 90_000, 90_300, 200_000, 200_300]
+    path.write_text("time,a\n" + "".join(f"{t},1\n" for t in times))
+    hands = Hands(monkeypatch)
+    when, start = [], hands.now
+    with hands.drive(open_source(path, ["a"], time="time", pace=1.0)) as source:
+        for block in source:
+            when += [hands.now - start] * len(block)
+    # The first wait could be for a gap: nobody knows yet.
+    np.testing.assert_allclose(np.diff(when), [5, 300, 300, 5, 300, 5, 300], atol=1e-6)
+
+
 def test_a_paced_source_in_real_time(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("time,a\n0,0\n0.1,1\n0.2,2\n0.3,3\n0.3,4\n1e6,5\n")

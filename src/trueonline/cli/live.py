@@ -50,6 +50,7 @@ def command(pace: Any, host: str, port: int, token: str | None, limit: int | Non
         run = predict_command.prepare(chosen, setup, sys.stdout, say, page.open)
         with predict_command.until_stopped() as stop:
             say(f"Open {page.url} in a browser. Ctrl-C ends it.")
+            predict_command.report_pace(run.source.pace, say)
             summary = page.show(run, stop, limit)
         predict_command.Warner(say).tell(summary["warnings"])
         click.echo(predict_command.as_text(summary, chosen.out), err=chosen.out == "-")

@@ -37,7 +37,7 @@ from trueonline.nexting.stream_checkpoint import KIND, Checkpoint, check_differe
 from trueonline.nexting.stream_run import Run
 from trueonline.nexting.time_scales import GAP, GAP_HORIZONS
 
-__all__ = ["Options", "Page", "Warner", "as_text", "predict", "prepare", "until_stopped"]
+__all__ = ["Options", "Page", "Warner", "as_text", "predict", "prepare", "report_pace", "until_stopped"]
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,6 @@ def prepare(
             run.learn_on(checkpoint)
             run.save()  # from here on, the checkpoint is of the new source
             report_new_source(run, checkpoint, say)
-        report_pace(source.pace, say)
         run.resources = resources.pop_all()
     return run
 

@@ -133,7 +133,7 @@ def test_a_token_is_needed_for_everything():
         with connect(served, additional_headers={"Cookie": kept}) as client:
             assert heard(client, "hello")["most"] == 12
         with connect(served, f"/feed?token={TOKEN}") as client:
-            assert heard(client, "hello")["kept"] == 120.0
+            assert heard(client, "hello")["kept"] == 4800
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "somewhere.example"])

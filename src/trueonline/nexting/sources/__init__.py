@@ -20,7 +20,6 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from trueonline.inputs import positive
 from trueonline.nexting.sources.addresses import shown_address, without_credentials
 from trueonline.nexting.sources.chain import Chain, files_named, is_pattern, not_empty, shown_files
 from trueonline.nexting.sources.cleaning import Cleaner
@@ -28,7 +27,7 @@ from trueonline.nexting.sources.clock import TimeStyle
 from trueonline.nexting.sources.columns import parquet_columns, text_columns
 from trueonline.nexting.sources.lsl import Lsl
 from trueonline.nexting.sources.mqtt import Mqtt
-from trueonline.nexting.sources.pacing import Paced, fitting_pace
+from trueonline.nexting.sources.pacing import Paced, check_pace
 from trueonline.nexting.sources.parquet_file import ParquetFile
 from trueonline.nexting.sources.pipes import Pipe
 from trueonline.nexting.sources.positions import skipping
@@ -142,7 +141,7 @@ def open_source(
         if mqtt_password_file is not None or mqtt_ca is not None:
             raise ValueError("--mqtt-password-file and --mqtt-ca are for MQTT, got files; leave them out")
         chain = _chain(_specs(spec), signals, clock, follow, whole_lines)
-        return _paced(chain, pace)
+        return chain if pace is None else Paced(chain, check_pace(pace))
     (name,) = _specs(spec)
     scheme, live = _scheme(name), is_live(name)
     if scheme and scheme not in SCHEMES:
@@ -154,8 +153,7 @@ def open_source(
         if live:
             shown = shown_address(name)
             raise ValueError(f"pace is for files and the arm, got {shown}, which comes when it is sent; leave it out")
-        if pace != "fit":
-            positive("pace", pace)
+        check_pace(pace)
     source: Source
     if mqtt_password_file is not None or mqtt_ca is not None:
         if SCHEMES.get(scheme) is not Mqtt:
@@ -169,14 +167,7 @@ def open_source(
         source = Pipe(None if name == "-" else name, signals, **clock, whole_lines=whole_lines)
     else:
         source = _file(name, signals, clock, follow, whole_lines)
-    return _paced(source, pace)
-
-
-def _paced(source: Source, pace: float | Literal["fit"] | None) -> Source:
-    """A source that is read in its own time, or so many times as fast."""
-    if pace is None:
-        return source
-    return Paced(source, fitting_pace(source) if pace == "fit" else positive("pace", pace))
+    return source if pace is None else Paced(source, pace)
 
 
 def _file(

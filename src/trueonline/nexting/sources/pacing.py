@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from time import monotonic
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,7 +20,7 @@ SHORT = 600.0  # seconds: a recording that is not longer is replayed in real tim
 REPLAY = 90.0  # … and a longer one takes about so long
 BRISK = 40.0  # samples a second, if nobody knows how long a slow recording is
 BLOCKS = 50  # blocks from which the length of a recording is estimated
-GAP = 10.0  # typical steps: a longer one is a gap, which does not count
+GAP = 10.0  # usual steps: a longer one is a gap
 
 
 class Paced(Source):
@@ -28,8 +28,9 @@ class Paced(Source):
 
     The first sample is due at once, and each later one as long after it as their times say. A block holds all samples that
     have fallen due, so that a slow reader gets all of them at once. There are two exceptions. A wait longer than `longest`
-    seconds is shortened to that, so that nobody sits through gaps. A sample with an earlier time than one before it is due
-    at once. If it is earlier by more than `longest` seconds, the pace is taken from there.
+    seconds is shortened to that, so that nobody sits through gaps, unless the samples before came as slowly. A sample with an
+    earlier time than one before it is due at once. If it is earlier by more than `longest` seconds, the pace is taken from
+    there.
 
     Positions are those of the source, exact to the sample, and either can resume from the other's. Counters count what was
     read, which may be up to a block ahead of what was given.
@@ -38,21 +39,22 @@ class Paced(Source):
     ----------
     source : Source
         A replayable source.
-    pace : float
-        How many seconds of the source's times pass in one second.
+    pace : float or "fit"
+        How many seconds of the source's times pass in one second. "fit" is `fitting_pace` of the source.
     longest : float
-        The longest wait for a sample, in seconds.
+        The longest wait for a sample, in seconds, unless waits are usually longer than a tenth of it.
     """
 
     replayable = True
 
-    def __init__(self, source: Source, pace: float = 1.0, longest: float = LONGEST) -> None:
+    def __init__(self, source: Source, pace: float | Literal["fit"] = 1.0, longest: float = LONGEST) -> None:
         if not source.replayable:
             raise ValueError(
                 f"pace is for what can be replayed, got {type(source).__name__}, which has its own; leave it out"
             )
         self.source, self.signals = source, source.signals
-        self.pace, self.longest = positive("pace", pace), positive("longest", longest)
+        self.pace = fitting_pace(source) if pace == "fit" else check_pace(pace)
+        self.longest = positive("longest", longest)
         self._closed = threading.Event()
         self._begin()
 
@@ -62,6 +64,7 @@ class Paced(Source):
         self._at = 0  # how many of them were given
         self._latest: float | None = None  # the time to which the pace is kept
         self._last = 0.0  # when the last of them is due
+        self._usual = 0.0  # the last wait that was not for a gap
 
     def read(self, timeout: float | None = None) -> Block | None:
         patience = Patience(timeout)
@@ -95,7 +98,10 @@ class Paced(Source):
         for t in times:
             wait = (t - self._latest) / self.pace  # type: ignore[operator]
             if wait > 0.0:
-                self._last += min(wait, self.longest)
+                is_gap = wait > self.longest and wait > GAP * self._usual
+                self._last += self.longest if is_gap else wait
+                if not is_gap or not self._usual:
+                    self._usual = wait
             if wait > 0.0 or wait < -self.longest:
                 self._latest = t
             due.append(self._last)
@@ -133,6 +139,11 @@ class Paced(Source):
     def close(self) -> None:
         self._closed.set()
         self.source.close()
+
+
+def check_pace(pace: Any) -> Any:
+    """A pace, which must be a number larger than 0, or "fit"."""
+    return pace if pace == "fit" else positive("pace", pace)
 
 
 def fitting_pace(source: Source) -> float:

@@ -177,6 +177,8 @@ function draw() {
     const view = { range, following: !zoom, clock, step, alerts: alerts.known };
     for (const chart of charts) if (frozenAt === null || chart.source) chart.draw(view);
     alerts.tell(step, clock);
+    $("band-line").hidden = !charts.some((chart) => chart.lines.high.some((value) => value !== null));
+    $("alert-line").hidden = !alerts.known.length;
     measure();
   }
   tell();

@@ -68,7 +68,7 @@ export class Chart {
         { ...axis, size: (_, words) => (words?.some((each) => each.includes("\n")) ? 36 : 24), space: apart, incrs: STEPS, splits: (_, __, from, to, step) => marks(from, to, step, this.clock),
           values: (u, ticks, _, __, step) => this.times(u, ticks, step) },
         numbers,
-        ...(rightAxis ? [{ ...numbers, scale, side: 1, size: 46, grid: { show: false }, values: this.raw ? numbers.values : () => [] }] : []),
+        ...(rightAxis ? [{ ...numbers, scale, stroke: colours.prediction, side: 1, size: 46, grid: { show: false }, values: this.raw ? numbers.values : () => [] }] : []),
       ],
       series: [
         {},
