@@ -89,6 +89,7 @@ class _Reporter:
                 "clipped": self._run.predictor.counters()["clipped"],
                 "uptime": now - self._begun,
                 "note": "; ".join(self._run.warnings()),
+                "offset": self._run.source.style.offset if self._run.source.style else None,
                 "questions": scores(self._run.predictor, state == "ended"),
                 "experts": [self._run.predictor.experts(q) for q in range(len(self._run.predictor.names))],
                 "alerts": list(self._alerts),
