@@ -1,6 +1,6 @@
 """What predictions do when something breaks: six streams with a daily pattern, in each of which something goes wrong.
 
-    python examples/robustness.py [picture.png]
+python examples/robustness.py [picture.png]
 """
 
 import argparse
@@ -58,13 +58,16 @@ def main():
             shown = (times >= first) & (times < first + 13 * 86400.0)
             days = times[shown] / 86400.0
             axis.plot(days, came_true[shown], "k", linewidth=0.8, label="what came true")
-            axis.plot(days, predictions[shown], linewidth=1.0, alpha=0.85, label="prediction: mean over the coming two hours")
+            axis.plot(
+                days, predictions[shown], linewidth=1.0, alpha=0.85, label="prediction: mean over the coming two hours"
+            )
             if "unit" in name:
-                axis.set_yscale("log")
+                axis.set_yscale("symlog", linthresh=1e-5)
             axis.set_title(name, loc="left")
             error, hold = np.abs(predictions - came_true), np.abs(values - came_true)
             late = times > times[-1] - 3 * 86400.0
-            print(f"{name:42} error in the last three days, over that of the newest value: {error[late].mean() / hold[late].mean():.3g}")
+            share = error[late].mean() / hold[late].mean()
+            print(f"{name:42} error in the last three days, over that of the newest value: {share:.3g}")
         for axis in axes[-1]:
             axis.set_xlabel("day")
         handles, labels = axes[0, 0].get_legend_handles_labels()

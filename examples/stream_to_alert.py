@@ -60,17 +60,26 @@ def draw(path, x, found, alerts):
     times = begin + np.arange(len(x)) * np.timedelta64(5, "m")
     with look():
         picture, axes = figure(2, 1, width=9.0, height=5.4)
-        for axis, days, title in zip(axes[:, 0], ((0, 4), (8, 12)), ("the first days", "the days around the fault"), strict=True):
+        for axis, days, title in zip(
+            axes[:, 0], ((0, 4), (8, 12)), ("the first days", "the days around the fault"), strict=True
+        ):
             part = slice(days[0] * A_DAY, days[1] * A_DAY)
             axis.plot(times[part], x[part], color="0.75", linewidth=0.8, label="load")
             axis.fill_between(
-                times[part], found["load@1h.low"][part], found["load@1h.high"][part], alpha=0.25, linewidth=0, label="90 % band"
+                times[part],
+                found["load@1h.low"][part],
+                found["load@1h.high"][part],
+                alpha=0.25,
+                linewidth=0,
+                label="90 % band",
             )
             axis.plot(times[part], found["load@1h"][part], linewidth=1.2, label="prediction: mean over the coming hour")
             axis.plot(times[part], came_true(x)[part], "k", linewidth=0.7, label="what came true")
             inside = [a for a in alerts if times[part][0] <= np.datetime64(a["time"]) <= times[part][-1]]
             for i, alert in enumerate(inside):
-                axis.axvline(np.datetime64(alert["time"]), color="tab:red", linewidth=1.0, label="alert" if i == 0 else None)
+                axis.axvline(
+                    np.datetime64(alert["time"]), color="tab:red", linewidth=1.0, label="alert" if i == 0 else None
+                )
             axis.set_title(title, loc="left")
             axis.set_ylabel("load")
         handles, labels = axes[1, 0].get_legend_handles_labels()
@@ -84,7 +93,18 @@ def main():
     folder = parser.parse_args().folder
     values = load()
     write_log(folder / "load.csv", values)
-    words = ["predict", folder / "load.csv", "--time", "time", "--target", "load", "--horizon", "1h", "--explain", "--fresh"]
+    words = [
+        "predict",
+        folder / "load.csv",
+        "--time",
+        "time",
+        "--target",
+        "load",
+        "--horizon",
+        "1h",
+        "--explain",
+        "--fresh",
+    ]
     words += ["--out", folder / "predictions.csv", "--alerts", folder / "alerts.jsonl"]
     subprocess.run([sys.executable, "-m", "trueonline", *map(str, words)], check=True)
     alerts = [json.loads(line) for line in (folder / "alerts.jsonl").read_text().splitlines()]

@@ -74,7 +74,7 @@ class _Reporter:
         self._alerts.extend(asdict(alert) for alert in found)
 
     def __call__(self, state: str | None = None) -> None:
-        now, samples = time.monotonic(), self._run.samples
+        now, samples, style = time.monotonic(), self._run.samples, self._run.source.style
         if state is None and now < self._at + REPORTS:
             return
         if now > self._at:
@@ -89,7 +89,7 @@ class _Reporter:
                 "clipped": self._run.predictor.counters()["clipped"],
                 "uptime": now - self._begun,
                 "note": "; ".join(self._run.warnings()),
-                "offset": self._run.source.style.offset if self._run.source.style else None,
+                "offset": style.offset if style is not None and style.is_iso else None,
                 "questions": scores(self._run.predictor, state == "ended"),
                 "experts": [self._run.predictor.experts(q) for q in range(len(self._run.predictor.names))],
                 "alerts": list(self._alerts),
