@@ -25,6 +25,7 @@ from trueonline.nexting.sources import TimeStyle
 from trueonline.nexting.sources.clock import UNITS
 
 THRESHOLD = 0.999  # where only a file is named
+CLEARLY = 3.0  # usual errors: an error that is as large speaks for itself
 CALENDAR = 1e8  # seconds: from March 1973 on, a time is shown as a date
 MOST = 2**16  # bytes of a first line that are looked at
 BEGIN = b'{"time": '  # of every line
@@ -49,9 +50,10 @@ class Alert:
     expected : float or None
         The mean over the horizon that the question predicted one sample before.
     error : float or None
-        By how much the sample has changed this outlook: the TD error.
+        By how much the value differs from this, or by how much the sample has changed the outlook (the TD error): the more unusual
+        of both.
     usual_error : float or None
-        The usual size of such a change.
+        The usual size of this error.
     """
 
     time: Any
@@ -77,10 +79,16 @@ class Alert:
         text = (
             f"{time_in_words(self.time, unit)}  surprise {self.surprise:.6g}  {self.target} {value}, expected {expected}"
         )
-        much = (
-            f": {abs(self.error) / self.usual_error:.3g} times the usual error" if self.error and self.usual_error else ""
-        )
-        return f"{text} ({self.question}){much}"
+        return f"{text} ({self.question}){self._how_much()}"
+
+    def _how_much(self) -> str:
+        """By how much the error is unusual, in words. If it is about as usual, the last errors together are what is unusual."""
+        if self.error is None or not self.usual_error:
+            return ""
+        times = abs(self.error) / self.usual_error
+        if times >= CLEARLY:
+            return f": {times:.3g} times the usual error"
+        return ": an unusual run of small errors" if times < 1.0 else ": an unusual run of errors"
 
 
 KEYS = [*Alert.__dataclass_fields__]

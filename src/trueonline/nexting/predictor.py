@@ -54,7 +54,8 @@ class Answers:
     usual : array of shape (T,), optional
         The usual size of its error.
     error : array of shape (T,), optional
-        Its error: by how much this sample has changed the outlook, (1 − γ)·x_t + γ·p_t − p_{t−1}, the TD error.
+        Its error: by how much the sample has changed the outlook, which is the TD error (1 − γ)·x_t + γ·p_t − p_{t−1}, or by how
+        much the value differs from what was expected, x_t − p_{t−1}. The more unusual of both.
     """
 
     times: np.ndarray
@@ -144,7 +145,7 @@ class Predictor:
         self._scale = np.array([scales.index(scale) for scale in self.scales])
         self.begin_another()
         self._bands = Bands(keys, setup.coverage)
-        self._surprise = Surprise(len(self.names))
+        self._surprise = Surprise(2 * len(self.names))  # of the news about each outlook, and of each value
         self._before = np.full(len(self.names), np.nan)  # the predictions at the last sample
         self._auto = self._horde = None
         if setup.method == AUTO:
@@ -207,18 +208,19 @@ class Predictor:
         low, high = self._bands.follow(predictions, cumulants, starts, different)
         before = np.vstack([self._before, predictions[:-1]])
         self._before = predictions[-1]
-        errors = cumulants + different.take(self._scale, axis=1) * predictions - before
-        errors[np.abs(errors) < ROUNDING * np.abs(values)] = 0.0
+        news = cumulants + different.take(self._scale, axis=1) * predictions - before
+        errors = np.hstack([news, np.where(self._has_mean, values - before, np.nan)])
+        errors[np.abs(errors) < ROUNDING * np.tile(np.abs(values), 2)] = 0.0
         errors[starts] = np.nan
-        surprise, suspect, usual = self._surprise.follow(errors, starts)
-        of_suspect = np.arange(len(values)), suspect
-        known = suspect >= 0
-        expected, error = (np.where(known, each[of_suspect], np.nan) for each in (before, errors))
+        surprise, odd, usual = self._surprise.follow(errors, starts)
+        rows, known, suspect = np.arange(len(odd)), odd >= 0, np.where(odd >= 0, odd % len(self.names), -1)
+        expected = np.where(known, before[rows, suspect], np.nan)
+        error = np.where(known, errors[rows, odd], np.nan)
         self.samples += len(values)
         shown = {"predictions": predictions, "low": low, "high": high}
         scaled = {name: each * self._factors for name, each in shown.items()}
-        news = {"surprise": surprise, "suspect": suspect, "expected": expected, "usual": usual, "error": error}
-        return Answers(clean.times, starts, observed, **scaled, **news)
+        judged = {"surprise": surprise, "suspect": suspect, "expected": expected, "usual": usual, "error": error}
+        return Answers(clean.times, starts, observed, **scaled, **judged)
 
     def _gamma(self, scale: TimeScale, spans: np.ndarray, observed: np.ndarray) -> np.ndarray:
         """γ of the step into each sample."""
