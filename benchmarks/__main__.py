@@ -29,6 +29,7 @@ SECTIONS = (
     "myoelectric",
     "horde",
     "live",
+    "auto",
     "derived",
     "family",
 )

@@ -1,4 +1,6 @@
-"""A predictor that is surprised by definition: by |x| / 10 of its first signal. It expects 0, and 1.5 is its usual error.
+"""A predictor that is surprised by definition: by |x| / 10 of its first signal.
+
+It expects 0, its error is x, and 1.5 is its usual error.
 
 As a program it is `trueonline` with this predictor.
 """
@@ -25,6 +27,7 @@ def surprised(predictor, clean):
         suspect=(np.arange(size) * 0 + len(predictor.names) - 1).astype(np.int64),
         expected=np.zeros(size),
         usual=np.full(size, 1.5),
+        error=x,
     )
 
 

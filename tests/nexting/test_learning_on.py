@@ -156,3 +156,12 @@ def test_impossible_counts_of_earlier_sources_are_refused(tmp_path, damage):
     about["earlier"] |= damage
     files.write_learner(kept, kind, about, arrays)
     assert "counts of earlier sources are impossible" in predict(log, *COMMAND, "--checkpoint", kept, fails=True)
+
+
+def test_a_log_that_was_followed_is_read_to_its_end_without_following(tmp_path):
+    log, other = written(tmp_path / "log.csv", 0, 300), written(tmp_path / "other.csv", 0, 100)
+    options = [*COMMAND, "--checkpoint", tmp_path / "kept"]
+    predict(log, *options, "--follow", "--samples", 300)
+    assert "not read to its end" in predict(other, *options, fails=True)
+    assert predict(log, *options)["samples"] == 300
+    assert predict(other, *options)["samples"] == 100

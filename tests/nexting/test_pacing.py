@@ -117,6 +117,19 @@ def test_a_position_in_a_paced_source_is_where_the_reader_is(tmp_path, monkeypat
     assert counters["malformed"] == (0 if name == "arm" else 10)
 
 
+def test_slow_samples_come_as_slowly_and_gaps_are_short(tmp_path, monkeypatch):
+    path = tmp_path / "log.csv"
+    times = [0, 300, 600, 900, 90_000, 90_300, 200_000, 200_300]
+    path.write_text("time,a\n" + "".join(f"{t},1\n" for t in times))
+    hands = Hands(monkeypatch)
+    when, start = [], hands.now
+    with hands.drive(open_source(path, ["a"], time="time", pace=1.0)) as source:
+        for block in source:
+            when += [hands.now - start] * len(block)
+    # The first wait could be for a gap: nobody knows yet.
+    np.testing.assert_allclose(np.diff(when), [5, 300, 300, 5, 300, 5, 300], atol=1e-6)
+
+
 def test_a_paced_source_in_real_time(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("time,a\n0,0\n0.1,1\n0.2,2\n0.3,3\n0.3,4\n1e6,5\n")
@@ -159,3 +172,35 @@ def test_a_paced_file_may_grow_and_closing_ends_the_wait(tmp_path):
     source.close()
     reader.join(PATIENCE)
     assert answers == [None]
+
+
+@pytest.mark.parametrize(
+    ("step", "rows", "pace"),
+    [
+        (0.025, 2000, 1.0),  # 50 s
+        (0.025, 23_000, 1.0),  # 575 s
+        (300.0, 4032, 13_000.0),  # two weeks in 90 s: 13,440 times as fast, in two digits
+        (1.0, 250_000, 2800.0),  # more than is looked at
+    ],
+)
+def test_a_long_recording_is_replayed_fast(tmp_path, step, rows, pace):
+    path = tmp_path / "log.csv"
+    times = 1.7e9 + step * np.arange(rows)
+    times[rows // 3 :] += 1e6 * step  # a gap, which does not count
+    path.write_text("time,a\n" + "".join(f"{t:.3f},1\n" for t in times))
+    with open_source(path, ["a"], time="time", pace="fit") as source:
+        assert source.pace == pytest.approx(pace, rel=0.05)
+        assert source.read(PATIENCE).times[0] == times[0]  # it was read, and begins at its beginning again
+        assert source.counters()["malformed"] == 0
+
+
+def test_nobody_knows_how_long_the_arm_moves(tmp_path):
+    with open_source("arm", ["force"], pace="fit") as source:
+        assert source.pace == 1.0
+    path = tmp_path / "log.csv"
+    path.write_text("time,a\n" + "".join(f"{300 * t},1\n" for t in range(20)))
+    with open_source(path, ["a"], time="time", follow=True, pace="fit") as source:
+        assert source.pace == 12_000.0  # 40 samples a second
+    path.write_text("time,a\n0,1\n")
+    with open_source(path, ["a"], time="time", pace="fit") as source:
+        assert source.pace == 1.0

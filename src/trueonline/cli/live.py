@@ -14,16 +14,19 @@ from trueonline.cli.stream_options import stream_options, understood
 
 @click.command("live")
 @stream_options
-@click.option("--pace", type=float, help="How fast a file is replayed.  [default: 1, real time]")
+@click.option(
+    "--pace", type=float, help="How fast a file is replayed: 1 is real time, the default for ten minutes or less."
+)
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Where the page is served; beyond this machine with --token."
 )
 @click.option("--port", default=8040, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one.")
 @click.option("--token", envvar="TRUEONLINE_TOKEN", help="A secret of 16 characters or more, or $TRUEONLINE_TOKEN.")
-def command(pace: float | None, host: str, port: int, token: str | None, limit: int | None, **given: Any) -> None:
+def command(pace: Any, host: str, port: int, token: str | None, limit: int | None, **given: Any) -> None:
     """Predict as `predict` does, and watch it on a web page.
 
-    The page shows each signal, its prediction, and the return that came true sliding in behind it.
+    The page shows each signal, its prediction with its band, and what came true sliding in behind it. A file that was recorded
+    over more than ten minutes is replayed faster, in a minute or two.
 
     \b
     Examples:
@@ -40,13 +43,14 @@ def command(pace: float | None, host: str, port: int, token: str | None, limit: 
         from trueonline.nexting.sources import is_live, shown_source
 
         if pace is None and not is_live(given["source"]) and not given["follow"]:
-            pace = 1.0
+            pace = "fit"
         chosen, setup = understood(given, pace)
         say = partial(click.echo, err=True)
         page = predict_command.Page(shown_source(chosen.source), host, port, token)
         run = predict_command.prepare(chosen, setup, sys.stdout, say, page.open)
         with predict_command.until_stopped() as stop:
             say(f"Open {page.url} in a browser. Ctrl-C ends it.")
+            predict_command.report_pace(run.source.pace, say)
             summary = page.show(run, stop, limit)
         predict_command.Warner(say).tell(summary["warnings"])
         click.echo(predict_command.as_text(summary, chosen.out), err=chosen.out == "-")

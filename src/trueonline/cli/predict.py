@@ -17,20 +17,22 @@ from trueonline.cli.stream_options import stream_options, understood
 @click.command("predict", short_help="Predict signals of a stream while learning to.")
 @stream_options
 @click.option("--pace", type=float, help="Replay a file so many times as fast as it was recorded; 1 is real time.")
+@click.option("--explain", is_flag=True, help="Say which experts carry the weight in the end, in words.")
 @options.as_json
-def command(pace: float | None, as_json: bool, limit: int | None, **given: Any) -> None:
+def command(pace: float | None, explain: bool, as_json: bool, limit: int | None, **given: Any) -> None:
     """Predict signals of a stream while learning to, and score the predictions against what came true.
 
     SOURCE is a file (CSV, JSON lines, Parquet), several files, a pattern in quotes such as "logs/*.csv", - for standard
-    input, mqtt://host:port/topic (with TLS mqtts://), lsl://name, or arm, a simulated arm. For each TARGET and time scale
-    the return is predicted: the discounted sum of the coming values. A horizon of 2s is γ = 1 − 1/(2·rate): the prediction
-    is about the coming 2 seconds.
+    input, mqtt://host:port/topic (with TLS mqtts://), lsl://name, or arm, a simulated arm. For each TARGET and --horizon the
+    mean of the coming values is predicted, in the signal's unit, where the nearest values count most. A band around it should
+    hold 90 % of what comes true. The score is set against two forecasts that need no learning.
 
     \b
     Examples:
+      trueonline predict log.csv --time timestamp --target value --horizon 1h \\
+          --out predictions.csv --alert 0.999 --explain
+      trueonline predict log.csv --rate 5min --signals all --target load
       trueonline predict arm --target force --horizon 0.5s,2s --samples 20000
-      trueonline predict log.csv --rate 40 --signals a,b,force \\
-          --target force --horizon 800ms --out predictions.csv
       trueonline predict mqtt://localhost/arm --rate 100 --time time \\
           --signals "grip,velocity(grip),envelope(emg, 0.2)" --target grip \\
           --out predictions.parquet
@@ -58,7 +60,7 @@ def command(pace: float | None, as_json: bool, limit: int | None, **given: Any) 
         if as_json:
             click.echo(json.dumps(summary, indent=2, allow_nan=False))
         else:
-            click.echo(predict_command.as_text(summary, chosen.out), err=chosen.out == "-")
+            click.echo(predict_command.as_text(summary, chosen.out, explain), err=chosen.out == "-")
         if run.source.replayable and not run.ended:
             again = " Give the same command again to go on." if run.checkpoint is not None else ""
             say(f"Stopped before the end.{again}")

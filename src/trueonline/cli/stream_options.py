@@ -10,6 +10,16 @@ import click
 from trueonline import catalog
 from trueonline.cli import options
 
+SINGLE = [row.name for row in catalog.METHODS.values() if row.horde]
+PARAMETERS: dict[str, tuple[Any, Any, str]] = {  # of one learner: type, default, help
+    "step_size": (float, 0.1, "α. It is divided by the number of active features, so that 1 goes all the way."),
+    "trace_decay": (float, 0.9, "λ."),
+    "tilings": (click.IntRange(1), 8, "Grids, shifted against each other."),
+    "bins": (click.IntRange(1), 10, "Into how many each signal is divided."),
+    "features": (int, 200_000, "How many tiles are hashed to, at most."),
+    "tiles": (click.Choice(["joint", "pairs", "single"]), "joint", "Grids over all signals, every two, or each."),
+}
+
 stream_options = options.all_of(
     (
         click.argument("source", nargs=-1, required=True, callback=lambda context, option, names: one_or_several(names)),
@@ -22,38 +32,49 @@ stream_options = options.all_of(
             "--rate", help="Samples a second: 40, 40Hz; or 5min, 1/300. Times are made from it unless --time is given."
         ),
         click.option(
-            "--horizon", "horizons", multiple=True, help="Time scale: 2s, 500ms; may be repeated.  [default: 1s]"
+            "--horizon",
+            "horizons",
+            multiple=True,
+            help="How far ahead: 90s, 15min, 1h, 20 samples; may be repeated. Predictions are the mean of the coming values, in "
+            "the signal's unit; the nearest count most.  [default: 20 samples]",
         ),
         click.option(
-            "--discount", "discounts", multiple=True, help="γ instead: a number, or the name of a signal that has it."
-        ),
-        options.method_choice([row.name for row in catalog.METHODS.values() if row.horde], "true_online"),
-        options.step_size(
-            0.1, "It is divided by the number of active features (tilings and bias), so that 1 goes all the way."
-        ),
-        options.trace_decay,
-        click.option(
-            "--tilings", default=8, show_default=True, type=click.IntRange(1), help="Grids, shifted against each other."
+            "--discount",
+            "discounts",
+            multiple=True,
+            help="γ instead: a number, or the name of a signal that has it. Predictions are then the return, the discounted sum.",
         ),
         click.option(
-            "--bins", default=10, show_default=True, type=click.IntRange(1), help="Into how many each signal is divided."
+            "--as",
+            "meaning",
+            type=click.Choice(["mean", "return"]),
+            help="What predictions are.  [default: the mean with --horizon, the return with --discount]",
         ),
         click.option(
-            "--features", default=200_000, show_default=True, type=int, help="How many tiles are hashed to, at most."
-        ),
-        click.option(
-            "--tiles",
-            default="joint",
+            "--coverage",
+            default=0.9,
             show_default=True,
-            type=click.Choice(["joint", "pairs", "single"]),
-            help="Grids over all signals, every two, or each.",
+            type=float,
+            help="Share of what comes true that bands should hold.",
+        ),
+        click.option(
+            "--method",
+            default="auto",
+            show_default=True,
+            type=click.Choice(["auto", *SINGLE]),
+            metavar="METHOD",
+            help=f"auto, a mixture of many small learners with nothing to tune; or one learner: {', '.join(SINGLE)}.",
+        ),
+        *(
+            click.option(f"--{name.replace('_', '-')}", type=kind, help=f"{text}  [one learner; default: {default}]")
+            for name, (kind, default, text) in PARAMETERS.items()
         ),
         click.option(
             "--range",
             "ranges",
             multiple=True,
             metavar="NAME=LOW:HIGH",
-            help="Bounds of a signal; may be repeated.  [default: they widen as values come]",
+            help="Bounds of a signal; may be repeated.  [one learner; default: they widen as values come]",
         ),
         click.option("--time", metavar="COLUMN", help="The column (MQTT, JSON: the key) with the times."),
         click.option(
@@ -108,7 +129,7 @@ def one_or_several(names: tuple[str, ...]) -> str | tuple[str, ...]:
     return names[0] if len(names) == 1 else names
 
 
-def understood(given: dict[str, Any], pace: float | None) -> tuple[Any, Any]:
+def understood(given: dict[str, Any], pace: Any) -> tuple[Any, Any]:
     """The options of the command, and the setup that determines the predictions."""
     from trueonline.nexting.arm import RATE
     from trueonline.nexting.durations import rate, seconds
@@ -116,6 +137,7 @@ def understood(given: dict[str, Any], pace: float | None) -> tuple[Any, Any]:
     from trueonline.nexting.predictor import Setup
     from trueonline.nexting.signals import split
     from trueonline.nexting.sources import columns_of, has_own_times, is_live
+    from trueonline.nexting.time_scales import samples_of
 
     def several(texts: tuple[str, ...]) -> list[str]:
         return [name for text in texts for name in split(text)]
@@ -123,10 +145,10 @@ def understood(given: dict[str, Any], pace: float | None) -> tuple[Any, Any]:
     targets = several(given.pop("targets"))
     signals = given.pop("signals")
     discounts = [_number_or_name(text) for text in several(given.pop("discounts"))]
-    horizons = [seconds(text) for text in several(given.pop("horizons"))]
+    horizons = [text if samples_of(text) else seconds(text) for text in several(given.pop("horizons"))]
     ranges = dict(_range(text) for text in given.pop("ranges"))
-    names = ("rate", "method", "step_size", "trace_decay", "tilings", "bins", "features", "tiles")
-    chosen = {name: given.pop(name) for name in names}
+    chosen = {name: given.pop(name) for name in ("rate", "method", "meaning", "coverage")}
+    chosen |= _parameters(chosen["method"], {name: given.pop(name) for name in PARAMETERS}, ranges)
     chosen["rate"] = _read("--rate", rate, chosen["rate"])
     given["max_gap"] = _read("--max-gap", seconds, given["max_gap"])
     own_times = has_own_times(given["source"])
@@ -144,11 +166,22 @@ def understood(given: dict[str, Any], pace: float | None) -> tuple[Any, Any]:
         signals=inputs,
         targets=targets,
         discounts=discounts,
-        horizons=horizons or ([] if discounts else [1.0]),
+        horizons=horizons or ([] if discounts else ["20 samples"]),
         bounds=ranges,
         **chosen,
     )
     return Options(pace=pace, **given), setup
+
+
+def _parameters(method: str, given: dict[str, Any], ranges: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of one learner. An error if `auto`, which has none, is given some."""
+    named = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
+    if method == "auto" and (named or ranges):
+        raise click.UsageError(
+            f"{(named or ['--range'])[0]} is for one learner: add --method true_online, or leave it out. The method auto has "
+            "nothing to tune."
+        )
+    return {name: PARAMETERS[name][1] if value is None else value for name, value in given.items()}
 
 
 def _read(option: str, reader: Callable[[str], float], text: str | None) -> float | None:

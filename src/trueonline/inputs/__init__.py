@@ -45,7 +45,7 @@ from trueonline.inputs.numbers import (
     units,
 )
 from trueonline.inputs.parameters import Parameters, Parametrised
-from trueonline.inputs.saved_arrays import check_saved, saved_array, saved_count
+from trueonline.inputs.saved_arrays import check_saved, saved_array, saved_count, saved_parts
 from trueonline.inputs.stream_inputs import row, stream, stream_like
 
 __all__ = [
@@ -87,6 +87,7 @@ __all__ = [
     "same",
     "saved_array",
     "saved_count",
+    "saved_parts",
     "stream",
     "stream_like",
     "unit",

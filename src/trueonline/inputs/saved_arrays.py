@@ -34,3 +34,12 @@ def check_saved(fits: Mapping[str, Any]) -> None:
     wrong = [name for name, fit in fits.items() if not np.all(fit)]
     if wrong:
         raise ValueError(f"its {wrong[0]} does not fit: it holds numbers that are impossible there")
+
+
+def saved_parts(state: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """A state whose names are PART/NAME, part by part."""
+    parts: dict[str, dict[str, Any]] = {}
+    for name, array in state.items():
+        part, _, inner = name.partition("/")
+        parts.setdefault(part, {})[inner] = array
+    return parts

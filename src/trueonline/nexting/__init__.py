@@ -1,5 +1,6 @@
 """Predictions from streams of samples."""
 
+from trueonline.nexting.auto import Expert, FeatureSet, Mixture
 from trueonline.nexting.horde import Horde
 from trueonline.nexting.prediction_setup import Setup
 from trueonline.nexting.predictor import Answers, DivergedError, Predictor
@@ -11,7 +12,10 @@ __all__ = [
     "Clean",
     "Cleaner",
     "DivergedError",
+    "Expert",
+    "FeatureSet",
     "Horde",
+    "Mixture",
     "Predictor",
     "Question",
     "Setup",

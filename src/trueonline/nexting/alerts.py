@@ -47,9 +47,11 @@ class Alert:
     value : float or None
         The value of the target.
     expected : float or None
-        The value that was expected.
+        The mean over the horizon that the question predicted one sample before.
+    error : float or None
+        By how much the sample has changed this outlook: the TD error.
     usual_error : float or None
-        The usual size of the difference.
+        The usual size of such a change.
     """
 
     time: Any
@@ -58,6 +60,7 @@ class Alert:
     target: str
     value: float | None
     expected: float | None
+    error: float | None
     usual_error: float | None
 
     def as_line(self) -> bytes:
@@ -67,14 +70,17 @@ class Alert:
     def in_words(self, unit: str = "s") -> str:
         """The alert for people. `unit` is that of a time that is a number.
 
-        >>> print(Alert(1397392500.0, 0.9995, "value@1h", "value", 71.2, 83.4, 1.2).in_words())
-        2014-04-13 12:35  surprise 0.9995  value 71.2, expected 83.4 ± 1.2 (value@1h)
+        >>> print(Alert(1397392500.0, 0.9995, "value@1h", "value", 71.2, 83.4, -14.4, 1.2).in_words())
+        2014-04-13 12:35  surprise 0.9995  value 71.2, expected 83.4 (value@1h): 12 times the usual error
         """
-        value, expected, usual = (_figure(each) for each in (self.value, self.expected, self.usual_error))
-        return (
-            f"{time_in_words(self.time, unit)}  surprise {self.surprise:.6g}  {self.target} {value}, expected {expected} ± {usual} "
-            f"({self.question})"
+        value, expected = _figure(self.value), _figure(self.expected)
+        text = (
+            f"{time_in_words(self.time, unit)}  surprise {self.surprise:.6g}  {self.target} {value}, expected {expected}"
         )
+        much = (
+            f": {abs(self.error) / self.usual_error:.3g} times the usual error" if self.error and self.usual_error else ""
+        )
+        return f"{text} ({self.question}){much}"
 
 
 KEYS = [*Alert.__dataclass_fields__]
@@ -101,6 +107,39 @@ def known(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
+def find_alerts(answers: Answers, predictor: Predictor, threshold: float, style: TimeStyle) -> list[Alert]:
+    """The samples whose surprise reaches the threshold.
+
+    Parameters
+    ----------
+    answers : Answers
+        Samples and predictions of the predictor.
+    predictor : Predictor
+        Whose questions they answer.
+    threshold : float
+        The least surprise of an alert.
+    style : TimeStyle
+        How times are written.
+
+    Returns
+    -------
+    list of Alert
+        The alerts, in the order of the samples.
+    """
+    if answers.surprise is None or answers.suspect is None:
+        return []
+    alerts = []
+    rows = np.flatnonzero(answers.surprise >= threshold)
+    for t, time in zip(rows.tolist(), style.values(answers.times[rows]), strict=True):
+        question = int(answers.suspect[t])
+        target = predictor.targets[question]
+        value = answers.signals[t, predictor.observed.index(target)]
+        others = (math.nan if each is None else each[t] for each in (answers.expected, answers.error, answers.usual))
+        numbers = map(known, (value, *others))
+        alerts.append(Alert(time, float(answers.surprise[t]), predictor.names[question], target, *numbers))
+    return alerts
+
+
 class Alerts:
     """Tells of samples whose surprise is at or above a threshold.
 
@@ -122,34 +161,18 @@ class Alerts:
         self, predictor: Predictor, threshold: float, say: Callable[[str], None], path: str | None, fresh: bool = False
     ) -> None:
         self.threshold = number("--alert", threshold, "in (0, 1]", lambda x: 0.0 < x <= 1.0)
-        self._names, self._targets = predictor.names, predictor.targets
-        self._places = [predictor.observed.index(target) for target in predictor.targets]
-        self._say = say
+        self._predictor, self._say = predictor, say
         self._file = None if path is None else AlertFile(path, fresh)
-        self.unable = False  # whether the answers have no surprise
 
     def tell(self, answers: Answers, style: TimeStyle) -> list[Alert]:
         """Tell of new alerts, with times in this style, and return them. Those that a resumed run finds in its file are not new."""
         if self._file is not None:
             self._file.begin()
-        found = self._found(answers, style)
+        found = find_alerts(answers, self._predictor, self.threshold, style)
         found = [alert for alert in found if self._file is None or self._file.append(alert.as_line())]
         for alert in found:
             self._say(alert.in_words(style.unit))
         return found
-
-    def _found(self, answers: Answers, style: TimeStyle) -> list[Alert]:
-        if answers.surprise is None or answers.suspect is None or answers.expected is None or answers.usual is None:
-            self.unable = True
-            return []
-        alerts = []
-        rows = np.flatnonzero(answers.surprise >= self.threshold)
-        for t, time in zip(rows.tolist(), style.values(answers.times[rows]), strict=True):
-            question = int(answers.suspect[t])
-            numbers = (answers.signals[t, self._places[question]], answers.expected[t], answers.usual[t])
-            what = (self._names[question], self._targets[question])
-            alerts.append(Alert(time, float(answers.surprise[t]), *what, *map(known, numbers)))
-        return alerts
 
     def resume(self, state: dict[str, Any], replayable: bool) -> None:
         """Go on after a checkpoint, or from scratch with an empty state. ValueError if alerts are missing in the file."""

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
+from trueonline.nexting.alerts import THRESHOLD, find_alerts
 from trueonline.nexting.predictor import Answers, Predictor
+from trueonline.nexting.sources import TimeStyle
 from trueonline.nexting.stream_run import Run
 
 REPORTS = 0.5  # seconds between reports of scores and counters to the page
+ALERTS = 100  # the newest of them are known to a page that is opened later
 
 
 class Page:
@@ -23,14 +30,13 @@ class Page:
         """The server of the page, bound to its address."""
         from trueonline.nexting.live import Hub, Server, Shown
 
-        in_name = [*predictor.setup.scales()][: len(predictor.setup.horizons)]  # labels that already say the seconds
         shown = [
-            Shown(
-                question.name, target, question.discount, None if question.name.rpartition("@")[2] in in_name else horizon
+            Shown(name, target, scale.discount, horizon, "mean" if scale.mean else "return")
+            for name, target, scale, horizon in zip(
+                predictor.names, predictor.targets, predictor.scales, predictor.horizons, strict=True
             )
-            for question, target, horizon in zip(predictor.questions, predictor.targets, predictor.horizons, strict=True)
         ]
-        self._hub = Hub(shown, predictor.observed, predictor.setup.rate or 1.0, self._title)
+        self._hub = Hub(shown, predictor.observed, self._title)
         self._server = Server(self._hub, *self._place)
         return self._server
 
@@ -44,26 +50,31 @@ class Page:
         reporter = _Reporter(run, self._hub)
         reporter("waiting")
         with run.resources:
-            run.learn(stop, seen=self._seen, idle=reporter, limit=limit)
+            run.learn(stop, seen=reporter.seen, idle=reporter, limit=limit)
             run.finish(forget=False)
             reporter("ended")
             stop.wait()
         return run.summary()
 
-    def _seen(self, answers: Answers) -> None:
-        self._hub.publish(answers.times, answers.starts, answers.signals, answers.predictions)
-
 
 class _Reporter:
-    """Reports the state of a run to a hub, twice a second."""
+    """Shows the samples of a run to a hub, and twice a second its state."""
 
     def __init__(self, run: Run, hub: Any) -> None:
         self._run, self._hub = run, hub
         self._begun = self._at = time.monotonic()
         self._before, self._rate = run.samples, 0.0
+        self._alerts: deque[dict[str, Any]] = deque(maxlen=ALERTS)
+
+    def seen(self, answers: Answers) -> None:
+        """Show samples."""
+        self._hub.publish(answers)
+        threshold = THRESHOLD if self._run.alerts is None else self._run.alerts.threshold
+        found = find_alerts(answers, self._run.predictor, threshold, TimeStyle())[-ALERTS:]
+        self._alerts.extend(asdict(alert) for alert in found)
 
     def __call__(self, state: str | None = None) -> None:
-        now, samples = time.monotonic(), self._run.samples
+        now, samples, style = time.monotonic(), self._run.samples, self._run.source.style
         if state is None and now < self._at + REPORTS:
             return
         if now > self._at:
@@ -73,11 +84,28 @@ class _Reporter:
                 "state": state or ("learning" if samples > self._before else "waiting"),
                 "samples": samples,
                 "rate": self._rate,
+                "pace": self._run.source.pace,
                 "dropped": self._run.dropped(),
                 "clipped": self._run.predictor.counters()["clipped"],
                 "uptime": now - self._begun,
                 "note": "; ".join(self._run.warnings()),
-                "questions": self._run.predictor.returns.recent(),
+                "offset": style.offset if style is not None and style.is_iso else None,
+                "questions": scores(self._run.predictor, state == "ended"),
+                "experts": [self._run.predictor.experts(q) for q in range(len(self._run.predictor.names))],
+                "alerts": list(self._alerts),
             }
         )
         self._at, self._before = now, samples
+
+
+def scores(predictor: Predictor, ended: bool) -> dict[str, np.ndarray]:
+    """The scores of all questions, with NaN for what is not known. In the end they are those of the summary."""
+    if not ended:
+        return predictor.scores_so_far()
+    last = predictor.scores()
+    found: dict[str, np.ndarray] = {"scored": np.array([each.scored for each in last])}
+    for prefix, errors in (("", last), ("recent_", [each.recent for each in last])):
+        found[f"{prefix}error"] = np.array([each.error for each in errors], float)
+        found[f"{prefix}hold"] = np.array([each.naive.hold for each in errors], float)
+        found[f"{prefix}mean"] = np.array([each.naive.mean for each in errors], float)
+    return found

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, TextIO
 
@@ -61,10 +61,13 @@ class Output(ABC):
 class FileOutput(Output):
     """A file of predictions."""
 
-    def __init__(self, path: Path, names: Sequence[str], resuming: bool = False) -> None:
+    def __init__(
+        self, path: Path, names: Sequence[str], resuming: bool = False, about: Mapping[str, str] | None = None
+    ) -> None:
         self._path = path
         self._columns = ["time", *names]
         self._resuming = resuming
+        self._about = dict(about or {})  # what the file says of itself, where its format has a place for it
 
     @classmethod
     @abstractmethod
@@ -98,11 +101,17 @@ def check_out(path: str) -> Path:
 
 
 def open_output(
-    path: str | None, names: Sequence[str], stream: TextIO, resuming: bool = False, fresh: bool = False
+    path: str | None,
+    names: Sequence[str],
+    stream: TextIO,
+    resuming: bool = False,
+    fresh: bool = False,
+    about: Mapping[str, str] | None = None,
 ) -> Output:
     """The output for a path: `*.parquet`, `*.jsonl`, another file, `-` for `stream`, or None for nowhere.
 
-    An existing file of predictions is replaced unless `resuming`. Any other file is refused, unless `fresh`.
+    An existing file of predictions is replaced unless `resuming`. Any other file is refused, unless `fresh`. Parquet keeps `about`
+    in its metadata.
     """
     if path is None:
         return Nowhere()
@@ -119,7 +128,7 @@ def open_output(
             f"{path} is there already, and is not known as predictions of an earlier run; name another file, or replace it with "
             "--fresh"
         )
-    output = kind(place, names, resuming)
+    output = kind(place, names, resuming, about)
     output.check_place()
     return output
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,8 +25,10 @@ class Parquet(FileOutput):
 
     at_checkpoints: ClassVar[bool] = True
 
-    def __init__(self, path: Path, names: Sequence[str], resuming: bool = False) -> None:
-        super().__init__(path, names, resuming)
+    def __init__(
+        self, path: Path, names: Sequence[str], resuming: bool = False, about: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(path, names, resuming, about)
         pa, self._pq = _pyarrow()
         self._pa = pa
         self._folder = path.with_name(path.name + ".parts")
@@ -43,7 +45,8 @@ class Parquet(FileOutput):
         zone = "UTC" if style.zone == "Z" else style.zone or None
         time = pa.timestamp("us", zone) if style.is_iso else pa.float64()
         kinds = [time, *[pa.float64()] * (len(self._columns) - 1)]
-        about = MARK | ({} if style.is_iso else {b"unit of time": b"s"})
+        about = MARK | {name.encode(): text.encode() for name, text in self._about.items()}
+        about |= {} if style.is_iso else {b"unit of time": b"s"}
         return pa.schema(list(zip(self._columns, kinds, strict=True)), about)
 
     @classmethod

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from trueonline.files import Lock, looks_saved, sweep_up
 from trueonline.inputs import positive
@@ -19,7 +19,7 @@ from trueonline.nexting.live_run import Page
 from trueonline.nexting.output import check_out, open_output
 from trueonline.nexting.predictor import Predictor, Setup
 from trueonline.nexting.publishing import Publisher, check_no_circle
-from trueonline.nexting.reporting import Say, Warner, as_text, report_new_source, report_resumption
+from trueonline.nexting.reporting import Say, Warner, as_text, report_new_source, report_pace, report_resumption
 from trueonline.nexting.signals import FUNCTIONS
 from trueonline.nexting.sources import (
     Cleaner,
@@ -35,10 +35,9 @@ from trueonline.nexting.sources.addresses import divided_access
 from trueonline.nexting.sources.chain import is_pattern
 from trueonline.nexting.stream_checkpoint import KIND, Checkpoint, check_different_files
 from trueonline.nexting.stream_run import Run
+from trueonline.nexting.time_scales import GAP, GAP_HORIZONS
 
-__all__ = ["Options", "Page", "Warner", "as_text", "predict", "prepare", "until_stopped"]
-
-GAP = 10.0  # samples that may be missing before a trace is cut, by default
+__all__ = ["Options", "Page", "Warner", "as_text", "predict", "prepare", "report_pace", "until_stopped"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Options:
     time_unit: str = "s"
     time_format: str | None = None
     follow: bool = False
-    pace: float | None = None
+    pace: float | Literal["fit"] | None = None
     missing: str = "hold"
     max_gap: float | None = None
     out: str | None = None
@@ -84,7 +83,7 @@ def prepare(
     _check_files(options.source, [("--out", out), ("--checkpoint", place), ("--alerts", options.alerts)])
     access = _access(options)
     predictor = Predictor(setup)
-    gap = options.max_gap if options.max_gap is not None else setup.rate and GAP / setup.rate
+    gap = options.max_gap if options.max_gap is not None else _default_gap(setup)
     cleaner = Cleaner(predictor.columns, max_gap=gap, missing=options.missing)
     every = positive("every", options.every)
     clock = ("time", "time_unit", "time_format")
@@ -105,7 +104,7 @@ def prepare(
         source = resources.enter_context(_open(options, predictor, access["source"]))
         if serve is not None:
             resources.enter_context(serve(predictor))
-        output = open_output(options.out, predictor.names, stream, resuming, options.fresh)
+        output = open_output(options.out, predictor.output_columns, stream, resuming, options.fresh, predictor.meanings())
         resources.callback(output.abandon)
         counted = options.time is None and not has_own_times(options.source)
         run = Run(source, source_options, cleaner, predictor, output, path, every, counted)
@@ -121,6 +120,12 @@ def prepare(
             report_new_source(run, checkpoint, say)
         run.resources = resources.pop_all()
     return run
+
+
+def _default_gap(setup: Setup) -> float | None:
+    """Ten samples, or three of the longest horizon in time. Without a rate the predictor measures what a gap is."""
+    longest = max((scale.seconds or 0.0 for scale in setup.scales()), default=0.0)
+    return max(GAP / setup.rate, GAP_HORIZONS * longest) if setup.rate else None
 
 
 def _found(path: Path, fresh: bool) -> Checkpoint | None:

@@ -11,10 +11,10 @@ import numpy as np
 
 from trueonline.features import TileCoder
 from trueonline.inputs import MAX_FEATURES, count, positive, unit
-from trueonline.nexting.questions import discount_of
 from trueonline.nexting.shared_traces.horde_layout import TRACE_CODES
-from trueonline.nexting.signals import number_text, spelling
+from trueonline.nexting.time_scales import TimeScale, time_scales
 
+AUTO = "auto"  # the mixture of experts
 TILES = ("joint", "pairs", "single")
 
 
@@ -22,7 +22,7 @@ TILES = ("joint", "pairs", "single")
 class Setup:
     """The signals to predict, the signals to predict them from, and the method.
 
-    Every target and every time scale give one question. A time scale is a horizon or a discount.
+    Every target and every time scale give one question. A time scale is a horizon or a discount (`time_scales`).
 
     Parameters
     ----------
@@ -32,12 +32,18 @@ class Setup:
         The signals to predict.
     discounts : sequence of float or str
         Time scales as γ, or as the name of a signal whose value at each sample is γ.
-    horizons : sequence of float
-        Time scales in seconds. They need `rate`.
+    horizons : sequence of float or str
+        Time scales in seconds, or in samples as "20 samples".
+    meaning : str, optional
+        "mean": predictions are means over the horizon, in the unit of the signal. "return": they are discounted sums. None:
+        means for horizons, returns for discounts.
     rate : float, optional
-        The samples per second.
+        The samples per second. Lags, and returns over horizons in seconds, need it.
+    coverage : float
+        The share of what comes true that the bands should hold.
     method : str
-        "true_online", "accumulate" or "replace".
+        "auto": a mixture of experts, with nothing to tune. "true_online", "accumulate" or "replace": one learner, with the
+        parameters that follow.
     step_size : float
         The step-size, which is divided by the number of active features.
     trace_decay : float
@@ -60,17 +66,19 @@ class Setup:
 
     Examples
     --------
-    >>> setup = Setup(signals=["force", "velocity(force)"], targets=["force"], horizons=[0.5, 2.0], rate=40.0)
-    >>> setup.scales()
-    {'0.5s': 0.95, '2s': 0.9875}
+    >>> setup = Setup(signals=["force", "velocity(force)"], targets=["force"], horizons=[900.0, "20 samples"])
+    >>> [(scale.label, scale.discount) for scale in setup.scales()]
+    [('15min', None), ('20samples', 0.95)]
     """
 
     signals: Sequence[str]
     targets: Sequence[str]
     discounts: Sequence[float | str] = ()
-    horizons: Sequence[float] = ()
+    horizons: Sequence[float | str] = ()
+    meaning: str | None = None
     rate: float | None = None
-    method: str = "true_online"
+    coverage: float = 0.9
+    method: str = AUTO
     step_size: float = 0.1
     trace_decay: float = 0.9
     bins: int = 10
@@ -89,45 +97,39 @@ class Setup:
             raise ValueError("there must be at least one time scale: give a horizon in seconds, or a discount")
         if self.rate is not None:
             positive("rate", self.rate)
-        elif self.horizons:
-            raise ValueError("horizons in seconds need the rate, in samples per second: give rate")
-        if self.method not in TRACE_CODES:
-            raise ValueError(f"unknown method {self.method!r}; known are {', '.join(TRACE_CODES)}")
+        if self.method not in (AUTO, *TRACE_CODES):
+            raise ValueError(f"unknown method {self.method!r}; known are {', '.join((AUTO, *TRACE_CODES))}")
+        if self.meaning not in (None, "mean", "return"):
+            raise ValueError(f"meaning must be 'mean' or 'return', got {self.meaning!r}")
+        if not 0.0 < self.coverage < 1.0:
+            raise ValueError(f"coverage must be between 0 and 1, got {self.coverage!r}")
         if self.tiles not in TILES:
             raise ValueError(f"tiles must be one of {', '.join(TILES)}, got {self.tiles!r}")
-        for discount in self.discounts:
-            if not isinstance(discount, str):
-                unit("discount", discount)
+        for scale in self.scales():
+            if self.method == AUTO and not scale.has_mean:
+                raise ValueError(
+                    f"the method 'auto' needs a discount below 1 that is a number, got {scale.label}; give a horizon, or the "
+                    "method 'true_online'"
+                )
         positive("step_size", self.step_size)
         unit("trace_decay", self.trace_decay)
         if not 2 <= count("features", self.features) <= MAX_FEATURES:
             raise ValueError(f"features must be from 2 to {MAX_FEATURES:,}, got {self.features}")
 
-    def scales(self) -> dict[str, float | str]:
+    def scales(self) -> list[TimeScale]:
         """List the time scales.
 
         Returns
         -------
-        dict from str to float or str
-            The label of each time scale in the names of questions, and its γ.
+        list of TimeScale
+            The time scales, horizons first.
 
         Raises
         ------
         ValueError
             If two time scales are the same.
         """
-        scales: dict[str, float | str] = {}
-        for horizon in self.horizons:
-            assert self.rate is not None
-            scales[f"{number_text(horizon)}s"] = discount_of(horizon, self.rate)
-        for discount in self.discounts:
-            if isinstance(discount, str):
-                scales[spelling(discount)] = spelling(discount)
-            else:
-                scales[number_text(discount)] = discount
-        if len(set(scales.values())) < len(self.horizons) + len(self.discounts):
-            raise ValueError("two of the time scales are the same; give each once")
-        return scales
+        return time_scales(self.horizons, self.discounts, self.meaning, self.rate)
 
     def coder(self) -> TileCoder:
         """Make the tile coder.

@@ -1,4 +1,4 @@
-"""From clean samples to predictions: signals, bounds, tiles, a horde and its score, in one object that can be saved."""
+"""From clean samples to predictions: signals, learners, bands, surprise and scores, in one object that can be saved."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 
 from trueonline import inputs
-from trueonline.nexting.horde import Horde
-from trueonline.nexting.prediction_setup import Setup
-from trueonline.nexting.questions import Question, horizon_of
-from trueonline.nexting.realised_returns import Returns, Score
-from trueonline.nexting.signals import Bounds, Signals, spelling
+from trueonline.nexting.auto.questions import AutoQuestions
+from trueonline.nexting.bands import Bands
+from trueonline.nexting.horde_questions import HordeQuestions
+from trueonline.nexting.prediction_setup import AUTO, Setup
+from trueonline.nexting.scoring import QuestionScore, Scores
+from trueonline.nexting.signals import Signals, spelling
 from trueonline.nexting.sources import Clean
+from trueonline.nexting.surprise import Surprise
+from trueonline.nexting.time_scales import Pace, TimeScale
 
 __all__ = ["Answers", "DivergedError", "Predictor", "Setup"]
 
+ROUNDING = 1e-12  # of a value: smaller errors are none
 DIVERGED = 1e140  # no return is as large: signals lie within ±1e100
-RECENT_SECONDS, RECENT_SAMPLES = (
-    60.0,
-    1000.0,
-)  # the recent error fades over so many seconds, or samples if no rate is known
 
 
 class DivergedError(ValueError):
@@ -44,15 +44,17 @@ class Answers:
     predictions : array of shape (T, questions)
         The predictions in the order of `Predictor.names`.
     low, high : array of shape (T, questions), optional
-        Bounds of what is predicted, NaN while unknown. None if the method has none.
+        The band around each prediction. NaN while it is unknown.
     surprise : array of shape (T,), optional
-        How unusual the newest errors are, in [0, 1]. None if the method does not know.
+        How unusual each sample is, in [0, 1].
     suspect : array of int of shape (T,), optional
-        The number of the question whose newest error is the most unusual one.
+        The number of the question whose newest error is the most unusual. −1 while nothing can be said.
     expected : array of shape (T,), optional
-        The value of that question's target that was expected at the sample.
+        The mean over the horizon that this question predicted one sample before.
     usual : array of shape (T,), optional
-        The usual size of that error.
+        The usual size of its error.
+    error : array of shape (T,), optional
+        Its error: by how much this sample has changed the outlook, (1 − γ)·x_t + γ·p_t − p_{t−1}, the TD error.
     """
 
     times: np.ndarray
@@ -65,6 +67,13 @@ class Answers:
     suspect: np.ndarray | None = None
     expected: np.ndarray | None = None
     usual: np.ndarray | None = None
+    error: np.ndarray | None = None
+
+    def table(self) -> np.ndarray:
+        """The numbers in the order of `Predictor.output_columns`: an array of shape (T, columns)."""
+        low, high = (np.full_like(self.predictions, np.nan) if each is None else each for each in (self.low, self.high))
+        columns = np.stack([self.predictions, low, high], axis=2).reshape(len(self.times), -1)
+        return np.column_stack([columns, np.full(len(self.times), np.nan) if self.surprise is None else self.surprise])
 
 
 class Predictor:
@@ -73,7 +82,7 @@ class Predictor:
     Parameters
     ----------
     setup : Setup
-        The signals, targets, time scales and parameters.
+        The signals, targets, time scales and method.
 
     Attributes
     ----------
@@ -81,10 +90,12 @@ class Predictor:
         The columns that the source must deliver.
     observed : tuple of str
         The signals in `Answers.signals`.
-    questions : tuple of Question
-        One question for each target and time scale.
+    scales : tuple of TimeScale
+        The time scale of each question.
     names : tuple of str
         The names of the questions, such as "force@2s".
+    output_columns : tuple of str
+        The columns of `Answers.table`: each name, NAME.low and NAME.high, and `surprise`.
     targets : tuple of str
         The target of each question.
     horizons : tuple of float or None
@@ -99,44 +110,60 @@ class Predictor:
 
     Examples
     --------
-    >>> setup = Setup(signals=["a"], targets=["a"], discounts=[0.5], rate=10.0)
-    >>> predictor = Predictor(setup)
+    >>> predictor = Predictor(Setup(signals=["a"], targets=["a"], horizons=["20 samples"]))
     >>> for t in range(200):
     ...     answers = predictor.learn(Clean(np.array([t / 10]), np.array([[3.0]]), np.array([t == 0])))
-    >>> predictor.names, answers.predictions.round(3)  # 3 + 0.5·3 + 0.25·3 + …
-    (('a@0.5',), array([[6.]]))
+    >>> predictor.names, answers.predictions
+    (('a@20samples',), array([[3.]]))
     """
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         scales = setup.scales()
-        asked = [(target, label, gamma) for target in setup.targets for label, gamma in scales.items()]
-        moving = [gamma for gamma in scales.values() if isinstance(gamma, str)]
-        self.coder = setup.coder()
-        inputs, moving = ([spelling(name) for name in names] for names in (setup.signals, moving))
-        self.targets = tuple(spelling(target) for target, _, _ in asked)
-        self._signals = Signals(list(dict.fromkeys([*inputs, *self.targets, *moving])), setup.rate)
+        asked = [(spelling(target), scale) for target in setup.targets for scale in scales]
+        self.targets = tuple(target for target, _ in asked)
+        self.scales = tuple(scale for _, scale in asked)
+        self.names = tuple(f"{target}@{scale.label}" for target, scale in asked)
+        if len(set(self.names)) < len(self.names):
+            raise ValueError(f"two questions are the same: {', '.join(self.names)}; give each target and time scale once")
+        self.horizons = tuple(scale.horizon(setup.rate) for scale in self.scales)
+        signals, moving = (
+            [spelling(name) for name in setup.signals],
+            [s.discount for s in scales if isinstance(s.discount, str)],
+        )
+        self._signals = Signals(list(dict.fromkeys([*signals, *self.targets, *moving])), setup.rate)
         self.columns = self._signals.columns
         self.observed = self._signals.names
-        self._inputs = np.array([self.observed.index(name) for name in inputs])
+        self._inputs = np.array([self.observed.index(name) for name in signals])
         self._target = np.array([self.observed.index(target) for target in self.targets])
-        self._gammas = {name: self.observed.index(name) for name in moving}
-        self.bounds = Bounds(inputs, {spelling(name): (low, high) for name, (low, high) in setup.bounds.items()})
-        alpha = setup.step_size / self.coder.n_active
-        self.questions = tuple(
-            Question(f"{target}@{label}", gamma, setup.trace_decay, alpha, setup.method)
-            for target, (_, label, gamma) in zip(self.targets, asked, strict=True)
-        )
-        self.names = tuple(question.name for question in self.questions)
-        seconds = {discount: horizon for horizon, discount in zip(setup.horizons, scales.values(), strict=False)}
-        self.horizons = tuple(
-            seconds.get(question.discount, _seconds(question.discount, setup.rate)) for question in self.questions
-        )
-        self.horde = Horde(self.coder.n_features, self.questions)
+        self._pace = Pace(setup.rate, max((s.seconds for s in scales if s.seconds is not None), default=0.0))
+        self._factors = np.array([scale.factor(setup.rate) for scale in self.scales])
+        self._has_mean = np.array([scale.has_mean for scale in self.scales])
+        keys = [scale.key for scale in self.scales]
+        self._own_scales = scales  # the different ones, in the order in which scores and bands get γ
+        self._scale = np.array([scales.index(scale) for scale in self.scales])
         self.begin_another()
+        self._bands = Bands(keys, setup.coverage)
+        self._surprise = Surprise(len(self.names))
+        self._before = np.full(len(self.names), np.nan)  # the predictions at the last sample
+        self._auto = self._horde = None
+        if setup.method == AUTO:
+            self._auto = AutoQuestions(signals, self.targets)
+            self._seen = {
+                target: np.array([self.observed.index(name) for name in names])
+                for target, names in self._auto.seen.items()
+            }
+        else:
+            self._horde = HordeQuestions(setup, self.names, self.scales)
+        columns = [f"{name}{end}" for name in self.names for end in ("", ".low", ".high")]
+        self.output_columns = (*columns, "surprise")
         self.samples = 0
         self._bad_gammas = 0  # values of γ outside [0, 1]
-        self._last: np.ndarray | None = None  # features of the last sample
+
+    @property
+    def usual_interval(self) -> float | None:
+        """The usual time between samples in seconds, as measured. None if nothing was measured."""
+        return self._pace.usual
 
     def learn(self, clean: Clean) -> Answers:
         """Learn from samples.
@@ -156,62 +183,105 @@ class Predictor:
         DivergedError
             If a prediction is beyond all bounds. The predictor is of no use then.
         """
-        if not len(clean):
-            return Answers(clean.times, clean.starts, np.empty((0, len(self.observed))), np.empty((0, len(self.names))))
         observed = self._signals.derive(clean.times, clean.values, clean.starts, clean.offset)
-        X = self.coder.many(self.bounds.scale(observed.take(self._inputs, axis=1)))
-        C = observed.take(self._target, axis=1)
-        moving = {name: self._gamma(observed[:, place]) for name, place in self._gammas.items()}
-        predictions = self._answers(X, C, moving, clean.starts)
+        spans, elapsed, starts = self._pace.follow(clean.times, clean.starts)
+        gammas = [self._gamma(scale, spans, observed) for scale in self._own_scales]
+        of_questions = [gammas[k] for k in self._scale]
+        values, different = observed.take(self._target, axis=1), np.column_stack(gammas)
+        cumulants = np.where(self._has_mean, 1.0 - different.take(self._scale, axis=1), 1.0) * values
+        if self._auto is not None:
+            wall, one = clean.times + clean.offset, np.ones(len(elapsed))
+            seen = {target: observed.take(columns, axis=1) for target, columns in self._seen.items()}
+            lasting = [elapsed if scale.seconds else one for scale in self.scales]
+            predictions = self._auto.learn(wall, seen, of_questions, lasting, starts)
+        else:
+            assert self._horde is not None
+            named = {s.key: gamma for s, gamma in zip(self.scales, of_questions, strict=True) if isinstance(s.key, str)}
+            predictions = self._horde.learn(observed.take(self._inputs, axis=1), cumulants, named, starts)
         if not (np.abs(predictions) < DIVERGED).all():
             raise DivergedError(
-                f"the weights diverged at about sample {self.samples + len(C):,}: give a smaller step-size than "
+                f"the weights diverged at about sample {self.samples + len(values):,}: give a smaller step-size than "
                 f"{self.setup.step_size:g}, or a smaller trace decay than {self.setup.trace_decay:g}"
             )
-        gammas = None
-        if moving:
-            gammas = np.column_stack(
-                [moving[d] if isinstance(d, str) else np.full(len(C), d) for d in self.returns.discounts]
-            )
-        self.returns.follow(predictions, C, clean.starts, gammas)
-        self.samples += len(C)
-        return Answers(clean.times, clean.starts, observed, predictions)
+        self._scores.follow(predictions, values, cumulants, starts, different)
+        low, high = self._bands.follow(predictions, cumulants, starts, different)
+        before = np.vstack([self._before, predictions[:-1]])
+        self._before = predictions[-1]
+        errors = cumulants + different.take(self._scale, axis=1) * predictions - before
+        errors[np.abs(errors) < ROUNDING * np.abs(values)] = 0.0
+        errors[starts] = np.nan
+        surprise, suspect, usual = self._surprise.follow(errors, starts)
+        of_suspect = np.arange(len(values)), suspect
+        known = suspect >= 0
+        expected, error = (np.where(known, each[of_suspect], np.nan) for each in (before, errors))
+        self.samples += len(values)
+        shown = {"predictions": predictions, "low": low, "high": high}
+        scaled = {name: each * self._factors for name, each in shown.items()}
+        news = {"surprise": surprise, "suspect": suspect, "expected": expected, "usual": usual, "error": error}
+        return Answers(clean.times, starts, observed, **scaled, **news)
 
-    def _answers(self, X: Any, C: np.ndarray, moving: dict[str, np.ndarray], starts: np.ndarray) -> np.ndarray:
-        """V_t(S_t) at each sample. The transition into the first sample begins at the last sample of the previous block."""
-        first = 0
-        if self._last is not None:
-            X = (
-                np.vstack([self._last, X])
-                if isinstance(X, np.ndarray) and len(self._last) == X.shape[1]
-                else [self._last, *X]
-            )
-            starts, first = np.concatenate([[False], starts]), 1
-        else:
-            C, moving = C[1:], {name: values[1:] for name, values in moving.items()}
-        answers = self.horde.run(X, C, moving, starts=starts, last=True)
-        self._last = X[-1]
-        return answers[first:]
-
-    def _gamma(self, values: np.ndarray) -> np.ndarray:
+    def _gamma(self, scale: TimeScale, spans: np.ndarray, observed: np.ndarray) -> np.ndarray:
+        """γ of the step into each sample."""
+        if scale.seconds is not None:
+            return np.exp(-spans / scale.seconds)
+        if not isinstance(scale.discount, str):
+            return np.full(len(spans), scale.discount)
+        values = observed[:, self.observed.index(scale.discount)]
         inside = np.clip(values, 0.0, 1.0)
         self._bad_gammas += int((inside != values).sum())
         return inside
 
-    def scores(self) -> list[Score]:
-        """Score the predictions against realised returns, as if the stream ended here.
+    def begin_another(self) -> None:
+        """Score from now on, because another source begins. What was learned stays."""
+        keys = [scale.key for scale in self.scales]
+        self._scores = Scores(keys, self._factors.tolist(), self._has_mean.tolist())
+
+    def scores(self) -> list[QuestionScore]:
+        """Score the predictions against what came true, as if the stream ended here.
 
         Returns
         -------
-        list of Score
+        list of QuestionScore
             The score of each question.
         """
-        return self.returns.scores()
+        return self._scores.scores()
 
-    def begin_another(self) -> None:
-        """Score from now on, because another source begins. What was learned stays."""
-        recent = RECENT_SECONDS * self.setup.rate if self.setup.rate else RECENT_SAMPLES
-        self.returns = Returns([question.discount for question in self.questions], recent=max(recent, 1.0))
+    def scores_so_far(self) -> dict[str, np.ndarray]:
+        """The errors of each question over the samples that are known well enough by now. Cheaper than `scores`.
+
+        Returns
+        -------
+        dict from str to array of shape (questions,)
+            `error`, `hold` and `mean`, the same with `recent_` before them, and `scored`. NaN for what is not known.
+        """
+        return self._scores.so_far()
+
+    def experts(self, question: int, most: int = 5) -> list[tuple[str, float]]:
+        """Name the experts that carry the weight of a question now.
+
+        Parameters
+        ----------
+        question : int
+            The number of the question.
+        most : int
+            How many experts to name.
+
+        Returns
+        -------
+        list of (str, float)
+            The heaviest experts in words, with their weights. Empty if the method is not "auto".
+        """
+        return [] if self._auto is None else self._auto.experts(question, most)
+
+    def meanings(self) -> dict[str, str]:
+        """Say of each question what its predictions are.
+
+        Returns
+        -------
+        dict from str to str
+            "mean" or "return", by the names of the questions.
+        """
+        return {name: "mean" if scale.mean else "return" for name, scale in zip(self.names, self.scales, strict=True)}
 
     def counters(self) -> dict[str, int]:
         """Count what happened to signals.
@@ -221,13 +291,22 @@ class Predictor:
         dict from str to int
             Values that were clipped, bounds that were widened, and collisions of hashed tiles.
         """
-        return {
-            "clipped": int(self.bounds.clipped.sum()) + self._bad_gammas,
-            "widened": int(self.bounds.widened.sum()),
-            "collisions": self.coder.collisions,
-        }
+        counted = {"clipped": 0, "widened": 0, "collisions": 0} if self._horde is None else self._horde.counters()
+        return {**counted, "clipped": counted["clipped"] + self._bad_gammas}
 
     # --- Saving -----------------------------------------------------------------------------------
+
+    def _parts(self) -> dict[str, Any]:
+        parts = {
+            "signals": self._signals,
+            "pace": self._pace,
+            "scores": self._scores,
+            "bands": self._bands,
+            "auto": self._auto,
+            "surprise": self._surprise,
+            "horde": self._horde,
+        }
+        return {name: part for name, part in parts.items() if part is not None}
 
     def state(self) -> dict[str, np.ndarray]:
         """Copy everything that `restore` needs to resume bit for bit.
@@ -237,17 +316,9 @@ class Predictor:
         dict from str to array
             The arrays by name.
         """
-        parts = {
-            "horde": self.horde.state(),
-            "signals": self._signals.state(),
-            "bounds": self.bounds.state(),
-            "returns": self.returns.state(),
-            "coder": {"places": self.coder.__getstate__()["places"]},
-            "own": {"counts": np.array([self.samples, self._bad_gammas], np.int64)},
-        }
-        if self._last is not None:
-            parts["own"]["last"] = self._last
-        return {f"{part}/{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
+        states = {f"{name}/{key}": array for name, part in self._parts().items() for key, array in part.state().items()}
+        own = {"own/counts": np.array([self.samples, self._bad_gammas], np.int64), "own/before": self._before.copy()}
+        return {**states, **own}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Resume from a state.
@@ -262,34 +333,14 @@ class Predictor:
         ValueError
             If the state is damaged. The predictor is of no use then.
         """
-        parts: dict[str, dict[str, np.ndarray]] = {}
-        for name, array in state.items():
-            part, _, inner = name.partition("/")
-            parts.setdefault(part, {})[inner] = array
+        parts = inputs.saved_parts(state)
         try:
-            self.horde.restore(parts["horde"])
-            self._signals.restore(parts.get("signals", {}))
-            self.bounds.restore(parts["bounds"])
-            self.returns.restore(parts["returns"])
-            self.coder.__setstate__({"settings": self.coder.settings(), "places": parts["coder"]["places"]})
+            for name, part in self._parts().items():
+                part.restore(parts.get(name, {}))
             counts = inputs.saved_array(parts["own"], "counts", (2,), np.int64).tolist()
             self.samples, self._bad_gammas = (inputs.saved_count("counts", number) for number in counts)
-            self._last = self._checked_last(parts["own"], parts["horde"]["at"])
+            before = inputs.saved_array(parts["own"], "before", self._before.shape, np.float64).copy()
+            inputs.check_saved({"before": ~np.isinf(before)})
+            self._before = before
         except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
             raise ValueError(f"the saved state does not fit: {error}") from None
-        if not all(np.isfinite(array).all() for array in parts["horde"].values() if array.dtype.kind == "f"):
-            raise ValueError("the saved state holds numbers that are not finite")
-
-    def _checked_last(self, own: dict[str, np.ndarray], stands: np.ndarray) -> np.ndarray | None:
-        """The features of the last sample. ValueError unless they are those at which the horde stands."""
-        if not self.samples:
-            inputs.check_saved({"last": "last" not in own})
-            return None
-        last = inputs.saved_array(own, "last", stands.shape, np.int64)
-        inputs.check_saved({"last": last == stands})
-        return last
-
-
-def _seconds(discount: float | str, rate: float | None) -> float | None:
-    """The time scale of a discount, None if it has none."""
-    return None if rate is None or isinstance(discount, str) or discount == 1.0 else horizon_of(discount, rate)

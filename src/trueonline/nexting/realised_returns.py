@@ -93,6 +93,13 @@ def remove_oldest(g, maps, rings, kept, sums, weights, newer, newer_weight, open
 
 
 @kernel
+def is_whole(g, weights, newer_weight, rings):
+    """Whether nothing that matters is open any more of the return of the oldest waiting sample."""
+    older = weights[rings[g, HEAD]] if rings[g, OLDER] > 0 else 1.0
+    return older * newer_weight[g] <= EXACT
+
+
+@kernel
 def release_all(g, rings, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent):
     """Remove all waiting samples, because the stream breaks off. The newest has no return at all."""
     for maps in range(rings[g, WAITING] - 1, 0, -1):
@@ -126,8 +133,9 @@ def follow(
                     a[i, q] = cumulants[t, first + q]
                     back[q] += newer_weight[g] * a[i, q]
                 newer_weight[g] *= p[i]
-                if rings[g, WAITING] == room:
-                    remove_oldest(g, room, rings, v, a, p, back, newer_weight, opened, counts, total, recent)
+                while rings[g, WAITING] == room or (rings[g, WAITING] > 0 and is_whole(g, p, newer_weight, rings)):
+                    maps = rings[g, WAITING]
+                    remove_oldest(g, maps, rings, v, a, p, back, newer_weight, opened, counts, total, recent)
             i = (rings[g, HEAD] + rings[g, WAITING]) % room
             for q in range(back.size):
                 v[i, q] = predictions[t, first + q]
@@ -262,16 +270,16 @@ class Returns:
         self._update(state, nothing, nothing, np.empty((0, len(self.discounts))), np.empty(0, np.bool_), True)
         return self._scores(state)
 
-    def recent(self) -> dict[str, np.ndarray]:
-        """The recent error, the mean return and the number of scored samples of each question. NaN if nothing is scored yet.
+    def so_far(self) -> dict[str, np.ndarray]:
+        """The mean error, the recent error and the number of scored samples of each question. NaN if nothing is scored yet.
 
         Waiting samples are left out, which makes this cheap enough for a look every now and then.
         """
         scored = np.repeat(self._state["counts"][:, SCORED], np.diff(self._firsts))
-        totals = {"error": self._state["totals"][RECENT], "mean_return": self._state["totals"][MEAN]}
-        back = np.argsort(self._order)
-        columns = {name: np.where(scored > 0, values, np.nan)[back] for name, values in totals.items()}
-        return {**columns, "scored": scored[back]}
+        totals, back = self._state["totals"], np.argsort(self._order)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            errors = {"error": totals[ABSOLUTE] / scored, "recent_error": np.where(scored > 0, totals[RECENT], np.nan)}
+        return {**{name: values[back] for name, values in errors.items()}, "scored": scored[back]}
 
     def _scores(self, state: dict[str, np.ndarray]) -> list[Score]:
         scores: list[Score] = [None] * len(self._order)  # type: ignore[list-item]

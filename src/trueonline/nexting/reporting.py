@@ -19,13 +19,14 @@ from trueonline.terminal import duration, print_table
 WARN = 2.0  # seconds between looks for something to warn of
 WIDTH, PADDING = 80, 3  # characters in a line of the table, and between two columns
 UNFOLDED = 14  # characters of a name that stay on one line, even where the table then is wider
-HEADS = ("question", "horizon", "mean\nreturn", "mean\nerror", "rms\nerror", "of s.d.", "scored", "truncated")
+HEADS = ("question", "predicts", "error", "newest\nvalue", "mean\nso far", "better\nby", "recently", "scored")
 SILENT = ("read", "received", "connections", "widened")  # counters that are no news
 
 EXPLANATION = (
-    "An error is the difference between a predicted return and the realised one, over the scored samples: those whose return is "
-    "known to within 1 %. The rms error is also given as a share of the return's standard deviation (s.d.). A forecast that is "
-    "always the mean return has 100 %."
+    "The error is the mean absolute difference between a prediction and what came true, over the scored samples: those of which "
+    "at least 99 % has come true. Beside it stand the errors of two forecasts that need no learning, and by how much the "
+    "predictions are better than the better of these, over all and over the last five hundred samples or so. A minus says that "
+    "they are worse."
 )
 
 Say = Callable[[str], None]
@@ -78,8 +79,14 @@ def report_new_source(run: Run, checkpoint: Checkpoint, say: Say) -> None:
     )
 
 
-def as_text(summary: dict[str, Any], out: str | None) -> str:
-    """The summary as text, with a table of all questions. `out` is where predictions were written."""
+def report_pace(pace: float | None, say: Say) -> None:
+    """Say how fast a recording is replayed, unless that is in real time or as fast as possible."""
+    if pace not in (None, 1.0):
+        say(f"Replayed {pace:,.15g} times as fast as recorded. --pace 1 is real time.")
+
+
+def as_text(summary: dict[str, Any], out: str | None, explain: bool = False) -> str:
+    """The summary as text, with a table of all questions. `out` is where predictions were written. `explain` names the experts."""
     with redirect_stdout(io.StringIO()) as text:
         took = f" in {duration(summary['seconds'])}" if "seconds" in summary else ""
         print(f"{summary['samples']:,} samples{took}, {summary['dropped']:,} dropped.")
@@ -91,23 +98,36 @@ def as_text(summary: dict[str, Any], out: str | None) -> str:
         print_table(HEADS, _folded([_row(question) for question in summary["questions"]]))
         print()
         print(textwrap.fill(EXPLANATION, WIDTH))
+        if explain:
+            _print_experts(summary["questions"])
         if out not in (None, "-"):
             print(f"Predictions are in {out}.")
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 
 def _row(question: dict[str, Any]) -> list[str]:
-    deviation, rms = question["return_deviation"], question["root_mean_square_return_error"]
     return [
         question["name"],
-        "–" if question["horizon"] is None else f"{question['horizon']:.3g} s",
-        _figure(question["mean_return"]),
-        _figure(question["mean_absolute_return_error"]),
-        _figure(rms),
-        "–" if not deviation or rms is None else f"{rms / deviation:.0%}",
+        "the mean" if question["as"] == "mean" else "the return",
+        _figure(question["error"]),
+        _figure(question["naive"]["hold"]),
+        _figure(question["naive"]["mean"]),
+        _share(question["skill"]),
+        _share(question["recent"]["skill"]),
         f"{question['scored']:,}",
-        f"{question['truncated']:,}",
     ]
+
+
+def _print_experts(questions: Sequence[dict[str, Any]]) -> None:
+    """The heaviest experts of each question."""
+    for question in questions:
+        print()
+        if not question["experts"]:
+            print(f"{question['name']} has one learner and no experts; --method auto has.")
+            continue
+        print(f"What {question['name']} listens to now:")
+        for each in question["experts"]:
+            print(f"  {each['weight']:4.0%}  {each['expert']}")
 
 
 def _folded(rows: list[list[str]]) -> list[list[str]]:
@@ -116,6 +136,11 @@ def _folded(rows: list[list[str]]) -> list[list[str]]:
     others = sum(max(map(len, column)) + PADDING for column in lines[1:])
     room = max(WIDTH - others, UNFOLDED)
     return [["\n".join(textwrap.wrap(name, room)), *cells] for name, *cells in rows]
+
+
+def _share(value: float | None) -> str:
+    """A share in per cent, a dash if it is missing."""
+    return "–" if value is None else f"{value:.0%}".replace("%", " %")
 
 
 def _figure(value: float | None) -> str:

@@ -148,7 +148,7 @@ class Run:
                     self._times += clean.times[:ENOUGH].tolist()
                 answers = self.predictor.learn(clean)
                 self.output.style = self.source.style or self.output.style
-                self.output.write(answers.times, answers.predictions)
+                self.output.write(answers.times, answers.table())
                 alerts = [] if self.alerts is None else self.alerts.tell(answers, self.output.style)
                 if self.publisher is not None:
                     self.publisher.publish(answers, self.output.style, alerts)
@@ -265,7 +265,14 @@ class Run:
                 f"samples come {measured:.4g} a second by their times, but --rate is {rate:g}: time scales and the longest gap are "
                 "wrong by that factor; give the true rate"
             )
-        if 1.0 in [question.discount for question in self.predictor.questions]:
+        usual = self.predictor.usual_interval
+        short = [scale.label for scale in self.predictor.scales if usual and scale.seconds and scale.seconds < usual]
+        if short:
+            warnings.append(
+                f"the horizon {short[0]} is shorter than the time between samples: {usual:.3g} s as measured; give a longer "
+                "--horizon"
+            )
+        if 1.0 in [scale.discount for scale in self.predictor.scales]:
             warnings.append(
                 "with a discount of 1 a return is never known and nothing is scored; give a --discount below 1"
             )
@@ -277,8 +284,6 @@ class Run:
             warnings.append(f"the connection to the source is lost: {self.source.trouble}; it is tried again")
         if self.publisher is not None:
             warnings += self.publisher.warnings()
-        if self.alerts is not None and self.alerts.unable:
-            warnings.append(f"the method {self.predictor.setup.method} knows no surprise, so there are no alerts")
         dropped = self.dropped()
         if dropped.get("overflow"):
             warnings.append(
@@ -306,10 +311,17 @@ class Run:
     def summary(self) -> dict[str, Any]:
         """The summary that `--json` prints."""
         predictor = self.predictor
-        asked = zip(predictor.questions, predictor.targets, predictor.horizons, predictor.scores(), strict=True)
         questions = [
-            {"name": question.name, "target": target, "discount": question.discount, "horizon": horizon, **asdict(score)}
-            for question, target, horizon, score in asked
+            {
+                "name": predictor.names[q],
+                "target": predictor.targets[q],
+                "discount": scale.discount,
+                "horizon": predictor.horizons[q],
+                "as": "mean" if scale.mean else "return",
+                **asdict(score),
+                "experts": [{"expert": words, "weight": weight} for words, weight in predictor.experts(q)],
+            }
+            for q, (scale, score) in enumerate(zip(predictor.scales, predictor.scores(), strict=True))
         ]
         return {
             "samples": self.samples,

@@ -9,7 +9,7 @@ import json
 import math
 import os
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, TextIO
 
@@ -29,8 +29,10 @@ class TextOutput(FileOutput):
 
     _head = b""
 
-    def __init__(self, path: Path, names: Sequence[str], resuming: bool = False) -> None:
-        super().__init__(path, names, resuming)
+    def __init__(
+        self, path: Path, names: Sequence[str], resuming: bool = False, about: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(path, names, resuming, about)
         self._file: IO[bytes] | None = None  # open from the first row
         sweep_up(_mark_file(path))
 
@@ -133,8 +135,10 @@ class TextOutput(FileOutput):
 class Csv(TextOutput):
     """Writes CSV."""
 
-    def __init__(self, path: Path, names: Sequence[str], resuming: bool = False) -> None:
-        super().__init__(path, names, resuming)
+    def __init__(
+        self, path: Path, names: Sequence[str], resuming: bool = False, about: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(path, names, resuming, about)
         self._head = _head_line(self._columns).encode()
 
     def _lines(self, times: np.ndarray, predictions: np.ndarray) -> str:

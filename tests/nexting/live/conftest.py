@@ -4,9 +4,11 @@ import shutil
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from tests.nexting.live.helpers import RATE, Browser, readings, small_hub
+from trueonline.nexting.predictor import Answers
 
 ARGUMENTS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -56,9 +58,9 @@ def feed():
         begin, k = time.monotonic(), 0
         while not stop.wait(max(begin + k / RATE - time.monotonic(), 0.0)):
             row = slice(k % 20_000, k % 20_000 + 1)
-            hub.publish([1.7e9 + k / RATE], [k == 0], signals[row], predictions[row])
+            hub.publish(Answers(np.array([1.7e9 + k / RATE]), np.array([k == 0]), signals[row], predictions[row]))
             if k % 20 == 0:
-                asked = [{"error": 40.0, "mean_return": 8000.0, "scored": k}] * 4
+                asked = {"error": [2.0] * 4, "hold": [4.0] * 4, "mean": [8.0] * 4, "scored": [k] * 4}
                 words = {"samples": k, "rate": 40.0, "dropped": {"late": 1, "not a number": 2}, "uptime": k / RATE}
                 hub.report({**words, "state": "learning", "clipped": 0, "note": "", "questions": asked})
             k += 1

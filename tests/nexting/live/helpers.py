@@ -10,15 +10,16 @@ import pytest
 
 from trueonline.nexting import arm
 from trueonline.nexting.live import Hub, Shown, messages
+from trueonline.nexting.predictor import Answers
 
 TOKEN = "a-token-of-24-characters"
 RATE = 40.0
 SIGNALS = ("position", "force", "grip")  # grip is a discount: 0 where nothing is held
 QUESTIONS = (
-    Shown("position, 0.5 s", "position", 0.95, 0.5, "°"),
-    Shown("position, 2 s", "position", 0.9875, 2.0, "°"),
-    Shown("force, 0.5 s", "force", 0.95, 0.5),
-    Shown("grip", "force", "grip", None),
+    Shown("position, 0.5 s", "position", 0.95, 0.5, "mean", "°"),
+    Shown("position, 2 s", "position", None, 2.0, "mean", "°"),
+    Shown("force, 0.5 s", "force", 0.95, 0.5, "return"),
+    Shown("grip", "force", "grip", None, "return"),
 )
 
 
@@ -31,22 +32,23 @@ def until(true, seconds=300):
     return found
 
 
-def small_hub(history=120.0):
-    return Hub(QUESTIONS, SIGNALS, RATE, "An arm", history)
+def small_hub(kept=4800):
+    return Hub(QUESTIONS, SIGNALS, "An arm", kept)
 
 
 def readings(length, seed=3):
     """Signals and made-up predictions: what they are does not matter here."""
     sampled = arm.simulate(length, seed)
     signals = np.column_stack([sampled[:, 0], sampled[:, 2], 0.9 * (sampled[:, 2] > 0.2)])
-    predictions = signals[:, [0, 0, 1, 1]] * [20.0, 80.0, 20.0, 5.0]
+    predictions = signals[:, [0, 0, 1, 1]] * [1.0, 1.0, 20.0, 5.0]
     return signals, predictions
 
 
 def publish(hub, length, first=0, seed=3, times=None, starts=None):
     signals, predictions = readings(first + length, seed)
     times = np.arange(first, first + length) / RATE if times is None else times
-    hub.publish(times, np.zeros(length, bool) if starts is None else starts, signals[first:], predictions[first:])
+    starts = np.zeros(length, bool) if starts is None else starts
+    hub.publish(Answers(times, starts, signals[first:], predictions[first:]))
     return signals[first:], predictions[first:]
 
 

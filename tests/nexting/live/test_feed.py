@@ -13,6 +13,7 @@ import pytest
 
 from tests.nexting.live.helpers import RATE, SIGNALS, TOKEN, connect, get, heard, publish, small_hub, unpack, until
 from trueonline.nexting.live import Hub, Server, Shown, flood, listener, messages, server
+from trueonline.nexting.predictor import Answers
 
 pytest.importorskip("starlette", reason="the live page needs trueonline[live]")
 pytest.importorskip("uvicorn", reason="the live page needs trueonline[live]")
@@ -31,6 +32,7 @@ def test_a_page_is_told_all_that_it_asks_for():
             "target": "force",
             "discount": "grip",
             "horizon": None,
+            "meaning": "return",
             "unit": "",
         }
         told = heard(client, "subscribed")
@@ -38,7 +40,10 @@ def test_a_page_is_told_all_that_it_asks_for():
         assert heard(client, "status")["samples"] == 100
         frame = heard(client, bytes)
         assert (frame["anew"], frame["first"], frame["missed"], frame["subscription"]) == (True, 0, 0, 1)
-        np.testing.assert_array_equal(frame["columns"], np.vstack([signals.T[:2], predictions.T[[0, 2]]]).astype("f4"))
+        np.testing.assert_array_equal(
+            frame["columns"][:4], np.vstack([signals.T[:2], predictions.T[[0, 2]]]).astype("f4")
+        )
+        assert frame["columns"].shape == (8, 100)
         before = time.time()
         more, _ = publish(hub, 5, first=100, starts=np.arange(5) == 2)
         after = time.time()
@@ -61,7 +66,7 @@ def test_a_page_is_told_all_that_it_asks_for():
         client.send('{"clock": 5}')
         assert heard(client, "clock")["yours"] == 5
         assert abs(heard_clock(client) - time.time()) < 3600
-        hub.report({"state": "ended", "questions": [None] * 4})
+        hub.report({"state": "ended", "questions": {}})
         assert heard(client, "status")["state"] == "ended"
 
 
@@ -71,18 +76,19 @@ def heard_clock(client):
 
 
 def test_six_thousand_questions_are_introduced():
-    many = [Shown(f"question {k}", f"s{k % 3}", 0.9, 1.0) for k in range(6000)]
-    hub = Hub(many, ("s0", "s1", "s2"), RATE)
-    hub.publish([0.0], [False], np.zeros((1, 3)), np.arange(6000.0)[None])
-    hub.report({"questions": [{"error": k, "mean_return": 0.0, "scored": 1} for k in range(6000)]})
+    many = [Shown(f"question {k}", f"s{k % 3}", 0.9, 1.0, "mean") for k in range(6000)]
+    hub = Hub(many, ("s0", "s1", "s2"))
+    one = np.arange(6000.0)[None]
+    hub.publish(Answers([0.0], [False], np.zeros((1, 3)), one, one - 1.0, one + 1.0))
+    hub.report({"questions": {"error": np.arange(6000)}})
     with Server(hub) as served, connect(served) as client:
         hello = heard(client, "hello")
         assert [question["name"] for question in hello["questions"]] == [each.name for each in many]
-        assert hello["kept"] < 120
+        assert hello["kept"] == hub.size < 4800
         client.send('{"subscribe": [5999]}')
         while (frame := heard(client, bytes))["subscription"] < 2:
             pass
-        assert frame["columns"].tolist() == [[0.0], [5999.0]]
+        assert frame["columns"].tolist() == [[0.0], [5999.0], [5998.0], [6000.0]]
 
 
 @pytest.mark.parametrize("message", ["no json", '{"subscribe": [99]}', b"\x00\x01", "x" * 10_000])
@@ -138,7 +144,7 @@ def test_a_page_that_takes_nothing_slows_nobody_and_takes_no_memory():
         def flood(samples):
             nonlocal sent
             for _ in range(samples // 4096):
-                hub.publish(np.arange(sent, sent + 4096) / RATE, *block)
+                hub.publish(Answers(np.arange(sent, sent + 4096) / RATE, *block))
                 sent += 4096
 
         def follow():
@@ -194,7 +200,7 @@ def test_a_page_that_takes_nothing_for_long_is_forgotten(monkeypatch):
         until(lambda: served.pages == 1)
 
         def gone():
-            hub.publish(np.arange(4096) / RATE, np.zeros(4096, bool), np.zeros((4096, 3)), np.zeros((4096, 4)))
+            hub.publish(Answers(np.arange(4096) / RATE, np.zeros(4096, bool), np.zeros((4096, 3)), np.zeros((4096, 4))))
             return served.pages == 0
 
         until(gone)
@@ -386,7 +392,7 @@ def test_stopping_ends_connections_even_of_those_that_take_nothing():
     with raw_client(served):
         until(lambda: served.pages == 1)
         for _ in range(300):
-            hub.publish(np.arange(4096) / RATE, np.zeros(4096, bool), np.zeros((4096, 3)), np.zeros((4096, 4)))
+            hub.publish(Answers(np.arange(4096) / RATE, np.zeros(4096, bool), np.zeros((4096, 3)), np.zeros((4096, 4))))
             time.sleep(0.002)
         served.stop()
     assert not any(thread.name == "trueonline-live" for thread in threading.enumerate())

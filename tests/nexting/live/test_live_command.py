@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -54,12 +55,28 @@ def test_the_command_shows_the_arm_as_it_moves(browser):
         assert shown == ["position@0.2s", "force@0.2s"]
         before = until(lambda: browser.of("points('force@0.2s')"))
         until(lambda: browser.of("points('force@0.2s')") > before)
-        until(lambda: "%" in browser.one("#charts").text)  # an error is shown
+        until(lambda: "lately: error " in browser.one("#charts").text)
         series = browser.series("position@0.2s")
         assert set(series["signal"]) <= set(arm.simulate(20_000)[:, 0].astype(np.float32).tolist())
         told = ended(process, browser)
     assert "position@0.2s" in told
     assert "0 dropped" in told
+
+
+def test_a_slow_recording_is_replayed_fast(browser, tmp_path):
+    begin = datetime(2014, 3, 3, 12, tzinfo=UTC)
+    rows = (f"{(begin + timedelta(minutes=5 * t)).isoformat()},{t % 12}\n" for t in range(864))  # three days
+    (tmp_path / "log.csv").write_text("time,x\n" + "".join(rows))
+    with command(
+        tmp_path / "log.csv", "--rate", 1 / 300, "--time", "time", "--target", "x", "--horizon", "900s"
+    ) as process:
+        assert process.stderr.readline() == "Replayed 2,900 times as fast as recorded. --pace 1 is real time.\n"
+        browser.open(process)
+        until(lambda: browser.one("#pace").text == "replayed 2,900 times as fast as recorded")
+        until(lambda: browser.of("points('x@900s')") > 5)
+        assert [each.text for each in browser.all("#windows button")] == ["1 hour", "1 day", "1 week", "all"]
+        assert 5 < browser.of("samples") < 864
+        ended(process, browser)
 
 
 def test_the_page_stays_when_a_recording_has_ended(browser, tmp_path):

@@ -1,13 +1,15 @@
 """The page in a real browser."""
 
+import re
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 
 import numpy as np
 import pytest
 
 from tests.nexting.live.helpers import QUESTIONS, RATE, SIGNALS, TOKEN, Browser, publish, readings, small_hub, until
 from trueonline.nexting.live import Hub, Server, Shown
+from trueonline.nexting.predictor import Answers
 
 pytest.importorskip("starlette", reason="the live page needs trueonline[live]")
 pytest.importorskip("uvicorn", reason="the live page needs trueonline[live]")
@@ -32,7 +34,9 @@ def test_lines_move(browser, feed):
         delay = until(lambda: browser.of("delay()"))
         assert delay >= 0
         until(lambda: browser.one("#delay").text.endswith("ms"))
-        until(lambda: browser.one(".chart .score").text == "error 2 ° (0.5 %)")  # 40·(1 − γ)
+        until(lambda: browser.one(".chart .score").text.startswith("error 2, "))
+        words = "error 2, newest value 4, mean so far 8: 50 % better than the better of them"
+        assert browser.one(".chart .score").text == words
         assert browser.of("missed") == 0
         labels = browser.js("return document.querySelector('.chart .when').textContent")
         assert labels == "newest"
@@ -94,15 +98,15 @@ def test_zoom_by_mouse_and_keys(browser):
         until(lambda: browser.of("points('force, 0.5 s')"))
         low, high = browser.of("range()")
         assert high == 3999 / RATE
-        assert high - low == pytest.approx(30)
-        assert [each.text for each in browser.all("#windows button")] == ["10 s", "30 s", "2 min"]
+        assert high - low == pytest.approx(60)
+        assert [each.text for each in browser.all("#windows button")] == ["10 s", "1 min", "all"]
         over = browser.one(".u-over")
         actions = ActionChains(browser.chrome)
         actions.move_to_element(over).click_and_hold().move_by_offset(over.size["width"] // 4, 0).release().perform()
         until(lambda: browser.of("range()") != [low, high])
         zoomed = browser.of("range()")
-        assert zoomed[0] == pytest.approx(low + 15, abs=0.3)
-        assert zoomed[1] == pytest.approx(low + 22.5, abs=0.3)
+        assert zoomed[0] == pytest.approx(low + 30, abs=0.3)
+        assert zoomed[1] == pytest.approx(low + 45, abs=0.3)
 
         def drawn():
             """What all charts show agrees, and the values under the cursor are told."""
@@ -110,12 +114,12 @@ def test_zoom_by_mouse_and_keys(browser):
             return all(times[0] > zoomed[0] - 0.1 and times[-1] < zoomed[1] + 0.1 for times in ends)
 
         until(drawn)
-        assert all(each.text.endswith(" s") for each in browser.all(".chart .when"))
+        assert all(re.fullmatch(r"1:\d\d\.\d{3}", each.text) for each in browser.all(".chart .when"))
         assert browser.one("#reset").is_displayed()
         ActionChains(browser.chrome).double_click(over).perform()
         until(lambda: browser.of("range()") == [low, high])
         browser.key("3")
-        assert browser.of("range()") == pytest.approx([high - 120, high])
+        assert browser.of("range()") == [0.0, high]
         browser.key("1")
         assert browser.of("range()") == pytest.approx([high - 10, high])
         browser.key("-")
@@ -140,7 +144,7 @@ def test_times_of_a_recording_are_seconds_and_those_of_a_clock_are_not(browser):
         from selenium.webdriver import ActionChains
 
         ActionChains(browser.chrome).move_to_element(browser.one(".u-over")).perform()
-        until(lambda: browser.one(".when").text.endswith(" s"))
+        until(lambda: re.fullmatch(r"0:\d\d\.\d{3}", browser.one(".when").text))
         browser.chrome.get("about:blank")  # before the server goes, which the page would complain of
     hub = small_hub()
     publish(hub, 2000, times=1.7e9 + np.arange(2000) / RATE)
@@ -165,13 +169,19 @@ def screen(browser, width):
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("begin", [0.0, 1.7e9 + 0.3])
 def test_marks_of_time_say_when_they_are(browser, width, begin):
-    name, form = "force, 0.5 s", "%H:%M:%S"
-    hub = small_hub()
+    name, zone = "force, 0.5 s", timezone(timedelta(hours=2))
+    hub = Hub(QUESTIONS, SIGNALS, offset=7200.0)
     publish(hub, 4813, times=begin + np.arange(4813) / RATE)
+
+    def expected(time, first):
+        if not begin:
+            return f"{time // 60:.0f}:{time % 60:02.0f}"
+        return datetime.fromtimestamp(time, zone).strftime("%H:%M:%S\n15 Nov 2023" if first else "%H:%M:%S")
+
     with Server(hub) as served, screen(browser, width):
         browser.open(served)
         until(lambda: browser.of(f"points('{name}')"))
-        for key, seconds in (("1", 10), ("2", 30), ("3", 120)):
+        for key, seconds in (("1", 10), ("2", 60), ("4", 4812 / RATE)):
             browser.key(key)
             low, high = browser.of("range()")
             assert high - low == pytest.approx(seconds)
@@ -182,8 +192,8 @@ def test_marks_of_time_say_when_they_are(browser, width, begin):
             assert len(steps) == 1
             assert steps[0] in (1, 2, 5, 10, 15, 30)
             assert len([words for _, words in marks if words]) >= 2
-            for time_, words in marks[:-1]:  # at the right there may be no room
-                assert words == (datetime.fromtimestamp(time_).strftime(form) if begin else f"{time_:.0f} s")
+            for k, (time_, words) in enumerate(marks[:-1]):  # at the right there may be no room
+                assert words == expected(time_, k == 0)
                 assert time_ == round(time_)
 
 
@@ -198,7 +208,7 @@ def test_a_clock_that_is_set_back_leaves_what_came_after(browser):
 
     def more(first, end):
         part = slice(first, end)
-        hub.publish(times[part], starts[part], signals[part], predictions[part])
+        hub.publish(Answers(times[part], starts[part], signals[part], predictions[part]))
 
     def drawn(first, end):
         series = browser.series(name)
@@ -251,8 +261,7 @@ def test_a_note_can_be_read(browser, width):
 def test_it_is_told_when_there_will_be_scores(browser):
     hub = small_hub()
     publish(hub, 100)
-    nothing = {"error": None, "mean_return": None, "scored": 0}
-    hub.report({"state": "learning", "questions": [nothing] * 4})
+    hub.report({"state": "learning", "questions": {}})
     with Server(hub) as served:
         browser.open(served)
         browser.box("grip").click()
@@ -260,14 +269,16 @@ def test_it_is_told_when_there_will_be_scores(browser):
         until(lambda: [each.text for each in browser.all(".chart .score")] == told)
         titles = [each.get_attribute("title") for each in browser.all("#list td:nth-child(2)")]
         assert titles == [f"known after about {time} s" for time in (7, 28, 7)] + [""]
-        hub.report({"state": "learning", "questions": [{"error": 40.0, "mean_return": 0.0, "scored": 1}] + [nothing] * 3})
-        until(lambda: browser.one(".chart .score").text == "error 2 °")
-        assert browser.one("#list td:nth-child(2)").get_attribute("title") == ""
+        known = {"error": [2.0, np.nan, np.nan, np.nan], "recent_error": [3.0, np.nan, np.nan, np.nan]}
+        hub.report({"state": "learning", "questions": known})
+        until(lambda: browser.one(".chart .score").text == "error 2")
+        assert browser.one(".chart .lately").text == "lately: error 3"
+        assert browser.one("#list td:nth-child(2)").get_attribute("title") == "error 2\nlately: error 3"
         hub.report({"state": "ended"})
-        until(lambda: [each.text for each in browser.all(".chart .score")] == ["error 2 °", "", ""])
+        until(lambda: [each.text for each in browser.all(".chart .score")] == ["error 2", "", ""])
 
 
-def test_realised_returns_are_those_of_the_definition(browser):
+def test_what_came_is_that_of_the_definition(browser):
     n = 1190
     starts = np.zeros(n, bool)
     starts[[0, 300, 700]] = True
@@ -279,27 +290,29 @@ def test_realised_returns_are_those_of_the_definition(browser):
         browser.open(served)
         for name in ("position, 2 s", "grip"):
             browser.box(name).click()
-        browser.key("3")  # the last two minutes: all of it
+        browser.key("3")  # all of it
         for number, question in enumerate(QUESTIONS):
             until(lambda name=question.name: browser.of(f"points('{name}')") == n)
             target = signals[:, SIGNALS.index(question.target)]
             is_signal = isinstance(question.discount, str)
-            gammas = signals[:, 2] if is_signal else np.full(n, question.discount)
-            scale = 1.0 if is_signal else 1.0 - question.discount
+            if question.discount is None:
+                gammas = np.exp(-np.diff(times, prepend=0.0) / question.horizon)
+            else:
+                gammas = signals[:, 2] if is_signal else np.full(n, question.discount)
             expected = [None] * n
-            for t in range(n):  # G_t = Σ_k (∏ γ) C_{t+k+1}, as long as the stream goes on
+            for t in range(n):  # G_t = Σ_k (∏ γ) x_{t+k+1}, as long as the stream goes on, and M_t with (1 − γ)·x
                 total, weight, k = 0.0, 1.0, t + 1
                 while k < n and not starts[k] and weight > 0.0:
-                    total += weight * target[k]
+                    total += weight * target[k] * (1.0 - gammas[k] if question.meaning == "mean" else 1.0)
                     weight *= gammas[k]
                     k += 1
                 if weight <= 0.01:
-                    expected[t] = total * scale
+                    expected[t] = total
             series = browser.series(question.name)
             at = [k for k, value in enumerate(series["signal"]) if value is not None]  # without the rows that make gaps
             assert len(series["times"]) == n + 2
             assert [series["times"][k] for k in at] == times.tolist()
-            np.testing.assert_allclose([series["prediction"][k] for k in at], predictions[:, number] * scale)
+            np.testing.assert_allclose([series["prediction"][k] for k in at], predictions[:, number])
             realised = [series["realised"][k] for k in at]
             assert [value is None for value in realised] == [value is None for value in expected]
             some = [k for k, value in enumerate(expected) if value is not None]
@@ -406,12 +419,10 @@ def test_the_page_comes_back_when_the_server_does(chromium, feed):
 
 
 def test_thousands_of_questions_can_be_searched(browser):
-    many = [Shown(f"sensor {k % 50}, horizon {k // 50}", f"s{k % 50}", 0.9, 0.25) for k in range(6000)]
-    hub = Hub(many, [f"s{k}" for k in range(50)], RATE)
-    hub.publish(np.arange(100) / RATE, np.zeros(100, bool), np.ones((100, 50)), np.full((100, 6000), 10.0))
-    hub.report(
-        {"state": "learning", "questions": [{"error": 2.0, "mean_return": 10.0, "scored": k} for k in range(6000)]}
-    )
+    many = [Shown(f"sensor {k % 50}, horizon {k // 50}", f"s{k % 50}", 0.9, 0.25, "mean") for k in range(6000)]
+    hub = Hub(many, [f"s{k}" for k in range(50)])
+    hub.publish(Answers(np.arange(100) / RATE, np.zeros(100, bool), np.ones((100, 50)), np.ones((100, 6000))))
+    hub.report({"state": "learning", "questions": {"error": np.full(6000, 2.0), "scored": np.arange(6000)}})
     with Server(hub) as served:
         browser.open(served)
         until(lambda: browser.of("points('sensor 0, horizon 0')") == 100)
@@ -420,7 +431,7 @@ def test_thousands_of_questions_can_be_searched(browser):
         browser.key("/")
         browser.key("49, zon 119")
         until(lambda: len(browser.all("#list tr")) == 1)
-        assert browser.one("#list tr").text.split("\n")[-1].endswith("0.2 1 5,999")
+        assert browser.one("#list tr").text.split("\n")[-1].endswith("2 – 5,999")
         browser.box("sensor 49, horizon 119").click()
         until(lambda: browser.of("points('sensor 49, horizon 119')") == 100)
         find = browser.one("#find")
@@ -444,7 +455,7 @@ def test_a_token_does_not_stay_in_the_address(browser, feed):
 
 
 def test_a_zoomed_stretch_is_kept_when_the_samples_go(browser):
-    hub = small_hub(history=30.0)
+    hub = small_hub(kept=1200)
     publish(hub, 1200)
     with Server(hub) as served:
         browser.open(served)

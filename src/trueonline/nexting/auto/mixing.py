@@ -1,33 +1,35 @@
 """The weights of a mixture's experts: ML-Poly (Gaillard, Stoltz and van Erven 2014) with fading memory, and its regret bound.
 
-**What is mixed.** At sample t expert i forecasts f_{i,t}. The mixture forecasts p_t = Σ_i w_i f_{i,t}, with weights w_i ≥ 0 that sum
-to 1.
+**What is mixed.** At sample t expert i forecasts f_{i,t}. The mixture forecasts p_t = Σ_i w_i f_{i,t}, with weights w_i ≥ 0 that
+sum to 1.
 
-**What the weights learn from.** A forecast is about M_t, the mean over the coming horizon, which is known late. So sample k is *looked
-at* as soon as its open weight W_k = γ_{k+1} ⋯ γ_t has fallen to certain shares of the whole (`LOOKS`). What is open is completed by the
-mixture's newest forecast:
+**What the weights learn from.** A forecast is about M_t, the mean over the coming horizon, which is known late. So sample k is
+*looked at* as soon as its open weight W_k = γ_{k+1} ⋯ γ_t has fallen to certain shares of the whole (`LOOKS`). What is open is
+completed by the mixture's newest forecast:
 
     y_k = A_k + W_k·p_t      A_k = the part of M_k that is known
 
 **The update.** With p = Σ_i w_i f_{i,k}, by the weights of now, and g = sign(p − y_k), the gradient of |p − y_k|, each look gives
-expert i the regret r_i = g·(p − f_{i,k}), which is at least the loss of the mixture minus that of the expert. Regrets are divided by
-their usual size (a running mean of mean_i |r_i|), so that a change of the signal's unit is soon forgotten. A look whose largest |r_i| is
-beyond the largest so far, B, is scaled down to B before B grows. Then
+expert i the regret r_i = g·(p − f_{i,k}), which is at least the loss of the mixture minus that of the expert. Regrets are divided
+by their usual size (a running mean of mean_i |r_i|), so that a change of the signal's unit is soon forgotten. A look whose
+largest |r_i| is beyond the largest so far, B, is scaled down to B before B grows. Then
 
-    R_i ← d·R_i + r_i      S_i ← d²·S_i + r_i²      w_i ∝ max(R_i, 0) / (B² + S_i)
+    R_i ← max(d·R_i + r_i, −300)      S_i ← d²·S_i + r_i²      w_i ∝ max(R_i, 0) / (B² + S_i)
 
-The weights are equal while no regret is positive. The factor d = 1 − 1/memory lets old regrets fade.
+The weights are equal while no regret is positive. The factor d = 1 − 1/memory lets old regrets fade. The floor of −300 lets an
+expert that was bad for long come back within some hundred good looks, when the stream has changed.
 
-**The bound.** Regrets that fade are regrets of looks that weigh d^{−n} at look n. In these weights nothing fades, and the proof is the
-usual one. Let R̂, Ŝ and B̂ be the sums and the largest size in these weights, and B̂₁ the first size that was not zero. In the potential
-Φ = Σ_i max(R̂_i, 0)² / (B̂² + Ŝ_i) the mixed terms of an update cancel, because Σ_i w_i r_i = 0. So Φ grows by at most
-u = r_i² / (B̂² + Ŝ_i) for each expert, where u ≤ 1 and so u ≤ log₂(1 + u), and these sum up to log₂(1 + Ŝ_i / B̂₁²). Scaling down left out
-no more than B̂ in all. Hence
+**The bound.** Regrets that fade are regrets of looks that weigh d^{−n} at look n. In these weights nothing fades, and the proof
+is the usual one. Let R̂, Ŝ and B̂ be the sums and the largest size in these weights, and B̂₁ the first size that was not zero. In
+the potential Φ = Σ_i max(R̂_i, 0)² / (B̂² + Ŝ_i) the mixed terms of an update cancel, because Σ_i w_i r_i = 0. The floor only
+raises R̂, where Φ does not see it. So Φ grows by at most u = r_i² / (B̂² + Ŝ_i) for each expert, where u ≤ 1 and so u ≤ log₂(1 +
+u), and these sum up to log₂(1 + Ŝ_i / B̂₁²). Scaling down left out no more than B̂ in all. Hence
 
     R̂_i ≤ B̂ + √((B̂² + Ŝ_i) · Σ_j log₂(1 + Ŝ_j / B̂₁²))
 
-This bounds Σ_looks d^{−n}·(loss of the mixture − loss of expert i) for every expert, whatever the stream does, where the mixture's loss
-is that of the weights just before the look. `Mixture.regret_bound` computes it, divided by the weight of the newest look.
+This bounds Σ_looks d^{−n}·(loss of the mixture − loss of expert i) for every expert, whatever the stream does, where the
+mixture's loss is that of the weights just before the look. `Mixture.regret_bound` computes it, divided by the weight of the
+newest look.
 """
 
 # Kernels are typed by Numba.
@@ -37,9 +39,14 @@ from __future__ import annotations
 
 from trueonline.core.kernels import kernel
 
-LOOKS = (0.8, 0.37, 0.1)  # the open weights at which a forecast is looked at: early, at a horizon's length, and nearly whole
+LOOKS = (
+    0.8,
+    0.37,
+    0.1,
+)  # the open weights at which a forecast is looked at: early, at a horizon's length, and nearly whole
 MEMORY = 5000.0  # looks after which a regret has faded to a third
 USUAL = 1000.0  # looks over which the usual size of regrets is the mean
+FLOOR = -300.0  # no regret falls below it
 ROOM = 1024  # samples that may wait for their looks
 
 # Numbers that the weights carry: looks, looks since the first with a regret, the usual size of regrets, B, and B̂₁.
@@ -84,7 +91,7 @@ def look(table, carried, fade, forecasts, y, regrets):
     total = 0.0
     for i in range(weights.size):
         r = scale * regrets[i]
-        table[REGRET, i] = fade * table[REGRET, i] + r
+        table[REGRET, i] = max(fade * table[REGRET, i] + r, FLOOR)
         table[SQUARES, i] = fade * fade * table[SQUARES, i] + r * r
         weights[i] = max(table[REGRET, i], 0.0) / (bound * bound + table[SQUARES, i]) if bound > 0.0 else 0.0
         total += weights[i]

@@ -91,20 +91,20 @@ def run(
         now = (ring[HEAD] + ring[WAITING]) % room
         learn_experts(t, now, begins, plan, rates, naive, numbers, places, v_old, last, last_bases, state, forecasts,
                       X, values, bases, gamma)  # fmt: skip
-        for l in range(looks.size):
-            while ring[LOOKED + l] < ring[WAITING]:
-                k = (ring[HEAD] + ring[LOOKED + l]) % room
-                full = ring[LOOKED + l] == 0 and ring[WAITING] == room - 1
-                if open_weight[k] > looks[l] and not full:
+        for number in range(looks.size):
+            while ring[LOOKED + number] < ring[WAITING]:
+                k = (ring[HEAD] + ring[LOOKED + number]) % room
+                full = ring[LOOKED + number] == 0 and ring[WAITING] == room - 1
+                if open_weight[k] > looks[number] and not full:
                     break
                 p = mixed(weights, forecasts[now])
                 look(table, carried, fade, forecasts[k], known[k] + open_weight[k] * p, regrets)
-                ring[LOOKED + l] += 1
+                ring[LOOKED + number] += 1
         done = ring[LOOKED + looks.size - 1]
         ring[HEAD] = (ring[HEAD] + done) % room
         ring[WAITING] += 1 - done
-        for l in range(looks.size):
-            ring[LOOKED + l] -= done
+        for number in range(looks.size):
+            ring[LOOKED + number] -= done
         known[now], open_weight[now] = 0.0, 1.0
         out[t] = mixed(weights, forecasts[now])
         state[SAMPLES] += 1.0
@@ -122,13 +122,13 @@ _RUN = specialise(run, "mixture")
 class Mixture:
     """Answers one question by many experts, weighted online: never much worse than the best of them.
 
-    The question is the mean over the coming horizon, M_t = (1 − γ_{t+1})·x_{t+1} + γ_{t+1}·M_{t+1}. With a constant γ this is the return
-    times 1 − γ.
+    The question is the mean over the coming horizon, M_t = (1 − γ_{t+1})·x_{t+1} + γ_{t+1}·M_{t+1}. With a constant γ this is the
+    return times 1 − γ.
 
-    **Experts.** A naive expert forecasts a *base* b_t, such as the newest value. A learner corrects a base by *shaping* (Ng, Harada and
-    Russell 1999). The cumulant (1 − γ_{t+1})·x_{t+1} + γ_{t+1}·b_{t+1} − b_t has the return M_t − b_t, whatever b is. So a learner
-    that has learned nothing forecasts the base, and what it learns is a correction. Learners are true online TD(λ) over binary features,
-    with the rule and the memory of `TrueOnlineTD`.
+    **Experts.** A naive expert forecasts a *base* b_t, such as the newest value. A learner corrects a base by *shaping* (Ng, Harada
+    and Russell 1999). The cumulant (1 − γ_{t+1})·x_{t+1} + γ_{t+1}·b_{t+1} − b_t has the return M_t − b_t, whatever b is. So a
+    learner that has learned nothing forecasts the base, and what it learns is a correction. Learners are true online TD(λ) over
+    binary features, with the rule and the memory of `TrueOnlineTD`.
 
     **Weights.** The module `mixing` has the equations and the regret bound.
 
@@ -181,7 +181,10 @@ class Mixture:
         room: int = ROOM,
     ) -> None:
         sets, names = {each.name: each for each in feature_sets}, list(bases)
-        for kind, group, known in (("features", [e.features for e in experts], sets), ("base", [e.base for e in experts], names)):
+        for kind, group, known in (
+            ("features", [e.features for e in experts], sets),
+            ("base", [e.base for e in experts], names),
+        ):
             wrong = [each for each in group if each is not None and each not in known]
             if wrong:
                 raise ValueError(f"an expert has the {kind} {wrong[0]!r}; known are {', '.join(known) or 'none'}")
@@ -248,7 +251,7 @@ class Mixture:
     def regrets(self) -> np.ndarray:
         """The faded regret against each expert: an array of shape (experts,), in units of the usual regret.
 
-        What scaling down left out is not in it. `regret_bound` holds with it.
+        The floor raises it, and what scaling down left out is not in it. `regret_bound` bounds the true regret.
         """
         return self._state["table"][REGRET].copy()
 
@@ -300,7 +303,10 @@ class Mixture:
         x = np.ascontiguousarray(values, float)
         T = len(x) if x.ndim == 1 else -1
         rows, naive = np.ascontiguousarray(X), np.ascontiguousarray(bases, float)
-        gammas, spans = (np.ascontiguousarray(np.broadcast_to(1.0 if each is None else each, x.shape), float) for each in (discounts, elapsed))
+        gammas, spans = (
+            np.ascontiguousarray(np.broadcast_to(1.0 if each is None else each, x.shape), float)
+            for each in (discounts, elapsed)
+        )
         begin = np.zeros(x.shape, np.bool_) if starts is None else np.ascontiguousarray(starts, np.bool_)
         shapes = ((T,), (T, len(self._bounds)), (T, self._state["last_bases"].size), (T,))
         if (x.shape, rows.shape, naive.shape, begin.shape) != shapes:
@@ -317,7 +323,13 @@ class Mixture:
         return self.run_checked(rows.astype(np.int64, copy=False), x, naive, gammas, spans, begin)
 
     def run_checked(
-        self, X: np.ndarray, values: np.ndarray, bases: np.ndarray, gammas: np.ndarray, elapsed: np.ndarray, starts: np.ndarray
+        self,
+        X: np.ndarray,
+        values: np.ndarray,
+        bases: np.ndarray,
+        gammas: np.ndarray,
+        elapsed: np.ndarray,
+        starts: np.ndarray,
     ) -> np.ndarray:
         """`run` for arrays that are known to be good: contiguous, of the right types, shapes and ranges."""
         out = np.empty(len(values))
@@ -367,9 +379,15 @@ class Mixture:
         looked = ring[LOOKED:]
         check_saved(
             {
-                "ring": (ring >= 0).all() and ring[HEAD] < room and ring[WAITING] < room and (looked <= ring[WAITING]).all(),
+                "ring": (ring >= 0).all()
+                and ring[HEAD] < room
+                and ring[WAITING] < room
+                and (looked <= ring[WAITING]).all(),
                 "last": (own["last"] >= 0) & (own["last"] < self._bounds),
-                **{name: np.isfinite(own[name]) for name in ("v_old", "last_bases", "forecasts", "known", "carried", "table", "state")},
+                **{
+                    name: np.isfinite(own[name])
+                    for name in ("v_old", "last_bases", "forecasts", "known", "carried", "table", "state")
+                },
                 "open_weight": (own["open_weight"] >= 0.0) & (own["open_weight"] <= 1.0),
                 "weights": (table[[SQUARES, WEIGHT]] >= 0.0).all(),
                 "state": own["state"][GAMMA] <= 1.0 and (own["state"] >= 0.0).all() and own["state"][SAMPLES] < MOST,
@@ -378,14 +396,19 @@ class Mixture:
         )
         at = dict.fromkeys(("head", "u", "z", "y", "owner"), 0)
         for one in self._memories():
-            saved = {}
+            saved: dict[str, np.ndarray] = {}
             for name, begin in at.items():
                 listed = int(saved["head"][layout.COUNT]) if name in ("z", "y", "owner") else 0
                 size = {"head": layout.HEADER, "u": layout.size(one)}.get(name, listed)
                 saved[name] = np.asarray(state[name])[begin : begin + size]
                 if name == "head":
-                    check_saved({"head": saved[name].size == size and saved[name][layout.DENSE] == 0.0
-                                 and 0 <= saved[name][layout.COUNT] <= layout.size(one)})
+                    check_saved(
+                        {
+                            "head": saved[name].size == size
+                            and saved[name][layout.DENSE] == 0.0
+                            and 0 <= saved[name][layout.COUNT] <= layout.size(one)
+                        }
+                    )
                 at[name] = begin + size
             one.places[:] = 0
             one.numbers[:] = 0.0

@@ -1,15 +1,16 @@
 """`Views`: what `auto` sees of a stream. Bases, and binary features over the value, its course, the calendar and other signals.
 
-**Bases.** The newest value; the mean so far; and exponential means over a quarter of the horizon, the horizon, and four horizons. With
-γ of the step into each sample, these follow a share 1 − γ⁴, 1 − γ and 1 − γ^¼ of the way. So they are means over time also where the
-times between samples differ. Until a mean has seen as many samples as it is long, it is the plain mean of what there was.
+**Bases.** The newest value; the mean so far; and exponential means over a quarter of the horizon, the horizon, and four horizons.
+With γ of the step into each sample, these follow a share 1 − γ⁴, 1 − γ and 1 − γ^¼ of the way. So they are means over time also
+where the times between samples differ. Until a mean has seen as many samples as it is long, it is the plain mean of what there
+was.
 
-**Coordinates** lie between 0 and 1. A signal x has (1 + z/(1 + |z|))/2 with z = (x − m)/s, where m is its running mean and s its running mean
-deviation, over a thousand samples or so. Small differences count near the middle, and a spike of any size stays inside. The hour of
-the day and the day of the week are taken from the time of the sample.
+**Coordinates** lie between 0 and 1. A signal x has (1 + z/(1 + |z|))/2 with z = (x − m)/s, where m is its running mean and s its
+running mean deviation, over a thousand samples or so. Small differences count near the middle, and a spike of any size stays
+inside. The hour of the day and the day of the week are taken from the time of the sample.
 
-**Features** are tiles: grids over one to three coordinates, several of them shifted against each other. The hour is a circle. Grids with
-more tiles than `MOST_TILES` are hashed.
+**Features** are tiles: grids over one to three coordinates, several of them shifted against each other. The hour is a circle.
+Grids with more tiles than `MOST_TILES` are hashed.
 """
 
 # Kernels are typed by Numba.

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any
 
 MOST_RECEIVED = 1 << 20  # bytes from a page in a minute
-MOST_WAITING = 4 << 20  # bytes that wait for a page before more is added. The largest frame has about one megabyte
+MOST_WAITING = 4 << 20  # bytes that wait for a page before more is added. The largest frame has about two megabytes
 MINUTE = 60.0  # seconds
 
 

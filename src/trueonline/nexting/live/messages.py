@@ -2,14 +2,19 @@
 
 **From the server, text** (JSON):
 
-    {"type": "hello", "title", "rate", "kept": seconds, "signals": [name…], "questions": [{"name", "target", "discount",
-     "horizon", "unit"}…], "shown": [question…], "most": questions at a time}            the first message, once
+    {"type": "hello", "title", "offset", "kept": samples, "signals": [name…], "questions": [{"name", "target", "discount",
+     "horizon", "meaning", "unit"}…], "shown": [question…], "most": questions at a time}            the first message, once
     {"type": "subscribed", "number", "questions": [question…], "signals": [signal…], "clock": seconds}
                                                       the content of the samples that follow; questions and signals by number
-    {"type": "status", …}                             the status given to `Hub.report`, without the questions
+    {"type": "status", "offset", …}                   the status given to `Hub.report`, without questions, experts and alerts
+    {"type": "alerts", "alerts": [alert…]}            the newest alerts, the oldest first, when they have changed
+    {"type": "experts", "experts": {question: [[words, share]…]}}     of the questions of the subscription, when they have changed
     {"type": "clock", "yours", "mine": seconds}       the answer to a clock
 
-**From the server, binary**, little-endian. Samples:
+`offset` is how many seconds the clock of the input is east of UTC, null if times are numbers and have no zone.
+
+**From the server, binary**, little-endian. The columns of a subscription are its signals, its predictions, the lower ends of
+their bands, and the upper ends. NaN is what is unknown. Samples:
 
     byte 0    uint8     1
          1    uint8     1 if a new subscription begins: the page drops its samples
@@ -20,16 +25,34 @@
         16    float64   the number of the first sample
         24    float64   × n      times
               float64   × n      when each was received, in seconds since 1970 by the server's clock
-              float32   × n × c  one column after the other: the signals of the subscription, then its predictions
+              float32   × n × c  one column after the other
               uint8     × n      1 if a new stream begins
 
-Scores of all questions, NaN for a question without a score:
+Scores of all questions, NaN for what is unknown. Errors are mean absolute errors, in the unit of the prediction:
 
     byte 0    uint8     2
          4    uint32    q, the number of questions
-         8    float32   × q      mean absolute error of the prediction
-              float32   × q      mean of the return
+         8    float32   × q      error of the prediction
+              float32   × q      error if the newest value stayed
+              float32   × q      error if the mean so far stayed
+              float32   × 3 × q  the same three over the recent past
               uint32    × q      the number of scored predictions
+
+History, when there are more samples than a page is given one by one. A bucket stands for consecutive samples:
+
+    byte 0    uint8     3
+         1    uint8     1 if the page drops its buckets, which have become wider
+         2    uint16    c, the number of columns
+         4    uint32    n, the number of buckets
+         8    uint32    the number of the subscription
+        12    uint32    s, the number of signals
+        16    float64   the number of samples in a bucket
+        24    float64   the number of the first sample of the first bucket
+        32    float64   × n      the time of the first sample
+              float64   × n      the time of the last sample
+              float32   × n × c  means, one column after the other
+              float32   × n × s  lowest values of the signals
+              float32   × n × s  highest values of the signals
 
 **From the page, text** (JSON), at most `LONGEST` bytes:
 
@@ -51,8 +74,9 @@ import numpy as np
 MOST = 12  # questions that a page can see at a time
 LONGEST = 4096  # bytes of a message from the page
 
-SAMPLES, SCORES = 1, 2
-_SAMPLES, _SCORES = struct.Struct("<BBHIIId"), struct.Struct("<BxxxI")
+SAMPLES, SCORES, HISTORY = 1, 2, 3
+ERRORS = ("error", "hold", "mean", "recent_error", "recent_hold", "recent_mean")
+_SAMPLES, _SCORES, _HISTORY = struct.Struct("<BBHIIId"), struct.Struct("<BxxxI"), struct.Struct("<BBHIIIdd")
 
 
 def text(kind: str, content: Mapping[str, Any]) -> str:
@@ -93,28 +117,25 @@ def samples(
     return b"".join([head, *(part.tobytes() for part in parts)])
 
 
-def scores(questions: Sequence[Mapping[str, Any] | None] | Mapping[str, Any], number: int) -> bytes:
-    """A message of scores.
+def history(subscription: int, part: Any, begins: bool) -> bytes:
+    """A message of buckets, from a `Past` of the hub. `begins`: the page drops the buckets that it has."""
+    n = len(part.begins)
+    head = _HISTORY.pack(HISTORY, begins, len(part.means), n, subscription, len(part.lows), part.width, part.first)
+    floats = (each.astype("<f4").tobytes() for each in (part.means, part.lows, part.highs))
+    return b"".join([head, part.begins.astype("<f8").tobytes(), part.ends.astype("<f8").tobytes(), *floats])
 
-    `questions` is one mapping for each question, with "error", "mean_return" and "scored", or None for a missing number. Or it
-    is one mapping of arrays, with NaN for a missing number.
-    """
-    names = ("error", "mean_return", "scored")
-    if isinstance(questions, Mapping):
-        columns = [np.asarray(questions[name], float) for name in names]
-    else:
-        mappings = [question or {} for question in questions]
-        columns = [np.array([_none_is_nan(each.get(name)) for each in mappings], float) for name in names]
-    if any(column.shape != (number,) for column in columns):
-        raise ValueError(f"status must have {number} questions, got {', '.join(str(len(each)) for each in columns)}")
-    error, mean, scored = columns
-    floats = (np.where(np.isfinite(each), np.clip(each, -3e38, 3e38), np.nan).astype("<f4") for each in (error, mean))
-    counts = np.clip(np.nan_to_num(scored), 0, 2**32 - 1).astype("<u4")
+
+def scores(questions: Mapping[str, Any], number: int) -> bytes:
+    """A message of scores, from arrays for each of `ERRORS` and "scored". An array may be missing, and NaN is unknown."""
+    columns = {name: np.asarray(values, float) for name, values in questions.items()}
+    for name, values in columns.items():
+        if values.shape != (number,):
+            raise ValueError(f"status must have {number} questions, got {values.size} for {name!r}")
+    unknown = np.full(number, np.nan)
+    errors = [columns.get(name, unknown) for name in ERRORS]
+    floats = (np.where(np.isfinite(each), np.clip(each, -3e38, 3e38), np.nan).astype("<f4") for each in errors)
+    counts = np.clip(np.nan_to_num(columns.get("scored", unknown)), 0, 2**32 - 1).astype("<u4")
     return b"".join([_SCORES.pack(SCORES, number), *(part.tobytes() for part in (*floats, counts))])
-
-
-def _none_is_nan(value: Any) -> Any:
-    return math.nan if value is None else value
 
 
 def request(message: Any, questions: int) -> tuple[str, Any]:

@@ -7,7 +7,8 @@ from time import time
 from typing import Any
 
 from trueonline.nexting.live import messages
-from trueonline.nexting.live.hub import Hub
+from trueonline.nexting.live.history import Buckets
+from trueonline.nexting.live.hub import Hub, Status
 
 FRAME = 8192  # samples in a frame, at most
 
@@ -23,7 +24,10 @@ class PageConnection:
         self._begun = 0  # the number of the subscription that has begun
         self._signals: tuple[int, ...] = ()
         self._next: int | None = None  # the next sample
-        self._status = 0  # the number of the last status sent
+        self._buckets: Buckets | None = None  # that it has some of …
+        self._bucket = 0  # … and the number of the next
+        self._status = Status()  # the last status sent
+        self._experts = ""  # the last message of them
 
     async def hear(self) -> None:
         """Answer the requests of the page, until it has left."""
@@ -51,17 +55,42 @@ class PageConnection:
             self._begun, self._next, self._signals = number, None, self.hub.needed(questions)
             content = {"number": number, "questions": questions, "signals": self._signals, "clock": time()}
             await self.websocket.send_text(messages.text("subscribed", content))
-        if self.hub.status[0] != self._status:
-            self._status, words, scores = self.hub.status
-            await self.websocket.send_text(words)
-            if scores is not None:
-                await self.websocket.send_bytes(scores)
+            self._buckets = None
+        await self._send_status(questions, begins)
+        await self._send_history(number, questions)
         part = self.hub.read(self._next, self._signals, questions, FRAME)
         if begins or len(part.times) or part.missed:
             data = (part.times, part.received, part.columns, part.starts)
             await self.websocket.send_bytes(messages.samples(number, part.first, part.missed, begins, *data))
         self._next = part.end
         return len(part.times) == FRAME
+
+    async def _send_status(self, questions: tuple[int, ...], begins: bool) -> None:
+        before, status = self._status, self.hub.status
+        self._status = status
+        if status.number != before.number:
+            await self.websocket.send_text(status.words)
+            if status.scores:
+                await self.websocket.send_bytes(status.scores)
+            if status.alerts != before.alerts:
+                await self.websocket.send_text(status.alerts)
+        if status.experts and (begins or status.number != before.number):
+            experts = messages.text("experts", {"experts": {each: status.experts[each] for each in questions}})
+            if experts != self._experts:
+                self._experts = experts
+                await self.websocket.send_text(experts)
+
+    async def _send_history(self, number: int, questions: tuple[int, ...]) -> None:
+        """Send buckets that are new, or all of them if they are others than before."""
+        buckets = self.hub.buckets
+        if not self.hub.needs_history(buckets):
+            return
+        anew = buckets is not self._buckets
+        first = 0 if anew else self._bucket
+        part = self.hub.past(buckets, first, self._signals, questions)
+        if anew or len(part.begins):
+            self._buckets, self._bucket = buckets, first + len(part.begins)
+            await self.websocket.send_bytes(messages.history(number, part, anew))
 
 
 def peer(address: Any) -> tuple[Any, ...] | None:

@@ -18,9 +18,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
-from trueonline.inputs import positive
 from trueonline.nexting.sources.addresses import shown_address, without_credentials
 from trueonline.nexting.sources.chain import Chain, files_named, is_pattern, not_empty, shown_files
 from trueonline.nexting.sources.cleaning import Cleaner
@@ -28,7 +27,7 @@ from trueonline.nexting.sources.clock import TimeStyle
 from trueonline.nexting.sources.columns import parquet_columns, text_columns
 from trueonline.nexting.sources.lsl import Lsl
 from trueonline.nexting.sources.mqtt import Mqtt
-from trueonline.nexting.sources.pacing import Paced
+from trueonline.nexting.sources.pacing import Paced, check_pace
 from trueonline.nexting.sources.parquet_file import ParquetFile
 from trueonline.nexting.sources.pipes import Pipe
 from trueonline.nexting.sources.positions import skipping
@@ -84,7 +83,7 @@ def open_source(
     follow: bool = False,
     whole_lines: bool = False,
     queue: int = QUEUE,
-    pace: float | None = None,
+    pace: float | Literal["fit"] | None = None,
     mqtt_password_file: str | os.PathLike | None = None,
     mqtt_ca: str | os.PathLike | None = None,
 ) -> Source:
@@ -112,8 +111,9 @@ def open_source(
         Leave the last line of a text file or a pipe if it has no line break. Of several files, this is for the last one.
     queue : int
         How many samples may wait in a live source.
-    pace : float, optional
-        The pace of a replayable source: 1 for real time, 2 for twice as fast. None reads as fast as possible.
+    pace : float or "fit", optional
+        The pace of a replayable source: 1 for real time, 2 for twice as fast. "fit" is real time, or faster if that would take
+        longer than about ten minutes. None reads as fast as possible.
     mqtt_password_file : str or path, optional
         A file with the password for an MQTT broker.
     mqtt_ca : str or path, optional
@@ -141,7 +141,7 @@ def open_source(
         if mqtt_password_file is not None or mqtt_ca is not None:
             raise ValueError("--mqtt-password-file and --mqtt-ca are for MQTT, got files; leave them out")
         chain = _chain(_specs(spec), signals, clock, follow, whole_lines)
-        return chain if pace is None else Paced(chain, positive("pace", pace))
+        return chain if pace is None else Paced(chain, check_pace(pace))
     (name,) = _specs(spec)
     scheme, live = _scheme(name), is_live(name)
     if scheme and scheme not in SCHEMES:
@@ -153,7 +153,7 @@ def open_source(
         if live:
             shown = shown_address(name)
             raise ValueError(f"pace is for files and the arm, got {shown}, which comes when it is sent; leave it out")
-        positive("pace", pace)
+        check_pace(pace)
     source: Source
     if mqtt_password_file is not None or mqtt_ca is not None:
         if SCHEMES.get(scheme) is not Mqtt:

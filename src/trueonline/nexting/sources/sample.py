@@ -162,6 +162,7 @@ class Source(ABC):
     own_times: ClassVar[bool] = False  # whether samples bring times that nobody need name
     signals: tuple[str, ...]
     queue: int = 0  # how many samples may wait to be read, where there is a queue of them
+    pace: float | None = None  # how many times as fast as recorded samples come, where they come at a pace
     trouble: str = ""  # why a lost connection cannot be restored at the moment
     lost: str = ""  # what `seek` could not find again
     _clock: Clock | None = None  # of sources whose times somebody names

@@ -1,25 +1,30 @@
 // The page of `trueonline live`: what it was told, what it shows, and the controls.
 
+import { clockOf } from "./axis.js";
 import { Chart } from "./charts.js";
+import { tellFigures, write } from "./figures.js";
+import { bindKeys } from "./keys.js";
+import { Alerts, tellExperts } from "./panels.js";
 import { Samples } from "./samples.js";
-import { scored, Table } from "./table.js";
-import { amount, firstScore, median, span, uptime, whole } from "./words.js";
+import { ALL, lengths, Spans } from "./spans.js";
+import { remember, remembered } from "./memory.js";
+import { Table } from "./table.js";
+import { errorsOf, firstScore, median, skillWords } from "./words.js";
 import { Connection } from "./wire.js";
 
 const $ = (id) => document.getElementById(id);
-const LENGTHS = [10, 30, 120, 600, 1800, 7200, 43200, 172800]; // seconds that can be shown at a time; three of them are
-const SCARCE = 100; // a length that shows fewer samples than this is too short
 const DELAYS = 400; // the delay is the median of so many samples
-const WALL_CLOCK = 1e8; // times above are seconds since 1970, times below since the beginning
+const MEASURED = 100; // samples after which the speed of the stream is known well enough
 
 let hello = null;
 let signalNumbers = new Map();
 let samples = null, coming = null; // at hand, and subscribed to but not begun
-let status = {}, scores = null;
+let status = {}, scores = null, experts = {};
 let charts = [];
 let shown = []; // numbers of questions
-let length = 30; // seconds shown
+let step = NaN; // the usual time between two samples, in seconds
 let zoom = null; // [from, to], or null to follow
+let wholeFrom = NaN; // all samples of the zoomed stretch are at hand from this time on, if they were when it was chosen
 let frozenAt = null; // paused: the number of the first sample not to draw
 let missed = 0, drawnTo = 0, liveSince = Infinity, clockOffset = 0, quickest = Infinity;
 let delays = [];
@@ -38,7 +43,9 @@ const receive = {
     const wanted = remembered("shown", []).map((name) => hello.questions.findIndex((each) => each.name === name));
     const known = wanted.filter((number) => number >= 0).slice(0, hello.most);
     table.fill(hello.questions, hello.most);
-    makeWindows();
+    alerts.clear();
+    [step, experts, scores] = [NaN, {}, null];
+    spans.offer([]);
     for (const chart of charts) remove(chart);
     charts = [];
     samples = coming = null;
@@ -47,8 +54,7 @@ const receive = {
     askClock();
   },
   subscribed(message) {
-    const kept = Math.round(hello.kept * hello.rate);
-    coming = { number: message.number, samples: new Samples(message.signals, message.questions, kept), since: message.clock };
+    coming = { number: message.number, samples: new Samples(message.signals, message.questions, hello.kept), since: message.clock };
   },
   samples(frame) {
     if (frame.anew) {
@@ -60,10 +66,16 @@ const receive = {
     const forgot = samples.append(frame);
     if (forgot && zoom && frozenAt === null && !frame.anew) reset(); // the stretch that was looked at is gone
     missed += frame.missed;
+    measureStep();
     for (const chart of charts) {
       if (frozenAt === null) chart.source = chart.has(samples) ? samples : null;
       else if (!chart.source && chart.has(samples)) chart.source = samples.until(frozenAt);
     }
+    schedule();
+  },
+  history(frame) {
+    if (frame.subscription !== coming?.number) return;
+    coming.samples.history = coming.samples.history.with(frame);
     schedule();
   },
   status(message) {
@@ -77,12 +89,22 @@ const receive = {
     table.update(scores);
     for (const chart of charts) tellScore(chart);
   },
+  alerts(message) {
+    alerts.add(message.alerts);
+    schedule();
+  },
+  experts(message) {
+    experts = message.experts;
+    showExperts();
+  },
   clock({ yours, mine }) {
     const now = Date.now() / 1000, took = now - yours;
     if (took < quickest) [quickest, clockOffset] = [took, mine - (now + yours) / 2];
   },
 };
 
+const alerts = new Alerts($("alerts"), $("alert-list"), lookAt);
+const spans = new Spans($("windows"), reset);
 const table = new Table($("list"), $("find"), $("more"), toggle);
 history.replaceState(null, "", location.pathname); // the token is in the cookie now, and need not be in the address
 const connection = new Connection((message) => receive[message.kind]?.(message), (wait) => {
@@ -113,8 +135,11 @@ function show(numbers, ask = true) {
   $("charts").replaceChildren(...charts.map((chart) => chart.element));
   for (const chart of charts) tellScore(chart);
   table.mark(shown);
+  showExperts();
   build();
 }
+
+const showExperts = () => tellExperts($("experts"), $("expert-list"), hello.questions, shown, experts);
 
 function remove(chart) {
   chart.uplot?.destroy();
@@ -122,17 +147,11 @@ function remove(chart) {
 }
 
 function tellScore(chart) {
-  if (!scores?.scored[chart.number]) {
-    const wait = status.state === "ended" ? "" : firstScore(chart.question);
-    chart.score.textContent = wait && `error: ${wait}`;
-    chart.score.title = wait && "an error is told when what was predicted has come, but for a millionth";
-    return;
-  }
-  const { error, mean } = scored(chart.question, scores, chart.number);
-  const share = mean ? Math.abs(error / mean) : NaN;
-  const unit = chart.question.unit && !chart.raw ? ` ${chart.question.unit}` : "";
-  chart.score.textContent = `error ${amount(error)}${unit}${share < 10 ? ` (${Number((100 * share).toPrecision(2))} %)` : ""}`;
-  chart.score.title = "mean absolute difference between prediction and what came, and its share of the mean of what came";
+  const overall = skillWords(errorsOf(scores, chart.number)), lately = skillWords(errorsOf(scores, chart.number, true));
+  const wait = overall || lately || status.state === "ended" ? "" : firstScore(chart.question);
+  chart.score.textContent = wait ? `error: ${wait}` : overall;
+  chart.lately.textContent = lately && `lately: ${lately}`;
+  chart.score.title = wait && "an error is told when what was predicted has come, but for a millionth";
 }
 
 // --- Drawing ---------------------------------------------------------------------------------------
@@ -150,11 +169,16 @@ function schedule() {
 function draw() {
   pending = false;
   const begun = performance.now();
-  if (charts.some((chart) => chart.key !== chartKey())) build(false);
+  if (charts.some((chart) => chart.rightAxis !== needsRight())) build(false);
   const range = currentRange();
-  if (frozenAt === null && zoom && samples?.length && samples.oldest() > zoom[0]) pause(); // or it would melt away
+  if (frozenAt === null && zoom && samples?.oldest() > wholeFrom) pause(); // or only buckets would be left
   if (range) {
-    for (const chart of charts) if (frozenAt === null || chart.source) chart.draw(range, !zoom);
+    const clock = clockOf(range[1], status.offset ?? hello.offset);
+    const view = { range, following: !zoom, clock, step, alerts: alerts.known };
+    for (const chart of charts) if (frozenAt === null || chart.source) chart.draw(view);
+    alerts.tell(step, clock);
+    $("band-line").hidden = !charts.some((chart) => chart.lines.high.some((value) => value !== null));
+    $("alert-line").hidden = !alerts.known.length;
     measure();
   }
   tell();
@@ -168,7 +192,9 @@ function currentRange() {
   const ends = charts.map((chart) => chart.source?.newest()).filter(Number.isFinite);
   if (!ends.length) return null;
   const end = Math.max(...ends);
-  return [end - length, end];
+  if (spans.length !== ALL) return [end - spans.length, end];
+  const begin = Math.min(...charts.map((chart) => chart.source?.earliest()).filter(Number.isFinite));
+  return [Math.min(begin, end - (step || 1)), end];
 }
 
 // How old the samples are that were drawn just now for the first time.
@@ -183,14 +209,12 @@ function measure() {
   drawnTo = samples.end;
 }
 
-const isWallClock = () => (samples?.length ? samples.newest() > WALL_CLOCK : false);
 const needsRight = () => charts.some((chart) => chart.raw);
-const chartKey = () => [isWallClock(), needsRight()].join();
 
 function build(thenDraw = true) {
-  const colours = Object.fromEntries(["signal", "prediction", "realised", "soft", "grid", "mark"].map(
+  const colours = Object.fromEntries(["signal", "prediction", "band", "spread", "realised", "soft", "grid", "mark", "bad"].map(
     (name) => [name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()]));
-  const options = { ...size(), wallClock: isWallClock(), rightAxis: needsRight(), colours };
+  const options = { ...size(), rightAxis: needsRight(), colours };
   for (const chart of charts) chart.build(options);
   if (thenDraw) schedule();
 }
@@ -200,8 +224,8 @@ const narrow = matchMedia("(max-width: 800px)");
 function size() {
   const width = Math.max($("charts").clientWidth - 2, 200);
   const top = $("charts").getBoundingClientRect().top + scrollY;
-  const each = (innerHeight - top - 12) / Math.max(charts.length, 1) - 44;
-  return { width, height: Math.round(narrow.matches ? 170 : Math.min(Math.max(each, 130), 330)) };
+  const each = (innerHeight - top - 36) / Math.max(charts.length, 1) - 72;
+  return { width, height: Math.round(narrow.matches ? 185 : Math.min(Math.max(each, 130), 400)) };
 }
 
 function resize() {
@@ -230,35 +254,12 @@ function tell() {
     $("note").hidden = !status.note;
     resize(); // there is less room for the charts, or more
   }
-  if (!tellingAt) tellingAt = setTimeout(tellFigures, 250);
-}
-
-function tellFigures() {
-  tellingAt = 0;
-  write("samples", whole(status.samples ?? samples?.end));
-  write("rate", Number.isFinite(status.rate) ? `${amount(status.rate)} Hz` : "–");
-  const reasons = Object.entries(status.dropped ?? {}).filter(([, number]) => number > 0);
-  write("dropped", whole(reasons.reduce((sum, [, number]) => sum + number, 0)));
-  const text = reasons.map(([reason, number]) => `${reason}: ${whole(number)}`);
-  $("dropping").title = text.join("\n") || "nothing was dropped";
-  if ($("reasons").dataset.text !== text.join()) {
-    $("reasons").dataset.text = text.join();
-    $("reasons").replaceChildren(...(text.length ? text : ["nothing was dropped"]).map((line) => {
-      const item = document.createElement("li");
-      item.textContent = line;
-      return item;
-    }));
+  if (!tellingAt) {
+    tellingAt = setTimeout(() => {
+      tellingAt = 0;
+      tellFigures({ status, missed, delays, received: samples?.end });
+    }, 250);
   }
-  $("clipping").hidden = !status.clipped;
-  write("clipped", whole(status.clipped));
-  $("missing").hidden = !missed;
-  write("missed", whole(missed));
-  write("delay", delays.length ? `${whole(Math.max(median(delays), 0))} ms` : "–");
-  write("uptime", uptime(status.uptime));
-}
-
-function write(id, words) {
-  if ($(id).textContent !== words) $(id).textContent = words;
 }
 
 function stateWords() {
@@ -293,15 +294,17 @@ function pause() {
 
 function pick(from, to) {
   zoom = [from, to];
+  const begin = Math.max(from, samples?.earliest() ?? NaN);
+  wholeFrom = samples?.oldest() <= begin ? begin : NaN;
   $("reset").hidden = false;
-  markWindows();
+  spans.mark(!zoom);
   schedule();
 }
 
 function reset() {
   zoom = null;
   $("reset").hidden = true;
-  markWindows();
+  spans.mark(!zoom);
   schedule();
 }
 
@@ -313,32 +316,19 @@ function zoomBy(factor, move = 0) {
   pick(middle - half, middle + half);
 }
 
-function lengths() {
-  const first = Math.max(LENGTHS.findIndex((each) => each * hello.rate >= SCARCE), 0);
-  const some = LENGTHS.slice(first, first + 3).filter((each) => each <= 1.5 * hello.kept);
-  return some.length ? some : [Number(hello.kept.toPrecision(1))];
+// Show a moment, in the middle of as much time as is shown now.
+function lookAt(time) {
+  const range = currentRange();
+  if (!range) return;
+  const half = Math.min((range[1] - range[0]) / 2, 200 * (step || 1));
+  pick(time - half, time + half);
 }
 
-function makeWindows() {
-  const offered = lengths(), before = remembered("length", null);
-  length = offered.includes(before) ? before : offered[Math.min(1, offered.length - 1)];
-  $("windows").replaceChildren(...offered.map((each, k) => {
-    const button = document.createElement("button");
-    Object.assign(button, { type: "button", textContent: span(each), title: `Show the last ${span(each)} (${k + 1})` });
-    button.dataset.length = each;
-    button.setAttribute("aria-keyshortcuts", k + 1);
-    button.addEventListener("click", () => {
-      length = each;
-      remember("length", each);
-      reset();
-    });
-    return button;
-  }));
-  markWindows();
-}
-
-function markWindows() {
-  for (const button of $("windows").children) button.setAttribute("aria-pressed", !zoom && Number(button.dataset.length) === length);
+// Offer lengths that fit the speed of the stream, as soon as there are samples to measure it by.
+function measureStep() {
+  if (samples.end > MEASURED && Number.isFinite(step)) return;
+  step = samples.step();
+  if (Number.isFinite(step)) spans.offer(lengths(step, hello.kept));
 }
 
 const keys = {
@@ -346,33 +336,13 @@ const keys = {
   ArrowLeft: () => zoomBy(1, -0.25), ArrowRight: () => zoomBy(1, 0.25), "/": () => $("find").focus(),
   "?": () => { $("help").open = !$("help").open; },
 };
-for (const k of [1, 2, 3]) keys[k] = () => $("windows").children[k - 1]?.click();
+for (const k of [1, 2, 3, 4]) keys[k] = () => $("windows").children[k - 1]?.click();
 
-addEventListener("keydown", (event) => {
-  const typing = event.target.matches("input[type=search]");
-  const own = event.target.matches("button, summary, input") && [" ", "Enter"].includes(event.key); // does its own thing
-  if (event.ctrlKey || event.metaKey || event.altKey || own) return;
-  if (typing) {
-    if (event.key === "Escape") event.target.blur();
-    return;
-  }
-  if (keys[event.key]) {
-    event.preventDefault();
-    keys[event.key]();
-  }
-});
+bindKeys(keys);
 $("pause").textContent = "pause";
 $("pause").addEventListener("click", pause);
 $("reset").addEventListener("click", reset);
 document.addEventListener("click", (event) => { if (!event.target.closest("#dropping")) $("dropped-details").open = false; });
-
-function remember(name, value) {
-  try { localStorage.setItem(`trueonline.${name}`, JSON.stringify(value)); } catch { /* not allowed here: it is forgotten */ }
-}
-
-function remembered(name, otherwise) {
-  try { return JSON.parse(localStorage.getItem(`trueonline.${name}`)) ?? otherwise; } catch { return otherwise; }
-}
 
 // --- For tests -------------------------------------------------------------------------------------
 
@@ -381,10 +351,9 @@ window.trueonline = {
   delay: () => median(delays), // ms from the arrival of a sample to its drawing, median
   delays: () => [...delays],
   points: (name) => chartOf(name)?.data[1].filter((value) => value !== null).length ?? 0, // that are drawn
-  series(name) {
-    const [times, signal, realised, soFar, prediction] = chartOf(name)?.data ?? [];
-    return { times, signal, realised, soFar, prediction };
-  },
+  series: (name) => chartOf(name)?.lines ?? {},
+  alerts: (name) => chartOf(name)?.alerts, // that are marked
+  uplot: (name) => chartOf(name)?.uplot,
   marks: (name) => chartOf(name)?.marks, // of the time axis: [time, words]
   shown: () => shown.map((number) => hello.questions[number].name),
   range: currentRange,

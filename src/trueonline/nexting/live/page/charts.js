@@ -1,36 +1,36 @@
-// One chart a question: the signal, its prediction, and what came of it.
+// One chart a question: the signal, its prediction with its band, what came of it, and alerts.
 
-import { returns } from "./samples.js";
-import { axisMarks, clock, fixed, horizonLabel } from "./words.js";
+import { labels, marks, moment, STEPS } from "./axis.js";
+import { realised, realisedOfBuckets } from "./realised.js";
+import { alertWords, axisMarks, fixed, horizonLabel } from "./words.js";
 
-const COMPLETE = 0.01; // a return is known when this little of its weight is still to come …
+const COMPLETE = 0.01; // what came is known when this little of its weight is still to come …
 const SO_FAR = 0.6; // … and is shown as it is so far when this much is
-
-// Seconds between the marks of the time axis: what reads well, in seconds, minutes and hours.
-const STEPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400];
+const LINES = ["times", "signal", "realised", "soFar", "prediction", "low", "high", "least", "most"]; // the rows of the data
+const NEAR = 7; // pixels between the cursor and an alert that it points at
+const nothing = () => LINES.map(() => []);
 
 export class Chart {
   // `number` is that of the question. `pick(from, to)` is called when a stretch of time is chosen, `reset()` to go back.
   constructor(number, question, signalNumbers, { pick, reset }) {
     Object.assign(this, { number, question, pick, reset });
     this.target = signalNumbers.get(question.target);
-    this.discount = typeof question.discount === "string" ? signalNumbers.get(question.discount) : question.discount;
-    this.isSignal = typeof question.discount === "string";
-    // Multiplied by 1 − γ, a return is a weighted mean of the signal and has its units. Where γ is 1 or a signal, it is a sum.
-    this.scale = this.isSignal || question.discount === 1 ? 1 : 1 - question.discount;
-    this.raw = this.isSignal || question.discount === 1;
+    this.gamma = signalNumbers.get(question.discount); // where γ is a signal
+    this.raw = question.meaning === "return"; // a sum, which has an axis of its own
     this.range = [0, 1];
+    this.clock = { dates: false, shift: 0 };
+    this.alerts = [];
     this.source = null; // the samples drawn
-    this.data = [[], [], [], [], []];
+    this.data = nothing();
     this.element = document.createElement("article");
     this.element.className = "chart";
-    this.element.innerHTML = '<div class="head"><h2></h2><span class="horizon"></span><span class="score"></span>'
-      + '<span class="values"></span></div><div class="plot" role="img"></div>';
-    const [heading, horizon, score, values] = this.element.firstChild.children;
+    this.element.innerHTML = '<div class="head"><h2></h2><span class="horizon"></span><span class="values"></span></div>'
+      + '<div class="scores"><span class="score"></span><span class="lately"></span></div><div class="plot" role="img"></div>';
+    const [heading, horizon, values] = this.element.firstChild.children;
     heading.textContent = question.name;
-    const label = horizonLabel(question);
-    horizon.textContent = [question.name.includes(label) ? "" : label, question.unit].filter(Boolean).join(" · ");
-    this.score = score;
+    const label = horizonLabel(question), compact = (text) => text.replaceAll(" ", "");
+    horizon.textContent = [compact(question.name).includes(compact(label)) ? "" : label, question.unit].filter(Boolean).join(" · ");
+    [this.score, this.lately] = this.element.children[1].children;
     this.values = ["when", "signal", "prediction", "realised"].map((name) => {
       const span = document.createElement("span");
       span.className = name;
@@ -39,31 +39,36 @@ export class Chart {
       return span;
     });
     this.plot = this.element.lastChild;
-    this.plot.setAttribute("aria-label", `${question.name}: the signal, its prediction and what came`);
+    this.plot.setAttribute("aria-label", `${question.name}: the signal, its prediction with its band, and what came`);
+    this.tip = document.createElement("div");
+    this.tip.className = "tip";
+    this.tip.hidden = true;
   }
 
   // Make the plot, with the colours and the size of now.
-  build({ width, height, wallClock, rightAxis, colours }) {
+  build({ width, height, rightAxis, colours }) {
     this.uplot?.destroy();
-    Object.assign(this, { wallClock, key: [wallClock, rightAxis].join() });
+    Object.assign(this, { rightAxis });
     const steady = [steadyRange(), steadyRange()];
     const axis = { stroke: colours.soft, font: "11px system-ui, sans-serif", grid: { stroke: colours.grid, width: 1 }, ticks: { show: false } };
     const numbers = { ...axis, size: 58, gap: 4, values: (_, ticks, __, ___, step) => axisMarks(ticks, step) };
     // Pixels between two marks of time: less on a phone, where few have room, but not where they have decimals.
-    const apart = (_, __, from, to, wide) => (wide < 400 && to - from > 8 ? 54 : 70);
+    const apart = (_, __, from, to, wide) => (wide < 400 && to - from > 8 ? 50 : 70);
     const scale = this.raw ? "sum" : "y";
     const line = (stroke, width, more = {}) => ({ scale, stroke, width, points: { show: false }, spanGaps: false, ...more });
+    const edge = (more = {}) => line("transparent", 0, more);
     const options = {
       width, height, padding: [6, rightAxis ? 0 : 4, 0, 0], legend: { show: false },
       scales: {
-        x: { time: wallClock, range: () => this.range },
+        x: { time: false, range: () => this.range },
         y: { range: steady[0] },
         ...(this.raw ? { sum: { range: steady[1] } } : {}),
       },
       axes: [
-        { ...axis, size: 24, space: apart, incrs: STEPS, values: (u, ticks, _, __, step) => this.times(u, ticks, step) },
+        { ...axis, size: (_, words) => (words?.some((each) => each.includes("\n")) ? 36 : 24), space: apart, incrs: STEPS, splits: (_, __, from, to, step) => marks(from, to, step, this.clock),
+          values: (u, ticks, _, __, step) => this.times(u, ticks, step) },
         numbers,
-        ...(rightAxis ? [{ ...numbers, scale, side: 1, size: 46, grid: { show: false }, values: this.raw ? numbers.values : () => [] }] : []),
+        ...(rightAxis ? [{ ...numbers, scale, stroke: colours.prediction, side: 1, size: 46, grid: { show: false }, values: this.raw ? numbers.values : () => [] }] : []),
       ],
       series: [
         {},
@@ -71,6 +76,11 @@ export class Chart {
         line(colours.realised, 3.5),
         line(colours.realised, 1.5, { dash: [3, 4] }),
         line(colours.prediction, 1.75),
+        edge(), edge(), edge({ scale: "y" }), edge({ scale: "y" }),
+      ],
+      bands: [
+        { series: [LINES.indexOf("most"), LINES.indexOf("least")], fill: colours.spread },
+        { series: [LINES.indexOf("high"), LINES.indexOf("low")], fill: colours.band },
       ],
       cursor: {
         sync: { key: "time", scales: ["x", null] }, points: { size: 6 }, y: false,
@@ -84,10 +94,12 @@ export class Chart {
           u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
         }],
         setCursor: [() => this.tell()],
-        drawClear: [(u) => this.mark(u, colours.mark)],
+        drawClear: [(u) => this.markBeginnings(u, colours.mark)],
+        draw: [(u) => this.markAlerts(u, colours.bad)],
       },
     };
     this.uplot = new uPlot(options, this.data, this.plot);
+    this.uplot.over.append(this.tip);
     this.touch();
   }
 
@@ -117,51 +129,77 @@ export class Chart {
 
   has(samples) { return samples.ofPrediction.has(this.number); }
 
-  draw(range, following) {
-    Object.assign(this, { range, following });
-    this.data = this.source ? this.view(this.source, range) : [[], [], [], [], []];
+  // `step` is the usual time between two samples, and `alerts` are all that are known.
+  draw({ range, following, clock, step, alerts }) {
+    Object.assign(this, { range, following, clock, step });
+    this.alerts = alerts.filter(({ time }) => time >= range[0] && time <= range[1]);
+    this.data = this.source ? this.view(this.source, range) : nothing();
     this.uplot.setData(this.data);
     this.tell();
   }
 
-  // What is to be drawn of some samples, with a gap wherever the stream begins anew.
+  // What is to be drawn: samples, or buckets where the samples do not reach back far enough. There is a gap wherever the stream
+  // begins anew.
   view(samples, [from, to]) {
-    const first = Math.max(samples.find(from) - 1, Math.max(samples.length - samples.kept, 0));
-    const end = Math.min(samples.find(to) + 1, samples.length);
-    const signal = samples.columns[samples.ofSignal.get(this.target)];
-    const prediction = samples.columns[samples.ofPrediction.get(this.number)];
-    const discount = this.isSignal ? samples.columns[samples.ofSignal.get(this.discount)] : this.discount;
-    const { G, left, weight } = returns(signal, discount, samples.starts, first, samples.length);
-    const x = [], lines = [[], [], [], []];
+    const rows = nothing(), [x, ...lines] = rows;
     const push = (time, ...values) => {
       x.push(time);
-      values.forEach((value, k) => lines[k].push(Number.isFinite(value) ? value : null));
+      lines.forEach((line, k) => line.push(Number.isFinite(values[k]) ? values[k] : null));
     };
+    const oldest = Math.max(samples.length - samples.kept, 0), { history } = samples;
+    const coarse = history.length > 0 && from < samples.oldest() && history.begins[0] < samples.oldest();
+    const first = Math.max(coarse ? Math.min(samples.length - (samples.end - history.end), samples.length - 1) : samples.find(from) - 1, oldest);
+    const signal = samples.columns[samples.ofSignal.get(this.target)], at = samples.ofPrediction.get(this.number);
+    const [prediction, low, high] = [0, 1, 2].map((k) => samples.columns[at + k * samples.questions]);
+    const discount = this.gamma === undefined ? this.question.discount : samples.columns[samples.ofSignal.get(this.gamma)];
+    const came = realised(this.question, samples, signal, discount, first);
+    if (coarse) this.buckets(samples, from, to, came, first, push);
     this.begins = [];
+    const end = Math.min(samples.find(to) + 1, samples.length);
     const last = samples.starts.lastIndexOf(1, samples.length - 1); // what was cut off before it will never be known
     for (let i = first; i < end; i++) {
-      if (samples.starts[i] && i > first) {
+      if (samples.starts[i] && (i > first || x.length)) {
         this.begins.push(samples.times[i]);
-        push((samples.times[i - 1] + samples.times[i]) / 2, NaN, NaN, NaN, NaN);
+        push(((x.at(-1) ?? samples.times[i]) + samples.times[i]) / 2);
       }
-      const j = i - first, known = left[j] <= COMPLETE;
-      // So far, a mean is that over what has come; a sum cannot be told.
-      const joins = j + 1 < G.length && left[j + 1] > COMPLETE; // so that the two lines meet
-      const soFar = !this.raw && i >= last && left[j] <= SO_FAR && (!known || joins) ? G[j] / weight[j] : NaN;
-      push(samples.times[i], signal[i], known ? G[j] * this.scale : NaN, soFar, prediction[i] * this.scale);
+      const j = i - first, known = came.left[j] <= COMPLETE;
+      const joins = j + 1 < came.left.length && came.left[j + 1] > COMPLETE; // so that the two lines meet
+      const told = this.gamma === undefined && i >= last && came.left[j] <= SO_FAR && (!known || joins);
+      // So far, it is taken to go on as what has come.
+      const soFar = told ? came.G[j] / (1 - came.left[j]) : NaN;
+      push(samples.times[i], signal[i], known ? came.G[j] : NaN, soFar, prediction[i], low[i], high[i]);
     }
-    return [x, ...lines];
+    return rows;
+  }
+
+  // Buckets instead of samples: means, with the lowest and highest values of the signal. `came` is that of the samples after them.
+  buckets(samples, from, to, came, first, push) {
+    const { history } = samples, target = samples.ofSignal.get(this.target), at = samples.ofPrediction.get(this.number);
+    let b = history.begins.findIndex((_, k) => history.ends[k] >= from);
+    if (b < 0) return;
+    b = Math.max(b - 1, 0);
+    const signal = history.columns[target];
+    const [prediction, low, high] = [0, 1, 2].map((k) => history.columns[at + k * samples.questions]);
+    const after = first < samples.length ? samples.times[first] : history.ends[history.length - 1];
+    const { G, left } = realisedOfBuckets(this.question, history, signal, b, after, came.G[0] ?? 0, came.left[0] ?? 1);
+    for (let j = 0; b + j < history.length && history.begins[b + j] <= to; j++) {
+      const k = b + j;
+      if (history.gapBefore(k)) push((history.ends[k - 1] + history.begins[k]) / 2);
+      const time = (history.begins[k] + history.ends[k]) / 2;
+      push(time, signal[k], left[j] <= COMPLETE ? G[j] : NaN, NaN, prediction[k], low[k], high[k], history.lows[target][k], history.highs[target][k]);
+    }
   }
 
   // What is written at marks of the time axis, unless it would not fit at the right end.
   times(u, ticks, step) {
     const [from, to] = this.range, room = (30 * (to - from) * devicePixelRatio) / u.bbox.width;
-    this.marks = ticks.map((tick) => [tick, to - tick > room ? clock(tick, this.wallClock, step) : ""]);
-    return this.marks.map(([, words]) => words);
+    const words = labels(ticks, step, this.clock);
+    this.marks = ticks.map((tick, k) => [tick, to - tick > room ? words[k] : ""]);
+    return this.marks.map(([, label]) => label);
   }
 
   // Where the stream began anew: dotted.
-  mark(u, colour) {
+  markBeginnings(u, colour) {
     if (!this.begins?.length || this.begins.length > 40) return;
     const { ctx, bbox } = u;
     ctx.save();
@@ -179,21 +217,48 @@ export class Chart {
     ctx.restore();
   }
 
-  // The values under the cursor, or the newest.
+  // Alerts: a triangle on the time axis, and a thin line.
+  markAlerts(u, colour) {
+    const { ctx, bbox } = u, size = 5 * devicePixelRatio, foot = bbox.top + bbox.height;
+    ctx.save();
+    ctx.fillStyle = ctx.strokeStyle = colour;
+    for (const { time } of this.alerts) {
+      const at = u.valToPos(time, "x", true);
+      ctx.globalAlpha = 0.35;
+      ctx.fillRect(at - devicePixelRatio / 2, bbox.top, devicePixelRatio, bbox.height);
+      ctx.globalAlpha = 1;
+      ctx.beginPath();
+      ctx.moveTo(at, foot - 1.6 * size);
+      ctx.lineTo(at - size, foot);
+      ctx.lineTo(at + size, foot);
+      ctx.fill();
+    }
+    ctx.restore();
+  }
+
+  // The values under the cursor, or the newest, and the alerts that it points at.
   tell() {
-    const [x, signal, realised, , prediction] = this.data;
     if (!this.uplot) return;
+    const [x, signal, came, , prediction] = this.data;
     const { left, idx } = this.uplot.cursor;
     const pointed = left >= 0 && idx !== null && idx < x.length;
     const at = pointed ? idx : x.length - 1;
     const [when, ...values] = this.values;
     if (!x.length) when.textContent = "";
-    else when.textContent = this.following && !pointed ? "newest" : clock(x[at], this.wallClock, 0.1);
-    [[signal, "y"], [prediction, this.raw ? "sum" : "y"], [realised, this.raw ? "sum" : "y"]].forEach(([line, scale], k) => {
+    else when.textContent = this.following && !pointed ? "newest" : moment(x[at], this.step, this.clock);
+    [[signal, "y"], [prediction, this.raw ? "sum" : "y"], [came, this.raw ? "sum" : "y"]].forEach(([line, scale], k) => {
       const { min, max } = this.uplot.scales[scale];
       values[k].textContent = fixed(line[at], max - min);
     });
+    const near = left < 0 ? [] : this.alerts.filter(({ time }) => Math.abs(this.uplot.valToPos(time, "x") - left) < NEAR).slice(-3);
+    this.tip.hidden = !near.length;
+    this.tip.textContent = near.map((alert) => `${moment(alert.time, this.step, this.clock)}\n${alert.question}: ${alertWords(alert)}`).join("\n");
+    this.tip.classList.toggle("left", left > this.uplot.over.clientWidth / 2);
+    if (near.length) this.tip.style.left = `${this.uplot.valToPos(near[0].time, "x")}px`;
   }
+
+  // The lines by name, for tests.
+  get lines() { return Object.fromEntries(LINES.map((name, k) => [name, this.data[k]])); }
 }
 
 // A range that grows at once but shrinks only when much of it is empty: the lines should move, not the axis.

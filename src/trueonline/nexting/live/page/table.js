@@ -1,6 +1,6 @@
 // The list of questions: which are shown, and how well each is answered.
 
-import { amount, firstScore, horizonLabel, whole } from "./words.js";
+import { amount, errorsOf, firstScore, horizonLabel, percent, skillWords, whole } from "./words.js";
 
 const ROWS = 200; // more than that are not listed at a time
 const FIND = 15; // with more questions than that there is a field to find them
@@ -64,18 +64,15 @@ export class Table {
     this.scores = scores;
     if (!scores) return;
     for (const [number, row] of this.rows) {
-      const { error, mean } = scored(this.questions[number], scores, number);
+      const overall = errorsOf(scores, number), recent = errorsOf(scores, number, true);
+      const { error, skill } = Number.isFinite(overall.error) ? overall : recent; // the recent ones are known first
+      const known = [skillWords(overall), skillWords(recent) && `lately: ${skillWords(recent)}`].filter(Boolean).join("\n");
       const cells = row.cells;
-      cells[1].title = cells[2].title = scores.scored[number] ? "" : firstScore(this.questions[number]);
+      cells[1].title = cells[2].title = known || firstScore(this.questions[number]);
       cells[1].textContent = amount(error);
-      cells[2].textContent = amount(mean);
+      cells[2].textContent = Number.isFinite(skill) ? `${skill < -0.005 ? "−" : ""}${percent(skill)}` : "–";
+      cells[2].className = skill >= 0.005 ? "good" : skill <= -0.005 ? "bad" : "";
       cells[3].textContent = whole(scores.scored[number]);
     }
   }
-}
-
-// Error and mean return in the units in which the question is drawn.
-export function scored(question, scores, number) {
-  const scale = typeof question.discount === "string" || question.discount === 1 ? 1 : 1 - question.discount;
-  return { error: scores.errors[number] * scale, mean: scores.means[number] * scale };
 }

@@ -1,33 +1,46 @@
 // The WebSocket: messages in (their layout is in messages.py), requests out, and again after a loss.
 
 const SAMPLES = 1, SCORES = 2;
+const ERRORS = ["error", "hold", "mean", "recentError", "recentHold", "recentMean"];
 
-export function decode(buffer) {
-  const view = new DataView(buffer);
-  return view.getUint8(0) === SAMPLES ? decodeSamples(buffer, view) : decodeScores(buffer, view);
-}
-
-function decodeSamples(buffer, view) {
-  const columns = view.getUint16(2, true), n = view.getUint32(4, true);
-  let at = 24;
-  const take = (Kind) => {
+// Takes arrays out of a message, one after the other.
+function reader(buffer, at) {
+  return (Kind, n) => {
     const part = new Kind(buffer, at, n);
     at += part.byteLength;
     return part;
   };
+}
+
+export function decode(buffer) {
+  const view = new DataView(buffer), kind = view.getUint8(0);
+  return (kind === SAMPLES ? decodeSamples : kind === SCORES ? decodeScores : decodeHistory)(buffer, view);
+}
+
+function decodeSamples(buffer, view) {
+  const columns = view.getUint16(2, true), n = view.getUint32(4, true), take = reader(buffer, 24);
   return {
     kind: "samples", anew: view.getUint8(1) === 1, length: n, subscription: view.getUint32(8, true),
     missed: view.getUint32(12, true), first: view.getFloat64(16, true),
-    times: take(Float64Array), received: take(Float64Array),
-    columns: Array.from({ length: columns }, () => take(Float32Array)), starts: take(Uint8Array),
+    times: take(Float64Array, n), received: take(Float64Array, n),
+    columns: Array.from({ length: columns }, () => take(Float32Array, n)), starts: take(Uint8Array, n),
   };
 }
 
 function decodeScores(buffer, view) {
-  const q = view.getUint32(4, true);
+  const q = view.getUint32(4, true), take = reader(buffer, 8);
+  const errors = Object.fromEntries(ERRORS.map((name) => [name, take(Float32Array, q)]));
+  return { kind: "scores", ...errors, scored: take(Uint32Array, q) };
+}
+
+function decodeHistory(buffer, view) {
+  const columns = view.getUint16(2, true), n = view.getUint32(4, true), signals = view.getUint32(12, true);
+  const take = reader(buffer, 32), several = (number) => Array.from({ length: number }, () => take(Float32Array, n));
   return {
-    kind: "scores", errors: new Float32Array(buffer, 8, q), means: new Float32Array(buffer, 8 + 4 * q, q),
-    scored: new Uint32Array(buffer, 8 + 8 * q, q),
+    kind: "history", anew: view.getUint8(1) === 1, subscription: view.getUint32(8, true),
+    width: view.getFloat64(16, true), first: view.getFloat64(24, true),
+    begins: take(Float64Array, n), ends: take(Float64Array, n),
+    columns: several(columns), lows: several(signals), highs: several(signals),
   };
 }
 

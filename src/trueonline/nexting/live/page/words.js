@@ -28,18 +28,6 @@ export const whole = (value) => (Number.isFinite(value) ? value.toLocaleString("
 
 const two = (value) => String(value).padStart(2, "0");
 
-// A time on the axis: of the day where times are those of a clock, otherwise in seconds. `step` is the distance of the marks.
-export function clock(time, wallClock, step = 1) {
-  if (!wallClock) return `${amountOfSeconds(time, step)} s`;
-  const date = new Date(1000 * time);
-  const minutes = `${two(date.getHours())}:${two(date.getMinutes())}`;
-  if (step >= 60) return minutes;
-  const seconds = `${minutes}:${two(date.getSeconds())}`;
-  return step >= 1 ? seconds : `${seconds}.${String(date.getMilliseconds()).padStart(3, "0").slice(0, step >= 0.1 ? 1 : 3)}`;
-}
-
-const amountOfSeconds = (time, step) => time.toFixed(step >= 1 ? 0 : step >= 0.1 ? 1 : 3).replace("-", "−");
-
 export function span(seconds) {
   if (seconds < 60) return `${Number(seconds.toPrecision(3))} s`;
   if (seconds < 3600) return `${Number((seconds / 60).toPrecision(2))} min`;
@@ -57,6 +45,30 @@ export function uptime(seconds) {
 export function horizonLabel(question) {
   if (question.horizon !== null) return span(question.horizon);
   return typeof question.discount === "string" ? `until ${question.discount}` : "";
+}
+
+// The error of a question and those of the two naive forecasts, overall or over the recent past. NaN is not known.
+export function errorsOf(scores, number, recent = false) {
+  const of = (name) => scores?.[recent ? `recent${name[0].toUpperCase()}${name.slice(1)}` : name][number] ?? NaN;
+  const [error, hold, mean] = ["error", "hold", "mean"].map(of);
+  return { error, hold, mean, skill: 1 - error / Math.min(hold, mean) }; // NaN if one of them is not known
+}
+
+export const percent = (share) => `${whole(100 * Math.abs(share))} %`;
+
+// How good the forecast is, in words: its error, and that of the newest value and of the mean so far.
+export function skillWords({ error, hold, mean, skill }) {
+  const known = [["error", error], ["newest value", hold], ["mean so far", mean]].filter(([, value]) => Number.isFinite(value));
+  const words = known.map(([name, value]) => `${name} ${amount(value)}`).join(", ");
+  if (!Number.isFinite(skill)) return words;
+  const verdict = Math.abs(skill) < 0.005 ? "as good as" : `${percent(skill)} ${skill > 0 ? "better" : "worse"} than`;
+  return `${words}: ${verdict} the better of them`;
+}
+
+// What an alert is about: the value, against what was expected.
+export function alertWords({ value, expected, usual_error: usual }) {
+  const around = Number.isFinite(usual) ? ` ± ${amount(usual)}` : "";
+  return `${amount(value)}, expected ${amount(expected)}${around}`;
 }
 
 // When there will be a score: a return counts as known when all but a millionth of its weight, e^−13.8, has come.

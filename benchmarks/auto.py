@@ -1,0 +1,200 @@
+"""Predictions without tuning: the time of a sample, and the error against naive forecasts with each ingredient left out once."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from benchmarks.report import Seconds, Section, Settings, Table, Target
+from trueonline.nexting.auto import Expert, Mixture
+from trueonline.nexting.auto.experts import all_experts
+from trueonline.nexting.auto.views import Views
+from trueonline.nexting.prediction_setup import Setup
+from trueonline.nexting.predictor import Predictor
+from trueonline.nexting.sources import Clean
+
+GAMMAS = (0.9, 0.98)
+STREAMS = (
+    "TRUEONLINE_STREAMS"  # names a folder of CSV files: a column of times, then signals, of which the first is the target
+)
+LIMIT = 100e-6  # seconds a sample, for one question
+QUESTIONS, RATE = 25, 100.0  # at so many samples a second half of a core must stay idle
+SEED = 0
+
+
+# --- Streams --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    name: str
+    seconds: np.ndarray
+    signals: np.ndarray
+    others: list[str]
+
+
+def artificial(samples: int) -> list[Stream]:
+    """Streams of known kinds, five minutes apart, where no folder of recordings is named."""
+    rng = np.random.default_rng(SEED)
+    t = np.arange(samples)
+    day, noise = 2.0 * np.pi * t / 288.0, rng.standard_normal(samples)
+    spikes = np.where(rng.random(samples) < 0.02, 20.0 * rng.random(samples), 0.0)
+    kinds = {
+        "daily": 10.0 + 3.0 * np.sin(day) + np.maximum(np.sin(2.0 * day), 0.0) + 0.3 * noise,
+        "noise": 50.0 + noise,
+        "random walk": 100.0 + 0.5 * noise.cumsum(),
+        "spikes": 5.0 + 0.5 * noise + spikes,
+        "steps": np.repeat(rng.normal(0.0, 10.0, samples // 500 + 1), 500)[:samples] + 0.5 * noise,
+    }
+    return [Stream(name, 300.0 * t, values[:, None], []) for name, values in kinds.items()]
+
+
+def recorded(folder: Path) -> list[Stream]:
+    """The CSV files of a folder. The first column has times, as numbers or in ISO 8601."""
+    streams = []
+    for path in sorted(folder.rglob("*.csv")):
+        with open(path, newline="") as file:
+            head, *rows = csv.reader(file)
+        signals = np.array([[float(cell) for cell in row[1:]] for row in rows])
+        streams.append(
+            Stream(f"{path.parent.name}/{path.stem}", np.array([_seconds(row[0]) for row in rows]), signals, head[2:])
+        )
+    return streams
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.UTC).timestamp()
+
+
+# --- Errors ---------------------------------------------------------------------------------------
+
+
+def came_true(x: np.ndarray, gamma: float) -> np.ndarray:
+    """M_t = (1 − γ)·x_{t+1} + γ·M_{t+1}, and 0 at the end."""
+    out = np.zeros(len(x))
+    for t in range(len(x) - 2, -1, -1):
+        out[t] = (1.0 - gamma) * x[t + 1] + gamma * out[t + 1]
+    return out
+
+
+Keep = Callable[[Expert], bool]
+
+
+def ratio(stream: Stream, gamma: float, keep: Keep, looks: Sequence[float] | None = None) -> float:
+    """The error of the mixture of the experts to keep over that of the better of two naive forecasts."""
+    x, T = np.ascontiguousarray(stream.signals[:, 0]), len(stream.seconds)
+    views, gammas = Views(stream.others), np.full(T, gamma)
+    X, bases = views.see(stream.seconds, stream.signals, gammas)
+    experts = [each for each in all_experts(views.feature_sets) if keep(each)]
+    mixture = Mixture(views.feature_sets, experts, views.bases, **({} if looks is None else {"looks": looks}))
+    predictions = mixture.run(X, x, bases, gammas)
+    M, known = came_true(x, gamma), slice(0, T - math.ceil(math.log(0.01) / math.log(gamma)))
+    least = 1e-6 * np.abs(M[known]).mean()  # of a stream that never changes
+    own, hold, mean = (max(np.abs(each - M)[known].mean(), least) for each in (predictions, x, bases[:, 1]))
+    return float(own / min(hold, mean))
+
+
+def variants() -> Iterator[tuple[str, Keep, Sequence[float] | None]]:
+    """All experts, and each ingredient left out once."""
+
+    def without(test: Keep) -> Keep:
+        return lambda expert: not test(expert)
+
+    yield "all of it", lambda expert: True, None
+    yield "without learners (naive forecasts, weighted)", lambda expert: expert.features is None, None
+    yield (
+        "without shaping (learners on 0 are not there; on the mean alone)",
+        without(lambda e: e.features is not None and e.base != "mean"),
+        None,
+    )
+    for base in ("hold", "mean", "slow"):
+        yield (
+            f"without learners on the base {base}",
+            without(lambda e, base=base: e.features is not None and e.base == base),
+            None,
+        )
+    for word in ("hour", "value", "slope", "level", "week"):
+        yield f"without features of {word}", without(lambda e, word=word: word in (e.features or "")), None
+    for alpha in (0.03, 0.3):
+        yield (
+            f"without step-size {alpha:g}",
+            without(lambda e, alpha=alpha: e.features is not None and e.step_size == alpha),
+            None,
+        )
+    for lam in (0.9, 0.97):
+        yield f"without λ = {lam:g}", without(lambda e, lam=lam: e.features is not None and e.trace_decay == lam), None
+    yield "one look, at a horizon's length", lambda expert: True, (0.37,)
+    yield "one look, nearly whole", lambda expert: True, (0.01,)
+
+
+def errors(streams: list[Stream], quick: bool) -> Table:
+    rows = []
+    for name, keep, looks in variants():
+        found = np.array([ratio(stream, gamma, keep, looks) for stream in streams for gamma in GAMMAS])
+        rows.append(
+            (name, f"{np.exp(np.log(found).mean()):.3f}", f"{found.max():.3f}", f"{(found > 1.0).sum()} of {len(found)}")
+        )
+        if quick and len(rows) == 2:
+            break
+    return Table(("experts", "error / naive", "worst", "worse than naive"), rows)
+
+
+# --- Times ----------------------------------------------------------------------------------------
+
+
+def seconds_a_sample(questions: int, block: int, samples: int) -> float:
+    """Seconds a sample through all parts of `predict`: signals, mixtures, bands, surprise and scores."""
+    rng = np.random.default_rng(SEED)
+    targets = [f"s{i}" for i in range(questions)]
+    setup = Setup(signals=targets[:1], targets=targets, horizons=["50 samples"])
+    predictor = Predictor(setup)
+    values = rng.standard_normal((samples + block, questions)).cumsum(axis=0)
+    times = np.arange(samples + block) / RATE
+    begun = 0.0
+    for first in range(0, samples + block, block):
+        rows = slice(first, first + block)
+        if first == block:
+            begun = perf_counter()  # the first block compiles
+        predictor.learn(Clean(times[rows], values[rows], np.arange(first, first + len(times[rows])) == 0))
+    return (perf_counter() - begun) / samples
+
+
+def measure(settings: Settings) -> Section:
+    samples = 2_000 if settings.quick else 10_000
+    one, one_live = seconds_a_sample(1, 1000, samples), seconds_a_sample(1, 1, samples)
+    many = seconds_a_sample(QUESTIONS, 1, samples // 10)
+    folder = os.environ.get(STREAMS)
+    streams = recorded(Path(folder)) if folder else artificial(1000 if settings.quick else 4000)
+    idle = 1.0 - many * RATE
+    return Section(
+        "Predictions without tuning",
+        f"The mixture of `auto` on {len(streams)} {'recorded' if folder else 'artificial'} streams and γ = {GAMMAS[0]} and "
+        f"{GAMMAS[1]}: its mean absolute error over that of the better of two forecasts that need no learning (the newest value "
+        f"stays, the mean so far stays), as a geometric mean. Set {STREAMS} to a folder of CSV files to use other streams.",
+        tables=[
+            errors(streams, settings.quick),
+            Table(
+                ("through all of `predict`", "a sample", "of the limit"),
+                [
+                    ("one question, blocks of 1,000", Seconds(one), f"{one / LIMIT:.0%}"),
+                    ("one question, a sample at a time", Seconds(one_live), f"{one_live / LIMIT:.0%}"),
+                    (f"{QUESTIONS} questions, a sample at a time", Seconds(many), f"{many * RATE / 0.5:.0%}"),
+                ],
+            ),
+        ],
+        targets=[
+            Target("one question with all experts, a sample", "≤ 100 µs", str(Seconds(one)), one <= LIMIT),
+            Target(f"{QUESTIONS} questions at {RATE:g} Hz, idle share of a core", "≥ 50 %", f"{idle:.0%}", idle >= 0.5),
+        ],
+    )
