@@ -14,7 +14,7 @@ from tests.processes import start
 from trueonline.cli import main
 from trueonline.nexting.predictor import Predictor
 
-KEYS = ["time", "surprise", "question", "target", "value", "expected", "usual_error"]
+KEYS = ["time", "surprise", "question", "target", "value", "expected", "error", "usual_error"]
 
 
 @pytest.fixture(autouse=True)
@@ -53,11 +53,11 @@ def test_alerts_are_told_and_written(tmp_path):
     told = alerts(file)
     assert [each["time"] - 1397392500 for each in told] == [0, 1, 30, 31, 40, 41, 99]
     assert all([*each] == KEYS for each in told)
-    assert told[0] == dict(zip(KEYS, (1397392500.0, 1.0, "x@0.9", "x", 10.0, 0.0, 1.5), strict=True))
+    assert told[0] == dict(zip(KEYS, (1397392500.0, 1.0, "x@0.9", "x", 10.0, 0.0, 10.0, 1.5), strict=True))
     assert told[1]["surprise"] == pytest.approx(0.999)
     lines = said.splitlines()
-    assert lines[0] == "2014-04-13 12:35  surprise 1  x 10, expected 0 ± 1.5 (x@0.9)"
-    assert lines[1] == "2014-04-13 12:35:01  surprise 0.999  x 9.99, expected 0 ± 1.5 (x@0.9)"
+    assert lines[0] == "2014-04-13 12:35  surprise 1  x 10, expected 0 (x@0.9): 6.67 times the usual error"
+    assert lines[1] == "2014-04-13 12:35:01  surprise 0.999  x 9.99, expected 0 (x@0.9): 6.66 times the usual error"
     only = [line for line in predict(source, "--alert", 1).splitlines() if "surprise" in line]
     assert len(only) == 4  # at or above
     assert "surprise" not in predict(source)
@@ -75,7 +75,7 @@ def test_alerts_have_times_as_they_came_in_and_know_them_again(tmp_path, options
     source, file, kept = log(tmp_path / "log.csv", 60, [5, 20, 40], stamp), tmp_path / "alerts", tmp_path / "kept"
     more = (*options, "--alerts", file, "--checkpoint", kept)
     said = predict(source, *more, "--samples", 10)
-    assert said.splitlines()[0] == f"{words}  surprise 1  x 10, expected 0 ± 1.5 (x@0.9)"
+    assert said.startswith(f"{words}  surprise 1  x 10, expected 0")
     assert alerts(file)[0]["time"] == time
     saved = kept.read_bytes()
     predict(source, *more)
@@ -135,12 +135,6 @@ def test_a_file_that_is_not_ours_is_refused(tmp_path, content):
 def test_bad_options_are_refused(tmp_path, options, said):
     source = log(tmp_path / "log.csv", 20, [5])
     assert said in predict(source, *[str(option).format(log=source) for option in options], fails=True)
-
-
-def test_a_method_without_surprise_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(Predictor, "learn", surprising.learn)
-    said = predict(log(tmp_path / "log.csv", 20, [5]), "--alert", 0.5)
-    assert "Warning: the method true_online knows no surprise, so there are no alerts." in said
 
 
 # --- Crashes --------------------------------------------------------------------------------------

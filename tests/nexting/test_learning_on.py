@@ -116,7 +116,7 @@ def test_a_source_that_was_not_read_to_its_end_is_finished_first(tmp_path):
     assert f"is of a run over {yesterday}, which was not read to its end" in said
     assert "Give that source again to finish it" in said
     assert predict(yesterday, *options)["resumed_at"] == 300
-    assert "bins was 10 and is 5" in predict(today, *options, "--bins", 5, fails=True)
+    assert "discounts was [0.9] and is [0.9, 0.5]" in predict(today, *options, "--discount", 0.5, fails=True)
     (tmp_path / "out.csv").write_text("time,x\n1,2\n")
     said = predict(today, *options, "--out", tmp_path / "out.csv", fails=True)
     assert "The predictions for another source do not replace it" in said

@@ -211,8 +211,8 @@ def test_a_run_that_is_killed_goes_on_after_rotations_as_if_nothing_had_happened
     assert told["resumed_at"] is not None
     assert read(tmp_path / "out.csv")["time"].tolist() == list(range(900))
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "once.csv").read_bytes()
-    assert [told["questions"][0][name] for name in ("scored", "mean_return")] == [
-        once["questions"][0][name] for name in ("scored", "mean_return")
+    assert [told["questions"][0][name] for name in ("scored", "error")] == [
+        once["questions"][0][name] for name in ("scored", "error")
     ]
 
 

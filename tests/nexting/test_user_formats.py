@@ -140,7 +140,7 @@ def test_several_files_with_a_time_format_are_as_one(tmp_path):
     ):
         (tmp_path / name).write_text("at;x;y\n" + "\n".join(rows[first:last]) + "\n")
     command = ["--time", "at", "--time-format", "%d.%m.%Y %H:%M", "--rate", "1min", "--target", "x", "--horizon", "15min"]
-    command += ["--signals", "all", "--tilings", "2", "--json"]
+    command += ["--signals", "all", "--json"]
     whole = predict(tmp_path / "whole.csv", *command, "--out", tmp_path / "whole.jsonl")
     several = [tmp_path / "a*.csv", *command, "--out", tmp_path / "out.jsonl"]
     for samples in (400, 1000, 1001, 1500):
