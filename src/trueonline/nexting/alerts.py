@@ -48,7 +48,7 @@ class Alert:
     value : float or None
         The value of the target.
     expected : float or None
-        The mean over the horizon that the question predicted one sample before.
+        What was expected one sample before: the mean over the horizon, or the next value.
     error : float or None
         By how much the value differs from this, or by how much the sample has changed the outlook (the TD error): the more unusual
         of both.

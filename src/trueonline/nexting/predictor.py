@@ -50,12 +50,12 @@ class Answers:
     suspect : array of int of shape (T,), optional
         The number of the question whose newest error is the most unusual. −1 while nothing can be said.
     expected : array of shape (T,), optional
-        The mean over the horizon that this question predicted one sample before.
+        What was expected one sample before: the mean over the horizon, or the next value.
     usual : array of shape (T,), optional
         The usual size of its error.
     error : array of shape (T,), optional
-        Its error: by how much the sample has changed the outlook, which is the TD error (1 − γ)·x_t + γ·p_t − p_{t−1}, or by how
-        much the value differs from what was expected, x_t − p_{t−1}. The more unusual of both.
+        Its most unusual error: by how much the value differs from what was expected, or by how much it has changed the outlook,
+        which is the TD error (1 − γ)·x_t + γ·p_t − p_{t−1}.
     """
 
     times: np.ndarray
@@ -145,7 +145,9 @@ class Predictor:
         self._scale = np.array([scales.index(scale) for scale in self.scales])
         self.begin_another()
         self._bands = Bands(keys, setup.coverage)
-        self._surprise = Surprise(2 * len(self.names))  # of the news about each outlook, and of each value
+        firsts = [self.targets.index(target) for target in dict.fromkeys(self.targets)] if setup.method == AUTO else []
+        self._judged = np.array([*range(len(self.names)), *range(len(self.names)), *firsts])  # the question of each error
+        self._surprise = Surprise(len(self._judged))
         self._before = np.full(len(self.names), np.nan)  # the predictions at the last sample
         self._auto = self._horde = None
         if setup.method == AUTO:
@@ -195,10 +197,12 @@ class Predictor:
             seen = {target: observed.take(columns, axis=1) for target, columns in self._seen.items()}
             lasting = [elapsed if scale.seconds else one for scale in self.scales]
             predictions = self._auto.learn(wall, seen, of_questions, lasting, starts)
+            expected_next = self._auto.expect(wall, seen, starts)
         else:
             assert self._horde is not None
             named = {s.key: gamma for s, gamma in zip(self.scales, of_questions, strict=True) if isinstance(s.key, str)}
             predictions = self._horde.learn(observed.take(self._inputs, axis=1), cumulants, named, starts)
+            expected_next = np.empty((len(values), 0))
         if not (np.abs(predictions) < DIVERGED).all():
             raise DivergedError(
                 f"the weights diverged at about sample {self.samples + len(values):,}: give a smaller step-size than "
@@ -208,14 +212,17 @@ class Predictor:
         low, high = self._bands.follow(predictions, cumulants, starts, different)
         before = np.vstack([self._before, predictions[:-1]])
         self._before = predictions[-1]
-        news = cumulants + different.take(self._scale, axis=1) * predictions - before
-        errors = np.hstack([news, np.where(self._has_mean, values - before, np.nan)])
-        errors[np.abs(errors) < ROUNDING * np.tile(np.abs(values), 2)] = 0.0
+        # What was expected, and the errors: the news about each outlook, each value, and the next value of each target.
+        expected = np.hstack([before, before, expected_next])
+        errors = values.take(self._judged, axis=1) - expected
+        errors[:, : len(self.names)] = cumulants + different.take(self._scale, axis=1) * predictions - before
+        errors[:, len(self.names) : 2 * len(self.names)][:, ~self._has_mean] = np.nan
+        errors[np.abs(errors) < ROUNDING * np.abs(values).take(self._judged, axis=1)] = 0.0
         errors[starts] = np.nan
         surprise, odd, usual = self._surprise.follow(errors, starts)
-        rows, known, suspect = np.arange(len(odd)), odd >= 0, np.where(odd >= 0, odd % len(self.names), -1)
-        expected = np.where(known, before[rows, suspect], np.nan)
-        error = np.where(known, errors[rows, odd], np.nan)
+        rows, known = np.arange(len(odd)), odd >= 0
+        suspect = np.where(known, self._judged[odd], -1)
+        expected, error = (np.where(known, each[rows, odd], np.nan) for each in (expected, errors))
         self.samples += len(values)
         shown = {"predictions": predictions, "low": low, "high": high}
         scaled = {name: each * self._factors for name, each in shown.items()}

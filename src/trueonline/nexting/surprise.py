@@ -161,8 +161,8 @@ _FOLLOW = specialise(follow, "surprise")
 class Surprise:
     """How unusual the newest errors are for this stream.
 
-    Errors of values, x_t − p_{t−1}, make a blip as surprising as a change that lasts. TD errors, (1 − γ)·x_t + γ·p_t − p_{t−1}, are
-    the news about all that is to come, and find changes that last. `Predictor` gives both.
+    Errors of values make a blip as surprising as a change that lasts. TD errors, (1 − γ)·x_t + γ·p_t − p_{t−1}, are the news about
+    all that is to come, and find changes that last. `Predictor` gives both.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@
 | `mixing.py`   | the weights of the experts, their equations and their regret bound                  |
 | `mixture.py`  | `Mixture`: experts and weights over any features, one compiled call a block         |
 | `views.py`    | `Views`: the features and bases that `auto` makes of a stream                       |
-| `questions.py`| `AutoQuestions`: one mixture for each question                                       |
+| `questions.py`| `AutoQuestions`: one mixture for each question, and one a target for the next value |
 """
 
 from trueonline.nexting.auto.experts import Expert, FeatureSet
