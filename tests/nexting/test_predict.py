@@ -96,8 +96,14 @@ def test_the_score_is_that_of_the_predictions_in_the_file(source, out, table, tm
     errors = np.abs(rows[question["name"]] - returns)
     assert question["scored"] == known.sum()
     assert question["scored"] + question["truncated"] == len(values)
-    assert question["mean_absolute_return_error"] == pytest.approx(errors[known].mean(), rel=1e-4)
-    assert question["mean_return"] == pytest.approx(returns[known].mean(), rel=1e-4)
+    assert question["error"] == pytest.approx(errors[known].mean(), rel=1e-4)
+    assert question["mean"] == pytest.approx(returns[known].mean(), rel=1e-4)
+    naive = {"hold": values / 0.03, "mean": np.cumsum(values) / np.arange(1, len(values) + 1) / 0.03}
+    for name, forecast in naive.items():
+        assert question["naive"][name] == pytest.approx(np.abs(forecast - returns)[known].mean(), rel=1e-4)
+    assert question["skill"] == pytest.approx(1 - question["error"] / min(question["naive"].values()))
+    inside = (rows[f"{question['name']}.low"] <= returns) & (returns <= rows[f"{question['name']}.high"])
+    assert 0.8 < inside[known][500:].mean() < 0.98
     assert errors[known][-500:].mean() < 0.5 * errors[known][:500].mean()  # it has learned something
 
 
@@ -107,7 +113,7 @@ def test_predictions_are_those_of_a_learner_of_its_own(method, table, tmp_path):
     ranges = [f"--range={name}={low}:{high}" for name, (low, high) in bounds.items()]
     command = [argument if argument != "true_online" else method for argument in COMMAND]
     predict(table / "log.csv", *command, *ranges, "--out", tmp_path / "out.csv")
-    (found,) = [values for name, values in read(tmp_path / "out.csv").items() if name != "time"]
+    found = read(tmp_path / "out.csv")["force@0.97"]
 
     columns = recording()
     low, high = (np.array([bounds[name][i] for name in SIGNALS]) for i in range(2))
@@ -155,18 +161,17 @@ def test_blocks_make_no_difference():
 
 
 def test_every_target_and_time_scale_is_a_question(table, tmp_path):
-    scales = ["--horizon", "500ms,2s", "--discount", "0.5", "--discount", "a"]
+    scales = ["--horizon", "500ms,2s,20 samples", "--discount", "0.5", "--discount", "a", "--method", "true_online"]
     told = predict(table / "log.csv", "--rate", 40, "--target", "force", "--target", "velocity(c),a", *scales, "--json")
     assert [question["name"] for question in told["questions"]] == [
-        f"{target}@{scale}" for target in ("force", "velocity(c)", "a") for scale in ("0.5s", "2s", "0.5", "a")
+        f"{target}@{scale}"
+        for target in ("force", "velocity(c)", "a")
+        for scale in ("0.5s", "2s", "20samples", "0.5", "a")
     ]
-    assert [question["discount"] for question in told["questions"]][:4] == [0.95, 0.9875, 0.5, "a"]
-    assert [question["horizon"] for question in told["questions"]][:4] == [
-        pytest.approx(0.5),
-        pytest.approx(2.0),
-        0.05,
-        None,
-    ]
+    asked = told["questions"][:5]
+    assert [question["discount"] for question in asked] == [None, None, 0.95, 0.5, "a"]
+    assert [question["horizon"] for question in asked] == [0.5, 2.0, pytest.approx(0.5), 0.05, None]
+    assert [question["as"] for question in asked] == ["mean", "mean", "mean", "return", "return"]
     assert told["counters"]["clipped"] >= (recording()["a"] < 0).sum()  # γ must lie in [0, 1]
 
 
@@ -178,11 +183,13 @@ def test_a_discount_that_is_a_signal_ends_what_is_predicted(tmp_path):
         pa.table({"phase": phase, "one": np.ones(rows), "going": (phase != 9).astype(float)}), tmp_path / "log.csv"
     )
     options = ["--rate", 10, "--signals", "phase", "--target", "one", "--discount", "going", "--step-size", "0.5"]
+    options += ["--method", "true_online"]
     told = predict(tmp_path / "log.csv", *options, "--out", tmp_path / "out.csv", "--json")
     found = read(tmp_path / "out.csv")["one@going"]
     wanted = np.where(phase == 9, 10.0, 9.0 - phase)  # C up to and including the sample where γ is 0
     np.testing.assert_allclose(found[-10:], wanted[-10:], atol=0.05)
-    assert told["questions"][0]["mean_return"] == pytest.approx(wanted.mean(), rel=1e-2)
+    assert told["questions"][0]["mean"] == pytest.approx(wanted.mean(), rel=1e-2)
+    assert told["questions"][0]["naive"] == {"hold": None, "mean": None}
 
 
 # --- What comes in --------------------------------------------------------------------------------
@@ -227,16 +234,20 @@ def test_nothing_puts_a_nan_into_the_weights(tmp_path):
     odd = ["nan", "inf", "-inf", "1e308", "-1e308", "1e99", "1e-320", "", "0", "5", "-7e90", "1e400", "NA"]
     lines = ["x,y"] + [f"{rng.choice(odd)},{rng.choice(odd)}" for _ in range(2000)]
     (tmp_path / "log.csv").write_text("\n".join(lines) + "\n")
-    for method in ("true_online", "replace", "accumulate"):
+    for method in ("auto", "true_online", "replace", "accumulate"):
         told = predict(
             tmp_path / "log.csv", "--rate", 10, "--signals", "x,velocity(y),lowpass(x, 1)", "--target", "y,velocity(x)",
             "--method", method, "--out", tmp_path / "out.csv", "--checkpoint", tmp_path / "kept", "--fresh", "--json",
         )  # fmt: skip
-        assert all(np.isfinite(values).all() for values in read(tmp_path / "out.csv").values())
-        assert all(np.isfinite(question["mean_return"]) for question in told["questions"])
-        floats = [array for array in files.read_learner(tmp_path / "kept")[2].values() if array.dtype.kind == "f"]
-        assert floats
-        assert all(np.isfinite(array).all() for array in floats)
+        rows = read(tmp_path / "out.csv")
+        assert all(np.isfinite(values[100:].astype(float)).all() for values in rows.values())  # bands are empty at first
+        assert all(np.isfinite(question["mean"]) for question in told["questions"])
+        floats = {
+            name: array for name, array in files.read_learner(tmp_path / "kept")[2].items() if array.dtype.kind == "f"
+        }
+        weights = [array for name, array in floats.items() if name.startswith(("auto", "horde"))]
+        assert weights
+        assert all(np.isfinite(array).all() for array in weights)
 
 
 def test_weights_that_diverge_end_the_run_and_spoil_no_checkpoint(tmp_path, table):
@@ -286,18 +297,21 @@ def test_a_pipe_can_be_predicted_from(tmp_path):
     ]
     done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
     rows = done.stdout.splitlines()
-    assert rows[0] == "time,x@1s"
+    assert rows[0] == "time,x@20samples,x@20samples.low,x@20samples.high,surprise"
     assert len(rows) == 501
     assert "500 samples" in done.stderr
 
 
 def test_the_simulated_arm_can_be_predicted(tmp_path):
-    told = predict("arm", "--target", "force", "--signals", ",".join(arm.NAMES), "--samples", 3000, "--json")
+    told = predict("arm", "--target", "force", "--signals", "all", "--horizon", "1s", "--samples", 3000, "--json")
     assert told["samples"] == 3000
     assert told["questions"][0]["name"] == "force@1s"
     forces = arm.simulate(3000)[:, arm.NAMES.index("force")]
     known = told["questions"][0]["scored"]
-    assert told["questions"][0]["mean_return"] == pytest.approx(returns_of(forces, 0.975)[:known].mean(), rel=1e-3)
+    gamma = np.exp(-1 / 40)
+    means = (1 - gamma) * returns_of(forces, gamma)
+    assert told["questions"][0]["mean"] == pytest.approx(means[:known].mean(), rel=1e-3)
+    assert told["questions"][0]["skill"] > 0.2
 
 
 @pytest.mark.parametrize("source", ["arm", "log.csv"])
@@ -313,10 +327,13 @@ def test_it_stops_at_a_number_of_samples_and_goes_on_from_there(source, table, t
     assert (tmp_path / "parts.csv").read_bytes() == (tmp_path / "once.csv").read_bytes()
 
 
-@pytest.mark.parametrize("hours", [12, pytest.param(7 * 24, marks=pytest.mark.slow)])
-def test_a_long_stream_does_not_grow_memory(hours):
+@pytest.mark.parametrize(
+    ("hours", "method"),
+    [(1, "auto"), (12, "true_online"), pytest.param(7 * 24, "true_online", marks=pytest.mark.slow)],
+)
+def test_a_long_stream_does_not_grow_memory(hours, method):
     psutil = pytest.importorskip("psutil")
-    setup = Setup(signals=["a", "b"], targets=["a"], horizons=[1.0, 60.0], rate=40.0)
+    setup = Setup(signals=["a", "b"], targets=["a"], horizons=[1.0, 60.0], rate=40.0, method=method)
     predictor, process = Predictor(setup), psutil.Process()
     cleaner = Cleaner(predictor.columns, max_gap=1.0)
     rng = np.random.default_rng(0)

@@ -71,7 +71,13 @@ class Answers:
     error: np.ndarray | None = None
 
     def table(self) -> np.ndarray:
-        """The numbers in the order of `Predictor.output_columns`: an array of shape (T, columns)."""
+        """Put the numbers side by side, as outputs write them.
+
+        Returns
+        -------
+        array of shape (T, columns)
+            The columns of `Predictor.output_columns`.
+        """
         low, high = (np.full_like(self.predictions, np.nan) if each is None else each for each in (self.low, self.high))
         columns = np.stack([self.predictions, low, high], axis=2).reshape(len(self.times), -1)
         return np.column_stack([columns, np.full(len(self.times), np.nan) if self.surprise is None else self.surprise])

@@ -331,7 +331,18 @@ class Mixture:
         elapsed: np.ndarray,
         starts: np.ndarray,
     ) -> np.ndarray:
-        """`run` for arrays that are known to be good: contiguous, of the right types, shapes and ranges."""
+        """`run` for arrays that are known to be good: contiguous, of the right types, shapes and ranges.
+
+        Parameters
+        ----------
+        X, values, bases, gammas, elapsed, starts : array
+            As for `run`. None of them may be left out.
+
+        Returns
+        -------
+        array of shape (T,)
+            The forecast at each sample.
+        """
         out = np.empty(len(values))
         call(
             _RUN, self._plan, self._rates, *self._settings, self._numbers, self._places, *self._state.values(), self._regrets,
