@@ -226,7 +226,7 @@ function size() {
   const width = Math.max($("charts").clientWidth - 2, 200);
   const top = $("charts").getBoundingClientRect().top + scrollY;
   const each = (innerHeight - top - 36) / Math.max(charts.length, 1) - 72;
-  return { width, height: Math.round(narrow.matches ? (charts.length > 1 ? 190 : 260) : Math.min(Math.max(each, 150), 560)) };
+  return { width, height: Math.round(narrow.matches ? (charts.length > 1 ? 190 : 260) : Math.min(Math.max(each, 150), 640)) };
 }
 
 function resize() {

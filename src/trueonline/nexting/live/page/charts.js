@@ -270,7 +270,7 @@ function steadyRange() {
   const range = (_, low, high) => {
     if (low === null || high === null || !Number.isFinite(low + high)) return kept ?? [0, 1];
     const room = Math.max((high - low) * 0.08, Math.abs(high) * 1e-3, 1e-9);
-    const fits = kept && kept[0] <= low && high <= kept[1] && (high - low + 2 * room) > 0.75 * (kept[1] - kept[0]);
+    const fits = kept && kept[0] <= low && high <= kept[1] && (high - low + 2 * room) > 0.85 * (kept[1] - kept[0]);
     if (!fits) kept = [low - room, high + room];
     return kept;
   };

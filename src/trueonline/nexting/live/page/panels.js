@@ -65,7 +65,7 @@ export function tellExperts(section, place, questions, shown, experts) {
     list.append(...[...heaviest, ["all others", others]].filter(([, share]) => share >= SOME).map(([words, share]) => {
       const item = element("li", ""), bar = element("i", "bar");
       bar.style.width = `${100 * Math.min(share, 1)}%`;
-      item.append(element("span", "share", percent(share)), element("span", "words", words), bar);
+      item.append(element("span", "share", percent(share)), element("span", "words", words.replaceAll(" = ", "\u00a0=\u00a0")), bar);
       if (words === "all others") item.className = "others";
       return item;
     }));
