@@ -40,8 +40,7 @@ def test_a_slow_stream_has_dates_a_band_alerts_skill_and_experts(browser):
         [["value, λ = 0", 0.2], ["hour of the day and value, λ = 0.9", 0.41], *[[f"other {k}", 0.01] for k in range(9)]]
     ]
     hub.report(
-        {"state": "learning", "pace": 1200.0, "questions": questions, "experts": experts}
-        | {"alerts": [asdict(alert)]}
+        {"state": "learning", "pace": 1200.0, "questions": questions, "experts": experts} | {"alerts": [asdict(alert)]}
     )
     with Server(hub) as served:
         browser.open(served)
@@ -49,7 +48,10 @@ def test_a_slow_stream_has_dates_a_band_alerts_skill_and_experts(browser):
         until(lambda: browser.one("#pace").text == "replayed 1,200 times as fast as recorded")
         assert [each.text for each in browser.all("#windows button")] == ["1 day", "1 week", "30 days", "all"]
         better = "error 3.1: 23 % better than the newest value (4.03), 66 % better than the mean so far (9.2)"
-        assert [browser.one(".chart .score").text, browser.one(".chart .lately").text] == [better, "lately: error 5, 25 % worse"]
+        assert [browser.one(".chart .score").text, browser.one(".chart .lately").text] == [
+            better,
+            "lately: error 5, 25 % worse",
+        ]
         assert browser.one(".chart .horizon").text == "mean over the coming 1 h, in °C"
         assert browser.one("#rate").text == "every 5 min"
         assert browser.one("#list tr").text.split("\n")[-1].endswith("3.1 23 % 0")
@@ -110,15 +112,25 @@ def test_words_and_marks_are_those_of_the_numbers(browser):
     cases += [(71.25, 83.425, 4000.0, 1.0), (3.0, 4.0, None, 1.0), (3.0, 4.0, 1.0, 0.0), (None, 4.0, 1.0, 0.5)]
     alerts = [Alert(12.5, 0.9995, "x@1h", "x", *case) for case in cases]
     hub = Hub([Shown("x@1h", "x", None, 3600.0, "mean")], ["x"])
-    script = "const [alerts, done] = arguments; import('./words.js').then((w) => done([alerts.map(w.alertWords), STEPS]));"
+    script = (
+        "const [alerts, done] = arguments; import('./words.js').then((w) => done([alerts.map(w.alertWords), STEPS]));"
+    )
     steps = ["w.axisMarks([0, 0.25, 0.5], 0.25)", "w.axisMarks([-10, 0, 10], 10)", "w.axisMarks([0.1, 0.2], 0.1)"]
+    steps += ["w.axisMarks([0, 1e-4, 2e-4], 1e-4)", "w.axisMarks([1e6, 2.5e6], 1.5e6)"]
     with Server(hub) as served:
         browser.open(served)
         asked = script.replace("STEPS", f"[{', '.join(steps)}]")
         words, marks = browser.chrome.execute_async_script(asked, [asdict(alert) for alert in alerts])
-    assert marks == [["0.00", "0.25", "0.50"], ["−10", "0", "10"], ["0.1", "0.2"]]
+    assert marks == [
+        ["0.00", "0.25", "0.50"],
+        ["−10", "0", "10"],
+        ["0.1", "0.2"],
+        ["0", "1.0e−4", "2.0e−4"],
+        ["1.0e6", "2.5e6"],
+    ]
     for alert, told in zip(alerts, words, strict=True):  # the same words as on the terminal
-        assert alert.in_words() == f"12.5 s  surprise 0.9995  x {told.replace(':', ' (x@1h):') if ':' in told else told + ' (x@1h)'}"
+        numbers, colon, how = told.partition(":")
+        assert alert.in_words() == f"12.5 s  surprise 0.9995  x {numbers} (x@1h){colon}{how}"
 
 
 def test_a_short_stream_begins_at_the_left(browser):

@@ -14,7 +14,7 @@ export function amount(value, figures = 3) {
 // Numbers beside an axis, whose distance is `step`.
 export function axisMarks(values, step) {
   const largest = Math.max(...values.map(Math.abs));
-  if (largest >= 1e6 || largest < 1e-3) return values.map(amount);
+  if (largest >= 1e6 || largest < 1e-3) return values.map((value) => amount(value));
   let digits = 0;
   while (digits < 8 && Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) > 1e-6) digits++; // 0.25 needs two
   return values.map((value) => value.toFixed(digits).replace(/^-(0\.?0*)$/, "$1").replace("-", "−"));
