@@ -87,7 +87,7 @@ class Alert:
             return ""
         times = abs(self.error) / self.usual_error
         if times >= CLEARLY:
-            return f": {times:.3g} times the usual error"
+            return f": {_figure(times, 3)} times the usual error"
         return ": an unusual run of small errors" if times < 1.0 else ": an unusual run of errors"
 
 
@@ -281,5 +281,16 @@ def _holds_alerts(path: Path) -> bool:
     return isinstance(found, dict) and [*found] == KEYS
 
 
-def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"
+def _figure(value: float | None, figures: int = 4) -> str:
+    """A number with so many figures. No digit before the point is lost, and no zero stands at the end.
+
+    >>> _figure(17135.2), _figure(83.4), _figure(0.00012345)
+    ('17135', '83.4', '0.0001234')
+    """
+    if value is None:
+        return "–"
+    size = abs(value)
+    if not 1e-4 <= size < 1e15:
+        return f"{value:.{figures}g}"
+    places = max(figures - 1 - math.floor(math.log10(size)), 0)
+    return np.format_float_positional(round(value, places), trim="-")

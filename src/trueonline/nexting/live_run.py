@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -18,6 +19,7 @@ from trueonline.nexting.stream_run import Run
 
 REPORTS = 0.5  # seconds between reports of scores and counters to the page
 ALERTS = 100  # the newest of them are known to a page that is opened later
+LOOKS = 11  # reports over which the rate is measured
 
 
 class Page:
@@ -63,7 +65,8 @@ class _Reporter:
     def __init__(self, run: Run, hub: Any) -> None:
         self._run, self._hub = run, hub
         self._begun = self._at = time.monotonic()
-        self._before, self._rate = run.samples, 0.0
+        self._before = run.samples
+        self._looks: deque[tuple[float, int]] = deque(maxlen=LOOKS)  # when there were how many samples
         self._alerts: deque[dict[str, Any]] = deque(maxlen=ALERTS)
 
     def seen(self, answers: Answers) -> None:
@@ -77,13 +80,13 @@ class _Reporter:
         now, samples, style = time.monotonic(), self._run.samples, self._run.source.style
         if state is None and now < self._at + REPORTS:
             return
-        if now > self._at:
-            self._rate = (samples - self._before) / (now - self._at)
+        if samples:
+            self._looks.append((now, samples))
         self._hub.report(
             {
                 "state": state or ("learning" if samples > self._before else "waiting"),
                 "samples": samples,
-                "rate": self._rate,
+                "rate": self._rate(),
                 "pace": self._run.source.pace,
                 "dropped": self._run.dropped(),
                 "clipped": self._run.predictor.counters()["clipped"],
@@ -96,6 +99,13 @@ class _Reporter:
             }
         )
         self._at, self._before = now, samples
+
+    def _rate(self) -> float:
+        """The samples a second, over the last seconds. NaN while there are too few."""
+        if len(self._looks) < 2:
+            return math.nan
+        (begin, first), (end, last) = self._looks[0], self._looks[-1]
+        return (last - first) / (end - begin) if end > begin else math.nan
 
 
 def scores(predictor: Predictor, ended: bool) -> dict[str, np.ndarray]:

@@ -34,8 +34,8 @@ def test_lines_move(browser, feed):
         delay = until(lambda: browser.of("delay()"))
         assert delay >= 0
         until(lambda: browser.one("#delay").text.endswith("ms"))
-        until(lambda: browser.one(".chart .score").text.startswith("error 2, "))
-        words = "error 2, newest value 4, mean so far 8: 50 % better than the better of them"
+        until(lambda: browser.one(".chart .score").text.startswith("error 2: "))
+        words = "error 2: 50 % better than the newest value (4), 75 % better than the mean so far (8)"
         assert browser.one(".chart .score").text == words
         assert browser.of("missed") == 0
         labels = browser.js("return document.querySelector('.chart .when').textContent")

@@ -194,7 +194,8 @@ class Hub:
             they are if they are missing. "questions": arrays of mean absolute errors, "error", "hold" (if the newest value
             stayed), "mean" (if the mean so far stayed), "recent_error", "recent_hold" and "recent_mean", and their number
             "scored"; NaN is unknown. "experts": for each question the heaviest experts, [words, share], or None. "alerts": the
-            newest alerts, the oldest first: {"time", "surprise", "question", "target", "value", "expected", "usual_error"}.
+            newest alerts, the oldest first: {"time", "surprise", "question", "target", "value", "expected", "error",
+            "usual_error"}.
         """
         told, before = dict(status), self._status
         questions, experts, alerts = (told.pop(name, None) for name in ("questions", "experts", "alerts"))

@@ -9,7 +9,7 @@ import { Samples } from "./samples.js";
 import { ALL, lengths, Spans } from "./spans.js";
 import { remember, remembered } from "./memory.js";
 import { Table } from "./table.js";
-import { errorsOf, firstScore, median, skillWords } from "./words.js";
+import { errorsOf, firstScore, latelyWords, median, skillWords } from "./words.js";
 import { Connection } from "./wire.js";
 
 const $ = (id) => document.getElementById(id);
@@ -147,10 +147,12 @@ function remove(chart) {
 }
 
 function tellScore(chart) {
-  const overall = skillWords(errorsOf(scores, chart.number)), lately = skillWords(errorsOf(scores, chart.number, true));
+  const recent = errorsOf(scores, chart.number, true), lately = latelyWords(recent);
+  const overall = skillWords(errorsOf(scores, chart.number));
   const wait = overall || lately || status.state === "ended" ? "" : firstScore(chart.question);
   chart.score.textContent = wait ? `error: ${wait}` : overall;
-  chart.lately.textContent = lately && `lately: ${lately}`;
+  chart.lately.textContent = lately;
+  chart.lately.title = skillWords(recent);
   chart.score.title = wait && "an error is told when what was predicted has come, but for a millionth";
 }
 
@@ -174,7 +176,7 @@ function draw() {
   if (frozenAt === null && zoom && samples?.oldest() > wholeFrom) pause(); // or only buckets would be left
   if (range) {
     const clock = clockOf(range[1], status.offset ?? hello.offset);
-    const view = { range, following: !zoom, clock, step, alerts: alerts.known };
+    const view = { range, following: !zoom, key: zoom?.join() ?? spans.length, clock, step, alerts: alerts.known };
     for (const chart of charts) if (frozenAt === null || chart.source) chart.draw(view);
     alerts.tell(step, clock);
     $("band-line").hidden = !charts.some((chart) => chart.lines.high.some((value) => value !== null));
@@ -192,9 +194,8 @@ function currentRange() {
   const ends = charts.map((chart) => chart.source?.newest()).filter(Number.isFinite);
   if (!ends.length) return null;
   const end = Math.max(...ends);
-  if (spans.length !== ALL) return [end - spans.length, end];
-  const begin = Math.min(...charts.map((chart) => chart.source?.earliest()).filter(Number.isFinite));
-  return [Math.min(begin, end - (step || 1)), end];
+  const begin = Math.min(...charts.map((chart) => chart.source?.earliest()).filter(Number.isFinite), end - (step || 1));
+  return [spans.length === ALL ? begin : Math.max(begin, end - spans.length), end];
 }
 
 // How old the samples are that were drawn just now for the first time.
@@ -225,7 +226,7 @@ function size() {
   const width = Math.max($("charts").clientWidth - 2, 200);
   const top = $("charts").getBoundingClientRect().top + scrollY;
   const each = (innerHeight - top - 36) / Math.max(charts.length, 1) - 72;
-  return { width, height: Math.round(narrow.matches ? 185 : Math.min(Math.max(each, 130), 400)) };
+  return { width, height: Math.round(narrow.matches ? (charts.length > 1 ? 190 : 260) : Math.min(Math.max(each, 150), 640)) };
 }
 
 function resize() {
@@ -257,7 +258,7 @@ function tell() {
   if (!tellingAt) {
     tellingAt = setTimeout(() => {
       tellingAt = 0;
-      tellFigures({ status, missed, delays, received: samples?.end });
+      tellFigures({ status, missed, delays, step, received: samples?.end });
     }, 250);
   }
 }

@@ -2,7 +2,7 @@
 
 import { labels, marks, moment, STEPS } from "./axis.js";
 import { realised, realisedOfBuckets } from "./realised.js";
-import { alertWords, axisMarks, fixed, horizonLabel } from "./words.js";
+import { alertWords, axisMarks, fixed, questionWords } from "./words.js";
 
 const COMPLETE = 0.01; // what came is known when this little of its weight is still to come …
 const SO_FAR = 0.6; // … and is shown as it is so far when this much is
@@ -28,13 +28,12 @@ export class Chart {
       + '<div class="scores"><span class="score"></span><span class="lately"></span></div><div class="plot" role="img"></div>';
     const [heading, horizon, values] = this.element.firstChild.children;
     heading.textContent = question.name;
-    const label = horizonLabel(question), compact = (text) => text.replaceAll(" ", "");
-    horizon.textContent = [compact(question.name).includes(compact(label)) ? "" : label, question.unit].filter(Boolean).join(" · ");
+    horizon.textContent = questionWords(question);
     [this.score, this.lately] = this.element.children[1].children;
-    this.values = ["when", "signal", "prediction", "realised"].map((name) => {
+    this.values = Object.entries({ when: "", signal: "signal", prediction: "prediction", band: "band", realised: "came" }).map(([name, label]) => {
       const span = document.createElement("span");
       span.className = name;
-      span.title = { when: "", signal: "signal", prediction: "prediction", realised: "what came" }[name];
+      if (label) span.dataset.label = label;
       values.append(span);
       return span;
     });
@@ -49,7 +48,7 @@ export class Chart {
   build({ width, height, rightAxis, colours }) {
     this.uplot?.destroy();
     Object.assign(this, { rightAxis });
-    const steady = [steadyRange(), steadyRange()];
+    const steady = this.steady = [steadyRange(), steadyRange()];
     const axis = { stroke: colours.soft, font: "11px system-ui, sans-serif", grid: { stroke: colours.grid, width: 1 }, ticks: { show: false } };
     const numbers = { ...axis, size: 58, gap: 4, values: (_, ticks, __, ___, step) => axisMarks(ticks, step) };
     // Pixels between two marks of time: less on a phone, where few have room, but not where they have decimals.
@@ -129,9 +128,11 @@ export class Chart {
 
   has(samples) { return samples.ofPrediction.has(this.number); }
 
-  // `step` is the usual time between two samples, and `alerts` are all that are known.
-  draw({ range, following, clock, step, alerts }) {
-    Object.assign(this, { range, following, clock, step });
+  // `step` is the usual time between two samples, and `alerts` are all that are known. `key` is another one when something else is
+  // looked at.
+  draw({ range, following, key, clock, step, alerts }) {
+    if (key !== this.key) for (const each of this.steady) each.forget();
+    Object.assign(this, { range, following, key, clock, step });
     this.alerts = alerts.filter(({ time }) => time >= range[0] && time <= range[1]);
     this.data = this.source ? this.view(this.source, range) : nothing();
     this.uplot.setData(this.data);
@@ -239,17 +240,19 @@ export class Chart {
   // The values under the cursor, or the newest, and the alerts that it points at.
   tell() {
     if (!this.uplot) return;
-    const [x, signal, came, , prediction] = this.data;
+    const [x, signal, came, , prediction, low, high] = this.data, scale = this.raw ? "sum" : "y";
     const { left, idx } = this.uplot.cursor;
     const pointed = left >= 0 && idx !== null && idx < x.length;
     const at = pointed ? idx : x.length - 1;
-    const [when, ...values] = this.values;
+    const [when, ...values] = this.values, told = (line, on) => {
+      const { min, max } = this.uplot.scales[on];
+      return fixed(line[at], max - min);
+    };
     if (!x.length) when.textContent = "";
     else when.textContent = this.following && !pointed ? "newest" : moment(x[at], this.step, this.clock);
-    [[signal, "y"], [prediction, this.raw ? "sum" : "y"], [came, this.raw ? "sum" : "y"]].forEach(([line, scale], k) => {
-      const { min, max } = this.uplot.scales[scale];
-      values[k].textContent = fixed(line[at], max - min);
-    });
+    const known = (line) => Number.isFinite(line[at] ?? NaN);
+    const band = known(low) && known(high) ? `${told(low, scale)} to ${told(high, scale)}` : "";
+    [told(signal, "y"), told(prediction, scale), band, known(came) ? told(came, scale) : ""].forEach((words, k) => { values[k].textContent = words; });
     const near = left < 0 ? [] : this.alerts.filter(({ time }) => Math.abs(this.uplot.valToPos(time, "x") - left) < NEAR).slice(-3);
     this.tip.hidden = !near.length;
     this.tip.textContent = near.map((alert) => `${moment(alert.time, this.step, this.clock)}\n${alert.question}: ${alertWords(alert)}`).join("\n");
@@ -264,11 +267,12 @@ export class Chart {
 // A range that grows at once but shrinks only when much of it is empty: the lines should move, not the axis.
 function steadyRange() {
   let kept = null;
-  return (_, low, high) => {
+  const range = (_, low, high) => {
     if (low === null || high === null || !Number.isFinite(low + high)) return kept ?? [0, 1];
-    const room = Math.max((high - low) * 0.1, Math.abs(high) * 1e-3, 1e-9);
-    const fits = kept && kept[0] <= low && high <= kept[1] && (high - low + 2 * room) > 0.6 * (kept[1] - kept[0]);
+    const room = Math.max((high - low) * 0.08, Math.abs(high) * 1e-3, 1e-9);
+    const fits = kept && kept[0] <= low && high <= kept[1] && (high - low + 2 * room) > 0.85 * (kept[1] - kept[0]);
     if (!fits) kept = [low - room, high + room];
     return kept;
   };
+  return Object.assign(range, { forget: () => { kept = null; } });
 }

@@ -1,6 +1,6 @@
 // The figures at the top of the page.
 
-import { amount, median, uptime, whole } from "./words.js";
+import { amount, median, span, uptime, whole } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -10,11 +10,14 @@ export function write(id, words) {
 
 const pace = (value) => (value < 10 ? amount(value) : whole(value));
 
-// `received` is the number of samples that came, and `delays` are those of the newest, in ms.
-export function tellFigures({ status, missed, delays, received }) {
+const SLOW = 2; // seconds between samples from which on nobody thinks of a rate
+
+// `received` is the number of samples that came, `delays` are those of the newest, in ms, and `step` is the usual time between
+// two samples.
+export function tellFigures({ status, missed, delays, step, received }) {
   write("pace", status.pace && status.pace !== 1 ? `replayed ${pace(status.pace)} times as fast as recorded` : "");
   write("samples", whole(status.samples ?? received));
-  write("rate", Number.isFinite(status.rate) ? `${amount(status.rate)} Hz` : "–");
+  write("rate", step >= SLOW ? `every ${span(step)}` : Number.isFinite(status.rate) ? `${amount(status.rate)} Hz` : "–");
   const reasons = Object.entries(status.dropped ?? {}).filter(([, number]) => number > 0);
   write("dropped", whole(reasons.reduce((sum, [, number]) => sum + number, 0)));
   const text = reasons.map(([reason, number]) => `${reason}: ${whole(number)}`);

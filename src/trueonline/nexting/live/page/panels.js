@@ -5,7 +5,8 @@ import { alertWords, percent } from "./words.js";
 
 const LISTED = 12; // alerts
 const REMEMBERED = 1000; // alerts that are marked in the charts
-const HEAVIEST = 5; // experts of a question
+const HEAVIEST = 4; // experts of a question
+const SOME = 0.005; // a smaller share would be told as nothing
 
 function element(tag, className, text = "") {
   const made = document.createElement(tag);
@@ -60,10 +61,12 @@ export function tellExperts(section, place, questions, shown, experts) {
   place.replaceChildren(...known.flatMap((number) => {
     const list = element("ul", "experts");
     const heaviest = [...experts[number]].sort((a, b) => b[1] - a[1]).slice(0, HEAVIEST);
-    list.append(...heaviest.map(([words, share]) => {
+    const others = 1 - heaviest.reduce((sum, [, share]) => sum + share, 0);
+    list.append(...[...heaviest, ["all others", others]].filter(([, share]) => share >= SOME).map(([words, share]) => {
       const item = element("li", ""), bar = element("i", "bar");
-      bar.style.width = `${100 * Math.min(Math.max(share, 0), 1)}%`;
-      item.append(element("span", "words", `${words}: ${percent(share).replace(" ", "\u00a0")}`), bar);
+      bar.style.width = `${100 * Math.min(share, 1)}%`;
+      item.append(element("span", "share", percent(share)), element("span", "words", words.replaceAll(" = ", "\u00a0=\u00a0")), bar);
+      if (words === "all others") item.className = "others";
       return item;
     }));
     return [element("h3", "", questions[number].name), list];

@@ -4,7 +4,7 @@ import { remember, remembered } from "./memory.js";
 
 const DAY = 86400;
 const LENGTHS = [1, 10, 60, 600, 3600, DAY, 7 * DAY, 30 * DAY, 365 * DAY, 3650 * DAY]; // seconds
-const SCARCE = 12; // a length that shows fewer samples than this is too short
+const SCARCE = 24; // a length that shows fewer samples than this is too short
 const PLENTY = 1000; // samples in ten seconds, so that one second is worth a look
 const WORDS = new Map([[3600, "1 hour"], [DAY, "1 day"], [7 * DAY, "1 week"], [30 * DAY, "30 days"], [365 * DAY, "1 year"], [3650 * DAY, "10 years"]]);
 

@@ -1,6 +1,6 @@
 // The list of questions: which are shown, and how well each is answered.
 
-import { amount, errorsOf, firstScore, horizonLabel, percent, skillWords, whole } from "./words.js";
+import { amount, errorsOf, firstScore, latelyWords, percent, questionWords, skillWords, whole } from "./words.js";
 
 const ROWS = 200; // more than that are not listed at a time
 const FIND = 15; // with more questions than that there is a field to find them
@@ -44,7 +44,7 @@ export class Table {
     const question = this.questions[number];
     row.innerHTML = '<th scope="row"><label><input type="checkbox"><span></span></label></th><td>–</td><td>–</td><td>–</td>';
     row.querySelector("span").textContent = question.name;
-    row.title = [question.name, horizonLabel(question), question.unit].filter(Boolean).join(" · ");
+    row.title = `${question.name}: ${questionWords(question)}`;
     row.querySelector("input").addEventListener("change", () => this.toggle(number));
     return row;
   }
@@ -66,7 +66,7 @@ export class Table {
     for (const [number, row] of this.rows) {
       const overall = errorsOf(scores, number), recent = errorsOf(scores, number, true);
       const { error, skill } = Number.isFinite(overall.error) ? overall : recent; // the recent ones are known first
-      const known = [skillWords(overall), skillWords(recent) && `lately: ${skillWords(recent)}`].filter(Boolean).join("\n");
+      const known = [skillWords(overall), latelyWords(recent)].filter(Boolean).join("\n");
       const cells = row.cells;
       cells[1].title = cells[2].title = known || firstScore(this.questions[number]);
       cells[1].textContent = amount(error);

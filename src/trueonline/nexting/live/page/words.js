@@ -1,19 +1,23 @@
 // Numbers and times as they are written on the page.
 
-export function amount(value) {
+const CLEARLY = 3; // usual errors: an error that is as large speaks for itself, as in alerts.py
+
+// With so many figures, and without zeros at the end. No digit before the point is lost.
+export function amount(value, figures = 3) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size >= 1e6 || size < 1e-3)) return value.toExponential(1).replace("e+", "e").replace("-", "−");
-  const digits = size ? Math.max(2 - Math.floor(Math.log10(size)), 0) : 0; // three figures, without zeros at the end
+  if (size !== 0 && (size >= 1e6 || size < 1e-3)) return value.toExponential(figures - 2).replace("e+", "e").replaceAll("-", "−");
+  const digits = size ? Math.max(figures - 1 - Math.floor(Math.log10(size)), 0) : 0;
   return value.toFixed(digits).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "").replace("-", "−");
 }
 
 // Numbers beside an axis, whose distance is `step`.
 export function axisMarks(values, step) {
   const largest = Math.max(...values.map(Math.abs));
-  if (largest >= 1e6 || largest < 1e-3) return values.map(amount);
-  const digits = Math.min(Math.max(-Math.floor(Math.log10(step) + 1e-9), 0), 8);
-  return values.map((value) => value.toFixed(Number.isInteger(value) ? 0 : digits).replace("-", "−"));
+  if (largest >= 1e6 || largest < 1e-3) return values.map((value) => amount(value));
+  let digits = 0;
+  while (digits < 8 && Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) > 1e-6) digits++; // 0.25 needs two
+  return values.map((value) => value.toFixed(digits).replace(/^-(0\.?0*)$/, "$1").replace("-", "−"));
 }
 
 // As many decimals as can be seen when the axis is this long.
@@ -42,9 +46,12 @@ export function uptime(seconds) {
   return days ? `${days} d ${time}` : time;
 }
 
-export function horizonLabel(question) {
-  if (question.horizon !== null) return span(question.horizon);
-  return typeof question.discount === "string" ? `until ${question.discount}` : "";
+// What a question is about.
+export function questionWords({ horizon, discount, meaning, unit }) {
+  const samples = typeof discount === "number" && discount < 1 ? `${amount(1 / (1 - discount))} samples` : "";
+  const length = horizon !== null ? span(horizon) : samples, kind = meaning === "mean" ? "mean" : "sum";
+  const about = length ? `${kind} over the coming ${length}` : typeof discount === "string" ? `${kind}, discounted by ${discount}` : kind;
+  return unit ? `${about}, in ${unit}` : about;
 }
 
 // The error of a question and those of the two naive forecasts, overall or over the recent past. NaN is not known.
@@ -56,19 +63,31 @@ export function errorsOf(scores, number, recent = false) {
 
 export const percent = (share) => `${whole(100 * Math.abs(share))} %`;
 
-// How good the forecast is, in words: its error, and that of the newest value and of the mean so far.
-export function skillWords({ error, hold, mean, skill }) {
-  const known = [["error", error], ["newest value", hold], ["mean so far", mean]].filter(([, value]) => Number.isFinite(value));
-  const words = known.map(([name, value]) => `${name} ${amount(value)}`).join(", ");
-  if (!Number.isFinite(skill)) return words;
-  const verdict = Math.abs(skill) < 0.005 ? "as good as" : `${percent(skill)} ${skill > 0 ? "better" : "worse"} than`;
-  return `${words}: ${verdict} the better of them`;
+const verdict = (skill) => (Math.abs(skill) < 0.005 ? "as good" : `${percent(skill)} ${skill > 0 ? "better" : "worse"}`);
+
+// How good the forecast is: its error, beside those of two forecasts that need no learning.
+export function skillWords({ error, hold, mean }) {
+  if (!Number.isFinite(error)) return "";
+  const against = [["newest value", hold], ["mean so far", mean]].filter(([, other]) => other > 0).map(([name, other]) => {
+    const told = verdict(1 - error / other);
+    return `${told} ${told === "as good" ? "as" : "than"} the ${name} (${amount(other)})`;
+  });
+  return [`error ${amount(error)}`, against.join(", ")].filter(Boolean).join(": ");
 }
 
-// What an alert is about: the value, against what was expected.
-export function alertWords({ value, expected, usual_error: usual }) {
-  const around = Number.isFinite(usual) ? ` ± ${amount(usual)}` : "";
-  return `${amount(value)}, expected ${amount(expected)}${around}`;
+// The same over the recent past, in short: against the better of the two.
+export function latelyWords({ error, skill }) {
+  if (!Number.isFinite(error)) return "";
+  return `lately: error ${amount(error)}${Number.isFinite(skill) ? `, ${verdict(skill)}` : ""}`;
+}
+
+// What an alert is about, as the terminal tells it: the value, what was expected, and by how much the error is unusual. If it is
+// about as usual, the last errors together are what is unusual.
+export function alertWords({ value, expected, error, usual_error: usual }) {
+  const words = `${amount(value, 4)}, expected ${amount(expected, 4)}`, times = Math.abs(error) / usual;
+  if (!Number.isFinite(error) || !(usual > 0)) return words;
+  if (times >= CLEARLY) return `${words}: ${amount(times)} times the usual error`;
+  return `${words}: an unusual run of ${times < 1 ? "small " : ""}errors`;
 }
 
 // When there will be a score: a return counts as known when all but a millionth of its weight, e^−13.8, has come.
