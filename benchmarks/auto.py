@@ -134,8 +134,9 @@ def variants() -> Iterator[tuple[str, Keep, Sequence[float] | None]]:
         )
     for lam in (0.9, 0.97):
         yield f"without λ = {lam:g}", without(lambda e, lam=lam: e.features is not None and e.trace_decay == lam), None
-    yield "one look, at a horizon's length", lambda expert: True, (0.37,)
-    yield "one look, nearly whole", lambda expert: True, (0.01,)
+    yield "without the early look", lambda expert: True, (0.1,)
+    yield "without the late look", lambda expert: True, (0.9,)
+    yield "one look, when all but 1 % is known", lambda expert: True, (0.01,)
 
 
 def errors(streams: list[Stream], quick: bool) -> Table:

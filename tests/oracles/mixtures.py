@@ -73,7 +73,7 @@ def mix(F, x, gammas, starts, looks, memory, room, usual=1000.0):
                 if open_weight > threshold and not (full and place == 0):
                     break
                 looked[k] = number + 1
-                y, p = known + open_weight * mean(w, F[t]), mean(w, F[k])
+                y, p = known + open_weight * mean(w, F[t]), out[k]
                 r = np.sign(p - y) * (p - F[k])
                 seen += 1
                 mean_size += max(1.0 / usual, 1.0 / seen) * (np.abs(r).mean() - mean_size)

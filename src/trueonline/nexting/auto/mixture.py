@@ -20,6 +20,7 @@ from trueonline.methods.true_online_td import true_online_td
 from trueonline.nexting.auto.experts import Expert, FeatureSet
 from trueonline.nexting.auto.mixing import (
     CARRIED,
+    DELAY,
     FADED,
     FIRST,
     LARGEST,
@@ -76,7 +77,7 @@ def learn_experts(t, now, begins, plan, rates, naive, numbers, places, v_old, la
 
 def run(
     plan, rates, naive, looks, fade, numbers, places, v_old, last, last_bases, state, table, carried, ring, forecasts, known,
-    open_weight, regrets, X, values, bases, gammas, elapsed, starts, out,
+    open_weight, made, regrets, X, values, bases, gammas, elapsed, starts, out,
 ):  # fmt: skip
     """Learn from a block of samples, and write the mixture's forecast at each of them."""
     room, weights = open_weight.size, table[WEIGHT]
@@ -97,16 +98,16 @@ def run(
                 full = ring[LOOKED + number] == 0 and ring[WAITING] == room - 1
                 if open_weight[k] > looks[number] and not full:
                     break
-                p = mixed(weights, forecasts[now])
-                look(table, carried, fade, forecasts[k], known[k] + open_weight[k] * p, regrets)
+                y = known[k] + open_weight[k] * mixed(weights, forecasts[now])
+                look(table, carried, fade, forecasts[k], made[k], y, regrets)
                 ring[LOOKED + number] += 1
         done = ring[LOOKED + looks.size - 1]
         ring[HEAD] = (ring[HEAD] + done) % room
         ring[WAITING] += 1 - done
         for number in range(looks.size):
             ring[LOOKED + number] -= done
-        known[now], open_weight[now] = 0.0, 1.0
         out[t] = mixed(weights, forecasts[now])
+        known[now], open_weight[now], made[now] = 0.0, 1.0, out[t]
         state[SAMPLES] += 1.0
         state[GAMMA], state[ELAPSED] = gamma, elapsed[t]
         last[:] = X[t]
@@ -233,6 +234,7 @@ class Mixture:
             "forecasts": np.zeros((room, size)),
             "known": np.zeros(room),
             "open_weight": np.zeros(room),
+            "made": np.zeros(room),
         }
         self._state["table"][WEIGHT] = 1.0 / size
         self._regrets = np.zeros(size)
@@ -270,7 +272,7 @@ class Mixture:
         with np.errstate(divide="ignore"):  # ln 0 = −∞ is what is meant
             grown = np.log(squares) - 2.0 * (carried[FADED] - 1.0) * math.log(fade) - 2.0 * math.log(carried[FIRST])
         bits = np.logaddexp(0.0, grown).sum() / math.log(2.0)
-        return largest + np.sqrt((largest**2 + squares) * bits)
+        return largest + np.sqrt((largest**2 + squares) * max(bits + carried[DELAY], 0.0))
 
     def run(self, X: Any, values: Any, bases: Any, discounts: Any, starts: Any = None, elapsed: Any = None) -> np.ndarray:
         """Learn from a block of samples.
@@ -397,7 +399,7 @@ class Mixture:
                 "last": (own["last"] >= 0) & (own["last"] < self._bounds),
                 **{
                     name: np.isfinite(own[name])
-                    for name in ("v_old", "last_bases", "forecasts", "known", "carried", "table", "state")
+                    for name in ("v_old", "last_bases", "forecasts", "known", "made", "carried", "table", "state")
                 },
                 "open_weight": (own["open_weight"] >= 0.0) & (own["open_weight"] <= 1.0),
                 "weights": (table[[SQUARES, WEIGHT]] >= 0.0).all(),
