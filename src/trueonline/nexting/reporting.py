@@ -20,6 +20,7 @@ WARN = 2.0  # seconds between looks for something to warn of
 WIDTH, PADDING = 80, 3  # characters in a line of the table, and between two columns
 UNFOLDED = 14  # characters of a name that stay on one line, even where the table then is wider
 HEADS = ("question", "predicts", "error", "newest\nvalue", "mean\nso far", "better\nby", "recently", "scored")
+SMALLEST, LARGEST = 1e-4, 1e7  # beyond these, numbers have an exponent
 SILENT = ("read", "received", "connections", "widened")  # counters that are no news
 
 EXPLANATION = (
@@ -147,4 +148,6 @@ def _figure(value: float | None) -> str:
     """A number with four digits, a dash if it is missing."""
     if value is None or not math.isfinite(value):
         return "–"
+    if value != 0.0 and not SMALLEST <= abs(value) < LARGEST:
+        return f"{value:.3e}"
     return np.format_float_positional(float(f"{value:.4g}"), trim="-")

@@ -51,6 +51,7 @@ LOOKS = (0.9, 0.1)  # the open weights at which a forecast is looked at: early, 
 MEMORY = 10_000.0  # looks after which a regret has faded to a third
 USUAL = 1000.0  # looks over which the usual size of regrets is the mean
 FLOOR = -300.0  # no regret falls below it
+LEAST = 1e-280  # smaller regrets are none: dividing by them could overflow
 ROOM = 1024  # samples that may wait for their looks
 
 # Numbers that the weights carry: looks, looks since the first with a regret, the usual size of regrets, B, B̂₁, the sum of all
@@ -81,8 +82,8 @@ def look(table, carried, fade, forecasts, p, y, regrets):
         size += abs(regrets[i])
     carried[SEEN] += 1.0
     carried[SIZE] += max(1.0 / USUAL, 1.0 / carried[SEEN]) * (size / weights.size - carried[SIZE])
-    if not carried[SIZE] > 0.0:
-        return  # nobody has disagreed yet
+    if not carried[SIZE] > LEAST:
+        return  # nobody has disagreed yet, or by next to nothing
     scale, bound = 1.0 / carried[SIZE], fade * carried[LARGEST]
     largest *= scale
     carried[FADED] += 1.0
