@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from trueonline.nexting.auto.questions import AutoQuestions
 from trueonline.nexting.bands import Bands
 from trueonline.nexting.horde_questions import HordeQuestions
 from trueonline.nexting.prediction_setup import AUTO, Setup
+from trueonline.nexting.realised_returns import KNOWN
 from trueonline.nexting.scoring import QuestionScore, Scores
 from trueonline.nexting.signals import Signals, spelling
 from trueonline.nexting.sources import Clean
@@ -79,7 +81,7 @@ class Answers:
             The columns of `Predictor.output_columns`.
         """
         low, high = (np.full_like(self.predictions, np.nan) if each is None else each for each in (self.low, self.high))
-        columns = np.stack([self.predictions, low, high], axis=2).reshape(len(self.times), -1)
+        columns = np.stack([self.predictions, low, high], axis=2).reshape(len(low), 3 * low.shape[1])
         return np.column_stack([columns, np.full(len(self.times), np.nan) if self.surprise is None else self.surprise])
 
 
@@ -143,7 +145,8 @@ class Predictor:
         self.observed = self._signals.names
         self._inputs = np.array([self.observed.index(name) for name in signals])
         self._target = np.array([self.observed.index(target) for target in self.targets])
-        self._pace = Pace(setup.rate, max((s.seconds for s in scales if s.seconds is not None), default=0.0))
+        longest = max((s.seconds for s in scales if s.seconds is not None), default=0.0)
+        self._pace = Pace(setup.rate, longest, setup.max_gap)
         self._factors = np.array([scale.factor(setup.rate) for scale in self.scales])
         self._has_mean = np.array([scale.has_mean for scale in self.scales])
         keys = [scale.key for scale in self.scales]
@@ -174,6 +177,21 @@ class Predictor:
         """The usual time between samples in seconds, as measured. None if nothing was measured."""
         return self._pace.usual
 
+    @property
+    def never_scored(self) -> list[str]:
+        """The time scales that are too long for samples to wait until they are known, by their labels."""
+        usual, found = 1.0 / self.setup.rate if self.setup.rate else self.usual_interval, []
+        for scale, window in zip(self._own_scales, self._scores.returns.windows, strict=True):
+            if scale.seconds is not None and usual:
+                samples = -math.log(KNOWN) * scale.seconds / usual
+            elif isinstance(scale.discount, float) and 0.0 < scale.discount < 1.0:
+                samples = math.log(KNOWN) / math.log(scale.discount)
+            else:
+                continue
+            if samples > window:
+                found.append(scale.label)
+        return found
+
     def learn(self, clean: Clean) -> Answers:
         """Learn from samples.
 
@@ -192,6 +210,8 @@ class Predictor:
         DivergedError
             If a prediction is beyond all bounds. The predictor is of no use then.
         """
+        if not len(clean):
+            return self._no_answers()
         observed = self._signals.derive(clean.times, clean.values, clean.starts, clean.offset)
         spans, elapsed, starts = self._pace.follow(clean.times, clean.starts)
         gammas = [self._gamma(scale, spans, observed) for scale in self._own_scales]
@@ -234,6 +254,13 @@ class Predictor:
         scaled = {name: each * self._factors for name, each in shown.items()}
         judged = {"surprise": surprise, "suspect": suspect, "expected": expected, "usual": usual, "error": error}
         return Answers(clean.times, starts, observed, **scaled, **judged)
+
+    def _no_answers(self) -> Answers:
+        """The answers to no samples."""
+        none, rows = np.empty(0), np.empty((0, len(self.names)))
+        judged = {"surprise": none, "suspect": np.empty(0, np.int64), "expected": none, "usual": none, "error": none}
+        signals = np.empty((0, len(self.observed)))
+        return Answers(none, np.empty(0, np.bool_), signals, rows, low=rows, high=rows, **judged)
 
     def _gamma(self, scale: TimeScale, spans: np.ndarray, observed: np.ndarray) -> np.ndarray:
         """γ of the step into each sample."""
@@ -304,10 +331,11 @@ class Predictor:
         Returns
         -------
         dict from str to int
-            Values that were clipped, bounds that were widened, and collisions of hashed tiles.
+            Values that were clipped, bounds that were widened, collisions of hashed tiles, and gaps that the samples do not
+            mark as starts.
         """
         counted = {"clipped": 0, "widened": 0, "collisions": 0} if self._horde is None else self._horde.counters()
-        return {**counted, "clipped": counted["clipped"] + self._bad_gammas}
+        return {**counted, "clipped": counted["clipped"] + self._bad_gammas, "gaps": self._pace.gaps}
 
     # --- Saving -----------------------------------------------------------------------------------
 

@@ -47,6 +47,7 @@ LOOKS = (
 MEMORY = 5000.0  # looks after which a regret has faded to a third
 USUAL = 1000.0  # looks over which the usual size of regrets is the mean
 FLOOR = -300.0  # no regret falls below it
+LEAST = 1e-300  # a smaller size of regrets is none: dividing by it could give infinity
 ROOM = 1024  # samples that may wait for their looks
 
 # Numbers that the weights carry: looks, looks since the first with a regret, the usual size of regrets, B, and B̂₁.
@@ -77,7 +78,7 @@ def look(table, carried, fade, forecasts, y, regrets):
         size += abs(regrets[i])
     carried[SEEN] += 1.0
     carried[SIZE] += max(1.0 / USUAL, 1.0 / carried[SEEN]) * (size / weights.size - carried[SIZE])
-    if not carried[SIZE] > 0.0:
+    if not carried[SIZE] > LEAST:
         return  # nobody has disagreed yet
     scale, bound = 1.0 / carried[SIZE], fade * carried[LARGEST]
     largest *= scale
