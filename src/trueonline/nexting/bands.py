@@ -20,11 +20,13 @@ due: with α = (1 − coverage) / 2,
     E ← max(E + s·([e_k beyond the band that was given] − α),  −ln(½/α)/η)    level = α·exp(−ηE)    s = min(1, 16/w)
 
 where w is the number of samples that a prediction waits. A band that turns out too narrow was given w times before that shows, so
-a step of 1 for each of them would widen the band by far too much. The band leaves out the share `level` of the errors in memory. If n errors are fewer than 1/level, the largest one b is stretched to
-b / ((n + 1)·level)^ξ. So misses widen the band until nothing is missed, and hits narrow it, at most to the median error.
+a step of 1 for each of them would widen the band by far too much. The band leaves out the share `level` of the errors in memory. If
+n errors are fewer than 1/level, the largest one b is stretched to b / ((n + 1)·level)^ξ. So misses widen the band until nothing is
+missed, and hits narrow it, at most to the median error.
 
-**Guarantee.** Let the errors of one side be at most B, and let the largest error in memory be at least b > 0. Above E* = (ln(α(n + 1)) + ln(B/b)/ξ)/η nothing is missed, apart from the w bands that were
-given before. The excess is never less than the sum of what was added to it. So among the first N predictions that come true
+**Guarantee.** Let the errors of one side be at most B, and let the largest error in memory be at least b > 0. Above
+E* = (ln(α(n + 1)) + ln(B/b)/ξ)/η nothing is missed, apart from the w bands that were given before. The excess is never less than
+the sum of what was added to it. So among the first N predictions that come true
 
     misses of the side ≤ αN + max(E*, 0)/s + w + 1
 

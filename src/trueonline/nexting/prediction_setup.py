@@ -98,16 +98,11 @@ class Setup:
         for name in ("signals", "targets"):
             if not getattr(self, name):
                 raise ValueError(f"{name} must have at least one signal, got none")
-        written = [spelling(name) for name in self.signals]
-        twice = [name for name in written if written.count(name) > 1]
-        if twice:
-            raise ValueError(f"the signal {twice[0]} is given twice; give each signal once")
+        _check_once(self.signals)
         if not self.discounts and not self.horizons:
             raise ValueError("there must be at least one time scale: give a horizon in seconds, or a discount")
-        if self.rate is not None:
-            positive("rate", self.rate)
-        if self.max_gap is not None:
-            positive("max_gap", self.max_gap)
+        for name, value in (("rate", self.rate), ("max_gap", self.max_gap)):
+            positive(name, 1.0 if value is None else value)
         if self.method not in (AUTO, *TRACE_CODES):
             raise ValueError(f"unknown method {self.method!r}; known are {', '.join((AUTO, *TRACE_CODES))}")
         if self.meaning not in (None, "mean", "return"):
@@ -170,3 +165,11 @@ class Setup:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()} | {
             "bounds": {name: [float(v) for v in pair] for name, pair in self.bounds.items()}
         }
+
+
+def _check_once(signals: Sequence[str]) -> None:
+    """ValueError if a signal is given twice."""
+    written = [spelling(name) for name in signals]
+    twice = [name for name in written if written.count(name) > 1]
+    if twice:
+        raise ValueError(f"the signal {twice[0]} is given twice; give each signal once")
