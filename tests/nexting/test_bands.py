@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from trueonline.nexting.bands import EVERY, FIRST, KEPT, MOST_WAITING, OPEN, SPACING, SPEED, STRETCH, Bands
+from trueonline.nexting.bands import EVERY, FIRST, KEPT, MOST_WAITING, OPEN, SPACING, SPEED, STRETCH, TOGETHER, Bands
 
 
 def exceeded(errors, level):
@@ -42,7 +42,8 @@ def by_definition(p, c, gammas, starts, coverage, room):
             since = 0 if SPACING * since >= samples else since
             if np.isfinite(low[k]):
                 missed = p[k] + error > high[k], p[k] + error < low[k]
-                excess = [max(e + m - alpha, -np.log(0.5 / alpha) / SPEED) for e, m in zip(excess, missed, strict=True)]
+                step, least = min(1, TOGETHER / samples), -np.log(0.5 / alpha) / SPEED
+                excess = [max(e + step * (m - alpha), least) for e, m in zip(excess, missed, strict=True)]
         if len(kept) >= FIRST:
             up, down = (min(alpha * np.exp(-SPEED * e), 0.5) for e in excess)
             high[t] = p[t] + exceeded(np.array(kept), up) + 1e-12 * abs(p[t])
@@ -111,6 +112,16 @@ def test_bands_follow_a_change_of_scale_by_a_million_either_way():
     assert [np.median((high - low)[at + 8000 : at + 9_999]) for at in (0, 10_000, 20_000)] == pytest.approx(
         [3.3, 3.3e6, 3.3], rel=0.2
     )
+
+
+def test_bands_of_predictions_that_wait_for_long_keep_to_the_size_of_errors():
+    """Hundreds of bands are given before the first of them turns out too narrow."""
+    rng, gamma = np.random.default_rng(4), np.exp(-1 / 500)
+    x = 0.2 * rng.normal(size=20_000) + np.repeat([0.0, 3.0, 0.0, 3.0], 5000)
+    p = np.convolve(x, 0.01 * 0.99 ** np.arange(1000))[: len(x)]  # the mean of the last hundred samples
+    starts = np.arange(len(x)) == 0
+    low, high = Bands([gamma]).follow(p[:, None], (1 - gamma) * x[:, None], starts)
+    assert np.nanmax(high - low) < 30.0  # no error is larger than 3, or than 5 by what is extrapolated of it
 
 
 def test_one_outlier_does_not_widen_bands():

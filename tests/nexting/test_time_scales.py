@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from trueonline.nexting import Clean, Predictor, Setup
 from trueonline.nexting.scoring import Scores
 from trueonline.nexting.time_scales import Pace, duration_text, samples_of, time_scales
 
@@ -19,15 +20,17 @@ def test_a_horizon_in_time_is_an_integral_over_time_whatever_the_gaps():
     integral = [(np.exp(-(fine - times[t]) / horizon) * signal)[fine > times[t]].sum() * 1e-3 / horizon for t in shown]
     spans, _, begins = Pace(None, horizon).follow(times, np.zeros(400, bool))
     gammas = np.exp(-spans / horizon)
-    came_true = np.zeros(400)
+    came_true, weight = np.zeros((2, 400))
     for t in range(398, -1, -1):
         came_true[t] = (1.0 - gammas[t + 1]) * x[t + 1] + gammas[t + 1] * came_true[t + 1]
+        weight[t] = (1.0 - gammas[t + 1]) + gammas[t + 1] * weight[t + 1]
     np.testing.assert_allclose(came_true[shown], integral, atol=2e-3)
     scores = Scores(["@1.5s"], [1.0], [True])
     cumulants = ((1.0 - gammas) * x)[:, None]
-    scores.follow(came_true[:, None], x[:, None], cumulants, begins, gammas[:, None])
+    known = came_true / np.maximum(weight, 0.5)  # where the stream ends, what is known stands for the rest
+    scores.follow(known[:, None], x[:, None], cumulants, begins, gammas[:, None])
     score = scores.scores()[0]
-    assert score.error < 1e-3 * score.naive.hold  # only what the stream's end truncates is missing
+    assert score.error < 1e-5 * score.naive.hold
     assert score.scored > 350
 
 
@@ -44,17 +47,45 @@ def test_scores_are_those_of_the_definition():
     G = np.zeros(T)
     for t in range(T - 2, -1, -1):
         G[t] = x[t + 1] + gamma * G[t + 1]
+    G /= 1.0 - gamma ** np.arange(T - 1, -1, -1.0) + (np.arange(T) == T - 1)  # what is known stands for the rest
     known = slice(0, T - int(np.ceil(np.log(0.01) / np.log(gamma))))
     mean = np.cumsum(x) / np.arange(1, T + 1)
     score = scores.scores()[0]
     for value, forecast in ((score.error, p), (score.naive.hold, x), (score.naive.mean, mean)):
-        np.testing.assert_allclose(value, np.abs(forecast / (1.0 - gamma) - G)[known].mean(), rtol=1e-3)
+        np.testing.assert_allclose(value, np.abs(forecast / (1.0 - gamma) - G)[known].mean(), rtol=1e-6)
     assert score.skill == 1.0 - score.error / min(score.naive.hold, score.naive.mean)
     so_far = scores.so_far()
     np.testing.assert_allclose([so_far["error"][0], so_far["hold"][0]], [score.error, score.naive.hold], rtol=0.05)
     again = Scores([gamma], [1.0 / (1.0 - gamma)], [True])
     again.restore(scores.state())
     assert again.scores() == scores.scores()
+
+
+def test_the_end_of_a_stream_does_not_count_as_an_error():
+    x, gammas = np.full((500, 1), 1000.0), np.full((500, 1), 0.95)
+    scores = Scores([0.95], [1.0], [True])
+    scores.follow(x + 1.0, x, (1.0 - gammas) * x, np.arange(500) == 0, gammas)
+    score = scores.scores()[0]
+    assert (score.error, score.naive.hold, score.deviation) == pytest.approx((1.0, 0.0, 0.0), abs=1e-9)
+
+
+def test_a_horizon_of_many_samples_is_scored_and_one_that_is_too_long_is_told():
+    t = np.arange(30_000.0)
+    predictor = Predictor(Setup(signals=["x"], targets=["x"], horizons=[3600.0, 86400.0]))
+    predictor.learn(Clean(t, np.sin(t / 3000.0)[:, None], t == 0.0))
+    hour, day = predictor.scores()
+    assert hour.scored == 30_000 - 1 - np.floor(3600.0 * np.log(100.0))
+    assert day.scored == 0
+    assert predictor.never_scored == ["1d"]
+
+
+def test_a_gap_that_was_given_is_the_one_that_counts():
+    times = np.concatenate([np.arange(100.0), 500.0 + np.arange(100.0)])
+    for max_gap, begins, gaps in ((None, [0, 100], 1), (100.0, [0, 100], 1), (1000.0, [0], 0)):
+        predictor = Predictor(Setup(signals=["x"], targets=["x"], horizons=[5.0], max_gap=max_gap))
+        answers = predictor.learn(Clean(times, np.ones((200, 1)), np.arange(200) == 0))
+        assert np.flatnonzero(answers.starts).tolist() == begins
+        assert predictor.counters()["gaps"] == gaps
 
 
 def test_the_usual_time_between_samples_is_measured_and_a_long_gap_begins_something_new():

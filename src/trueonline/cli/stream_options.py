@@ -85,7 +85,9 @@ stream_options = options.all_of(
             help="Their unit, unless they are ISO 8601.",
         ),
         click.option("--time-format", metavar="FORM", help='Their form, if they are neither: "%d.%m.%Y %H:%M".'),
-        click.option("--max-gap", help="A longer gap cuts the trace: 90s, 15min.  [default: 10 samples]"),
+        click.option(
+            "--max-gap", help="Nothing is learned across a longer gap: 90s, 15min.  [default: 10 samples or 3 horizons]"
+        ),
         click.option(
             "--missing",
             default="hold",
@@ -150,7 +152,7 @@ def understood(given: dict[str, Any], pace: Any) -> tuple[Any, Any]:
     chosen = {name: given.pop(name) for name in ("rate", "method", "meaning", "coverage")}
     chosen |= _parameters(chosen["method"], {name: given.pop(name) for name in PARAMETERS}, ranges)
     chosen["rate"] = _read("--rate", rate, chosen["rate"])
-    given["max_gap"] = _read("--max-gap", seconds, given["max_gap"])
+    chosen["max_gap"] = _read("--max-gap", seconds, given.pop("max_gap"))
     own_times = has_own_times(given["source"])
     if chosen["rate"] is None and own_times and not is_live(given["source"]):  # the arm
         chosen["rate"] = float(RATE)
@@ -158,7 +160,7 @@ def understood(given: dict[str, Any], pace: Any) -> tuple[Any, Any]:
         raise click.UsageError(
             "The samples need times: give --rate, in samples a second, or --time, the column with them."
         )
-    inputs = targets if signals is None else split(signals)
+    inputs = list(dict.fromkeys(targets)) if signals is None else split(signals)
     if "all" in inputs:
         columns = columns_of(given["source"], time=given["time"])
         inputs = list(dict.fromkeys(name for each in inputs for name in (columns if each == "all" else [each])))

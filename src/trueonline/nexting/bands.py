@@ -17,16 +17,18 @@ sixteenth of the time that a prediction waits.
 Quantiles of the past alone promise nothing about the future. So each side counts its *excess*, the misses beyond those that are
 due: with α = (1 − coverage) / 2,
 
-    E ← max(E + [e_k beyond the band that was given] − α,  −ln(½/α)/η)        level = α·exp(−ηE)
+    E ← max(E + s·([e_k beyond the band that was given] − α),  −ln(½/α)/η)    level = α·exp(−ηE)    s = min(1, 128/w)
 
-The band leaves out the share `level` of the errors in memory. If n errors are fewer than 1/level, the largest one b is stretched to
-b / ((n + 1)·level)^ξ. So misses widen the band until nothing is missed, and hits narrow it, at most to the median error.
+where w is the number of samples that a prediction waits. A band that turns out too narrow was given w times before that shows, so
+a step of 1 for each of many would widen the band by far too much. The band leaves out the share `level` of the errors in memory. If
+n errors are fewer than 1/level, the largest one b is stretched to b / ((n + 1)·level)^ξ. So misses widen the band until nothing is
+missed, and hits narrow it, at most to the median error.
 
-**Guarantee.** Let the errors of one side be at most B, let the largest error in memory be at least b > 0, and let w be the number
-of samples that a prediction waits. Above E* = (ln(α(n + 1)) + ln(B/b)/ξ)/η nothing is missed, apart from the w bands that were
-given before. The excess is never less than the sum of what was added to it. So among the first N predictions that come true
+**Guarantee.** Let the errors of one side be at most B, and let the largest error in memory be at least b > 0. Above
+E* = (ln(α(n + 1)) + ln(B/b)/ξ)/η nothing is missed, apart from the w bands that were given before. The excess is never less than
+the sum of what was added to it. So among the first N predictions that come true
 
-    misses of the side ≤ αN + max(E*, 0) + w + 1
+    misses of the side ≤ αN + max(E*, 0)/s + w + 1
 
 for every sequence, even if an adversary chooses it who knows the bands. The share of misses is at most α in the long run. It is
 exactly α unless even the narrowest band is missed less often.
@@ -52,6 +54,7 @@ MOST_WAITING = 1024  # samples
 KEPT = 512  # errors in memory, for each question
 SPACING = 16  # errors that are kept of as many samples as a prediction waits
 EVERY = 20  # the first errors, which are all kept
+TOGETHER = 128  # misses that count in full, of as many samples as a prediction waits
 FIRST = 4  # errors in memory when the first band is given
 SPEED = 0.03  # η: a miss beyond those that are due lowers the level by this share
 STRETCH = 0.5  # ξ: the tail beyond the largest error, as heavy as one with barely a finite variance
@@ -120,6 +123,7 @@ def come_true(g, maps, newest, alpha, rings, slots, weights, newer, newer_weight
         least = -math.log(NARROWEST / alpha) / SPEED
         ring[SINCE] += 1
         kept = SPACING * ring[SINCE] >= maps
+        step = min(1.0, TOGETHER / maps)
         for q in range(newer.size):
             p = slots[PREDICTION, head, q]
             error = (slots[SUM, head, q] + weights[head] * newer[q] + left * newest[q] - p) / math.sqrt(1.0 - left * left)
@@ -129,8 +133,9 @@ def come_true(g, maps, newest, alpha, rings, slots, weights, newer, newer_weight
                 keep(error, ordered[q], recent[q], memory[q])
             low, high = slots[LOW, head, q], slots[HIGH, head, q]
             if low <= high:  # a band was given
-                excess[ABOVE, q] = max(excess[ABOVE, q] + (1.0 if p + error > high else 0.0) - alpha, least)
-                excess[BELOW, q] = max(excess[BELOW, q] + (1.0 if p + error < low else 0.0) - alpha, least)
+                above, below = 1.0 if p + error > high else 0.0, 1.0 if p + error < low else 0.0
+                excess[ABOVE, q] = max(excess[ABOVE, q] + step * (above - alpha), least)
+                excess[BELOW, q] = max(excess[BELOW, q] + step * (below - alpha), least)
         if kept:
             ring[SINCE] = 0
     ring[HEAD] = (head + 1) % room

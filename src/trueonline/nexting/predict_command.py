@@ -51,7 +51,6 @@ class Options:
     follow: bool = False
     pace: float | Literal["fit"] | None = None
     missing: str = "hold"
-    max_gap: float | None = None
     out: str | None = None
     checkpoint: str | None = None
     every: float = 10.0
@@ -83,11 +82,10 @@ def prepare(
     _check_files(options.source, [("--out", out), ("--checkpoint", place), ("--alerts", options.alerts)])
     access = _access(options)
     predictor = Predictor(setup)
-    gap = options.max_gap if options.max_gap is not None else _default_gap(setup)
-    cleaner = Cleaner(predictor.columns, max_gap=gap, missing=options.missing)
+    cleaner = Cleaner(predictor.columns, max_gap=_longest_gap(setup), missing=options.missing)
     every = positive("every", options.every)
     clock = ("time", "time_unit", "time_format")
-    source_options = {name: getattr(options, name) for name in ("source", *clock, "missing", "max_gap")}
+    source_options = {name: getattr(options, name) for name in ("source", *clock, "missing")}
     source_options["source"] = _without_credentials(options.source)
     path = None if place is None else Path(place)
     with ExitStack() as resources:
@@ -122,8 +120,10 @@ def prepare(
     return run
 
 
-def _default_gap(setup: Setup) -> float | None:
-    """Ten samples, or three of the longest horizon in time. Without a rate the predictor measures what a gap is."""
+def _longest_gap(setup: Setup) -> float | None:
+    """What was given, or ten samples, or three of the longest horizon. Without a rate the predictor measures what a gap is."""
+    if setup.max_gap is not None:
+        return setup.max_gap
     longest = max((scale.seconds or 0.0 for scale in setup.scales()), default=0.0)
     return max(GAP / setup.rate, GAP_HORIZONS * longest) if setup.rate else None
 

@@ -12,6 +12,7 @@ import numpy as np
 from trueonline.features import TileCoder
 from trueonline.inputs import MAX_FEATURES, count, positive, unit
 from trueonline.nexting.shared_traces.horde_layout import TRACE_CODES
+from trueonline.nexting.signals import spelling
 from trueonline.nexting.time_scales import TimeScale, time_scales
 
 AUTO = "auto"  # the mixture of experts
@@ -34,6 +35,9 @@ class Setup:
         Time scales as γ, or as the name of a signal whose value at each sample is γ.
     horizons : sequence of float or str
         Time scales in seconds, or in samples as "20 samples".
+    max_gap : float, optional
+        Seconds. A longer time between samples begins something new. None: ten samples and three of the longest horizon, if a
+        horizon is in seconds, as measured.
     meaning : str, optional
         "mean": predictions are means over the horizon, in the unit of the signal. "return": they are discounted sums. None:
         means for horizons, returns for discounts.
@@ -77,6 +81,7 @@ class Setup:
     horizons: Sequence[float | str] = ()
     meaning: str | None = None
     rate: float | None = None
+    max_gap: float | None = None
     coverage: float = 0.9
     method: str = AUTO
     step_size: float = 0.1
@@ -93,10 +98,11 @@ class Setup:
         for name in ("signals", "targets"):
             if not getattr(self, name):
                 raise ValueError(f"{name} must have at least one signal, got none")
+        _check_once(self.signals)
         if not self.discounts and not self.horizons:
             raise ValueError("there must be at least one time scale: give a horizon in seconds, or a discount")
-        if self.rate is not None:
-            positive("rate", self.rate)
+        for name, value in (("rate", self.rate), ("max_gap", self.max_gap)):
+            positive(name, 1.0 if value is None else value)
         if self.method not in (AUTO, *TRACE_CODES):
             raise ValueError(f"unknown method {self.method!r}; known are {', '.join((AUTO, *TRACE_CODES))}")
         if self.meaning not in (None, "mean", "return"):
@@ -159,3 +165,11 @@ class Setup:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()} | {
             "bounds": {name: [float(v) for v in pair] for name, pair in self.bounds.items()}
         }
+
+
+def _check_once(signals: Sequence[str]) -> None:
+    """ValueError if a signal is given twice."""
+    written = [spelling(name) for name in signals]
+    twice = [name for name in written if written.count(name) > 1]
+    if twice:
+        raise ValueError(f"the signal {twice[0]} is given twice; give each signal once")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from trueonline import inputs
+from trueonline.nexting.answers import Answers
 from trueonline.nexting.auto.questions import AutoQuestions
 from trueonline.nexting.bands import Bands
 from trueonline.nexting.horde_questions import HordeQuestions
 from trueonline.nexting.prediction_setup import AUTO, Setup
+from trueonline.nexting.realised_returns import KNOWN
 from trueonline.nexting.scoring import QuestionScore, Scores
 from trueonline.nexting.signals import Signals, spelling
 from trueonline.nexting.sources import Clean
@@ -26,61 +28,7 @@ DIVERGED = 1e140  # no return is as large: signals lie within ±1e100
 
 
 class DivergedError(ValueError):
-    """The weights grew beyond all bounds. A smaller step-size or trace decay helps."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Answers:
-    """Samples, and the predictions at each sample from what was learned up to it.
-
-    Attributes
-    ----------
-    times : array of shape (T,)
-        The times of the samples in seconds.
-    starts : array of shape (T,)
-        Booleans that mark where a new stream begins.
-    signals : array of shape (T, signals)
-        The signals in the order of `Predictor.observed`.
-    predictions : array of shape (T, questions)
-        The predictions in the order of `Predictor.names`.
-    low, high : array of shape (T, questions), optional
-        The band around each prediction. NaN while it is unknown.
-    surprise : array of shape (T,), optional
-        How unusual each sample is, in [0, 1].
-    suspect : array of int of shape (T,), optional
-        The number of the question whose newest error is the most unusual. −1 while nothing can be said.
-    expected : array of shape (T,), optional
-        What was expected one sample before: the mean over the horizon, or the next value.
-    usual : array of shape (T,), optional
-        The usual size of its error.
-    error : array of shape (T,), optional
-        Its most unusual error: by how much the value differs from what was expected, or by how much it has changed the outlook,
-        which is the TD error (1 − γ)·x_t + γ·p_t − p_{t−1}.
-    """
-
-    times: np.ndarray
-    starts: np.ndarray
-    signals: np.ndarray
-    predictions: np.ndarray
-    low: np.ndarray | None = None
-    high: np.ndarray | None = None
-    surprise: np.ndarray | None = None
-    suspect: np.ndarray | None = None
-    expected: np.ndarray | None = None
-    usual: np.ndarray | None = None
-    error: np.ndarray | None = None
-
-    def table(self) -> np.ndarray:
-        """Put the numbers side by side, as outputs write them.
-
-        Returns
-        -------
-        array of shape (T, columns)
-            The columns of `Predictor.output_columns`.
-        """
-        low, high = (np.full_like(self.predictions, np.nan) if each is None else each for each in (self.low, self.high))
-        columns = np.stack([self.predictions, low, high], axis=2).reshape(len(self.times), -1)
-        return np.column_stack([columns, np.full(len(self.times), np.nan) if self.surprise is None else self.surprise])
+    """The weights grew beyond all bounds. A smaller step-size or trace decay of one learner helps."""
 
 
 class Predictor:
@@ -143,7 +91,8 @@ class Predictor:
         self.observed = self._signals.names
         self._inputs = np.array([self.observed.index(name) for name in signals])
         self._target = np.array([self.observed.index(target) for target in self.targets])
-        self._pace = Pace(setup.rate, max((s.seconds for s in scales if s.seconds is not None), default=0.0))
+        longest = max((s.seconds for s in scales if s.seconds is not None), default=0.0)
+        self._pace = Pace(setup.rate, longest, setup.max_gap)
         self._factors = np.array([scale.factor(setup.rate) for scale in self.scales])
         self._has_mean = np.array([scale.has_mean for scale in self.scales])
         keys = [scale.key for scale in self.scales]
@@ -174,6 +123,21 @@ class Predictor:
         """The usual time between samples in seconds, as measured. None if nothing was measured."""
         return self._pace.usual
 
+    @property
+    def never_scored(self) -> list[str]:
+        """The time scales that are too long for samples to wait until they are known, by their labels."""
+        usual, found = 1.0 / self.setup.rate if self.setup.rate else self.usual_interval, []
+        for scale, window in zip(self._own_scales, self._scores.returns.windows, strict=True):
+            if scale.seconds is not None and usual:
+                samples = -math.log(KNOWN) * scale.seconds / usual
+            elif isinstance(scale.discount, float) and 0.0 < scale.discount < 1.0:
+                samples = math.log(KNOWN) / math.log(scale.discount)
+            else:
+                continue
+            if samples > window:
+                found.append(scale.label)
+        return found
+
     def learn(self, clean: Clean) -> Answers:
         """Learn from samples.
 
@@ -192,6 +156,8 @@ class Predictor:
         DivergedError
             If a prediction is beyond all bounds. The predictor is of no use then.
         """
+        if not len(clean):
+            return self._no_answers()
         observed = self._signals.derive(clean.times, clean.values, clean.starts, clean.offset)
         spans, elapsed, starts = self._pace.follow(clean.times, clean.starts)
         gammas = [self._gamma(scale, spans, observed) for scale in self._own_scales]
@@ -210,10 +176,7 @@ class Predictor:
             predictions = self._horde.learn(observed.take(self._inputs, axis=1), cumulants, named, starts)
             expected_next = np.empty((len(values), 0))
         if not (np.abs(predictions) < DIVERGED).all():
-            raise DivergedError(
-                f"the weights diverged at about sample {self.samples + len(values):,}: give a smaller step-size than "
-                f"{self.setup.step_size:g}, or a smaller trace decay than {self.setup.trace_decay:g}"
-            )
+            raise self._diverged(self.samples + len(values))
         self._scores.follow(predictions, values, cumulants, starts, different)
         low, high = self._bands.follow(predictions, cumulants, starts, different)
         before = np.vstack([self._before, predictions[:-1]])
@@ -234,6 +197,22 @@ class Predictor:
         scaled = {name: each * self._factors for name, each in shown.items()}
         judged = {"surprise": surprise, "suspect": suspect, "expected": expected, "usual": usual, "error": error}
         return Answers(clean.times, starts, observed, **scaled, **judged)
+
+    def _diverged(self, samples: int) -> DivergedError:
+        about = f"the weights diverged at about sample {samples:,}"
+        if self._auto is not None:  # its learners cannot, from a sound state
+            return DivergedError(f"{about}: the checkpoint is damaged; start from scratch with --fresh")
+        step_size, trace_decay = self.setup.step_size, self.setup.trace_decay
+        return DivergedError(
+            f"{about}: give a smaller step-size than {step_size:g}, or a smaller trace decay than {trace_decay:g}"
+        )
+
+    def _no_answers(self) -> Answers:
+        """The answers to no samples."""
+        none, rows = np.empty(0), np.empty((0, len(self.names)))
+        judged = {"surprise": none, "suspect": np.empty(0, np.int64), "expected": none, "usual": none, "error": none}
+        signals = np.empty((0, len(self.observed)))
+        return Answers(none, np.empty(0, np.bool_), signals, rows, low=rows, high=rows, **judged)
 
     def _gamma(self, scale: TimeScale, spans: np.ndarray, observed: np.ndarray) -> np.ndarray:
         """γ of the step into each sample."""
@@ -304,10 +283,11 @@ class Predictor:
         Returns
         -------
         dict from str to int
-            Values that were clipped, bounds that were widened, and collisions of hashed tiles.
+            Values that were clipped, bounds that were widened, collisions of hashed tiles, and gaps that the samples do not
+            mark as starts.
         """
         counted = {"clipped": 0, "widened": 0, "collisions": 0} if self._horde is None else self._horde.counters()
-        return {**counted, "clipped": counted["clipped"] + self._bad_gammas}
+        return {**counted, "clipped": counted["clipped"] + self._bad_gammas, "gaps": self._pace.gaps}
 
     # --- Saving -----------------------------------------------------------------------------------
 

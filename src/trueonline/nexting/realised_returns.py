@@ -33,7 +33,7 @@ from trueonline.inputs import check_saved, saved_array, unit
 KNOWN = 0.01  # a return is known when at most this share of its weight is open
 EXACT = 1e-6  # the weight that is open when a sample has waited for its whole window, if the memory allows
 MEMORY = 2**26  # bytes for all waiting samples
-UNKNOWN = 10_000  # the window if γ is a signal, because nobody knows how fast the weight falls
+UNKNOWN = 100_000  # the window if γ is a signal or follows the time, because nobody knows how fast the weight falls
 
 ABSOLUTE, SQUARED, MEAN, SPREAD, RECENT = range(5)  # rows of the totals, which have one column for each question
 SCORED, TRUNCATED = range(2)  # columns of the counts, which have one row for each queue
@@ -57,8 +57,8 @@ def turn(sums, weights, head, maps):
 
 
 @kernel
-def score(g, i, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent):
-    """Compare the predictions of the sample in slot i with what is known of its returns."""
+def score(g, i, means, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent):
+    """Compare the predictions of the sample in slot i with what is known of its returns. A mean is that of what is known."""
     left = weights[i] * newer_weight[g]  # the weight that is still open
     if not left <= KNOWN:
         counts[g, TRUNCATED] += 1
@@ -66,8 +66,9 @@ def score(g, i, kept, sums, weights, newer, newer_weight, opened, counts, totals
     counts[g, SCORED] += 1
     opened[g] += left
     share, fading = 1.0 / counts[g, SCORED], 1.0 / min(counts[g, SCORED], recent)
+    whole = 1.0 - left if means[g] else 1.0
     for q in range(newer.size):
-        realised = sums[i, q] + weights[i] * newer[q]
+        realised = (sums[i, q] + weights[i] * newer[q]) / whole
         error = abs(kept[i, q] - realised)
         totals[ABSOLUTE, q] += error
         totals[SQUARED, q] += error * error
@@ -78,7 +79,7 @@ def score(g, i, kept, sums, weights, newer, newer_weight, opened, counts, totals
 
 
 @kernel
-def remove_oldest(g, maps, rings, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent):
+def remove_oldest(g, maps, means, rings, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent):
     """Remove the oldest waiting sample, scored or truncated. `maps` is the number of waiting samples that have their map."""
     head = rings[g, HEAD]
     if rings[g, OLDER] == 0:
@@ -86,7 +87,7 @@ def remove_oldest(g, maps, rings, kept, sums, weights, newer, newer_weight, open
         rings[g, OLDER] = maps
         newer_weight[g] = 1.0
         newer[:] = 0.0
-    score(g, head, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent)
+    score(g, head, means, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent)
     rings[g, HEAD] = (head + 1) % weights.size
     rings[g, WAITING] -= 1
     rings[g, OLDER] -= 1
@@ -100,10 +101,10 @@ def is_whole(g, weights, newer_weight, rings):
 
 
 @kernel
-def release_all(g, rings, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent):
+def release_all(g, means, rings, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent):
     """Remove all waiting samples, because the stream breaks off. The newest has no return at all."""
     for maps in range(rings[g, WAITING] - 1, 0, -1):
-        remove_oldest(g, maps, rings, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent)
+        remove_oldest(g, maps, means, rings, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent)
     counts[g, TRUNCATED] += rings[g, WAITING]
     rings[g, WAITING] = rings[g, OLDER] = 0
     newer_weight[g] = 1.0
@@ -111,7 +112,7 @@ def release_all(g, rings, kept, sums, weights, newer, newer_weight, opened, coun
 
 
 def follow(
-    firsts, windows, kept, sums, weights, newer, newer_weight, rings, opened, counts, totals, recent, ending,
+    firsts, windows, means, kept, sums, weights, newer, newer_weight, rings, opened, counts, totals, recent, ending,
     predictions, cumulants, gammas, starts,
 ):  # fmt: skip
     """Give the cumulants of new samples to the waiting samples, and let the new predictions wait. `ending`: the stream ends."""
@@ -125,7 +126,7 @@ def follow(
         at, slot = at + size, slot + room
         for t in range(starts.size):
             if starts[t]:
-                release_all(g, rings, v, a, p, back, newer_weight, opened, counts, total, recent)
+                release_all(g, means, rings, v, a, p, back, newer_weight, opened, counts, total, recent)
             elif rings[g, WAITING] > 0:  # the newest gets its map: G = C + γ·(the later return)
                 i = (rings[g, HEAD] + rings[g, WAITING] - 1) % room
                 p[i] = gammas[t, g]
@@ -135,13 +136,13 @@ def follow(
                 newer_weight[g] *= p[i]
                 while rings[g, WAITING] == room or (rings[g, WAITING] > 0 and is_whole(g, p, newer_weight, rings)):
                     maps = rings[g, WAITING]
-                    remove_oldest(g, maps, rings, v, a, p, back, newer_weight, opened, counts, total, recent)
+                    remove_oldest(g, maps, means, rings, v, a, p, back, newer_weight, opened, counts, total, recent)
             i = (rings[g, HEAD] + rings[g, WAITING]) % room
             for q in range(back.size):
                 v[i, q] = predictions[t, first + q]
             rings[g, WAITING] += 1
         if ending:
-            release_all(g, rings, v, a, p, back, newer_weight, opened, counts, total, recent)
+            release_all(g, means, rings, v, a, p, back, newer_weight, opened, counts, total, recent)
 
 
 _FOLLOW = specialise(follow, "returns")
@@ -196,6 +197,9 @@ class Returns:
         longest first.
     recent : float
         The number of samples over which the recent error fades.
+    means : sequence of bool, optional
+        Whether the return of each question is a weighted mean, so that what is known of it stands for the rest. Questions with the
+        same discount must agree. None: no return is.
 
     Attributes
     ----------
@@ -210,7 +214,13 @@ class Returns:
     (2, (20,))
     """
 
-    def __init__(self, discounts: Sequence[float | str], memory: int = MEMORY, recent: float = 1000.0) -> None:
+    def __init__(
+        self,
+        discounts: Sequence[float | str],
+        memory: int = MEMORY,
+        recent: float = 1000.0,
+        means: Sequence[bool] | None = None,
+    ) -> None:
         keys = list(dict.fromkeys(discounts))
         self.discounts = tuple(d if isinstance(d, str) else unit("discount", d) for d in keys)
         member = np.array([keys.index(discount) for discount in discounts], np.int64)
@@ -219,6 +229,8 @@ class Returns:
         self._firsts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self._windows = _windows(self.discounts, sizes, memory)
         self._recent = recent
+        flags = dict(zip(discounts, means or [False] * len(discounts), strict=True))
+        self._means = np.array([flags[key] for key in keys], np.bool_)
         room, slots = int((self._windows * sizes).sum()), int(self._windows.sum())
         queues, questions = len(keys), len(member)
         # Waiting samples, in rings (prediction, sum, weight), then the newer half as a whole, then counts and totals.
@@ -261,7 +273,7 @@ class Returns:
     def _update(
         self, state: dict, V: np.ndarray, C: np.ndarray, gammas: np.ndarray, starts: np.ndarray, end: bool
     ) -> None:
-        call(_FOLLOW, self._firsts, self._windows, *state.values(), self._recent, end, V, C, gammas, starts)
+        call(_FOLLOW, self._firsts, self._windows, self._means, *state.values(), self._recent, end, V, C, gammas, starts)
 
     def scores(self) -> list[Score]:
         """The score of each question so far, as if the stream ended here. The state does not change."""

@@ -1,6 +1,7 @@
 """The score of predictions beside that of naive forecasts: what came true, the newest value, and the mean so far.
 
-Everything is measured as means over the horizon, and reported in the unit of the predictions.
+Everything is measured as means over the horizon, and reported in the unit of the predictions. A sample is scored when at least 99 %
+of its weight has come true. Its mean is that of what has come true, so that a constant signal has no error.
 """
 
 # Kernels are typed by Numba.
@@ -120,7 +121,7 @@ class Scores:
 
     def __init__(self, discounts: Sequence[float | str], factors: Sequence[float], has_mean: Sequence[bool]) -> None:
         self._factors, self._has_mean = np.array(factors), np.array(has_mean)
-        self.returns = Returns([*discounts] * 3, recent=RECENT)
+        self.returns = Returns([*discounts] * 3, recent=RECENT, means=[*has_mean] * 3)
         self._means = np.zeros(1 + len(factors))
 
     @property

@@ -248,6 +248,7 @@ class Run:
         of_source = {f"source_{name}" if name == "truncated" else name: n for name, n in self._source_counters().items()}
         before = self._earlier["counters"]
         of_signals = {name: number - before.get(name, 0) for name, number in self.predictor.counters().items()}
+        of_signals["gaps"] += cleaned["gaps"]  # those by their times, and those that the predictor measured
         published = {} if self.publisher is None else {"not_published": self.publisher.lost}
         return {"read": cleaned.pop("samples"), **cleaned, **of_source, **of_signals, **published}
 
@@ -271,6 +272,12 @@ class Run:
             warnings.append(
                 f"the horizon {short[0]} is shorter than the time between samples: {usual:.3g} s as measured; give a longer "
                 "--horizon"
+            )
+        never = self.predictor.never_scored
+        if never:
+            warnings.append(
+                f"{never[0]} is too long to be scored: samples wait in memory until 99 % has come true, and there are too many of "
+                "them; predictions are made all the same"
             )
         if 1.0 in [scale.discount for scale in self.predictor.scales]:
             warnings.append(

@@ -32,9 +32,8 @@ from trueonline.nexting.signals import number_text, spelling
 USUAL = 1000.0  # samples over which the usual time between samples is measured
 GAP, GAP_HORIZONS = 10.0, 3.0  # a gap of more than ten samples and three horizons begins something new
 UNITS = {"d": 86400.0, "h": 3600.0, "min": 60.0, "s": 1.0}
-BEFORE, USUALLY, COUNT = range(
-    3
-)  # what a pace remembers: the time before, the usual time between samples, how many there were
+# What a pace remembers: the time before, the usual time between samples, how many samples there were, and the gaps it found.
+BEFORE, USUALLY, COUNT, GAPS = range(4)
 
 
 @dataclass(frozen=True)
@@ -152,14 +151,15 @@ def duration_text(seconds: float) -> str:
     return f"{number_text(seconds)}s"
 
 
-def follow(memory, given, longest, times, starts, spans, elapsed, begins):
+def follow(memory, given, gap_samples, gap_seconds, times, starts, spans, elapsed, begins):
     """Measure the times between samples. Where a gap is too long, something new begins."""
     for t in range(times.size):
         span = times[t] - memory[BEFORE]
         usual = given if given > 0.0 else memory[USUALLY]
         begins[t] = starts[t] or memory[COUNT] == 0.0
-        if longest > 0.0 and memory[COUNT] > 1.0 and span > max(GAP * usual, GAP_HORIZONS * longest):
+        if not begins[t] and memory[COUNT] > 1.0 and span > max(gap_samples * usual, gap_seconds):
             begins[t] = True
+            memory[GAPS] += 1.0
         if not begins[t]:
             memory[USUALLY] += max(1.0 / USUAL, 1.0 / memory[COUNT]) * (span - memory[USUALLY])
             usual = given if given > 0.0 else memory[USUALLY]
@@ -183,11 +183,14 @@ class Pace:
         The samples per second. None: the usual time between samples is measured.
     longest : float
         The longest horizon in seconds. A gap of more than ten samples and three such horizons begins something new. 0: no gap does.
+    max_gap : float, optional
+        The longest time between samples that belong together, in seconds, instead.
     """
 
-    def __init__(self, rate: float | None, longest: float) -> None:
-        self._given, self._longest = 1.0 / rate if rate else 0.0, longest
-        self._memory = np.zeros(3)
+    def __init__(self, rate: float | None, longest: float, max_gap: float | None = None) -> None:
+        gap = (GAP, GAP_HORIZONS * longest if longest > 0.0 else np.inf) if max_gap is None else (0.0, max_gap)
+        self._settings = (1.0 / rate if rate else 0.0, *map(float, gap))
+        self._memory = np.zeros(4)
 
     def follow(self, times: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Take a block of samples.
@@ -209,7 +212,7 @@ class Pace:
             `starts`, and gaps that are too long.
         """
         spans, elapsed, begins = np.empty(len(times)), np.empty(len(times)), np.empty(len(times), np.bool_)
-        call(_FOLLOW, self._memory, self._given, self._longest, times, starts, spans, elapsed, begins)
+        call(_FOLLOW, self._memory, *self._settings, times, starts, spans, elapsed, begins)
         return spans, elapsed, begins
 
     @property
@@ -217,12 +220,17 @@ class Pace:
         """The measured time between samples in seconds. None if nothing was measured."""
         return float(self._memory[USUALLY]) if self._memory[COUNT] > 1.0 else None
 
+    @property
+    def gaps(self) -> int:
+        """The gaps that are no `starts`."""
+        return int(self._memory[GAPS])
+
     def state(self) -> dict[str, np.ndarray]:
         """Copy everything that `restore` needs to resume exactly."""
         return {"memory": self._memory.copy()}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Resume from a state of the same settings. ValueError if the state does not fit."""
-        memory = saved_array(state, "memory", (3,), np.float64).copy()
-        check_saved({"memory": np.isfinite(memory), "counts": memory[[USUALLY, COUNT]] >= 0.0})
+        memory = saved_array(state, "memory", (4,), np.float64).copy()
+        check_saved({"memory": np.isfinite(memory), "counts": memory[[USUALLY, COUNT, GAPS]] >= 0.0})
         self._memory = memory

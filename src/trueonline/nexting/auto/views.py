@@ -84,7 +84,9 @@ def grids(others: Sequence[str]) -> list[Grid]:
         Grid("hour of the day and value", (HOUR, VALUE), (24, 8), 4),
         Grid("hour of the day and slope", (HOUR, SLOPE), (24, 6), 4),
     ]
-    pairs = [Grid(f"value and {name}", (VALUE, OTHERS + i), (8, 8), 4) for i, name in enumerate(others[:MOST_PAIRS])]
+    pairs = [
+        Grid(f"value and signal {name}", (VALUE, OTHERS + i), (8, 8), 4) for i, name in enumerate(others[:MOST_PAIRS])
+    ]
     if len(others) < 2:
         return own + pairs
     seen = range(min(len(others), MOST_DIMENSIONS - 1))
