@@ -9,7 +9,10 @@ from trueonline.nexting.realised_returns import EXACT, KNOWN, UNKNOWN, Returns
 
 
 def by_definition(V, C, gammas, starts, window):
-    """Errors, returns and open weights of the samples that are known to within 1 %, and how many are not."""
+    """Errors, returns and open weights of the samples that are known to within 1 %, and how many are not.
+
+    The known part of a return stands for its open part.
+    """
     errors, returns, left, truncated = [], [], [], 0
     for t in range(len(V)):
         total, weight = 0.0, 1.0
@@ -18,6 +21,7 @@ def by_definition(V, C, gammas, starts, window):
                 break
             total, weight = total + weight * C[k], weight * gammas[k]
         if weight <= KNOWN:
+            total /= 1.0 - weight
             errors.append(abs(V[t] - total))
             returns.append(total)
             left.append(weight)
@@ -67,6 +71,16 @@ def test_scores_are_those_of_the_definition(seed, gaps, memory):
         other.restore(returns.state())
         returns, at = other, to
     hold_to_definition(returns, discounts, V, C, columns, starts)
+
+
+def test_the_score_of_a_constant_signal_does_not_depend_on_where_the_stream_breaks_off():
+    returns = Returns([0.9])
+    level = np.full((600, 1), 101_325.0)
+    returns.follow(level, (1.0 - 0.9) * level, np.arange(600) % 60 == 0)
+    (score,) = returns.scores()
+    assert score.scored == 10 * (60 - 44)  # 0.9^44 is the first power of at most 1 %
+    assert score.mean_absolute_return_error == pytest.approx(0.0, abs=1e-6)
+    assert score.mean_return == pytest.approx(101_325.0)
 
 
 def test_a_look_at_the_scores_changes_nothing():

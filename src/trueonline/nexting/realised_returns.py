@@ -6,7 +6,9 @@ The return that a prediction at sample t is about is known only later:
 
 So predictions wait. While sample t waits, samples t + 1 … t + n add to its sum, and the weight γ_{t+1}⋯γ_{t+n} says how much of the
 return is still open. After `window` samples the prediction is *scored* if at most 1 % of the weight is open, and *truncated*
-otherwise. When the stream breaks off, the predictions that still wait are scored or truncated by the same rule.
+otherwise. When the stream breaks off, the predictions that still wait are scored or truncated by the same rule. The sum is divided
+by the share of the weight that is not open. Without this, a signal far from 0, such as a pressure in Pa, would seem to fall to 0
+where the stream breaks off.
 
 Adding each sample to the sums of all waiting samples would cost `window` operations for each sample and question. But the step
 from G_{t+1} to G_t is an affine map, and maps can be composed in any grouping. So the waiting samples form two halves. In the
@@ -67,7 +69,7 @@ def score(g, i, kept, sums, weights, newer, newer_weight, opened, counts, totals
     opened[g] += left
     share, fading = 1.0 / counts[g, SCORED], 1.0 / min(counts[g, SCORED], recent)
     for q in range(newer.size):
-        realised = sums[i, q] + weights[i] * newer[q]
+        realised = (sums[i, q] + weights[i] * newer[q]) / (1.0 - left)  # what came true stands for what is open
         error = abs(kept[i, q] - realised)
         totals[ABSOLUTE, q] += error
         totals[SQUARED, q] += error * error
