@@ -20,7 +20,7 @@ from trueonline.nexting.sources.sample import shown
         ("time,a,b\n1\n4,5\n", "a row has 1 cell, and the first line has 3: 1"),
         ("time,a,b\n1,2,3\n,5,6\n6\n", "the time in column time is missing or not finite: ,5,6"),
         ("time,a,b\n1,oops,3\n", "a: 'oops' is not a number"),
-        ("time,a,b\nsoon,1,3\n", "time: 'soon' is not a time"),
+        ("time,a,b\nsoon,1,3\n", "time: 'soon' is not a time; give the form of times by --time-format"),
         ("time;a;b\n1;2;3;4" + "x" * 300 + "\n", "a row has 4 cells, and the first line has 3: 1;2;3;4" + "x" * 92 + "…"),
         ("time,a,b\n1,2," + "3" * LIMIT + "\n", "a line is longer than 1 MiB: " + "1,2," + "3" * 95 + "…"),
         ('{"time": 1, "a": 2, "b": 3}\n', None),
@@ -29,7 +29,10 @@ from trueonline.nexting.sources.sample import shown
         ('{"time": 1, "a": 2, "emg": 3}\n', "no key b so far; it has time, a, emg"),
         ('{"a": 1, "b": 2}\n', 'no time under the key time; it has a, b: {"a": 1, "b": 2}'),
         ('{"time": 1, "a": true, "b": 2}\n', 'a: true or false is not a number: {"time": 1, "a": true, "b": 2}'),
-        ('{"time": "soon", "a": 1, "b": 2}\n', '\'soon\' is not a time: {"time": "soon", "a": 1, "b": 2}'),
+        (
+            '{"time": "soon", "a": 1, "b": 2}\n',
+            '\'soon\' is not a time; give the form of times by --time-format: {"time": "soon", "a": 1, "b": 2}',
+        ),
         (
             '{"time": 1e999, "a": 1, "b": 2}\n',
             'the time under the key time is not finite: {"time": 1e999, "a": 1, "b": 2}',
@@ -38,8 +41,8 @@ from trueonline.nexting.sources.sample import shown
             "{oops\n",
             "it is not JSON (Expecting property name enclosed in double quotes: line 1 column 2 (char 1)): {oops",
         ),
-        ('{"time": 1, "a": 1, "b": 1}\n[7]\n', "it must be an object, and is an array: [7]"),
-        ('{"time": 1, "a": 1, "b": 1}\n7\n', "it must be an object, and is a number: 7"),
+        ('{"time": 1, "a": 1, "b": 1}\n[7]\n', "it must be an object with names, and is an array: [7]"),
+        ('{"time": 1, "a": 1, "b": 1}\n7\n', "it must be an object with names, and is a number: 7"),
     ],
 )
 def test_the_first_thing_that_is_malformed_is_told(tmp_path, text, complaint):

@@ -54,7 +54,7 @@ stream_options = options.all_of(
             "--coverage",
             default=0.9,
             show_default=True,
-            type=float,
+            type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
             help="Share of what comes true that bands should hold.",
         ),
         click.option(
@@ -84,9 +84,14 @@ stream_options = options.all_of(
             type=click.Choice(["s", "ms", "us", "ns"]),
             help="Their unit, unless they are ISO 8601.",
         ),
-        click.option("--time-format", metavar="FORM", help='Their form, if they are neither: "%d.%m.%Y %H:%M".'),
         click.option(
-            "--max-gap", help="Nothing is learned across a longer gap: 90s, 15min.  [default: 10 samples or 3 horizons]"
+            "--time-format",
+            metavar="FORM",
+            help='Their form, if they are neither numbers nor ISO 8601: "%d.%m.%Y %H:%M".',
+        ),
+        click.option(
+            "--max-gap",
+            help="Nothing is learned across a longer gap: 90s, 15min.  [default: 10 samples or 3 horizons, the longer]",
         ),
         click.option(
             "--missing",
@@ -147,7 +152,9 @@ def understood(given: dict[str, Any], pace: Any) -> tuple[Any, Any]:
     targets = several(given.pop("targets"))
     signals = given.pop("signals")
     discounts = [_number_or_name(text) for text in several(given.pop("discounts"))]
-    horizons = [text if samples_of(text) else seconds(text) for text in several(given.pop("horizons"))]
+    horizons = [
+        text if samples_of(text) else _read("--horizon", seconds, text) for text in several(given.pop("horizons"))
+    ]
     ranges = dict(_range(text) for text in given.pop("ranges"))
     chosen = {name: given.pop(name) for name in ("rate", "method", "meaning", "coverage")}
     chosen |= _parameters(chosen["method"], {name: given.pop(name) for name in PARAMETERS}, ranges)

@@ -37,7 +37,9 @@ def seconds(text: str) -> float:
     number, unit = _parts(text)
     value = _times(number, UNITS.get(unit or "s", math.nan))
     if not 0.0 < value < math.inf:
-        raise ValueError(f"a time must be seconds > 0, or have a unit, such as 0.2, 500ms, 15min, 1h or 1d, got {text!r}")
+        raise ValueError(
+            f"a time must be above 0, in seconds or with one of the units ms, s, min, h and d, such as 0.5, 15min or 1h, got {text!r}"
+        )
     return value
 
 

@@ -28,6 +28,9 @@ import numpy as np
 from trueonline.nexting.sources import TimeStyle
 
 
+OTHER_FORMATS = (".gz", ".json", ".xls", ".xlsx", ".zip")  # endings that promise what is not written
+
+
 class Output(ABC):
     """A destination for rows."""
 
@@ -121,6 +124,8 @@ def open_output(
     if path == "-":
         return Lines(stream, names)
     place = check_out(path)
+    if place.suffix.lower() in OTHER_FORMATS:
+        raise ValueError(f"--out can be a .csv, .jsonl or .parquet file, got {path}; Excel opens .csv")
     kinds: dict[str, type[FileOutput]] = {".parquet": Parquet, ".pq": Parquet, ".jsonl": JsonLines, ".ndjson": JsonLines}
     kind = kinds.get(Path(path).suffix.lower(), Csv)
     if not fresh and place.exists() and place.stat().st_size and not kind.holds_predictions(place):

@@ -204,8 +204,9 @@ def _open(options: Options, predictor: Predictor, access: dict[str, Any]) -> Sou
             mqtt_ca=access.get("ca"),
         )
     except ValueError as error:
-        calls = [name for name in predictor.columns if "(" in name]
-        if "no column" in str(error) and calls:
+        missing = str(error).partition("it has")[0]
+        calls = [name for name in predictor.columns if "(" in name and name in missing]
+        if "no column" in missing and calls:
             known = ", ".join(FUNCTIONS.values())
             raise ValueError(f"{error}. If {calls[0]} should be a derived signal, use one of {known}") from None
         raise

@@ -108,7 +108,7 @@ class Setup:
         if self.meaning not in (None, "mean", "return"):
             raise ValueError(f"meaning must be 'mean' or 'return', got {self.meaning!r}")
         if not 0.0 < self.coverage < 1.0:
-            raise ValueError(f"coverage must be between 0 and 1, got {self.coverage!r}")
+            raise ValueError(f"coverage must be above 0 and below 1, got {self.coverage!r}; 0.9 is 90 %")
         if self.tiles not in TILES:
             raise ValueError(f"tiles must be one of {', '.join(TILES)}, got {self.tiles!r}")
         for scale in self.scales():

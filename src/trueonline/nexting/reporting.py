@@ -29,6 +29,7 @@ EXPLANATION = (
     "predictions are better than the better of these, over all and over the last five hundred samples or so. A minus says that "
     "they are worse."
 )
+UNSCORED = "Of a prediction 99 % has come true after about five horizons without a long gap; this stream was shorter."
 
 Say = Callable[[str], None]
 
@@ -95,10 +96,14 @@ def as_text(summary: dict[str, Any], out: str | None, explain: bool = False) -> 
         if counters:
             counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in counters.items())
             print(f"Counted: {counts}.")
-        print()
-        print_table(HEADS, _folded([_row(question) for question in summary["questions"]]))
-        print()
-        print(textwrap.fill(EXPLANATION, WIDTH))
+        if summary["samples"]:
+            print()
+            print_table(HEADS, _folded([_row(question) for question in summary["questions"]]))
+            print()
+            print(textwrap.fill(EXPLANATION, WIDTH))
+            unscored = [question["name"] for question in summary["questions"] if not question["scored"]]
+            if unscored:
+                print(textwrap.fill(f"No score yet: {', '.join(unscored)}. {UNSCORED}", WIDTH))
         if explain:
             _print_experts(summary["questions"])
         if out not in (None, "-"):
@@ -132,11 +137,18 @@ def _print_experts(questions: Sequence[dict[str, Any]]) -> None:
 
 
 def _folded(rows: list[list[str]]) -> list[list[str]]:
-    """The rows, with long names of questions folded so that the table fits into `WIDTH` where that can be."""
+    """The rows, with long names of questions folded, first before the @, so that the table fits into `WIDTH` where that can be."""
     lines = [[line for cell in column for line in cell.split("\n")] for column in zip(HEADS, *rows, strict=True)]
     others = sum(max(map(len, column)) + PADDING for column in lines[1:])
     room = max(WIDTH - others, UNFOLDED)
-    return [["\n".join(textwrap.wrap(name, room)), *cells] for name, *cells in rows]
+    return [["\n".join(_fold(name, room)), *cells] for name, *cells in rows]
+
+
+def _fold(name: str, room: int) -> list[str]:
+    if len(name) <= room:
+        return [name]
+    target, sign, scale = name.rpartition("@")
+    return [line for part in (target, sign + scale) for line in textwrap.wrap(part, room)]
 
 
 def _share(value: float | None) -> str:

@@ -20,6 +20,7 @@ from trueonline.nexting.predictor import Answers, Predictor
 from trueonline.nexting.publishing import Publisher
 from trueonline.nexting.sources import Clean, Cleaner, Source, TimeStyle, skipping
 from trueonline.nexting.stream_checkpoint import KIND, Checkpoint, checked_earlier
+from trueonline.nexting.time_scales import duration_text
 
 PATIENCE = 0.2  # seconds to wait for a sample at a time
 LAST = 1.0  # seconds for samples that were sent before the run was stopped
@@ -264,14 +265,14 @@ class Run:
         if rate and measured and not 1.0 - TOLERANCE < measured / rate < 1.0 + TOLERANCE:
             warnings.append(
                 f"samples come {measured:.4g} a second by their times, but --rate is {rate:g}: time scales and the longest gap are "
-                "wrong by that factor; give the true rate"
+                "wrong by that factor; give the true rate, or leave --rate out: the times are enough"
             )
         usual = self.predictor.usual_interval
         short = [scale.label for scale in self.predictor.scales if usual and scale.seconds and scale.seconds < usual]
         if short:
             warnings.append(
-                f"the horizon {short[0]} is shorter than the time between samples: {usual:.3g} s as measured; give a longer "
-                "--horizon"
+                f"the horizon {short[0]} is shorter than the time between samples: {duration_text(float(f'{usual:.3g}'))} as measured; give a "
+                "longer --horizon"
             )
         never = self.predictor.never_scored
         if never:
@@ -303,6 +304,8 @@ class Run:
                 "malformed": self.source.complaint() or "",
                 "time": "the times are not finite, or beyond ±1e11 s; is the time unit ms? Then give --time-unit ms",
                 "not_received": "by the numbers under seq; the broker or the network dropped them",
+                "duplicate": "their time is that of the sample before; has --time-format the time of day, and --time the right column?",
+                "late": "their time is before that of an earlier sample; are the files in the order of time?",
                 "missing": f"values of {', '.join(self.cleaner.signals)} are missing",
             }.get(most, "")
             warnings.append(f"more samples are dropped than used: {dropped[most]:,} {most}{why and f' ({why})'}")

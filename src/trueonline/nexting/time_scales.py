@@ -114,7 +114,7 @@ def time_scales(
             raise ValueError(f"the discount {scale.label} has no mean over a horizon; ask for the return")
         if meaning == "return" and scale.seconds is not None and rate is None:
             raise ValueError(
-                f"the return over {scale.label} is a sum over samples and needs the rate: give rate, or ask for the mean"
+                f"the return over {scale.label} is a sum over samples and needs the rate: give it (--rate), or ask for the mean"
             )
     if len({scale.key for scale in scales}) < len(scales):
         raise ValueError("two of the time scales are the same; give each once")

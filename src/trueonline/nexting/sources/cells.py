@@ -52,7 +52,7 @@ def moment(text: str, clock: Clock) -> float:
         time = datetime.strptime(text, clock.form) if clock.form else datetime.fromisoformat(text.upper())
         since = (time if time.tzinfo else time.replace(tzinfo=UTC)) - EPOCH
     except (ValueError, OverflowError):
-        form = f" in the form {clock.form}" if clock.form else ""
+        form = f" in the form {clock.form}" if clock.form else "; give the form of times by --time-format"
         raise MalformedError(f"{text[:SHOWN]!r} is not a time{form}") from None
     digits = None if clock.form else NANOSECONDS.search(text)  # datetime drops them
     nanoseconds = int(digits[1].ljust(3, "0")) if digits else 0

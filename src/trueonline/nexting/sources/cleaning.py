@@ -201,8 +201,8 @@ class Cleaner:
         kept, k, j = call(_CLEAN, times, values, *state, kept_times, kept_values, starts)
         if k >= 0:
             raise ValueError(
-                f"signal {self.signals[j]} is missing ({values[k, j]}) in the sample of time {float(times[k])}; use `missing` "
-                "hold or skip to continue without it"
+                f"signal {self.signals[j]} is missing ({values[k, j]}) in the sample of time {float(times[k])}; set missing to "
+                "hold or skip (--missing) to continue without it"
             )
         self._last, self._counts = last, counts
         if kept == len(times):

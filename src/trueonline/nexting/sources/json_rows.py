@@ -69,7 +69,7 @@ class Objects:
     def row(self, value: Any) -> Row:
         """The time and the values of an object. The time is 0 if the rate gives the times."""
         if type(value) is not dict:
-            raise MalformedError(f"it must be an object, and is {NAMES.get(type(value), 'a number')}")
+            raise MalformedError(f"it must be an object with names, and is {NAMES.get(type(value), 'a number')}")
         keys = value.keys()
         if self._unseen:
             self._unseen -= keys
