@@ -194,6 +194,13 @@ def test_lines_are_printed_as_they_come():
     assert out.rows == 2
 
 
+@pytest.mark.parametrize("name", ["a.xlsx", "a.json", "a.csv.gz"])
+def test_a_format_that_is_not_written_is_refused(tmp_path, name):
+    with pytest.raises(ValueError, match=r"can be a \.csv, \.jsonl or \.parquet file, got"):
+        open_output(str(tmp_path / name), NAMES, io.StringIO())
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_path_says_what_it_is(tmp_path):
     names = {"a.txt": Csv, "a.pq": Parquet, "a.JSONL": JsonLines, "a.ndjson": JsonLines}
     for path, wanted in {

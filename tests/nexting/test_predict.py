@@ -600,7 +600,8 @@ def test_another_run_does_not_go_on_from_it(tmp_path, table):
         (["--target", "force", "--time", "c", "--time-format", "%Q", "--discount", "0.9"], "strptime"),
         (["--target", "force", "--rate", "40", "--discount", "1.5"], "discount"),
         (["--target", "force", "--rate", "40", "--horizon", "0.001"], "at least one sample"),
-        (["--target", "force", "--rate", "40", "--horizon", "soon"], "soon"),
+        (["--target", "force", "--rate", "40", "--horizon", "soon"], "--horizon: a time must be above 0"),
+        (["--target", "force", "--rate", "40", "--coverage", "90"], "--coverage"),
         (["--target", "force", "--rate", "40", "--horizon", "1s,1000ms"], "the same"),
         (["--target", "force,force", "--rate", "40"], "force"),
         (["--target", "force", "--rate", "40", "--step-size", "0"], "step_size"),
@@ -740,7 +741,7 @@ def test_the_table_is_plain_text_that_fits_80_columns_even_with_long_names():
     done = subprocess.run([sys.executable, "-m", "trueonline", *command], capture_output=True, text=True, check=True)
     assert "\x1b" not in done.stdout + done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
-    for word in ("question", "horizon", "force@0.5s", "envelope(", "scored", "2,000 samples"):
+    for word in ("question", "force@0.5s", "envelope(", "\n@0.5s", "scored", "2,000 samples"):
         assert word in done.stdout
 
 

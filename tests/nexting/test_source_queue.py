@@ -108,4 +108,5 @@ def test_what_is_left_when_the_second_is_over_is_counted(fed, monkeypatch):
     monkeypatch.setattr(stream_run, "LAST", 0.0)
     summary = fed(50)
     assert (summary["samples"], summary["counters"]["dropped_at_stop"], summary["dropped"]) == (0, 70, 70)
-    assert predict_command.as_text(summary, None).splitlines()[1] == "Counted: 70 dropped at stop."
+    lines = predict_command.as_text(summary, None).splitlines()
+    assert lines[1:] == ["Counted: 70 dropped at stop."]  # without samples there is nothing to put into a table

@@ -35,8 +35,8 @@ stream_options = options.all_of(
             "--horizon",
             "horizons",
             multiple=True,
-            help="How far ahead: 90s, 15min, 1h, 20 samples; may be repeated. Predictions are the mean of the coming values, in "
-            "the signal's unit; the nearest count most.  [default: 20 samples]",
+            help="How far ahead: 500ms, 90s, 15min, 1h, 1d, 20 samples; several with commas. Predictions are the mean of "
+            "the coming values, in the signal's unit; the nearest count most.  [default: 20 samples]",
         ),
         click.option(
             "--discount",
@@ -82,7 +82,7 @@ stream_options = options.all_of(
             default="s",
             show_default=True,
             type=click.Choice(["s", "ms", "us", "ns"]),
-            help="Their unit, unless they are ISO 8601.",
+            help="Their unit, unless they are ISO 8601; ms for milliseconds since 1970.",
         ),
         click.option(
             "--time-format",
@@ -158,8 +158,10 @@ def understood(given: dict[str, Any], pace: Any) -> tuple[Any, Any]:
     ranges = dict(_range(text) for text in given.pop("ranges"))
     chosen = {name: given.pop(name) for name in ("rate", "method", "meaning", "coverage")}
     chosen |= _parameters(chosen["method"], {name: given.pop(name) for name in PARAMETERS}, ranges)
-    chosen["rate"] = _read("--rate", rate, chosen["rate"])
-    chosen["max_gap"] = _read("--max-gap", seconds, given.pop("max_gap"))
+    if chosen["rate"] is not None:
+        chosen["rate"] = _read("--rate", rate, chosen["rate"])
+    gap = given.pop("max_gap")
+    chosen["max_gap"] = None if gap is None else _read("--max-gap", seconds, gap)
     own_times = has_own_times(given["source"])
     if chosen["rate"] is None and own_times and not is_live(given["source"]):  # the arm
         chosen["rate"] = float(RATE)
@@ -193,10 +195,10 @@ def _parameters(method: str, given: dict[str, Any], ranges: dict[str, Any]) -> d
     return {name: PARAMETERS[name][1] if value is None else value for name, value in given.items()}
 
 
-def _read(option: str, reader: Callable[[str], float], text: str | None) -> float | None:
-    """The value of an option that may be left out."""
+def _read(option: str, reader: Callable[[str], float], text: str) -> float:
+    """The value of an option."""
     try:
-        return None if text is None else reader(text)
+        return reader(text)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint=option) from None
 

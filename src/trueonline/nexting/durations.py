@@ -38,7 +38,8 @@ def seconds(text: str) -> float:
     value = _times(number, UNITS.get(unit or "s", math.nan))
     if not 0.0 < value < math.inf:
         raise ValueError(
-            f"a time must be above 0, in seconds or with one of the units ms, s, min, h and d, such as 0.5, 15min or 1h, got {text!r}"
+            f"a time must be above 0, in seconds or with one of the units ms, s, min, h and d, such as 0.5, 15min or 1h, "
+            f"got {text!r}"
         )
     return value
 

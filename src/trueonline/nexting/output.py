@@ -27,7 +27,6 @@ import numpy as np
 
 from trueonline.nexting.sources import TimeStyle
 
-
 OTHER_FORMATS = (".gz", ".json", ".xls", ".xlsx", ".zip")  # endings that promise what is not written
 
 

@@ -271,8 +271,8 @@ class Run:
         short = [scale.label for scale in self.predictor.scales if usual and scale.seconds and scale.seconds < usual]
         if short:
             warnings.append(
-                f"the horizon {short[0]} is shorter than the time between samples: {duration_text(float(f'{usual:.3g}'))} as measured; give a "
-                "longer --horizon"
+                f"the horizon {short[0]} is shorter than the time between samples: "
+                f"{duration_text(float(f'{usual:.3g}'))} as measured; give a longer --horizon"
             )
         never = self.predictor.never_scored
         if never:
@@ -304,7 +304,7 @@ class Run:
                 "malformed": self.source.complaint() or "",
                 "time": "the times are not finite, or beyond ±1e11 s; is the time unit ms? Then give --time-unit ms",
                 "not_received": "by the numbers under seq; the broker or the network dropped them",
-                "duplicate": "their time is that of the sample before; has --time-format the time of day, and --time the right column?",
+                "duplicate": "their time is that of the sample before; is --time the right column, with the time of day?",
                 "late": "their time is before that of an earlier sample; are the files in the order of time?",
                 "missing": f"values of {', '.join(self.cleaner.signals)} are missing",
             }.get(most, "")
