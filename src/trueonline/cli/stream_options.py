@@ -147,7 +147,10 @@ def understood(given: dict[str, Any], pace: Any) -> tuple[Any, Any]:
     targets = several(given.pop("targets"))
     signals = given.pop("signals")
     discounts = [_number_or_name(text) for text in several(given.pop("discounts"))]
-    horizons = [text if samples_of(text) else seconds(text) for text in several(given.pop("horizons"))]
+    horizons = [
+        _read("--horizon", lambda each: each if samples_of(each) else seconds(each), text)
+        for text in several(given.pop("horizons"))
+    ]
     ranges = dict(_range(text) for text in given.pop("ranges"))
     chosen = {name: given.pop(name) for name in ("rate", "method", "meaning", "coverage")}
     chosen |= _parameters(chosen["method"], {name: given.pop(name) for name in PARAMETERS}, ranges)
@@ -186,7 +189,7 @@ def _parameters(method: str, given: dict[str, Any], ranges: dict[str, Any]) -> d
     return {name: PARAMETERS[name][1] if value is None else value for name, value in given.items()}
 
 
-def _read(option: str, reader: Callable[[str], float], text: str | None) -> float | None:
+def _read(option: str, reader: Callable[[str], Any], text: str | None) -> Any:
     """The value of an option that may be left out."""
     try:
         return None if text is None else reader(text)
