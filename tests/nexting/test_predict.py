@@ -343,7 +343,7 @@ def test_a_long_stream_does_not_grow_memory(hours, method):
         values = rng.random((4096, 2))
         values[rng.integers(4096, size=5)] = np.nan
         predictor.learn(cleaner(Block(np.arange(4096) / 40 + k * 102.4, values)))
-        if k % 20 == 0:
+        if k % 10 == 0:
             sizes.append((process.memory_info().rss, sum(array.nbytes for array in predictor.state().values())))
     assert predictor.samples > hours * 3600 * 40 - 2 * 4096
     assert sizes[-1][1] == sizes[2][1]
