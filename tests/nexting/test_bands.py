@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from trueonline.nexting.bands import EVERY, FIRST, KEPT, MOST_WAITING, OPEN, SPACING, SPEED, STRETCH, TOGETHER, Bands
+from trueonline.nexting.bands import COUNTED, EVERY, FIRST, KEPT, MOST_WAITING, OPEN, SPACING, SPEED, STRETCH, Bands
 
 
 def exceeded(errors, level):
@@ -42,7 +42,7 @@ def by_definition(p, c, gammas, starts, coverage, room):
             since = 0 if SPACING * since >= samples else since
             if np.isfinite(low[k]):
                 missed = p[k] + error > high[k], p[k] + error < low[k]
-                step, least = min(1, TOGETHER / samples), -np.log(0.5 / alpha) / SPEED
+                step, least = min(1, COUNTED / samples), -np.log(0.5 / alpha) / SPEED
                 excess = [max(e + step * (m - alpha), least) for e, m in zip(excess, missed, strict=True)]
         if len(kept) >= FIRST:
             up, down = (min(alpha * np.exp(-SPEED * e), 0.5) for e in excess)

@@ -453,6 +453,7 @@ def test_a_missing_number_is_an_empty_cell_or_null(tmp_path):
         {"time": 1.5, "a@1s": 1e-07, "b, c@1s": None},
     ]
     np.testing.assert_array_equal(read(tmp_path / "out.parquet")[:, 1:], HOLES)
+    assert [column.null_count for column in pq.read_table(tmp_path / "out.parquet").columns] == [0, 1, 1]
 
 
 @pytest.mark.parametrize(

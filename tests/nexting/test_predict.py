@@ -346,7 +346,7 @@ def test_a_long_stream_does_not_grow_memory(hours, method):
         if k % 10 == 0:
             sizes.append((process.memory_info().rss, sum(array.nbytes for array in predictor.state().values())))
     assert predictor.samples > hours * 3600 * 40 - 2 * 4096
-    assert sizes[-1][1] == sizes[2][1]
+    assert sizes[-1][1] < 1.01 * sizes[2][1]  # lists of traced features are not always as long
     assert sizes[-1][0] - sizes[2][0] < 2**25
 
 

@@ -79,6 +79,14 @@ def test_a_horizon_of_many_samples_is_scored_and_one_that_is_too_long_is_told():
     assert predictor.never_scored == ["1d"]
 
 
+def test_a_first_sample_long_before_the_others_does_not_tell_the_usual_time():
+    times = np.concatenate([[0.0], 1.7e9 + np.arange(300.0)])
+    pace = Pace(None, longest=60.0)
+    _, elapsed, _ = pace.follow(times, times == 0.0)
+    assert pace.usual == 1.0
+    assert (elapsed[2:] == 1.0).all()
+
+
 def test_a_gap_that_was_given_is_the_one_that_counts():
     times = np.concatenate([np.arange(100.0), 500.0 + np.arange(100.0)])
     for max_gap, begins, gaps in ((None, [0, 100], 1), (100.0, [0, 100], 1), (1000.0, [0], 0)):

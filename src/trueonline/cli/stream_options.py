@@ -153,7 +153,8 @@ def understood(given: dict[str, Any], pace: Any) -> tuple[Any, Any]:
     signals = given.pop("signals")
     discounts = [_number_or_name(text) for text in several(given.pop("discounts"))]
     horizons = [
-        text if samples_of(text) else _read("--horizon", seconds, text) for text in several(given.pop("horizons"))
+        _read("--horizon", lambda each: each if samples_of(each) else seconds(each), text)
+        for text in several(given.pop("horizons"))
     ]
     ranges = dict(_range(text) for text in given.pop("ranges"))
     chosen = {name: given.pop(name) for name in ("rate", "method", "meaning", "coverage")}
@@ -195,7 +196,7 @@ def _parameters(method: str, given: dict[str, Any], ranges: dict[str, Any]) -> d
     return {name: PARAMETERS[name][1] if value is None else value for name, value in given.items()}
 
 
-def _read(option: str, reader: Callable[[str], float], text: str) -> float:
+def _read(option: str, reader: Callable[[str], Any], text: str) -> Any:
     """The value of an option."""
     try:
         return reader(text)

@@ -17,7 +17,7 @@ sixteenth of the time that a prediction waits.
 Quantiles of the past alone promise nothing about the future. So each side counts its *excess*, the misses beyond those that are
 due: with α = (1 − coverage) / 2,
 
-    E ← max(E + s·([e_k beyond the band that was given] − α),  −ln(½/α)/η)    level = α·exp(−ηE)    s = min(1, 128/w)
+    E ← max(E + s·([e_k beyond the band that was given] − α),  −ln(½/α)/η)    level = α·exp(−ηE)    s = min(1, 64/w)
 
 where w is the number of samples that a prediction waits. A band that turns out too narrow was given w times before that shows, so
 a step of 1 for each of many would widen the band by far too much. The band leaves out the share `level` of the errors in memory. If
@@ -53,8 +53,8 @@ UNKNOWABLE = 0.995  # nothing is known of a return of which more is open
 MOST_WAITING = 1024  # samples
 KEPT = 512  # errors in memory, for each question
 SPACING = 16  # errors that are kept of as many samples as a prediction waits
+COUNTED = 64  # misses that count in full while a prediction waits
 EVERY = 20  # the first errors, which are all kept
-TOGETHER = 128  # misses that count in full, of as many samples as a prediction waits
 FIRST = 4  # errors in memory when the first band is given
 SPEED = 0.03  # η: a miss beyond those that are due lowers the level by this share
 STRETCH = 0.5  # ξ: the tail beyond the largest error, as heavy as one with barely a finite variance
@@ -123,7 +123,7 @@ def come_true(g, maps, newest, alpha, rings, slots, weights, newer, newer_weight
         least = -math.log(NARROWEST / alpha) / SPEED
         ring[SINCE] += 1
         kept = SPACING * ring[SINCE] >= maps
-        step = min(1.0, TOGETHER / maps)
+        step = min(1.0, COUNTED / maps)
         for q in range(newer.size):
             p = slots[PREDICTION, head, q]
             error = (slots[SUM, head, q] + weights[head] * newer[q] + left * newest[q] - p) / math.sqrt(1.0 - left * left)

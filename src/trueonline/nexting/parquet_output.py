@@ -88,7 +88,8 @@ class Parquet(FileOutput):
             times, *predictions = rows.T
             stamps = self.style.microseconds(times) if self.style.is_iso else times
             schema = self._schema
-            columns = [self._pa.array(stamps).cast(schema.types[0]), *map(self._pa.array, predictions)]
+            cells = [self._pa.array(column, from_pandas=True) for column in predictions]  # NaN is null
+            columns = [self._pa.array(stamps).cast(schema.types[0]), *cells]
             table = self._pa.Table.from_arrays(columns, schema=schema)
             self._begin()
             write_whole(self._part(self._parts), lambda file: self._pq.write_table(table, file))

@@ -161,6 +161,8 @@ def follow(memory, given, gap_samples, gap_seconds, times, starts, spans, elapse
             begins[t] = True
             memory[GAPS] += 1.0
         if not begins[t]:
+            if memory[COUNT] == 2.0 and memory[USUALLY] > max(gap_samples * span, gap_seconds):
+                memory[USUALLY] = span  # the first time was a gap, as where a clock is set after the first sample
             memory[USUALLY] += max(1.0 / USUAL, 1.0 / memory[COUNT]) * (span - memory[USUALLY])
             usual = given if given > 0.0 else memory[USUALLY]
             memory[COUNT] += 1.0
