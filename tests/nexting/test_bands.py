@@ -220,3 +220,14 @@ def test_a_state_that_does_not_fit_is_refused():
 def test_coverage_is_a_share(coverage):
     with pytest.raises((ValueError, TypeError), match="coverage"):
         Bands([0.9], coverage=coverage)
+
+
+def test_the_share_that_bands_held_is_counted():
+    x = np.random.default_rng(3).normal(size=(3000, 2))
+    bands = Bands([0.0, 0.0], coverage=0.8)
+    assert np.isnan(bands.inside()).all()
+    low, high = bands.follow(0 * x, x, np.arange(3000) == 0)
+    held = (low[:-1] <= x[1:]) & (x[1:] <= high[:-1])  # with γ = 0 the next value is what comes true
+    given = np.isfinite(low[:-1])
+    np.testing.assert_allclose(bands.inside(), held.sum(axis=0) / given.sum(axis=0))
+    assert ((bands.inside() > 0.77) & (bands.inside() < 0.83)).all()

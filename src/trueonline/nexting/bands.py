@@ -66,6 +66,7 @@ ROUNDING = 1e-12  # of the prediction: no band is narrower
 HEAD, WAITING, OLDER, SINCE = range(4)
 PREDICTION, LOW, HIGH, SUM = range(4)  # what a waiting sample has for each question
 ABOVE, BELOW = range(2)
+JUDGED, INSIDE = range(2)  # columns of the counts: bands that came true well enough, and those that held what came true
 
 
 # --- In kernels -----------------------------------------------------------------------------------
@@ -109,7 +110,9 @@ def open_weight(ring, weights, newer_weight):
 
 
 @kernel
-def come_true(g, maps, newest, alpha, rings, slots, weights, newer, newer_weight, ordered, recent, memory, excess):
+def come_true(
+    g, maps, newest, alpha, rings, slots, weights, newer, newer_weight, ordered, recent, memory, excess, counts
+):
     """Take the oldest waiting sample, of `maps` that have their map, for true: learn from its errors."""
     ring = rings[g]
     head, room = ring[HEAD], weights.size
@@ -136,6 +139,8 @@ def come_true(g, maps, newest, alpha, rings, slots, weights, newer, newer_weight
                 above, below = 1.0 if p + error > high else 0.0, 1.0 if p + error < low else 0.0
                 excess[ABOVE, q] = max(excess[ABOVE, q] + step * (above - alpha), least)
                 excess[BELOW, q] = max(excess[BELOW, q] + step * (below - alpha), least)
+                counts[q, JUDGED] += 1
+                counts[q, INSIDE] += above + below == 0.0
         if kept:
             ring[SINCE] = 0
     ring[HEAD] = (head + 1) % room
@@ -144,7 +149,7 @@ def come_true(g, maps, newest, alpha, rings, slots, weights, newer, newer_weight
 
 
 def follow(
-    firsts, rooms, alpha, slots, weights, newer, newer_weight, rings, ordered, recent, memory, excess,
+    firsts, rooms, alpha, slots, weights, newer, newer_weight, rings, ordered, recent, memory, excess, counts,
     predictions, cumulants, gammas, starts, low, high,
 ):  # fmt: skip
     """Learn from what comes true at each sample, and give the bands of its predictions."""
@@ -171,6 +176,7 @@ def follow(
                     come_true(
                         g, ring[WAITING], predictions[t, first:last], alpha, rings, waiting, w, back, newer_weight,
                         ordered[first:last], recent[first:last], memory[first:last], excess[:, first:last],
+                        counts[first:last],
                     )  # fmt: skip
                 if ring[WAITING] == 0:
                     newer_weight[g] = 1.0
@@ -245,6 +251,7 @@ class Bands:
             "recent": np.zeros((questions, KEPT)),
             "memory": np.zeros((questions, 2), np.int64),
             "excess": np.zeros((2, questions)),
+            "counts": np.zeros((questions, 2), np.int64),
         }
 
     def follow(
@@ -275,6 +282,11 @@ class Bands:
         back = np.argsort(self._order)
         return low.take(back, axis=1), high.take(back, axis=1)
 
+    def inside(self) -> np.ndarray:
+        """The share of what came true that the bands have held, for each question. NaN if nothing has come true yet."""
+        judged, inside = self._state["counts"][np.argsort(self._order)].T
+        return np.where(judged > 0, inside / np.maximum(judged, 1), np.nan)
+
     def state(self) -> dict[str, np.ndarray]:
         """Copy everything that `restore` needs to resume exactly."""
         return {name: array.copy() for name, array in self._state.items()}
@@ -290,6 +302,7 @@ class Bands:
                 and (rings[:, WAITING] <= self._rooms).all()
                 and (rings[:, OLDER] <= rings[:, WAITING]).all()
                 and (rings[:, SINCE] <= MOST_WAITING).all(),
+                "counts": (own["counts"] >= 0).all() and (own["counts"][:, INSIDE] <= own["counts"][:, JUDGED]).all(),
                 "memory": (memory >= 0).all() and (memory[:, 0] <= KEPT).all() and (memory[:, 1] < KEPT).all(),
                 **{name: (own[name] >= 0.0) & (own[name] <= 1.0) for name in ("weights", "newer_weight")},
                 **{name: np.isfinite(own[name]) for name in ("newer", "ordered", "recent", "excess")},

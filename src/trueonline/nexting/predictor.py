@@ -240,6 +240,16 @@ class Predictor:
         """
         return self._scores.scores()
 
+    def inside(self) -> list[float | None]:
+        """Say how much of what came true the bands have held.
+
+        Returns
+        -------
+        list of float or None
+            The share for each question, None if nothing has come true yet.
+        """
+        return [None if math.isnan(share) else float(share) for share in self._bands.inside()]
+
     def scores_so_far(self) -> dict[str, np.ndarray]:
         """The errors of each question over the samples that are known well enough by now. Cheaper than `scores`.
 

@@ -19,7 +19,7 @@ from trueonline.terminal import duration, print_table
 WARN = 2.0  # seconds between looks for something to warn of
 WIDTH, PADDING = 80, 3  # characters in a line of the table, and between two columns
 UNFOLDED = 12  # characters of a name that stay on one line, even where the table then is wider
-HEADS = ("question", "predicts", "error", "newest\nvalue", "mean\nso far", "better\nby", "recently", "scored")
+HEADS = ("question", "as", "error", "newest\nvalue", "mean\nso far", "better\nby", "recently", "in\nband", "scored")
 SMALLEST, LARGEST = 1e-4, 1e7  # beyond these, numbers have an exponent
 SILENT = ("read", "received", "connections", "widened")  # counters that are no news
 
@@ -27,7 +27,7 @@ EXPLANATION = (
     "The error is the mean absolute difference between a prediction and what came true, over the scored samples: those of which "
     "at least 99 % has come true. Beside it stand the errors of two forecasts that need no learning, and by how much the "
     "predictions are better than the better of these, over all and over the last five hundred samples or so. A minus says that "
-    "they are worse."
+    "they are worse. The last share is how much of what came true lay in the bands."
 )
 UNSCORED = "Of a prediction 99 % has come true after about five horizons without a long gap; this stream was shorter."
 
@@ -114,12 +114,13 @@ def as_text(summary: dict[str, Any], out: str | None, explain: bool = False) -> 
 def _row(question: dict[str, Any]) -> list[str]:
     return [
         question["name"],
-        "the mean" if question["as"] == "mean" else "the return",
+        question["as"],
         _figure(question["error"]),
         _figure(question["naive"]["hold"]),
         _figure(question["naive"]["mean"]),
         _share(question["skill"]),
         _share(question["recent"]["skill"]),
+        _share(question["band"]["inside"]),
         f"{question['scored']:,}",
     ]
 

@@ -321,6 +321,7 @@ class Run:
     def summary(self) -> dict[str, Any]:
         """The summary that `--json` prints."""
         predictor = self.predictor
+        inside = predictor.inside()
         questions = [
             {
                 "name": predictor.names[q],
@@ -329,6 +330,7 @@ class Run:
                 "horizon": predictor.horizons[q],
                 "as": "mean" if scale.mean else "return",
                 **asdict(score),
+                "band": {"coverage": predictor.setup.coverage, "inside": inside[q]},
                 "experts": [{"expert": words, "weight": weight} for words, weight in predictor.experts(q)],
             }
             for q, (scale, score) in enumerate(zip(predictor.scales, predictor.scores(), strict=True))
