@@ -663,4 +663,4 @@ def test_predict_goes_on_when_the_broker_and_then_the_command_are_killed(broker,
     assert told["samples"] + told["lost"] == rows()
     assert told["counters"]["malformed"] == 100
     assert told["counters"]["gaps"] >= 1
-    assert told["questions"][0]["name"] == "a@1s"
+    assert told["questions"][0]["name"] == "a@20samples"

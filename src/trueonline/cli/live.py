@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from trueonline.cli.errors import plain_errors
-from trueonline.cli.stream_options import stream_options, understood
+from trueonline.cli.stream_options import stream_options
+from trueonline.cli.stream_setup import understood
 
 
 @click.command("live")

@@ -11,7 +11,8 @@ import click
 
 from trueonline.cli import options
 from trueonline.cli.errors import plain_errors
-from trueonline.cli.stream_options import stream_options, understood
+from trueonline.cli.stream_options import stream_options
+from trueonline.cli.stream_setup import understood
 
 
 @click.command("predict", short_help="Predict signals of a stream while learning to.")

@@ -18,7 +18,7 @@ from trueonline.terminal import duration, print_table
 
 WARN = 2.0  # seconds between looks for something to warn of
 WIDTH, PADDING = 80, 3  # characters in a line of the table, and between two columns
-UNFOLDED = 12  # characters of a name that stay on one line, even where the table then is wider
+UNFOLDED = 14  # characters of a name that stay on one line, even where the table then is wider
 HEADS = ("question", "as", "error", "newest\nvalue", "mean\nso far", "better\nby", "recently", "in\nband", "scored")
 SMALLEST, LARGEST = 1e-4, 1e7  # beyond these, numbers have an exponent
 SILENT = ("read", "received", "connections", "widened")  # counters that are no news

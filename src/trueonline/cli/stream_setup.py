@@ -1,0 +1,98 @@
+"""What the options of `trueonline predict` and `trueonline live` mean together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from trueonline.cli.stream_options import PARAMETERS
+
+
+def understood(given: dict[str, Any], pace: Any) -> tuple[Any, Any]:
+    """The options of the command, and the setup that determines the predictions."""
+    from trueonline.nexting.arm import RATE
+    from trueonline.nexting.durations import rate, seconds
+    from trueonline.nexting.predict_command import Options
+    from trueonline.nexting.predictor import Setup
+    from trueonline.nexting.signals import split
+    from trueonline.nexting.sources import columns_of, has_own_times, is_live
+    from trueonline.nexting.time_scales import samples_of
+
+    def several(texts: tuple[str, ...]) -> list[str]:
+        return [name for text in texts for name in split(text)]
+
+    targets = several(given.pop("targets"))
+    signals = given.pop("signals")
+    discounts = [_number_or_name(text) for text in several(given.pop("discounts"))]
+    horizons = [
+        _read("--horizon", lambda each: each if samples_of(each) else seconds(each), text)
+        for text in several(given.pop("horizons"))
+    ]
+    ranges = dict(_range(text) for text in given.pop("ranges"))
+    chosen = {name: given.pop(name) for name in ("rate", "method", "meaning", "coverage")}
+    chosen |= _parameters(chosen["method"], {name: given.pop(name) for name in PARAMETERS}, ranges)
+    if chosen["rate"] is not None:
+        chosen["rate"] = _read("--rate", rate, chosen["rate"])
+    gap = given.pop("max_gap")
+    chosen["max_gap"] = None if gap is None else _read("--max-gap", seconds, gap)
+    own_times = has_own_times(given["source"])
+    if chosen["rate"] is None and own_times and not is_live(given["source"]):  # the arm
+        chosen["rate"] = float(RATE)
+    if chosen["rate"] is None and given["time"] is None and not own_times:
+        raise click.UsageError(
+            "The samples need times: give --rate, in samples a second, or --time, the column with them."
+        )
+    inputs = list(dict.fromkeys(targets)) if signals is None else split(signals)
+    if "all" in inputs:
+        columns = columns_of(given["source"], time=given["time"])
+        inputs = list(dict.fromkeys(name for each in inputs for name in (columns if each == "all" else [each])))
+    setup = Setup(
+        signals=inputs,
+        targets=targets,
+        discounts=discounts,
+        horizons=horizons or ([] if discounts else ["20 samples"]),
+        bounds=ranges,
+        **chosen,
+    )
+    return Options(pace=pace, **given), setup
+
+
+def _parameters(method: str, given: dict[str, Any], ranges: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of one learner. An error if `auto`, which has none, is given some."""
+    named = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
+    if method == "auto" and (named or ranges):
+        raise click.UsageError(
+            f"{(named or ['--range'])[0]} is for one learner: add --method true_online, or leave it out. The method auto has "
+            "nothing to tune."
+        )
+    return {name: PARAMETERS[name][1] if value is None else value for name, value in given.items()}
+
+
+def _read(option: str, reader: Callable[[str], Any], text: str) -> Any:
+    """The value of an option."""
+    try:
+        return reader(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint=option) from None
+
+
+def _number_or_name(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _range(text: str) -> tuple[str, tuple[float, float]]:
+    name, sign, bounds = text.rpartition("=")
+    low, colon, high = bounds.partition(":")
+    try:
+        if not (sign and colon and name):
+            raise ValueError
+        return name, (float(low), float(high))
+    except ValueError:
+        raise click.BadParameter(
+            f"must be NAME=LOW:HIGH, such as force=0:5, got {text!r}", param_hint="--range"
+        ) from None
