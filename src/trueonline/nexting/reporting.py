@@ -19,10 +19,14 @@ from trueonline.terminal import duration, print_table
 WARN = 2.0  # seconds between looks for something to warn of
 WIDTH, PADDING = 80, 3  # characters in a line of the table, and between two columns
 UNFOLDED = 14  # characters of a name that stay on one line, even where the table then is wider
-HEADS = ("question", "as", "error", "newest\nvalue", "mean\nso far", "better\nby", "recently", "in\nband", "scored")
+HEADS = ("question", "error", "newest\nvalue", "mean\nso far", "better\nby", "lately", "in\nband", "scored")
 SMALLEST, LARGEST = 1e-4, 1e7  # beyond these, numbers have an exponent
 SILENT = ("read", "received", "connections", "widened")  # counters that are no news
 
+MEANINGS = {
+    "mean": "Predictions over a horizon are means of the coming values, in the unit of the signal.",
+    "return": "Predictions with a discount are returns: discounted sums of the coming values.",
+}
 EXPLANATION = (
     "The error is the mean absolute difference between a prediction and what came true, over the scored samples: those of which "
     "at least 99 % has come true. Beside it stand the errors of two forecasts that need no learning, and by how much the "
@@ -100,7 +104,8 @@ def as_text(summary: dict[str, Any], out: str | None, explain: bool = False) -> 
             print()
             print_table(HEADS, _folded([_row(question) for question in summary["questions"]]))
             print()
-            print(textwrap.fill(EXPLANATION, WIDTH))
+            meanings = [MEANINGS[kind] for kind in MEANINGS if kind in {each["as"] for each in summary["questions"]}]
+            print(textwrap.fill(" ".join([*meanings, EXPLANATION]), WIDTH))
             unscored = [question["name"] for question in summary["questions"] if not question["scored"]]
             if unscored:
                 print(textwrap.fill(f"No score yet: {', '.join(unscored)}. {UNSCORED}", WIDTH))
@@ -114,7 +119,6 @@ def as_text(summary: dict[str, Any], out: str | None, explain: bool = False) -> 
 def _row(question: dict[str, Any]) -> list[str]:
     return [
         question["name"],
-        question["as"],
         _figure(question["error"]),
         _figure(question["naive"]["hold"]),
         _figure(question["naive"]["mean"]),
