@@ -114,7 +114,7 @@ def variants() -> Iterator[tuple[str, Keep, Sequence[float] | None]]:
     yield "all of it", lambda expert: True, None
     yield "without learners (naive forecasts, weighted)", lambda expert: expert.features is None, None
     yield (
-        "without shaping (learners on 0 are not there; on the mean alone)",
+        "with learners on the mean alone",
         without(lambda e: e.features is not None and e.base != "mean"),
         None,
     )
