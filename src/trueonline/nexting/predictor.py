@@ -13,17 +13,16 @@ from trueonline.nexting.answers import Answers
 from trueonline.nexting.auto.questions import AutoQuestions
 from trueonline.nexting.bands import Bands
 from trueonline.nexting.horde_questions import HordeQuestions
+from trueonline.nexting.judging import Judge
 from trueonline.nexting.prediction_setup import AUTO, Setup
 from trueonline.nexting.realised_returns import KNOWN
 from trueonline.nexting.scoring import QuestionScore, Scores
 from trueonline.nexting.signals import Signals, spelling
 from trueonline.nexting.sources import Clean
-from trueonline.nexting.surprise import Surprise
 from trueonline.nexting.time_scales import Pace, TimeScale
 
 __all__ = ["Answers", "DivergedError", "Predictor", "Setup"]
 
-ROUNDING = 1e-12  # of a value: smaller errors are none
 DIVERGED = 1e140  # no return is as large: signals lie within ±1e100
 
 
@@ -82,10 +81,8 @@ class Predictor:
         if len(set(self.names)) < len(self.names):
             raise ValueError(f"two questions are the same: {', '.join(self.names)}; give each target and time scale once")
         self.horizons = tuple(scale.horizon(setup.rate) for scale in self.scales)
-        signals, moving = (
-            [spelling(name) for name in setup.signals],
-            [s.discount for s in scales if isinstance(s.discount, str)],
-        )
+        signals = [spelling(name) for name in setup.signals]
+        moving = [scale.discount for scale in scales if isinstance(scale.discount, str)]
         self._signals = Signals(list(dict.fromkeys([*signals, *self.targets, *moving])), setup.rate)
         self.columns = self._signals.columns
         self.observed = self._signals.names
@@ -101,9 +98,7 @@ class Predictor:
         self.begin_another()
         self._bands = Bands(keys, setup.coverage)
         firsts = [self.targets.index(target) for target in dict.fromkeys(self.targets)] if setup.method == AUTO else []
-        self._judged = np.array([*range(len(self.names)), *range(len(self.names)), *firsts])  # the question of each error
-        self._surprise = Surprise(len(self._judged))
-        self._before = np.full(len(self.names), np.nan)  # the predictions at the last sample
+        self._judge = Judge(self._has_mean.tolist(), firsts)
         self._auto = self._horde = None
         if setup.method == AUTO:
             self._auto = AutoQuestions(signals, self.targets)
@@ -179,23 +174,11 @@ class Predictor:
             raise self._diverged(self.samples + len(values))
         self._scores.follow(predictions, values, cumulants, starts, different)
         low, high = self._bands.follow(predictions, cumulants, starts, different)
-        before = np.vstack([self._before, predictions[:-1]])
-        self._before = predictions[-1]
-        # What was expected, and the errors: the news about each outlook, each value, and the next value of each target.
-        expected = np.hstack([before, before, expected_next])
-        errors = values.take(self._judged, axis=1) - expected
-        errors[:, : len(self.names)] = cumulants + different.take(self._scale, axis=1) * predictions - before
-        errors[:, len(self.names) : 2 * len(self.names)][:, ~self._has_mean] = np.nan
-        errors[np.abs(errors) < ROUNDING * np.abs(values).take(self._judged, axis=1)] = 0.0
-        errors[starts] = np.nan
-        surprise, odd, usual = self._surprise.follow(errors, starts)
-        rows, known = np.arange(len(odd)), odd >= 0
-        suspect = np.where(known, self._judged[odd], -1)
-        expected, error = (np.where(known, each[rows, odd], np.nan) for each in (expected, errors))
+        outlook = cumulants + different.take(self._scale, axis=1) * predictions
+        judged = self._judge.follow(predictions, outlook, values, expected_next, starts)
         self.samples += len(values)
         shown = {"predictions": predictions, "low": low, "high": high}
         scaled = {name: each * self._factors for name, each in shown.items()}
-        judged = {"surprise": surprise, "suspect": suspect, "expected": expected, "usual": usual, "error": error}
         return Answers(clean.times, starts, observed, **scaled, **judged)
 
     def _diverged(self, samples: int) -> DivergedError:
@@ -308,7 +291,7 @@ class Predictor:
             "scores": self._scores,
             "bands": self._bands,
             "auto": self._auto,
-            "surprise": self._surprise,
+            "judge": self._judge,
             "horde": self._horde,
         }
         return {name: part for name, part in parts.items() if part is not None}
@@ -322,8 +305,7 @@ class Predictor:
             The arrays by name.
         """
         states = {f"{name}/{key}": array for name, part in self._parts().items() for key, array in part.state().items()}
-        own = {"own/counts": np.array([self.samples, self._bad_gammas], np.int64), "own/before": self._before.copy()}
-        return {**states, **own}
+        return {**states, "own/counts": np.array([self.samples, self._bad_gammas], np.int64)}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Resume from a state.
@@ -344,8 +326,5 @@ class Predictor:
                 part.restore(parts.get(name, {}))
             counts = inputs.saved_array(parts["own"], "counts", (2,), np.int64).tolist()
             self.samples, self._bad_gammas = (inputs.saved_count("counts", number) for number in counts)
-            before = inputs.saved_array(parts["own"], "before", self._before.shape, np.float64).copy()
-            inputs.check_saved({"before": ~np.isinf(before)})
-            self._before = before
         except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
             raise ValueError(f"the saved state does not fit: {error}") from None

@@ -41,7 +41,6 @@ class AutoQuestions:
         self._asked = tuple(targets)
         self._views = [Views(others[target]) for target in targets]
         self.mixtures = [Mixture(view.feature_sets, all_experts(view.feature_sets), view.bases) for view in self._views]
-
         self._next_views = [Views(others[target]) for target in self.targets]
         self._next = [
             Mixture(view.feature_sets, all_experts(view.feature_sets, (0.0,)), view.bases, NEXT_LOOKS, room=NEXT_ROOM)
