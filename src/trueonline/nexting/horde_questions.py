@@ -10,6 +10,7 @@ import numpy as np
 from trueonline import inputs
 from trueonline.nexting.horde import Horde
 from trueonline.nexting.prediction_setup import Setup
+from trueonline.nexting.question_samples import QuestionSamples
 from trueonline.nexting.questions import Question
 from trueonline.nexting.signals import Bounds, spelling
 from trueonline.nexting.time_scales import TimeScale
@@ -26,10 +27,19 @@ class HordeQuestions:
         The names of the questions.
     scales : sequence of TimeScale
         The time scale of each question.
+    observed : sequence of str
+        All signals, in the order of `QuestionSamples.observed`.
+
+    Attributes
+    ----------
+    expected : list of int
+        Empty, because no next values are forecast.
     """
 
-    def __init__(self, setup: Setup, names: Sequence[str], scales: Sequence[TimeScale]) -> None:
+    def __init__(self, setup: Setup, names: Sequence[str], scales: Sequence[TimeScale], observed: Sequence[str]) -> None:
         signals = [spelling(name) for name in setup.signals]
+        self._setup, self._scales = setup, tuple(scales)
+        self._inputs = np.array([observed.index(name) for name in signals])
         self.coder = setup.coder()
         self.bounds = Bounds(signals, {spelling(name): (low, high) for name, (low, high) in setup.bounds.items()})
         alpha = setup.step_size / self.coder.n_active
@@ -38,30 +48,29 @@ class HordeQuestions:
             for name, scale in zip(names, scales, strict=True)
         )
         self.horde = Horde(self.coder.n_features, self.questions)
+        self.expected: list[int] = []
         self._samples = 0
         self._last: np.ndarray | None = None  # features of the last sample
 
-    def learn(
-        self, signals: np.ndarray, cumulants: np.ndarray, moving: dict[str, np.ndarray], starts: np.ndarray
-    ) -> np.ndarray:
+    def learn(self, samples: QuestionSamples) -> tuple[np.ndarray, np.ndarray]:
         """Learn from a block of samples.
 
         Parameters
         ----------
-        signals : array of shape (T, signals)
-            The signals that features are made of.
-        cumulants : array of shape (T, questions)
-            What the return of each question sums up.
-        moving : dict from str to array of shape (T,)
-            γ of each step, for the discounts that are not numbers.
-        starts : array of bool, of shape (T,)
-            Where something new begins.
+        samples : QuestionSamples
+            The samples.
 
         Returns
         -------
-        array of shape (T, questions)
+        predictions : array of shape (T, questions)
             V_t(S_t) at each sample.
+        expected : array of shape (T, 0)
+            Nothing, because no next values are forecast.
         """
+        signals = samples.observed.take(self._inputs, axis=1)
+        cumulants, starts = samples.cumulants, samples.starts
+        asked = zip(self._scales, samples.gammas, strict=True)
+        moving = {scale.key: gamma for scale, gamma in asked if isinstance(scale.key, str)}
         X = self.coder.many(self.bounds.scale(signals))
         self._samples += len(signals)
         first = 0  # the transition into the first sample begins at the last sample of the previous block
@@ -73,7 +82,16 @@ class HordeQuestions:
             cumulants, moving = cumulants[1:], {name: values[1:] for name, values in moving.items()}
         answers = self.horde.run(X, cumulants, moving, starts=starts, last=True)
         self._last = X[-1]
-        return answers[first:]
+        return answers[first:], np.empty((len(signals), 0))
+
+    def experts(self, question: int, most: int) -> list[tuple[str, float]]:
+        """One learner has no experts."""
+        return []
+
+    def advice(self) -> str:
+        """What to do about weights that diverged."""
+        step_size, trace_decay = self._setup.step_size, self._setup.trace_decay
+        return f"give a smaller step-size than {step_size:g}, or a smaller trace decay than {trace_decay:g}"
 
     def counters(self) -> dict[str, int]:
         """Count values that were clipped, bounds that were widened, and collisions of hashed tiles."""

@@ -15,6 +15,7 @@ from trueonline.nexting.bands import Bands
 from trueonline.nexting.horde_questions import HordeQuestions
 from trueonline.nexting.judging import Judge
 from trueonline.nexting.prediction_setup import AUTO, Setup
+from trueonline.nexting.question_samples import QuestionSamples
 from trueonline.nexting.realised_returns import KNOWN
 from trueonline.nexting.scoring import QuestionScore, Scores
 from trueonline.nexting.signals import Signals, spelling
@@ -86,7 +87,6 @@ class Predictor:
         self._signals = Signals(list(dict.fromkeys([*signals, *self.targets, *moving])), setup.rate)
         self.columns = self._signals.columns
         self.observed = self._signals.names
-        self._inputs = np.array([self.observed.index(name) for name in signals])
         self._target = np.array([self.observed.index(target) for target in self.targets])
         longest = max((s.seconds for s in scales if s.seconds is not None), default=0.0)
         self._pace = Pace(setup.rate, longest, setup.max_gap)
@@ -97,17 +97,12 @@ class Predictor:
         self._scale = np.array([scales.index(scale) for scale in self.scales])
         self.begin_another()
         self._bands = Bands(keys, setup.coverage)
-        firsts = [self.targets.index(target) for target in dict.fromkeys(self.targets)] if setup.method == AUTO else []
-        self._judge = Judge(self._has_mean.tolist(), firsts)
-        self._auto = self._horde = None
-        if setup.method == AUTO:
-            self._auto = AutoQuestions(signals, self.targets)
-            self._seen = {
-                target: np.array([self.observed.index(name) for name in names])
-                for target, names in self._auto.seen.items()
-            }
-        else:
-            self._horde = HordeQuestions(setup, self.names, self.scales)
+        self._questions: AutoQuestions | HordeQuestions = (
+            AutoQuestions(signals, self.targets, self.observed)
+            if setup.method == AUTO
+            else HordeQuestions(setup, self.names, self.scales, self.observed)
+        )
+        self._judge = Judge(self._has_mean.tolist(), self._questions.expected)
         columns = [f"{name}{end}" for name in self.names for end in ("", ".low", ".high")]
         self.output_columns = (*columns, "surprise")
         self.samples = 0
@@ -159,19 +154,13 @@ class Predictor:
         of_questions = [gammas[k] for k in self._scale]
         values, different = observed.take(self._target, axis=1), np.column_stack(gammas)
         cumulants = np.where(self._has_mean, 1.0 - different.take(self._scale, axis=1), 1.0) * values
-        if self._auto is not None:
-            wall, one = clean.times + clean.offset, np.ones(len(elapsed))
-            seen = {target: observed.take(columns, axis=1) for target, columns in self._seen.items()}
-            lasting = [elapsed if scale.seconds else one for scale in self.scales]
-            predictions = self._auto.learn(wall, seen, of_questions, lasting, starts)
-            expected_next = self._auto.expect(wall, seen, starts)
-        else:
-            assert self._horde is not None
-            named = {s.key: gamma for s, gamma in zip(self.scales, of_questions, strict=True) if isinstance(s.key, str)}
-            predictions = self._horde.learn(observed.take(self._inputs, axis=1), cumulants, named, starts)
-            expected_next = np.empty((len(values), 0))
+        one = np.ones(len(elapsed))
+        lasting = [elapsed if scale.seconds else one for scale in self.scales]
+        seen = QuestionSamples(clean.times + clean.offset, observed, cumulants, of_questions, lasting, starts)
+        predictions, expected_next = self._questions.learn(seen)
         if not (np.abs(predictions) < DIVERGED).all():
-            raise self._diverged(self.samples + len(values))
+            about = f"the weights diverged at about sample {self.samples + len(values):,}"
+            raise DivergedError(f"{about}: {self._questions.advice()}")
         self._scores.follow(predictions, values, cumulants, starts, different)
         low, high = self._bands.follow(predictions, cumulants, starts, different)
         outlook = cumulants + different.take(self._scale, axis=1) * predictions
@@ -180,15 +169,6 @@ class Predictor:
         shown = {"predictions": predictions, "low": low, "high": high}
         scaled = {name: each * self._factors for name, each in shown.items()}
         return Answers(clean.times, starts, observed, **scaled, **judged)
-
-    def _diverged(self, samples: int) -> DivergedError:
-        about = f"the weights diverged at about sample {samples:,}"
-        if self._auto is not None:  # its learners cannot, from a sound state
-            return DivergedError(f"{about}: the checkpoint is damaged; start from scratch with --fresh")
-        step_size, trace_decay = self.setup.step_size, self.setup.trace_decay
-        return DivergedError(
-            f"{about}: give a smaller step-size than {step_size:g}, or a smaller trace decay than {trace_decay:g}"
-        )
 
     def _no_answers(self) -> Answers:
         """The answers to no samples."""
@@ -258,7 +238,7 @@ class Predictor:
         list of (str, float)
             The heaviest experts in words, with their weights. Empty if the method is not "auto".
         """
-        return [] if self._auto is None else self._auto.experts(question, most)
+        return self._questions.experts(question, most)
 
     def meanings(self) -> dict[str, str]:
         """Say of each question what its predictions are.
@@ -279,22 +259,20 @@ class Predictor:
             Values that were clipped, bounds that were widened, collisions of hashed tiles, and gaps that the samples do not
             mark as starts.
         """
-        counted = {"clipped": 0, "widened": 0, "collisions": 0} if self._horde is None else self._horde.counters()
+        counted = self._questions.counters()
         return {**counted, "clipped": counted["clipped"] + self._bad_gammas, "gaps": self._pace.gaps}
 
     # --- Saving -----------------------------------------------------------------------------------
 
     def _parts(self) -> dict[str, Any]:
-        parts = {
+        return {
             "signals": self._signals,
             "pace": self._pace,
+            "questions": self._questions,
             "scores": self._scores,
             "bands": self._bands,
-            "auto": self._auto,
             "judge": self._judge,
-            "horde": self._horde,
         }
-        return {name: part for name, part in parts.items() if part is not None}
 
     def state(self) -> dict[str, np.ndarray]:
         """Copy everything that `restore` needs to resume bit for bit.

@@ -10,6 +10,7 @@ from trueonline import inputs
 from trueonline.nexting.auto.experts import all_experts
 from trueonline.nexting.auto.mixture import Mixture
 from trueonline.nexting.auto.views import Views
+from trueonline.nexting.question_samples import QuestionSamples
 
 NEXT_LOOKS, NEXT_ROOM = (0.5,), 4  # the next value is known at once
 
@@ -25,19 +26,22 @@ class AutoQuestions:
         The signals that predictions depend on.
     targets : sequence of str
         The target of each question.
+    observed : sequence of str
+        All signals, in the order of `QuestionSamples.observed`.
 
     Attributes
     ----------
-    targets : tuple of str
-        The different targets.
-    seen : dict from str to list of str
-        The signals that `learn` needs for each target: the target itself, then the others.
+    expected : list of int
+        For each target whose next value is forecast, a question about it.
     """
 
-    def __init__(self, signals: Sequence[str], targets: Sequence[str]) -> None:
+    def __init__(self, signals: Sequence[str], targets: Sequence[str], observed: Sequence[str]) -> None:
         self.targets = tuple(dict.fromkeys(targets))
+        self.expected = [targets.index(target) for target in self.targets]
         others = {target: [name for name in signals if name != target] for target in self.targets}
-        self.seen = {target: [target, *names] for target, names in others.items()}
+        self._columns = {  # the target itself, then the others
+            target: np.array([observed.index(name) for name in (target, *names)]) for target, names in others.items()
+        }
         self._asked = tuple(targets)
         self._views = [Views(others[target]) for target in targets]
         self.mixtures = [Mixture(view.feature_sets, all_experts(view.feature_sets), view.bases) for view in self._views]
@@ -48,60 +52,34 @@ class AutoQuestions:
         ]
         self._expected = np.full(len(self.targets), np.nan)  # at the coming sample
 
-    def learn(
-        self,
-        seconds: np.ndarray,
-        seen: Mapping[str, np.ndarray],
-        gammas: Sequence[np.ndarray],
-        elapsed: Sequence[np.ndarray],
-        starts: np.ndarray,
-    ) -> np.ndarray:
+    def learn(self, samples: QuestionSamples) -> tuple[np.ndarray, np.ndarray]:
         """Learn from a block of samples.
 
         Parameters
         ----------
-        seconds : array of shape (T,)
-            The times by the clock on the wall.
-        seen : mapping from str to array of shape (T, signals)
-            For each target, the signals of `seen` with its name: the target itself, and the others.
-        gammas, elapsed : sequence of array of shape (T,)
-            For each question, γ of the step into each sample, and its duration in units of the usual one.
-        starts : array of bool, of shape (T,)
-            Where something new begins.
+        samples : QuestionSamples
+            The samples.
 
         Returns
         -------
-        array of shape (T, questions)
+        predictions : array of shape (T, questions)
             The predicted mean over the horizon at each sample.
+        expected : array of shape (T, targets)
+            The value of each target that was expected at each sample, one sample before. NaN at the first.
         """
-        out = np.empty((len(seconds), len(self._asked)))
+        seen = {target: samples.observed.take(columns, axis=1) for target, columns in self._columns.items()}
+        predictions = np.empty((len(samples.seconds), len(self._asked)))
         for q, (target, view, mixture) in enumerate(zip(self._asked, self._views, self.mixtures, strict=True)):
-            X, bases = view.see(seconds, seen[target], gammas[q])
-            out[:, q] = mixture.run_checked(X, seen[target][:, 0].copy(), bases, gammas[q], elapsed[q], starts)
-        return out
-
-    def expect(self, seconds: np.ndarray, seen: Mapping[str, np.ndarray], starts: np.ndarray) -> np.ndarray:
-        """Learn to forecast the next value of each target.
-
-        Parameters
-        ----------
-        seconds, seen, starts
-            As for `learn`.
-
-        Returns
-        -------
-        array of shape (T, targets)
-            What was expected at each sample, one sample before. NaN at the first.
-        """
-        expected = np.empty((len(seconds), len(self.targets)))
-        none, one = np.zeros(len(seconds)), np.ones(len(seconds))
+            x, gammas, elapsed = seen[target], samples.gammas[q], samples.elapsed[q]
+            predictions[:, q] = _forecasts(samples, x, gammas, elapsed, view, mixture)
+        expected = np.empty((len(samples.seconds), len(self.targets)))
+        none, one = np.zeros(len(expected)), np.ones(len(expected))
         for j, (target, view, mixture) in enumerate(zip(self.targets, self._next_views, self._next, strict=True)):
-            X, bases = view.see(seconds, seen[target], none)
-            forecasts = mixture.run_checked(X, seen[target][:, 0].copy(), bases, none, one, starts)
+            coming = _forecasts(samples, seen[target], none, one, view, mixture)
             expected[:1, j] = self._expected[j]
-            expected[1:, j] = forecasts[:-1]
-            self._expected[j] = forecasts[-1]
-        return expected
+            expected[1:, j] = coming[:-1]
+            self._expected[j] = coming[-1]
+        return predictions, expected
 
     def experts(self, question: int, most: int) -> list[tuple[str, float]]:
         """The heaviest experts of a question, in words, with their weights."""
@@ -113,6 +91,14 @@ class AutoQuestions:
         groups: dict[str, Sequence[Mixture | Views]] = {"view": self._views, "mixture": self.mixtures}
         groups |= {"next_view": self._next_views, "next": self._next}
         return {f"{name}{i}": each for name, group in groups.items() for i, each in enumerate(group)}
+
+    def counters(self) -> dict[str, int]:
+        """Nothing is clipped, and nothing that matters collides."""
+        return {"clipped": 0, "widened": 0, "collisions": 0}
+
+    def advice(self) -> str:
+        """What to do about weights that diverged. From a sound state they cannot."""
+        return "the checkpoint is damaged; start from scratch with --fresh"
 
     def state(self) -> dict[str, np.ndarray]:
         """Copy everything that `restore` needs to resume bit for bit."""
@@ -127,3 +113,16 @@ class AutoQuestions:
         expected = inputs.saved_array(parts["own"], "expected", self._expected.shape, np.float64).copy()
         inputs.check_saved({"expected": ~np.isinf(expected)})
         self._expected = expected
+
+
+def _forecasts(
+    samples: QuestionSamples,
+    seen: np.ndarray,
+    gammas: np.ndarray,
+    elapsed: np.ndarray,
+    view: Views,
+    mixture: Mixture,
+) -> np.ndarray:
+    """What a mixture forecasts of the first of the signals that it sees."""
+    X, bases = view.see(samples.seconds, seen, gammas)
+    return mixture.run_checked(X, seen[:, 0].copy(), bases, gammas, elapsed, samples.starts)
