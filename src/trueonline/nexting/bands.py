@@ -46,7 +46,7 @@ import numpy as np
 
 from trueonline.core.kernels import call, kernel, specialise
 from trueonline.inputs import check_saved, saved_array, unit
-from trueonline.nexting.realised_returns import turn
+from trueonline.nexting.realised_returns import queues_of, turn
 
 OPEN = 0.2  # an error counts when at most this share of the return's weight is open
 UNKNOWABLE = 0.995  # nothing is known of a return of which more is open
@@ -232,14 +232,9 @@ class Bands:
         self.coverage = unit("coverage", coverage)
         if not 0.0 < self.coverage < 1.0:
             raise ValueError(f"coverage must be above 0 and below 1, got {coverage}: 0.9 gives bands that hold 90 %")
-        keys = list(dict.fromkeys(discounts))
-        self.discounts = tuple(d if isinstance(d, str) else unit("discount", d) for d in keys)
-        member = np.array([keys.index(discount) for discount in discounts], np.int64)
-        self._order = np.argsort(member, kind="stable")  # place → question
-        sizes = np.bincount(member, minlength=len(keys))
-        self._firsts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.discounts, self._order, sizes, self._firsts = queues_of(discounts)
         self._rooms = np.array([_room(discount) for discount in self.discounts], np.int64)
-        queues, questions = len(keys), len(member)
+        queues, questions = len(sizes), len(self._order)
         # Waiting samples in rings, the newer half as a whole, then the errors that came true and what they say.
         self._state: dict[str, np.ndarray] = {
             "slots": np.zeros(4 * int((self._rooms * sizes).sum())),

@@ -151,6 +151,22 @@ _FOLLOW = specialise(follow, "returns")
 # --- In Python ------------------------------------------------------------------------------------
 
 
+def queues_of(
+    discounts: Sequence[float | str],
+) -> tuple[tuple[float | str, ...], np.ndarray, np.ndarray, np.ndarray]:
+    """The queues in which samples wait: one for each different discount, with the questions that have it side by side.
+
+    The result has four parts: the different discounts, the question at each place, how many questions each queue has, and the first
+    place of each queue, with the number of all places behind them.
+    """
+    keys = list(dict.fromkeys(discounts))
+    member = np.array([keys.index(discount) for discount in discounts], np.int64)
+    sizes = np.bincount(member, minlength=len(keys))
+    firsts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    checked = tuple(d if isinstance(d, str) else unit("discount", d) for d in keys)
+    return checked, np.argsort(member, kind="stable"), sizes, firsts
+
+
 @dataclass(frozen=True)
 class Score:
     """The quality of the answers to one question, over the scored samples. Numbers are None if no sample is scored.
@@ -221,18 +237,13 @@ class Returns:
         recent: float = 1000.0,
         means: Sequence[bool] | None = None,
     ) -> None:
-        keys = list(dict.fromkeys(discounts))
-        self.discounts = tuple(d if isinstance(d, str) else unit("discount", d) for d in keys)
-        member = np.array([keys.index(discount) for discount in discounts], np.int64)
-        self._order = np.argsort(member, kind="stable")  # place → question
-        sizes = np.bincount(member, minlength=len(keys))
-        self._firsts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.discounts, self._order, sizes, self._firsts = queues_of(discounts)
         self._windows = _windows(self.discounts, sizes, memory)
         self._recent = recent
         flags = dict(zip(discounts, means or [False] * len(discounts), strict=True))
-        self._means = np.array([flags[key] for key in keys], np.bool_)
+        self._means = np.array([flags[discount] for discount in self.discounts], np.bool_)
         room, slots = int((self._windows * sizes).sum()), int(self._windows.sum())
-        queues, questions = len(keys), len(member)
+        queues, questions = len(sizes), len(self._order)
         # Waiting samples, in rings (prediction, sum, weight), then the newer half as a whole, then counts and totals.
         self._state: dict[str, np.ndarray] = {
             "kept": np.zeros(room),
