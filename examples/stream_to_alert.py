@@ -18,7 +18,7 @@ import numpy as np
 from trueonline.files import write_whole
 from trueonline.report.look import figure, look
 
-DAYS, A_DAY, FAULT = 14, 288, 10 * 288 + 110  # a sample every five minutes; the fault begins on the tenth day
+DAYS, A_DAY, FAULT = 14, 288, 10 * 288 + 110  # a sample every five minutes; the fault begins on the eleventh day
 HORIZON = 3600.0
 
 
