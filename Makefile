@@ -1,7 +1,8 @@
 # Two commands do everything on a new machine with Python ≥ 3.11, make and git:
 #   make reproduce   sets up and runs the paper's prediction study; leaves reproduction/report.html
 #   make test        sets up and runs every check
-# Others: test-slow (studies of minutes), test-hostile (20 minutes of damaged files, kills and bad calls), coverage, bench, format, clean.
+#   make docs        sets up and builds the documentation site; leaves docs/_build/index.html
+# Others: docs-serve, test-slow (studies of minutes), test-hostile (20 minutes of damaged files, kills and bad calls), coverage, bench, format, clean.
 
 PYTHON ?= python3
 VENV := .venv
@@ -9,7 +10,7 @@ BIN := $(VENV)/bin
 # Processes that run the tests side by side. Some tests mostly wait, so this is one more than a machine of two cores has:
 JOBS ?= 3
 
-.PHONY: reproduce test test-slow test-hostile coverage bench format clean
+.PHONY: reproduce test docs docs-serve test-slow test-hostile coverage bench format clean
 .DELETE_ON_ERROR:
 
 reproduce: $(VENV)/installed
@@ -22,6 +23,14 @@ test: $(VENV)/installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -m "not slow" -n $(JOBS) --dist loadfile
+
+# Every warning stops it. Tutorials and the gallery are executed; a page that did not change is not executed again.
+docs: $(VENV)/installed-docs
+	$(BIN)/sphinx-build -n -W -q -j auto -b html -d docs/_build/.doctrees docs docs/_build
+	@echo "Open docs/_build/index.html, or run: make docs-serve"
+
+docs-serve: docs
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory docs/_build 8000
 
 test-slow: $(VENV)/installed-dev
 	$(BIN)/pytest -m slow
@@ -55,11 +64,12 @@ $(VENV)/installed: pyproject.toml
 	fi
 	@touch $@
 
-$(VENV)/installed-dev: $(VENV)/installed
+# What developers need, and what the documentation needs, are groups of pyproject.toml.
+$(VENV)/installed-%: $(VENV)/installed
 	@if command -v uv >/dev/null 2>&1; then \
-	  uv pip install --quiet --compile-bytecode --python $(BIN)/python --group dev; \
+	  uv pip install --quiet --compile-bytecode --python $(BIN)/python --group $*; \
 	else \
 	  $(BIN)/python -m pip install --quiet --compile --disable-pip-version-check --upgrade 'pip>=25.1' && \
-	  $(BIN)/python -m pip install --quiet --compile --disable-pip-version-check --group dev; \
+	  $(BIN)/python -m pip install --quiet --compile --disable-pip-version-check --group $*; \
 	fi
 	@touch $@

@@ -3,7 +3,7 @@
     trueonline derive examples/careful_return.py      # its backward view, checked against this file
     python examples/careful_walk.py                   # does it learn?
 
-docs/derive.md explains the idea.
+docs/guides/derive.md explains the idea.
 """
 
 from trueonline.derivation import Min

@@ -33,7 +33,7 @@ def run(tmp_path):
 
 
 def test_the_example_is_derived_and_checked(monkeypatch):
-    """On streams of active features alone: docs/derive.md has all of them, and each form is compiled anew."""
+    """On streams of active features alone: docs/guides/derive.md has all of them, and each form is compiled anew."""
     monkeypatch.setattr(verification, "KINDS", tuple(kind for kind in verification.KINDS if kind.name in SPARSE))
     said = CliRunner().invoke(main, ["derive", str(EXAMPLE), "--trials", "1"])
     assert said.exit_code == 0

@@ -194,7 +194,7 @@ def _definition(learner_class: Any) -> Any:
     if arguments.get("bound") is not None or arguments.get("meta_step_size") is not None:
         raise ValueError(
             "a learner with bound or meta_step_size has no definition here, because its step-sizes depend on the stream "
-            "(docs/step_sizes.md); verify it without them"
+            "(docs/guides/step_sizes.md); verify it without them"
         )
     own = getattr(made, "method", None)
     rule = own.resolve("rule") if isinstance(own, catalog.Method) else None

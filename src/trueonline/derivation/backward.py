@@ -32,7 +32,7 @@ class Derivation:
     view : ForwardView
         The forward view: its target and its step-size.
     factors : Factors
-        b, c, d, the first target U_t^{t+1} and the step-size β_t, as SymPy expressions of time t = 0 (see docs/derive.md).
+        b, c, d, the first target U_t^{t+1} and the step-size β_t, as SymPy expressions of time t = 0 (see docs/guides/derive.md).
 
     Examples
     --------

@@ -93,7 +93,7 @@ def open_source(
     ----------
     spec : str, path, or a sequence of them
         A path, "-" for standard input, or an address `mqtt://host:port/topic`, `mqtts://host:port/topic`, `lsl://name`, `arm`
-        or `arm://SEED`. Several paths, or a pattern such as "logs/*.csv", are one stream, file after file.
+        or `arm://SEED`. Several paths, or a pattern such as `logs/*.csv`, are one stream, file after file.
     signals : sequence of str
         The names of the signals: columns, keys or channels.
     time : str, optional
@@ -257,7 +257,7 @@ def is_several(spec: Spec | Sequence[Spec]) -> bool:
     Returns
     -------
     bool
-        True for more than one name, and for a pattern such as "logs/*.csv".
+        True for more than one name, and for a pattern such as `logs/*.csv`.
     """
     names = _specs(spec)
     return len(names) > 1 or is_pattern(names[0])

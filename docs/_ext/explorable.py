@@ -1,0 +1,49 @@
+"""A directive that shows an explorable page of the package inside a page of the site.
+
+    ```{explorable} traces
+    ```
+
+Without JavaScript the still picture is shown. The pages are copied from the package as they are.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+from trueonline import explorables
+
+FRAME = """
+<div class="explorable">
+<iframe src="{root}explorables/{name}.html?embed" title="{title}" data-explorable loading="lazy"></iframe>
+<noscript><img src="{root}explorables/stills/{name}.svg" alt="A still picture of the explorable page: {title}"></noscript>
+<p><a href="{root}explorables/{name}.html">Open this page on its own</a></p>
+</div>
+"""
+
+
+class Explorable(SphinxDirective):
+    """The page of the given name, in a frame."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        (name,) = self.arguments
+        root = "../" * self.env.docname.count("/")
+        html = FRAME.format(root=root, name=name, title=explorables.PAGES[name])
+        return [nodes.raw("", html, format="html")]
+
+
+def copy_pages(app: Any, error: Exception | None) -> None:
+    if error is None and app.builder.format == "html":
+        copytree(explorables.FOLDER, Path(app.outdir) / "explorables", dirs_exist_ok=True)
+
+
+def setup(app: Any) -> dict[str, bool]:
+    app.add_directive("explorable", Explorable)
+    app.connect("build-finished", copy_pages)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

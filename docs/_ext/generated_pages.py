@@ -1,0 +1,166 @@
+"""Pages that are made from the package itself: the API's lists of names, and the catalogue of methods."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from trueonline import catalog
+from trueonline.files import write_whole
+
+DOCS = Path(__file__).parent.parent
+API = DOCS / "reference" / "api"
+MODULES = {
+    "trueonline": "Learners, and the functions that most programs need",
+    "trueonline.control": "Agents, policies and Gymnasium environments",
+    "trueonline.control.atari": "Atari games",
+    "trueonline.features": "From states and observations to features",
+    "trueonline.problems": "Markov reward processes with exact values",
+    "trueonline.study": "Sweeps",
+    "trueonline.nexting": "Predictions from streams",
+    "trueonline.nexting.sources": "Sources of streams",
+    "trueonline.derivation": "A forward view in, a backward view out",
+    "trueonline.nonlinear": "Non-linear value functions",
+    "trueonline.forward": "The definitions of methods, slow and obvious",
+}
+COSTS = {
+    "one": "active features; one trace",
+    "two": "active features; two weight vectors",
+    "three": "active features; two weight vectors, three traces",
+    "two traces": "active features; two traces",
+}
+
+
+def write_pages(app: Any, config: Any) -> None:
+    """Write the pages before Sphinx looks for them. A page that did not change is left alone, and is not built again."""
+    for module, title in MODULES.items():
+        _write(API / f"{module}.md", api_page(module, title))
+    for old in (API / "generated").glob("*.rst"):  # a name that is gone leaves no page behind
+        module, _, name = old.stem.rpartition(".")
+        if module not in MODULES or name not in _names(module):
+            old.unlink()
+    listed = "\n".join(MODULES)
+    _write(API / "index.md", f"# API\n\nEvery public name, made from the docstrings.\n\n```{{toctree}}\n{listed}\n```\n")
+    _write(DOCS / "methods" / "catalogue.md", catalogue_page())
+    # The pages did not exist when Sphinx listed its sources, so autosummary has to be told where to look for names.
+    config.autosummary_generate = [str(API / f"{module}.md") for module in MODULES]
+
+
+def api_page(module: str, title: str) -> str:
+    """One module: what its docstring says, and a table of its public names that links to a page for each."""
+    home, names = import_module(module), _names(module)
+    kinds = {"Classes": inspect.isclass, "Functions": callable, "Constants": lambda thing: True}
+    lines = [f"# {module}", "", f"{title}.", ""]
+    for heading, belongs in kinds.items():
+        chosen = [name for name in names if belongs(getattr(home, name))]
+        names = [name for name in names if name not in chosen]
+        if chosen and heading == "Constants":
+            lines += ["## Constants", "", *(f"- `{name}` = `{_short(getattr(home, name))}`" for name in chosen), ""]
+        elif chosen:
+            lines += [f"## {heading}", "", "```{eval-rst}", f".. currentmodule:: {module}", ""]
+            lines += [".. autosummary::", "   :toctree: generated", "", *(f"   {name}" for name in chosen), "```", ""]
+    return "\n".join(lines)
+
+
+def catalogue_page() -> str:
+    """Every row of the catalogue: class, definition, cost, exactness as measured, citation, and the rule itself."""
+    path = DOCS / "results" / "data" / "verify.json"
+    measured = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    lines = [
+        "# Catalogue",
+        "",
+        "Every method once, made from `trueonline.catalog`. *Exactness* is the largest difference of any weight from the",
+        "definition after any step, relative to the largest weight. `trueonline verify` measured it in the",
+        "[stored run](../results/index.md).",
+        "",
+    ]
+    for group in catalog.GROUPS:
+        rows = [row for row in catalog.METHODS.values() if row.group == group]
+        lines += [f"## {group[0].upper()}{group[1:]}", ""]
+        for row in rows:
+            lines += _entry(row, measured.get(row.name))
+    return "\n".join(lines)
+
+
+def _entry(row: catalog.Method, measured: dict[str, Any] | None) -> list[str]:
+    options = "".join(f", {key}={value}" for key, value in row.options.items())
+    facts = {
+        "Class": _link(row.resolve("learner")) + (f" with `{options[2:]}`" if options else ""),
+        "Definition": _link(row.resolve("definition")),
+        "Features": "binary" if row.binary else "any",
+        "Trace": row.trace,
+        "Cost of a step": COSTS[row.memory] if row.rule else "the last K transitions",
+        "Exactness": f"{measured['max_error']:.1e}" if measured else "not in the stored run",
+        "Page": f"[equations, departures, measurements]({row.page})",
+    }
+    lines = [f"### {row.title}", "", f"`{row.name}`", "", "| | |", "|---|---|"]
+    lines += [f"| {key} | {value} |" for key, value in facts.items()]
+    if row.rule is None:
+        return [*lines, ""]
+    rule = row.resolve("rule")
+    said = inspect.getdoc(inspect.getmodule(rule.py_func)) or ""
+    source = inspect.getsource(rule.py_func).rstrip()
+    lines += ["", said.split("\n\n")[0], "", f":::{{dropdown}} The rule, `{rule.py_func.__name__}`"]
+    return [*lines, "```python", source, "```", ":::", ""]
+
+
+def _names(module: str) -> list[str]:
+    """The public names of a module that have no page under a module before it."""
+    home = import_module(module)
+    return [name for name in home.__all__ if _home_of(name, getattr(home, name)) == module]
+
+
+def _home_of(name: str, thing: Any) -> str | None:
+    """The first module that has a thing under this name. Modules and `__version__` have no page."""
+    if inspect.ismodule(thing) or name.startswith("__"):
+        return None
+    return next((module for module in MODULES if getattr(import_module(module), name, None) is thing), None)
+
+
+def _link(thing: Any) -> str:
+    """A link to the page of a class, under its public name. One that has none is named only."""
+    home = _home_of(thing.__name__, thing)
+    return f"{{py:class}}`{home}.{thing.__name__}`" if home else f"`{thing.__module__}.{thing.__name__}`"
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 80 else shown[:77] + "…"
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        write_whole(path, lambda file: file.write(text.encode()))
+
+
+def mark_equations(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Equations and tables stand in docstrings as `help` shows them. reStructuredText wants `::` before them."""
+    end = next(
+        (place - 1 for place, line in enumerate(lines) if line.startswith("---")), len(lines)
+    )  # numpydoc reads the rest
+    marked: list[str] = []
+    literal = False
+    for line in lines[:end]:
+        as_is = line.startswith((" ", "|"))
+        if as_is and not literal:
+            marked += ["::", ""]
+        literal = as_is or (literal and not line)
+        marked.append(f"    {line}" if as_is else line)
+    lines[:end] = marked
+
+
+def escape_stars(app: Any, context: Any, lines: list[str]) -> None:
+    """Help is plain text, in which `logs/*.csv` begins no emphasis."""
+    lines[:] = [line.replace("*", "\\*") for line in lines]
+
+
+def setup(app: Any) -> dict[str, bool]:
+    app.connect("config-inited", write_pages)
+    app.connect("autodoc-process-docstring", mark_equations, priority=100)  # before numpydoc reads them
+    for part in ("description", "options", "arguments"):
+        app.connect(f"sphinx-click-process-{part}", escape_stars)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
