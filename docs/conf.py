@@ -31,6 +31,7 @@ exclude_patterns = [
     "gallery/*.md5",
     "**/sg_execution_times.rst",
 ]
+highlight_language = "none"  # a block that names no language is plain text
 nitpicky = True
 nitpick_ignore_regex = [("py:class", r"trueonline\.forward\..*")]  # classes behind a public name of another spelling
 templates_path = ["_templates"]
@@ -76,6 +77,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
+smartquotes = False  # they would turn the two dashes of an option into one
 html_favicon = "_static/icon.svg"
 html_theme_options = {"navigation_with_keys": True}
 

@@ -1,4 +1,4 @@
-"""Pages that are made from the package itself: the API's lists of names, and the catalogue of methods."""
+"""Pages that are made from the package itself: the API's lists of names, the commands' help, and the catalogue of methods."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from trueonline import catalog
+from trueonline.cli import COMMANDS
 from trueonline.files import write_whole
 
 DOCS = Path(__file__).parent.parent
 API = DOCS / "reference" / "api"
+HELP = DOCS / "reference" / "commands"
 MODULES = {
     "trueonline": "Learners, and the functions that most programs need",
     "trueonline.control": "Agents, policies and Gymnasium environments",
@@ -44,6 +46,9 @@ def write_pages(app: Any, config: Any) -> None:
             old.unlink()
     listed = "\n".join(MODULES)
     _write(API / "index.md", f"# API\n\nEvery public name, made from the docstrings.\n\n```{{toctree}}\n{listed}\n```\n")
+    for name in COMMANDS:
+        _write(HELP / f"{name}.md", command_page(name))
+    _write(HELP / "index.md", commands_page())
     _write(DOCS / "methods" / "catalogue.md", catalogue_page())
     # The pages did not exist when Sphinx listed its sources, so autosummary has to be told where to look for names.
     config.autosummary_generate = [str(API / f"{module}.md") for module in MODULES]
@@ -63,6 +68,26 @@ def api_page(module: str, title: str) -> str:
             lines += [f"## {heading}", "", "```{eval-rst}", f".. currentmodule:: {module}", ""]
             lines += [".. autosummary::", "   :toctree: generated", "", *(f"   {name}" for name in chosen), "```", ""]
     return "\n".join(lines)
+
+
+def commands_page() -> str:
+    """The list of commands, each with the first sentence of its help."""
+    lines = [
+        "# Commands",
+        "",
+        "The help of every command. `trueonline COMMAND --help` prints the same in the terminal.",
+        "",
+    ]
+    for name in COMMANDS:
+        command = import_module(f"trueonline.cli.{name}").command
+        lines.append(f"- [`trueonline {name}`]({name}.md): {command.get_short_help_str(limit=200)}")
+    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *COMMANDS, "```", ""])
+
+
+def command_page(name: str) -> str:
+    """One command: sphinx-click reads its help and its options."""
+    directive = [f".. click:: trueonline.cli.{name}:command", f"   :prog: trueonline {name}", "   :nested: full"]
+    return "\n".join(["```{eval-rst}", *directive, "```", ""])
 
 
 def catalogue_page() -> str:
@@ -103,8 +128,7 @@ def _entry(row: catalog.Method, measured: dict[str, Any] | None) -> list[str]:
     rule = row.resolve("rule")
     said = inspect.getdoc(inspect.getmodule(rule.py_func)) or ""
     source = inspect.getsource(rule.py_func).rstrip()
-    lines += ["", said.split("\n\n")[0], "", f":::{{dropdown}} The rule, `{rule.py_func.__name__}`"]
-    return [*lines, "```python", source, "```", ":::", ""]
+    return [*lines, "", said.split("\n\n")[0], "", "```python", source, "```", ""]
 
 
 def _names(module: str) -> list[str]:
@@ -139,28 +163,34 @@ def _write(path: Path, text: str) -> None:
 
 def mark_equations(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Equations and tables stand in docstrings as `help` shows them. reStructuredText wants `::` before them."""
-    end = next(
-        (place - 1 for place, line in enumerate(lines) if line.startswith("---")), len(lines)
-    )  # numpydoc reads the rest
+    sections = next((place - 1 for place, line in enumerate(lines) if line.startswith("---")), len(lines))
     marked: list[str] = []
     literal = False
-    for line in lines[:end]:
-        as_is = line.startswith((" ", "|"))
+    for place, line in enumerate(lines):
+        equation = place < sections and line.startswith(" ")  # below, what is indented describes a parameter
+        begins = equation and not literal and not (marked and marked[-1])
+        as_is = line.startswith("|") or begins or (equation and literal)
         if as_is and not literal:
             marked += ["::", ""]
         literal = as_is or (literal and not line)
         marked.append(f"    {line}" if as_is else line)
-    lines[:end] = marked
+    lines[:] = marked
 
 
-def escape_stars(app: Any, context: Any, lines: list[str]) -> None:
-    """Help is plain text, in which `logs/*.csv` begins no emphasis."""
-    lines[:] = [line.replace("*", "\\*") for line in lines]
+def keep_help_as_it_is(app: Any, context: Any, lines: list[str]) -> None:
+    """Help is plain text: `logs/*.csv` begins no emphasis, and lists and examples keep their spaces."""
+    shown: list[str] = []
+    for line in lines:
+        as_is = line.startswith("| ")
+        if as_is and not (shown and shown[-1].startswith("    ")):
+            shown += ["", "::", ""]
+        shown.append(f"    {line[2:]}" if as_is else line.replace("*", "\\*"))
+    lines[:] = shown
 
 
 def setup(app: Any) -> dict[str, bool]:
     app.connect("config-inited", write_pages)
     app.connect("autodoc-process-docstring", mark_equations, priority=100)  # before numpydoc reads them
     for part in ("description", "options", "arguments"):
-        app.connect(f"sphinx-click-process-{part}", escape_stars)
+        app.connect(f"sphinx-click-process-{part}", keep_help_as_it_is)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
