@@ -4,13 +4,14 @@
 //
 //   h("p", {class: "hint"}, "text", child)     an HTML element; svg("line", {x1: 0}) the same for SVG. A function as attribute
 //                                              "onclick" is a listener; null and false attributes are left out
-//   slider({label, min, max, step, value, format, onInput})      .element, .value (get and set), .disabled (set)
+//   slider({label, min, max, step, value, format, onInput})      .element, .value (get and set), .disabled, .max (set)
 //   choice({label, options: [{value, label}], value, onChange})  radio buttons: .element, .value
 //   toggle({label, value, onChange, colour, dashes})             a checkbox: .element, .value
 //   button({label, onClick, primary, title})                     .element
-//   player({forward, back, restart, rate, figure})  buttons Play, Back, Step, Restart, with keys Space ← → Home while the focus is
+//   player({forward, back, restart, rate, figure, extra})  buttons Play, Back, Step, Restart, with keys Space ← → Home while the focus is
 //                                              in `figure` (or nowhere, for the first player of a page). forward() makes one step
 //                                              and returns false at the end. `rate` is in steps a second, a number or a function.
+//                                              `extra` is a list of more buttons.
 //                                              .element, .play(), .pause(), .playing, .show("step 3 of 20", {back, forward})
 //   legend([{name, colour, dashes, marker}])   a list element
 //   chart({title, label, height, x: {label, min, max}, y: {label, min, max}, onPoint, readout})
@@ -84,6 +85,7 @@ trueonline.widgets = (() => {
       get value() { return Number(input.value); },
       set value(v) { input.value = v; show(); },
       set disabled(off) { input.disabled = off; },
+      set max(most) { input.max = most; show(); },
     };
   }
 
@@ -124,7 +126,7 @@ trueonline.widgets = (() => {
   const players = [];
   const ownKeys = (target) => target.closest?.("input, select, textarea, summary, [role=grid], [data-keys]");
 
-  function player({ forward, back = null, restart = null, rate = 4, figure = null }) {
+  function player({ forward, back = null, restart = null, rate = 4, figure = null, extra = [] }) {
     let playing = false;
     let due = 0;
     const rateNow = () => (typeof rate === "function" ? rate() : rate);
@@ -134,7 +136,7 @@ trueonline.widgets = (() => {
     const restartButton = restart && button({ label: "Restart", onClick: () => { pause(); restart(); }, title: "Home key" }).element;
     const where = h("span", { class: "where" });
     const element = h("div", { class: "player", role: "group", "aria-label": "Steps through time" },
-      playButton, backButton, stepButton, restartButton, where);
+      playButton, backButton, stepButton, restartButton, extra, where);
 
     function frame(now) {
       if (!playing) return;
