@@ -64,6 +64,11 @@ trueonline.memory = (() => {
       return this.s * sum;
     }
 
+    // Whether s has left the range in which imprints keep their digits.
+    get worn() {
+      return Math.abs(this.s - MIDDLE) > REACH;
+    }
+
     // e ← g·e
     decay(g) {
       this.s *= g;
@@ -71,7 +76,7 @@ trueonline.memory = (() => {
 
     // e ← e + a·x and w ← w + b·x
     imprint(x, a, b) {
-      if (Math.abs(this.s - MIDDLE) > REACH) this.rebase();
+      if (this.worn) this.rebase();
       const aZ = a / this.s;
       const bY = b - this.c * aZ;
       for (let j = 0; j < x.indices.length; j++) {
@@ -187,8 +192,9 @@ trueonline.memory = (() => {
     }
 
     decay(g) {
-      for (let i = 0; i < this.n; i++) this.e[i] *= g;
-      this.visits += this.n;
+      const { n, e } = this;
+      for (let i = 0; i < n; i++) e[i] *= g;
+      this.visits += n;
     }
 
     imprint(x, a, b) {
@@ -205,10 +211,11 @@ trueonline.memory = (() => {
     }
 
     learn(b) {
+      const { n, e, w } = this;
       let traced = 0;
-      for (let i = 0; i < this.n; i++) {
-        this.w[i] += b * this.e[i];
-        if (this.e[i] !== 0) traced++;
+      for (let i = 0; i < n; i++) {
+        w[i] += b * e[i];
+        if (e[i] !== 0) traced++;
       }
       this.traced = traced; // and no visits: a better loop would decay and learn in one pass, so one pass is counted
     }
@@ -279,11 +286,11 @@ trueonline.memory = (() => {
   }
 
   // A point moves along a ring, by a quarter of a tile or more at a step. Each active feature comes from a row of n/active tiles
-  // with an offset of its own, so that one tile of each row lies under the point. The reward changes smoothly around the ring.
+  // with an offset of its own, so that one tile of each row lies under the point. The reward rises and falls once in 32 tiles.
   class MovingPoint {
     constructor({ n, active, random }) {
       this.random = random;
-      this.rows = Math.min(active, n);
+      this.rows = Math.min(active, Math.ceil(n / 2)); // each row has at least two tiles
       this.tiles = Math.floor(n / this.rows);
       this.at = 0;
     }
@@ -298,7 +305,7 @@ trueonline.memory = (() => {
 
     move() {
       this.at = (this.at + (0.25 + 0.6 * this.random()) / this.tiles) % 1;
-      return 0.5 - 0.5 * Math.cos(2 * Math.PI * this.at);
+      return 0.5 - 0.5 * Math.cos((2 * Math.PI * this.at * this.tiles) / Math.min(this.tiles, 32));
     }
   }
 
