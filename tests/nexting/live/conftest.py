@@ -1,40 +1,21 @@
 """A headless Chromium, and a hub that is fed, for the tests of the live page."""
 
-import shutil
 import threading
 import time
 
 import numpy as np
 import pytest
 
+from tests.browsers import headless_chromium
 from tests.nexting.live.helpers import RATE, Browser, readings, small_hub
 from trueonline.nexting.predictor import Answers
-
-ARGUMENTS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=1280,900",
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory):
     """A headless Chromium."""
-    found, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (found and driver):
-        pytest.skip("no chromium and chromedriver here: apt-get install chromium chromium-driver")
-    webdriver = pytest.importorskip("selenium.webdriver", reason="the browser tests need selenium")
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = found
-    for argument in (*ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    chrome = webdriver.Chrome(options=options, service=Service(driver))
-    try:
+    with headless_chromium(tmp_path_factory.mktemp("chromium")) as chrome:
         yield chrome
-    finally:
-        chrome.quit()
 
 
 @pytest.fixture

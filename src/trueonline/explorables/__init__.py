@@ -1,0 +1,59 @@
+"""Explorable pages: the ideas behind true online TD(λ), to play with in a browser.
+
+The pages are plain HTML, CSS and JavaScript in the folder `pages`. They need no server and no network, and open from a file.
+`trueonline learn` opens them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "pages"
+INDEX = FOLDER / "index.html"
+
+
+@dataclass(frozen=True)
+class Page:
+    """One explorable page.
+
+    Parameters
+    ----------
+    name : str
+        The name in the command and in file names.
+    title : str
+        The heading.
+    sentence : str
+        What there is to see, in one sentence.
+    """
+
+    name: str
+    title: str
+    sentence: str
+
+    @property
+    def path(self) -> Path:
+        """The file of the page."""
+        return FOLDER / f"{self.name}.html"
+
+    @property
+    def still(self) -> Path:
+        """A picture of the page, for readers without JavaScript."""
+        return FOLDER / "stills" / f"{self.name}.svg"
+
+
+# In the order in which a newcomer would read them.
+PAGES = (
+    Page("traces", "The traces", "What an eligibility trace is, and why the dutch trace does not overshoot."),
+    Page(
+        "forward_backward",
+        "Forward and backward",
+        "How one small update with a trace equals redoing every update from the start.",
+    ),
+    Page(
+        "random_walk",
+        "The random walk",
+        "Watch three methods learn, and see which settings of α and λ work.",
+    ),
+    Page("memory", "The memory", "How a step with millions of weights touches only a few of them."),
+)
