@@ -21,6 +21,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx.ext.mathjax",  # marks equations up; KaTeX draws them, see below
+    "explorable",  # docs/_ext: the explorable pages, inside other pages
     "generated_pages",  # docs/_ext: the API's lists of names, and the catalogue of methods
 ]
 exclude_patterns = [
@@ -75,6 +76,7 @@ html_theme = "furo"
 html_title = "trueonline"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_copy_source = False
 html_show_sourcelink = False
 smartquotes = False  # they would turn the two dashes of an option into one

@@ -19,8 +19,8 @@ from trueonline import explorables
 
 FRAME = """
 <div class="explorable">
-<iframe src="{root}explorables/{name}.html?embed" title="{title}" data-explorable loading="lazy"></iframe>
-<noscript><img src="{root}explorables/stills/{name}.svg" alt="A still picture of the explorable page: {title}"></noscript>
+<iframe src="{root}explorables/{name}.html?embed" title="{title}"></iframe>
+<noscript><img src="{root}explorables/stills/{name}.svg" alt="{title}: a still picture of what the page shows"></noscript>
 <p><a href="{root}explorables/{name}.html">Open this page on its own</a></p>
 </div>
 """
@@ -34,7 +34,8 @@ class Explorable(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         (name,) = self.arguments
         root = "../" * self.env.docname.count("/")
-        html = FRAME.format(root=root, name=name, title=explorables.PAGES[name])
+        (page,) = (page for page in explorables.PAGES if page.name == name)
+        html = FRAME.format(root=root, name=name, title=page.title)
         return [nodes.raw("", html, format="html")]
 
 
