@@ -19,9 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import trueonline as to
+from tests.nexting.live.helpers import get, small_hub
 from tests.study.toy_work import Counting
 from trueonline import files, platforms, study
 from trueonline.cli import main
+from trueonline.nexting.live import Server
 from trueonline.nexting.sources import Pipe, columns_of, is_several, open_source
 from trueonline.nexting.sources.addresses import local_path, shown_address
 
@@ -105,6 +107,22 @@ def sweeping(folder):
     return [pq.read_table(folder / "swept" / "results.parquet").to_pylist(), counted.to_pylist()]
 
 
+def training(folder):
+    """Train an agent in two runs, longer the second time, with a picture of the curve."""
+    for episodes in ("2", "3"):
+        run("train", "FrozenLake-v1", "--episodes", episodes, "--evaluate", "1", "--no-film", "--out", folder / "trained")
+    assert (folder / "trained" / "curve.png").stat().st_size
+    return (folder / "trained" / "episodes.csv").read_text("utf-8")
+
+
+def serving(folder):
+    """Serve the live page."""
+    with Server(small_hub()) as served:
+        with pytest.raises(ValueError, match="give another port"):
+            Server(small_hub(), port=served.port)
+        return [get(served, path)[0] for path in ("/", "/app.js", "/nothing")]
+
+
 def piping(folder):
     """Predict standard input, to standard output."""
     run("predict", "-", *PREDICT, "--out", "-")
@@ -128,7 +146,7 @@ def same(one, another):
 # --- Here and there -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("work", [learning, predicting, sweeping], ids=lambda work: work.__name__)
+@pytest.mark.parametrize("work", [learning, predicting, sweeping, training, serving], ids=lambda work: work.__name__)
 def test_the_result_is_the_same_without_what_windows_lacks(work, tmp_path, monkeypatch, capfd):
     monkeypatch.syspath_prepend(ROOT)  # for processes
     expected = here(work, tmp_path / "here")

@@ -22,7 +22,8 @@ class Commands(click.Group):
 
     def main(self, *args: Any, **options: Any) -> Any:
         print_any_character()
-        return super().main(*args, **options)
+        # On Windows click would expand patterns, also in quotes. Sources do that themselves, in natural order.
+        return super().main(*args, **{"windows_expand_args": False, **options})
 
     def list_commands(self, context: click.Context) -> list[str]:
         return [*COMMANDS, *super().list_commands(context)]
