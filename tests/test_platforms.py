@@ -4,6 +4,7 @@ Windows is simulated: `tests/without_posix.py` takes away what it lacks. Each wo
 """
 
 import ast
+import errno
 import io
 import json
 import os
@@ -14,6 +15,7 @@ import sys
 import threading
 from pathlib import Path
 
+import click
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -23,6 +25,7 @@ from tests.nexting.live.helpers import get, small_hub
 from tests.study.toy_work import Counting
 from trueonline import files, platforms, study
 from trueonline.cli import main
+from trueonline.cli.errors import plain_errors
 from trueonline.nexting.live import Server
 from trueonline.nexting.sources import Pipe, columns_of, is_several, open_source
 from trueonline.nexting.sources.addresses import local_path, shown_address
@@ -377,6 +380,24 @@ def test_other_threads_need_not_wait_for_ctrl_c(monkeypatch):
     thread.start()
     thread.join()
     assert steps == ["started"]
+
+
+def test_a_pipe_that_nobody_reads_is_no_error_on_windows(no_owners, monkeypatch):
+    reader, writer = os.pipe()
+    os.close(reader)
+    for error in (BrokenPipeError(), OSError(errno.EINVAL, "Invalid argument")):
+        with os.fdopen(os.dup(writer), "w", encoding="utf-8") as stream:
+            monkeypatch.setattr(sys, "stdout", stream)
+            with pytest.raises(SystemExit) as end, plain_errors():
+                raise error
+            assert end.value.code == 0
+            print("nobody reads this, and nothing fails", file=stream)
+    with pytest.raises(click.ClickException, match="Invalid argument"), plain_errors():
+        raise OSError(errno.EINVAL, "Invalid argument", "a:b")
+    monkeypatch.setattr(platforms, "HAS_OWNERS", True)
+    with pytest.raises(click.ClickException, match="Invalid argument"), plain_errors():
+        raise OSError(errno.EINVAL, "Invalid argument")
+    os.close(writer)
 
 
 class Screen(io.TextIOWrapper):

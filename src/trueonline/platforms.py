@@ -6,6 +6,7 @@ function does the nearest thing, and its text says what that is.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import select
@@ -260,6 +261,12 @@ def limit_silence(listener: socket.socket, seconds: float) -> None:
 
 
 # --- Standard output ------------------------------------------------------------------------------
+
+
+def is_broken_pipe(error: Exception) -> bool:
+    """Whether an error says that nobody reads a pipe any more. Windows calls that an invalid argument."""
+    invalid = isinstance(error, OSError) and error.errno == errno.EINVAL and error.filename is None
+    return isinstance(error, BrokenPipeError) or (invalid and not HAS_OWNERS)
 
 
 def print_any_character() -> None:
