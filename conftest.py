@@ -14,7 +14,7 @@ FIRST = (
     "test_derive", "test_step_sizes", "test_provisional", "test_exact", "test_off_policy_study", "test_family",
     "test_horde", "test_catalog", "test_sweep_file",
     "test_atari_resuming", "test_atari_screens", "test_atari_published", "test_atari_runs",
-    "test_processes", "test_paper", "test_survival", "test_predict", "test_study", "test_brokers",
+    "test_processes", "test_platforms", "test_paper", "test_survival", "test_predict", "test_study", "test_brokers",
     "test_page", "test_feed", "test_live_command",
     "test_control_studies", "test_text_files", "test_positions", "test_cleaning", "test_csv", "README",
     "test_asterix_command", "test_train_command", "test_sweep_command",

@@ -61,7 +61,7 @@ def recorded(folder: Path) -> list[Stream]:
     """The CSV files of a folder. The first column has times, as numbers or in ISO 8601."""
     streams = []
     for path in sorted(folder.rglob("*.csv")):
-        with open(path, newline="") as file:
+        with open(path, encoding="utf-8", newline="") as file:
             head, *rows = csv.reader(file)
         signals = np.array([[float(cell) for cell in row[1:]] for row in rows])
         streams.append(

@@ -28,7 +28,7 @@ def describe() -> dict[str, str]:
 
 def _cpu() -> str:
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor() or "unknown"
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
@@ -44,7 +44,7 @@ def _os() -> str:
 def _huge_pages() -> str:
     """Whether the kernel backs large arrays with pages of 2 MB: it changes resident memory and the cost of a miss."""
     try:
-        return Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text().strip()
+        return Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text(encoding="utf-8").strip()
     except OSError:
         return "unknown"
 

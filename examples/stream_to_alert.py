@@ -37,12 +37,12 @@ def load(seed=0):
 def write_log(path, values):
     begin = datetime.datetime(2024, 1, 1)  # a Monday
     rows = [((begin + datetime.timedelta(minutes=5 * i)).isoformat(" "), f"{x:.2f}") for i, x in enumerate(values)]
-    with open(path, "w", newline="") as file:
+    with open(path, "w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([("time", "load"), *rows])
 
 
 def read(path):
-    with open(path, newline="") as file:
+    with open(path, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return {name: np.array([float(row[name] or "nan") for row in rows]) for name in rows[0] if name != "time"}
 

@@ -20,7 +20,9 @@ def test_everything_public_is_there():
 def test_type_checkers_see_what_is_public():
     """The names in `_HOME`, and those imported under TYPE_CHECKING, which nothing else would miss."""
     seen = re.findall(
-        r"^    from trueonline\S* import \w+ as (\w+)$", Path(trueonline.__file__).read_text(), re.MULTILINE
+        r"^    from trueonline\S* import \w+ as (\w+)$",
+        Path(trueonline.__file__).read_text(encoding="utf-8"),
+        re.MULTILINE,
     )
     assert {"__version__", *seen} == set(trueonline.__all__)
 

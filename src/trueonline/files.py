@@ -8,7 +8,6 @@ fits. A *seal* does the same for small files of other formats: it is the digest 
 from __future__ import annotations
 
 import errno
-import fcntl
 import glob
 import hashlib
 import json
@@ -19,10 +18,14 @@ import secrets
 import zipfile
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from filelock import FileLock, Timeout
+
+from trueonline.platforms import narrow_rights, rename_over, sync_folder
 
 FORMAT = "trueonline learner"
 VERSION = 4  # 4: a list of members, and a digest; 3: a memory's header holds the memory alone
@@ -30,6 +33,7 @@ ABOUT = "about.json"
 NUMBERS = re.compile(r"[<>|][biufcU][1-9]\d{0,6}")  # the types that members may have: no object, nothing structured
 HEADER = 2**16  # bytes before the numbers of a member, at most
 BLOCK = 2**20  # bytes that are read at a time
+PATIENCE = 0.1  # seconds for a lock: its holder may just be removing it
 # What reading an archive may end in where some of its bytes are others (a RuntimeError is one that seems to be encrypted).
 DAMAGED = (
     *(OSError, ValueError, KeyError, EOFError, AttributeError, TypeError, RuntimeError, MemoryError, OverflowError),
@@ -52,18 +56,14 @@ def write_whole(path: str | os.PathLike, write: Callable[[IO[bytes]], Any]) -> N
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, target)
+        rename_over(beside, target)
     except OSError as error:
         beside.unlink(missing_ok=True)
         raise OSError(error.errno, error.strerror, str(target)) from None
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(target.parent)
 
 
 def place_beside(target: Path) -> Path:
@@ -75,7 +75,7 @@ def open_beside(beside: Path, target: Path) -> IO[bytes]:
     """Open a new file that will take the place of `target`, with a mode no wider than that of `target`."""
     file = open(beside, "x+b")  # noqa: SIM115  (the caller closes it)
     if target.exists():
-        os.fchmod(file.fileno(), os.fstat(file.fileno()).st_mode & target.stat().st_mode & 0o777)
+        narrow_rights(file, target)
     return file
 
 
@@ -93,25 +93,21 @@ class Lock:
         target = Path(path)
         check_folder(target)
         self._place = target.with_name(f".{target.name}.lock")
-        while True:
-            self._file = os.fdopen(os.open(self._place, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "rb")
-            if os.fstat(self._file.fileno()).st_size:
-                self._file.close()
-                raise ValueError(
-                    f"{self._place} is not a lock of this package: move it away, or name another file than {path}"
-                )
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                self._file.close()
-                raise ValueError(f"another run is writing {path}; stop it first, or name another file") from None
-            if self._place.exists() and os.path.samestat(os.fstat(self._file.fileno()), os.stat(self._place)):
-                return
-            self._file.close()  # its holder removed it between the opening and the lock
+        if os.path.lexists(self._place) and self._place.lstat().st_size:  # a link has a size too
+            raise ValueError(
+                f"{self._place} is not a lock of this package: move it away, or name another file than {path}"
+            )
+        # Without a fallback: a lock that is only a file would stay after kill -9. Any thread may release it.
+        self._lock = FileLock(self._place, thread_local=False, fallback_to_soft=False)
+        try:
+            self._lock.acquire(timeout=PATIENCE, poll_interval=PATIENCE / 10)
+        except Timeout:
+            raise ValueError(f"another run is writing {path}; stop it first, or name another file") from None
 
     def release(self) -> None:
-        self._place.unlink(missing_ok=True)
-        self._file.close()
+        with suppress(OSError):  # Windows removes no open file; there it goes with the lock
+            self._place.unlink(missing_ok=True)
+        self._lock.release()
 
 
 def sweep_up(path: str | os.PathLike) -> None:

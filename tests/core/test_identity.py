@@ -213,7 +213,7 @@ def test_things_that_refer_to_each_other_have_an_identity():
 @pytest.mark.parametrize(
     ("thing", "message"),
     [
-        (lambda: open(__file__), "TextIOWrapper"),  # noqa: SIM115  (closed by the test)
+        (lambda: open(__file__, encoding="utf-8"), "TextIOWrapper"),  # noqa: SIM115  (closed by the test)
         (threading.Lock, "lock"),
         (lambda: (x for x in range(3)), "generator"),
         (lambda: np.frompyfunc(plain, 1, 1), "ufunc"),

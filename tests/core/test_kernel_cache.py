@@ -241,7 +241,7 @@ def entry(x):
     return scaled(x)
 
 
-def test_a_constant_that_changed_after_compiling_is_refused(monkeypatch):
+def test_a_constant_that_changed_after_compiling_is_refused(places, monkeypatch):
     """Compiled code keeps the old value, and must not be kept, or taken, for that of the new one."""
 
     @kernel

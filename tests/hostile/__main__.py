@@ -102,9 +102,9 @@ def write_table(path: Path, rows: list[tuple[str, ...]]) -> None:
     lines = ["| " + " | ".join(HEADS) + " |", "|---|---|" + "--:|" * (len(HEADS) - 2)]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     table = "\n".join([BEGIN, "", *lines, "", END])
-    text = path.read_text() if path.exists() else f"{BEGIN}{END}\n"
+    text = path.read_text(encoding="utf-8") if path.exists() else f"{BEGIN}{END}\n"
     before, _, rest = text.partition(BEGIN)
-    path.write_text(before + table + rest.partition(END)[2])
+    path.write_text(before + table + rest.partition(END)[2], encoding="utf-8")
 
 
 def report_failures(console: Console, failures: list[Outcome], place: Path) -> int:

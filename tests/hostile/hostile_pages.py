@@ -79,10 +79,10 @@ def steady_memory(process: subprocess.Popen) -> int:
 
 def port_of(process: subprocess.Popen, said: Path) -> int:
     while process.poll() is None:
-        if found := re.search(r"http://127\.0\.0\.1:(\d+)/", said.read_text()):
+        if found := re.search(r"http://127\.0\.0\.1:(\d+)/", said.read_text(encoding="utf-8")):
             return int(found[1])
         time.sleep(0.05)
-    raise PromiseError(f"the server did not start: {said.read_text()}")
+    raise PromiseError(f"the server did not start: {said.read_text(encoding='utf-8')}")
 
 
 def good_page(port: int) -> None:

@@ -59,7 +59,7 @@ def _work(pipe: Connection, place: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_AS, (ROOM, ROOM))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    said = open(os.path.join(place, f"worker-{os.getpid()}.txt"), "w")  # noqa: SIM115
+    said = open(os.path.join(place, f"worker-{os.getpid()}.txt"), "w", encoding="utf-8")  # noqa: SIM115
     for stream in (1, 2):
         os.dup2(said.fileno(), stream)
     faulthandler.enable()

@@ -57,13 +57,15 @@ def written(path, times, values):
         table = pa.table({"b": values[:, 1], "time": stamps, "a": values[:, 0]})
         pq.write_table(table, path, row_group_size=5000)
     elif path.suffix == ".jsonl":
-        with open(path, "w") as file:
+        with open(path, "w", encoding="utf-8") as file:
             for i, (t, (a, b)) in enumerate(zip(times.tolist(), values.tolist(), strict=True)):
                 file.write("oops\n" if i % 1000 == 7 else json.dumps({"b": b, "time": t, "a": a}) + "\n")
     else:
         lines = text_of(times, values).splitlines(keepends=True)
         lines[8::1000] = ["oops\n"] * len(lines[8::1000])
-        with gzip.open(path, "wt", compresslevel=1) if path.suffix == ".gz" else open(path, "w") as file:
+        with (
+            gzip.open(path, "wt", compresslevel=1) if path.suffix == ".gz" else open(path, "w", encoding="utf-8") as file
+        ):
             file.writelines(lines)
     kept = np.arange(len(times)) % 1000 != 7
     return times[kept], values[kept]

@@ -251,7 +251,7 @@ def test_files_without_a_byte_are_left_out_and_the_last_file_is_followed(tmp_pat
     paths[2].write_text("time,x\n2,2\n3")
     with open_source(paths, ["x"], time="time", follow=True) as source:
         assert [source.read(0.05).times.tolist() for _ in range(2)] == [[1.0], [2.0]]
-        with open(paths[2], "a") as file:
+        with open(paths[2], "a", encoding="utf-8") as file:
             file.write(",3\n")
         assert source.read(5.0).times.tolist() == [3.0]
         assert len(source.read(0.02)) == 0

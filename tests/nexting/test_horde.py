@@ -159,7 +159,7 @@ def test_memory_is_that_of_the_features_met():
 def resident():
     """Bytes of memory that are in use; 0 where the system does not tell."""
     statm = Path("/proc/self/statm")
-    return int(statm.read_text().split()[1]) * 4096 if statm.exists() else 0
+    return int(statm.read_text(encoding="utf-8").split()[1]) * 4096 if statm.exists() else 0
 
 
 def test_a_long_run_stays_exact():

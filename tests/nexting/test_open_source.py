@@ -70,7 +70,7 @@ def test_what_a_text_file_refuses(tmp_path):
 )
 def test_what_is_not_installed_is_named(monkeypatch, tmp_path, module, spec, extra):
     monkeypatch.chdir(tmp_path)
-    Path("x.csv").write_text("a\n1\n")
+    Path("x.csv").write_text("a\n1\n", encoding="utf-8")
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ValueError, match=rf"need.*pip install 'trueonline\[{extra}\]'"):
         open_source(spec, ["a"], rate=1)

@@ -157,7 +157,7 @@ def test_a_paced_file_may_grow_and_closing_ends_the_wait(tmp_path):
     with open_source(path, ["a"], time="time", follow=True, pace=1000.0) as source:
         assert source.read(PATIENCE).times.tolist() == [0.0]
         assert len(source.read(0.05)) == 0
-        with open(path, "a") as file:
+        with open(path, "a", encoding="utf-8") as file:
             file.write("1,1\n2,2\n")
         assert wait_for(source, 2)[0].tolist() == [1.0, 2.0]
         position = source.position()

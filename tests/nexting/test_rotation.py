@@ -23,7 +23,7 @@ def rows(first, last):
 
 
 def append(path, first, last):
-    with open(path, "a") as file:
+    with open(path, "a", encoding="utf-8") as file:
         if not file.tell():
             file.write(HEAD)
         file.write(rows(first, last))
@@ -68,7 +68,7 @@ def log(tmp_path):
 
 
 def test_a_writer_may_go_on_with_the_old_file_until_it_has_the_new_one(log):
-    with open(log, "a", buffering=1) as old, follow(log) as source:
+    with open(log, "a", encoding="utf-8", buffering=1) as old, follow(log) as source:
         old.write(rows(0, 10))
         assert wait_for(source, 10)[0].tolist() == list(range(10))
         renamed(log)
@@ -100,10 +100,10 @@ def test_what_was_not_read_before_the_log_was_emptied_comes_from_the_copy(log):
     with follow(log) as source:
         wait_for(source, 10)
         append(log, 10, 20)
-        with open(log, "a") as file:
+        with open(log, "a", encoding="utf-8") as file:
             file.write("20,")  # a row that is cut in two
         append(log.with_name("other.csv"), 0, 5)
-        with open(log, "a") as file:
+        with open(log, "a", encoding="utf-8") as file:
             file.write("5\n")
         copied(log)
         append(log, 21, 25)

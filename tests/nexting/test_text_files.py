@@ -56,7 +56,7 @@ def test_a_row_without_a_line_break_is_read_once_even_if_the_rest_of_it_comes_la
         with open_source(path, ["a"], time="time") as source:
             assert [t for block in source for t in block.times] == [1.0, 2.0]
             position = source.position()
-        with open(path, "a", newline="") as file:
+        with open(path, "a", encoding="utf-8", newline="") as file:
             file.write(rest)
         with open_source(path, ["a"], time="time") as source:
             source.seek(position)
@@ -106,10 +106,10 @@ def test_a_growing_file_is_followed_line_by_line(tmp_path):
         np.testing.assert_array_equal(got_times, times)
         np.testing.assert_array_equal(got_values, values)
         position = source.position()
-        with open(path, "a") as file:
+        with open(path, "a", encoding="utf-8") as file:
             file.write("1e9,1,")
         assert len(source.read(0.05)) == 0
-        with open(path, "a") as file:
+        with open(path, "a", encoding="utf-8") as file:
             file.write("2\n")
         assert wait_for(source, 1)[1].tolist() == [[1.0, 2.0]]
         assert source.counters() == {"malformed": 0, "unterminated": 0, "truncated": 0, "replaced": 0}
@@ -126,10 +126,10 @@ def test_a_followed_file_may_be_emptied_or_replaced(tmp_path):
         assert wait_for(source, 2)[0].tolist() == [1.0, 2.0]
         path.write_text("a,time\n")  # shorter: the same file, emptied and begun anew, with other columns
         assert len(source.read(0.1)) == 0
-        with open(path, "a") as file:
+        with open(path, "a", encoding="utf-8") as file:
             file.write("30,3\n")
         assert [part.tolist() for part in wait_for(source, 1)] == [[3.0], [[30.0]]]
-        with open(path, "a") as file:
+        with open(path, "a", encoding="utf-8") as file:
             file.write("40,4\n50")  # the last line never becomes whole
         path.rename(tmp_path / "log.1")
         path.write_text("time;a\n6;60\n")
@@ -159,7 +159,7 @@ def test_a_followed_file_that_is_cut_in_mid_line_is_read_again_from_its_beginnin
         assert len(cleaner(source.read(PATIENCE))) == 3
         os.truncate(path, len("time,a\n1,10\n2,2"))
         assert wait_for(source, 1)[0].tolist() == [1.0]
-        with open(path, "a") as file:
+        with open(path, "a", encoding="utf-8") as file:
             file.write("5\n4,40\n")
         times, values = wait_for(source, 2)
         assert (times.tolist(), values[:, 0].tolist()) == ([2.0, 4.0], [25.0, 40.0])
@@ -175,7 +175,7 @@ def rows(first, last, wide=True):
 
 def emptied(path, text):
     """Empty a file in place and write into it at once, as copytruncate and a quick writer do."""
-    with open(path, "r+") as file:
+    with open(path, "r+", encoding="utf-8") as file:
         file.truncate(0)
         file.write(text)
 
@@ -194,7 +194,7 @@ def test_a_followed_file_that_was_emptied_and_has_grown_again_is_read_whole(tmp_
         assert times.tolist() == list(range(10_000, 10_000 + before + longer))
         assert values[:, 0].tolist() == [10 * time + 0.5 for time in times]
         assert source.counters() == {"malformed": 1, "unterminated": 0, "truncated": 1, "replaced": 0}
-        with open(path, "a") as file:
+        with open(path, "a", encoding="utf-8") as file:
             file.write("99999,1\n")
         assert wait_for(source, 1)[0].tolist() == [99999.0]
         position = source.position()
@@ -229,7 +229,7 @@ def test_a_file_that_is_emptied_often_gives_every_row_of_the_last_text_and_none_
 @pytest.mark.parametrize("lost", [0, 5])
 def test_a_writer_that_goes_on_behind_a_hole_is_followed(tmp_path, lost):
     path = tmp_path / "log.csv"
-    with open(path, "w") as file, TextFile(path, ["a"], time="time", follow=True) as source:
+    with open(path, "w", encoding="utf-8") as file, TextFile(path, ["a"], time="time", follow=True) as source:
         file.write("time,a\n" + rows(0, 100))
         file.flush()
         assert len(wait_for(source, 100)[0]) == 100
@@ -292,7 +292,7 @@ def test_what_is_not_utf_8_is_latin_1_and_that_is_said(text, tmp_path):
 
 
 def resident():
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 

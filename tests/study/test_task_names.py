@@ -147,7 +147,7 @@ def test_a_sweep_into_the_same_folder_never_returns_results_of_other_code(tmp_pa
 
 def test_results_that_nobody_could_tell_apart_are_not_kept(tmp_path):
     class Reading(EagerTrueOnline):
-        weights_in = open(__file__)  # noqa: SIM115  (nobody can tell what will be read from it)
+        weights_in = open(__file__, encoding="utf-8")  # noqa: SIM115  (nobody can tell what will be read from it)
 
     settings = {"step_sizes": [0.1], "trace_decays": [0.5], "runs": 1, "steps": 5}
     with pytest.raises(ValueError, match=r"results of mine cannot be kept .*TextIOWrapper.* Give a version"):

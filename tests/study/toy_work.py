@@ -85,7 +85,7 @@ class Counting:
         return self.number
 
     def note(self, *words):
-        with open(Path(self.diary) / self.name, "a") as page:
+        with open(Path(self.diary) / self.name, "a", encoding="utf-8") as page:
             print(*words, file=page)
 
     def lives(self):

@@ -7,16 +7,23 @@ package that does the work. Commands import that part late, so `--help` imports 
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 import click
 
 from trueonline import __version__
+from trueonline.platforms import print_any_character
 
 COMMANDS = ("verify", "derive", "sweep", "reproduce", "train", "asterix", "atari", "predict", "live")
 
 
 class Commands(click.Group):
     """A group whose commands are the files of this folder, and what else is added to it: `NAME.py` holds NAME as `command`."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        print_any_character()
+        # On Windows click would expand patterns, also in quotes. Sources do that themselves, in natural order.
+        return super().main(*args, **{"windows_expand_args": False, **options})
 
     def list_commands(self, context: click.Context) -> list[str]:
         return [*COMMANDS, *super().list_commands(context)]

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 
 import click
 
+from trueonline.platforms import is_broken_pipe
+
 RESUME = "Stopped. Finished tasks are kept; run the same command again to go on."
 
 # The extra of this package that brings a module.
@@ -46,10 +48,10 @@ def plain_errors(stopped: str = RESUME) -> Iterator[None]:
         yield
     except ImportError as error:
         raise click.ClickException(f"{error}{_remedy(error)}") from None
-    except BrokenPipeError:  # whoever read the output has gone, for example head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except (ValueError, OSError) as error:
+        if is_broken_pipe(error):  # whoever read the output has gone, for example head
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
         click.echo(f"\n{stopped}", err=True)

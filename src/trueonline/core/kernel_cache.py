@@ -15,7 +15,6 @@ import os
 import pickle
 import re
 import shutil
-import stat
 import sys
 import tempfile
 import warnings
@@ -30,6 +29,8 @@ from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.funcdesc import _dynamic_modname, _dynamic_module
 from numba.core.serialize import dumps
+
+from trueonline.platforms import is_guarded, is_own, rename_over, user_number
 
 DIGEST = 32  # bytes before the content of a file
 
@@ -65,12 +66,7 @@ def cache_folder() -> Path | None:
     for parent in _parents():
         with suppress(OSError):
             folder = parent / cache_name()
-            if (
-                _is_guarded(parent.parent)
-                and _is_own(parent, close=True)
-                and _is_own(folder)
-                and os.access(folder, os.W_OK)
-            ):
+            if is_guarded(parent.parent) and is_own(parent, close=True) and is_own(folder) and os.access(folder, os.W_OK):
                 return folder
     with suppress(OSError):
         folder = Path(tempfile.mkdtemp(prefix="trueonline-"))
@@ -86,26 +82,7 @@ def _parents() -> Iterator[Path]:
     with suppress(RuntimeError):  # there is no home
         yield Path.home() / ".cache" / "trueonline"
     with suppress(OSError):  # there is no folder for temporary files
-        yield Path(tempfile.gettempdir()) / f"trueonline-{os.getuid()}"
-
-
-def _is_guarded(folder: Path) -> bool:
-    """Make a folder, and say whether others may not rename what is in it."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    mode = folder.stat().st_mode
-    return not mode & 0o022 or bool(mode & stat.S_ISVTX)
-
-
-def _is_own(folder: Path, close: bool = False) -> bool:
-    """Make a folder, and say whether this user owns it and nobody else may write to it. `close` takes that right from others."""
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        return False
-    if close:
-        folder.chmod(found.st_mode & 0o755)
-    return close or not found.st_mode & 0o022
+        yield Path(tempfile.gettempdir()) / f"trueonline-{user_number()}"
 
 
 class KernelCache(NullCache):
@@ -139,7 +116,7 @@ class KernelCache(NullCache):
         beside = path.with_name(f"{path.name}.{os.getpid()}.part")
         try:
             beside.write_bytes(hashlib.sha256(content).digest() + content)
-            beside.replace(path)
+            rename_over(beside, path)
         except OSError as error:
             with suppress(OSError):
                 beside.unlink(missing_ok=True)

@@ -55,7 +55,8 @@ class Page:
             run.learn(stop, seen=reporter.seen, idle=reporter, limit=limit)
             run.finish(forget=False)
             reporter("ended")
-            stop.wait()
+            while not stop.wait(REPORTS):  # without a time, Windows would not hear of Ctrl-C
+                pass
         return run.summary()
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from trueonline.files import write_whole
 from trueonline.nexting.output import FileOutput
 from trueonline.nexting.sources.arrow_columns import floats, seconds
+from trueonline.platforms import rename_over
 
 PART = 2**20  # numbers in a part, about
 MARK = {b"trueonline": b"predictions"}  # in the metadata of every file
@@ -98,6 +99,7 @@ class Parquet(FileOutput):
         """Make the folder for parts. Parts of an earlier run go now, when there are rows in their place."""
         self._folder.mkdir(exist_ok=True)
         if not self._begun:
+            _remove_parts(self._old)
             for part in sorted(self._folder.iterdir()):
                 part.unlink()
             self._begun = True
@@ -170,7 +172,9 @@ class Parquet(FileOutput):
         parts = list(self._existing_parts())[: self._parts + bool(self._tail_rows)] if self._begun else []
         write_whole(self._path, lambda file: self._copy(parts, file))
         if self._begun:
-            os.replace(self._folder, self._old)  # at once: a few parts beside the merged file would be taken for all rows
+            rename_over(
+                self._folder, self._old
+            )  # at once: a few parts beside the merged file would be taken for all rows
             _remove_parts(self._old)
 
 

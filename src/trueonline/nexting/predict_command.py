@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -31,7 +31,7 @@ from trueonline.nexting.sources import (
     open_source,
     without_credentials,
 )
-from trueonline.nexting.sources.addresses import divided_access
+from trueonline.nexting.sources.addresses import divided_access, local_path
 from trueonline.nexting.sources.chain import is_pattern
 from trueonline.nexting.stream_checkpoint import KIND, Checkpoint, check_different_files
 from trueonline.nexting.stream_run import Run
@@ -75,6 +75,7 @@ def prepare(
     """
     if options.follow and options.pace is not None:
         raise ValueError("--follow and --pace cannot be combined: drop one")
+    options = replace(options, source=_local(options.source))
     out = None if options.out in (None, "-") else options.out
     for each in filter(None, (out, options.alerts)):
         check_out(each)
@@ -180,6 +181,10 @@ def _access(options: Options) -> dict[str, dict[str, Any]]:
     check_no_circle(spec, options.publish)
     of_source, of_publish = divided_access([spec, options.publish], **shared)
     return {"source": of_source, "publish": of_publish}
+
+
+def _local(source: str | Sequence[str]) -> str | list[str]:
+    return local_path(source) if isinstance(source, str) else [local_path(name) for name in source]
 
 
 def _without_credentials(source: str | Sequence[str]) -> str | list[str]:

@@ -20,6 +20,7 @@ from trueonline.nexting.output import FileOutput, Output
 from trueonline.nexting.sources import TimeStyle
 from trueonline.nexting.sources.cells import moment
 from trueonline.nexting.sources.clock import Clock
+from trueonline.platforms import rename_over
 
 BLOCK = 2**20  # bytes that are read at a time
 
@@ -68,18 +69,18 @@ class TextOutput(FileOutput):
         file = open_beside(beside, self._path)
         try:
             file.write(content)
-            file.flush()
+            file.close()  # Windows does not rename an open file
             before = _fitting_marks(self._path)  # until the new file has its name
             mark = _mark(
                 len(content), hashlib.sha256(content).hexdigest(), whole=not content
             )  # any file begins with nothing
             _set_marks(self._path, [*before, mark])
-            os.replace(beside, self._path)
+            rename_over(beside, self._path)
         except BaseException:
             file.close()
             beside.unlink(missing_ok=True)
             raise
-        return file
+        return open(self._path, "ab")
 
     def sync(self) -> None:
         if self._file is not None:

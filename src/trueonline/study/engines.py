@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from trueonline.platforms import MOST_CHILDREN, ctrl_c_postponed
 from trueonline.study import processes
 from trueonline.study.work import Work
 
@@ -41,7 +42,7 @@ def run(
     if engine == "local":
         limit = threads or os.cpu_count() or 1
         _run_threads([task for task in tasks if not task.spawned], done, limit)
-        processes.run([task for task in tasks if task.spawned], done, moved, scratch, limit)
+        processes.run([task for task in tasks if task.spawned], done, moved, scratch, min(limit, MOST_CHILDREN))
     else:
         _run_dask(tasks, done, scratch, engine.partition(":")[2] or None, threads)
 
@@ -90,7 +91,7 @@ def _run_dask(tasks: Sequence[Work], done: Done, scratch: Scratch, address: str 
     cluster: Any = address
     try:
         if address is None:
-            with processes.ctrl_c_blocked():  # it would reach the workers as well, and each would print where it was
+            with ctrl_c_postponed():  # it would reach the workers as well, and each would print where it was
                 cluster = LocalCluster(
                     n_workers=threads or os.cpu_count() or 1,
                     threads_per_worker=1,

@@ -12,12 +12,13 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from multiprocessing import connection, resource_tracker
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
+from trueonline.platforms import ctrl_c_postponed, ending_in_words, was_killed
 from trueonline.study.work import Beat, Work
 
 LIVES = 6  # a task that was killed this often would be killed again
@@ -41,7 +42,7 @@ def run(
         while waiting or running:
             while waiting and len(running) < processes:
                 task, life = waiting.popleft()
-                with ctrl_c_blocked():
+                with ctrl_c_postponed():
                     running.append(Process(task, scratch(task), life))
             ready = connection.wait([end for process in running for end in (process.pipe, process.ended)])
             for process in [process for process in running if process.pipe in ready or process.ended in ready]:
@@ -70,20 +71,6 @@ def run(
             process.stop()
 
 
-@contextmanager
-def ctrl_c_blocked() -> Iterator[None]:
-    """Block Ctrl-C, which reaches every process of a terminal. A child that starts meanwhile inherits the block.
-
-    In this process the signal arrives when the block ends, and so when all children are known.
-    """
-    resource_tracker.ensure_running()  # otherwise the first child starts it, which unblocks the signal
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 class Process:
     """A process at work on a task."""
 
@@ -108,12 +95,13 @@ class Process:
 
     def finished(self) -> Any | None:
         """The result, if it has arrived."""
-        while self.pipe.poll():
-            match self.hear():
-                case "result", table:
-                    return table
-                case "error" | "death", _:
-                    return None
+        with suppress(OSError):  # on Windows, if the process has closed its end
+            while self.pipe.poll():
+                match self.hear():
+                    case "result", table:
+                        return table
+                    case "error" | "death", _:
+                        return None
         return None
 
     def first_news(self) -> bool:
@@ -122,7 +110,7 @@ class Process:
 
     def check_death(self, code: int) -> None:
         """Raise an error unless it makes sense to start the task again, as after a signal (out of memory, a crash, a kill)."""
-        if code >= 0:
+        if not was_killed(code):
             raise ValueError(
                 f"the process of the task {self.task.name} ended without a result, with exit code {code}; see what it "
                 'printed. If it could not import your script: a script needs the guard if __name__ == "__main__"'
@@ -130,7 +118,7 @@ class Process:
         if self.life == LIVES:
             raise ValueError(
                 f"the process of the task {self.task.name} was killed {LIVES} times, last with exit code {code} "
-                f"({signal.strsignal(-code)}); if memory ran out, run fewer at a time; run the same command again to resume"
+                f"({ending_in_words(code)}); if memory ran out, run fewer at a time; run the same command again to resume"
             )
 
     def stop(self) -> None:
@@ -143,6 +131,7 @@ class Process:
 
 def _live(task: Work, scratch: Path, pipe: Any) -> None:
     """Compute the task, in its process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where the wait for Ctrl-C is not inherited
     threading.Thread(target=_die_with_parent, daemon=True).start()
     try:
         _send(pipe, "result", task.compute(scratch, _beat(pipe)))

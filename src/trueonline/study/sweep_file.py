@@ -79,7 +79,7 @@ def read(path: str | Path) -> list[study.Case]:
     """
     path = Path(path)
     try:
-        spec = tomllib.loads(path.read_text())
+        spec = tomllib.loads(path.read_text("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from None
     _check_known("setting", set(spec), SETTINGS)

@@ -177,7 +177,7 @@ def read_background(path: str | Path) -> np.ndarray:
         If the file holds something else.
     """
     try:
-        lines = Path(path).read_text().split("\n")
+        lines = Path(path).read_text(encoding="utf-8").split("\n")
         size = [int(part) for part in lines[0].split(",")]
         rows = [[int(part) for part in line.strip().rstrip(",").split(",")] for line in lines[1:] if line.strip()]
     except (ValueError, UnicodeDecodeError):

@@ -62,7 +62,7 @@ def refuse_others(out: Path, settings: Settings) -> None:
     if not path.exists():
         return
     try:
-        there = json.loads(path.read_text())["settings"]
+        there = json.loads(path.read_text("utf-8"))["settings"]
     except (ValueError, KeyError, TypeError):
         raise ValueError(f"{path} is damaged; remove the folder, or choose another with --out") from None
     here = settings.plain()
@@ -75,7 +75,7 @@ def refuse_others(out: Path, settings: Settings) -> None:
 def write_settings(out: Path, settings: Settings, env: Any, maker: Maker) -> None:
     """Write the settings into the folder, unless they are there already."""
     path = out / "settings.json"
-    if path.exists() and json.loads(path.read_text())["settings"] == settings.plain():
+    if path.exists() and json.loads(path.read_text("utf-8"))["settings"] == settings.plain():
         return
     about = {
         "format": "trueonline training",

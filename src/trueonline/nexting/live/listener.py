@@ -7,6 +7,8 @@ from functools import cached_property
 from typing import Any
 from weakref import WeakSet
 
+from trueonline.platforms import claim_port, limit_silence
+
 MOST_CONNECTIONS = 128  # including those of pages
 GIVE_UP = 60.0  # seconds after which a connection that accepts nothing is closed
 SEND_BUFFER = 1 << 18  # bytes that the operating system buffers for a slow page
@@ -38,10 +40,9 @@ def listen(address: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         raise ValueError(f"cannot serve at {address!r}, port {port}: {error}") from None
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        claim_port(listener)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
-        if hasattr(socket, "TCP_USER_TIMEOUT"):
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * GIVE_UP))
+        limit_silence(listener, GIVE_UP)
         listener.bind(place)
         listener.listen(64)
     except OSError as error:

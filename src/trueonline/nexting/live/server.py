@@ -142,7 +142,8 @@ class Server:
 
     def _run(self, ready: threading.Event) -> None:
         try:
-            asyncio.run(self._serve(ready))
+            with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:  # the one that calls Listener.accept
+                runner.run(self._serve(ready))
         finally:
             self._loop = None
             ready.set()

@@ -11,7 +11,8 @@
 | `arm` or `arm://SEED`              | `Arm`: simulated, endless, at 40 Hz (a file named arm: `./arm`)  | yes        |
 | several paths, or `logs/*.csv`     | `Chain`: files, one after another, as one stream                 | yes        |
 
-A replayable source can be read from any `position` on, and at the pace of its times (`Paced`).
+A path may also be written as `file:///path`. A replayable source can be read from any `position` on, and at the pace of its times
+(`Paced`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from trueonline.nexting.sources.addresses import shown_address, without_credentials
+from trueonline.nexting.sources.addresses import local_path, scheme_of, shown_address, without_credentials
 from trueonline.nexting.sources.chain import Chain, files_named, is_pattern, not_empty, shown_files
 from trueonline.nexting.sources.cleaning import Cleaner
 from trueonline.nexting.sources.clock import TimeStyle
@@ -92,8 +93,8 @@ def open_source(
     Parameters
     ----------
     spec : str, path, or a sequence of them
-        A path, "-" for standard input, or an address `mqtt://host:port/topic`, `mqtts://host:port/topic`, `lsl://name`, `arm`
-        or `arm://SEED`. Several paths, or a pattern such as `logs/*.csv`, are one stream, file after file.
+        A path, "-" for standard input, or an address `file:///path`, `mqtt://host:port/topic`, `mqtts://host:port/topic`,
+        `lsl://name`, `arm` or `arm://SEED`. Several paths, or a pattern such as `logs/*.csv`, are one stream, file after file.
     signals : sequence of str
         The names of the signals: columns, keys or channels.
     time : str, optional
@@ -204,7 +205,7 @@ def _specs(spec: Spec | Sequence[Spec]) -> list[str]:
     names = [os.fspath(name) if isinstance(name, str | os.PathLike) else name for name in each]
     if not names or any(not isinstance(name, str) or not name for name in names):
         raise ValueError(f"the source must be a path, '-' or an address, or several paths, got {spec!r}")
-    return names
+    return [local_path(name) for name in names]
 
 
 def columns_of(spec: Spec | Sequence[Spec], time: str | None = None) -> tuple[str, ...]:
@@ -327,4 +328,4 @@ def _scheme(name: str) -> str:
     """The scheme of an address, "" for a path. A bare `arm` is an address too."""
     if name.lower().startswith(("mqtt:", "mqtts:")) and not os.path.exists(name):
         return "mqtt"  # also without the slashes, so that no error shows a password in the name of a file
-    return "arm" if name == "arm" else name.partition("://")[0].lower() if "://" in name else ""
+    return "arm" if name == "arm" else scheme_of(name)

@@ -21,8 +21,37 @@ ADDRESS = re.compile(
     r"(?P<scheme>(?i:mqtts?))://(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?"
     r"(?P<host>\[[^\]/]+\]|[^:/@]+)(?::(?P<port>\d{1,5}))?/(?P<topic>.+)"
 )
-HEAD = re.compile(r"(?i:mqtts?):/*|.*?://", re.DOTALL)  # an address of MQTT may lack a slash by mistake
+HEAD = re.compile(
+    r"(?i:mqtts?):/*|.{2,}?://", re.DOTALL
+)  # an address of MQTT may lack a slash by mistake; C:// is a drive
+FILE = re.compile(r"(?i:file):(?://(?P<host>[^/]*))?(?P<path>/.*)", re.DOTALL)
 NAMELESS = ("arm://", "lsl://")  # addresses that never have a user, whatever an @ means in them
+
+
+def scheme_of(spec: str) -> str:
+    """What precedes :// in an address, in small letters. "" for a path: one letter is a drive of Windows.
+
+    >>> [scheme_of(spec) for spec in ("MQTT://host/topic", "logs/arm.csv", "C:/arm.csv", "C://arm.csv")]
+    ['mqtt', '', '', '']
+    """
+    scheme, sign, _ = spec.partition("://")
+    return scheme.lower() if sign and len(scheme) != 1 else ""
+
+
+def local_path(spec: str) -> str:
+    """The path that a file:/// address stands for. Anything else is as it was.
+
+    >>> local_path("file:///logs/my%20arm.csv"), local_path("arm.csv")
+    ('/logs/my arm.csv', 'arm.csv')
+    """
+    parts = FILE.fullmatch(spec)
+    if parts is None:
+        return spec
+    if (parts["host"] or "").lower() not in ("", "localhost"):
+        raise ValueError(f"{spec} is on another machine; give a file of this one, as file:///folder/file.csv")
+    from urllib.request import url2pathname
+
+    return url2pathname(parts["path"])
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from trueonline.nexting.sources.addresses import scheme_of
 from trueonline.nexting.sources.clock import TimeStyle
 from trueonline.nexting.sources.positions import FROM_SCRATCH, whole_numbers
 from trueonline.nexting.sources.sample import Block, Source
@@ -171,7 +172,7 @@ def files_named(specs: Sequence[str]) -> list[str]:
 
 def is_pattern(spec: str) -> bool:
     """Whether a source is a pattern: a path with *, ? or [, and no file has that name."""
-    address = "://" in spec or spec.lower().startswith(("mqtt:", "mqtts:"))
+    address = scheme_of(spec) or spec.lower().startswith(("mqtt:", "mqtts:"))
     return glob.has_magic(spec) and not address and not os.path.exists(spec)
 
 

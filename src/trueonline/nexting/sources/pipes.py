@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import select
 import sys
 import threading
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from trueonline.nexting.sources.clock import Clock
 from trueonline.nexting.sources.lines import CHUNK
 from trueonline.nexting.sources.sample import Block, Patience, Source, named, nothing, opening
 from trueonline.nexting.sources.text import Text
+from trueonline.platforms import Incoming, incoming
 
 POLL = 0.1  # seconds between looks whether the source was closed
 
@@ -67,12 +67,11 @@ class Pipe(Source):
         self._ended, self._whole_lines = False, whole_lines
         self._closed, self._lock = threading.Event(), threading.Lock()
         try:
-            self._number: int | None = self._stream.fileno()
+            number = self._stream.fileno()
         except (AttributeError, OSError):  # io.UnsupportedOperation is an OSError
-            self._number = None
+            self._incoming: Incoming | None = None
         else:
-            self._ready = select.poll()
-            self._ready.register(self._number, select.POLLIN)
+            self._incoming = incoming(number, self._stream.close if self._owned else lambda: None)
 
     def read(self, timeout: float | None = None) -> Block | None:
         patience = Patience(timeout)
@@ -93,15 +92,10 @@ class Pipe(Source):
 
     def _more(self, patience: Patience) -> bool:
         """Read what arrives within a moment, and say whether there is more to take."""
-        if self._number is None:
+        if self._incoming is None:
             data = self._stream.read1(CHUNK) if hasattr(self._stream, "read1") else self._stream.read(CHUNK)
-        else:
-            if not self._ready.poll(1000.0 * patience.left(POLL)):
-                return False
-            try:
-                data = os.read(self._number, CHUNK)
-            except BlockingIOError:
-                return False
+        elif (data := self._incoming.read(CHUNK, patience.left(POLL))) is None:
+            return False
         if data:
             self._text.feed(data)
         else:
@@ -123,6 +117,6 @@ class Pipe(Source):
 
     def close(self) -> None:
         self._closed.set()
-        if self._owned:
+        if self._incoming is not None:
             with self._lock:
-                self._stream.close()
+                self._incoming.close()

@@ -252,14 +252,22 @@ class _TextReader(FileReader):
         """
         if isinstance(self._file, Gunzipped):
             return not data and self._file.cut
-        handle, at = self._file.fileno(), self._file.tell() - len(data) - len(self._last)
+        at = self._file.tell() - len(data) - len(self._last)
         before = (self._last + data[:PAST])[:PAST]
-        return os.pread(handle, len(before), at) != before or os.pread(handle, len(self._first), 0) != self._first
+        return self._bytes_at(at, len(before)) != before or self._bytes_at(0, len(self._first)) != self._first
+
+    def _bytes_at(self, offset: int, size: int) -> bytes:
+        """Bytes of the file. The place of reading stays."""
+        place = self._file.tell()
+        self._file.seek(offset)
+        found: bytes = self._file.read(size)
+        self._file.seek(place)
+        return found
 
     def _begin_again(self, unused: int) -> bool:
         """Go to the beginning of a file that was emptied, or stay before a hole. False if nothing is there yet."""
         self._file.seek(-unused, os.SEEK_CUR)
-        beginning = os.pread(self._file.fileno(), 1, 0)
+        beginning = self._bytes_at(0, 1)
         if not beginning:
             return False  # the first byte will tell whether its writer begins from scratch
         copy = self._copy()
@@ -273,7 +281,7 @@ class _TextReader(FileReader):
         if beginning != b"\0" or os.fstat(self._file.fileno()).st_size < self._file.tell():
             self._file.seek(0)
             self._text.restart()
-        elif os.pread(self._file.fileno(), 1, self._file.tell()) == b"\0":
+        elif self._bytes_at(self._file.tell(), 1) == b"\0":
             self._text.skip_line(self._file.tell())
         return True
 
