@@ -3,7 +3,7 @@
 try:
     import pyarrow as _pyarrow  # noqa: F401
 except ImportError:
-    raise ImportError("sweeps and studies need PyArrow: pip install 'trueonline[study]'") from None
+    raise ImportError("sweeps and studies need PyArrow: pip install 'trueonline[study]'", name="pyarrow") from None
 
 from trueonline.study.sweep_kernel import Method
 from trueonline.study.sweeps import (
