@@ -73,7 +73,7 @@ def plays() -> None:
 
 def shows() -> None:
     """the live page answers on the loopback address, with its scripts, and stops"""
-    line = [COMMAND, "live", "arm", "--target", "force", "--horizon", "0.5s"]
+    line = [COMMAND, "live", "arm", "--target", "force", "--horizon", "0.5s", "--port", "0"]
     # Ctrl-C, which on Windows goes to a group of processes.
     stop = getattr(signal, "CTRL_BREAK_EVENT", signal.SIGINT)
     group = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
