@@ -2,7 +2,8 @@
 #   make reproduce   sets up and runs the paper's prediction study; leaves reproduction/report.html
 #   make test        sets up and runs every check
 #   make docs        sets up and builds the documentation site; leaves docs/_build/index.html
-# Others: docs-serve, test-slow (studies of minutes), test-hostile (20 minutes of damaged files, kills and bad calls), coverage, bench, format, clean.
+# Others: docs-serve, test-slow (studies of minutes), test-hostile (20 minutes of damaged files, kills and bad calls), test-lowest (the lowest
+# versions of other packages), dist (build a release and try it), coverage, bench, format, clean.
 
 PYTHON ?= python3
 VENV := .venv
@@ -10,7 +11,7 @@ BIN := $(VENV)/bin
 # Processes that run the tests side by side. Some tests mostly wait, so this is one more than a machine of two cores has:
 JOBS ?= 3
 
-.PHONY: reproduce test docs docs-serve test-slow test-hostile coverage bench format clean
+.PHONY: reproduce test docs docs-serve test-slow test-hostile test-lowest dist coverage bench format clean
 .DELETE_ON_ERROR:
 
 reproduce: $(VENV)/installed
@@ -39,6 +40,14 @@ test-slow: $(VENV)/installed-dev
 test-hostile: $(VENV)/installed-dev
 	$(BIN)/python -m tests.hostile $(HOSTILE)
 
+# TESTS takes files and folders, such as TESTS="tests/core".
+test-lowest: $(VENV)/installed-dev
+	$(BIN)/python -m tools.lowest --jobs $(JOBS) $(TESTS)
+
+# PYTHONS takes versions, such as PYTHONS="3.11 3.13". By default all that the package supports and that are found.
+dist: $(VENV)/installed-dev
+	$(BIN)/python -m tools.dist --pythons "$(PYTHONS)"
+
 # The lines that tests do not run. Numba's kernels are machine code, which coverage cannot measure: pyproject.toml leaves them out.
 coverage: $(VENV)/installed-dev
 	$(BIN)/pytest -m "not slow" -n $(JOBS) --dist loadfile --cov --cov-report=term-missing:skip-covered
@@ -51,10 +60,10 @@ format: $(VENV)/installed-dev
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 # With uv if it is installed, otherwise with venv and pip. Bytecode is compiled now, so that the first import is fast.
-$(VENV)/installed: pyproject.toml
+$(VENV)/installed: pyproject.toml src/trueonline/__init__.py
 	@if command -v uv >/dev/null 2>&1; then \
 	  uv venv --quiet --allow-existing --python $(PYTHON) $(VENV) && \
 	  uv pip install --quiet --compile-bytecode --python $(BIN)/python -e '.[all]'; \

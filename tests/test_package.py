@@ -8,8 +8,6 @@ import pytest
 
 import trueonline
 
-ROOT = Path(__file__).parent.parent
-
 
 def test_everything_public_is_there():
     for name in trueonline.__all__:
@@ -32,7 +30,5 @@ def test_an_unknown_name_gets_the_known_ones():
         _ = trueonline.TrueOnline
 
 
-def test_the_version_is_one():
+def test_the_installed_version_is_that_of_the_source():
     assert version("trueonline") == trueonline.__version__
-    changelog = (ROOT / "CHANGELOG.md").read_text()
-    assert re.search(rf"^## {re.escape(trueonline.__version__)}\b", changelog, re.MULTILINE)

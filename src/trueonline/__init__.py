@@ -17,7 +17,7 @@ array([0.45, 0.5 , 0.  ])
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # What there is, and where. Nothing is imported before it is asked for: `import trueonline` stays instant.
 _HOME = {

@@ -20,11 +20,8 @@ RECENT = 100  # episodes in a running mean
 
 
 def _rich(part: str) -> Any:
-    """A module of rich, imported when it is needed: the numbers and durations below need none."""
-    try:
-        return import_module(f"rich.{part}")
-    except ImportError:
-        raise ImportError("tables and progress bars need rich: pip install 'trueonline[study]'") from None
+    """A module of rich, imported when it is needed: `--help` and the numbers and durations below need none."""
+    return import_module(f"rich.{part}")
 
 
 def console(*, stderr: bool = False) -> Console:

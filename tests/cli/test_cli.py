@@ -106,20 +106,51 @@ def test_help_imports_neither_numpy_nor_numba():
     assert subprocess.run([sys.executable, "-c", code], check=False, stdout=subprocess.DEVNULL).returncode == 0
 
 
-@pytest.mark.parametrize("command", ["sweep", "verify", "reproduce"])
-@pytest.mark.parametrize("module", ["rich", "pyarrow"])
-def test_without_the_extra_study_a_command_says_what_to_install(command, module, tmp_path):
+@pytest.mark.parametrize(
+    ("command", "missing", "extra"),
+    [
+        ("sweep spec.toml", "pyarrow", "study"),
+        ("sweep spec.toml --engine dask", "distributed", "dask"),
+        ("reproduce --list", "pyarrow", "report"),
+        ("train CartPole-v1", "pyarrow", "gym"),
+        ("train CartPole-v1", "gymnasium", "gym"),
+        ("asterix --frames 10", "ale_py", "atari"),
+        ("derive view.py", "sympy", "derive"),
+        ("predict log.csv --rate 1 --target a", "pyarrow", "streams"),
+        ("live log.csv --rate 1 --target a", "starlette", "live"),
+    ],
+)
+def test_without_a_package_a_command_names_the_one_extra_that_it_needs(command, missing, extra, tmp_path):
     (tmp_path / "spec.toml").write_text('[[problems]]\nkind = "random_walk"')
-    arguments = {"sweep": ["spec.toml"], "verify": ["replace", "--trials", "1", "--steps", "3"], "reproduce": ["--list"]}
-    code = f"import sys; sys.modules['{module}'] = None; from trueonline.cli import main; main()"
-    line = [sys.executable, "-c", code, command, *arguments[command]]
-    done = subprocess.run(line, capture_output=True, text=True, check=False, cwd=tmp_path)
-    if (command, module) == ("verify", "pyarrow"):  # which needs none
-        assert done.returncode == 0
-        return
+    (tmp_path / "log.csv").write_text("a\n1\n")
+    done = without(missing, command, tmp_path)
     assert done.returncode == 1
-    assert "pip install 'trueonline[study]'" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert f"pip install 'trueonline[{extra}]'" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_verify_needs_no_extra(tmp_path):
+    missing = ("pyarrow", "duckdb", "matplotlib", "scipy", "sympy", "gymnasium", "altair", "distributed", "starlette")
+    assert without(missing, "verify replace --trials 1 --steps 3", tmp_path).returncode == 0
+
+
+def without(missing, command, folder):
+    """Run a command in a process in which some packages cannot be imported."""
+    names = [missing] if isinstance(missing, str) else missing
+    hidden = (
+        "import sys\n"
+        "class Hidden:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name.partition('.')[0] in {names!r}:\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Hidden())\n"
+        "import importlib.util\n"
+        "found = importlib.util.find_spec\n"
+        f"importlib.util.find_spec = lambda name, *a: None if name in {names!r} else found(name, *a)\n"
+    )
+    code = f"{hidden}from trueonline.cli import main; main(prog_name='trueonline')"
+    line = [sys.executable, "-c", code, *command.split()]
+    return subprocess.run(line, capture_output=True, text=True, check=False, cwd=folder)
 
 
 def test_a_sweep_in_python_without_pyarrow_says_what_to_install():
@@ -138,8 +169,9 @@ def test_the_installed_command_runs():
 
 
 @pytest.mark.parametrize(
-    ("module", "remedy"), [("trueonline.methods.mine", ""), ("paho.mqtt", r"; .*pip install 'trueonline\[mqtt\]'")]
+    ("module", "remedy"),
+    [("trueonline.methods.mine", ""), ("my_helpers", ""), ("paho.mqtt", r"; .*pip install 'trueonline\[mqtt\]'")],
 )
-def test_what_is_missing_in_the_package_itself_asks_for_no_extra(module, remedy):
-    with pytest.raises(click.ClickException, match=rf"^No module named {module}{remedy}$"), plain_errors():
-        raise ModuleNotFoundError(f"No module named {module}", name=module)
+def test_what_no_extra_brings_asks_for_none(module, remedy):
+    with pytest.raises(click.ClickException, match=rf"^No module named '{module}'{remedy}$"), plain_errors():
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module)

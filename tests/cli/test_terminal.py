@@ -3,8 +3,6 @@
 import io
 import sys
 
-import pytest
-
 from trueonline import terminal
 
 
@@ -47,11 +45,3 @@ def test_bars_show_nothing_where_there_is_no_terminal(capsys):
         bar(1, 0.5, 10)
     captured = capsys.readouterr()
     assert (captured.out.strip(), captured.err.strip()) == ("", "")
-
-
-def test_without_rich_tables_name_the_extra_and_numbers_still_work(monkeypatch):
-    for name in [name for name in sys.modules if name == "rich" or name.startswith("rich.")]:
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=r"need rich: pip install 'trueonline\[study\]'"):
-        terminal.print_table(("a",), [(1,)])
-    assert terminal.duration(3.0) == "3.0 s"

@@ -17,7 +17,10 @@ class Browser:
     def open(self, name, *, width=DESKTOP, height=900, search="", fragment="", dark=False, scripts=True):
         """Open a page at a width in pixels, as a fresh document."""
         cdp = self.chrome.execute_cdp_cmd
-        cdp("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+        cdp(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
+        )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         cdp("Emulation.setEmulatedMedia", {"features": [scheme]})
         cdp("Emulation.setScriptExecutionDisabled", {"value": not scripts})

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from trueonline import catalog
+from trueonline import catalog, notebook
 from trueonline.checks.trials import KINDS, Kind, Replay, Trial, Wavering, draw, follow
 from trueonline.core.transition import asked
 from trueonline.forward import OnlineLambdaReturn, OnlineSarsaReturn, OnlineWatkinsReturn
@@ -79,6 +79,15 @@ class Report:
     def exact(self) -> bool:
         """Whether `max_error` is within the tolerance."""
         return self.max_error <= self.tolerance
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        verdict = "exact" if self.exact else "not exact"
+        title = (
+            f"{self.method} against {self.definition}: {verdict} (differences up to {self.tolerance:.0e} are rounding)"
+        )
+        rows = [(row.stream, row.trials, f"{row.error:.1e}") for row in self.rows]
+        return notebook.table(("stream", "streams", "largest difference"), rows, title)
 
     def __str__(self) -> str:
         lines = [f"{self.method} against {self.definition}: {'exact' if self.exact else 'NOT EXACT'}"]

@@ -22,7 +22,7 @@ def command(game: str | None, listing: bool, **given: Any) -> None:
     features so far.
     """
     if listing:
-        with plain_errors():
+        with plain_errors(extra="atari"):
             from trueonline.control.atari import games
 
             click.echo("\n".join(games()))

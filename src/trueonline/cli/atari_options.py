@@ -51,7 +51,7 @@ atari_options = options.all_of(
 def play(game: str, *, checkpoint: str | None, **given: Any) -> None:
     """Play one run and print what came of it."""
     stopped = "Stopped." if checkpoint is None else "Stopped. Run the same command again to go on from the checkpoint."
-    with plain_errors(stopped):
+    with plain_errors(stopped, extra="atari"):
         from trueonline.control.atari import play_command
 
         click.echo(play_command.play(game, checkpoint=checkpoint, **given))

@@ -41,7 +41,7 @@ def command(file: str, name: str | None, latex: bool, out: str | None, trials: i
     step of random streams. If there is no backward view at a constant cost per step, the command says at which k and h,
     and the exit status is 1. The command runs FILE: use only files that you trust.
     """
-    with plain_errors("Stopped."):
+    with plain_errors("Stopped.", extra="derive"):
         from trueonline.derivation import derive_command
         from trueonline.terminal import rounds_bar
 

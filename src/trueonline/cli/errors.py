@@ -13,11 +13,10 @@ from trueonline.platforms import is_broken_pipe
 
 RESUME = "Stopped. Finished tasks are kept; run the same command again to go on."
 
-# The extra of this package that brings a module.
+# The extra of this package that brings a module. Extras in `SHARED` are parts of others: a command asks for its own.
 EXTRAS = {
     "pyarrow": "study",
     "duckdb": "study",
-    "rich": "study",
     "matplotlib": "study",
     "altair": "report",
     "vl_convert": "report",
@@ -33,21 +32,24 @@ EXTRAS = {
     "pylsl": "lsl",
     "scipy": "sparse",
 }
+SHARED = ("study", "gym")
 
 
 @contextmanager
-def plain_errors(stopped: str = RESUME) -> Iterator[None]:
+def plain_errors(stopped: str = RESUME, extra: str = "study") -> Iterator[None]:
     """Turn errors that a user can mend into one line on standard error.
 
     Parameters
     ----------
     stopped : str
         What Ctrl-C prints. It says how to resume.
+    extra : str
+        The extra that brings all packages which the command cannot do without.
     """
     try:
         yield
     except ImportError as error:
-        raise click.ClickException(f"{error}{_remedy(error)}") from None
+        raise click.ClickException(_missing(error, extra)) from None
     except (ValueError, OSError) as error:
         if is_broken_pipe(error):  # whoever read the output has gone, for example head
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -58,8 +60,9 @@ def plain_errors(stopped: str = RESUME) -> Iterator[None]:
         sys.exit(130)
 
 
-def _remedy(error: ImportError) -> str:
-    if "pip install" in str(error) or (error.name or "").partition(".")[0] == "trueonline":
-        return ""
-    extra = EXTRAS.get((error.name or "").partition(".")[0], "all")
-    return f"; this command needs an extra: pip install 'trueonline[{extra}]'"
+def _missing(error: ImportError, extra: str) -> str:
+    brings = EXTRAS.get((error.name or "").partition(".")[0])
+    if brings is None:  # a module of the user's own, or an error that says what to do
+        return str(error)
+    wanted = extra if brings in SHARED else brings
+    return f"No module named {error.name!r}; this command needs an extra: pip install 'trueonline[{wanted}]'"

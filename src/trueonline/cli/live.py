@@ -39,10 +39,12 @@ def command(pace: Any, host: str, port: int, token: str | None, limit: int | Non
       trueonline live lsl://EMG --rate 200 --target 0 --host 0.0.0.0 \\
           --token "$(openssl rand -hex 16)"
     """
-    with plain_errors("Stopped."):
+    with plain_errors("Stopped.", extra="live"):
         from trueonline.nexting import predict_command
+        from trueonline.nexting.live.server import check_packages
         from trueonline.nexting.sources import is_live, shown_source
 
+        check_packages()
         if pace is None and not is_live(given["source"]) and not given["follow"]:
             pace = "fit"
         chosen, setup = understood(given, pace)

@@ -43,7 +43,7 @@ def command(names: tuple[str, ...], listing: bool, **settings: Any) -> None:
     browser, and OUT/verdicts.json; both replace those of an earlier call. Results of sweeps are kept in OUT/tasks. After
     Ctrl-C or a crash, run the same command again: it computes only what is missing.
     """
-    with plain_errors():
+    with plain_errors(extra="report"):
         from trueonline.paper import reproduce_command
         from trueonline.paper.registry import MODULES
 

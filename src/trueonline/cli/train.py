@@ -63,7 +63,7 @@ def command(environment: str | None, listing: bool, **given: Any) -> None:
     bit for bit. To train longer, ask for more --episodes: a training that is finished resumes after its last episode.
     More --runs may be added too. A folder with results of other settings is left alone.
     """
-    with plain_errors("Stopped. Run the same command again to go on from the last checkpoint."):
+    with plain_errors("Stopped. Run the same command again to go on from the last checkpoint.", extra="gym"):
         from trueonline.control.gym import train_command
 
         if listing:

@@ -23,8 +23,8 @@ def derive(target: Callable[..., Any], step: Callable[..., Any] | None = None) -
 
     A forward view says what each update aims at: θ_{k+1} = θ_k + β_k (U_k^h − θ_kᵀφ_k) φ_k, for all k < h, from scratch at every
     horizon h. The backward view computes the same weights with a trace, at a cost that does not grow with time. `derive`
-    finds it if the target grows by a product from each horizon to the next (see docs/guides/derive.md). It checks the first horizons
-    as expressions, and horizons up to 200 and times up to 1,000 with random numbers.
+    finds it if the target grows by a product from each horizon to the next (see docs/guides/derive.md). It checks the first
+    horizons as expressions, and horizons up to 200 and times up to 1,000 with random numbers.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from trueonline import notebook
 from trueonline.inputs import FeaturesLike
 from trueonline.learners.docstrings import AGENT, Documented
 
@@ -96,3 +97,7 @@ class Acting(Documented, ABC):
         reward : float
             R of the transition.
         """
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows."""
+        return notebook.described(self, ("n_features", "n_actions", "step_size", "trace_decay", "discount", "policy"))

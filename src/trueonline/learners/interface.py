@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trueonline import files, inputs
+from trueonline import files, inputs, notebook
 from trueonline.inputs import FeaturesLike, FeatureStream, Parameters, Parametrised, Schedule, explains_arguments
 from trueonline.learners.docstrings import LEARNER, Documented
 
@@ -263,6 +263,10 @@ class Learner(Documented, Parametrised, ABC):
         self._parameters = state["parameters"]
         self.reset()
         self._restore(state["parts"])
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows."""
+        return notebook.described(self, self._settings())
 
     def __repr__(self) -> str:
         arguments = {name: getattr(self, name) for name in self._settings()}

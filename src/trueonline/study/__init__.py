@@ -3,8 +3,9 @@
 try:
     import pyarrow as _pyarrow  # noqa: F401
 except ImportError:
-    raise ImportError("sweeps and studies need PyArrow: pip install 'trueonline[study]'") from None
+    raise ImportError("sweeps and studies need PyArrow: pip install 'trueonline[study]'", name="pyarrow") from None
 
+from trueonline.study.summary import Summary
 from trueonline.study.sweep_kernel import Method
 from trueonline.study.sweeps import (
     METHODS,
@@ -31,6 +32,7 @@ __all__ = [
     "Case",
     "Method",
     "Problem",
+    "Summary",
     "Task",
     "Work",
     "applicable",

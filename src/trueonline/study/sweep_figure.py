@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 
@@ -42,6 +41,11 @@ def draw(table: pa.Table, path: str | os.PathLike) -> None:
         The picture. Its ending says the format: .png, .pdf or .svg.
     """
     check(path)
+    write_whole(path, lambda file: save(table, file, Path(path).suffix[1:]))
+
+
+def save(table: pa.Table, file: IO[bytes], kind: str) -> None:
+    """Draw the results of a sweep to an open file, as png, pdf or svg."""
     labels = results.labels(table)
     means, best = (some.to_pylist() for some in (results.means(table), results.best(table)))
     problems = list(dict.fromkeys(tuple(row[name] for name in labels) for row in best))
@@ -61,7 +65,7 @@ def draw(table: pa.Table, path: str | os.PathLike) -> None:
             panel.set_visible(False)
         for panel in axes[:, 0]:
             panel.set_ylabel("mean squared error (1: before learning)")
-        write_whole(path, partial(drawn.savefig, format=Path(path).suffix[1:]))
+        drawn.savefig(file, format=kind)
 
 
 def _line(panel: Any, method: str, trace_decay: float, points: list[dict[str, Any]]) -> None:

@@ -43,6 +43,13 @@ TYPES = {
 log = logging.getLogger(__name__)
 
 
+def check_packages() -> None:
+    """ValueError if a package is missing that the page needs."""
+    for name in PACKAGES:
+        if find_spec(name) is None:
+            raise ValueError(f"the live page needs {name}: pip install 'trueonline[live]'")
+
+
 class Server:
     """Serves the page of a hub at `url`, between `start` and `stop` or as a context. A server can be started once.
 
@@ -64,9 +71,7 @@ class Server:
     """
 
     def __init__(self, hub: Hub, host: str = "127.0.0.1", port: int = 0, token: str | None = None) -> None:
-        for name in PACKAGES:
-            if find_spec(name) is None:
-                raise ValueError(f"the live page needs {name}: pip install 'trueonline[live]'")
+        check_packages()
         check_token(token)
         if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port < 2**16:
             raise ValueError(f"port must be a whole number from 0 (any free port) to 65,535, got {port!r}")

@@ -1,0 +1,129 @@
+"""What people see in a notebook: tables and small pictures, as HTML and SVG without scripts. Every text is escaped.
+
+Text and lines take the colour of the page, so that they can be read on light and on dark ones.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from trueonline.catalog import BLUE, VERMILION
+
+MOST = 1_000_000  # numbers that are drawn: a learner with more is described without a picture, which would copy them all
+BARS = 120  # bars in a picture, at most: with more features than that, a bar shows the range of several
+WIDTH, HEIGHT = 480, 60
+CELL = "padding:0.15em 0.9em 0.15em 0;border:0;background:none;color:inherit;font-variant-numeric:tabular-nums"
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str) -> str:
+    """A table with a title. Columns of numbers are aligned to the right."""
+    body = [list(row) for row in rows]
+    sides = ["right" if all(_is_number(row[i]) for row in body) else "left" for i in range(len(columns))]
+    head = "".join(
+        f'<th style="{CELL};text-align:{side};border-bottom:1px solid currentColor">{escape(name)}</th>'
+        for name, side in zip(columns, sides, strict=True)
+    )
+    cells = "".join(_row("".join(map(_cell, row, sides))) for row in body)
+    return f'{heading(title)}<table style="border-collapse:collapse;margin:0.3em 0">{_row(head)}{cells}</table>'
+
+
+def heading(text: str) -> str:
+    """A line in bold."""
+    return f'<div style="font-weight:600">{escape(text)}</div>'
+
+
+def picture(svg: bytes, description: str) -> str:
+    """A picture that was drawn elsewhere, on a white ground."""
+    data = base64.b64encode(svg).decode()
+    return (
+        f'<img alt="{escape(description)}" src="data:image/svg+xml;base64,{data}" '
+        'style="max-width:100%;background:white;border-radius:4px;margin:0.3em 0"/>'
+    )
+
+
+def described(learner: Any, settings: Iterable[str]) -> str | None:
+    """A learner or an agent: its settings, how long it has learned, and pictures of its weights and its trace.
+
+    Parameters
+    ----------
+    learner : object
+        The learner or agent.
+    settings : iterable of str
+        The names of its settings. Those that are None are left out.
+
+    Returns
+    -------
+    str or None
+        HTML. None if the learner cannot be described, as one of somebody's own that lacks a part: a notebook then shows its text.
+    """
+    try:
+        values = {name: getattr(learner, name) for name in settings}
+        shown = {name: getattr(value, "__name__", value) for name, value in values.items() if value is not None}
+        size = values["n_features"] * values.get("n_actions", 1)
+        parts = [heading(type(learner).__name__), _pairs({**shown, "steps": learner.steps})]
+        if size > MOST:
+            parts.append(f"<div>{size:,} weights are too many for a picture.</div>")
+        else:
+            parts += [bars("weights", learner.weights, BLUE), bars("trace", learner.trace, VERMILION)]
+    except Exception:
+        return None
+    return f"<div>{''.join(parts)}</div>"
+
+
+def bars(name: str, values: np.ndarray, colour: str) -> str:
+    """A bar for each feature, from the lowest to the highest of its numbers and 0."""
+    rows = np.asarray(values, float).reshape(len(values), -1)
+    count = min(len(rows), BARS)
+    groups = np.array_split(np.where(np.isfinite(rows), rows, 0.0), count)
+    low, high = (np.array([pick(group) for group in groups]) for pick in (np.min, np.max))
+    bottom, top = min(0.0, float(low.min())), max(0.0, float(high.max()))
+    scale = (HEIGHT - 2) / (top - bottom) if 0.0 < top - bottom < np.inf else 0.0
+    wide = WIDTH / count
+    zero = HEIGHT - 1 + bottom * scale
+    drawn = "".join(
+        f'<rect x="{i * wide + 0.1 * wide:.2f}" width="{0.8 * wide:.2f}" y="{zero - max(upper, 0.0) * scale:.2f}" '
+        f'height="{(max(upper, 0.0) - min(lower, 0.0)) * scale:.2f}"/>'
+        for i, (lower, upper) in enumerate(zip(low.tolist(), high.tolist(), strict=True))
+    )
+    bad = rows.size - int(np.isfinite(rows).sum())
+    text = f"{name}: {_text(bottom)} to {_text(top)}" + (f"; {bad:,} not finite, not drawn" if bad else "")
+    several = "" if count == len(rows) else f", {-(-len(rows) // count)} features to a bar"
+    return (
+        f'<div style="margin-top:0.4em">{escape(text + several)}</div>'
+        f'<svg role="img" aria-label="{escape(text)}" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
+        f'style="max-width:100%;display:block"><g fill="{colour}">{drawn}</g>'
+        f'<path d="M0 {zero:.2f}H{WIDTH}" stroke="currentColor" stroke-opacity="0.5" fill="none"/></svg>'
+    )
+
+
+def _pairs(pairs: Mapping[str, Any]) -> str:
+    """Names and values, side by side."""
+    body = ((_cell(name, "left"), _cell(value, "left")) for name, value in pairs.items())
+    rows = "".join(_row(f"{left}{right}") for left, right in body)
+    return f'<table style="border-collapse:collapse;margin:0.3em 0">{rows}</table>'
+
+
+def _row(cells: str) -> str:
+    return f'<tr style="background:none">{cells}</tr>'
+
+
+def _cell(value: Any, side: str) -> str:
+    return f'<td style="{CELL};text-align:{side}">{escape(_text(value))}</td>'
+
+
+def _text(value: Any) -> str:
+    """A value as a table shows it."""
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return f"{value:,}" if _is_number(value) else str(value)
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))

@@ -1,0 +1,59 @@
+"""A sweep at a glance: the best parameters of each method, and in a notebook the error over the step-size."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from trueonline import notebook
+
+BEST = ("method", "error", "standard_error", "step_size", "trace_decay")  # columns that are no label of a problem
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """The results of a sweep at a glance. A notebook shows a table and a picture.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The results, as `trueonline.sweep` returns them.
+
+    Examples
+    --------
+    >>> import trueonline as to
+    >>> table = to.sweep(to.problems.random_walk(), methods=("true_online",), step_sizes=(0.1, 0.3), trace_decays=(0.8,), runs=5)
+    >>> print(to.study.Summary(table))
+    true_online: error 0.2366 with step_size 0.3, trace_decay 0.8
+    """
+
+    table: pa.Table
+
+    @property
+    def best(self) -> pa.Table:
+        """The parameters with the least mean error: a row for each method on each problem."""
+        from trueonline.study import results  # needs DuckDB, which a sweep does not
+
+        return results.best(self.table)
+
+    def __str__(self) -> str:
+        labels = [name for name in self.best.column_names if name not in BEST]
+        return "\n".join(
+            f"{', '.join([*(str(row[name]) for name in labels), row['method']])}: error {row['error']:.4g} with "
+            f"step_size {row['step_size']:g}, trace_decay {row['trace_decay']:g}"
+            for row in self.best.to_pylist()
+        )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from trueonline.study import sweep_figure
+
+        best, drawn = self.best, io.BytesIO()
+        sweep_figure.save(self.table, drawn, "svg")
+        runs = len(set(self.table["run"].to_pylist()))
+        rows = [list(row.values()) for row in best.to_pylist()]
+        title = f"Best parameters of each method (mean error over {runs:,} run{'s'[: runs != 1]})"
+        columns = [name.replace("_", " ") for name in best.column_names]
+        return notebook.table(columns, rows, title) + notebook.picture(drawn.getvalue(), "Error over the step-size")

@@ -1,0 +1,116 @@
+"""What notebooks show. Every piece is parsed: it must be well-formed, and a hostile name must stay text."""
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+import trueonline as to
+from trueonline import catalog, notebook
+from trueonline.checks.verification import Report, Row
+
+HOSTILE = "<script>alert(1)</script>\"'&"
+
+
+def parsed(html):
+    """The elements of a piece of HTML, all of which is well-formed XML."""
+    return ET.fromstring(f"<div>{html}</div>")
+
+
+def texts(html):
+    return [text.strip() for text in parsed(html).itertext() if text.strip()]
+
+
+def learned(n_features=5, **options):
+    learner = to.TrueOnlineTD(n_features=n_features, step_size=0.5, trace_decay=0.9, discount=1.0, **options)
+    learner.run([0, 1, 2], rewards=[0.0, 1.0])
+    return learner
+
+
+def test_a_learner_shows_its_settings_its_weights_and_its_trace():
+    learner = learned()
+    shown = texts(learner._repr_html_())
+    assert shown[0] == "TrueOnlineTD"
+    pairs = dict(zip(shown[1::2], shown[2::2], strict=False))
+    assert pairs | {"n_features": "5", "step_size": "0.5", "trace_decay": "0.9", "discount": "1", "steps": "2"} == pairs
+    assert f"weights: 0 to {learner.weights.max():.4g}" in shown
+    pictures = parsed(learner._repr_html_()).findall(".//svg")
+    assert [len(picture.findall(".//rect")) for picture in pictures] == [5, 5]
+    heights = [float(bar.get("height")) for bar in pictures[0].iter("rect")]
+    assert np.allclose(np.array(heights) / max(heights), learner.weights / learner.weights.max(), atol=1e-3)
+
+
+@pytest.mark.parametrize("row", catalog.METHODS.values(), ids=lambda row: row.name)
+def test_every_class_of_the_catalogue_shows_something_or_its_text(row):
+    kind = row.resolve("learner")
+    options = {"step_size": 0.1, "trace_decay": 0.5, "discount": 0.9} if row.group != "nonlinear" else None
+    if options is None or not isinstance(kind, type):
+        pytest.skip("made with other arguments")
+    options |= {"n_actions": 2} if row.group == "control" else {}
+    options |= {"second_step_size": 0.1} if "beta" in str(row.resolve("rule").__code__.co_varnames) else {}
+    options = {
+        name: value for name, value in options.items() if not (row.name == "monte_carlo" and name == "trace_decay")
+    }
+    html = kind(n_features=4, **options)._repr_html_()
+    assert {"n_features", "steps"} <= set(texts(html))
+    assert len(parsed(html).findall(".//svg")) == 2
+
+
+def test_weights_that_are_not_finite_are_counted_and_not_drawn():
+    html = notebook.bars("weights", np.array([1.0, np.nan, -2.0, np.inf]), "#000000")
+    assert "weights: -2 to 1; 2 not finite, not drawn" in texts(html)
+    assert [float(bar.get("height")) > 0.0 for bar in parsed(html).iter("rect")] == [True, False, True, False]
+
+
+def test_a_bar_of_many_features_spans_their_range():
+    values = np.zeros(1000)
+    values[500], values[501] = 3.0, -1.0
+    html = notebook.bars("trace", values, "#000000")
+    bars = [float(bar.get("height")) for bar in parsed(html).iter("rect")]
+    assert len(bars) == notebook.BARS
+    assert max(bars) == pytest.approx(notebook.HEIGHT - 2)
+    assert sum(bar > 0.0 for bar in bars) == 1
+    assert "9 features to a bar" in texts(html)[0]
+
+
+def test_a_huge_learner_is_described_without_copying_its_weights():
+    class Untouched(to.TrueOnlineTD):
+        weights = trace = property(lambda self: pytest.fail("copied"))
+
+    html = Untouched(n_features=20_000_000, step_size=0.1, trace_decay=0.9, discount=0.9)._repr_html_()
+    assert "20,000,000 weights are too many for a picture." in texts(html)
+
+
+def test_a_learner_that_cannot_be_described_shows_its_text():
+    class Odd(to.TrueOnlineTD):
+        trace = property(lambda self: 1 / 0)
+
+    assert Odd(n_features=2, step_size=0.1, trace_decay=0.9, discount=0.9)._repr_html_() is None
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(1e-14, "exact"), (0.5, "not exact"), (float("inf"), "not exact")])
+def test_a_report_shows_whether_it_is_exact(error, verdict):
+    rows = (Row("dense", error, error, 5), Row(HOSTILE, 0.0, 0.0, 5))
+    html = Report(HOSTILE, "OnlineLambdaReturn", 50, 1e-10, rows)._repr_html_()
+    assert f"against OnlineLambdaReturn: {verdict} (" in texts(html)[0]
+    assert texts(html)[0].startswith(HOSTILE)
+    assert texts(html)[4:7] == ["dense", "5", f"{error:.1e}"]
+    assert HOSTILE in texts(html)
+    assert not parsed(html).findall(".//script")
+
+
+def test_a_summary_shows_the_best_parameters_and_a_picture():
+    options = {"step_sizes": (0.1, 0.3), "trace_decays": (0.8,), "runs": 3, "steps": 30}
+    table = to.sweep(to.problems.random_walk(), methods=("accumulate", "true_online"), **options)
+    summary = to.study.Summary(table)
+    best = summary.best.to_pylist()
+    html = summary._repr_html_()
+    shown = texts(html)
+    assert shown[0] == "Best parameters of each method (mean error over 3 runs)"
+    assert [row["method"] for row in best] == ["accumulate", "true_online"]
+    assert all(f"{row['error']:.4g}" in shown for row in best)
+    (picture,) = parsed(html).iter("img")
+    assert picture.get("src").startswith("data:image/svg+xml;base64,")
+    assert str(summary).splitlines()[1] == (
+        f"true_online: error {best[1]['error']:.4g} with step_size {best[1]['step_size']:g}, trace_decay 0.8"
+    )

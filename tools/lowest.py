@@ -1,0 +1,59 @@
+"""Runs tests with the lowest versions that pyproject.toml allows: `make test-lowest`.
+
+uv resolves the lowest version of each package that this one names, and the newest of all others, for the lowest Python. What is
+installed is printed, so that a failure names its versions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tools.environments import ROOT, Environment, find_python, run, supported
+
+# What a bound can break: everything that calls another package. Tests of single sources, pages and studies add nothing to this.
+TESTS = (
+    *("core", "methods", "learners", "forward", "checks", "features", "problems", "study", "cli", "derivation", "report"),
+    *("nexting/test_csv.py", "nexting/test_parquet.py", "nexting/test_predict.py", "nexting/test_horde.py"),
+    *("nexting/test_predictor.py", "nexting/auto", "nexting/live/test_feed.py", "control/gym", "paper/test_paper.py"),
+)
+TOOLS = ("hypothesis", "numpydoc", "psutil", "pytest", "pytest-xdist", "pyyaml", "selenium")  # their newest versions
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tools.lowest", description=__doc__)
+    parser.add_argument("--jobs", default="2", help="Processes that run the tests side by side.")
+    parser.add_argument("tests", nargs="*", help="Files and folders, by default those that use other packages.")
+    chosen = parser.parse_args()
+    version = supported()[0]
+    interpreter = find_python(version)
+    if interpreter is None:
+        sys.exit(f"Python {version} is not here, and the lowest versions are those of the lowest Python: install it")
+    with tempfile.TemporaryDirectory(prefix="trueonline-lowest-") as folder:
+        lowest = Path(folder, "lowest.txt")
+        run(
+            *(sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--resolution", "lowest-direct", "--extra", "all"),
+            *(
+                "--python-version",
+                version,
+                "--no-header",
+                "--no-annotate",
+                "--output-file",
+                lowest,
+                ROOT / "pyproject.toml",
+            ),
+            stdout=subprocess.DEVNULL,
+        )
+        print(f"Python {version} with:\n{lowest.read_text('utf-8')}", flush=True)
+        environment = Environment(Path(folder, "environment"), interpreter)
+        environment.install("--requirement", lowest, "--editable", ROOT, *TOOLS)
+        tests = chosen.tests or [f"tests/{name}" for name in TESTS]
+        pytest = ("-m", "pytest", "-m", "not slow", "-q", "-n", chosen.jobs, "--dist", "loadfile")
+        run(environment.python, *pytest, *tests, cwd=ROOT)
+
+
+if __name__ == "__main__":
+    main()
