@@ -12,7 +12,7 @@ import click
 
 from trueonline import __version__
 
-COMMANDS = ("verify", "derive", "sweep", "reproduce", "train", "asterix", "atari", "predict", "live")
+COMMANDS = ("verify", "derive", "sweep", "reproduce", "train", "asterix", "atari", "predict", "live", "learn")
 
 
 class Commands(click.Group):
