@@ -145,8 +145,9 @@
   const endBox = svg("rect", { x: 240, y: 35, width: 40, height: 40, rx: 2, "stroke-width": 2 });
   const problem = svg("svg", { viewBox: "0 0 340 84", width: 340, height: 84, role: "img", class: "problem",
     "aria-label": "One state with a way back to itself that pays 0, and a way to the end that pays 1." },
-    svg("path", { d: "M48 36C30 0 92 0 74 35", class: "way" }), svg("path", { d: "M74 35l1 -11m-1 11l-9 -6", class: "way" }),
-    svg("path", { d: "M83 55H236m-8 -6l8 6l-8 6", class: "way" }), stateRing, endBox, loopText, endText,
+    svg("marker", { id: "tip", viewBox: "0 0 10 10", refX: 9, refY: 5, markerWidth: 8, markerHeight: 8, orient: "auto" }, svg("path", { d: "M1 1L9 5L1 9", class: "way" })),
+    svg("path", { d: "M46 37C26 -6 94 -6 75 36", class: "way", "marker-end": "url(#tip)" }),
+    svg("path", { d: "M83 55H239", class: "way", "marker-end": "url(#tip)" }), stateRing, endBox, loopText, endText,
     svg("text", { x: 60, y: 59, "text-anchor": "middle" }, "state"), svg("text", { x: 260, y: 59, "text-anchor": "middle" }, "end"));
 
   const tracePart = chart({ title: "The trace", label: "Traces over the last steps", height: 210, x: { label: "time step" }, y: { label: "trace e" } });
@@ -231,9 +232,9 @@
       h("thead", {}, h("tr", {}, h("td"), judged.map((m) => h("th", { scope: "col", class: m.name.replace("_", "-") }, m.trace)))),
       h("tbody", {},
         row("episodes that overshoot", (m) => share(m.overshoot)),
-        row("RMS error, from one episode to the next", (m) => `× ${format(Math.sqrt(m.meanSquare))}`),
-        row("so the learner", (m) => h("strong", {}, m.meanSquare > 1 ? "▲ diverges" : "converges")),
-        row("it diverges for", (m) => (m.bound < 1 ? `α > ${format(m.bound)}` : "no α ≤ 1")))));
+        row("RMS error, per episode", (m) => `× ${format(Math.sqrt(m.meanSquare))}`),
+        row("so it", (m) => h("strong", {}, m.meanSquare > 1 ? "▲ diverges" : "converges")),
+        row("diverges for", (m) => (m.bound < 1 ? `α > ${format(m.bound)}` : "no α ≤ 1")))));
     const bad = growth("accumulate", settings()).meanSquare > 1;
     announce(`With these settings accumulating traces ${bad ? "diverge" : "converge"}.`);
   }
