@@ -31,6 +31,59 @@ const DRAWINGS = {
       marks: [["accumulate", 1e-2], ["replace", 3e-4], ["true_online", 1e-13]].map(([name, y]) => ({ ...METHODS[name], x: 5.6, y, label: METHODS[name].title, anchor: "start" })),
     });
   },
+
+  random_walk(paper) {
+    const { Walk, Surface } = trueonline.walk;
+    const surface = new Surface({ walk: new Walk(19, "one"), methods: Object.keys(METHODS), seed: 1 });
+    surface.advance(1, () => 0, 10);
+    write(paper, "error of the guesses for every α and λ, on a walk of 19 states", 20, 40);
+    const alphas = surface.alphas.filter((_, a) => a % 2);
+    ALL.forEach(({ name, title }, i) => {
+      const map = trueonline.randomWalk.heatMap({ name, alphas, lams: surface.lams });
+      const picture = map.element.querySelector(".map");
+      picture.style.width = "262px";
+      document.body.append(map.element);
+      map.draw((a, l) => surface.mean(name, 2 * a + 1, l), { a: -9, l: 0 }); // no cell is chosen
+      place(paper, picture, 4 + 264 * i, 110, 262, picture.viewBox.baseVal.height);
+      write(paper, title, 54 + 264 * i, 98);
+    });
+    write(paper, "bright: small error; dark: 0.7 or more; hatched: above 1; ring: the best", 20, 420);
+  },
+
+  memory(paper) {
+    const { OwedMemory, EagerMemory, Learner, MovingPoint } = trueonline.memory;
+    const [n, columns, cell, shown] = [256, 32, 11.5, 30];
+    const stream = new MovingPoint({ n, active: 8, random: trueonline.methods.random(5).uniform });
+    const [eager, owed] = [EagerMemory, OwedMemory].map((kind) => new Learner("true_online", new kind(n), { alpha: 0.06, gamma: 0.99, lam: 0.9 }));
+    for (const learner of [eager, owed]) Object.assign(learner, { here: stream.features(), gammaHere: 0.99 });
+    const visits = { eager: [], owed: [] };
+    for (let t = 1; t <= 100; t++) {
+      const [active, reward, next] = [new Set(owed.here.indices), stream.move(), stream.features()];
+      for (const [name, learner] of Object.entries({ eager, owed })) {
+        const before = learner.memory.visits;
+        learner.step(reward, next);
+        visits[name].push([t, learner.memory.visits - before]);
+      }
+      if (t === shown) {
+        squares(20, (i) => (eager.memory.e[i] ? "#d55e00" : "#f7dfcc"));
+        squares(414, (i) => (active.has(i) ? "#009e73" : owed.memory.trace(i) ? "#f4d9a0" : "#e9ecef"));
+      }
+    }
+    function squares(left, colour) {
+      for (let i = 0, end; i < n; i = end) { // neighbours of one colour
+        for (end = i + 1; end % columns && colour(end) === colour(i);) end++;
+        paper.append(svg("rect", { x: left + (i % columns) * cell, y: 56 + Math.floor(i / columns) * cell, width: (end - i) * cell, height: cell, fill: colour(i) }));
+      }
+      const lines = Array.from({ length: columns + 1 }, (_, k) => `M${left + k * cell} 56v92`).concat(Array.from({ length: 9 }, (_, k) => `M${left} ${56 + k * cell}h368`));
+      paper.append(svg("path", { d: lines.join(""), stroke: "#ffffff" }));
+    }
+    write(paper, "an eager loop touches 256 weights", 20, 36);
+    write(paper, "the memory touches 8", 414, 36);
+    chart(paper, 10, 168, 780, { height: 270, x: { label: "step", min: 0, max: 100 }, y: { label: "entries visited in a step", log: true, min: 10, max: 1000, ticks: [10, 30, 100, 300, 1000] } }, {
+      series: [{ points: visits.eager, colour: "var(--accumulate)", dashes: "6 2" }, { points: visits.owed, colour: "var(--true-online)" }],
+      marks: [{ x: 4, y: 400, label: "eager loop", colour: "var(--accumulate)", marker: "square" }, { x: 4, y: 36, label: "memory; the peaks are rebases", colour: "var(--true-online)" }],
+    });
+  },
 };
 
 // What the style sheet says of an element becomes its attributes, so that the picture needs no style sheet.

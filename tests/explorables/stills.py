@@ -12,7 +12,6 @@ from tests.explorables.conftest import Browser
 from trueonline.explorables import PAGES
 from trueonline.files import write_whole
 
-DRAWN = ("traces", "forward_backward")
 SCRIPT = Path(__file__).with_suffix(".js")
 
 
@@ -25,7 +24,7 @@ def draw(browser, name):
 if __name__ == "__main__":
     with headless_chromium(tempfile.mkdtemp()) as chrome:
         for page in PAGES:
-            if page.name in (sys.argv[1:] or DRAWN):
+            if not sys.argv[1:] or page.name in sys.argv[1:]:
                 text = draw(Browser(chrome), page.name)
                 write_whole(page.still, lambda file, text=text: file.write(text.encode()))
                 print(page.still, len(text.encode()), "bytes")

@@ -23,7 +23,7 @@
 
   // What both figures share: the problem, and which methods are shown.
   const states = choice({ label: "States", options: [5, 19, 100].map((n) => ({ value: n, label: String(n) })), value: 19, onChange: call("problem") });
-  const kind = choice({ label: "Features", options: [{ value: "one", label: "one for each state" }, { value: "overlapping", label: "overlapping" }], value: "one", onChange: call("problem") });
+  const kind = choice({ label: "Features", options: [{ value: "one", label: "one per state" }, { value: "overlapping", label: "overlapping" }], value: "one", onChange: call("problem") });
   const seed = numeric({ label: "Seed of the random walk", min: 0, max: 999999, value: 1, onChange: call("problem") });
   const shown = Object.fromEntries(NAMES.map((name) => [name, toggle({ ...METHODS[name], label: TITLES(name), value: true, onChange: call("methods") })]));
   const visible = () => NAMES.filter((name) => shown[name].value);
@@ -32,6 +32,7 @@
   // --- Learning live ----------------------------------------------------------------------------------------------------
 
   function live(place) {
+    const REPLAYED = 50_000; // Back replays all steps but the last, which takes a moment when there are many
     const LATEST = 400; // more episodes than that are not drawn one by one
     let state;
     let waiting = false;
@@ -42,8 +43,9 @@
     const controls = player({ forward: () => { advance(); later(); }, back, restart, rate: () => 2 ** speed.value, figure: place });
     const finish = button({ label: "End of episode", title: "E key", onClick: episode }).element;
     controls.element.insertBefore(finish, controls.element.querySelector(".where"));
-    place.addEventListener("keydown", (event) => {
-      if (event.key === "e" && !event.ctrlKey && !event.altKey && !event.metaKey && event.target.type !== "number") episode();
+    document.addEventListener("keydown", (event) => {
+      const mine = event.target === document.body || place.contains(event.target);
+      if (event.key === "e" && mine && !event.ctrlKey && !event.altKey && !event.metaKey && event.target.type !== "number") episode();
     });
     const preset = (label, value) => button({ label, onClick: () => { lam.value = value; restart(); address.save(); } }).element;
     const happened = h("p", { class: "happened" });
@@ -59,12 +61,12 @@
     });
 
     place.prepend(
-      h("div", { class: "controls" }, states.element, kind.element, seed.element),
-      h("div", { class: "controls" }, alpha.element, lam.element, speed.element),
+      h("div", { class: "controls" }, states.element, kind.element, alpha.element, lam.element),
       h("div", { class: "presets", role: "group", "aria-label": "Values of λ with a name" }, preset("λ = 0: TD(0)", 0), preset("λ = 1: as Monte Carlo", 1)),
       controls.element,
       h("div", { class: "toggles", role: "group", "aria-label": "Methods" }, NAMES.map((name) => shown[name].element)),
       happened, guesses.element, traces.element, errors.element,
+      h("div", { class: "controls" }, speed.element, seed.element),
       h("p", { class: "hint" }, "Keys: ", h("kbd", {}, "Space"), " play, ", h("kbd", {}, "→"), " step, ", h("kbd", {}, "←"), " back, ", h("kbd", {}, "E"), " end of episode, ", h("kbd", {}, "Home"), " restart. All methods see the same walk. The seed makes it the same each time."));
 
     function begin() {
@@ -100,6 +102,7 @@
     }
     function back() {
       const steps = state.steps - 1;
+      if (steps >= REPLAYED) return;
       begin();
       while (state.steps < steps) advance();
       later();
@@ -148,7 +151,7 @@
         lines: [{ y: state.first, label: "no learning" }],
       });
       happened.replaceChildren(...sentence(over, names));
-      controls.show(`episode ${state.episodes + (over ? 0 : 1)}, step ${t}`, { back: state.steps > 0 });
+      controls.show(`episode ${state.episodes + (over ? 0 : 1)}, step ${t}`, { back: state.steps > 0 && state.steps <= REPLAYED });
     }
 
     function sentence(over, names) {
