@@ -31,6 +31,22 @@ def test_the_curves_are_the_traces_of_the_learners(browser):
             assert np.abs(np.subtract(curves[name], expected)).max() <= TOLERANCE * max(1.0, *expected)
 
 
+def test_the_moves_go_the_part_of_the_way_that_the_trace_says(browser):
+    """Without fading, n visits and one outcome move a guess of 0 to α·e, and every dutch move is α of the rest."""
+    rng = np.random.default_rng(8)
+    cases = [[name, int(rng.integers(1, 13)), rng.uniform(0.01, 1)] for name in LEARNERS for _ in range(100)]
+    browser.open("traces")
+    found = browser.run("return arguments[0].map((one) => trueonline.traces.moves(...one))", cases)
+    for (name, visits, alpha), places in zip(cases, found, strict=True):
+        learner = LEARNERS[name](1, alpha, 1.0, 1.0)
+        learner.start([1.0])
+        for t in range(visits):
+            learner.update(float(t == visits - 1), [1.0] if t < visits - 1 else None)
+        assert places[0] == 0
+        assert places[-1] == pytest.approx(learner.weights[0], rel=TOLERANCE)
+        assert len(places) == (2 if name == "replace" else visits + 1)
+
+
 def test_the_one_state_example_is_that_of_the_learners(browser):
     """Values relative to the largest so far: with accumulating traces they diverge."""
     rng = np.random.default_rng(4)
@@ -121,6 +137,30 @@ def test_squares_are_chosen_and_changed_by_keys(browser):
     assert "Step 2, the feature is seen" in browser.text(".sums")
     assert browser.run("return document.activeElement.getAttribute('aria-label')") == "step 2"
     assert "seen=own" in browser.run("return location.hash")
+
+
+def test_the_moves_say_who_goes_too_far(browser):
+    browser.open("traces", fragment="#moves=5&fraction=0.3")
+    said = browser.run("return document.querySelector('.hops').getAttribute('aria-label')")
+    assert said == " ".join(
+        f"The {trace} trace goes {part} of the way."
+        for trace, part in (("accumulating", 1.5), ("replacing", 0.3), ("dutch", 0.832))
+    )
+    assert "accumulating: 1.5 of the way, too far ▲" in browser.text(".hops")
+
+
+def test_a_dragged_slider_does_not_flood_the_address(browser):
+    """Safari throws at more than 100 changes in 30 seconds. The last one is written in the end."""
+    browser.open("traces")
+    changes = browser.run("""
+        const write = history.replaceState.bind(history);
+        window.changes = 0;
+        history.replaceState = (...values) => { window.changes += 1; write(...values); };
+        const input = document.querySelector("#visits input[type=range]");
+        for (let i = 0; i < 200; i++) { input.value = (i % 90) / 100 + 0.05; input.dispatchEvent(new Event("input")); }
+        return window.changes""")
+    assert changes < 60
+    browser.wait("return location.hash.includes('alpha=0.24&')")
 
 
 def test_the_example_is_stepped_by_keys_and_played(browser):

@@ -2,8 +2,8 @@
 "use strict";
 (() => {
   const { METHODS } = trueonline.methods;
-  const { visitTraces, pattern, oneState, growth, limit } = trueonline.traces;
-  const { h, svg, slider, choice, button, player, legend, chart, format, hash, announce } = trueonline.widgets;
+  const { visitTraces, pattern, moves, oneState, growth, limit } = trueonline.traces;
+  const { h, svg, slider, choice, button, player, legend, chart, format, hash, announce, onResize, mark } = trueonline.widgets;
   const ALL = Object.values(METHODS);
   const two = (v) => v.toFixed(2);
 
@@ -115,6 +115,43 @@
   const ownVisits = { get value() { return visits.map((seen) => (seen ? 1 : 0)).join(""); },
     set value(text) { if (/^[01]+$/.test(text) && text.length === STEPS) visits = [...text].map((one) => one === "1"); } };
   const seedState = { get value() { return seed; }, set value(v) { seed = Number(v) >>> 0 || 1; } };
+
+  // --- Moves that follow each other -------------------------------------------------------------------------------------
+
+  const times = slider({ label: "visits n", min: 1, max: 12, step: 1, value: 5, format: (v) => `${v}`, onInput: () => drawMoves() });
+  const fraction = slider({ label: "step-size α", min: 0.01, max: 1, step: 0.01, value: 0.3, format: two, onInput: () => drawMoves() });
+  const hops = svg("svg", { class: "hops", role: "img" });
+  const hopsBox = h("div", {}, hops);
+
+  function drawMoves() {
+    const width = hopsBox.clientWidth || 600;
+    const paths = ALL.map((m) => moves(m.name, times.value, fraction.value));
+    const most = Math.max(1.25, ...paths.map((places) => places.at(-1)));
+    const [left, right, row] = [14, 14, 78];
+    const px = (v) => left + (v / most) * (width - left - right);
+    const height = row * ALL.length + 30;
+    hops.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    hops.setAttribute("height", height);
+    hops.replaceChildren(
+      svg("rect", { x: px(1), y: 6, width: width - right - px(1), height: height - 30, class: "beyond" }),
+      svg("line", { x1: px(0), x2: px(0), y1: 6, y2: height - 24, class: "post" }), svg("line", { x1: px(1), x2: px(1), y1: 6, y2: height - 24, class: "post" }),
+      svg("text", { x: px(0), y: height - 8 }, "guess 0"), svg("text", { x: px(1), y: height - 8, "text-anchor": "middle" }, "outcome 1"),
+      ...ALL.flatMap((m, i) => {
+        const base = 6 + (i + 1) * row - 14;
+        const places = paths[i];
+        const arcs = places.slice(1).map((to, j) => {
+          const [a, b] = [px(places[j]), px(to)];
+          const high = Math.min(34, 6 + (b - a) * 0.35);
+          return svg("path", { d: `M${a} ${base}Q${(a + b) / 2} ${base - 2 * high} ${b} ${base}`, class: "hop", style: { stroke: m.colour } });
+        });
+        const end = px(places.at(-1));
+        return [svg("line", { x1: px(0), x2: width - right, y1: base, y2: base, class: "ground" }), ...arcs, mark(m, end, base),
+          svg("text", { x: left + 6, y: base - row + 30, class: "name" }, `${m.trace}: ${format(places.at(-1))} of the way${places.at(-1) > 1 + 1e-9 ? ", too far ▲" : ""}`)];
+      }));
+    hops.setAttribute("aria-label", ALL.map((m, i) => `The ${m.trace} trace goes ${format(paths[i].at(-1))} of the way.`).join(" "));
+    state.save();
+  }
+  document.getElementById("moves").append(h("div", { class: "controls" }, times.element, fraction.element), hopsBox);
 
   // --- One state --------------------------------------------------------------------------------------------------------
 
@@ -251,7 +288,9 @@
 
   const walkState = { get value() { return walkSeed; }, set value(v) { walkSeed = Number(v) >>> 0 || 1; } };
   const stepState = { get value() { return now; }, set value(v) { now = Math.min(Math.max(Math.round(Number(v)) || 0, 0), LENGTH); } };
-  const state = hash({ seen: kind, n: every, alpha, fade, seed: seedState, visits: ownVisits, step_size: stepSize, lambda: decay, length: mean, episodes: walkState, step: stepState });
+  const state = hash({ seen: kind, n: every, alpha, fade, moves: times, fraction, seed: seedState, visits: ownVisits, step_size: stepSize, lambda: decay, length: mean, episodes: walkState, step: stepState });
   changePattern();
+  drawMoves();
+  onResize(hopsBox, drawMoves);
   renew();
 })();
