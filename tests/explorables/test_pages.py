@@ -1,5 +1,6 @@
 """What holds for every explorable page: at any width, in light and dark, with keys, embedded, and without JavaScript."""
 
+import html
 import re
 from xml.etree import ElementTree
 
@@ -144,3 +145,10 @@ def test_methods_look_as_in_the_catalogue(browser):
 def test_the_maths_knows_nothing_of_a_page(name):
     text = (FOLDER / f"{name}.js").read_text()
     assert not re.search(r"\b(document|window)\b\s*[.\[]", text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_on_a_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for code in re.findall(r"<pre><code>(.*?)</code></pre>", page.path.read_text(), re.S):
+        exec(html.unescape(code), {})

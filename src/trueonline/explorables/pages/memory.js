@@ -412,7 +412,7 @@
       y: { label: "seconds", log: true, min: 1e-8, max: 1e-1, ticks: [1e-8, 1e-6, 1e-4, 1e-2], format: (v) => ({ "1e-8": "10 ns", "0.000001": "1 µs", "0.0001": "100 µs", "0.01": "10 ms" })[String(v)] },
     });
     const go = h("button", { type: "button", class: "primary", onclick: measure }, "Measure");
-    const result = h("p", { class: "agree", "aria-live": "polite" }, "Nothing has been measured yet. It takes a few seconds.");
+    const result = h("p", { class: "agree" }, "Nothing has been measured yet. It takes a few seconds.");
     place.prepend(h("div", { class: "player" }, go), legend(Object.values(LINES)), times.element, result);
     const duration = (seconds) => (seconds >= 1e-3 ? `${format(seconds * 1e3, 2)} ms` : seconds >= 1e-6 ? `${format(seconds * 1e6, 2)} µs` : `${format(seconds * 1e9, 2)} ns`);
     let found = { eager: [], owed: [] };
@@ -456,6 +456,7 @@
       const [eager, owed] = ["eager", "owed"].map((kind) => found[kind].at(-1)[1]);
       const { active, lam } = setting();
       result.textContent = `With ${whole(SIZES.at(-1))} features, ${active} of them active, and λ = ${format(lam)}, a step took ${duration(eager)} with the eager loop and ${duration(owed)} with the memory, which is about ${whole(Number((eager / owed).toPrecision(2)))} times faster. With ${whole(SIZES[0])} features they took ${duration(found.eager[0][1])} and ${duration(found.owed[0][1])}.`;
+      announce(result.textContent);
       go.disabled = false;
       go.textContent = "Measure again";
     }

@@ -39,7 +39,7 @@
 
     const alpha = slider({ label: "Step-size α", min: 0.0025, max: 1, step: 0.0025, value: 0.4, format: (v) => format(v, 4), onInput: restart });
     const lam = slider({ label: "Trace decay λ", min: 0, max: 1, step: 0.005, value: 0.8, format: (v) => format(v, 4), onInput: restart });
-    const speed = slider({ label: "Speed", min: 0, max: 14, step: 1, value: 3, format: (v) => `${(2 ** v).toLocaleString("en")} steps a second` });
+    const speed = slider({ label: "Speed", min: 0, max: 14, step: 1, value: 4, format: (v) => `${(2 ** v).toLocaleString("en")} steps a second` });
     const controls = player({ forward: () => { advance(); later(); }, back, restart, rate: () => 2 ** speed.value, figure: place });
     const finish = button({ label: "End of episode", title: "E key", onClick: episode }).element;
     controls.element.insertBefore(finish, controls.element.querySelector(".where"));
@@ -184,6 +184,7 @@
       watch(a, l) {
         alpha.value = a;
         lam.value = l;
+        speed.value = Math.max(speed.value, 6); // the first reward may be far away
         restart();
         place.scrollIntoView({ behavior: reducedMotion() ? "auto" : "smooth" });
         if (!reducedMotion()) controls.play();
@@ -209,7 +210,7 @@
   }
 
   // One map: λ upwards, α to the right. `value(a, l)` is the error of a cell.
-  function heatMap({ name, alphas, lams, onMove, onPick }) {
+  function heatMap({ name, alphas, lams, onMove, onPick, onHover }) {
     const pattern = newId("hatch");
     const picture = svg("svg", { class: "map", tabindex: 0, role: "application", "data-keys": true, "aria-roledescription": "map of errors", "aria-label": `${TITLES(name)}: error for each α and λ. Arrow keys move, Enter watches the setting.` });
     const ROW = 21;
@@ -250,12 +251,15 @@
       bestMark.style.visibility = Number.isFinite(best.error) ? "visible" : "hidden";
       cursorMark.setAttribute("transform", `translate(${left + cursor.a * width} ${bottom - (cursor.l + 1) * ROW})`);
     }
-    picture.addEventListener("click", (event) => {
+    const under = (event) => {
       const box = picture.getBoundingClientRect();
       const a = Math.floor((event.clientX - box.left - left) / width);
       const l = Math.floor((bottom - (event.clientY - box.top)) / ROW);
-      if (a >= 0 && a < alphas.length && l >= 0 && l < lams.length) onPick({ a, l });
-    });
+      return a >= 0 && a < alphas.length && l >= 0 && l < lams.length ? { a, l } : null;
+    };
+    picture.addEventListener("click", (event) => { if (under(event)) onPick(under(event)); });
+    picture.addEventListener("pointermove", (event) => { if (event.pointerType === "mouse") onHover(under(event)); });
+    picture.addEventListener("pointerleave", () => onHover(null));
     picture.addEventListener("keydown", (event) => {
       const move = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
       if (move) onMove(...move);
@@ -270,15 +274,19 @@
     const RUNS = { 5: 200, 19: 100, 100: 20 };
     let surface, maps, running = false, seen = false, drawnAt = 0, redrawing = false;
     const cursor = { a: 7, l: 4 };
+    let hovered = null; // the cell under the mouse, whose numbers are shown
 
+    const nearest = (alpha) => Math.min(Math.max(Math.round(alpha / surface.alphas[0]) - 1, 0), surface.alphas.length - 1);
+    const written = (error) => (Number.isNaN(error) ? "not yet" : error > 99 ? "ran away" : decimals(error, 3));
     const pause = h("button", { type: "button", class: "primary", onclick: () => (running ? halt() : go()) }, "Compute");
     const where = h("span", { class: "where" });
-    const cellText = h("p", { class: "cell", "aria-live": "polite" });
+    const cellText = h("p", { class: "cell" });
     const use = button({ label: "Watch this setting", onClick: pickHere }).element;
     const grid = h("div", { class: "maps" });
     const curves = Object.fromEntries(NAMES.map((name) => [name, chart({
-      title: "", label: `${TITLES(name)}: error against α, a line for each λ`, height: 210, x: { label: "step-size α", min: 0 }, y: { label: "RMS error", min: LOW, max: HIGH, format: (v) => decimals(v, 1) },
-      onPoint: (x) => { cursor.a = Math.min(Math.max(Math.round(x * surface.walk.active * 20) - 1, 0), surface.alphas.length - 1); redraw(); },
+      title: "", label: `${TITLES(name)}: error against α, a line for each λ`, height: 235, x: { label: "step-size α", min: 0 }, y: { label: "RMS error", min: LOW, max: HIGH, format: (v) => decimals(v, 1) },
+      readout: (x) => surface.lams.map((lam, l) => `λ = ${lam}: ${written(surface.mean(name, nearest(x), l))}`).reverse(),
+      onPoint: (x) => { cursor.a = nearest(x); redraw(); },
     })]));
     place.prepend(
       h("div", { class: "player" }, pause, use, where), cellText,
@@ -292,7 +300,7 @@
     function restart() {
       halt();
       surface = new Surface({ walk: problem(), methods: NAMES, seed: seed.value });
-      maps = Object.fromEntries(NAMES.map((name) => [name, heatMap({ name, alphas: surface.alphas, lams: surface.lams, onMove, onPick })]));
+      maps = Object.fromEntries(NAMES.map((name) => [name, heatMap({ name, alphas: surface.alphas, lams: surface.lams, onMove, onPick, onHover })]));
       arrange();
       if (seen) go();
     }
@@ -303,7 +311,13 @@
     function onMove(a, l) {
       cursor.a = Math.min(Math.max(cursor.a + a, 0), surface.alphas.length - 1);
       cursor.l = Math.min(Math.max(cursor.l + l, 0), surface.lams.length - 1);
+      tell(cursor);
+      announce(cellText.textContent);
       redraw();
+    }
+    function onHover(cell) {
+      hovered = cell;
+      tell(hovered || cursor);
     }
     function onPick(cell) {
       Object.assign(cursor, cell || {});
@@ -356,11 +370,11 @@
       pause.textContent = running ? "❚❚ Pause" : done() ? "Done" : surface.runs + surface.next ? "▶ Continue" : "▶ Compute";
       pause.disabled = done();
       where.textContent = `run ${Math.min(surface.runs + 1, limit)} of ${limit}, walks of the seeds ${seed.value} to ${seed.value + limit - 1}`;
-      const told = (name) => {
-        const error = surface.mean(name, cursor.a, cursor.l);
-        return h("span", {}, h("b", { class: name.replace("_", "-") }, TITLES(name)), Number.isNaN(error) ? " not yet" : ` ${error > 99 ? "ran away" : decimals(error, 3)}`);
-      };
-      cellText.replaceChildren(`α = ${format(alphas[cursor.a], 4)}, λ = ${lams[cursor.l]}. Mean error: `, ...visible().flatMap((name, i) => (i ? [", ", told(name)] : [told(name)])), ".");
+      tell(hovered || cursor);
+    }
+    function tell({ a, l }) {
+      const told = (name) => h("span", {}, h("b", { class: name.replace("_", "-") }, TITLES(name)), ` ${written(surface.mean(name, a, l))}`);
+      cellText.replaceChildren(`α = ${format(surface.alphas[a], 4)}, λ = ${surface.lams[l]}. Mean error: `, ...visible().flatMap((name, i) => (i ? [", ", told(name)] : [told(name)])), ".");
     }
     listeners.problem.push(restart);
     listeners.methods.push(arrange);
