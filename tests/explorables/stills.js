@@ -90,7 +90,7 @@ const DRAWINGS = {
 const LOOK = { fill: "rgb(0, 0, 0)", stroke: "none", "stroke-width": "1px", "stroke-dasharray": "none", opacity: "1" };
 const LETTERS = { "font-size": "", "font-weight": "400", "text-anchor": "start", "paint-order": "normal" };
 const NUMBERS = ["x", "y", "x1", "x2", "y1", "y2", "width", "height", "cx", "cy", "d"];
-const SPARE = ["class", "style", "role", "tabindex", "aria-label", "aria-selected", "aria-hidden"];
+const SPARE = ["class", "style", "role", "tabindex", "aria-label", "aria-selected", "aria-hidden", "aria-activedescendant"];
 
 function copied(element) {
   const copy = element.cloneNode(false);
@@ -98,6 +98,7 @@ function copied(element) {
   const tag = element.localName;
   const kept = { svg: {}, g: {}, clipPath: {}, text: { ...LOOK, ...LETTERS } }[tag] || LOOK;
   for (const name of SPARE) copy.removeAttribute(name);
+  if (tag === "g") copy.removeAttribute("id");
   for (const [name, usual] of Object.entries(kept)) {
     const value = computed.getPropertyValue(name);
     if (value === usual) copy.removeAttribute(name);

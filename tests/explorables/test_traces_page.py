@@ -119,10 +119,10 @@ def verdicts(browser):
 
 def test_the_page_says_when_accumulating_traces_diverge(browser):
     browser.open("traces", fragment="#step_size=0.3&lambda=1&length=4")
-    assert verdicts(browser) == ["▲ diverges", "converges", "converges"]
+    assert verdicts(browser) == ["▲ grows", "shrinks", "shrinks"]
     assert "α > 0.286" in browser.text("#one-state tbody tr:nth-child(4)")
     browser.open("traces", fragment="#step_size=0.28&lambda=1&length=4")
-    assert verdicts(browser) == ["converges", "converges", "converges"]
+    assert verdicts(browser) == ["shrinks", "shrinks", "shrinks"]
 
 
 def test_squares_are_chosen_and_changed_by_keys(browser):

@@ -114,8 +114,8 @@
         const sign = three(change) === "0" ? "0" : change > 0 ? "+" : "−";
         const short = Math.abs(change) < 10 ? Math.abs(change).toFixed(2).replace(/^0/, "").slice(0, 3) : format(Math.abs(change), 2);
         const text = size >= 35 && Math.abs(change) >= 0.005 ? sign + short : sign;
-        return svg("g", { role: "gridcell", "aria-selected": selected, class: selected ? "chosen" : null, onclick: () => choose(c.k, c.h),
-          "aria-label": `k ${c.k}, h ${c.h}, change ${signed(change)}` },
+        return svg("g", { role: "gridcell", id: `cell-${c.k}-${c.h}`, "aria-selected": selected, onclick: () => choose(c.k, c.h),
+          "aria-label": `k ${c.k}, h ${c.h}, state ${place(result.states[c.k])}, target ${three(c.target)}, step ${signed(change)}` },
           box, svg("text", { x: x + size / 2, y: y + size / 2 + 4, "text-anchor": "middle" }, text));
       });
       parts.push(svg("g", { role: "row" }, cells));
@@ -123,9 +123,10 @@
     if (t > 0) parts.push(svg("rect", { x: left - 1, y: top + (t - 1) * size - 1, width: t * size + 2, height: size + 2, rx: 5, class: "now" }));
     const chosen = t > 0 && svg("rect", { x: left + cell.k * size + 1, y: top + (cell.h - 1) * size + 1, width: size - 2, height: size - 2, rx: 3, class: "ring" });
     triangle.replaceChildren(...parts, ...(chosen ? [chosen] : []));
+    triangle.setAttribute("aria-activedescendant", t > 0 ? `cell-${cell.k}-${cell.h}` : "");
   }
 
-  const inspector = h("div", { class: "inspector", "aria-live": "polite" });
+  const inspector = h("div", { class: "inspector" });
   function drawCell() {
     if (t === 0) {
       inspector.replaceChildren(h("p", { class: "hint" }, "Nothing is known yet. Make a step."));
@@ -172,7 +173,7 @@
   // --- Do they agree? ---------------------------------------------------------------------------------------------------
 
   const agree = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "The weights of all methods" });
-  const headline = h("p", { class: "headline", "aria-live": "polite" });
+  const headline = h("p", { class: "headline" });
   const counts = h("div", { class: "counts" });
   const FLOOR = 1e-17;
   const apartChart = chart({ title: "Largest difference from the forward view", label: "Differences over time", height: 240, x: { label: "time step", min: 0 },

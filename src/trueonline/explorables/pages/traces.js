@@ -270,7 +270,7 @@
       h("tbody", {},
         row("episodes that overshoot", (m) => share(m.overshoot)),
         row("RMS error, per episode", (m) => `× ${format(Math.sqrt(m.meanSquare))}`),
-        row("so it", (m) => h("strong", {}, m.meanSquare > 1 ? "▲ diverges" : "converges")),
+        row("so the error", (m) => h("strong", {}, m.meanSquare > 1 ? "▲ grows" : "shrinks")),
         row("diverges for", (m) => (m.bound < 1 ? `α > ${format(m.bound)}` : "no α ≤ 1")))));
     const bad = growth("accumulate", settings()).meanSquare > 1;
     announce(`With these settings accumulating traces ${bad ? "diverge" : "converge"}.`);

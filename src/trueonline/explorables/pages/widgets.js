@@ -135,7 +135,7 @@ trueonline.widgets = (() => {
     const backButton = back && button({ label: "← Back", onClick: () => { pause(); back(); }, title: "Left arrow key" }).element;
     const stepButton = button({ label: "Step →", onClick: () => { pause(); forward(); }, title: "Right arrow key" }).element;
     const restartButton = restart && button({ label: "Restart", onClick: () => { pause(); restart(); }, title: "Home key" }).element;
-    const where = h("span", { class: "where" });
+    const where = h("span", { class: "where", "aria-live": "polite" });
     const element = h("div", { class: "player", role: "group", "aria-label": "Steps through time" },
       playButton, backButton, stepButton, restartButton, extra, where);
 
@@ -153,12 +153,14 @@ trueonline.widgets = (() => {
       if (playing) return;
       playing = true;
       playButton.textContent = "❚❚ Pause";
+      where.setAttribute("aria-live", "off"); // nobody can listen that fast
       due = performance.now();
       requestAnimationFrame(frame);
     }
     function pause() {
       playing = false;
       playButton.textContent = "▶ Play";
+      where.setAttribute("aria-live", "polite");
     }
     const me = {
       element, play, pause,
