@@ -328,7 +328,7 @@ trueonline.widgets = (() => {
       const at = me.px.invert(pointer);
       const lines = readout(at);
       if (!lines || !lines.length) return;
-      const wide = 14 + 6.6 * Math.max(...lines.map((line) => line.length));
+      const wide = 16 + 7.4 * Math.max(...lines.map((line) => line.length));
       const left = pointer + 12 + wide > me.right ? pointer - 12 - wide : pointer + 12;
       me.above.append(svg("g", { class: "pointer", "pointer-events": "none" },
         svg("line", { x1: pointer, x2: pointer, y1: me.top, y2: me.bottom, style: { stroke: "var(--faint)" } }),
