@@ -139,6 +139,19 @@ def test_the_surface_has_the_errors_of_the_learners(browser, states, kind):
                 assert found is None
 
 
+def test_each_run_of_the_surface_has_a_seed_of_its_own(browser):
+    browser.open("random_walk")
+    first, second = browser.run("""
+        const { Walk, Surface } = trueonline.walk;
+        return [11, 12].map((seed) => {
+          const surface = new Surface({ walk: new Walk(5, "one"), methods: ["replace"], seed });
+          return [surface.episodesOf(0), surface.episodesOf(1)];
+        });
+    """)
+    assert first[0] != first[1]
+    assert first[1] == second[0]
+
+
 def test_what_the_page_says_of_the_surface_is_so(browser):
     browser.open("random_walk")
     for states, kind in ((5, "one"), (19, "one"), (5, "overlapping"), (19, "overlapping")):
