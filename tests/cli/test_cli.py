@@ -88,7 +88,7 @@ def test_verify_fails_when_a_method_is_not_exact(monkeypatch):
         (["verify", "td"], "unknown method 'td'; known are accumulate, replace, true_online"),
         (["verify", "--trials", "0"], "0 is not in the range"),
         (["verify", "--steps", "x"], "'x' is not a valid integer"),
-        (["learn"], "No such command 'learn'"),
+        (["teach"], "No such command 'teach'"),
     ],
 )
 def test_bad_arguments(arguments, message):

@@ -17,15 +17,23 @@ class Browser:
     def open(self, name, *, width=DESKTOP, height=900, search="", fragment="", dark=False, scripts=True):
         """Open a page at a width in pixels, as a fresh document."""
         cdp = self.chrome.execute_cdp_cmd
-        cdp(
-            "Emulation.setDeviceMetricsOverride",
-            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
-        )
+        self.resize(width, height)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         cdp("Emulation.setEmulatedMedia", {"features": [scheme]})
         cdp("Emulation.setScriptExecutionDisabled", {"value": not scripts})
         self.chrome.get("about:blank")  # otherwise another fragment would not load the page again
         self.chrome.get(f"{(FOLDER / f'{name}.html').as_uri()}{search}{fragment}")
+
+    def resize(self, width, height=900):
+        """Give the window a size in pixels, also one that is narrower than Chromium's windows can be."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+    def wait(self, script):
+        """Wait until JavaScript returns something true."""
+        from selenium.webdriver.support.wait import WebDriverWait
+
+        WebDriverWait(self.chrome, 60).until(lambda chrome: chrome.execute_script(script))
 
     def run(self, script, *values):
         """Run JavaScript in the page; `return` gives a value back."""
@@ -36,10 +44,11 @@ class Browser:
         return self.chrome.find_elements("css selector", selector)
 
     def press(self, *keys):
-        """Press keys, whatever has the focus."""
+        """Press keys, given as letters or by selenium's names such as "ARROW_RIGHT", whatever has the focus."""
         from selenium.webdriver.common.action_chains import ActionChains
+        from selenium.webdriver.common.keys import Keys
 
-        ActionChains(self.chrome).send_keys(*keys).perform()
+        ActionChains(self.chrome).send_keys(*(getattr(Keys, key, key) for key in keys)).perform()
 
     def text(self, selector):
         """The text of the first element that a CSS selector finds, shown or not."""

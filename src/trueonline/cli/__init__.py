@@ -14,7 +14,7 @@ import click
 from trueonline import __version__
 from trueonline.platforms import print_any_character
 
-COMMANDS = ("verify", "derive", "sweep", "reproduce", "train", "asterix", "atari", "predict", "live")
+COMMANDS = ("verify", "derive", "sweep", "reproduce", "train", "asterix", "atari", "predict", "live", "learn")
 
 
 class Commands(click.Group):

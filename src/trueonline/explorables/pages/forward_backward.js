@@ -10,9 +10,9 @@
   const signed = (v) => (three(v) === "0" ? "0" : v > 0 ? `+${three(v)}` : three(v));
   const place = (s) => STATES[s] || "end";
 
-  let seed = 6;
-  let t = 6;
-  let cell = { k: 0, h: 6 };
+  let seed = 19;
+  let t = 8;
+  let cell = { k: 3, h: 8 };
   let result = null;
 
   const figure = document.getElementById("play");
@@ -111,9 +111,11 @@
         const share = Math.round(12 + 68 * Math.sqrt(Math.abs(change) / strongest));
         box.style.fill = three(change) === "0" ? "var(--panel)" : `color-mix(in srgb, var(${change > 0 ? "--sky" : "--pink"}) ${share}%, var(--paper))`;
         const selected = c.k === cell.k && c.h === cell.h;
-        const text = size >= 35 ? signed(Number(change.toPrecision(2))).replace("0.", ".") : three(change) === "0" ? "0" : change > 0 ? "+" : "−";
-        return svg("g", { role: "gridcell", "aria-selected": selected, class: selected ? "chosen" : null, onclick: () => choose(c.k, c.h),
-          "aria-label": `k ${c.k}, h ${c.h}, change ${signed(change)}` },
+        const sign = three(change) === "0" ? "0" : change > 0 ? "+" : "−";
+        const short = Math.abs(change) < 10 ? Math.abs(change).toFixed(2).replace(/^0/, "").slice(0, 3) : format(Math.abs(change), 2);
+        const text = size >= 35 && Math.abs(change) >= 0.005 ? sign + short : sign;
+        return svg("g", { role: "gridcell", id: `cell-${c.k}-${c.h}`, "aria-selected": selected, onclick: () => choose(c.k, c.h),
+          "aria-label": `k ${c.k}, h ${c.h}, state ${place(result.states[c.k])}, target ${three(c.target)}, step ${signed(change)}` },
           box, svg("text", { x: x + size / 2, y: y + size / 2 + 4, "text-anchor": "middle" }, text));
       });
       parts.push(svg("g", { role: "row" }, cells));
@@ -121,9 +123,10 @@
     if (t > 0) parts.push(svg("rect", { x: left - 1, y: top + (t - 1) * size - 1, width: t * size + 2, height: size + 2, rx: 5, class: "now" }));
     const chosen = t > 0 && svg("rect", { x: left + cell.k * size + 1, y: top + (cell.h - 1) * size + 1, width: size - 2, height: size - 2, rx: 3, class: "ring" });
     triangle.replaceChildren(...parts, ...(chosen ? [chosen] : []));
+    triangle.setAttribute("aria-activedescendant", t > 0 ? `cell-${cell.k}-${cell.h}` : "");
   }
 
-  const inspector = h("div", { class: "inspector", "aria-live": "polite" });
+  const inspector = h("div", { class: "inspector" });
   function drawCell() {
     if (t === 0) {
       inspector.replaceChildren(h("p", { class: "hint" }, "Nothing is known yet. Make a step."));
@@ -162,7 +165,7 @@
       h("p", { class: "sum" }, "surprise δ = R + γV′ − V = ", h("span", { class: "nowrap" }, `${s.reward} + ${two(gamma.value)} × ${three(s.vNext)} − ${three(s.v)} = `), h("b", {}, three(s.delta)), h("br"),
         "the guess moved by V − V", h("sub", {}, "old"), " = ", h("b", {}, three(s.v - s.vOld))),
       h("div", { class: "scroll" }, h("table", { class: "numbers" },
-        h("thead", {}, h("tr", {}, ["feature", "x", "trace e", "α δ e", "α (V − Vₒₗ₉) (e − x)".replace("Vₒₗ₉", "V_old"), "change of w"].map((text) => h("th", { scope: "col", class: "wrap" }, text)))),
+        h("thead", {}, h("tr", {}, ["feature", "x", "trace e", "αδe", ["α(V−V", h("sub", {}, "old"), ")", h("br"), "×(e−x)"], "change of w"].map((text) => h("th", { scope: "col" }, text)))),
         h("tbody", {}, s.weights.reduce((rows, _, i) => [...rows, h("tr", {}, h("td", {}, kind.value === "tabular" ? place(i) : `${i + 1}`), h("td", {}, three(s.x[i])), h("td", {}, three(s.trace[i])),
           h("td", {}, signed(s.first[i])), h("td", {}, signed(s.second[i])), h("td", {}, h("b", {}, signed(s.first[i] + s.second[i]))))], [])))));
   }
@@ -170,11 +173,11 @@
   // --- Do they agree? ---------------------------------------------------------------------------------------------------
 
   const agree = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "The weights of all methods" });
-  const headline = h("p", { class: "headline", "aria-live": "polite" });
+  const headline = h("p", { class: "headline" });
   const counts = h("div", { class: "counts" });
   const FLOOR = 1e-17;
   const apartChart = chart({ title: "Largest difference from the forward view", label: "Differences over time", height: 240, x: { label: "time step", min: 0 },
-    y: { label: "difference", min: FLOOR, max: 10, log: true, ticks: [1e-17, 1e-13, 1e-9, 1e-5, 1e-1], format: (v) => (v === FLOOR ? "0" : format(v, 1).replace("1·", "")) } });
+    y: { label: "difference", min: FLOOR, max: 1000, log: true, ticks: [1e-17, 1e-13, 1e-9, 1e-5, 1e-1], format: (v) => (v === FLOOR ? "0" : format(v, 1).replace("1·", "")) } });
 
   // Twelve decimals; digits from the first that differs on are marked.
   function digits(value, exact) {
@@ -191,10 +194,10 @@
     apartChart.draw({
       x: { max: steps, ticks: Array.from({ length: steps + 1 }, (_, i) => i).filter((i) => i % (apartChart.element.clientWidth < 420 ? 2 : 1) === 0) },
       lines: t > 0 ? [{ x: t, dashes: "", colour: "var(--line)" }] : [],
-      series: names.map((m) => ({ ...m, markers: "all", points: [[0, FLOOR], ...result.learners[m.name].apart.slice(0, t).map((d, i) => [i + 1, Math.min(Math.max(d, FLOOR), 10)])] })),
+      series: names.map((m) => ({ ...m, markers: "all", points: [[0, FLOOR], ...result.learners[m.name].apart.slice(0, t).map((d, i) => [i + 1, Math.min(Math.max(d, FLOOR), 1000)])] })),
       marks: names.filter((m) => m.name !== "true_online" && result.learners[m.name].parted !== null && result.learners[m.name].parted <= t)
-        .map((m, i) => ({ x: result.learners[m.name].parted, y: Math.min(result.learners[m.name].apart[result.learners[m.name].parted - 1], 10), colour: m.colour, marker: m.marker, radius: 7,
-          label: i === 0 ? "they part here" : "", anchor: "end" })),
+        .map((m, i) => ({ x: result.learners[m.name].parted, y: Math.min(result.learners[m.name].apart[result.learners[m.name].parted - 1], 1000), colour: m.colour, marker: m.marker, radius: 7,
+          label: i === 0 ? "they part here" : "", anchor: "middle" })),
     });
     counts.replaceChildren(
       h("div", {}, h("b", {}, `${(t * (t + 1)) / 2}`), h("span", {}, `updates, forward view`)),
@@ -231,7 +234,7 @@
     drawAgree();
     const end = result.states[t];
     play.show(t === 0 ? "at the start" : `step ${t} of ${last()}: ${place(result.states[t - 1])} to ${end < 0 || end >= STATES.length ? "the end" : place(end)}, pays ${result.rewards[t - 1]}`, { back: t > 0, forward: t < last() });
-    state?.save();
+    state.save();
   }
 
   figure.append(
@@ -241,9 +244,9 @@
     play.element, time.element,
     counts,
     h("div", { class: "row views" },
-      h("div", {}, h("h3", {}, "Forward view: all again, at every step"), h("p", { class: "hint" }, "Row h holds the updates that are made at time h. A cell shows by how much it moves the guess towards its target, for features of length 1. Blue is up, pink is down. Choose a cell to look inside."), triangleBox, inspector),
-      h("div", {}, h("h3", {}, "Backward view: one update"), legend(ALL.map((m) => ({ ...m, name: `${m.trace} trace` }))), traceChart.element, h("h3", { class: "true-online" }, "True online TD(λ) at this step"), backward, apartChart.element)),
-    h("h3", {}, "Do they agree?"), headline, agree,
+      h("div", {}, h("h3", {}, "Forward view: all again, at every step"), h("p", { class: "hint" }, "Row h holds the updates that are made at time h, one for each visited state k. A cell shows α × (target − guess), the step of its update: + is up and blue, − is down and pink. Choose a cell to look inside."), triangleBox, inspector),
+      h("div", {}, h("h3", {}, "Backward view: one update"), legend(ALL.map((m) => ({ ...m, name: `${m.trace} trace` }))), traceChart.element, h("p", { class: "hint" }, "In each group from left to right: accumulating, replacing (where there is one), dutch."), h("h3", { class: "true-online" }, "True online TD(λ) at this step"), backward, apartChart.element)),
+    h("h3", { class: "question" }, "Do they agree?"), headline, agree,
     h("p", { class: "hint" }, "Marked digits differ from the forward view. Keys: ", h("kbd", {}, "→"), " ", h("kbd", {}, "←"), " step forwards and backwards in time, ", h("kbd", {}, "Space"), " plays, ", h("kbd", {}, "Home"),
       " restarts. In the triangle the arrow keys choose a cell."));
 

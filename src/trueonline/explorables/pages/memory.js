@@ -10,6 +10,12 @@
   const roughly = (number) => (number < 1e6 ? whole(number) : `${format(number / 1e6, 3)} million`);
   const largest = (numbers) => numbers.reduce((most, number) => Math.max(most, Math.abs(number)), 0);
 
+  function onKeys(mine, acts) {
+    document.addEventListener("keydown", (event) => {
+      if (!event.ctrlKey && !event.altKey && !event.metaKey && mine(event.target) && Object.hasOwn(acts, event.key)) acts[event.key]();
+    });
+  }
+
   // Two learners on one stream: one keeps its vectors plainly, the other one owes.
   function pair({ n, active, alpha, gamma, lam, weight = 0 }) {
     const stream = new MovingPoint({ n, active, random: random(5).uniform });
@@ -54,11 +60,7 @@
     const controls = player({ forward: () => act("operation"), back, restart, rate: 1.2, figure: place });
     controls.element.insertBefore(button({ label: "Whole step", title: "S key", onClick: wholeStep }).element, controls.element.querySelector(".where"));
     controls.element.insertBefore(button({ label: "Rebase now", title: "R key", onClick: () => { controls.pause(); act("rebase"); } }).element, controls.element.querySelector(".where"));
-    place.addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.altKey || event.metaKey) return;
-      if (event.key === "s") wholeStep();
-      if (event.key === "r") { controls.pause(); act("rebase"); }
-    });
+    onKeys((target) => target === document.body || place.contains(target), { s: wholeStep, r: () => { controls.pause(); act("rebase"); } });
 
     place.prepend(
       h("div", { class: "controls" }, lam.element, alpha.element), controls.element, saying,
@@ -215,7 +217,7 @@
     const speed = slider({ label: "Speed", min: 0, max: 6, step: 1, value: 3, format: (v) => `${2 ** v} steps a second` });
     const controls = player({ forward: () => { step(); later(); }, restart, rate: () => 2 ** speed.value, figure: place });
     controls.element.insertBefore(button({ label: "Rebase now", title: "R key", onClick: rebase }).element, controls.element.querySelector(".where"));
-    place.addEventListener("keydown", (event) => { if (event.key === "r" && !event.ctrlKey && !event.metaKey && !event.altKey) rebase(); });
+    onKeys((target) => place.contains(target), { r: rebase });
 
     const canvases = { eager: canvas("The weights, with everything that an eager loop touches marked"), owed: canvas("The weights, with what the memory touches marked") };
     function canvas(label) { return h("canvas", { role: "img", "aria-label": label }); }
@@ -406,11 +408,11 @@
     };
     const times = chart({
       title: "Time of a step", label: "Time of a step against the number of features", height: 260,
-      x: { label: "features", log: true, min: 10, max: 2e6, ticks: [10, 100, 1e3, 1e4, 1e5, 1e6], format: (v) => (v < 1e6 ? whole(v) : "1 million") },
+      x: { label: "features", log: true, min: 10, max: 2e6, ticks: [10, 1e3, 1e5], format: whole },
       y: { label: "seconds", log: true, min: 1e-8, max: 1e-1, ticks: [1e-8, 1e-6, 1e-4, 1e-2], format: (v) => ({ "1e-8": "10 ns", "0.000001": "1 µs", "0.0001": "100 µs", "0.01": "10 ms" })[String(v)] },
     });
     const go = h("button", { type: "button", class: "primary", onclick: measure }, "Measure");
-    const result = h("p", { class: "agree", "aria-live": "polite" }, "Nothing has been measured yet. It takes a few seconds.");
+    const result = h("p", { class: "agree" }, "Nothing has been measured yet. It takes a few seconds.");
     place.prepend(h("div", { class: "player" }, go), legend(Object.values(LINES)), times.element, result);
     const duration = (seconds) => (seconds >= 1e-3 ? `${format(seconds * 1e3, 2)} ms` : seconds >= 1e-6 ? `${format(seconds * 1e6, 2)} µs` : `${format(seconds * 1e9, 2)} ns`);
     let found = { eager: [], owed: [] };
@@ -454,6 +456,7 @@
       const [eager, owed] = ["eager", "owed"].map((kind) => found[kind].at(-1)[1]);
       const { active, lam } = setting();
       result.textContent = `With ${whole(SIZES.at(-1))} features, ${active} of them active, and λ = ${format(lam)}, a step took ${duration(eager)} with the eager loop and ${duration(owed)} with the memory, which is about ${whole(Number((eager / owed).toPrecision(2)))} times faster. With ${whole(SIZES[0])} features they took ${duration(found.eager[0][1])} and ${duration(found.owed[0][1])}.`;
+      announce(result.textContent);
       go.disabled = false;
       go.textContent = "Measure again";
     }

@@ -2,8 +2,8 @@
 "use strict";
 (() => {
   const { METHODS } = trueonline.methods;
-  const { visitTraces, pattern, oneState, growth, limit } = trueonline.traces;
-  const { h, svg, slider, choice, button, player, legend, chart, format, hash, announce } = trueonline.widgets;
+  const { visitTraces, pattern, moves, oneState, growth, limit } = trueonline.traces;
+  const { h, svg, slider, choice, button, player, legend, chart, format, hash, announce, onResize, mark } = trueonline.widgets;
   const ALL = Object.values(METHODS);
   const two = (v) => v.toFixed(2);
 
@@ -116,6 +116,43 @@
     set value(text) { if (/^[01]+$/.test(text) && text.length === STEPS) visits = [...text].map((one) => one === "1"); } };
   const seedState = { get value() { return seed; }, set value(v) { seed = Number(v) >>> 0 || 1; } };
 
+  // --- Moves that follow each other -------------------------------------------------------------------------------------
+
+  const times = slider({ label: "visits n", min: 1, max: 12, step: 1, value: 5, format: (v) => `${v}`, onInput: () => drawMoves() });
+  const fraction = slider({ label: "step-size α", min: 0.01, max: 1, step: 0.01, value: 0.3, format: two, onInput: () => drawMoves() });
+  const hops = svg("svg", { class: "hops", role: "img" });
+  const hopsBox = h("div", {}, hops);
+
+  function drawMoves() {
+    const width = hopsBox.clientWidth || 600;
+    const paths = ALL.map((m) => moves(m.name, times.value, fraction.value));
+    const most = Math.max(1.25, ...paths.map((places) => places.at(-1)));
+    const [left, right, row] = [14, 14, 78];
+    const px = (v) => left + (v / most) * (width - left - right);
+    const height = row * ALL.length + 30;
+    hops.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    hops.setAttribute("height", height);
+    hops.replaceChildren(
+      svg("rect", { x: px(1), y: 6, width: width - right - px(1), height: height - 30, class: "beyond" }),
+      svg("line", { x1: px(0), x2: px(0), y1: 6, y2: height - 24, class: "post" }), svg("line", { x1: px(1), x2: px(1), y1: 6, y2: height - 24, class: "post" }),
+      svg("text", { x: px(0), y: height - 8 }, "guess 0"), svg("text", { x: px(1), y: height - 8, "text-anchor": "middle" }, "outcome 1"),
+      ...ALL.flatMap((m, i) => {
+        const base = 6 + (i + 1) * row - 14;
+        const places = paths[i];
+        const arcs = places.slice(1).map((to, j) => {
+          const [a, b] = [px(places[j]), px(to)];
+          const high = Math.min(34, 6 + (b - a) * 0.35);
+          return svg("path", { d: `M${a} ${base}Q${(a + b) / 2} ${base - 2 * high} ${b} ${base}`, class: "hop", style: { stroke: m.colour } });
+        });
+        const end = px(places.at(-1));
+        return [svg("line", { x1: px(0), x2: width - right, y1: base, y2: base, class: "ground" }), ...arcs, mark(m, end, base),
+          svg("text", { x: left + 6, y: base - row + 30, class: "name" }, `${m.trace}: ${format(places.at(-1))} of the way${places.at(-1) > 1 + 1e-9 ? ", too far ▲" : ""}`)];
+      }));
+    hops.setAttribute("aria-label", ALL.map((m, i) => `The ${m.trace} trace goes ${format(paths[i].at(-1))} of the way.`).join(" "));
+    state.save();
+  }
+  document.getElementById("moves").append(h("div", { class: "controls" }, times.element, fraction.element), hopsBox);
+
   // --- One state --------------------------------------------------------------------------------------------------------
 
   const LENGTH = 600;
@@ -145,8 +182,9 @@
   const endBox = svg("rect", { x: 240, y: 35, width: 40, height: 40, rx: 2, "stroke-width": 2 });
   const problem = svg("svg", { viewBox: "0 0 340 84", width: 340, height: 84, role: "img", class: "problem",
     "aria-label": "One state with a way back to itself that pays 0, and a way to the end that pays 1." },
-    svg("path", { d: "M48 36C30 0 92 0 74 35", class: "way" }), svg("path", { d: "M74 35l1 -11m-1 11l-9 -6", class: "way" }),
-    svg("path", { d: "M83 55H236m-8 -6l8 6l-8 6", class: "way" }), stateRing, endBox, loopText, endText,
+    svg("marker", { id: "tip", viewBox: "0 0 10 10", refX: 9, refY: 5, markerWidth: 8, markerHeight: 8, orient: "auto" }, svg("path", { d: "M1 1L9 5L1 9", class: "way" })),
+    svg("path", { d: "M46 37C26 -6 94 -6 75 36", class: "way", "marker-end": "url(#tip)" }),
+    svg("path", { d: "M83 55H239", class: "way", "marker-end": "url(#tip)" }), stateRing, endBox, loopText, endText,
     svg("text", { x: 60, y: 59, "text-anchor": "middle" }, "state"), svg("text", { x: 260, y: 59, "text-anchor": "middle" }, "end"));
 
   const tracePart = chart({ title: "The trace", label: "Traces over the last steps", height: 210, x: { label: "time step" }, y: { label: "trace e" } });
@@ -231,9 +269,9 @@
       h("thead", {}, h("tr", {}, h("td"), judged.map((m) => h("th", { scope: "col", class: m.name.replace("_", "-") }, m.trace)))),
       h("tbody", {},
         row("episodes that overshoot", (m) => share(m.overshoot)),
-        row("RMS error, from one episode to the next", (m) => `× ${format(Math.sqrt(m.meanSquare))}`),
-        row("so the learner", (m) => h("strong", {}, m.meanSquare > 1 ? "▲ diverges" : "converges")),
-        row("it diverges for", (m) => (m.bound < 1 ? `α > ${format(m.bound)}` : "no α ≤ 1")))));
+        row("RMS error, per episode", (m) => `× ${format(Math.sqrt(m.meanSquare))}`),
+        row("so the error", (m) => h("strong", {}, m.meanSquare > 1 ? "▲ grows" : "shrinks")),
+        row("diverges for", (m) => (m.bound < 1 ? `α > ${format(m.bound)}` : "no α ≤ 1")))));
     const bad = growth("accumulate", settings()).meanSquare > 1;
     announce(`With these settings accumulating traces ${bad ? "diverge" : "converge"}.`);
   }
@@ -250,7 +288,9 @@
 
   const walkState = { get value() { return walkSeed; }, set value(v) { walkSeed = Number(v) >>> 0 || 1; } };
   const stepState = { get value() { return now; }, set value(v) { now = Math.min(Math.max(Math.round(Number(v)) || 0, 0), LENGTH); } };
-  const state = hash({ seen: kind, n: every, alpha, fade, seed: seedState, visits: ownVisits, step_size: stepSize, lambda: decay, length: mean, episodes: walkState, step: stepState });
+  const state = hash({ seen: kind, n: every, alpha, fade, moves: times, fraction, seed: seedState, visits: ownVisits, step_size: stepSize, lambda: decay, length: mean, episodes: walkState, step: stepState });
   changePattern();
+  drawMoves();
+  onResize(hopsBox, drawMoves);
   renew();
 })();

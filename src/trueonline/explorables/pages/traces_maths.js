@@ -2,6 +2,7 @@
 //
 //   visitTraces(visits, {alpha, fade})       the three traces after each step; visits is an array of true and false
 //   pattern(kind, length, {every, seed})     visits: "always", "every" n-th, "random"
+//   moves(method, visits, alpha)             where a guess of 0 stands after each of the moves towards an outcome of 1
 //   oneState({alpha, lam, ending, seed, steps})   values and traces of the three methods, step by step
 //   growth(method, {alpha, lam, ending})     {meanSquare, overshoot}: what an episode does to the squared error, on average
 //   limit(method, {lam, ending})             the step-size above which the mean squared error grows (dutch: Infinity up to α = 1)
@@ -27,6 +28,14 @@ trueonline.traces = (() => {
     const generator = random(seed);
     const seen = { always: () => true, every: (t) => t % every === 0, random: () => generator.chance(0.35), once: (t) => t === 0 }[kind];
     return Array.from({ length }, (_, t) => seen(t));
+  }
+
+  // Without fading, a learner goes the part α·e of the way when the outcome comes. These are the single moves in it.
+  function moves(method, visits, alpha) {
+    if (method === "replace") return [0, alpha];
+    const places = [0];
+    for (let n = 0; n < visits; n++) places.push(places[n] + alpha * (method === "accumulate" ? 1 : 1 - places[n]));
+    return places;
   }
 
   // An episode ends with probability `ending` at each step, and the end pays 1. γ = 1, and the feature is always 1.
@@ -79,5 +88,5 @@ trueonline.traces = (() => {
     return (2 * mean) / square;
   }
 
-  return { visitTraces, pattern, oneState, growth, limit };
+  return { visitTraces, pattern, moves, oneState, growth, limit };
 })();

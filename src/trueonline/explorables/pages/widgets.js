@@ -27,6 +27,7 @@
 //   hash({name: control, …})                   keeps controls in the address, so that a setting can be sent as a link;
 //                                              call .save() after a change. Returns {save, read}
 //   announce(text)                             says a text to screen readers
+//   mark({marker, colour}, x, y, radius)       a marker, as an SVG element
 //   onResize(element, callback), reducedMotion()
 //
 // With ?embed in the address the page hides its header and footer and posts its height to the page around it.
@@ -134,7 +135,7 @@ trueonline.widgets = (() => {
     const backButton = back && button({ label: "← Back", onClick: () => { pause(); back(); }, title: "Left arrow key" }).element;
     const stepButton = button({ label: "Step →", onClick: () => { pause(); forward(); }, title: "Right arrow key" }).element;
     const restartButton = restart && button({ label: "Restart", onClick: () => { pause(); restart(); }, title: "Home key" }).element;
-    const where = h("span", { class: "where" });
+    const where = h("span", { class: "where", "aria-live": "polite" });
     const element = h("div", { class: "player", role: "group", "aria-label": "Steps through time" },
       playButton, backButton, stepButton, restartButton, extra, where);
 
@@ -152,12 +153,14 @@ trueonline.widgets = (() => {
       if (playing) return;
       playing = true;
       playButton.textContent = "❚❚ Pause";
+      where.setAttribute("aria-live", "off"); // nobody can listen that fast
       due = performance.now();
       requestAnimationFrame(frame);
     }
     function pause() {
       playing = false;
       playButton.textContent = "▶ Play";
+      where.setAttribute("aria-live", "polite");
     }
     const me = {
       element, play, pause,
@@ -201,6 +204,7 @@ trueonline.widgets = (() => {
     element.style.stroke = marker === "cross" ? colour : "var(--paper)";
     return element;
   }
+  const mark = ({ marker, colour }, x, y, radius = 5) => shape(marker, x, y, radius, colour);
   function sample({ colour, dashes, marker }) {
     return svg("svg", { width: 34, height: 12, "aria-hidden": "true" },
       svg("line", { x1: 1, y1: 6, x2: 33, y2: 6, "stroke-width": 2.5, "stroke-dasharray": dashes || null, style: { stroke: colour } }),
@@ -324,7 +328,7 @@ trueonline.widgets = (() => {
       const at = me.px.invert(pointer);
       const lines = readout(at);
       if (!lines || !lines.length) return;
-      const wide = 14 + 6.6 * Math.max(...lines.map((line) => line.length));
+      const wide = 16 + 7.4 * Math.max(...lines.map((line) => line.length));
       const left = pointer + 12 + wide > me.right ? pointer - 12 - wide : pointer + 12;
       me.above.append(svg("g", { class: "pointer", "pointer-events": "none" },
         svg("line", { x1: pointer, x2: pointer, y1: me.top, y2: me.bottom, style: { stroke: "var(--faint)" } }),
@@ -371,9 +375,21 @@ trueonline.widgets = (() => {
       for (const [name, value] of new URLSearchParams(location.hash.slice(1)))
         if (Object.hasOwn(controls, name)) controls[name].value = value;
     };
-    const save = () => {
+    const write = () => {
+      waiting = null;
       const values = Object.entries(controls).map(([name, control]) => [name, String(control.value)]);
       history.replaceState(null, "", `#${new URLSearchParams(values)}`);
+    };
+    // Safari refuses more than 100 changes of the address in 30 seconds. A slider that is dragged makes more.
+    let recent = [];
+    let waiting = null;
+    const save = () => {
+      const now = performance.now();
+      recent = recent.filter((then) => now - then < 30000);
+      if (recent.length < 60) {
+        recent.push(now);
+        write();
+      } else waiting ??= setTimeout(write, 1000); // 30 more in 30 seconds, at most
     };
     read();
     return { read, save };
@@ -391,9 +407,10 @@ trueonline.widgets = (() => {
     if (new URLSearchParams(location.search).has("embed")) {
       document.documentElement.classList.add("embed");
       const post = () => parent.postMessage({ trueonlineHeight: Math.ceil(document.body.getBoundingClientRect().height) }, "*");
+      addEventListener("load", post); // browsers observe nothing in a frame that is out of sight
       new ResizeObserver(post).observe(document.body);
     }
   }
 
-  return { h, svg, slider, choice, toggle, button, player, legend, chart, format, hash, announce, onResize, reducedMotion, sample, niceTicks, newId };
+  return { h, svg, slider, choice, toggle, button, player, legend, chart, format, hash, announce, onResize, reducedMotion, sample, mark, niceTicks, newId };
 })();

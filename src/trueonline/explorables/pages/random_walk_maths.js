@@ -8,7 +8,7 @@
 //   step(walk, learner, episode, t), learn(walk, learner, episode)   one step of an episode, or all of them
 //   rmsError(walk, memory)         root mean square of the error over all states
 //   new Surface({walk, methods, episodes, seed})   errors for every α and λ, averaged over more and more runs:
-//     .advance(deadline, clock), .mean(method, place of α, place of λ), .runs
+//     .advance(deadline, clock, runs), .mean(method, place of α, place of λ), .runs
 //
 // Needs methods.js (random numbers) and memory_maths.js (learners). Nothing here knows of a page.
 "use strict";
@@ -108,10 +108,10 @@ trueonline.walk = (() => {
       this.trajectory = null;
     }
 
-    // Compute cell after cell until the clock says that it is time.
-    advance(deadline, clock) {
+    // Compute cell after cell until the clock says that it is time, or so many runs are complete.
+    advance(deadline, clock, runs = Infinity) {
       const total = this.cells * this.methods.length;
-      while (clock() < deadline) {
+      while (this.runs < runs && clock() < deadline) {
         if (this.trajectory === null) this.trajectory = this.episodesOf(this.runs);
         const method = this.methods[this.next % this.methods.length];
         const cell = Math.floor(this.next / this.methods.length);
