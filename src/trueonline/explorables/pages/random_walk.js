@@ -399,5 +399,5 @@
   document.addEventListener("change", address.save);
   walking.show();
   surface.show();
-  trueonline.randomWalk = { heatMap, hatch };
+  trueonline.randomWalk = { heatMap }; // for the still picture
 })();
