@@ -90,11 +90,13 @@ def bars(name: str, values: np.ndarray, colour: str) -> str:
         f'height="{(max(upper, 0.0) - min(lower, 0.0)) * scale:.2f}"/>'
         for i, (lower, upper) in enumerate(zip(low.tolist(), high.tolist(), strict=True))
     )
+    each = "a bar for each feature" if count == len(rows) else f"{-(-len(rows) // count)} features to a bar"
     bad = rows.size - int(np.isfinite(rows).sum())
-    text = f"{name}: {_text(bottom)} to {_text(top)}" + (f"; {bad:,} not finite, not drawn" if bad else "")
-    several = "" if count == len(rows) else f", {-(-len(rows) // count)} features to a bar"
+    text = f"{name}: {_text(bottom)} to {_text(top)}, {each}" + (f"; {bad:,} not finite, not drawn" if bad else "")
+    if not rows.any():
+        return f'<div style="margin-top:0.4em">{escape(name)}: all 0</div>'
     return (
-        f'<div style="margin-top:0.4em">{escape(text + several)}</div>'
+        f'<div style="margin-top:0.4em">{escape(text)}</div>'
         f'<svg role="img" aria-label="{escape(text)}" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
         f'style="max-width:100%;display:block"><g fill="{colour}">{drawn}</g>'
         f'<path d="M0 {zero:.2f}H{WIDTH}" stroke="currentColor" stroke-opacity="0.5" fill="none"/></svg>'

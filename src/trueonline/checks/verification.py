@@ -87,7 +87,7 @@ class Report:
             f"{self.method} against {self.definition}: {verdict} (differences up to {self.tolerance:.0e} are rounding)"
         )
         rows = [(row.stream, row.trials, f"{row.error:.1e}") for row in self.rows]
-        return notebook.table(("stream", "streams", "largest difference"), rows, title)
+        return notebook.table(("stream", "trials", "largest difference"), rows, title)
 
     def __str__(self) -> str:
         lines = [f"{self.method} against {self.definition}: {'exact' if self.exact else 'NOT EXACT'}"]

@@ -26,7 +26,7 @@ class Summary:
     >>> import trueonline as to
     >>> table = to.sweep(to.problems.random_walk(), methods=("true_online",), step_sizes=(0.1, 0.3), trace_decays=(0.8,), runs=5)
     >>> print(to.study.Summary(table))
-    true_online: error 0.2366 with step_size 0.3, trace_decay 0.8
+    true_online: error 0.494 with step_size 0.3, trace_decay 0.8
     """
 
     table: pa.Table

@@ -85,7 +85,14 @@ def _line(panel: Any, method: str, trace_decay: float, points: list[dict[str, An
 
 def _frame(panel: Any, worst: float) -> None:
     """Axes that show the best error of every method, the worst of which is given."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     panel.set_xscale("log")
+    # 0.1, 0.2, 0.5, or powers of 10 over a wide range: matplotlib's own labels would run into each other.
+    low, high = panel.get_xlim()
+    panel.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 300.0 * low else (1.0,)))
+    panel.xaxis.set_major_formatter("{x:g}")
+    panel.xaxis.set_minor_formatter(NullFormatter())
     panel.set_xlabel("step-size α (band: standard error over runs)")
     panel.set_ylim(0.0, min(panel.get_ylim()[1], ROOM * max(worst, 1.0)))
     panel.legend(loc="best")
