@@ -20,15 +20,20 @@ extensions = [
     "sphinx_click",
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinx_gallery.gen_gallery",
     "sphinx.ext.mathjax",  # marks equations up; KaTeX draws them, see below
     "generated_pages",  # docs/_ext: the API's lists of names, and the catalogue of methods
 ]
 exclude_patterns = [
     "_build",
+    "jupyter_execute",
     "**/_template.md",
-    "gallery/*.ipynb",
-    "gallery/*.py",
-    "gallery/*.md5",
+    "gallery/**.ipynb",
+    "gallery/**.py",
+    "gallery/**.md5",
+    "gallery/**.zip",
+    "gallery/**.json",
+    "sg_execution_times.rst",
     "**/sg_execution_times.rst",
 ]
 nitpicky = True
@@ -56,6 +61,7 @@ autodoc_member_order = "bysource"
 numpydoc_class_members_toctree = False
 
 # Gallery
+GALLERY = ("exactness", "functions", "off_policy", "control", "streams")
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples/gallery"],
     "gallery_dirs": ["gallery"],
@@ -66,6 +72,8 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "min_reported_time": 3600,
     "abort_on_example_error": True,
+    "image_srcset": ["2x"],  # sharp on screens with many pixels
+    "subsection_order": [f"../examples/gallery/{name}" for name in GALLERY],
     "within_subsection_order": "FileNameSortKey",
 }
 
