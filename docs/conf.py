@@ -70,6 +70,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "show_signature": False,
     "min_reported_time": 3600,
     "abort_on_example_error": True,
     "image_srcset": ["2x"],  # sharp on screens with many pixels

@@ -16,14 +16,18 @@ from trueonline.report.look import look
 env = gymnasium.make("Acrobot-v1", render_mode="rgb_array")
 coder = to.features.from_space(env.observation_space)
 agent = to.control.TrueOnlineSarsa(
-    *(coder.n_features, 3, 0.2 / coder.n_active, 0.9, 1.0), policy=to.control.EpsilonGreedy(0.0), seed=0
+    *(coder.n_features, 3, 0.2 / coder.n_active, 0.9, 1.0),
+    policy=to.control.EpsilonGreedy(0.0),
+    seed=0,
 )
 training = to.control.train(env, agent, coder, episodes=30, seed=0)
 
 frames, (observation, _), ended = [], env.reset(seed=4), False
 while not ended:
     frames.append(env.render())
-    observation, _, terminated, truncated, _ = env.step(int(np.argmax(agent.values(coder(observation)))))
+    observation, _, terminated, truncated, _ = env.step(
+        int(np.argmax(agent.values(coder(observation))))
+    )
     ended = terminated or truncated
 frames.append(env.render())
 

@@ -22,11 +22,17 @@ agent = to.control.TrueOnlineSarsa(
 training = to.control.train(env, agent, coder, episodes=150, seed=0)
 
 position, velocity = np.linspace(-1.2, 0.5, 90), np.linspace(-0.07, 0.07, 70)
-values = np.array([[agent.values(coder(np.array([x, v]))).max() for x in position] for v in velocity])
+values = np.array(
+    [[agent.values(coder(np.array([x, v]))).max() for x in position] for v in velocity]
+)
 with look():
-    _, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.8), layout="constrained", width_ratios=[3, 2])
+    _, (left, right) = plt.subplots(
+        1, 2, figsize=(8.5, 3.8), layout="constrained", width_ratios=[3, 2]
+    )
     mesh = left.pcolormesh(position, velocity, values, cmap="viridis", rasterized=True)
-    left.contour(position, velocity, values, levels=10, colors="white", linewidths=0.5, alpha=0.6)
+    left.contour(
+        position, velocity, values, levels=10, colors="white", linewidths=0.5, alpha=0.6
+    )
     left.set(xlabel="position", ylabel="velocity", title="value of the best action")
     left.grid(False)
     plt.colorbar(mesh, ax=left)

@@ -32,10 +32,21 @@ definition = weights(to.OnlineLambdaReturn)
 size = np.abs(definition).max()
 with look():
     _, axis = plt.subplots(figsize=(7, 4), layout="constrained")
-    for name, make in {"accumulate": to.AccumulateTD, "replace": to.ReplaceTD, "true_online": to.TrueOnlineTD}.items():
+    for name, make in {
+        "accumulate": to.AccumulateTD,
+        "replace": to.ReplaceTD,
+        "true_online": to.TrueOnlineTD,
+    }.items():
         difference = np.abs(weights(make) - definition).max(axis=1) / size
-        line(axis, np.arange(1, 101), np.maximum(difference, 1e-17), name)  # so that 0 can be drawn
-    axis.set(yscale="log", xlabel="step", ylabel="largest difference / largest weight", ylim=(1e-18, 10))
+        line(
+            axis, np.arange(1, 101), np.maximum(difference, 1e-17), name
+        )  # so that 0 can be drawn
+    axis.set(
+        yscale="log",
+        xlabel="step",
+        ylabel="largest difference / largest weight",
+        ylim=(1e-18, 10),
+    )
     axis.set_title("distance from the online λ-return algorithm")
     axis.legend(loc="center right")
     plt.show()

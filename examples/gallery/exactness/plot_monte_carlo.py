@@ -32,12 +32,23 @@ for t, (reward, discount) in enumerate(zip(stream.rewards, stream.discounts, str
     stored.append(w[5])
 
 with look():
-    _, (top, bottom) = plt.subplots(2, 1, figsize=(7, 4.6), layout="constrained", sharex=True, height_ratios=[2, 1])
-    top.step(range(1, 151), stored, color="#D55E00", linewidth=1.6, where="post", label="stored episode")
+    _, (top, bottom) = plt.subplots(
+        2, 1, figsize=(7, 4.6), layout="constrained", sharex=True, height_ratios=[2, 1]
+    )
+    top.step(
+        range(1, 151),
+        stored,
+        color="#D55E00",
+        linewidth=1.6,
+        where="post",
+        label="stored episode",
+    )
     top.plot(range(1, 151), online, color="#0072B2", linewidth=1.2, label="dutch trace")
     top.set(ylabel="a weight")
     top.legend()
-    bottom.fill_between(range(1, 151), waiting, color="#D55E00", alpha=0.4, linewidth=0, step="post")
+    bottom.fill_between(
+        range(1, 151), waiting, color="#D55E00", alpha=0.4, linewidth=0, step="post"
+    )
     bottom.axhline(1, color="#0072B2")
     bottom.set(xlabel="step", ylabel="transitions kept")
     plt.show()

@@ -16,7 +16,11 @@ from trueonline.paper.style import line, look
 visits = [3, 4, 5, 6, 7, 8, 22, 25, 28, 31, 46]
 X = np.zeros((61, 1))
 X[visits] = 1.0
-learners = {"accumulate": to.AccumulateTD, "true_online": to.TrueOnlineTD, "replace": to.ReplaceTD}
+learners = {
+    "accumulate": to.AccumulateTD,
+    "true_online": to.TrueOnlineTD,
+    "replace": to.ReplaceTD,
+}
 
 with look():
     _, axis = plt.subplots(figsize=(7, 4), layout="constrained")
@@ -27,7 +31,13 @@ with look():
             learner.run(X[t : t + 2], rewards=[0.0])  # one transition
             trace.append(learner.trace[0])
         line(axis, np.arange(60), trace, name)
-    axis.plot(visits, np.full(len(visits), -0.15), "k|", markersize=9, label="the feature is active")
+    axis.plot(
+        visits,
+        np.full(len(visits), -0.15),
+        "k|",
+        markersize=9,
+        label="the feature is active",
+    )
     axis.set(xlabel="time", ylabel="trace", title="γλ = 0.9, α = 0.3")
     axis.legend()
     plt.show()

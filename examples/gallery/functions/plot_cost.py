@@ -21,12 +21,12 @@ rng = np.random.default_rng(seed=0)
 steps, sizes = 20_000, [2_000, 20_000, 200_000, 2_000_000]
 
 
-def seconds(work, times=5):
-    """The shortest of some tries."""
+def seconds(work, *arguments):
+    """The shortest of five tries."""
     tries = []
-    for _ in range(times):
+    for _ in range(5):
         begin = perf_counter()
-        work()
+        work(*arguments)
         tries.append(perf_counter() - begin)
     return min(tries)
 
@@ -45,14 +45,27 @@ for n in sizes:
     rows = rows[rng.integers(200, size=steps + 1)]
     learner = to.TrueOnlineTD(n, step_size=0.01, trace_decay=0.9, discount=0.99)
     learner.run(rows[:2], [1.0])  # compiles
-    ours.append(seconds(lambda: learner.run(rows, np.ones(steps))) / steps)  # noqa: B023
+    ours.append(seconds(learner.run, rows, np.ones(steps)) / steps)
     few = min(500, 20_000_000 // n)
-    numpy.append(seconds(lambda: with_numpy(np.zeros(n), np.zeros(n), rows[: few + 1])) / few)  # noqa: B023
+    numpy.append(seconds(with_numpy, np.zeros(n), np.zeros(n), rows[: few + 1]) / few)
 
 with look():
     _, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
-    axis.plot(sizes, 1e6 * np.array(numpy), "s--", color="#D55E00", label="TD(λ) with NumPy")
-    axis.plot(sizes, 1e6 * np.array(ours), "o-", color="#009E73", label="true online TD(λ), this package")
-    axis.set(xscale="log", yscale="log", xlabel="number of features", ylabel="microseconds a step")
+    axis.plot(
+        sizes, 1e6 * np.array(numpy), "s--", color="#D55E00", label="TD(λ) with NumPy"
+    )
+    axis.plot(
+        sizes,
+        1e6 * np.array(ours),
+        "o-",
+        color="#009E73",
+        label="true online TD(λ), this package",
+    )
+    axis.set(
+        xscale="log",
+        yscale="log",
+        xlabel="number of features",
+        ylabel="microseconds a step",
+    )
     axis.legend()
     plt.show()

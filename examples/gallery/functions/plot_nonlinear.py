@@ -24,7 +24,9 @@ def network(w, x):
 
 
 rng = np.random.default_rng(seed=5)
-learner = ForwardTD(network, rng.normal(size=(3, 8)), step_size=0.003, trace_decay=0.9, discount=1.0)
+learner = ForwardTD(
+    network, rng.normal(size=(3, 8)), step_size=0.003, trace_decay=0.9, discount=1.0
+)
 snapshots = {0: [learner.predict(x) for x in places]}
 for episode in range(1, 101):
     i = 9
@@ -38,8 +40,12 @@ for episode in range(1, 101):
 
 with look():
     _, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
-    for (episode, values), colour in zip(snapshots.items(), plt.cm.viridis_r(np.linspace(0.1, 0.9, 4)), strict=True):
-        axis.plot(places, values, color=colour, linewidth=1.8, label=f"after {episode} episodes")
+    for (episode, values), colour in zip(
+        snapshots.items(), plt.cm.viridis_r(np.linspace(0.1, 0.9, 4)), strict=True
+    ):
+        axis.plot(
+            places, values, color=colour, linewidth=1.8, label=f"after {episode} episodes"
+        )
     axis.plot(places, 0.9 * places, "k--", linewidth=1.2, label="exact")
     axis.set(xlabel="position", ylabel="value")
     axis.legend()

@@ -39,12 +39,27 @@ adaptive = [learn(alpha, bound=1.0, meta_step_size=0.01)[0] for alpha in alphas]
 _, sizes = learn(0.05, bound=1.0, meta_step_size=0.01)
 with look():
     _, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.8), layout="constrained")
-    left.plot(piece * np.arange(1, len(sizes) + 1), sizes, linewidth=1.6, label=["drifts", "constant, noisy"])
-    left.set(yscale="log", xlabel="step", ylabel="step-size of the feature", title="the adapted step-sizes")
+    left.plot(
+        piece * np.arange(1, len(sizes) + 1),
+        sizes,
+        linewidth=1.6,
+        label=["drifts", "constant, noisy"],
+    )
+    left.set(
+        yscale="log",
+        xlabel="step",
+        ylabel="step-size of the feature",
+        title="the adapted step-sizes",
+    )
     left.legend()
     right.plot(alphas, fixed, "s--", color="#D55E00", markersize=4, label="one step-size")
     right.plot(alphas, adaptive, "o-", color="#009E73", markersize=4, label="adapted")
-    right.set(xscale="log", yscale="log", xlabel="given step-size", ylabel="mean squared error of the weights")
+    right.set(
+        xscale="log",
+        yscale="log",
+        xlabel="given step-size",
+        ylabel="mean squared error of the weights",
+    )
     right.set_title("what they are worth")
     right.legend()
     plt.show()

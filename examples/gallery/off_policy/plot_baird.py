@@ -28,7 +28,12 @@ def errors(second_step_size):
     after = [1.0]
     for t in range(0, 4000, 20):
         part = slice(t, t + 20)
-        learner.run(X[t : t + 21], stream.rewards[part], stream.discounts[part], ratios=stream.ratios[part])
+        learner.run(
+            X[t : t + 21],
+            stream.rewards[part],
+            stream.discounts[part],
+            ratios=stream.ratios[part],
+        )
         after.append(problem.error(learner.weights))
     return after
 
@@ -38,6 +43,11 @@ with look():
     line(axis, np.arange(0, 4001, 20), errors(0.0), "off_policy")
     line(axis, np.arange(0, 4001, 20), errors(0.05), "gtd")
     axis.axhline(1.0, color="0.6", linewidth=0.8)
-    axis.set(yscale="log", xlabel="step", ylabel="error (1: before learning)", title="α = 0.005, β = 0.05, λ = 0")
+    axis.set(
+        yscale="log",
+        xlabel="step",
+        ylabel="error (1: before learning)",
+        title="α = 0.005, β = 0.05, λ = 0",
+    )
     axis.legend()
     plt.show()

@@ -22,7 +22,12 @@ def weights(learner, seed):
     X, after = problem.features[stream.states], [learner.weights[0]]
     for t in range(0, 1500, 10):
         part = slice(t, t + 10)
-        learner.run(X[t : t + 11], stream.rewards[part], stream.discounts[part], ratios=stream.ratios[part])
+        learner.run(
+            X[t : t + 11],
+            stream.rewards[part],
+            stream.discounts[part],
+            ratios=stream.ratios[part],
+        )
         after.append(learner.weights[0])
     return after
 
@@ -36,6 +41,11 @@ with look():
         line(axis, steps, weights(plain, seed), "off_policy", linewidth=1)
         line(axis, steps, weights(emphatic, seed), "emphatic", linewidth=1)
     axis.axhline(0.0, color="black", linewidth=0.8)
-    axis.set(xlabel="step", ylabel="weight (right: 0)", ylim=(-1, 5), title="α = 0.004 and 0.002, λ = 0")
+    axis.set(
+        xlabel="step",
+        ylabel="weight (right: 0)",
+        ylim=(-1, 5),
+        title="α = 0.004 and 0.002, λ = 0",
+    )
     axis.legend(*(part[:2] for part in axis.get_legend_handles_labels()))
     plt.show()

@@ -31,9 +31,29 @@ part = slice(steps // 2 - 250, steps // 2 + 250)
 with look():
     _, axis = plt.subplots(figsize=(7.5, 4), layout="constrained")
     axis.plot(times[part], signal[part], color="0.8", linewidth=0.7, label="signal")
-    axis.fill_between(times[part], low[part], high[part], color="#56B4E9", alpha=0.4, linewidth=0, label="band")
-    axis.plot(times[part], truth[part], color="black", linewidth=0.9, label="what came true")
-    axis.plot(times[part], answers.predictions[part, 0], color="#0072B2", linewidth=1.4, label="prediction")
-    axis.set(xlabel="seconds", ylabel="signal", title=f"in the band over the whole stream: {inside:.0%}")
+    axis.fill_between(
+        times[part],
+        low[part],
+        high[part],
+        color="#56B4E9",
+        alpha=0.4,
+        linewidth=0,
+        label="band",
+    )
+    axis.plot(
+        times[part], truth[part], color="black", linewidth=0.9, label="what came true"
+    )
+    axis.plot(
+        times[part],
+        answers.predictions[part, 0],
+        color="#0072B2",
+        linewidth=1.4,
+        label="prediction",
+    )
+    axis.set(
+        xlabel="seconds",
+        ylabel="signal",
+        title=f"in the band over the whole stream: {inside:.0%}",
+    )
     axis.legend(ncols=4, loc="lower center")
     plt.show()
