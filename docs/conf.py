@@ -20,16 +20,21 @@ extensions = [
     "sphinx_click",
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinx_gallery.gen_gallery",
     "sphinx.ext.mathjax",  # marks equations up; KaTeX draws them, see below
     "explorable",  # docs/_ext: the explorable pages, inside other pages
     "generated_pages",  # docs/_ext: the API's lists of names, and the catalogue of methods
 ]
 exclude_patterns = [
     "_build",
+    "jupyter_execute",
     "**/_template.md",
-    "gallery/*.ipynb",
-    "gallery/*.py",
-    "gallery/*.md5",
+    "gallery/**.ipynb",
+    "gallery/**.py",
+    "gallery/**.md5",
+    "gallery/**.zip",
+    "gallery/**.json",
+    "sg_execution_times.rst",
     "**/sg_execution_times.rst",
 ]
 highlight_language = "none"  # a block that names no language is plain text
@@ -58,6 +63,7 @@ autodoc_member_order = "bysource"
 numpydoc_class_members_toctree = False
 
 # Gallery
+GALLERY = ("exactness", "functions", "off_policy", "control", "streams")
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples/gallery"],
     "gallery_dirs": ["gallery"],
@@ -66,8 +72,11 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "show_signature": False,
     "min_reported_time": 3600,
     "abort_on_example_error": True,
+    "image_srcset": ["2x"],  # sharp on screens with many pixels
+    "subsection_order": [f"../examples/gallery/{name}" for name in GALLERY],
     "within_subsection_order": "FileNameSortKey",
 }
 
