@@ -58,7 +58,7 @@ coverage: $(VENV)/installed-dev
 	$(BIN)/pytest -m "not slow" -n $(JOBS) --dist loadfile --cov --cov-report=term-missing:skip-covered
 
 bench: $(VENV)/installed-dev
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --peers-python $(PEERS)
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .

@@ -12,6 +12,7 @@ import csv
 import gzip
 import io
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -29,7 +30,7 @@ from trueonline.paper.reproduction import PACKAGES
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "docs" / "results" / "data"
-WORK = Path("reproduction") / "stored"  # below ROOT: what `reproduce` leaves, with the results of all tasks
+WORK = Path("reproduction") / "stored"  # below ROOT: a folder for each experiment, with what `reproduce` leaves there
 SEED = 0
 # Experiments that take long are stored at a smaller scale. Five runs are the fewest that can decide a claim.
 SCALES = {"mountain-car": ("--runs", "5"), "asterix": ("--scale", "quick")}
@@ -53,7 +54,7 @@ def parts(data: Path, peers_python: str | None = None) -> dict[str, Part]:
     peers = () if peers_python is None else ("--peers-python", peers_python)
     found = {"verify": Part(("trueonline", "verify", "--json", "--seed", str(SEED)), _verification(data), captured=True)}
     for name in MODULES:
-        command = ("trueonline", "reproduce", name, "--seed", str(SEED), *SCALES.get(name, ()), "--out", str(WORK))
+        command = ("trueonline", "reproduce", name, "--seed", str(SEED), *SCALES.get(name, ()), "--out", str(WORK / name))
         found[name] = Part(command, _experiment(data, name))
     for name in SECTIONS:
         file = data / "benchmarks.json"
@@ -85,6 +86,9 @@ def main() -> None:
     options.data.mkdir(parents=True, exist_ok=True)
     if options.again:
         _write(about, {name: entry for name, entry in _read(about).items() if name not in names})
+        for name in MODULES:
+            if name in names:
+                shutil.rmtree(ROOT / WORK / name, ignore_errors=True)
     failed = [name for name in names if name not in _read(about) and not run(name, known[name], about)]
     size = sum(path.stat().st_size for path in options.data.rglob("*") if path.is_file())
     print(f"{options.data}: {size / 1e6:.2f} MB")
@@ -122,7 +126,7 @@ def _experiment(data: Path, name: str) -> Callable[[str], None]:
     """Store an experiment's pictures, tables and verdicts. Verdicts of other experiments stay."""
 
     def store(output: str) -> None:
-        made, folder = ROOT / WORK / name, data / name
+        made, folder = ROOT / WORK / name / name, data / name
         files = {path.name: picture(path) for path in made.glob("*.png")}
         files |= dict(table(path) for path in made.glob("*.csv"))
         folder.mkdir(exist_ok=True)
@@ -131,7 +135,7 @@ def _experiment(data: Path, name: str) -> Callable[[str], None]:
         for old in folder.iterdir():
             if old.name not in files:
                 old.unlink()
-        verdicts = json.loads((ROOT / WORK / "verdicts.json").read_text(encoding="utf-8"))
+        verdicts = json.loads((ROOT / WORK / name / "verdicts.json").read_text(encoding="utf-8"))
         others = [each for each in _read(data / "verdicts.json") if each["experiment"] != name]
         places = {known: place for place, known in enumerate(MODULES)}
         _write(data / "verdicts.json", sorted([*others, *verdicts], key=lambda each: places[each["experiment"]]))

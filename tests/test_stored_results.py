@@ -243,6 +243,17 @@ def test_parts_asked_for_again_are_forgotten_first(run_store):
     assert list(run_store.about()) == ["good"]
 
 
+def test_an_experiment_asked_for_again_computes_everything_again(run_store, tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "ROOT", tmp_path)
+    monkeypatch.setattr(store, "MODULES", {"good": "good", "other": "other"})
+    for name in ("good", "other"):
+        written(tmp_path / store.WORK / name / "tasks" / "1.parquet", "a result")
+    run_store("good")
+    assert (tmp_path / store.WORK / "good").exists()
+    run_store("--again", "good")
+    assert [path.name for path in (tmp_path / store.WORK).iterdir()] == ["other"]
+
+
 def test_an_unknown_part_is_refused(run_store, capsys):
     with pytest.raises(SystemExit):
         run_store("fig5")
@@ -258,7 +269,7 @@ def test_every_experiment_and_every_section_is_a_part(tmp_path):
 
 def test_an_experiment_is_stored_small_beside_the_others(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "ROOT", tmp_path)
-    data, made = tmp_path / "data", tmp_path / store.WORK
+    data, made = tmp_path / "data", tmp_path / store.WORK / "fig1"
     written(data / "verdicts.json", [{"experiment": "fig3", "claim": "c"}, {"experiment": "fig1", "claim": "old"}])
     written(data / "fig1" / "gone.csv", "x")
     written(made / "verdicts.json", [{"experiment": "fig1", "claim": "new"}])

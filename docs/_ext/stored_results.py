@@ -163,20 +163,12 @@ def _made(about: Mapping[str, Any]) -> list[str]:
         "`make results` runs all commands of this table, and stores what they found in `docs/results/data`. A part that is",
         "stored is not run again, so the command resumes after an interruption.",
         "",
-        "| part | command | seed | seconds | date | code |",
-        "|---|---|---:|---:|---|---|",
+        "| command | seconds | date | commit |",
+        "|---|---:|---|---|",
     ]
-    for part, entry in about.items():
-        made = entry["machine"]
-        facts = (
-            part,
-            f"`{entry['command']}`",
-            entry["seed"],
-            f"{entry['seconds']:,.0f}",
-            made["date"],
-            made["trueonline"],
-        )
-        lines.append(f"| {' | '.join(map(str, facts))} |")
+    for entry in about.values():
+        made, commit = entry["machine"], entry["machine"]["trueonline"].rpartition(" ")[2]
+        lines.append(f"| `{entry['command']}` | {entry['seconds']:,.0f} | {made['date']} | {commit} |")
     return [*lines, "", *_machines(machines)]
 
 
