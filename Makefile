@@ -2,8 +2,9 @@
 #   make reproduce   sets up and runs the paper's prediction study; leaves reproduction/report.html
 #   make test        sets up and runs every check
 #   make docs        sets up and builds the documentation site; leaves docs/_build/index.html
-# Others: docs-serve, test-slow (studies of minutes), test-hostile (20 minutes of damaged files, kills and bad calls), test-lowest (the lowest
-# versions of other packages), dist (build a release and try it), coverage, bench, format, clean.
+# Others: docs-serve, results (half an hour: every experiment and benchmark, for the site), peers, test-slow (studies of minutes), test-hostile
+# (20 minutes of damaged files, kills and bad calls), test-lowest (the lowest versions of other packages), dist (build a release and try it),
+# coverage, bench, format, clean.
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +12,10 @@ BIN := $(VENV)/bin
 # Processes that run the tests side by side. Some tests mostly wait, so this is one more than a machine of two cores has:
 JOBS ?= 3
 
-.PHONY: reproduce test docs docs-serve test-slow test-hostile test-lowest dist coverage bench format clean
+# An interpreter that has the packages that the benchmarks compare with. `make peers` makes this one.
+PEERS ?= $(VENV)/peers/bin/python
+
+.PHONY: reproduce test docs docs-serve results peers test-slow test-hostile test-lowest dist coverage bench format clean
 .DELETE_ON_ERROR:
 
 reproduce: $(VENV)/installed
@@ -33,6 +37,17 @@ docs: $(VENV)/installed-docs
 docs-serve: docs
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory docs/_build 8000
 
+# What the documentation shows: runs what is missing in docs/results/data, and resumes after an interruption. RESULTS names parts or
+# takes options: RESULTS="--again fig4", RESULTS=--list.
+results: $(VENV)/installed-dev
+	$(BIN)/python -m benchmarks.store --peers-python $(PEERS) $(RESULTS)
+
+# MushroomRL and SwiftTD, which cannot share an environment with this package. One that cannot be installed is left out.
+peers:
+	$(PYTHON) -m venv $(VENV)/peers
+	-$(VENV)/peers/bin/python -m pip install --quiet --disable-pip-version-check mushroom-rl
+	-SKBUILD_MINIMUM_VERSION=0.7 $(VENV)/peers/bin/python -m pip install --quiet --disable-pip-version-check numpy swifttd
+
 test-slow: $(VENV)/installed-dev
 	$(BIN)/pytest -m slow
 
@@ -53,7 +68,7 @@ coverage: $(VENV)/installed-dev
 	$(BIN)/pytest -m "not slow" -n $(JOBS) --dist loadfile --cov --cov-report=term-missing:skip-covered
 
 bench: $(VENV)/installed-dev
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --peers-python $(PEERS)
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .

@@ -8,9 +8,10 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from benchmarks import machine
-from benchmarks.report import Section, Settings, as_data, as_markdown, as_text, markdown_table, summary
+from benchmarks.report import Section, Settings, as_data, as_text
 from trueonline.files import write_whole
 
 SECTIONS = (
@@ -33,7 +34,6 @@ SECTIONS = (
     "derived",
     "family",
 )
-RESULTS = Path(__file__).with_name("results")
 
 
 def main() -> None:
@@ -45,11 +45,11 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="fewer rounds and smaller sizes: does it run at all?")
     parser.add_argument(
-        "--out",
+        "--json",
         type=Path,
-        metavar="DIR",
-        help="where to write results.md, results.json and figures; by default benchmarks/results for a complete run, "
-        "and nowhere for a quick or partial one, which should not replace the complete results",
+        metavar="FILE",
+        help="a file for the results, which is written after each section; sections that it has already, and that are not "
+        "measured now, stay. Pictures go into a folder beside FILE with the same name without its ending",
     )
     parser.add_argument(
         "--peers-python",
@@ -62,42 +62,34 @@ def main() -> None:
     if unknown:
         parser.error(f"unknown section {unknown[0]!r}; known are {', '.join(SECTIONS)}")
     names = options.sections or SECTIONS
-    out = options.out or (None if options.quick or options.sections else RESULTS)
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
 
     about = machine.describe()
     print("\n".join(f"{name:>12}: {value}" for name, value in about.items()) + "\n")
-    settings = Settings(options.quick, out, options.peers_python)
-    sections: dict[str, Section] = {}
+    pictures = None if options.json is None else options.json.with_suffix("")
+    settings = Settings(options.quick, pictures, options.peers_python)
+    targets = []
     for name in names:
         begin = perf_counter()
-        sections[name] = import_module(f"benchmarks.{name}").measure(settings)
-        print(as_text(sections[name]), flush=True)
-        print(f"[{name}: {perf_counter() - begin:.0f} s]\n", file=sys.stderr)
+        section = import_module(f"benchmarks.{name}").measure(settings)
+        seconds = perf_counter() - begin
+        print(as_text(section), flush=True)
+        print(f"[{name}: {seconds:.0f} s]\n", file=sys.stderr)
+        targets += section.targets
+        if options.json is not None:
+            measured = {"machine": about, "rounds": settings.rounds, "quick": options.quick, "seconds": round(seconds, 1)}
+            keep(options.json, name, as_data(section) | measured)
 
-    targets = [target for section in sections.values() for target in section.targets]
     print(as_text(Section("All targets", f"{sum(t.met for t in targets)} of {len(targets)} met.", targets=targets)))
-    if out is not None:
-        write(out, about, sections)
-        print(f"Written to {out / 'results.md'} and results.json beside it.")
 
 
-def write(out: Path, about: dict[str, str], sections: dict[str, Section]) -> None:
-    targets = [target for section in sections.values() for target in section.targets]
-    text = "\n".join(
-        [
-            "# Benchmarks\n",
-            "Written by `python -m benchmarks`. Ratios are within one run: the median over rounds (smallest–largest).\n",
-            *(f"- {name}: {value}" for name, value in about.items()),
-            f"\n## Targets\n\n{sum(t.met for t in targets)} of {len(targets)} met.\n",
-            markdown_table(summary(targets)) + "\n",
-            *map(as_markdown, sections.values()),
-        ]
-    )
-    data = {"machine": about, "sections": {name: as_data(section) for name, section in sections.items()}}
-    write_whole(out / "results.md", lambda file: file.write(text.encode()))
-    write_whole(out / "results.json", lambda file: file.write(json.dumps(data, indent=1, ensure_ascii=False).encode()))
+def keep(path: Path, name: str, section: dict[str, Any]) -> None:
+    """Put a section into a file of results, in the order of the sections."""
+    sections = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    sections[name] = section
+    ordered = {known: sections[known] for known in SECTIONS if known in sections}
+    text = json.dumps(ordered, indent=1, ensure_ascii=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, lambda file: file.write(text.encode()))
 
 
 if __name__ == "__main__":

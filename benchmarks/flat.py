@@ -54,7 +54,7 @@ def measure(settings: Settings) -> Section:
 def _draw(
     section: Section, settings: Settings, times: Times, sizes: tuple[int, ...], columns: list[str], steps: int
 ) -> None:
-    if settings.out is None:
+    if settings.pictures is None:
         return
     try:
         from matplotlib.figure import Figure
@@ -75,5 +75,6 @@ def _draw(
     axes.legend()
     picture = BytesIO()
     figure.savefig(picture, format="png", dpi=150)
-    write_whole(settings.out / "flat.png", lambda file: file.write(picture.getvalue()))
-    section.notes.append("![cost of a step against n](flat.png)")
+    settings.pictures.mkdir(parents=True, exist_ok=True)
+    write_whole(settings.pictures / "flat.png", lambda file: file.write(picture.getvalue()))
+    section.pictures["flat.png"] = "cost of a step against n"

@@ -56,9 +56,11 @@ def _cc() -> str:
 
 
 def _commit() -> str:
-    """The commit, with `-dirty` where files were changed since."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    """The commit, with `-dirty` where code was changed since. Results that are being stored beside it do not count."""
+    git = ["git", "-C", str(Path(__file__).parents[1])]
     try:
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+        commit = subprocess.run([*git, "describe", "--always"], check=True, capture_output=True, text=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+    clean = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "src", "benchmarks"], check=False).returncode == 0
+    return commit if clean else f"{commit}-dirty"

@@ -1,12 +1,14 @@
-"""Run one peer on a stream and print its seconds and predictions as JSON; called by `peers.py` as a script.
+"""Learn from a stream by one peer, once for every line of input; started by `peers.py` as a script.
+
+It first prints the peer's version and predictions, and then a line whenever it has learned, all as JSON.
 
 It imports NumPy and the peer, and nothing of this repository, because the peer may live in another environment.
 """
 
+import gc
 import json
 import sys
-from statistics import median
-from time import perf_counter
+from importlib.metadata import version
 
 import numpy as np
 
@@ -84,21 +86,23 @@ def swift(X, rewards, n, alpha, lam, gamma, adapt=True):
 
 
 def main():
-    peer, steps, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    with np.load(sys.argv[4]) as stream:
+    peer, steps = sys.argv[1], int(sys.argv[2])
+    with np.load(sys.argv[3]) as stream:
         X, rewards = stream["X"][: steps + 1], stream["rewards"][:steps].tolist()
         parameters = (int(stream["n"]), *(float(stream[name]) for name in ("step_size", "trace_decay", "discount")))
     if peer == "mushroom":
         predictions, learn = mushroom(X, rewards, *parameters)
     else:
         predictions, learn = swift(X, rewards, *parameters, adapt=peer == "swift")
-    values = predictions()
-    seconds = []
-    for _ in range(rounds):
-        begin = perf_counter()
+    answer([version("mushroom-rl" if peer == "mushroom" else "swifttd"), predictions()])
+    gc.disable()  # as for those it takes turns with
+    for _ in sys.stdin:
         learn()
-        seconds.append(perf_counter() - begin)
-    print(json.dumps({"seconds": median(seconds), "values": values}))
+        answer([])
+
+
+def answer(what):
+    print(json.dumps(what), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,9 @@
 """Other packages that learn by temporal differences, where they are installed.
 
 MushroomRL pins a NumPy older than this package's, so both cannot share an environment: the peers run in an interpreter of
-their own (`--peers-python`), which needs nothing of `trueonline`, and are timed there. One way to make it:
-
-    python3 -m venv peers
-    peers/bin/pip install mushroom-rl
-    SKBUILD_MINIMUM_VERSION=0.7 peers/bin/pip install swifttd   # newer scikit-build-core refuses its build file
+their own (`--peers-python`), which needs nothing of `trueonline`. They take turns with `trueonline` all the same, because
+each waits in its process until it is told to learn from the stream once more. `make peers` makes the environment. SwiftTD
+is built then, and its build file asks for an old scikit-build-core: SKBUILD_MINIMUM_VERSION=0.7 makes a newer one take it.
 """
 
 from __future__ import annotations
@@ -13,41 +11,83 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from types import TracebackType
 
 import numpy as np
 
 from benchmarks import streams
-from benchmarks.eager import follow
-from benchmarks.report import Seconds, Section, Settings, Table, short
+from benchmarks.eager import EagerSparse, follow
+from benchmarks.report import Section, Settings, Table
 from benchmarks.timing import race
 from trueonline import TrueOnlineTD
 
 N = 200_000
 STEPS = 10_000
+FEW = 50  # steps for those that pass over all features
 PARAMETERS = {"step_size": 0.01, "trace_decay": 0.9, "discount": 0.99}
 # What each child is asked for, over how many steps, and what must be known to read its row.
-PEERS = (
-    (
-        "mushroom",
+PEERS = {
+    "mushroom": (
         "MushroomRL, TrueOnlineSARSALambda",
-        50,
+        FEW,
         "the same updates; dense vectors in NumPy, of 2n: it wants two actions",
     ),
-    (
-        "swift",
+    "swift": (
         "SwiftTD, SwiftTDBinaryFeatures",
         STEPS,
         "another algorithm: adapts step-sizes; C++, float32, cuts traces at ε = 1e-8",
     ),
-    (
-        "swift_fixed",
+    "swift_fixed": (
         "SwiftTD, adaptation off, ε = 1e-12",
         STEPS,
         "then it is true online TD(λ), in float32 and with the cut",
     ),
-)
+}
+
+
+class Missing(Exception):  # noqa: N818 - the table says so, and goes on
+    """A peer cannot be run, for this reason."""
+
+
+class Peer:
+    """A peer in a process of its own, which learns from the stream whenever it is told to."""
+
+    def __init__(self, python: str, name: str, steps: int, stream: Path) -> None:
+        child = Path(__file__).with_name("peer_child.py")
+        command = [python, str(child), name, str(steps), str(stream)]
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+        except OSError as error:
+            raise Missing(f"no interpreter ({error.strerror})") from None
+        self.version, values = self._answer()
+        self.values = np.array(values)
+
+    def __enter__(self) -> Peer:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._process.communicate()  # the end of its input is the end of the child
+
+    def learn(self) -> None:
+        """Learn from the whole stream. The pipe takes some 50 µs, which is little beside that."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        self._answer()
+
+    def _answer(self) -> list:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            _, complaint = self._process.communicate()
+            reason = (complaint.strip().splitlines() or ["no reason given"])[-1]
+            raise Missing("not installed" if "ModuleNotFoundError" in reason else reason)
+        return json.loads(line)
 
 
 def measure(settings: Settings) -> Section:
@@ -55,50 +95,46 @@ def measure(settings: Settings) -> Section:
     learner = TrueOnlineTD(N, **PARAMETERS)
     values = learner.run(X, rewards)
     rows, numbers = list(X), rewards.tolist()
-    times = race(
-        {"run": partial(learner.run, X, rewards), "update": partial(follow, learner, rows, numbers)},
-        rounds=settings.rounds,
-    )
-    update = times.per_step("update", STEPS)
-    table: list[tuple] = [
-        ("trueonline, `run`", times.per_step("run", STEPS), _ratio(times.per_step("run", STEPS), update), "–", ""),
-        ("trueonline, `update`", update, "1", "–", "one call per transition, as the others"),
-    ]
-    with tempfile.TemporaryDirectory() as folder:
+    numpy = EagerSparse(N, **PARAMETERS)
+    competitors = {
+        "run": partial(learner.run, X, rewards),
+        "update": partial(follow, learner, rows, numbers),
+        "numpy": partial(follow, numpy, rows[: FEW + 1], numbers[:FEW]),
+    }
+    names = {
+        "run": ("trueonline, `run`", STEPS, "one call for the whole stream"),
+        "update": ("trueonline, `update`", STEPS, "one call per transition, as all below"),
+        "numpy": ("Algorithm 2 in NumPy", FEW, "the same updates; sparse products, but all of w and e at every step"),
+    }
+    apart, missing = {"run": "–", "update": "–", "numpy": "–"}, []
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as processes:
         stream = Path(folder) / "stream.npz"
         np.savez(stream, X=X, rewards=rewards, n=N, **PARAMETERS)
-        for peer, name, steps, what in PEERS:
-            answer = _ask(settings, peer, steps, stream)
-            if isinstance(answer, str):
-                table.append((name, answer, "–", "–", what))
+        for peer, (name, steps, what) in PEERS.items():
+            try:
+                child = processes.enter_context(Peer(settings.peers_python, peer, steps, stream))
+            except Missing as reason:
+                missing.append((name, str(reason), "–", "–", what))
                 continue
-            took = Seconds(answer["seconds"] / steps)
-            same = values[: len(answer["values"])]
-            apart = np.abs(np.array(answer["values"]) - same).max() / np.abs(same).max()
-            table.append((name, took, _ratio(took, update), f"{apart:.1e}", what))
+            competitors[peer] = child.learn
+            names[peer] = (f"{name} ({child.version})", steps, what)
+            same = values[: len(child.values)]
+            apart[peer] = f"{np.abs(child.values - same).max() / np.abs(same).max():.1e}"
+        times = race(competitors, rounds=settings.rounds)
+    table = [
+        (
+            name,
+            times.per_step(key, steps),
+            "1" if key == "update" else times.ratio(key, "update", steps, STEPS),
+            apart[key],
+            what,
+        )
+        for key, (name, steps, what) in names.items()
+    ]
     return Section(
         "Peers",
         f"The tile-coded stream, {streams.ACTIVE} active of {N:,} features, α = 0.01, λ = 0.9, γ = 0.99, by each "
-        "package's public call for one transition. The peers run in a process of their own after `update`, not in turns "
-        "with it, so ratios are rougher than elsewhere. `apart` is the largest difference of a prediction from that of "
-        "`run`, relative to the largest prediction.",
-        [Table(("what", "per step", "against `update`", "apart", "remark"), table)],
+        "package's public call for one transition. The peers wait in processes of their own, and take turns with `update`. "
+        "`apart` is the largest difference of a prediction from that of `run`, relative to the largest prediction.",
+        [Table(("what", "per step", "takes, against `update`", "apart", "remark"), [*table, *missing])],
     )
-
-
-def _ratio(took: Seconds, other: Seconds) -> str:
-    return f"{short(took.seconds / other.seconds)}×"
-
-
-def _ask(settings: Settings, peer: str, steps: int, stream: Path) -> dict | str:
-    """The child's seconds and predictions, or why there are none."""
-    child = Path(__file__).with_name("peer_child.py")
-    command = [settings.peers_python, str(child), peer, str(steps), str(settings.rounds), str(stream)]
-    try:
-        found = subprocess.run(command, check=False, capture_output=True, text=True)
-    except OSError as error:
-        return f"no interpreter ({error.strerror})"
-    if found.returncode:
-        reason = (found.stderr.strip().splitlines() or ["no reason given"])[-1]
-        return "not installed" if "ModuleNotFoundError" in reason else reason
-    return json.loads(found.stdout)

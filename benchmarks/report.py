@@ -1,9 +1,9 @@
-"""What sections give back, and how it is shown: aligned on the terminal, as Markdown and as JSON."""
+"""What sections give back, and how it is shown: aligned on the terminal, as Markdown, and as JSON, which can be read back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -14,7 +14,7 @@ class Settings:
     """How to run: how thoroughly, and what single sections need."""
 
     quick: bool
-    out: Path | None  # where figures go
+    pictures: Path | None  # the folder for pictures
     peers_python: str  # the interpreter in which other packages are looked for
 
     @property
@@ -85,6 +85,7 @@ class Section:
     tables: list[Table] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    pictures: dict[str, str] = field(default_factory=dict)  # file → what it shows
 
 
 def at_most(name: str, limit: float, ratio: Ratio) -> Target:
@@ -107,8 +108,10 @@ def as_text(section: Section) -> str:
     return "\n\n".join([*parts, *(fill(note, 100) for note in section.notes)]) + "\n"
 
 
-def as_markdown(section: Section) -> str:
+def as_markdown(section: Section, pictures: str) -> str:
+    """The section as a part of a page. `pictures` is the way from the page to the folder with the pictures."""
     parts = [f"## {section.title}", section.about, *map(markdown_table, section.tables)]
+    parts += [f"![{what}]({pictures}/{file})" for file, what in section.pictures.items()]
     if section.targets:
         parts.append(markdown_table(summary(section.targets)))
     return "\n\n".join([*parts, *section.notes]) + "\n"
@@ -117,7 +120,7 @@ def as_markdown(section: Section) -> str:
 def markdown_table(table: Table) -> str:
     rule = ["---:" if numbers else "---" for numbers in _numeric(table)]
     lines = [table.columns, rule, *table.rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 def _text_table(table: Table) -> str:
@@ -139,11 +142,27 @@ def as_data(value: Any) -> Any:
     if isinstance(value, Target):
         return {"name": value.name, "wanted": value.wanted, "measured": as_data(value.measured), "met": value.met}
     if isinstance(value, Section):
-        return {name: as_data(getattr(value, name)) for name in ("title", "about", "tables", "targets", "notes")}
+        return {
+            name: as_data(getattr(value, name)) for name in ("title", "about", "tables", "targets", "notes", "pictures")
+        }
     if isinstance(value, Table):
         return {"columns": list(value.columns), "rows": as_data(value.rows)}
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     if isinstance(value, list | tuple):
         return [as_data(item) for item in value]
-    return value if isinstance(value, int | float | bool | None) else str(value)
+    return value if isinstance(value, int | float | bool | dict | None) else str(value)
+
+
+def from_data(data: dict[str, Any]) -> Section:
+    """The section that `as_data` made this of."""
+    tables = [Table(table["columns"], [list(map(_cell, row)) for row in table["rows"]]) for table in data["tables"]]
+    targets = [Target(**{**target, "measured": _cell(target["measured"])}) for target in data["targets"]]
+    return Section(data["title"], data["about"], tables, targets, data["notes"], data["pictures"])
+
+
+def _cell(value: Any) -> Any:
+    """A number with its unit again. What JSON knows by itself is as it was."""
+    if not isinstance(value, dict):
+        return value
+    return next(kind(**value) for kind in (Ratio, Seconds, Bytes) if {part.name for part in fields(kind)} == set(value))

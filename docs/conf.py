@@ -5,7 +5,7 @@ from importlib.metadata import version as installed
 from pathlib import Path
 
 DOCS = Path(__file__).parent
-sys.path.insert(0, str(DOCS / "_ext"))
+sys.path[:0] = [str(DOCS / "_ext"), str(DOCS.parent)]  # the extensions of this site, and the benchmarks
 
 project = "trueonline"
 author = "The trueonline developers"
@@ -17,6 +17,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "numpydoc",
+    "stored_results",  # docs/_ext: verdicts, experiments and benchmarks, from docs/results/data
     "sphinx_click",
     "sphinx_copybutton",
     "sphinx_design",

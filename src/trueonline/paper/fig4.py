@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from trueonline.paper import random_mrps
 from trueonline.paper.experiment import (
@@ -21,12 +22,12 @@ from trueonline.paper.experiment import (
     overall,
 )
 from trueonline.paper.random_mrps import LAMS, MRPS, PAPERS, Errors
-from trueonline.paper.style import figure, legend_above, line
+from trueonline.paper.style import band, figure, legend_above, line
 
 
 def run(settings: Settings) -> Outcome:
     results = random_mrps.run(settings)
-    data = random_mrps.at_best_alpha(results)
+    data = random_mrps.at_best_alpha(results, settings)
     chart = Chart(
         data,
         "trace_decay",
@@ -40,29 +41,32 @@ def run(settings: Settings) -> Outcome:
         high="high",
         y_domain=(0.0, 1.3),
     )
-    pictures = {"figure": picture(results, PAPERS), "unit-length": picture(results, ("binary, unit length",))}
+    pictures = {"figure": picture(data, PAPERS), "unit-length": picture(data, ("binary, unit length",))}
     return Outcome(data, pictures, [chart], claims(results, settings))
 
 
-def picture(results: list[Errors], representations: tuple[str, ...]) -> Any:
-    """MSE against λ at the best step-size: representations down, MRPs across."""
+def picture(data: pa.Table, representations: tuple[str, ...]) -> Any:
+    """MSE against λ at the best step-size, with 95 % bands: representations down, MRPs across."""
     drawing, axes = figure(
         len(representations), 3, width=8.2, height=0.7 + 2.1 * len(representations), sharex=True, sharey="row"
     )
-    for each in results:
-        if each.representation not in representations:
-            continue
-        row, column = representations.index(each.representation), MRPS.index(each.mrp)
-        panel = axes[row, column]
-        for method in each.by_method:
-            line(panel, LAMS, each.mean(method).min(axis=0), method)
+    columns = [f"MRP {mrp}" for mrp in MRPS]
+    curves = data.group_by(["representation", "mrp", "method"], use_threads=False).aggregate(
+        [(name, "list") for name in ("trace_decay", "error", "low", "high")]
+    )
+    for curve in curves.to_pylist():
+        if curve["representation"] in representations:
+            panel = axes[representations.index(curve["representation"]), columns.index(curve["mrp"])]
+            band(panel, curve["trace_decay_list"], curve["low_list"], curve["high_list"], curve["method"])
+            line(panel, curve["trace_decay_list"], curve["error_list"], curve["method"])
+    for panel in axes.flat:
         panel.set(xlim=(0.0, 1.0), ylim=(0.0, 1.3))
-        if row == 0:
-            panel.set_title(f"MRP {each.mrp}")
-        if column == 0:
-            panel.set_ylabel(f"{each.representation}\nMSE (initial = 1)")
-        if row == len(representations) - 1:
-            panel.set_xlabel("λ")
+    for panel, title in zip(axes[0], columns, strict=True):
+        panel.set_title(title)
+    for panel, representation in zip(axes[:, 0], representations, strict=True):
+        panel.set_ylabel(f"{representation}\nMSE (initial = 1)")
+    for panel in axes[-1]:
+        panel.set_xlabel("λ (bands: 95 %)")
     legend_above(drawing, axes.flat)
     return drawing
 
@@ -140,7 +144,9 @@ The binary features are the binary code of the state's number, as in the text. T
 scales them to unit length, which the text does not mention. The chart shows both. Replace TD(λ) is defined only for
 features 0 and 1, so it is left out for unit length.
 
-Bands are two standard errors to either side. If an error exceeds 1, learning does harm at every step-size of the grid, and
+Bands are 95 % intervals over runs: the central 95 % of 1,000 bootstrap samples of the runs, each of which chooses its own
+best step-size for each λ. All methods see the same runs, so two bands may overlap although the difference run by run, which
+decides a verdict, is clear. If an error exceeds 1, learning does harm at every step-size of the grid, and
 the smallest step-size is the best.
 
 Each verdict compares the methods at their best α and λ. Its interval comes from 1,000 bootstrap samples of the runs. Each

@@ -64,6 +64,12 @@ class Errors:
         means = errors.mean(axis=0, keepdims=True) if weights is None else weights @ errors
         return means.min(axis=1)
 
+    def by_lam(self, method: str, weights: np.ndarray | None = None) -> np.ndarray:
+        """The error at the best α of each λ: sample by λ, for the mean over runs or for each bootstrap sample of runs."""
+        errors = np.minimum(self.by_method[method], 1e12)
+        means = errors.mean(axis=0, keepdims=True) if weights is None else np.tensordot(weights, errors, axes=1)
+        return means.min(axis=1)
+
     def best_setting(self, method: str) -> tuple[float, float]:
         """The best α and λ."""
         i, j = np.unravel_index(int(self.mean(method).argmin()), (len(ALPHAS), len(LAMS)))
@@ -117,23 +123,25 @@ def all_means(results: list[Errors]) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def at_best_alpha(results: list[Errors]) -> pa.Table:
-    """For each λ the error at the best step-size, with two standard errors to either side."""
+def at_best_alpha(results: list[Errors], settings: Settings) -> pa.Table:
+    """For each λ the error at the best step-size, with its 95 % interval over runs.
+
+    The interval has the central 95 % of 1,000 bootstrap samples of the runs, each of which chooses its own best step-size.
+    """
     tables = []
     for each in results:
-        for method, values in each.by_method.items():
-            best = values.mean(axis=0).argmin(axis=0)
-            chosen = values[:, best, np.arange(len(LAMS))]  # run by λ
-            error, spread = chosen.mean(axis=0), 2.0 * chosen.std(axis=0) / np.sqrt(len(chosen))
+        weights = bootstrap(each, settings)
+        for method in each.by_method:
+            low, high = np.quantile(each.by_lam(method, weights), [0.025, 0.975], axis=0)
             columns = {
                 "mrp": [f"MRP {each.mrp}"] * len(LAMS),
                 "representation": [each.representation] * len(LAMS),
                 "method": [method] * len(LAMS),
                 "trace_decay": LAMS,
-                "error": error,
-                "step_size": ALPHAS[best],
-                "low": error - spread,
-                "high": error + spread,
+                "error": each.by_lam(method)[0],
+                "step_size": ALPHAS[each.mean(method).argmin(axis=0)],
+                "low": low,
+                "high": high,
             }
             tables.append(pa.table(columns))
     return pa.concat_tables(tables)

@@ -11,7 +11,7 @@ from typing import Any
 from trueonline.catalog import GREY, METHODS, PINK, Look
 from trueonline.report.look import RC, figure, look
 
-__all__ = ["COLOURS", "DASHES", "MARKERS", "NAMES", "RC", "figure", "legend_above", "line", "look"]
+__all__ = ["COLOURS", "DASHES", "MARKERS", "NAMES", "RC", "band", "figure", "legend_above", "line", "look"]
 
 OTHERS = {
     "online": ("online λ-return", Look(PINK, (), "D")),
@@ -30,6 +30,11 @@ def line(axes: Any, x: Any, y: Any, method: str, **options: Any) -> None:
     """Draw a line in the method's own style."""
     dashes = {"dashes": DASHES[method]} if DASHES[method] else {}
     axes.plot(x, y, color=COLOURS[method], label=NAMES[method], **{"linewidth": 1.6, **dashes, **options})
+
+
+def band(axes: Any, x: Any, low: Any, high: Any, method: str) -> None:
+    """Shade an interval around a line, in the method's colour."""
+    axes.fill_between(x, low, high, color=COLOURS[method], alpha=0.2, linewidth=0)
 
 
 def legend_above(drawing: Any, panels: Iterable[Any]) -> None:

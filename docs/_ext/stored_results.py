@@ -1,0 +1,379 @@
+"""Pages from the stored results in `docs/results/data`: one with all verdicts, one for each experiment, and the benchmarks.
+
+`make results` makes the data (`benchmarks/store.py`). The pages are written before each build, and git ignores them.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from benchmarks.report import Section, as_markdown, from_data, markdown_table, summary
+
+from trueonline.files import write_whole
+from trueonline.paper.experiment import FAILS, HOLDS, NOISE
+from trueonline.paper.registry import MODULES, experiment
+from trueonline.paper.style import NAMES
+
+RESULTS = Path(__file__).parents[1] / "results"
+BADGES = {FAILS: "bdg-danger", NOISE: "bdg-warning", HOLDS: "bdg-success"}  # what does not hold comes first
+
+
+@dataclass(frozen=True)
+class Best:
+    """The table on the page of an experiment: the best value for each of these columns, after a mean over runs if there are any."""
+
+    by: Sequence[str]
+    value: str
+    mean_over: str | None = None
+    largest: bool = False
+
+
+TABLES = {
+    "fig1": Best(("method",), "rms_error"),
+    "fig2": Best(("method",), "rms_error"),
+    "fig3": Best(("method",), "rms_error"),
+    "fig4": Best(("mrp", "representation", "method"), "error"),
+    "appendix-c": Best(("mrp", "representation", "method"), "error"),
+    "fig9": Best(("mrp", "representation", "method"), "error"),
+    "cost": Best(("features", "n"), "ratio"),
+    "myoelectric": Best(("panel", "method"), "error"),
+    "many-mrps": Best(("mrp", "representation", "method"), "over_td0", mean_over="number"),
+    "asterix": Best(("method",), "score", mean_over="run", largest=True),
+    "mountain-car": Best(("method",), "steps", mean_over="run"),
+    "offpolicy": Best(("representation", "distance", "method"), "error"),
+}
+PARAMETERS = {"step_size": "α", "trace_decay": "λ", "eta": "η", "step": "step"}
+HEADINGS = PARAMETERS | {
+    "mrp": "MRP", "rms_error": "RMS error", "low": "95 %, from", "high": "to", "panel": "signal",
+    "over_td0": "mean of error over TD(0)'s", "distance": "distance of target",
+}  # fmt: skip
+# Where pages written by hand say more about an experiment.
+READ_ON = {
+    "fig4": "experiments.md#one-mrp-of-each-class-is-not-enough",
+    "fig9": "experiments.md#one-mrp-of-each-class-is-not-enough",
+    "many-mrps": "experiments.md#one-mrp-of-each-class-is-not-enough",
+    "myoelectric": "myoelectric.md",
+    "asterix": "experiments.md#control",
+    "mountain-car": "experiments.md#control",
+    "offpolicy": "experiments.md#what-the-off-policy-study-found",
+    "cost": "benchmarks.md",
+}
+
+
+def write_pages(app: Any, config: Any) -> None:
+    """Write all pages before Sphinx looks for them."""
+    write(RESULTS)
+
+
+def write(results: Path) -> None:
+    """Write all pages of a folder of results. A page that did not change is left alone, and is not built again."""
+    data = results / "data"
+    about, verdicts = _read(data / "about.json"), _read(data / "verdicts.json") or []
+    stored = [name for name in MODULES if name in about]
+    pages = {
+        results / "verdicts.md": verdicts_page(about, verdicts, _read(data / "verify.json")),
+        results / "benchmarks.md": unbroken(benchmarks_page(_read(data / "benchmarks.json"))),
+        **{results / "experiments" / f"{name}.md": experiment_page(name, about, verdicts, data) for name in stored},
+    }
+    for old in (results / "experiments").glob("*.md"):
+        if old not in pages:
+            old.unlink()
+    for path, text in pages.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            write_whole(path, lambda file, text=text: file.write(text.encode()))
+
+
+# --- Verdicts -------------------------------------------------------------------------------------
+
+
+def verdicts_page(about: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]], verified: Mapping[str, Any]) -> str:
+    """All claims by their verdict, what was not run, and how the stored results were made."""
+    stored = [name for name in MODULES if name in about]
+    missing = [name for name in MODULES if name not in about]
+    claims = [each for each in verdicts if each["experiment"] in stored]
+    lines = [
+        "# Verdicts",
+        "",
+        "This page has every claim that the experiments judge, with its verdict in the stored run. A claim *holds*, *does not",
+        "hold*, or is *within noise*: an interval over the runs decides. Equalities that theory demands are held to rounding.",
+        "The page of each experiment has the figures and the numbers.",
+        "",
+        _counts(claims),
+        "",
+        "| experiment | does not hold | within noise | holds |",
+        "|---|---:|---:|---:|",
+        *(_row(name, claims) for name in stored),
+        "",
+    ]
+    for verdict, badge in BADGES.items():
+        chosen = [each for each in claims if each["verdict"] == verdict]
+        lines += [f"## {verdict[0].upper()}{verdict[1:]}", "", f"{len(chosen)} of {len(claims)} claims.", ""]
+        for name in stored:
+            found = [each for each in chosen if each["experiment"] == name]
+            if found:
+                lines += [f"[{plain(experiment(name).title)}](experiments/{name}.md)", ""]
+                lines += [*(f"- {{{badge}}}`{verdict}` {plain(each['claim'])}" for each in found), ""]
+    if verified:
+        exact = sum(each["exact"] for each in verified.values())
+        worst = max(each["max_error"] for each in verified.values())
+        lines += [
+            "## Exactness",
+            "",
+            f"`trueonline verify` held {len(verified)} methods to their definitions. {exact} are exact. The largest difference of",
+            f"any weight was {worst:.1e} of the largest weight. The [catalogue](../methods/catalogue.md) has the number of each",
+            "method.",
+            "",
+        ]
+    if missing:
+        lines += ["## Not run", "", "These experiments are not in the stored run:", ""]
+        lines += [f"- `{name}`, {plain(experiment(name).title)}. {_elsewhere(name, '')}" for name in missing]
+        lines += ["", "`trueonline reproduce NAME` runs them.", ""]
+    lines += _made(about)
+    toctree = [f"experiments/{name}" for name in stored]
+    return "\n".join([*lines, "```{toctree}", ":hidden:", "", *toctree, "```", ""])
+
+
+def _counts(claims: Sequence[Mapping[str, Any]]) -> str:
+    found = [each["verdict"] for each in claims]
+    return " ".join(f"{{{badge}}}`{verdict}: {found.count(verdict)}`" for verdict, badge in BADGES.items())
+
+
+def _row(name: str, claims: Sequence[Mapping[str, Any]]) -> str:
+    found = [each["verdict"] for each in claims if each["experiment"] == name]
+    counts = " | ".join(str(found.count(verdict) or "–") for verdict in BADGES)
+    return f"| [{plain(experiment(name).title)}](experiments/{name}.md) | {counts} |"
+
+
+def _made(about: Mapping[str, Any]) -> list[str]:
+    """The commands of all parts, and the machines and versions that they ran on."""
+    machines = _distinct(entry["machine"] for entry in about.values())
+    lines = [
+        "## How the results were made",
+        "",
+        "`make results` runs all commands of this table, and stores what they found in `docs/results/data`. A part that is",
+        "stored is not run again, so the command resumes after an interruption.",
+        "",
+        "| command | seconds | date | commit |",
+        "|---|---:|---|---|",
+    ]
+    for entry in about.values():
+        made, commit = entry["machine"], entry["machine"]["trueonline"].rpartition(" ")[2]
+        lines.append(f"| `{entry['command']}` | {entry['seconds']:,.0f} | {made['date']} | {commit} |")
+    return [*lines, "", *_machines(machines)]
+
+
+# --- Experiments ----------------------------------------------------------------------------------
+
+
+def experiment_page(name: str, about: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]], data: Path) -> str:
+    """One experiment: what it is, its pictures, its claims with their numbers, the best of its table, how to run it."""
+    chosen, entry = experiment(name), about[name]
+    claims = [each for each in verdicts if each["experiment"] == name]
+    files = sorted((data / name).iterdir(), key=lambda path: (not path.stem.startswith("figure"), path.stem))
+    lines = [f"# {plain(chosen.title)}", "", f"{_counts(claims)} {_elsewhere(name, '../')}", ""]
+    for path in files:
+        if path.suffix == ".png":
+            caption = _caption(chosen.title, path.stem)
+            lines += [f"```{{figure}} ../data/{name}/{path.name}", f":alt: {caption}", "```", ""]
+    lines += [plain(chosen.text), ""]
+    lines += ["## Claims", ""]
+    for each in claims:
+        numbers = "; ".join(f"{plain(what)}: {plain(number(value))}" for what, value in each["numbers"].items())
+        lines += [f"- {{{BADGES[each['verdict']]}}}`{each['verdict']}` {plain(each['claim'])}", ""]
+        lines += [f"  [{numbers}]{{.numbers}}", ""] if numbers else []
+    lines += ["## Numbers", ""]
+    tables = [path for path in files if path.name.endswith((".csv", ".csv.gz"))]
+    links = ", ".join(f"{{download}}`{path.name} <../data/{name}/{path.name}>`" for path in tables)
+    lines += [f"Download all numbers: {links}.", ""]
+    lines += best_table(TABLES[name], next(path for path in tables if path.stem.split(".")[0] == "data"))
+    lines += ["", "## How to run it", "", "```sh", entry["command"], "```", ""]
+    lines += [
+        f"This took {entry['seconds']:,.0f} seconds, and made all that stands above. It also leaves `report.html`, in which"
+    ]
+    lines += ["the charts are interactive.", ""]
+    return "\n".join([*lines, *_machines([entry["machine"]])])
+
+
+def _caption(title: str, stem: str) -> str:
+    return title if stem == "figure" else f"{title}: {stem.replace('-', ' ')}"
+
+
+def _elsewhere(name: str, root: str) -> str:
+    return f"[What it means]({root}{READ_ON.get(name, 'experiments.md')})."
+
+
+def best_table(best: Best, path: Path) -> list[str]:
+    """The best row for each of some columns, with the parameters that reach it."""
+    opened = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    rows = list(csv.DictReader(io.StringIO(opened.decode())))
+    parameters = [column for column in PARAMETERS if column in rows[0] and column not in best.by]
+    shown = [*best.by, best.value, *parameters]
+    if best.mean_over is None:
+        shown[len(best.by) + 1 : len(best.by) + 1] = [column for column in ("low", "high") if column in rows[0]]
+    else:
+        groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
+        for row in rows:
+            groups.setdefault(tuple(row[column] for column in (*best.by, *parameters)), []).append(row)
+        rows = [{**few[0], best.value: str(fmean(float(row[best.value]) for row in few))} for few in groups.values()]
+    chosen: dict[tuple[str, ...], dict[str, str]] = {}
+    for row in sorted(rows, key=lambda row: float(row[best.value]), reverse=best.largest):
+        chosen.setdefault(tuple(row[column] for column in best.by), row)
+    order = dict.fromkeys(tuple(row[column] for column in best.by) for row in rows)
+    words = [column in best.by and not _is_number(rows[0][column]) for column in shown]
+    about = f"over {', '.join(PARAMETERS[name] for name in parameters)} " if parameters else ""
+    return [
+        f"The {'largest' if best.largest else 'smallest'} {_heading(best.value)} {about}of each:"
+        if about
+        else "All of them:",
+        "",
+        "| " + " | ".join(_heading(column) for column in shown) + " |",
+        "|" + "|".join("---" if word else "---:" for word in words) + "|",
+        *("| " + " | ".join(plain(_shown(chosen[key][column])) for column in shown) + " |" for key in order),
+    ]
+
+
+def _heading(column: str) -> str:
+    return HEADINGS.get(column, column.replace("_", " "))
+
+
+def _shown(cell: str) -> str:
+    return number(float(cell)) if _is_number(cell) else NAMES.get(cell, cell.removeprefix("MRP "))
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+# --- Benchmarks -----------------------------------------------------------------------------------
+
+
+def benchmarks_page(stored: Mapping[str, Mapping[str, Any]]) -> str:
+    """All sections, after what most people look for: the ratios to C, NumPy and other packages, and the targets."""
+    sections = {name: from_data(data) for name, data in stored.items()}
+    targets = [target for section in sections.values() for target in section.targets]
+    lines = [
+        "# Benchmarks",
+        "",
+        "`python -m benchmarks` times `trueonline` side by side with other ways of doing the same work. Competitors take turns in",
+        "one run, and a ratio is taken within each round. A table has the median over the rounds, with the smallest and the",
+        "largest in brackets. Of seven independent rounds, these two enclose the true median in 98 of 100 cases. Absolute times",
+        "are for orientation: they belong to the machine.",
+        "",
+    ]
+    if not sections:
+        return "\n".join([*lines, "No benchmarks are stored. `make results` runs them.", ""])
+    quick = [name for name, data in stored.items() if data["quick"]]
+    if quick:
+        lines += [":::{warning}", f"Measured with few rounds and smaller sizes: {', '.join(quick)}.", ":::", ""]
+    lines += _at_a_glance(sections)
+    lines += [
+        "## Targets",
+        "",
+        f"{sum(each.met for each in targets)} of {len(targets)} are met.",
+        "",
+    ]
+    lines += [_badged(markdown_table(summary(targets))), ""]
+    lines += [_badged(as_markdown(section, "data/benchmarks")) for section in sections.values()]
+    machines = [data["machine"] for data in stored.values()]
+    lines += ["## The machine", "", *_machines(_distinct(machines))]
+    lines += ["| section | date | seconds | rounds |", "|---|---|---:|---:|"]
+    for name, data in stored.items():
+        seconds = "–" if data["seconds"] is None else f"{data['seconds']:,.0f}"
+        lines.append(f"| {name} | {data['machine']['date']} | {seconds} | {data['rounds']} |")
+    return "\n".join([*lines, ""])
+
+
+def _at_a_glance(sections: Mapping[str, Section]) -> list[str]:
+    """How long others take for the same stream: rows of *sparse* and *peers*."""
+    rows = []
+    if "sparse" in sections:
+        for stream, what, took, ratio in sections["sparse"].tables[0].rows:
+            if stream == "tile-coded":
+                rows.append((what.replace("`run`", "trueonline, `run`"), took, ratio, "[`run`](#sparse-features)"))
+    if "peers" in sections:
+        for what, took, ratio, *_ in sections["peers"].tables[0].rows:
+            if "`run`" not in what and "NumPy" not in what:
+                rows.append((what, took, ratio, "[`update`](#peers)"))
+    lines = [
+        "## At a glance",
+        "",
+        "True online TD(λ) on one stream with 9 active of 200,000 features. *Lazy* does as `trueonline` does. *Eager* passes over",
+        "all features at every step, as Algorithm 2 is written. The ratio says how many times as long it takes as what it is",
+        "measured against. SwiftTD is another algorithm, which adapts step-sizes. Without adaptation it is true online TD(λ).",
+        "",
+        "| what | per step | ratio | against |",
+        "|---|---:|---:|---|",
+    ]
+    return [*lines, *(f"| {' | '.join(map(str, row))} |" for row in rows), ""] if rows else []
+
+
+def _badged(table: str) -> str:
+    """The verdicts on targets, as visible as those on claims."""
+    return table.replace("| NOT met |", "| {bdg-danger}`not met` |").replace("| met |", "| {bdg-success}`met` |")
+
+
+# --- Words ----------------------------------------------------------------------------------------
+
+
+def plain(text: str) -> str:
+    """Text in which nothing is markup."""
+    return re.sub(r"([\\`*_\[\]<>|$#{}])", r"\\\1", text)
+
+
+def number(value: Any) -> str:
+    """A number of a claim as people read it: three digits, and of a long list the range."""
+    if isinstance(value, list):
+        if len(value) > 5 and all(isinstance(each, int | float) for each in value):
+            return f"{len(value)} values from {number(min(value))} to {number(max(value))}"
+        return f"[{', '.join(map(number, value))}]"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return {"Infinity": "∞", "-Infinity": "−∞", "NaN": "undefined"}.get(value, str(value))
+    if value == 0 or (isinstance(value, int) and abs(value) < 10_000):
+        return f"{value:g}".replace("-", "−")
+    return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}").replace("-", "−")
+
+
+def unbroken(text: str) -> str:
+    """A number stays on one line with its unit, and an interval with both its ends."""
+    return re.sub(r"(?<=\d)–(?=\d)", "–\u2060", re.sub(r"(?<=\d) (?=(?:ns|µs|ms|s|MB)\b)", "\u00a0", text))
+
+
+def _machines(machines: Iterable[Mapping[str, str]]) -> list[str]:
+    lines = []
+    for made_on in machines:
+        lines += ["| | |", "|---|---|", *(f"| {key} | {plain(value)} |" for key, value in made_on.items()), ""]
+    return lines
+
+
+def _distinct(machines: Iterable[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """Every machine once, whenever and under whatever load it ran."""
+    found: dict[str, Mapping[str, str]] = {}
+    for made_on in machines:
+        lasting = {key: value for key, value in made_on.items() if key not in ("date", "trueonline")}
+        lasting["cores"] = lasting["cores"].split(",")[0]
+        found.setdefault(json.dumps(lasting, sort_keys=True), lasting)
+    return list(found.values())
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def setup(app: Any) -> dict[str, bool]:
+    app.connect("config-inited", write_pages)
+    app.add_css_file("results.css")
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
