@@ -28,7 +28,7 @@ extensions = [
 ]
 exclude_patterns = [
     "_build",
-    "jupyter_execute",
+    "jupyter_execute",  # myst-nb puts the executed notebooks and their pictures here
     "**/_template.md",
     "gallery/**.ipynb",
     "gallery/**.py",
