@@ -3,7 +3,8 @@ A policy as a film strip
 ========================
 
 An agent learns to swing up an Acrobot, two links that hang from a bar and are driven at the elbow only. The strip
-shows a greedy episode after learning, from the left to the right and from the top to the bottom. It ends when the tip is above the line.
+shows a greedy episode after learning, from the left to the right and from the top to the bottom. It ends
+when the tip is above the line.
 """
 
 import gymnasium
