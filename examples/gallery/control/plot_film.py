@@ -3,7 +3,8 @@ A policy as a film strip
 ========================
 
 An agent learns to swing up an Acrobot, two links that hang from a bar and are driven at the elbow only. The strip
-shows a greedy episode after learning, from the left to the right and from the top to the bottom.
+shows a greedy episode after learning, from the left to the right and from the top to the bottom. It ends
+when the tip is above the line.
 """
 
 import gymnasium
@@ -16,7 +17,11 @@ from trueonline.report.look import look
 env = gymnasium.make("Acrobot-v1", render_mode="rgb_array")
 coder = to.features.from_space(env.observation_space)
 agent = to.control.TrueOnlineSarsa(
-    *(coder.n_features, 3, 0.2 / coder.n_active, 0.9, 1.0),
+    n_features=coder.n_features,
+    n_actions=3,
+    step_size=0.2 / coder.n_active,
+    trace_decay=0.9,
+    discount=1.0,
     policy=to.control.EpsilonGreedy(0.0),
     seed=0,
 )

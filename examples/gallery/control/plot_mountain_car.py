@@ -17,7 +17,13 @@ from trueonline.report.look import look
 env = gymnasium.make("MountainCar-v0")
 coder = to.features.TileCoder(low=[-1.2, -0.07], high=[0.6, 0.07], bins=8, tilings=8)
 agent = to.control.TrueOnlineSarsa(
-    *(coder.n_features, 3, 0.5 / 8, 0.9, 1.0), policy=to.control.EpsilonGreedy(0.0), seed=0
+    n_features=coder.n_features,
+    n_actions=3,
+    step_size=0.5 / coder.n_active,
+    trace_decay=0.9,
+    discount=1.0,
+    policy=to.control.EpsilonGreedy(0.0),
+    seed=0,
 )
 training = to.control.train(env, agent, coder, episodes=150, seed=0)
 

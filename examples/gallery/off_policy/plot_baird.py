@@ -21,7 +21,10 @@ X = problem.features[stream.states]
 def errors(second_step_size):
     """The error after every 20 steps. It is 1 before learning."""
     learner = to.GTD(
-        *(problem.n_features, 0.005, 0.0, problem.discount),
+        n_features=problem.n_features,
+        step_size=0.005,
+        trace_decay=0.0,
+        discount=problem.discount,
         second_step_size=second_step_size,
         initial_weights=problem.initial_weights,
     )
