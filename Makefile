@@ -2,7 +2,7 @@
 #   make reproduce   sets up and runs the paper's prediction study; leaves reproduction/report.html
 #   make test        sets up and runs every check
 #   make docs        sets up and builds the documentation site; leaves docs/_build/index.html
-# Others: docs-serve, results (half an hour), peers, test-slow (studies of minutes), test-hostile (20 minutes of damaged files, kills and bad calls), coverage, bench, format, clean.
+# Others: docs-serve, results (about 40 minutes), peers, test-slow (studies of minutes), test-hostile (20 minutes of damaged files, kills and bad calls), coverage, bench, format, clean.
 
 PYTHON ?= python3
 VENV := .venv
