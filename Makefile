@@ -2,7 +2,7 @@
 #   make reproduce   sets up and runs the paper's prediction study; leaves reproduction/report.html
 #   make test        sets up and runs every check
 #   make docs        sets up and builds the documentation site; leaves docs/_build/index.html
-# Others: docs-serve, results (half an hour: every experiment and benchmark, for the site), peers, test-slow (studies of minutes), test-hostile
+# Others: docs-serve, results (about 40 minutes: every experiment and benchmark, for the site), peers, test-slow (studies of minutes), test-hostile
 # (20 minutes of damaged files, kills and bad calls), test-lowest (the lowest versions of other packages), dist (build a release and try it),
 # coverage, bench, format, clean.
 
