@@ -116,6 +116,21 @@ def test_a_page_has_the_figure_the_numbers_and_the_best_rows(results):
     assert "| M | binary | replace TD(λ) | 0.75 |" in many
 
 
+def test_the_best_of_a_table_is_that_of_means_over_runs(tmp_path):
+    """Agents have other names in the data of Asterix than in the catalogue."""
+    rows = [
+        "replace,0.9,0.5,0,200",
+        "replace,0.9,0.5,1,300",
+        "replace,0.9,0.1,0,480",
+        "replace,0.9,0.1,1,10",
+        "random,0,0,0,7",
+    ]
+    written(tmp_path / "data.csv", "\n".join(["method,trace_decay,step_size,run,score", *rows]))
+    about, *lines = pages.best_table(pages.TABLES["asterix"], tmp_path / "data.csv")
+    assert about == "The largest mean score of each method over α, λ:"
+    assert lines[-2:] == ["| replace Sarsa(λ) | 250 | 0.5 | 0.9 |", "| random play | 7 | 0 | 0 |"]
+
+
 def test_a_page_of_an_experiment_that_is_gone_goes_too(results):
     written(results / "experiments" / "old.md", "# Old")
     pages.write(results)

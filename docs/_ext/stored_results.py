@@ -35,6 +35,7 @@ class Best:
     value: str
     mean_over: str | None = None
     largest: bool = False
+    names: str = ""  # what a method's name in the table lacks of its name in the catalogue
 
 
 TABLES = {
@@ -47,14 +48,14 @@ TABLES = {
     "cost": Best(("features", "n"), "ratio"),
     "myoelectric": Best(("panel", "method"), "error"),
     "many-mrps": Best(("mrp", "representation", "method"), "over_td0", mean_over="number"),
-    "asterix": Best(("method",), "score", mean_over="run", largest=True),
+    "asterix": Best(("method",), "score", mean_over="run", largest=True, names="_sarsa"),
     "mountain-car": Best(("method",), "steps", mean_over="run"),
     "offpolicy": Best(("representation", "distance", "method"), "error"),
 }
 PARAMETERS = {"step_size": "α", "trace_decay": "λ", "eta": "η", "step": "step"}
 HEADINGS = PARAMETERS | {
     "mrp": "MRP", "rms_error": "RMS error", "low": "95 %, from", "high": "to", "panel": "signal",
-    "over_td0": "mean of error over TD(0)'s", "distance": "distance of target",
+    "over_td0": "mean of the error over that of TD(0)", "distance": "distance of target",
 }  # fmt: skip
 # Where pages written by hand say more about an experiment.
 READ_ON = {
@@ -230,15 +231,14 @@ def best_table(best: Best, path: Path) -> list[str]:
         chosen.setdefault(tuple(row[column] for column in best.by), row)
     order = dict.fromkeys(tuple(row[column] for column in best.by) for row in rows)
     words = [column in best.by and not _is_number(rows[0][column]) for column in shown]
-    about = f"over {', '.join(PARAMETERS[name] for name in parameters)} " if parameters else ""
+    over = ", ".join(PARAMETERS[name] for name in parameters)
+    most, mean = "largest" if best.largest else "smallest", "mean " if best.mean_over else ""
     return [
-        f"The {'largest' if best.largest else 'smallest'} {_heading(best.value)} {about}of each:"
-        if about
-        else "All of them:",
+        f"The {most} {mean}{_heading(best.value)} of each method over {over}:" if over else "Each row is one result:",
         "",
         "| " + " | ".join(_heading(column) for column in shown) + " |",
         "|" + "|".join("---" if word else "---:" for word in words) + "|",
-        *("| " + " | ".join(plain(_shown(chosen[key][column])) for column in shown) + " |" for key in order),
+        *("| " + " | ".join(plain(_shown(chosen[key][column], best.names)) for column in shown) + " |" for key in order),
     ]
 
 
@@ -246,8 +246,10 @@ def _heading(column: str) -> str:
     return HEADINGS.get(column, column.replace("_", " "))
 
 
-def _shown(cell: str) -> str:
-    return number(float(cell)) if _is_number(cell) else NAMES.get(cell, cell.removeprefix("MRP "))
+def _shown(cell: str, names: str) -> str:
+    if _is_number(cell):
+        return number(float(cell))
+    return NAMES.get(cell + names, NAMES.get(cell, cell.removeprefix("MRP ")))
 
 
 def _is_number(cell: str) -> bool:
