@@ -1,6 +1,6 @@
 """What the notebooks of this site have in common. A hidden first cell runs this file: %run ../_ext/notebook.py
 
-Pictures have the look of the package. Files go to a temporary folder. A cell that begins with `%%sh` is run by the shell, as in any
+Pictures have the look of the package. Files go to a temporary folder. A cell that begins with `%%bash` is run by the shell, as in any
 notebook, but a command that fails stops the build, and its output is printed as one piece, without colours and progress bars.
 """
 
@@ -26,8 +26,8 @@ plt.rcParams.update(RC)
 
 
 @register_cell_magic
-def sh(line: str, cell: str) -> None:
+def bash(line: str, cell: str) -> None:
     """Run a cell by the shell, and print its output."""
-    done = subprocess.run(cell, shell=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    done = subprocess.run(["bash", "-c", cell], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     print(done.stdout, end="")
     done.check_returncode()
