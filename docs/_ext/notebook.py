@@ -1,7 +1,7 @@
 """What the notebooks of this site have in common. A hidden first cell runs this file: %run ../_ext/notebook.py
 
-Pictures have the look of the package. Files go to a temporary folder. A cell that begins with `%%bash` is run by the shell, as in any
-notebook, but a command that fails stops the build, and its output is printed as one piece, without colours and progress bars.
+Pictures have the look of the package. Files go to a temporary folder. A cell that begins with `%%bash` is run by the shell, as in
+any notebook, but a command that fails stops the build, and its output is printed as one piece, without colours and progress bars.
 """
 
 import os

@@ -17,7 +17,6 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.report import Section, as_markdown, from_data, markdown_table, summary
-
 from trueonline.files import write_whole
 from trueonline.paper.experiment import FAILS, HOLDS, NOISE
 from trueonline.paper.registry import MODULES, experiment
