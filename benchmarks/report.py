@@ -140,7 +140,7 @@ def _numeric(table: Table) -> list[bool]:
 def as_data(value: Any) -> Any:
     """Anything above as what JSON knows."""
     if isinstance(value, Target):
-        return {"name": value.name, "wanted": value.wanted, "measured": as_data(value.measured), "met": value.met}
+        return {"name": value.name, "wanted": value.wanted, "measured": as_data(value.measured), "met": bool(value.met)}
     if isinstance(value, Section):
         return {
             name: as_data(getattr(value, name)) for name in ("title", "about", "tables", "targets", "notes", "pictures")

@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from shutil import copytree
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -156,6 +157,11 @@ def test_verdicts_have_the_same_words_everywhere():
 
 def test_sections_come_back_from_json_as_they_were():
     assert report.from_data(json.loads(json.dumps(report.as_data(section())))) == section()
+
+
+def test_a_target_that_was_judged_by_numpy_is_stored_too():
+    judged = report.at_most("fast", 1.0, report.Ratio(*np.array([2.0, 1.5, 3.0])))
+    assert json.loads(json.dumps(report.as_data(judged)))["met"] is False
 
 
 def test_targets_that_are_not_met_are_as_visible_as_those_that_are(results):
@@ -349,8 +355,6 @@ class SwiftTDBinaryFeatures:
 
 
 def stream(folder):
-    import numpy as np
-
     path = folder / "made.npz"
     np.savez(path, X=np.arange(8).reshape(4, 2), rewards=np.ones(3), n=8, step_size=0.1, trace_decay=0.9, discount=0.99)
     return path
