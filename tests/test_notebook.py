@@ -1,15 +1,19 @@
 """What notebooks show. Every piece is parsed: it must be well-formed, and a hostile name must stay text."""
 
 import inspect
+import sys
 import xml.etree.ElementTree as ET
+from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import trueonline as to
 from trueonline import catalog, notebook
 from trueonline.checks.verification import Report, Row
 from trueonline.core.transition import asked
+from trueonline.study.summary import show_in_notebooks
 
 HOSTILE = "<script>alert(1)</script>\"'&"
 
@@ -118,3 +122,16 @@ def test_a_summary_shows_the_best_parameters_and_a_picture():
     assert str(summary).splitlines()[1] == (
         f"true_online: error {best[1]['error']:.4g} with step_size {best[1]['step_size']:g}, trace_decay 0.8"
     )
+
+
+def test_a_notebook_shows_the_table_of_a_sweep_as_its_summary_and_other_tables_as_before(monkeypatch):
+    shown = {}
+    formatter = SimpleNamespace(for_type=shown.__setitem__)
+    shell = SimpleNamespace(display_formatter=SimpleNamespace(formatters={"text/html": formatter}))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    show_in_notebooks()
+    table = to.sweep(
+        to.problems.random_walk(), methods=("true_online",), step_sizes=(0.1,), trace_decays=(0.8,), runs=2, steps=30
+    )
+    assert texts(shown[pa.Table](table))[0] == "Best parameters of each method (mean error over 2 runs)"
+    assert shown[pa.Table](pa.table({"error": [1.0]})) is None

@@ -5,7 +5,7 @@ try:
 except ImportError:
     raise ImportError("sweeps and studies need PyArrow: pip install 'trueonline[study]'", name="pyarrow") from None
 
-from trueonline.study.summary import Summary
+from trueonline.study.summary import Summary, show_in_notebooks
 from trueonline.study.sweep_kernel import Method
 from trueonline.study.sweeps import (
     METHODS,
@@ -45,3 +45,5 @@ __all__ = [
     "run_seed",
     "sweep",
 ]
+
+show_in_notebooks()

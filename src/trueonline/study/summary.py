@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import sys
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from trueonline import notebook
 
+SWEPT = {"method", "step_size", "trace_decay", "run", "error"}  # the columns by which the table of a sweep is known
 BEST = ("method", "error", "standard_error", "step_size", "trace_decay")  # columns that are no label of a problem
 
 
@@ -57,3 +59,15 @@ class Summary:
         title = f"Best parameters of each method (mean error over {runs:,} run{'s'[: runs != 1]})"
         columns = [name.replace("_", " ") for name in best.column_names]
         return notebook.table(columns, rows, title) + notebook.picture(drawn.getvalue(), "Error over the step-size")
+
+
+def show_in_notebooks() -> None:
+    """Let a notebook show the table of a sweep as its summary: a pyarrow table has no such picture, and cannot be given one."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is not None:
+        shell.display_formatter.formatters["text/html"].for_type(pa.Table, _as_html)
+
+
+def _as_html(table: pa.Table) -> str | None:
+    """The summary of a sweep. None for any other table, which is then shown as before."""
+    return Summary(table)._repr_html_() if set(table.column_names) >= SWEPT else None
