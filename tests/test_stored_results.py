@@ -92,10 +92,17 @@ def test_every_claim_is_on_the_overview_with_its_verdict(results):
     assert "1 are exact" in text
 
 
-def test_every_experiment_has_a_page_or_is_named_as_not_run(results):
+def test_the_overview_has_the_numbers_of_what_does_not_hold(results):
     pages.write(results)
     text = (results / "verdicts.md").read_text()
-    listed, missing = text.split("## Not run")
+    assert "fails\n\n  [ratio: ∞]{.numbers}" in text
+    assert "x: 0.333" not in text
+
+
+def test_every_experiment_has_a_page_or_is_named_as_not_stored(results):
+    pages.write(results)
+    text = (results / "verdicts.md").read_text()
+    listed, missing = text.split("## Not stored")
     for name in MODULES:
         stored = name in ("fig4", "many-mrps")
         assert (results / "experiments" / f"{name}.md").exists() is stored

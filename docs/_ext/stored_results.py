@@ -106,7 +106,8 @@ def verdicts_page(about: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]
         "",
         "This page has every claim that the experiments judge, with its verdict in the stored run. A claim *holds*, *does not",
         "hold*, or is *within noise*: an interval over the runs decides. Equalities that theory demands are held to rounding.",
-        "The page of each experiment has the figures and the numbers.",
+        "The page of each experiment has the figures, and the numbers of all its claims. MRP (k, b, σ) is a random Markov reward",
+        "process with k states, b next states for each, and noise of standard deviation σ in its rewards.",
         "",
         _counts(claims),
         "",
@@ -115,14 +116,15 @@ def verdicts_page(about: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]
         *(_row(name, claims) for name in stored),
         "",
     ]
-    for verdict, badge in BADGES.items():
+    for verdict in BADGES:
         chosen = [each for each in claims if each["verdict"] == verdict]
         lines += [f"## {verdict[0].upper()}{verdict[1:]}", "", f"{len(chosen)} of {len(claims)} claims.", ""]
         for name in stored:
             found = [each for each in chosen if each["experiment"] == name]
             if found:
-                lines += [f"[{plain(experiment(name).title)}](experiments/{name}.md)", ""]
-                lines += [*(f"- {{{badge}}}`{verdict}` {plain(each['claim'])}" for each in found), ""]
+                meaning = "" if verdict == HOLDS else f". {_elsewhere(name, '')}"
+                lines += [f"[{plain(experiment(name).title)}](experiments/{name}.md){meaning}", ""]
+                lines += [line for each in found for line in _claim(each, with_numbers=verdict != HOLDS)] + [""]
     if verified:
         exact = sum(each["exact"] for each in verified.values())
         worst = max(each["max_error"] for each in verified.values())
@@ -135,7 +137,13 @@ def verdicts_page(about: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]
             "",
         ]
     if missing:
-        lines += ["## Not run", "", "These experiments are not in the stored run:", ""]
+        lines += [
+            "## Not stored",
+            "",
+            "The stored run does not have these experiments, so they are in no count above. What earlier runs of them found, and",
+            "what did not hold there, is on the pages that are linked here.",
+            "",
+        ]
         lines += [f"- `{name}`, {plain(experiment(name).title)}. {_elsewhere(name, '')}" for name in missing]
         lines += ["", "`trueonline reproduce NAME` runs them.", ""]
     lines += _made(about)
@@ -152,6 +160,13 @@ def _row(name: str, claims: Sequence[Mapping[str, Any]]) -> str:
     found = [each["verdict"] for each in claims if each["experiment"] == name]
     counts = " | ".join(str(found.count(verdict) or "–") for verdict in BADGES)
     return f"| [{plain(experiment(name).title)}](experiments/{name}.md) | {counts} |"
+
+
+def _claim(claim: Mapping[str, Any], with_numbers: bool) -> list[str]:
+    """An item of a list: the verdict, the claim, and the numbers that decide it."""
+    numbers = "; ".join(f"{plain(what)}: {plain(number(value))}" for what, value in claim["numbers"].items())
+    item = f"- {{{BADGES[claim['verdict']]}}}`{claim['verdict']}` {plain(claim['claim'])}"
+    return [item, "", f"  [{numbers}]{{.numbers}}", ""] if with_numbers and numbers else [item]
 
 
 def _made(about: Mapping[str, Any]) -> list[str]:
@@ -187,10 +202,7 @@ def experiment_page(name: str, about: Mapping[str, Any], verdicts: Sequence[Mapp
             lines += [f"```{{figure}} ../data/{name}/{path.name}", f":alt: {caption}", "```", ""]
     lines += [plain(chosen.text), ""]
     lines += ["## Claims", ""]
-    for each in claims:
-        numbers = "; ".join(f"{plain(what)}: {plain(number(value))}" for what, value in each["numbers"].items())
-        lines += [f"- {{{BADGES[each['verdict']]}}}`{each['verdict']}` {plain(each['claim'])}", ""]
-        lines += [f"  [{numbers}]{{.numbers}}", ""] if numbers else []
+    lines += [line for each in claims for line in _claim(each, with_numbers=True)] + [""]
     lines += ["## Numbers", ""]
     tables = [path for path in files if path.name.endswith((".csv", ".csv.gz"))]
     links = ", ".join(f"{{download}}`{path.name} <../data/{name}/{path.name}>`" for path in tables)
@@ -313,7 +325,8 @@ def _at_a_glance(sections: Mapping[str, Section]) -> list[str]:
         "",
         "True online TD(λ) on one stream with 9 active of 200,000 features. *Lazy* does as `trueonline` does. *Eager* passes over",
         "all features at every step, as Algorithm 2 is written. The ratio says how many times as long it takes as what it is",
-        "measured against. SwiftTD is another algorithm, which adapts step-sizes. Without adaptation it is true online TD(λ).",
+        "measured against. MushroomRL passes over all features too. SwiftTD is another algorithm, which adapts step-sizes. Without",
+        "adaptation it is true online TD(λ).",
         "",
         "| what | per step | ratio | against |",
         "|---|---:|---:|---|",
