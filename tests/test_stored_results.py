@@ -153,7 +153,7 @@ def test_sections_come_back_from_json_as_they_were():
 def test_targets_that_are_not_met_are_as_visible_as_those_that_are(results):
     pages.write(results)
     text = (results / "benchmarks.md").read_text()
-    assert "| fast \\| small | ≤ 1× | 2.00× (1.50–\u20603.00) | {bdg-danger}`not met` |" in text
+    assert "| fast \\| small | ≤\u00a01× | 2.00× (1.50–\u20603.00) | {bdg-danger}`not met` |" in text
     assert "| exact | none | none | {bdg-success}`met` |" in text
     assert "1 of 2 are met" in text
     assert "![P](data/benchmarks/p.png)" in text

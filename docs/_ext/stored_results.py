@@ -361,8 +361,8 @@ def number(value: Any) -> str:
 
 
 def unbroken(text: str) -> str:
-    """A number stays on one line with its unit and its exponent, and an interval with both its ends."""
-    with_unit = re.sub(r"(?<=\d) (?=(?:ns|µs|ms|s|MB)\b)", "\u00a0", text)
+    """A number stays on one line with its unit, its exponent and the sign before it, and an interval with both its ends."""
+    with_unit = re.sub(r"(?<=\d) (?=(?:ns|µs|ms|s|MB|MiB)\b)|(?<=[≤≥<>]) (?=\d)", "\u00a0", text)
     return re.sub(r"(?<=\d)–(?=\d)", "–\u2060", re.sub(r"(?<=\de)-(?=\d)", "−", with_unit))
 
 
