@@ -123,6 +123,16 @@ def test_a_page_has_the_figure_the_numbers_and_the_best_rows(results):
     assert "| M | binary | replace TD(λ) | 0.75 |" in many
 
 
+def test_times_of_a_busy_machine_are_marked(results, monkeypatch):
+    monkeypatch.setattr(pages, "TIMED", ("fig4", "many-mrps"))
+    about = json.loads((results / "data" / "about.json").read_text())
+    about["fig4"]["machine"] = MACHINE | {"cores": "2, load at the beginning 3.5"}
+    written(results / "data" / "about.json", about)
+    pages.write(results)
+    assert "a load of 3.5 on 2 cores" in (results / "experiments" / "fig4.md").read_text()
+    assert "warning" not in (results / "experiments" / "many-mrps.md").read_text()
+
+
 def test_a_page_of_an_experiment_that_is_gone_goes_too(results):
     written(results / "experiments" / "old.md", "# Old")
     pages.write(results)

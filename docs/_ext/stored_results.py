@@ -67,6 +67,7 @@ READ_ON = {
     "offpolicy": "experiments.md#what-the-off-policy-study-found",
     "cost": "benchmarks.md",
 }
+TIMED = ("cost",)  # experiments that measure times, which other work on the machine changes
 
 
 def write_pages(app: Any, config: Any) -> None:
@@ -107,7 +108,8 @@ def verdicts_page(about: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]
         "This page has every claim that the experiments judge, with its verdict in the stored run. A claim *holds*, *does not",
         "hold*, or is *within noise*: an interval over the runs decides. Equalities that theory demands are held to rounding.",
         "The page of each experiment has the figures, and the numbers of all its claims. MRP (k, b, σ) is a random Markov reward",
-        "process with k states, b next states for each, and noise of standard deviation σ in its rewards.",
+        "process with k states, b next states for each, and noise of standard deviation σ in its rewards. A relative difference",
+        "below 0 says that the method that a claim names first has the smaller error.",
         "",
         _counts(claims),
         "",
@@ -196,6 +198,7 @@ def experiment_page(name: str, about: Mapping[str, Any], verdicts: Sequence[Mapp
     claims = [each for each in verdicts if each["experiment"] == name]
     files = sorted((data / name).iterdir(), key=lambda path: (not path.stem.startswith("figure"), path.stem))
     lines = [f"# {plain(chosen.title)}", "", f"{_counts(claims)} {_elsewhere(name, '../')}", ""]
+    lines += _busy(entry["machine"]) if name in TIMED else []
     for path in files:
         if path.suffix == ".png":
             caption = _caption(chosen.title, path.stem)
@@ -214,6 +217,17 @@ def experiment_page(name: str, about: Mapping[str, Any], verdicts: Sequence[Mapp
     ]
     lines += ["the charts are interactive.", ""]
     return "\n".join([*lines, *_machines([entry["machine"]])])
+
+
+def _busy(made_on: Mapping[str, str]) -> list[str]:
+    """A warning if the machine had more to do than it has cores."""
+    cores, _, load = made_on["cores"].partition(", load at the beginning ")
+    if not load or float(load) <= float(cores):
+        return []
+    about = (
+        f"The machine had other work while these times were measured: a load of {load} on {cores} cores. So the intervals"
+    )
+    return [":::{warning}", about, "are wide. An idle machine gives narrower ones.", ":::", ""]
 
 
 def _caption(title: str, stem: str) -> str:
