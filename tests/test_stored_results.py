@@ -93,10 +93,17 @@ def test_every_claim_is_on_the_overview_with_its_verdict(results):
     assert "1 are exact" in text
 
 
-def test_every_experiment_has_a_page_or_is_named_as_not_run(results):
+def test_the_overview_has_the_numbers_of_what_does_not_hold(results):
     pages.write(results)
     text = (results / "verdicts.md").read_text()
-    listed, missing = text.split("## Not run")
+    assert "fails\n\n  [ratio: ∞]{.numbers}" in text
+    assert "x: 0.333" not in text
+
+
+def test_every_experiment_has_a_page_or_is_named_as_not_stored(results):
+    pages.write(results)
+    text = (results / "verdicts.md").read_text()
+    listed, missing = text.split("## Not stored")
     for name in MODULES:
         stored = name in ("fig4", "many-mrps")
         assert (results / "experiments" / f"{name}.md").exists() is stored
@@ -130,6 +137,16 @@ def test_the_best_of_a_table_is_that_of_means_over_runs(tmp_path):
     about, *lines = pages.best_table(pages.TABLES["asterix"], tmp_path / "data.csv")
     assert about == "The largest mean score of each method over α, λ:"
     assert lines[-2:] == ["| replace Sarsa(λ) | 250 | 0.5 | 0.9 |", "| random play | 7 | 0 | 0 |"]
+
+
+def test_times_of_a_busy_machine_are_marked(results, monkeypatch):
+    monkeypatch.setattr(pages, "TIMED", ("fig4", "many-mrps"))
+    about = json.loads((results / "data" / "about.json").read_text())
+    about["fig4"]["machine"] = MACHINE | {"cores": "2, load at the beginning 3.5"}
+    written(results / "data" / "about.json", about)
+    pages.write(results)
+    assert "a load of 3.5 on 2 cores" in (results / "experiments" / "fig4.md").read_text()
+    assert "warning" not in (results / "experiments" / "many-mrps.md").read_text()
 
 
 def test_a_page_of_an_experiment_that_is_gone_goes_too(results):
@@ -167,7 +184,7 @@ def test_a_target_that_was_judged_by_numpy_is_stored_too():
 def test_targets_that_are_not_met_are_as_visible_as_those_that_are(results):
     pages.write(results)
     text = (results / "benchmarks.md").read_text()
-    assert "| fast \\| small | ≤ 1× | 2.00× (1.50–\u20603.00) | {bdg-danger}`not met` |" in text
+    assert "| fast \\| small | ≤\u00a01× | 2.00× (1.50–\u20603.00) | {bdg-danger}`not met` |" in text
     assert "| exact | none | none | {bdg-success}`met` |" in text
     assert "1 of 2 are met" in text
     assert "![P](data/benchmarks/p.png)" in text

@@ -67,6 +67,7 @@ READ_ON = {
     "offpolicy": "experiments.md#what-the-off-policy-study-found",
     "cost": "benchmarks.md",
 }
+TIMED = ("cost",)  # experiments that measure times, which other work on the machine changes
 
 
 def write_pages(app: Any, config: Any) -> None:
@@ -106,7 +107,9 @@ def verdicts_page(about: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]
         "",
         "This page has every claim that the experiments judge, with its verdict in the stored run. A claim *holds*, *does not",
         "hold*, or is *within noise*: an interval over the runs decides. Equalities that theory demands are held to rounding.",
-        "The page of each experiment has the figures and the numbers.",
+        "The page of each experiment has the figures, and the numbers of all its claims. MRP (k, b, σ) is a random Markov reward",
+        "process with k states, b next states for each, and noise of standard deviation σ in its rewards. A relative difference",
+        "below 0 says that the method that a claim names first has the smaller error.",
         "",
         _counts(claims),
         "",
@@ -115,14 +118,15 @@ def verdicts_page(about: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]
         *(_row(name, claims) for name in stored),
         "",
     ]
-    for verdict, badge in BADGES.items():
+    for verdict in BADGES:
         chosen = [each for each in claims if each["verdict"] == verdict]
         lines += [f"## {verdict[0].upper()}{verdict[1:]}", "", f"{len(chosen)} of {len(claims)} claims.", ""]
         for name in stored:
             found = [each for each in chosen if each["experiment"] == name]
             if found:
-                lines += [f"[{plain(experiment(name).title)}](experiments/{name}.md)", ""]
-                lines += [*(f"- {{{badge}}}`{verdict}` {plain(each['claim'])}" for each in found), ""]
+                meaning = "" if verdict == HOLDS else f". {_elsewhere(name, '')}"
+                lines += [f"[{plain(experiment(name).title)}](experiments/{name}.md){meaning}", ""]
+                lines += [line for each in found for line in _claim(each, with_numbers=verdict != HOLDS)] + [""]
     if verified:
         exact = sum(each["exact"] for each in verified.values())
         worst = max(each["max_error"] for each in verified.values())
@@ -135,7 +139,13 @@ def verdicts_page(about: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]
             "",
         ]
     if missing:
-        lines += ["## Not run", "", "These experiments are not in the stored run:", ""]
+        lines += [
+            "## Not stored",
+            "",
+            "The stored run does not have these experiments, so they are in no count above. What earlier runs of them found, and",
+            "what did not hold there, is on the pages that are linked here.",
+            "",
+        ]
         lines += [f"- `{name}`, {plain(experiment(name).title)}. {_elsewhere(name, '')}" for name in missing]
         lines += ["", "`trueonline reproduce NAME` runs them.", ""]
     lines += _made(about)
@@ -152,6 +162,13 @@ def _row(name: str, claims: Sequence[Mapping[str, Any]]) -> str:
     found = [each["verdict"] for each in claims if each["experiment"] == name]
     counts = " | ".join(str(found.count(verdict) or "–") for verdict in BADGES)
     return f"| [{plain(experiment(name).title)}](experiments/{name}.md) | {counts} |"
+
+
+def _claim(claim: Mapping[str, Any], with_numbers: bool) -> list[str]:
+    """An item of a list: the verdict, the claim, and the numbers that decide it."""
+    numbers = "; ".join(f"{plain(what)}: {plain(number(value))}" for what, value in claim["numbers"].items())
+    item = f"- {{{BADGES[claim['verdict']]}}}`{claim['verdict']}` {plain(claim['claim'])}"
+    return [item, "", f"  [{numbers}]{{.numbers}}", ""] if with_numbers and numbers else [item]
 
 
 def _made(about: Mapping[str, Any]) -> list[str]:
@@ -181,16 +198,14 @@ def experiment_page(name: str, about: Mapping[str, Any], verdicts: Sequence[Mapp
     claims = [each for each in verdicts if each["experiment"] == name]
     files = sorted((data / name).iterdir(), key=lambda path: (not path.stem.startswith("figure"), path.stem))
     lines = [f"# {plain(chosen.title)}", "", f"{_counts(claims)} {_elsewhere(name, '../')}", ""]
+    lines += _busy(entry["machine"]) if name in TIMED else []
     for path in files:
         if path.suffix == ".png":
             caption = _caption(chosen.title, path.stem)
             lines += [f"```{{figure}} ../data/{name}/{path.name}", f":alt: {caption}", "```", ""]
     lines += [plain(chosen.text), ""]
     lines += ["## Claims", ""]
-    for each in claims:
-        numbers = "; ".join(f"{plain(what)}: {plain(number(value))}" for what, value in each["numbers"].items())
-        lines += [f"- {{{BADGES[each['verdict']]}}}`{each['verdict']}` {plain(each['claim'])}", ""]
-        lines += [f"  [{numbers}]{{.numbers}}", ""] if numbers else []
+    lines += [line for each in claims for line in _claim(each, with_numbers=True)] + [""]
     lines += ["## Numbers", ""]
     tables = [path for path in files if path.name.endswith((".csv", ".csv.gz"))]
     links = ", ".join(f"{{download}}`{path.name} <../data/{name}/{path.name}>`" for path in tables)
@@ -202,6 +217,17 @@ def experiment_page(name: str, about: Mapping[str, Any], verdicts: Sequence[Mapp
     ]
     lines += ["the charts are interactive.", ""]
     return "\n".join([*lines, *_machines([entry["machine"]])])
+
+
+def _busy(made_on: Mapping[str, str]) -> list[str]:
+    """A warning if the machine had more to do than it has cores."""
+    cores, _, load = made_on["cores"].partition(", load at the beginning ")
+    if not load or float(load) <= float(cores):
+        return []
+    about = (
+        f"The machine had other work while these times were measured: a load of {load} on {cores} cores. So the intervals"
+    )
+    return [":::{warning}", about, "are wide. An idle machine gives narrower ones.", ":::", ""]
 
 
 def _caption(title: str, stem: str) -> str:
@@ -314,7 +340,8 @@ def _at_a_glance(sections: Mapping[str, Section]) -> list[str]:
         "",
         "True online TD(λ) on one stream with 9 active of 200,000 features. *Lazy* does as `trueonline` does. *Eager* passes over",
         "all features at every step, as Algorithm 2 is written. The ratio says how many times as long it takes as what it is",
-        "measured against. SwiftTD is another algorithm, which adapts step-sizes. Without adaptation it is true online TD(λ).",
+        "measured against. MushroomRL passes over all features too. SwiftTD is another algorithm, which adapts step-sizes. Without",
+        "adaptation it is true online TD(λ).",
         "",
         "| what | per step | ratio | against |",
         "|---|---:|---:|---|",
@@ -349,8 +376,8 @@ def number(value: Any) -> str:
 
 
 def unbroken(text: str) -> str:
-    """A number stays on one line with its unit and its exponent, and an interval with both its ends."""
-    with_unit = re.sub(r"(?<=\d) (?=(?:ns|µs|ms|s|MB)\b)", "\u00a0", text)
+    """A number stays on one line with its unit, its exponent and the sign before it, and an interval with both its ends."""
+    with_unit = re.sub(r"(?<=\d) (?=(?:ns|µs|ms|s|MB|MiB)\b)|(?<=[≤≥<>]) (?=\d)", "\u00a0", text)
     return re.sub(r"(?<=\d)–(?=\d)", "–\u2060", re.sub(r"(?<=\de)-(?=\d)", "−", with_unit))
 
 
