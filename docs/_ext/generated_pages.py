@@ -21,6 +21,7 @@ MODULES = {
     "trueonline.control.atari": "Atari games",
     "trueonline.features": "From states and observations to features",
     "trueonline.problems": "Markov reward processes with exact values",
+    "trueonline.problems.counterexamples": "The counterexample with two states, `problems.off_policy.two_state`",
     "trueonline.study": "Sweeps",
     "trueonline.nexting": "Predictions from streams",
     "trueonline.nexting.sources": "Sources of streams",
@@ -44,14 +45,20 @@ def write_pages(app: Any, config: Any) -> None:
         module, _, name = old.stem.rpartition(".")
         if module not in MODULES or name not in _names(module):
             old.unlink()
-    listed = "\n".join(MODULES)
-    _write(API / "index.md", f"# API\n\nEvery public name, made from the docstrings.\n\n```{{toctree}}\n{listed}\n```\n")
+    _write(API / "index.md", api_index())
     for name in COMMANDS:
         _write(HELP / f"{name}.md", command_page(name))
     _write(HELP / "index.md", commands_page())
     _write(DOCS / "methods" / "catalogue.md", catalogue_page())
     # The pages did not exist when Sphinx listed its sources, so autosummary has to be told where to look for names.
     config.autosummary_generate = [str(API / f"{module}.md") for module in MODULES]
+
+
+def api_index() -> str:
+    """The list of modules, each with what is in it."""
+    lines = ["# API", "", "Every public name, made from the docstrings.", "", "| module | what is in it |", "|---|---|"]
+    lines += [f"| [`{module}`]({module}.md) | {title} |" for module, title in MODULES.items()]
+    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *MODULES, "```", ""])
 
 
 def api_page(module: str, title: str) -> str:
@@ -101,6 +108,10 @@ def catalogue_page() -> str:
         "definition after any step, relative to the largest weight. `trueonline verify` measured it in the",
         "[stored run](../results/index.md).",
         "",
+        "| method | name | features | trace | exactness |",
+        "|---|---|---|---|---|",
+        *(_summary(row, measured.get(row.name)) for row in catalog.METHODS.values()),
+        "",
     ]
     for group in catalog.GROUPS:
         rows = [row for row in catalog.METHODS.values() if row.group == group]
@@ -110,15 +121,28 @@ def catalogue_page() -> str:
     return "\n".join(lines)
 
 
+def _summary(row: catalog.Method, measured: dict[str, Any] | None) -> str:
+    cells = (f"[{row.title}]({row.page})", f"`{row.name}`", _features(row), row.trace, _exactness(measured))
+    return f"| {' | '.join(cells)} |"
+
+
+def _features(row: catalog.Method) -> str:
+    return "binary" if row.binary else "any"
+
+
+def _exactness(measured: dict[str, Any] | None) -> str:
+    return f"{measured['max_error']:.1e}" if measured else "not in the stored run"
+
+
 def _entry(row: catalog.Method, measured: dict[str, Any] | None) -> list[str]:
     options = "".join(f", {key}={value}" for key, value in row.options.items())
     facts = {
         "Class": _link(row.resolve("learner")) + (f" with `{options[2:]}`" if options else ""),
         "Definition": _link(row.resolve("definition")),
-        "Features": "binary" if row.binary else "any",
+        "Features": _features(row),
         "Trace": row.trace,
         "Cost of a step": COSTS[row.memory] if row.rule else "the last K transitions",
-        "Exactness": f"{measured['max_error']:.1e}" if measured else "not in the stored run",
+        "Exactness": _exactness(measured),
         "Page": f"[equations, departures, measurements]({row.page})",
     }
     lines = [f"### {row.title}", "", f"`{row.name}`", "", "| | |", "|---|---|"]

@@ -62,7 +62,7 @@ def test_an_embedded_page_has_no_frame_and_says_how_high_it_is(browser, page):
     )
     browser.wait("return window.heights.length > 0 && window.heights.at(-1) > 800")
     browser.open(page.name, search="?embed", width=700)
-    shown = "return [...document.querySelectorAll('header.site, footer.site')].some((e) => e.offsetHeight > 0)"
+    shown = "return [...document.querySelectorAll('header.site, footer.site, h1')].some((e) => e.offsetHeight > 0)"
     assert not browser.run(shown)
     browser.open(page.name, width=700)
     assert browser.run(shown)

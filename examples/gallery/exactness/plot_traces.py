@@ -3,8 +3,9 @@ Three kinds of traces
 =====================
 
 A trace remembers that a feature was active, and fades. Here a feature is active at the marked times. An accumulating
-trace adds 1 each time. A replacing trace is set to 1. A dutch trace, that of true online TD(λ), lies between them: it
-adds less the more trace is left, and how much less depends on the step-size.
+trace, that of accumulate TD(λ), adds 1 each time. A replacing trace, that of replace TD(λ), is set to 1. A dutch trace,
+that of true online TD(λ), adds 1 too, but first lets go of a share α of what is left: the step-size α is the share of
+an earlier update that a new one takes back.
 """
 
 import matplotlib.pyplot as plt

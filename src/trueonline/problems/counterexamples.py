@@ -17,6 +17,8 @@ import numpy as np
 from trueonline.inputs import count, one_seed, unit
 from trueonline.problems.off_policy_problem import OffPolicyProblem
 
+__all__ = ["baird", "random_mdp", "two_state"]
+
 
 def two_state(discount: float = 0.9) -> OffPolicyProblem:
     """The counterexample with two states, on which TD(0) diverges in expectation.

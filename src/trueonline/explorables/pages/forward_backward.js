@@ -139,7 +139,7 @@
         h("thead", {}, h("tr", {}, h("th", { scope: "col", class: "wrap" }, "steps ahead, n"), h("th", { scope: "col", class: "wrap" }, "n-step return"), h("th", { scope: "col", class: "wrap" }, "share"), h("th", { class: "bar" }))),
         h("tbody", {}, c.returns.map((g, i) => h("tr", {}, h("td", {}, `${i + 1}`), h("td", {}, three(g)), h("td", {}, `${(100 * c.shares[i]).toFixed(1)} %`),
           h("td", { class: "bar" }, h("span", { style: { width: `${100 * c.shares[i]}%` } })))))),
-      h("p", { class: "sum" }, "target, their average: ", h("b", {}, three(c.target)), h("br"), "guess before this update: ", h("b", {}, three(c.v)), h("br"),
+      h("p", { class: "sum" }, "n-step return: what n steps paid, and then the guess where they led", h("br"), "target, their average: ", h("b", {}, three(c.target)), h("br"), "guess before this update: ", h("b", {}, three(c.v)), h("br"),
         `weights change by α × (${three(c.target)} − ${three(c.v)}) × x = `, h("b", {}, vector(c.change))));
   }
   const vector = (values) => `(${[...values].map((v) => three(v)).join(", ")})`;

@@ -18,7 +18,7 @@
     options: [{ value: "always", label: "at every step" }, { value: "every", label: "at every n-th" }, { value: "random", label: "at random" }, { value: "own", label: "when I say" }] });
   const every = slider({ label: "n", min: 2, max: 10, step: 1, value: 3, onInput: () => changePattern() });
   const alpha = slider({ label: "step-size α", min: 0.01, max: 1, step: 0.01, value: 0.3, format: two, onInput: () => drawVisits() });
-  const fade = slider({ label: "what is left after one step, λγ", min: 0, max: 1, step: 0.01, value: 0.9, format: two, onInput: () => drawVisits() });
+  const fade = slider({ label: "what is left after one step, γλ", min: 0, max: 1, step: 0.01, value: 0.9, format: two, onInput: () => drawVisits() });
   const again = button({ label: "Other random visits", onClick: () => { seed += 1; changePattern(); } });
 
   const traceChart = chart({
@@ -283,7 +283,7 @@
     legend(ALL.map((m) => ({ ...m, name: `${m.title}, ${m.trace} trace` }))),
     h("div", { class: "row" }, tracePart.element, valuePart.element, errorPart.element, allPart.element),
     verdict,
-    h("p", { class: "hint" }, "Thin upright lines are the ends of episodes. The last chart is the mean of the RMS errors after episodes 1 to 10, computed exactly, not sampled; click in it to choose α. Keys while the focus is in this figure: ",
+    h("p", { class: "hint" }, "Thin upright lines are the ends of episodes. RMS error is the root of the mean squared error. The last chart is the mean of the RMS errors after episodes 1 to 10, computed exactly, not sampled; click in it to choose α. Keys while the focus is in this figure: ",
       h("kbd", {}, "Space"), " plays and pauses, ", h("kbd", {}, "←"), " ", h("kbd", {}, "→"), " step, ", h("kbd", {}, "Home"), " restarts."));
 
   const walkState = { get value() { return walkSeed; }, set value(v) { walkSeed = Number(v) >>> 0 || 1; } };
