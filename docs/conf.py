@@ -27,6 +27,7 @@ extensions = [
     "sphinx.ext.mathjax",  # marks equations up; KaTeX draws them, see below
     "explorable",  # docs/_ext: the explorable pages, inside other pages
     "generated_pages",  # docs/_ext: the API's lists of names, and the catalogue of methods
+    "whole_search",  # docs/_ext: the search finds every page, also after a build that was interrupted
 ]
 exclude_patterns = [
     "_build",
@@ -93,6 +94,7 @@ html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_copy_source = False
 html_show_sourcelink = False
+html_show_search_summary = False  # it loads every page that was found, which a browser refuses for files
 smartquotes = False  # they would turn the two dashes of an option into one
 html_favicon = "_static/icon.svg"
 html_theme_options = {"navigation_with_keys": True}

@@ -1,5 +1,6 @@
 """What notebooks show. Every piece is parsed: it must be well-formed, and a hostile name must stay text."""
 
+import base64
 import inspect
 import sys
 import xml.etree.ElementTree as ET
@@ -70,6 +71,17 @@ def test_weights_that_are_not_finite_are_counted_and_not_drawn():
     assert [float(bar.get("height")) > 0.0 for bar in parsed(html).iter("rect")] == [True, False, True, False]
 
 
+@pytest.mark.parametrize("values", [[5e-324, 0.0, -5e-324], [1e308, 0.0, -1e308], [1e-310, 0.0, -1e-310]])
+def test_the_smallest_and_the_largest_floats_are_drawn(values):
+    bars = [float(bar.get("height")) for bar in parsed(notebook.bars("trace", np.array(values), "#000000")).iter("rect")]
+    assert bars == [29.0, 0.0, 29.0]
+
+
+def test_a_diverged_learner_has_no_picture():
+    html = notebook.bars("weights", np.array([np.nan, np.inf, 0.0]), "#000000")
+    assert texts(html) == ["weights: 2 of 3 not finite, nothing to draw"]
+
+
 def test_a_bar_of_many_features_spans_their_range():
     values = np.zeros(1000)
     values[500], values[501] = 3.0, -1.0
@@ -135,3 +147,29 @@ def test_a_notebook_shows_the_table_of_a_sweep_as_its_summary_and_other_tables_a
     )
     assert texts(shown[pa.Table](table))[0] == "Best parameters of each method (mean error over 2 runs)"
     assert shown[pa.Table](pa.table({"error": [1.0]})) is None
+
+
+def swept(errors, **labels):
+    """The table of a sweep with given errors, one for each step-size."""
+    count = len(errors)
+    columns = {"method": ["true_online"] * count, "step_size": [0.1 * (i + 1) for i in range(count)]}
+    columns |= {"trace_decay": [0.5] * count, "run": [0] * count, "error": errors}
+    return pa.table({name: [value] * count for name, value in labels.items()} | columns)
+
+
+@pytest.mark.parametrize("error", [np.nan, np.inf])
+def test_a_summary_says_that_everything_diverged(error):
+    html = to.study.Summary(swept([error, error]))._repr_html_()
+    (picture,) = parsed(html).iter("img")
+    drawn = base64.b64decode(picture.get("src").partition(",")[2]).decode()
+    assert "every method diverged" in drawn
+
+
+def test_a_summary_of_nothing_says_so():
+    assert texts(to.study.Summary(swept([0.5])[:0])._repr_html_()) == ["No results"]
+
+
+def test_labels_of_a_summary_may_hold_any_character():
+    summary = to.study.Summary(swept([0.5, 0.25], **{'a "b" <c>': HOSTILE}))
+    assert str(summary).startswith(HOSTILE)
+    assert {'a "b" <c>', HOSTILE} <= set(texts(summary._repr_html_()))

@@ -79,22 +79,27 @@ def bars(name: str, values: np.ndarray, colour: str) -> str:
     """A bar for each feature, from the lowest to the highest of its numbers and 0."""
     rows = np.asarray(values, float).reshape(len(values), -1)
     count = min(len(rows), BARS)
-    groups = np.array_split(np.where(np.isfinite(rows), rows, 0.0), count)
-    low, high = (np.array([pick(group) for group in groups]) for pick in (np.min, np.max))
-    bottom, top = min(0.0, float(low.min())), max(0.0, float(high.max()))
-    scale = (HEIGHT - 2) / (top - bottom) if 0.0 < top - bottom < np.inf else 0.0
+    finite = np.isfinite(rows)
+    bad = rows.size - int(finite.sum())
+    groups = np.array_split(np.where(finite, rows, 0.0), count)
+    low = np.array([min(group.min(), 0.0) for group in groups])
+    high = np.array([max(group.max(), 0.0) for group in groups])
+    largest = max(-low.min(), high.max())
+    if largest == 0.0:
+        text = f"{name}: {f'{bad:,} of {rows.size:,} not finite, nothing to draw' if bad else 'all 0'}"
+        return f'<div style="margin-top:0.4em">{escape(text)}</div>'
+    each = "a bar for each feature" if count == len(rows) else f"{-(-len(rows) // count)} features to a bar"
+    ends = f"{_text(float(low.min()))} to {_text(float(high.max()))}"
+    text = f"{name}: {ends}, {each}" + (f"; {bad:,} not finite, not drawn" if bad else "")
+    low, high = low / largest, high / largest  # the smallest and the largest floats have no finite scale
+    scale = (HEIGHT - 2) / (high.max() - low.min())
     wide = WIDTH / count
-    zero = HEIGHT - 1 + bottom * scale
+    zero = HEIGHT - 1 + low.min() * scale
     drawn = "".join(
-        f'<rect x="{i * wide + 0.1 * wide:.2f}" width="{0.8 * wide:.2f}" y="{zero - max(upper, 0.0) * scale:.2f}" '
-        f'height="{(max(upper, 0.0) - min(lower, 0.0)) * scale:.2f}"/>'
+        f'<rect x="{i * wide + 0.1 * wide:.2f}" width="{0.8 * wide:.2f}" y="{zero - upper * scale:.2f}" '
+        f'height="{(upper - lower) * scale:.2f}"/>'
         for i, (lower, upper) in enumerate(zip(low.tolist(), high.tolist(), strict=True))
     )
-    each = "a bar for each feature" if count == len(rows) else f"{-(-len(rows) // count)} features to a bar"
-    bad = rows.size - int(np.isfinite(rows).sum())
-    text = f"{name}: {_text(bottom)} to {_text(top)}, {each}" + (f"; {bad:,} not finite, not drawn" if bad else "")
-    if not rows.any():
-        return f'<div style="margin-top:0.4em">{escape(name)}: all 0</div>'
     return (
         f'<div style="margin-top:0.4em">{escape(text)}</div>'
         f'<svg role="img" aria-label="{escape(text)}" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '

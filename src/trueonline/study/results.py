@@ -47,6 +47,11 @@ def labels(table: pa.Table) -> list[str]:
     return [name for name in table.column_names if name not in KEYS]
 
 
+def _quoted(name: str) -> str:
+    """The name of a column, as SQL wants it."""
+    return '"{}"'.format(name.replace('"', '""'))
+
+
 def means(table: pa.Table) -> pa.Table:
     """The mean error over the runs at each point of the grid, and its standard error.
 
@@ -61,7 +66,7 @@ def means(table: pa.Table) -> pa.Table:
         The labels, `method`, `step_size`, `trace_decay`, `error` and `standard_error`, which is missing for a single run
         and where a run diverged.
     """
-    groups = ", ".join([*(f'"{name}"' for name in labels(table)), "method", "step_size", "trace_decay"])
+    groups = ", ".join([*map(_quoted, labels(table)), "method", "step_size", "trace_decay"])
     rows = query(
         f"SELECT {groups}, avg(error) AS error, list(error) AS errors FROM results GROUP BY ALL ORDER BY ALL",
         results=table,
@@ -83,7 +88,7 @@ def best(table: pa.Table) -> pa.Table:
     pyarrow.Table
         The labels, `method`, `error`, `standard_error`, `step_size` and `trace_decay`: a row for each method and problem.
     """
-    groups = ", ".join([*(f'"{name}"' for name in labels(table)), "method"])
+    groups = ", ".join([*map(_quoted, labels(table)), "method"])
     return query(
         f"""
         SELECT {groups}, min(error) AS error, arg_min_null(standard_error, error) AS standard_error,

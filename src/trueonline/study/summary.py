@@ -52,6 +52,8 @@ class Summary:
         """What a notebook shows."""
         from trueonline.study import sweep_figure
 
+        if not self.table.num_rows:
+            return notebook.heading("No results")
         best, drawn = self.best, io.BytesIO()
         sweep_figure.save(self.table, drawn, "svg")
         runs = len(set(self.table["run"].to_pylist()))

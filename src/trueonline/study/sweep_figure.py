@@ -60,7 +60,13 @@ def save(table: pa.Table, file: IO[bytes], kind: str) -> None:
                 keys = {name: row[name] for name in (*labels, "method", "trace_decay")}
                 line = [each for each in means if all(each[name] == value for name, value in keys.items())]
                 _line(panel, row["method"], row["trace_decay"], line)
-            _frame(panel, max([row["error"] for row in rows if math.isfinite(row["error"])], default=1.0))
+            errors = [row["error"] for row in rows if math.isfinite(row["error"])]
+            if errors:
+                _frame(panel, max(errors))
+            else:  # there is no point that could place the axes
+                panel.set(xticks=(), yticks=())
+                middle = {"ha": "center", "va": "center", "transform": panel.transAxes}
+                panel.text(0.5, 0.5, "every method diverged\nwith every step-size", **middle)
         for panel in axes.flat[len(problems) :]:
             panel.set_visible(False)
         for panel in axes[:, 0]:
