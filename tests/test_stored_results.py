@@ -168,6 +168,26 @@ def test_without_stored_results_the_pages_say_so(tmp_path):
     assert "No benchmarks are stored" in (tmp_path / "benchmarks.md").read_text()
 
 
+@pytest.mark.parametrize("name", ["about.json", "verdicts.json", "verify.json", "benchmarks.json", "fig4/data.csv"])
+@pytest.mark.parametrize("damage", [lambda content: b"", lambda content: content[:-9], lambda content: b"\xff\xfe"])
+def test_a_damaged_file_is_named_and_no_page_changes(results, name, damage):
+    pages.write(results)
+    written(results / "verdicts.md", "as it was")
+    file = results / "data" / name
+    file.write_bytes(damage(file.read_bytes()))
+    with pytest.raises(ValueError, match=rf"{name.partition('/')[0]} is damaged.*restore it with git"):
+        pages.write(results)
+    assert (results / "verdicts.md").read_text() == "as it was"
+
+
+@pytest.mark.parametrize("name", ["fig4/data.csv", "verdicts.json"])
+def test_a_stored_experiment_without_its_table_or_its_claims_is_refused(results, name):
+    (results / "data" / name).unlink()
+    with pytest.raises(ValueError, match="fig4 is damaged or lacks a file"):
+        pages.write(results)
+    assert not list(results.rglob("*.md"))
+
+
 def test_verdicts_have_the_same_words_everywhere():
     assert set(pages.BADGES) == set(reproduce_command.VERDICTS) == {HOLDS, FAILS, NOISE}
 

@@ -22,12 +22,8 @@ from tools.environments import ROOT, Environment, find_python, run, supported
 LARGEST = 1_000_000  # bytes of the wheel
 # What the package reads while it runs, beside Python. The comparison with the folder would not miss what is missing in both.
 NEEDED = (
-    "py.typed",
-    "report/page.css",
-    "report/page.html",
-    "report/page.js",
-    "nexting/live/page/index.html",
-    "explorables/pages/index.html",
+    *("py.typed", "report/page.css", "report/page.html", "report/page.js", "nexting/live/page/index.html"),
+    *("explorables/pages/index.html", "explorables/pages/widgets.js", "explorables/pages/style.css"),
 )
 
 
@@ -39,7 +35,7 @@ def main() -> None:
     found = {version: path for version, path in pythons.items() if path}
     for version, path in pythons.items():
         print(f"Python {version}: {path or 'not found, so not tried'}", flush=True)
-    if not found or (wanted and len(found) < len(wanted)):
+    if not found or (wanted and len(found) < len(pythons)):
         sys.exit("Install what is missing, or name others: make dist PYTHONS='3.11 3.12'")
 
     sdist, wheel = build(ROOT / "dist")
@@ -58,7 +54,8 @@ def main() -> None:
 def build(folder: Path) -> tuple[Path, Path]:
     """Build both, and let twine check their metadata."""
     title("Building")
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        shutil.rmtree(folder)  # an older wheel that stays would be tried instead
     run(sys.executable, "-m", "build", "--outdir", folder, ROOT)
     (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
     run(sys.executable, "-m", "twine", "check", "--strict", sdist, wheel)

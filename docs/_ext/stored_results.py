@@ -24,6 +24,8 @@ from trueonline.paper.style import NAMES
 
 RESULTS = Path(__file__).parents[1] / "results"
 BADGES = {FAILS: "bdg-danger", NOISE: "bdg-warning", HOLDS: "bdg-success"}  # what does not hold comes first
+# What reading a table may end in if it is missing, or was cut off.
+DAMAGED = (OSError, EOFError, ValueError, LookupError, TypeError)
 
 
 @dataclass(frozen=True)
@@ -76,15 +78,23 @@ def write_pages(app: Any, config: Any) -> None:
 
 
 def write(results: Path) -> None:
-    """Write all pages of a folder of results. A page that did not change is left alone, and is not built again."""
+    """Write all pages of a folder of results. A page that did not change is left alone, and is not built again.
+
+    ValueError if a stored file is missing or damaged. Then no page is changed.
+    """
     data = results / "data"
     about, verdicts = _read(data / "about.json"), _read(data / "verdicts.json") or []
     stored = [name for name in MODULES if name in about]
     pages = {
         results / "verdicts.md": verdicts_page(about, verdicts, _read(data / "verify.json")),
         results / "benchmarks.md": unbroken(benchmarks_page(_read(data / "benchmarks.json"))),
-        **{results / "experiments" / f"{name}.md": experiment_page(name, about, verdicts, data) for name in stored},
     }
+    for name in stored:
+        try:
+            pages[results / "experiments" / f"{name}.md"] = experiment_page(name, about, verdicts, data)
+        except DAMAGED as error:
+            why = f"{data / name} is damaged or lacks a file ({type(error).__name__}: {error})"
+            raise ValueError(f"{why}: restore it with git, or run make results RESULTS='--again {name}'") from error
     for old in (results / "experiments").glob("*.md"):
         if old not in pages:
             old.unlink()
@@ -196,6 +206,8 @@ def experiment_page(name: str, about: Mapping[str, Any], verdicts: Sequence[Mapp
     """One experiment: what it is, its pictures, its claims with their numbers, the best of its table, how to run it."""
     chosen, entry = experiment(name), about[name]
     claims = [each for each in verdicts if each["experiment"] == name]
+    if not claims:
+        raise ValueError("verdicts.json has no claim of it")
     files = sorted((data / name).iterdir(), key=lambda path: (not path.stem.startswith("figure"), path.stem))
     lines = [f"# {plain(chosen.title)}", "", f"{_counts(claims)} {_elsewhere(name, '../')}", ""]
     lines += _busy(entry["machine"]) if name in TIMED else []
@@ -210,7 +222,8 @@ def experiment_page(name: str, about: Mapping[str, Any], verdicts: Sequence[Mapp
     tables = [path for path in files if path.name.endswith((".csv", ".csv.gz"))]
     links = ", ".join(f"{{download}}`{path.name} <../data/{name}/{path.name}>`" for path in tables)
     lines += [f"Download all numbers: {links}.", ""]
-    lines += best_table(TABLES[name], next(path for path in tables if path.stem.split(".")[0] == "data"))
+    (table,) = (path for path in tables if path.stem.split(".")[0] == "data")
+    lines += best_table(TABLES[name], table)
     lines += ["", "## How to run it", "", "```sh", entry["command"], "```", ""]
     lines += [
         f"This took {entry['seconds']:,.0f} seconds, and made all that stands above. It also leaves `report.html`, in which"
@@ -399,7 +412,10 @@ def _distinct(machines: Iterable[Mapping[str, str]]) -> list[Mapping[str, str]]:
 
 
 def _read(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    try:
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged ({error}): restore it with git") from error
 
 
 def setup(app: Any) -> dict[str, bool]:
