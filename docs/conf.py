@@ -24,6 +24,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "light_pages",  # docs/_ext: the gallery's styles stay in the gallery
     "sphinx.ext.mathjax",  # marks equations up; KaTeX draws them, see below
     "explorable",  # docs/_ext: the explorable pages, inside other pages
     "generated_pages",  # docs/_ext: the API's lists of names, and the catalogue of methods

@@ -10,6 +10,7 @@ import pytest
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "docs" / "_ext")]  # as docs/conf.py does
 search = import_module("whole_search")
+light = import_module("light_pages")
 
 WHOLE = f"Search.setIndex({json.dumps({'docnames': ['index', 'guides/a', 'gone']})})"
 
@@ -24,3 +25,14 @@ def test_pages_that_the_search_index_lacks_are_read_again(tmp_path, index, again
         (tmp_path / "searchindex.js").write_text(index)
     pages = SimpleNamespace(found_docs={"index", "guides/a", "guides/b"})
     assert search.left_out(SimpleNamespace(outdir=tmp_path), pages, set(), set(), set()) == again
+
+
+@pytest.mark.parametrize(("page", "kept"), [("gallery/index", 2), ("gallery/control/plot_film", 2), ("index", 1)])
+def test_the_styles_of_the_gallery_stay_in_the_gallery(page, kept):
+    def files(*names):
+        return [SimpleNamespace(filename=f"_static/{name}") for name in names]
+
+    context = {"css_files": files("site.css", "sg_gallery.css"), "script_files": files("site.js", "sg-tags.js")}
+    light.leave_out(None, page, "page.html", context, None)
+    assert [len(context[kind]) for kind in ("css_files", "script_files")] == [kept, kept]
+    assert [context[kind][0].filename for kind in context] == ["_static/site.css", "_static/site.js"]

@@ -240,7 +240,7 @@ def _busy(made_on: Mapping[str, str]) -> list[str]:
     about = (
         f"The machine had other work while these times were measured: a load of {load} on {cores} cores. So the intervals"
     )
-    return [":::{warning}", about, "are wide. An idle machine gives narrower ones.", ":::", ""]
+    return [":::{warning}", about, "are wide. Measure again on an idle machine before you rely on them.", ":::", ""]
 
 
 def _caption(title: str, stem: str) -> str:
