@@ -7,6 +7,8 @@ import pytest
 # Several processes run tests side by side: threads of the linear algebra would only wait for each other, and spin meanwhile.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+collect_ignore = ["docs/conf.py", "docs/_ext"]  # they need what only `make docs` installs
+
 # Files that take long, in the order in which they are handed out. Those that compile different kernels come first, and side by
 # side: the others, and the commands that tests start, then find them on disk. All that is not named here is short.
 FIRST = (

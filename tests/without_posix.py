@@ -100,9 +100,14 @@ def open_files() -> list[str]:
 
 real_import = builtins.__import__
 SEEN = {name: seen_from_windows(real_import(name)) for name in LACKING}
-builtins.__import__ = windows_import
-sys.addaudithook(refuse)
-warnings.filterwarnings("error", category=EncodingWarning, module="trueonline")
+
+if __name__ in (
+    "__main__",
+    "__mp_main__",
+):  # here, and in the processes that are spawned here: never where tests are collected
+    builtins.__import__ = windows_import
+    sys.addaudithook(refuse)
+    warnings.filterwarnings("error", category=EncodingWarning, module="trueonline")
 
 if __name__ == "__main__":
     from tests import test_platforms
