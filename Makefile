@@ -29,9 +29,10 @@ test: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 	$(BIN)/pytest -m "not slow" -n $(JOBS) --dist loadfile
 
-# Every warning stops it. Tutorials and the gallery are executed; a page that did not change is not executed again.
+# Every warning stops it. Tutorials and the gallery are executed; a page that did not change is not executed again. Pages are read one
+# after another: kernels of notebooks that start together may take each other's ports.
 docs: $(VENV)/installed-docs
-	$(BIN)/sphinx-build -n -W -q -j auto -b html -d docs/_build/.doctrees docs docs/_build
+	$(BIN)/sphinx-build -n -W -q -b html -d docs/_build/.doctrees docs docs/_build
 	@echo "Open docs/_build/index.html, or run: make docs-serve"
 
 docs-serve: docs

@@ -4,8 +4,6 @@ import sys
 from importlib.metadata import version as installed
 from pathlib import Path
 
-from jupyter_client.connect import ConnectionFileMixin
-
 DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS / "_ext"), str(DOCS.parent)]  # the extensions of this site, and the benchmarks
 
@@ -55,8 +53,6 @@ nb_execution_timeout = 600
 nb_execution_raise_on_error = True
 nb_execution_cache_path = str(DOCS / "_build" / ".jupyter_cache")
 nb_merge_streams = True
-# Kernels talk through files instead of ports of the machine, which two kernels that start together could both take.
-ConnectionFileMixin.transport.default_value = "ipc"
 suppress_warnings = ["config.cache"]  # settings of extensions that hold functions
 
 # Reference
