@@ -20,6 +20,7 @@ def test_changelog_and_citation_have_the_version_and_one_date():
     released = next(heading for heading in headings if heading != "Unreleased")
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     assert citation["version"] == trueonline.__version__
+    assert f"version = {{{trueonline.__version__}}}" in (ROOT / "docs" / "project" / "citing.md").read_text("utf-8")
     assert released == f"{trueonline.__version__} ({citation['date-released'].isoformat()})"
 
 
