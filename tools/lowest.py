@@ -52,6 +52,7 @@ def main() -> None:
         environment.install("--requirement", lowest, "--editable", ROOT, *TOOLS)
         tests = chosen.tests or [f"tests/{name}" for name in TESTS]
         pytest = ("-m", "pytest", "-m", "not slow", "-q", "-n", chosen.jobs, "--dist", "loadfile")
+        pytest += ("-W", "ignore::DeprecationWarning")  # old packages call what newer ones below them have deprecated
         run(environment.python, *pytest, *tests, cwd=ROOT)
 
 
