@@ -12,8 +12,8 @@ ARGUMENTS = (
 
 
 @contextmanager
-def headless_chromium(profile):
-    """A browser with a log of its complaints. The test is skipped where there is none."""
+def headless_chromium(profile, *logs):
+    """A browser with a log of its complaints, and with other logs of Chromium. The test is skipped where there is none."""
     found, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not (found and driver):
         pytest.skip("no chromium and chromedriver here: apt-get install chromium chromium-driver")
@@ -24,7 +24,7 @@ def headless_chromium(profile):
     options.binary_location = found
     for argument in (*ARGUMENTS, f"--user-data-dir={profile}"):
         options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    options.set_capability("goog:loggingPrefs", dict.fromkeys(("browser", *logs), "ALL"))
     chrome = webdriver.Chrome(options=options, service=Service(driver))
     try:
         yield chrome

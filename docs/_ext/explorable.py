@@ -34,8 +34,10 @@ class Explorable(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         (name,) = self.arguments
         root = "../" * self.env.docname.count("/")
-        (page,) = (page for page in explorables.PAGES if page.name == name)
-        html = FRAME.format(root=root, name=name, title=page.title)
+        titles = {page.name: page.title for page in explorables.PAGES}
+        if name not in titles:
+            raise self.error(f"there is no explorable page {name!r}; name one of {', '.join(titles)}")
+        html = FRAME.format(root=root, name=name, title=titles[name])
         return [nodes.raw("", html, format="html")]
 
 

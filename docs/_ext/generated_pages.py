@@ -8,9 +8,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from made_pages import write_if_changed
+
 from trueonline import catalog
 from trueonline.cli import COMMANDS
-from trueonline.files import write_whole
 
 DOCS = Path(__file__).parent.parent
 API = DOCS / "reference" / "api"
@@ -40,16 +41,16 @@ COSTS = {
 def write_pages(app: Any, config: Any) -> None:
     """Write the pages before Sphinx looks for them. A page that did not change is left alone, and is not built again."""
     for module, title in MODULES.items():
-        _write(API / f"{module}.md", api_page(module, title))
+        write_if_changed(API / f"{module}.md", api_page(module, title))
     for old in (API / "generated").glob("*.rst"):  # a name that is gone leaves no page behind
         module, _, name = old.stem.rpartition(".")
         if module not in MODULES or name not in _names(module):
             old.unlink()
-    _write(API / "index.md", api_index())
+    write_if_changed(API / "index.md", api_index())
     for name in COMMANDS:
-        _write(HELP / f"{name}.md", command_page(name))
-    _write(HELP / "index.md", commands_page())
-    _write(DOCS / "methods" / "catalogue.md", catalogue_page())
+        write_if_changed(HELP / f"{name}.md", command_page(name))
+    write_if_changed(HELP / "index.md", commands_page())
+    write_if_changed(DOCS / "methods" / "catalogue.md", catalogue_page())
     # The pages did not exist when Sphinx listed its sources, so autosummary has to be told where to look for names.
     config.autosummary_generate = [str(API / f"{module}.md") for module in MODULES]
 
@@ -62,7 +63,7 @@ def api_index() -> str:
 
 
 def api_page(module: str, title: str) -> str:
-    """One module: what its docstring says, and a table of its public names that links to a page for each."""
+    """One module: what is in it, and a table of its public names that links to a page for each."""
     home, names = import_module(module), _names(module)
     kinds = {"Classes": inspect.isclass, "Functions": callable, "Constants": lambda thing: True}
     lines = [f"# {module}", "", f"{title}.", ""]
@@ -177,12 +178,6 @@ def _link(thing: Any) -> str:
 def _short(value: Any) -> str:
     shown = repr(value)
     return shown if len(shown) <= 80 else shown[:77] + "…"
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
-        write_whole(path, lambda file: file.write(text.encode()))
 
 
 def mark_equations(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:

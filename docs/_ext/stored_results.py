@@ -16,8 +16,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from made_pages import write_if_changed
+
 from benchmarks.report import Section, as_markdown, from_data, markdown_table, summary
-from trueonline.files import write_whole
 from trueonline.paper.experiment import FAILS, HOLDS, NOISE
 from trueonline.paper.registry import MODULES, experiment
 from trueonline.paper.style import NAMES
@@ -78,7 +79,7 @@ def write_pages(app: Any, config: Any) -> None:
 
 
 def write(results: Path) -> None:
-    """Write all pages of a folder of results. A page that did not change is left alone, and is not built again.
+    """Write all pages of a folder of results. Pages of experiments that are gone go too.
 
     ValueError if a stored file is missing or damaged. Then no page is changed.
     """
@@ -99,9 +100,7 @@ def write(results: Path) -> None:
         if old not in pages:
             old.unlink()
     for path, text in pages.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            write_whole(path, lambda file, text=text: file.write(text.encode()))
+        write_if_changed(path, text)
 
 
 # --- Verdicts -------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import json
 import math
 import os
 import re
-import shutil
 import sys
 import time
 from contextlib import suppress
@@ -20,6 +19,7 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("altair", reason="the report needs Altair: install trueonline[report]")
 
+from tests.browsers import headless_chromium  # noqa: E402
 from trueonline.report import Chart, Section, build  # noqa: E402
 from trueonline.report.page import duration, summary  # noqa: E402
 
@@ -275,34 +275,15 @@ def test_other_refusals(tmp_path, monkeypatch):
 
 # --- what a browser makes of it
 
-ARGUMENTS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=1280,900",
-)  # fmt: skip
-
 
 @pytest.fixture(scope="module")
 def browser(path, tmp_path_factory):
     """A headless Chromium with the report open and its charts drawn."""
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (chromium and driver):
-        pytest.skip("no chromium and chromedriver here: apt-get install chromium chromium-driver")
-    webdriver = pytest.importorskip("selenium.webdriver", reason="the browser tests need selenium")
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in (*ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    chrome = webdriver.Chrome(options=options, service=Service(driver))
-    try:
+    with headless_chromium(tmp_path_factory.mktemp("chromium"), "performance") as chrome:
         chrome.get(path.as_uri())
         until(lambda: chrome.execute_script("return document.documentElement.dataset.drawn"))
         yield chrome
         assert chrome.get_log("browser") == []  # neither errors nor warnings, after all that the tests did
-    finally:
-        chrome.quit()
 
 
 def until(true, seconds=300):
