@@ -22,7 +22,7 @@ os.environ |= {"COLUMNS": "88", "PATH": f"{Path(sys.executable).parent}{os.paths
 for _name in ("FORCE_COLOR", "CLICOLOR_FORCE"):  # the kernel sets them
     os.environ.pop(_name, None)
 set_matplotlib_formats("svg")
-plt.rcParams.update(RC)
+plt.rcParams.update(RC | {"svg.fonttype": "none"})  # letters, not outlines: a quarter less to load
 
 
 @register_cell_magic
