@@ -33,6 +33,7 @@ SECTIONS = (
     "auto",
     "derived",
     "family",
+    "swift",
 )
 
 

@@ -88,6 +88,56 @@ class Lazy:
         return values
 
 
+class _Swift(ctypes.Structure):
+    _fields_ = (
+        *((name, _POINTER) for name in ("w", "z", "z_delta", "delta_w", "p", "z_bar", "h", "h_old", "h_temp", "beta")),
+        ("list", _POINTER),
+        ("count", _COUNT),
+        ("v_old", _NUMBER),
+        ("v_delta", _NUMBER),
+    )
+
+
+class Swift:
+    """SwiftTD with plain vectors and a list of the features with trace, which drops a trace below epsilon."""
+
+    def __init__(
+        self,
+        n: int,
+        step_size: float,
+        trace_decay: float,
+        discount: float,
+        *,
+        bound: float,
+        decay: float,
+        meta_step_size: float,
+        min_step_size: float,
+        epsilon: float,
+    ) -> None:
+        self._parameters = (discount, trace_decay, bound, decay, meta_step_size, min_step_size, epsilon)
+        self._vectors = [np.zeros(n) for _ in range(9)] + [np.full(n, np.log(step_size)), np.zeros(n, np.int64)]
+        self._state = _Swift(*map(_address, self._vectors), 0, 0.0, 0.0)
+        self._loop = _library(PLAIN).eager_swift
+        self._loop.argtypes = (_POINTER, _POINTER, _COUNT, _POINTER, _COUNT, *(_NUMBER,) * 7, _POINTER)
+        self._loop.restype = None
+
+    @property
+    def traced(self) -> int:
+        """The number of features on the list."""
+        return self._state.count
+
+    def run(self, X: np.ndarray, rewards: np.ndarray) -> np.ndarray:
+        """Enter each row with its reward; return wᵀφ of each row as it was before the step."""
+        values = np.empty(len(X))
+        self._loop(
+            ctypes.byref(self._state),
+            *(_address(X), X.shape[1], _address(rewards), len(X)),
+            *self._parameters,
+            _address(values),
+        )
+        return values
+
+
 class Eager:
     """A method with weights and trace as plain vectors. X has integers (active features) or floats (dense ones)."""
 

@@ -52,6 +52,38 @@ def few(n: int, steps: int, distinct: int) -> tuple[np.ndarray, np.ndarray]:
     return places[X], rewards
 
 
+def game(steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """A screen of 105 × 80 places with 32 colours, on which 12 rectangles move; one of two rewards, and one of six actions.
+
+    That makes 8,402 active features of 400,000, of which some hundreds change at a step. The reward is 1 at one step in twenty.
+    """
+    rng = np.random.default_rng(SEED)
+    high, wide, colours, things = 105, 80, 32, 12
+    background = rng.integers(colours, size=(high, wide))
+    place, speed = rng.uniform(0.0, wide, (things, 2)), rng.normal(0.0, 0.7, (things, 2))
+    colour, size = rng.integers(colours, size=things), rng.integers(4, 10, (things, 2))
+    rewards = (rng.random(steps + 1) < 0.05).astype(float)
+    X = np.empty((steps + 1, high * wide + 2), np.int64)
+    for x, reward in zip(X, rewards, strict=True):
+        screen = background.copy()
+        for i in range(things):
+            down, right = (int(place[i, axis]) + np.arange(size[i, axis]) for axis in (0, 1))
+            screen[np.ix_(down % high, right % wide)] = colour[i]
+        place += speed
+        turns = rng.random(things) < 0.02
+        speed[turns] = rng.normal(0.0, 0.7, (int(turns.sum()), 2))
+        x[:-2] = colours * np.arange(high * wide) + screen.reshape(-1)
+        x[-2:] = 300_000 + reward, 300_003 + rng.integers(6)
+    return X, rewards[1:]
+
+
+def many(n: int, active: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """As `uniform`, with any number of active features."""
+    rng = np.random.default_rng(SEED)
+    X = np.stack([np.sort(rng.choice(n, active, replace=False)) for _ in range(steps + 1)])
+    return X, rng.normal(size=steps)
+
+
 def dense(n: int, steps: int, *, binary: bool) -> tuple[np.ndarray, np.ndarray]:
     """Vectors of n numbers with a squared length of about 1 (or of zeros and ones, a tenth of them ones), and rewards."""
     rng = np.random.default_rng(SEED)

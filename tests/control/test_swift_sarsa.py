@@ -64,5 +64,5 @@ def test_a_saved_agent_resumes_bit_for_bit(tmp_path):
 
 
 def test_a_schedule_is_refused():
-    with pytest.raises(ValueError, match="step_size of SwiftSarsa must be a number.*got a schedule"):
+    with pytest.raises(ValueError, match=r"step_size of SwiftSarsa must be a number.*got a schedule"):
         SwiftSarsa(6, 3, lambda t: 0.1, 0.9, 0.95)

@@ -228,9 +228,9 @@ def test_other_arguments_are_named():
         to.SwiftTD(**SETTINGS, theta=0.1)
     with pytest.raises(TypeError, match="SwiftTD takes no argument 'second_step_size'"):
         to.SwiftTD(**SETTINGS, second_step_size=0.1)
+    learner = to.SwiftTD(**SETTINGS)
+    learner.start(0)
     with pytest.raises(TypeError, match="takes no ratio"):
-        learner = to.SwiftTD(**SETTINGS)
-        learner.start(0)
         learner.update(1.0, 1, ratio=1.0)
 
 

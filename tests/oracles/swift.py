@@ -2,7 +2,8 @@
 
 Javed, Sharifnassab and Sutton, *SwiftTD: A Fast and Robust Algorithm for Temporal Difference Learning* (2024). A step of the
 printed algorithm gets the features of the state that is entered together with the reward. It learns, and then lets these features
-into the traces. Here every state has its own γ and λ: what is left in the traces decays by those of the state whose features come in.
+into the traces. Here every state has its own γ and λ: what is left in the traces decays by those of the state whose features
+come in.
 
 This file imports nothing of the package that it judges.
 """
@@ -10,6 +11,7 @@ This file imports nothing of the package that it judges.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
 import numpy as np
 
@@ -84,7 +86,7 @@ def swift_td(episodes: Iterable[Episode], w: np.ndarray, **settings: float) -> I
 class SwiftSarsa(Oracle):
     """SwiftTD over ψ(s, a)."""
 
-    settings: dict[str, float] = {}
+    settings: ClassVar[dict[str, float]] = {}
 
     def start(self, x: np.ndarray) -> int:
         action = Oracle.start(self, x)

@@ -1,0 +1,69 @@
+"""SwiftTD with 8,402 active features of 400,000: the library against an eager loop in C."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks import c_loops, streams
+from benchmarks.report import Section, Settings, Table, at_least
+from benchmarks.timing import race
+from trueonline import SwiftTD
+from trueonline.core.memory.layout import COUNT, PLACE
+
+N, ACTIVE = 400_000, 8_402
+EPSILON = 1e-9
+LEARNED: dict[str, Any] = {"bound": 0.1, "decay": 0.999, "meta_step_size": 0.001, "min_step_size": 1e-10}
+PARAMETERS: dict[str, Any] = {"trace_decay": 0.95, "discount": 0.98, **LEARNED}
+LEAST = 5.0  # the target
+
+
+def measure(settings: Settings) -> Section:
+    section = Section(
+        "SwiftTD",
+        f"{ACTIVE:,} active of {N:,} binary features, λ = 0.95, γ = 0.98, otherwise the defaults. The loop in C is eager: plain "
+        f"vectors of doubles, and a list of the features with trace, which drops a trace below {EPSILON:.0e}, as the published "
+        "program does. `run` drops what cannot matter in double precision, so its list is longer. It also checks its input. "
+        "With α = 0.01 the rate of learning exceeds its bound at every step, with α = 0.00001 at none.",
+    )
+    if not c_loops.available():
+        section.notes.append(c_loops.MISSING)
+        return section
+    steps = 200 if settings.quick else 600
+    given = {
+        "screens of a game": (*streams.game(steps), (1e-2, 1e-5)),
+        "uniform": (*streams.many(N, ACTIVE, steps // 6), (1e-2,)),
+    }
+    rows = []
+    for stream, (X, rewards, alphas) in given.items():
+        for alpha in alphas:
+            rows.append(_race(section, settings, stream, X, rewards, alpha))
+    columns = ("stream", "α", "`run`, per step", "with trace", "C, per step", "with trace", "C takes, against `run`")
+    section.tables.append(Table(columns, rows))
+    return section
+
+
+def _race(section: Section, settings: Settings, stream: str, X: np.ndarray, rewards: np.ndarray, alpha: float) -> tuple:
+    _agree(X[:101], rewards[:100], alpha)
+    learner, eager = SwiftTD(N, alpha, **PARAMETERS), c_loops.Swift(N, alpha, **PARAMETERS, epsilon=EPSILON)
+    with_first = np.append(0.0, rewards)  # the first row of the loop in C has a reward too, which teaches nothing
+    runs = {"run": lambda: learner.run(X, rewards), "C": lambda: eager.run(X, with_first)}
+    times = race(runs, rounds=settings.rounds, tries=1)
+    steps, ratio = len(rewards), times.ratio("C", "run")
+    section.targets.append(at_least(f"the eager loop in C against `run`, {stream}, α = {alpha:g}", LEAST, ratio))
+    traced = int(learner._memory.numbers[PLACE + COUNT])
+    row = (times.per_step("run", steps), f"{traced:,}", times.per_step("C", steps), f"{eager.traced:,}", ratio)
+    return stream, f"{alpha:g}", *row
+
+
+def _agree(X: np.ndarray, rewards: np.ndarray, alpha: float) -> None:
+    """Both must predict the same before they are timed, with traces that are not dropped; AssertionError otherwise."""
+    learner, eager = SwiftTD(N, alpha, **PARAMETERS), c_loops.Swift(N, alpha, **PARAMETERS, epsilon=1e-30)
+    wanted = eager.run(X, np.append(0.0, rewards))
+    learner.start(X[0])
+    values = [0.0]
+    for x, reward in zip(X[1:], rewards.tolist(), strict=True):
+        values.append(learner.predict(x))
+        learner.update(reward, x)
+    np.testing.assert_allclose(values, wanted, rtol=0.0, atol=1e-9 * np.abs(wanted).max())
