@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks import streams
 from benchmarks.report import Ratio, Section, Settings, Table, at_most
 from benchmarks.timing import race
-from trueonline import GTD, EmphaticTD, MonteCarlo, TrueOnlineEmphaticTD, TrueOnlineGTD, TrueOnlineTD
+from trueonline import GTD, EmphaticTD, MonteCarlo, SwiftTD, TrueOnlineEmphaticTD, TrueOnlineGTD, TrueOnlineTD
 from trueonline.learners.off_policy import ProvisionalQ, ProvisionalTD
 
 SIZES = (2_000, 200_000, 20_000_000)
@@ -26,6 +26,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "true online GTD(λ)": partial(TrueOnlineGTD, second_step_size=0.001),
     "provisional TD(λ)": ProvisionalTD,
     "provisional Q(λ)": ProvisionalQ,
+    "SwiftTD": SwiftTD,
 }
 HELPED: dict[str, Callable[..., Any]] = {
     "true online TD(λ), bound": partial(TrueOnlineTD, bound=1.0),
