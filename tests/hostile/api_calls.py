@@ -119,11 +119,19 @@ COMMON = {"step_size": some(st.floats(1e-6, 0.5)), "trace_decay": some(unit), "d
 LEARNER = {"n_features": some(st.just(N)), **COMMON, "initial_weights": some(st.none() | st.just(np.linspace(0, 1, N)))}
 AGENT = {"n_features": some(st.just(N)), "n_actions": some(st.just(ACTIONS)), **COMMON, "seed": st.just(0)}
 ADAPTED = {"bound": some(st.none() | unit), "meta_step_size": some(st.none() | st.floats(0, 0.1))}
+LEARNED = {
+    "bound": some(unit),
+    "decay": some(unit),
+    "meta_step_size": some(st.floats(0, 0.1)),
+    "min_step_size": some(unit),
+}
 BOX = {"low": some(st.just([0.0, -1.0])), "high": some(st.just([1.0, 2.0]))}
 MAKERS: list[tuple[str, Any, dict[str, Any]]] = [
     *(("learner", kind, LEARNER | ADAPTED) for kind in (to.TrueOnlineTD, to.AccumulateTD, to.ReplaceTD, to.EmphaticTD)),
     *(("learner", kind, LEARNER) for kind in (to.MonteCarlo, to.ProvisionalTD, to.OnlineLambdaReturn)),
     *(("learner", kind, LEARNER | {"second_step_size": some(unit)}) for kind in (to.GTD, to.TrueOnlineGTD)),
+    ("learner", to.SwiftTD, LEARNER | LEARNED),
+    ("agent", to.control.SwiftSarsa, AGENT | LEARNED),
     *(("agent", kind, AGENT) for kind in (to.control.TrueOnlineSarsa, to.control.ReplaceSarsa, to.control.TrueOnlineWatkinsQ)),
     ("horde", Horde, {"n_features": some(st.just(N)), "questions": some(st.just([Question("a", 0.5), Question("b", "g")]))}),
     ("coder", to.features.TileCoder, BOX | {"bins": some(st.just(3)), "tilings": some(st.just(2)), "size": some(st.just(9))}),

@@ -279,10 +279,13 @@ FILES: dict[str, Saved] = {
     "emphatic": _learner("TrueOnlineEmphaticTD", "pairs"),
     "provisional_q": _learner("ProvisionalQ", "indices"),
     "provisional_adapted": _learner("ProvisionalTD", "dense", bound=1.0),
+    "swift_td": _learner("SwiftTD", "indices"),
+    "swift_dense": _learner("SwiftTD", "dense", bound=0.5, meta_step_size=0.01),
     "online_lambda_return": _learner("OnlineLambdaReturn", "indices"),
     "n_step": _learner("NStepReturn", "indices", n=3),
     "sarsa": _agent("TrueOnlineSarsa"),
     "twister": _agent("AccumulateSarsa", seed=np.random.Generator(np.random.MT19937(0))),
+    "swift_sarsa": _agent("SwiftSarsa"),
     "watkins_q": _agent("WatkinsQ", policy=to.control.Softmax(0.5), initial_weights=np.ones((FEATURES, ACTIONS))),
     "horde": Saved(_make_horde, Horde.load, lambda it: frozen([it.n_features, it.questions, it.state()]), _use_horde),
     "forward_td": Saved(

@@ -69,7 +69,7 @@ def test_help_shows_every_option_and_examples():
 def test_the_methods_are_the_agents_of_the_package():
     for name in METHODS:
         assert issubclass(catalog.METHODS[name].resolve("learner"), to.control.Agent)
-    assert len(METHODS) == 5
+    assert len(METHODS) == 6
 
 
 def test_the_files_hold_what_was_trained(lake):
