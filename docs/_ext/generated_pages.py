@@ -35,6 +35,7 @@ COSTS = {
     "two": "active features; two weight vectors",
     "three": "active features; two weight vectors, three traces",
     "two traces": "active features; two traces",
+    "meta-gradient": "features with trace; one trace, two traces of the meta-gradient",
 }
 
 
