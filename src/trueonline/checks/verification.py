@@ -16,7 +16,6 @@ from trueonline.core.transition import asked
 from trueonline.forward import OnlineLambdaReturn, OnlineSarsaReturn, OnlineWatkinsReturn
 
 TOLERANCE = 1e-10
-LEARNED = ("bound", "decay", "meta_step_size", "min_step_size")  # settings of methods that learn their step-sizes
 ACTIONS = 3  # the number of actions of agents
 
 
@@ -224,8 +223,7 @@ def _definition(learner_class: Any) -> Any:
 def _with_arguments(definition: Any, arguments: dict[str, Any]) -> Any:
     """A definition with the arguments that it shares with a learner."""
     known = inspect.signature(definition).parameters
-    rest = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in known.values())
-    shared = {name: value for name, value in arguments.items() if name in known or (rest and name in LEARNED)}
+    shared = {name: value for name, value in arguments.items() if name in known}
     return partial(definition, **shared) if shared else definition
 
 

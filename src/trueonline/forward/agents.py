@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from trueonline.forward.traces import AccumulateSum, ClearingSum, ReplaceSum
 from trueonline.forward.watkins import WatkinsReturn, WatkinsSum
 from trueonline.inputs import FeaturesLike, Schedule
 from trueonline.learners.acting import Acting
+from trueonline.learners.docstrings import AGENT, with_learned_step_sizes
 
 TIE = 1e-10  # closer values are tied: relative to the best value, or absolute if that is below 1
 
@@ -27,6 +29,7 @@ class DefinitionAgent(Acting):
     """
 
     definition: ClassVar[type[Definition]]
+    settings: Mapping[str, float] = MappingProxyType({})  # of the definition, beside the common ones
     greedy: ClassVar[bool] = False  # whether it bootstraps from the best action, instead of from the next one
 
     def __init__(
@@ -40,12 +43,11 @@ class DefinitionAgent(Acting):
         *,
         seed: Any = None,
         initial_weights: ArrayLike | None = None,
-        **settings: float,
     ) -> None:
         self.n_features, self.n_actions, self.policy = n_features, n_actions, policy
         self.rng = np.random.default_rng(seed)
         weights = None if initial_weights is None else np.reshape(initial_weights, -1)
-        self.inner = self.definition(n_features * n_actions, step_size, trace_decay, discount, weights, **settings)
+        self.inner = self.definition(n_features * n_actions, step_size, trace_decay, discount, weights, **self.settings)
         self.inner.n_actions = n_actions
 
     @property
@@ -114,7 +116,33 @@ class OnlineSarsaReturn(DefinitionAgent):
 class SwiftSarsaEquations(DefinitionAgent):
     """Swift-Sarsa by its equations: those of SwiftTD over ψ(s, a)."""
 
+    _shared_parameters = with_learned_step_sizes(AGENT)
     definition = SwiftTDEquations
+
+    def __init__(
+        self,
+        n_features: int,
+        n_actions: int,
+        step_size: float,
+        trace_decay: float,
+        discount: float,
+        policy: Callable,
+        *,
+        seed: Any = None,
+        initial_weights: ArrayLike | None = None,
+        bound: float = 0.1,
+        decay: float = 0.999,
+        meta_step_size: float = 0.001,
+        min_step_size: float = 1e-10,
+    ) -> None:
+        self.settings = {
+            "bound": bound,
+            "decay": decay,
+            "meta_step_size": meta_step_size,
+            "min_step_size": min_step_size,
+        }
+        common = (n_features, n_actions, step_size, trace_decay, discount, policy)
+        DefinitionAgent.__init__(self, *common, seed=seed, initial_weights=initial_weights)
 
 
 class WatkinsQSum(DefinitionAgent):
