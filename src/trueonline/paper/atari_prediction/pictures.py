@@ -26,7 +26,14 @@ def ratios(found: Found) -> Any:
         axes.plot(shown, places, ms=5.5, label=LINES[name], **style)
         mean, low, high = found.means[name]
         if np.isfinite(mean):
-            axes.errorbar(mean, 0.3, xerr=[[mean - low], [high - mean]], capsize=3, ms=7, **style)
+            axes.errorbar(
+                mean,
+                0.3 + (0.16 if name == PLAIN else -0.16),
+                xerr=[[mean - low], [high - mean]],
+                capsize=3,
+                ms=7,
+                **style,
+            )
     axes.axvline(1.0, color=COLOURS[SWIFT], linewidth=1.4, label=LINES[SWIFT])
     axes.axhline(0.9, color="#BBBBBB", linewidth=0.8)
     axes.set_yticks([*places, 0.3], [*map(title, found.games), "geometric mean"])
@@ -112,10 +119,10 @@ def prediction_chart(data: pa.Table) -> Chart:
     return Chart(
         data,
         x="frame",
-        y="value",
+        y="share",  # the axis is the same for all games
         series="method",
         x_title="frame",
-        y_title="return, and its predictions",
+        y_title="return and predictions, over the largest return of the game in these frames",
         choose="game",
         title="Predictions beside returns, late in the run",
     )

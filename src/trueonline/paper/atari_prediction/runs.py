@@ -27,7 +27,7 @@ from trueonline.report.page import duration
 
 DISCOUNT, TRACE_DECAY = 0.98, 0.9
 FRAMES = 210_000
-WINDOWS = 42  # points of a learning curve
+WINDOWS, SHORTEST = 42, 500  # points of a learning curve, and frames behind each, if there are enough
 STRETCH, AFTER = (
     500,
     300,
@@ -92,7 +92,7 @@ class Game:
     @cached_property
     def name(self) -> str:
         methods = [[each.name, each.learner, each.step_size, dict(each.options)] for each in self.methods]
-        fixed = [DISCOUNT, TRACE_DECAY, WINDOWS, STRETCH, AFTER, MARKS, cache_name(), version("ale-py")]
+        fixed = [DISCOUNT, TRACE_DECAY, WINDOWS, SHORTEST, STRETCH, AFTER, MARKS, cache_name(), version("ale-py")]
         about = json.dumps([self.game, self.actions, methods, self.frames, fixed], sort_keys=True)
         return f"atari-prediction-{self.game}-{hashlib.sha256(about.encode()).hexdigest()[:24]}"
 
@@ -219,7 +219,8 @@ def lifetime(rewards: np.ndarray, predictions: np.ndarray) -> float:
 
 def ends(frames: int) -> np.ndarray:
     """The frames at which the windows of a learning curve end."""
-    return np.linspace(0, frames, min(WINDOWS, frames) + 1).astype(int)[1:]
+    windows = min(WINDOWS, max(frames // SHORTEST, min(frames, 4)))
+    return np.linspace(0, frames, windows + 1).astype(int)[1:]
 
 
 def stretch(frames: int) -> slice:

@@ -117,15 +117,17 @@ def curve_rows(found: Found) -> pa.Table:
 
 
 def prediction_rows(found: Found) -> pa.Table:
-    """Returns and predictions of some frames, late in the run."""
+    """Returns and predictions of some frames, late in the run, and both over the game's largest return there."""
     late = stretch(found.frames)
     rows = []
     for game in found.games:
+        returns = found.rows[game, SWIFT]["returns"]
+        largest = max(map(abs, returns)) or 1.0
         lines = {name: found.rows[game, name]["stretch"] for name in LINES}
-        for name, values in {"return": found.rows[game, SWIFT]["returns"], **lines}.items():
-            frames = range(late.start + 1, late.stop + 1)
-            rows += [(title(game), name, frame, value) for frame, value in zip(frames, values, strict=True)]
-    return table(("game", "method", "frame", "value"), rows)
+        for name, values in {"return": returns, **lines}.items():
+            for frame, value in zip(range(late.start + 1, late.stop + 1), values, strict=True):
+                rows.append((title(game), name, frame, value, value / largest))
+    return table(("game", "method", "frame", "value", "share"), rows)
 
 
 def title(game: str) -> str:
