@@ -211,3 +211,76 @@ void dense_true_online(int64_t n, double *restrict w, double *restrict e, const 
         decay = gamma * lam;
     }
 }
+
+/* --- SwiftTD for few active features, with plain vectors and a list of the features with trace --------------------- */
+
+typedef struct {
+    double *w, *z, *z_delta, *delta_w, *p, *z_bar, *h, *h_old, *h_temp, *beta;
+    int64_t *list;
+    int64_t count;
+    double v_old, v_delta;
+} Swift;
+
+/* Goes on where the call before ended. A feature leaves the list when its trace is below epsilon. `values` are wᵀφ of the
+   row that is entered, before the update. */
+void eager_swift(Swift *m, const int64_t *restrict X, int64_t active, const double *restrict R, int64_t steps,
+                 double gamma, double lam, double bound, double decay, double theta, double least, double epsilon,
+                 double *restrict values)
+{
+    double *restrict w = m->w, *restrict z = m->z, *restrict z_delta = m->z_delta, *restrict delta_w = m->delta_w;
+    double *restrict p = m->p, *restrict z_bar = m->z_bar, *restrict h = m->h, *restrict h_old = m->h_old;
+    double *restrict h_temp = m->h_temp, *restrict beta = m->beta;
+    int64_t *restrict list = m->list;
+    const double most = log(bound), lowest = log(least), down = log(decay), fade = gamma * lam;
+    for (int64_t t = 0; t < steps; t++) {
+        const int64_t *x = X + t * active;
+        double v = 0.0;
+        for (int64_t j = 0; j < active; j++)
+            v += w[x[j]];
+        values[t] = v;
+        double delta = R[t] + gamma * v - m->v_old, v_delta = m->v_delta;
+        for (int64_t k = 0; k < m->count;) {
+            int64_t i = list[k];
+            delta_w[i] = delta * z[i] - z_delta[i] * v_delta;
+            w[i] += delta_w[i];
+            beta[i] += theta / exp(beta[i]) * (delta - v_delta) * p[i];
+            beta[i] = beta[i] > most ? most : beta[i] < lowest ? lowest : beta[i];
+            h_old[i] = h[i];
+            h[i] = h_temp[i] + delta * z_bar[i] - z_delta[i] * v_delta;
+            h_temp[i] = h[i];
+            z_delta[i] = 0.0;
+            z[i] *= fade;
+            p[i] *= fade;
+            z_bar[i] *= fade;
+            if (fabs(z[i]) < epsilon) {
+                z[i] = p[i] = z_bar[i] = delta_w[i] = 0.0;
+                list[k] = list[--m->count];
+            } else
+                k++;
+        }
+        double tau = 0.0, b = 0.0;
+        for (int64_t j = 0; j < active; j++) {
+            tau += exp(beta[x[j]]);
+            b += z[x[j]];
+        }
+        double scale = tau > bound ? bound / tau : 1.0;
+        v_delta = 0.0;
+        for (int64_t j = 0; j < active; j++) {
+            int64_t i = x[j];
+            if (z[i] == 0.0)
+                list[m->count++] = i;
+            v_delta += delta_w[i];
+            z_delta[i] = scale * exp(beta[i]);
+            z[i] += z_delta[i] * (1.0 - b);
+            p[i] += h_old[i];
+            z_bar[i] += z_delta[i] * (1.0 - b - z_bar[i]);
+            h_temp[i] = h[i] - h_old[i] * (z[i] - z_delta[i]) - h[i] * z_delta[i];
+            if (tau > bound) {
+                h_temp[i] = h[i] = h_old[i] = z_bar[i] = 0.0;
+                beta[i] += down;
+            }
+        }
+        m->v_old = v;
+        m->v_delta = v_delta;
+    }
+}

@@ -25,6 +25,7 @@ _HOME = {
     "ReplaceTD": "learners.on_policy",
     "TrueOnlineTD": "learners.on_policy",
     "MonteCarlo": "learners.on_policy",
+    "SwiftTD": "learners.swift",
     "EmphaticTD": "learners.off_policy",
     "TrueOnlineEmphaticTD": "learners.off_policy",
     "GTD": "learners.off_policy",
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from trueonline.learners.on_policy import ReplaceTD as ReplaceTD
     from trueonline.learners.on_policy import TrueOnlineTD as TrueOnlineTD
     from trueonline.learners.own import method as method
+    from trueonline.learners.swift import SwiftTD as SwiftTD
     from trueonline.study import sweep as sweep
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 GROUPS = ("prediction", "off-policy", "nonlinear", "control")
 TRACES = ("accumulating", "replacing", "dutch", "provisional", "none")
-MEMORIES = ("one", "two", "three", "two traces")
+MEMORIES = ("one", "two", "three", "two traces", "meta-gradient")
 # The colours are Okabe and Ito's, which colour-blind people can tell apart.
 VERMILION, BLUE, GREEN, SKY, PINK, GREY = "#D55E00", "#0072B2", "#009E73", "#56B4E9", "#CC79A7", "#7F7F7F"
 
@@ -72,8 +72,8 @@ class Method:
     settings : mapping
         Arguments that the class requires, with the values that `verify` gives them.
     swept : bool
-        Whether sweeps compile its rule into their own loop, which needs a memory other than "two traces". Other methods are
-        swept by their learners, one step at a time. A sweep that names no methods runs all for which this is true.
+        Whether sweeps compile its rule into their own loop, which needs a memory of the kinds "one", "two" or "three". Other
+        methods are swept by their learners, one step at a time. A sweep that names no methods runs all for which this is true.
     horde : bool
         Whether hordes know it, which share traces among many predictions (`nexting/shared_traces`).
     look : Look
@@ -161,6 +161,14 @@ _TRUE_ONLINE: dict[str, Any] = {
     "trace": "dutch",
 }
 
+_SWIFT: dict[str, Any] = {
+    "rule": _rule("swift_td"),
+    "memory": "meta-gradient",
+    "trace": "dutch",
+    "constants": ("alpha",),  # of each feature, it is the step-size to begin with
+    "page": "swift.md",
+}
+
 _ROWS = (
     Method(
         *("accumulate", "accumulate TD(λ)", "prediction"),
@@ -204,6 +212,13 @@ _ROWS = (
         rule=_rule("dutch_monte_carlo"),
         trace="dutch",
         look=Look(PINK, (), "D"),
+    ),
+    Method(
+        *("swift_td", "SwiftTD", "prediction"),
+        learner="learners.swift:SwiftTD",
+        definition="forward:SwiftTDEquations",
+        **_SWIFT,
+        look=Look(SKY, (), "P"),
     ),
     # Without second weights GTD(λ) is off-policy TD(λ), and true online GTD(λ) its true online form.
     Method(
@@ -343,6 +358,13 @@ _ROWS = (
         greedy=True,
         look=Look(PINK, (), "o"),
     ),
+    Method(
+        *("swift_sarsa", "Swift-Sarsa", "control"),
+        learner="control:SwiftSarsa",
+        definition="forward:SwiftSarsaEquations",
+        **_SWIFT,
+        look=Look(SKY, (), "P"),
+    ),
 )
 METHODS: Mapping[str, Method] = MappingProxyType({row.name: row for row in _ROWS})
 
@@ -364,7 +386,7 @@ def names(group: str | None = None, *, swept: bool | None = None) -> tuple[str, 
     Examples
     --------
     >>> names("prediction")
-    ('accumulate', 'replace', 'true_online', 'monte_carlo')
+    ('accumulate', 'replace', 'true_online', 'monte_carlo', 'swift_td')
     >>> names("prediction", swept=True)
     ('accumulate', 'replace', 'true_online')
     """

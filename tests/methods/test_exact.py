@@ -14,6 +14,7 @@ from scipy import sparse
 
 import trueonline as to
 from tests.oracles import prediction as naive
+from tests.oracles.swift import swift_td
 
 STEPS = 50
 TOLERANCE = 1e-10
@@ -243,6 +244,7 @@ METHODS = {
     "replacing traces, α varying": (to.ReplaceTD, naive.replace_td, True),
     "Algorithm 2": (to.TrueOnlineTD, naive.true_online_td, False),
     "Algorithm 4": (to.TrueOnlineTD, naive.true_online_td_varying, True),
+    "SwiftTD": (to.SwiftTD, swift_td, False),
 }
 each_method = pytest.mark.parametrize("method", METHODS)
 
@@ -525,7 +527,7 @@ def bursts(draw, binary, steps=STEPS):
     return X, rewards, gammas, starts, episodes, forms
 
 
-@pytest.mark.parametrize("method", ["Algorithm 1", "replacing traces", "Algorithm 2"])
+@pytest.mark.parametrize("method", ["Algorithm 1", "replacing traces", "Algorithm 2", "SwiftTD"])
 @examples(max_examples=40)
 @given(data=st.data())
 def test_traces_of_hundreds_of_features_come_and_go_in_changing_forms(method, data):

@@ -10,7 +10,11 @@ from trueonline import catalog
 from trueonline.cli import options
 from trueonline.cli.errors import plain_errors
 
-METHODS = [name.removesuffix("_sarsa") for name in catalog.names("control") if not catalog.METHODS[name].options]
+METHODS = [
+    name.removesuffix("_sarsa")
+    for name in catalog.names("control")
+    if not catalog.METHODS[name].options and "alpha" not in catalog.METHODS[name].constants
+]
 
 atari_options = options.all_of(
     (

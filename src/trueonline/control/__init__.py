@@ -12,6 +12,7 @@ _HOME = {
     "Policy": "policies",
     "ReplaceSarsa": "replace_sarsa",
     "Softmax": "policies",
+    "SwiftSarsa": "swift_sarsa",
     "Training": "gym.training",
     "TrueOnlineSarsa": "true_online_sarsa",
     "TrueOnlineWatkinsQ": "true_online_watkins_q",
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from trueonline.control.policies import Softmax as Softmax
     from trueonline.control.policies import Uniform as Uniform
     from trueonline.control.replace_sarsa import ReplaceSarsa as ReplaceSarsa
+    from trueonline.control.swift_sarsa import SwiftSarsa as SwiftSarsa
     from trueonline.control.true_online_sarsa import TrueOnlineSarsa as TrueOnlineSarsa
     from trueonline.control.true_online_watkins_q import TrueOnlineWatkinsQ as TrueOnlineWatkinsQ
     from trueonline.control.watkins_q import WatkinsQ as WatkinsQ

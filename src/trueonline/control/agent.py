@@ -120,7 +120,8 @@ class Agent(Acting, OverMemory):
 
     def reset(self) -> None:
         """Forget what was learned, and return to the initial weights. The random numbers continue."""
-        self._entries = compiled(self._rule(), self.method.greedy, self.method.cuts, self.binary, self._is_adapted)
+        method = self.method
+        self._entries = compiled(self._rule(), method.greedy, method.cuts, self.binary, self._is_adapted, method.memory)
         self._allocate()
         self._here: Features | None = None
         self._action: int | None = None

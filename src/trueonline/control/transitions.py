@@ -138,18 +138,23 @@ class Entries(NamedTuple):
 
 
 @cache
-def compiled(rule: Any, bootstraps_greedily: bool, cuts: bool, binary: bool, adapted: bool) -> Entries:
+def compiled(
+    rule: Any, bootstraps_greedily: bool, cuts: bool, binary: bool, adapted: bool, memory: str = "one"
+) -> Entries:
     """The entry points of a rule, which bootstraps from the best action or not, and whose trace is then cut or not."""
     asks = "greedy" in asked(rule)
     aim = greedy if bootstraps_greedily else sarsa_noting if asks else sarsa
-    names = names_of(rule, "one", binary=binary, adapted=adapted) | {"target": aim, "CUTS": cuts}
+    names = names_of(rule, memory, binary=binary, adapted=adapted) | {"target": aim, "CUTS": cuts}
     name = f"{name_of(rule, adapted)}_{aim.py_func.__name__}"
     return Entries(reader(binary), specialise(transition, name, partial(key_of, rule), **names))
 
 
 @cache
 def reader(binary: bool) -> Any:
-    """The entry point that reads the values of actions. No rule takes part in it, so all rules share it."""
+    """The entry point that reads the values of actions. No rule takes part in it, so all rules share it.
+
+    Weights and trace lie in the same places in all kinds of memory that agents have.
+    """
     return specialise(values, "one", attach=attach, BINARY=binary)
 
 

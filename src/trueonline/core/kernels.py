@@ -86,6 +86,11 @@ def operation(stub: Callable, *, reassociate: bool = False) -> Callable:
     return overload(stub, jit_options=cast(Any, options))
 
 
+def contracted(function: Callable) -> Any:
+    """Compile a function as `kernel` does, with leave to fuse multiply with add, and no other leave."""
+    return Kernel(function, targetoptions={"nopython": True, **_PIECE, "fastmath": {"contract"}})
+
+
 def outlined(function: Callable, *, reassociate: bool = False) -> Callable:
     """Compile a rare piece on its own, so that the hot loop around its call stays small."""
     return numba.njit(function, fastmath=REASSOCIATE if reassociate else False, **_OPTIONS)

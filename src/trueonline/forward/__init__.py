@@ -6,6 +6,7 @@ from trueonline.forward.agents import (
     OnlineSarsaReturn,
     OnlineWatkinsReturn,
     ReplaceSarsaSum,
+    SwiftSarsaEquations,
     WatkinsQSum,
 )
 from trueonline.forward.emphatic import EmphaticSum, OnlineEmphaticReturn
@@ -16,6 +17,7 @@ from trueonline.forward.monte_carlo import EpisodeMonteCarlo, OnlineMonteCarlo
 from trueonline.forward.off_policy_returns import OffPolicySum, OnlineOffPolicyReturn, off_policy_lambda_returns
 from trueonline.forward.other_returns import AverageReturn, ComplexReturn, GammaReturn, NStepReturn, OmegaReturn
 from trueonline.forward.provisional_views import ProvisionalQView, ProvisionalTDView
+from trueonline.forward.swift import SwiftTDEquations
 from trueonline.forward.traces import AccumulateSum, ReplaceSum
 
 __all__ = [
@@ -43,6 +45,8 @@ __all__ = [
     "ProvisionalTDView",
     "ReplaceSarsaSum",
     "ReplaceSum",
+    "SwiftSarsaEquations",
+    "SwiftTDEquations",
     "WatkinsQSum",
     "interim_lambda_return",
     "lambda_return",

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from trueonline import inputs
 from trueonline.forward.base import Definition
 from trueonline.forward.lambda_returns import OnlineLambdaReturn
+from trueonline.forward.swift import SwiftTDEquations
 from trueonline.forward.traces import AccumulateSum, ClearingSum, ReplaceSum
 from trueonline.forward.watkins import WatkinsReturn, WatkinsSum
 from trueonline.inputs import FeaturesLike, Schedule
@@ -39,11 +40,12 @@ class DefinitionAgent(Acting):
         *,
         seed: Any = None,
         initial_weights: ArrayLike | None = None,
+        **settings: float,
     ) -> None:
         self.n_features, self.n_actions, self.policy = n_features, n_actions, policy
         self.rng = np.random.default_rng(seed)
         weights = None if initial_weights is None else np.reshape(initial_weights, -1)
-        self.inner = self.definition(n_features * n_actions, step_size, trace_decay, discount, weights)
+        self.inner = self.definition(n_features * n_actions, step_size, trace_decay, discount, weights, **settings)
         self.inner.n_actions = n_actions
 
     @property
@@ -107,6 +109,12 @@ class OnlineSarsaReturn(DefinitionAgent):
     """The online λ-return algorithm over ψ(s, a). True online Sarsa(λ) equals it."""
 
     definition = OnlineLambdaReturn
+
+
+class SwiftSarsaEquations(DefinitionAgent):
+    """Swift-Sarsa by its equations: those of SwiftTD over ψ(s, a)."""
+
+    definition = SwiftTDEquations
 
 
 class WatkinsQSum(DefinitionAgent):

@@ -7,9 +7,12 @@ from typing import Any, ClassVar
 
 _TITLE = "Parameters\n----------\n"
 
-_COMMON = """\
+_STEP_SIZE = """\
 step_size : float or callable
     α > 0, or a schedule t → α_t, with t the number of transitions learned from.
+"""
+_COMMON = f"""\
+{_STEP_SIZE}\
 trace_decay : float
     λ in [0, 1], the default of every transition.
 discount : float
@@ -52,6 +55,24 @@ meta_step_size : float, optional
     Step-size adaptation: θ of TIDBD, by which the step-size of every feature adapts to the errors seen when it was active. 0.01
     is usual. `bound` is then 1 by default. Off by default.
 """
+
+LEARNED = """\
+bound : float, optional
+    η > 0. The rate of learning τ = Σ_i α_i x_i², the share of its error that an update closes, is kept to η, and so is every
+    step-size.
+decay : float, optional
+    In (0, 1]. Where τ exceeds η, the step-size of each active feature is multiplied by this number to the power of x_i².
+meta_step_size : float, optional
+    θ ≥ 0, by which the logarithm of each step-size follows its meta-gradient. With 0 the step-sizes are not learned.
+min_step_size : float, optional
+    The smallest step-size of a feature, above 0 and at most `bound`.
+"""
+
+
+def with_learned_step_sizes(shared: str) -> str:
+    """The parameters of a method that learns its step-sizes."""
+    first = "step_size : float\n    α > 0, the step-size that each feature begins with.\n"
+    return shared.replace(_STEP_SIZE, first) + LEARNED
 
 
 class Documented:

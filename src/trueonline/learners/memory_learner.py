@@ -253,19 +253,15 @@ class MemoryLearner(OverMemory, Learner):
 
     def _snapshot(self) -> tuple:
         """The state that `_undo` restores: dense rows are checked while they are learned from."""
-        rates = self._of_features().copy() if self._is_adapted else None
-        tuning = memory.tuning(self._memory, self._memories).copy() if self._is_adapted else None
-        place = self._memory.numbers[:PLACE].copy()
-        return place, [memory.snapshot(one) for one in self._each()], rates, tuning
+        place, beyond = self._memory.numbers[:PLACE].copy(), memory.beyond(self._memory, self._memories).copy()
+        return place, [memory.snapshot(one) for one in self._each()], beyond
 
     def _undo(self, before: tuple) -> None:
-        place, memories, rates, tuning = before
+        place, memories, beyond = before
         self._memory.numbers[:PLACE] = place
         for one, then in zip(self._each(), memories, strict=True):
             memory.undo(one, then)
-        if self._is_adapted:
-            self._of_features()[:] = rates
-            memory.tuning(self._memory, self._memories)[:] = tuning
+        memory.beyond(self._memory, self._memories)[:] = beyond
 
     # --- Saving ---
 

@@ -119,8 +119,9 @@ class OverMemory(Parametrised):
     def _empty(self, weights: np.ndarray | None = None) -> Buffers:
         n = self._parameters.n_features
         what = " and ".join(f"{name}={m:,}" for name, m in zip(("n_features", "n_actions"), self._shape, strict=False))
-        with inputs.room_for(what, n * (32.0 * self._memories + 32.0 * self._is_adapted)):
-            buffers = memory.allocate(n, weights, self._memories, self._is_adapted)
+        learned = self.method.memory == "meta-gradient"
+        with inputs.room_for(what, n * (32.0 * self._memories + 32.0 * self._is_adapted + 64.0 * learned)):
+            buffers = memory.allocate(n, weights, self._memories, self._is_adapted, learned)
         self._tune(buffers)
         return buffers
 

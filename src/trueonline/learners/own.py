@@ -13,13 +13,14 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
-from trueonline.catalog import MEMORIES, TRACES, Method
+from trueonline.catalog import TRACES, Method
 from trueonline.core.identity import identity
 from trueonline.core.transition import asked
 from trueonline.inputs import Schedule
 from trueonline.learners.loading import load_one_of
 from trueonline.learners.memory_learner import MemoryLearner
 
+MEMORIES = ("one", "two", "three", "two traces")  # the kind "meta-gradient" needs settings that no rule can ask for
 CONSTANTS = ("gamma", "lam", "alpha")
 _MADE: dict[str, OwnMethod] = {}  # by digest, so that a pickle finds the method of this process
 

@@ -19,7 +19,7 @@ from trueonline.inputs import check_saved, saved_array, saved_count
 AGENTS: dict[str, Any] = {
     name.removesuffix("_sarsa"): catalog.METHODS[name].resolve("learner")
     for name in catalog.names("control")
-    if not catalog.METHODS[name].options
+    if not catalog.METHODS[name].options and "alpha" not in catalog.METHODS[name].constants  # it is divided below
 }
 
 

@@ -1,9 +1,10 @@
 """The layout of a memory's numbers, and how kernels reach them.
 
 A learner's numbers lie in one array: its *place* (the numbers that it carries from step to step), then one to three memories,
-then, with step-size adaptation, the numbers that adaptation keeps for each feature.
+then, with step-size adaptation, the numbers that adaptation keeps for each feature, or the numbers of learned step-sizes.
 
     place | header, u, z, y | header, u, z, y | … | tuning, rates, past, usual, kept
+    place | header, u, z, y | settings, h, alpha, tiles
 
 Each memory has a header of its own, with the numbers of that memory only. Vectors begin at cache lines.
 """
@@ -31,6 +32,12 @@ PLACE = 24
 # The settings of step-size adaptation, α of this step, the form of the method, and how often α was bounded.
 BOUND, META, ALPHA, ACCUMULATES, WEIGHED, BOUNDED = range(6)
 TUNING = 8
+
+# Of a memory with learned step-sizes (`core.meta_gradient`): its settings, and what each entry of the list has in a tile.
+SETTINGS = 8
+PHI, P, Z_BAR, H, H_OLD, STEP_SIZE = range(6)
+FIELDS = 6
+TILE = 64  # entries: more than a vector register holds, and the numbers of a tile fit into the first cache
 
 SPARE = 64  # how many entries the list may always hold before they are looked through
 LINE = 8  # numbers in a cache line
@@ -94,6 +101,22 @@ class Rated(NamedTuple):
     kept: Any
 
 
+class MetaGradient(NamedTuple):
+    """A memory in which the step-sizes are learned too (`core.meta_gradient`)."""
+
+    n: Any
+    head: Any
+    u: Any
+    z: Any
+    y: Any
+    slot: Any
+    owner: Any
+    settings: Any
+    h: Any
+    alpha: Any
+    tiles: Any
+
+
 def holds_two_traces(memory: Any) -> bool:
     """Whether a Numba type of memory has its weights in two: as two traces, with step-size adaptation or without."""
     if is_a(Rated, memory):
@@ -113,10 +136,12 @@ class Buffers(NamedTuple):
     places: np.ndarray
 
 
-def allocate(n: int, weights: np.ndarray | None = None, memories: int = 1, rated: bool = False) -> Buffers:
-    """Memories of n features, the first with these weights or zeros, and no trace."""
+def allocate(
+    n: int, weights: np.ndarray | None = None, memories: int = 1, rated: bool = False, learned: bool = False
+) -> Buffers:
+    """Memories of n features, the first with these weights or zeros, and no trace; with adapted or learned step-sizes."""
     length = _length(n)
-    total = PLACE + memories * length + (TUNING + 4 * n) * rated
+    total = PLACE + memories * length + (TUNING + 4 * n) * rated + _learned_length(n) * learned
     numbers = np.zeros(total + LINE)
     skip = -(numbers.ctypes.data // numbers.itemsize) % LINE
     numbers = numbers[skip : skip + total]
@@ -155,6 +180,16 @@ def _length(n: int) -> int:
     return HEADER + 3 * _stride.py_func(n)
 
 
+def _learned_length(n: int) -> int:
+    """The number of numbers that a memory with learned step-sizes has behind it."""
+    return SETTINGS + 2 * _stride.py_func(n) + _in_tiles.py_func(n)
+
+
+def beyond(buffers: Buffers, memories: int) -> np.ndarray:
+    """All numbers behind the memories: those of step-sizes that are adapted or learned."""
+    return buffers.numbers[PLACE + memories * _length(len(buffers.places) // memories // 2) :]
+
+
 def size(one: Buffers) -> int:
     """The number of features of one memory."""
     return len(one.places) // 2
@@ -164,6 +199,12 @@ def size(one: Buffers) -> int:
 def _stride(n):
     """The distance between u_0, z_1 and y_1: n rounded up to whole cache lines, and one more for z_0 or y_0."""
     return (n // LINE + 2) * LINE
+
+
+@kernel
+def _in_tiles(n):
+    """The number of numbers in the tiles of n entries."""
+    return (n // TILE + 1) * TILE * FIELDS
 
 
 def parts(one: Buffers) -> tuple[np.ndarray, ...]:
@@ -258,12 +299,21 @@ def attach_two_traces_rated(numbers, places):
     return rated(numbers, n, at(numbers, places, n, 0), second, None)
 
 
+@kernel
+def attach_meta_gradient(numbers, places):
+    m = at(numbers, places, places.size // 2, 0)
+    tiles = numbers.size - _in_tiles(m.n)
+    alpha, h = tiles - _stride(m.n), tiles - 2 * _stride(m.n)
+    more = pointer(numbers, h - SETTINGS), pointer(numbers, h), pointer(numbers, alpha), pointer(numbers, tiles)
+    return MetaGradient(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, *more)
+
+
 class Kind(NamedTuple):
     """A kind of memory: how many there are, and how kernels attach to them, without and with step-size adaptation."""
 
     memories: int
     attach: Any
-    attach_rated: Any
+    attach_rated: Any  # None: step-size adaptation has nothing to do where step-sizes are learned
 
 
 KINDS = {  # by the names that the catalogue gives them
@@ -271,4 +321,5 @@ KINDS = {  # by the names that the catalogue gives them
     "two": Kind(2, attach_two, attach_two_rated),
     "three": Kind(3, attach_three, attach_three_rated),
     "two traces": Kind(2, attach_two_traces, attach_two_traces_rated),
+    "meta-gradient": Kind(1, attach_meta_gradient, None),
 }

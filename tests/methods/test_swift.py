@@ -1,0 +1,246 @@
+"""SwiftTD: equal to its equations and to the published package, over a list of features that come and go."""
+
+import ast
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import trueonline as to
+from tests.methods.test_exact import FORMS, assert_follows, expected, follow, streams
+from tests.oracles.swift import Swift, swift_td
+from trueonline.core.memory.layout import COUNT, PLACE
+from trueonline.forward import SwiftTDEquations
+
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "swifttd_predictions.npz"
+NAMES = {"eta": "bound", "decay": "decay", "meta_step_size": "meta_step_size", "eta_min": "min_step_size"}
+SETTINGS = {"n_features": 12, "step_size": 0.05, "trace_decay": 0.9, "discount": 0.95}
+
+
+@pytest.mark.skipif(
+    not SHARED.exists(), reason="the predictions are not in ../shared/data, which is no part of the project"
+)
+@pytest.mark.parametrize("features", ["binary", "dense"])
+def test_predictions_are_those_of_the_published_package(features):
+    """`swifttd_predictions.npz`: what `step(x, reward)` of the package returned, in single precision."""
+    with np.load(SHARED) as data:
+        X, rewards, wanted, about = (data[f"{features}_{part}"] for part in ("x", "rewards", "predictions", "settings"))
+    given = ast.literal_eval(str(about))
+    n = 200 if features == "binary" else X.shape[1]
+    named = {NAMES[name]: value for name, value in given.items() if name in NAMES}
+    learner = to.SwiftTD(n, given["alpha"], given["lambda_"], given["gamma"], **named)
+    predictions = [learner.predict(X[0])]
+    learner.start(X[0])
+    for x, reward in zip(X[1:], rewards[1:].tolist(), strict=True):
+        predictions.append(learner.predict(x))
+        learner.update(reward, x)
+    assert np.abs(predictions - wanted).max() <= 1e-5 * np.abs(wanted).max()
+
+
+CHOICES = st.fixed_dictionaries(
+    {
+        "bound": st.sampled_from([0.01, 0.1, 0.5, 2.0]),
+        "decay": st.sampled_from([0.5, 0.99, 0.999, 1.0]),
+        "meta_step_size": st.sampled_from([0.0, 1e-4, 1e-3, 1e-2]),
+        "min_step_size": st.sampled_from([1e-10, 1e-3]),
+    }
+)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=15, deadline=None)
+@given(data=st.data(), choices=CHOICES)
+def test_updates_equal_the_equations_with_any_settings(form, data, choices):
+    stream = data.draw(streams(FORMS[form]))
+    learner = stream.learner(partial(to.SwiftTD, **choices))
+    assert_follows(follow(learner, stream, form), expected(stream, partial(swift_td, **choices)))
+    assert learner.step_sizes.min() > 0.0
+
+
+@settings(max_examples=20, deadline=None)
+@given(stream=streams("real"), choices=CHOICES)
+def test_the_definition_is_the_equations_too(stream, choices):
+    definition = stream.learner(partial(SwiftTDEquations, **choices))
+    assert_follows(follow(definition, stream, trace=False), expected(stream, partial(swift_td, **choices)), trace=False)
+
+
+def test_equals_its_definition_with_other_settings():
+    other = partial(to.SwiftTD, bound=0.7, decay=0.9, meta_step_size=0.02, min_step_size=1e-4)
+    report = to.verify(other, trials=2, kinds=["active indices", "repeated features", "step-size schedule"], steps=100)
+    assert report.definition == "SwiftTDEquations"
+    assert [row.stream for row in report.rows] == ["active indices", "repeated features"]  # it takes no schedules
+    assert report.exact
+    another = partial(SwiftTDEquations, meta_step_size=0.5)
+    assert not to.verify(other, another, trials=2, kinds=["repeated features"]).exact
+
+
+def test_without_meta_learning_and_bound_it_is_true_online_td():
+    rng = np.random.default_rng(0)
+    X, rewards, discounts = rng.normal(size=(201, 12)) / 3.0, rng.normal(size=200), rng.choice([0.0, 0.9, 1.0], 200)
+    swift, plain = to.SwiftTD(**SETTINGS, bound=1e9, meta_step_size=0.0), to.TrueOnlineTD(**SETTINGS)
+    np.testing.assert_allclose(swift.run(X, rewards, discounts), plain.run(X, rewards, discounts), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(swift.weights, plain.weights, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(swift.trace, 0.05 * plain.trace, rtol=1e-10, atol=1e-12)
+    assert (swift.step_sizes == 0.05).all()
+    assert swift.bounded == 0
+
+
+def listed(learner):
+    return int(learner._memory.numbers[PLACE + COUNT])
+
+
+def test_features_leave_the_list_when_they_fade_and_return_with_what_they_learned():
+    """In turn, 5 of 20 groups of features are active for 200 steps, with γλ = 0.855: then their trace is below 1e-13."""
+    rng = np.random.default_rng(1)
+    n, oracle = 400, Swift(np.zeros(400), 0.05, meta_step_size=0.01)
+    learner = to.SwiftTD(n, 0.05, 0.9, 0.95, meta_step_size=0.01)
+    sizes = []
+    x = np.zeros(n)
+    learner.start(np.flatnonzero(x))
+    oracle.begin(x)
+    for t in range(4000):
+        group = (t // 200) * 7 % 20
+        active = group * 20 + rng.choice(20, 4, replace=False)
+        x, reward = np.zeros(n), float(rng.normal() + (active % 3 == 0).sum())
+        x[active] = 1.0
+        oracle.step(x, reward, 0.95, 0.9)
+        learner.update(reward, np.sort(active))
+        sizes.append(listed(learner))
+    assert max(sizes[400:]) < 80, "only features of the groups of now and just before carry trace"
+    assert (oracle.alpha != 0.05).sum() == n
+    np.testing.assert_allclose(learner.weights, oracle.w, rtol=0.0, atol=1e-11 * np.abs(oracle.w).max())
+    np.testing.assert_allclose(learner.step_sizes, oracle.alpha, rtol=1e-11)
+
+
+def test_zeros_among_dense_features_carry_no_trace():
+    learner = to.SwiftTD(**SETTINGS)
+    x = np.zeros(12)
+    x[3] = -1.5
+    learner.start(x)
+    learner.update(1.0, x)
+    assert listed(learner) == 1
+    assert np.flatnonzero(learner.weights).tolist() == [3]
+
+
+def test_very_large_features_leave_positive_step_sizes():
+    learner = to.SwiftTD(2, 0.1, 0.9, 0.9)
+    learner.start([1e4, 0.0])
+    for _ in range(20):
+        learner.update(1.0, [1e4, 1.0])
+    assert not learner.diverged
+    assert learner.step_sizes.min() >= 1e-10
+    assert learner.bounded == 20
+
+
+def walk(learner, T=300, seed=2):
+    rng = np.random.default_rng(seed)
+    X = [np.sort(rng.choice(12, 3, replace=False)) for _ in range(T + 1)]
+    return X, rng.normal(size=T) + 1.0, rng.choice([0.0, 0.95], T, p=[0.03, 0.97])
+
+
+def test_run_equals_updates_with_starts_and_in_pieces():
+    X, rewards, discounts = walk(None)
+    starts = np.random.default_rng(3).random(len(X)) < 0.03
+    decays = np.random.default_rng(4).random(len(rewards))
+    ran, pieces, stepped = (to.SwiftTD(**SETTINGS, meta_step_size=0.02) for _ in range(3))
+    ran.run(np.array(X), rewards, discounts, trace_decays=decays, starts=starts)
+    for part in (slice(0, 100), slice(100, 300)):
+        rows = slice(part.start, part.stop + 1)
+        marks = starts[rows].copy()
+        marks[0] &= part.start == 0
+        pieces.run(np.array(X[rows]), rewards[part], discounts[part], trace_decays=decays[part], starts=marks)
+    stepped.start(X[0])
+    for t in range(len(rewards)):
+        if starts[t + 1]:
+            stepped.start(X[t + 1])
+        else:
+            stepped.update(float(rewards[t]), X[t + 1], float(discounts[t]), float(decays[t]))
+    for other in (pieces, stepped):
+        np.testing.assert_array_equal(ran.weights, other.weights)
+        np.testing.assert_array_equal(ran.step_sizes, other.step_sizes)
+        assert ran.bounded == other.bounded
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_saved_learners_resume_bit_for_bit(tmp_path, dense):
+    X, rewards, _ = walk(None)
+    form = (lambda x: np.isin(np.arange(12), x) * -0.7) if dense else (lambda x: x)
+    learner = to.SwiftTD(**SETTINGS, bound=0.2, decay=0.99, meta_step_size=0.02, min_step_size=1e-6)
+    learner.start(form(X[0]))
+    for t in range(100):
+        learner.update(float(rewards[t]), form(X[t + 1]))
+    learner.save(tmp_path / "swift.npz")
+    other = to.load(tmp_path / "swift.npz")
+    assert repr(other) == repr(learner)
+    assert "bound=0.2, decay=0.99, meta_step_size=0.02, min_step_size=1e-06" in repr(other)
+    for t in range(100, 300):
+        learner.update(float(rewards[t]), form(X[t + 1]))
+        other.update(float(rewards[t]), form(X[t + 1]))
+    for name in ("weights", "trace", "step_sizes", "bounded", "steps"):
+        np.testing.assert_array_equal(getattr(learner, name), getattr(other, name))
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("of_list", lambda old: -old),
+        ("of_list", lambda old: old[:, :-1]),
+        ("of_list", lambda old: old * np.nan),
+        ("of_features", lambda old: old[:, :-1]),
+        ("of_features", lambda old: 0.0 * old),
+        ("seen", lambda old: old + 12),
+        ("seen", lambda old: -old - 1),
+        ("settings", lambda old: old - 7.5),
+        ("settings", lambda old: old[:-1]),
+    ],
+)
+def test_damaged_parts_are_refused(part, change):
+    learner = to.SwiftTD(**SETTINGS)
+    for active in (range(6), range(6, 11)):  # the first six fade
+        learner.run(np.array([[i] for i in active] * 300), np.ones(len(active) * 300 - 1))
+    parts = learner._dump()
+    assert len(parts["seen"]) >= 6
+    with pytest.raises((ValueError, KeyError)):
+        to.SwiftTD(**SETTINGS)._restore({**parts, part: change(parts[part])})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"bound": 0.0}, "bound must be a finite number > 0, got 0.0"),
+        ({"bound": None}, "bound must be a finite number > 0, got None"),
+        ({"decay": 1.5}, r"decay must be a number in \(0, 1\], got 1.5"),
+        ({"meta_step_size": -1.0}, "meta_step_size must be a finite number ≥ 0, got -1.0"),
+        ({"min_step_size": 0.2}, r"min_step_size must be a number in \(0, 0.1\], at most bound, got 0.2"),
+        ({"step_size": lambda t: 0.1}, "step_size of SwiftTD must be a number.*got a schedule"),
+    ],
+)
+def test_settings_without_meaning_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        to.SwiftTD(**{**SETTINGS, **settings})
+
+
+def test_other_arguments_are_named():
+    with pytest.raises(TypeError, match="SwiftTD takes no argument 'theta': use meta_step_size"):
+        to.SwiftTD(**SETTINGS, theta=0.1)
+    with pytest.raises(TypeError, match="SwiftTD takes no argument 'second_step_size'"):
+        to.SwiftTD(**SETTINGS, second_step_size=0.1)
+    with pytest.raises(TypeError, match="takes no ratio"):
+        learner = to.SwiftTD(**SETTINGS)
+        learner.start(0)
+        learner.update(1.0, 1, ratio=1.0)
+
+
+def test_is_swept_by_its_learner():
+    table = to.sweep(
+        to.problems.random_walk(),
+        ("swift_td", "true_online"),
+        step_sizes=[0.05, 0.1],
+        trace_decays=[0.0, 0.9],
+        runs=2,
+        steps=50,
+    )
+    assert table is not None
