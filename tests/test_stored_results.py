@@ -262,7 +262,7 @@ def run_store(monkeypatch, tmp_path):
 
     command = ("platform",)  # a module that prints a line
     known = {name: store.Part(command, use, captured=True) for name, use in (("good", good), ("bad", bad))}
-    monkeypatch.setattr(store, "parts", lambda data, peers_python=None: known)
+    monkeypatch.setattr(store, "parts", lambda data, peers_python=None, actions=None: known)
 
     def call(*arguments):
         ran.clear()
