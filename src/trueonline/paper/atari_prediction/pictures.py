@@ -13,7 +13,7 @@ from trueonline.paper.atari_prediction.summary import LINES, Found, title
 from trueonline.paper.experiment import Chart
 from trueonline.paper.style import COLOURS, MARKERS, figure, legend_above, line
 
-TICKS = (0.1, 0.2, 0.5, 0.7, 1.0, 1.5, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
 def ratios(found: Found) -> Any:
@@ -62,13 +62,21 @@ def _panels(found: Found) -> tuple[Any, list[Any]]:
 
 def curves(found: Found) -> Any:
     """The error over time, a panel for each game."""
+    from matplotlib.ticker import LogLocator
+
     drawing, panels = _panels(found)
     x = ends(found.frames) / 1000.0
     for game, axes in zip(found.games, panels, strict=True):
         for name, label in LINES.items():
             line(axes, x, _finite(found.rows[game, name]["curve"]), name, label=label, linewidth=1.3)
         axes.set(title=title(game), yscale="log")
-        axes.yaxis.set_minor_formatter("")
+        axes.yaxis.set_major_formatter("{x:g}")
+        low, high = axes.get_ylim()
+        if high < 30.0 * low:  # too few powers of ten to read values from
+            axes.yaxis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
+            axes.yaxis.set_minor_formatter("{x:g}")
+        else:
+            axes.yaxis.set_minor_formatter("")
     drawing.supxlabel("frames / 1,000", fontsize=9)
     drawing.supylabel("(G − V)², mean over a window (log scale)", fontsize=9)
     legend_above(drawing, panels)
