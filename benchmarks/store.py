@@ -34,6 +34,7 @@ WORK = Path("reproduction") / "stored"  # below ROOT: a folder for each experime
 SEED = 0
 # Experiments that take long are stored at a smaller scale. Five runs are the fewest that can decide a claim.
 SCALES = {"mountain-car": ("--runs", "5"), "asterix": ("--scale", "quick")}
+RECORDED = "atari-prediction"  # it needs recordings that are not part of this package
 COLOURS = 128  # of a stored picture: its files are a quarter as large, and nobody sees it
 DIGITS = 5  # of a stored number
 LARGE = 200_000  # bytes; a longer table is compressed
@@ -49,13 +50,14 @@ class Part:
     captured: bool = False  # whether the results are what the process prints
 
 
-def parts(data: Path, peers_python: str | None = None) -> dict[str, Part]:
+def parts(data: Path, peers_python: str | None = None, actions: Path | None = None) -> dict[str, Part]:
     """All parts by name, in the order in which they run: the longest and the noisiest at the end."""
+    recorded = () if actions is None else ("--actions", str(actions))
     peers = () if peers_python is None else ("--peers-python", peers_python)
     found = {"verify": Part(("trueonline", "verify", "--json", "--seed", str(SEED)), _verification(data), captured=True)}
     for name in MODULES:
         command = ("trueonline", "reproduce", name, "--seed", str(SEED), *SCALES.get(name, ()), "--out", str(WORK / name))
-        found[name] = Part(command, _experiment(data, name))
+        found[name] = Part(command, _experiment(data, name), recorded if name == RECORDED else ())
     for name in SECTIONS:
         file = data / "benchmarks.json"
         shown = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
@@ -71,13 +73,19 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="name the parts and when each was run")
     parser.add_argument("--again", action="store_true", help="forget these parts first, so that they are run again")
     parser.add_argument("--peers-python", metavar="PYTHON", help="as for python -m benchmarks")
+    parser.add_argument(
+        "--actions",
+        type=Path,
+        metavar="DIR",
+        help=f"as for trueonline reproduce {RECORDED}, which is left out without it",
+    )
     parser.add_argument("--data", type=Path, default=DATA, metavar="DIR", help="the folder of the stored results")
     options = parser.parse_args()
-    known = parts(options.data.resolve(), options.peers_python)
+    known = parts(options.data.resolve(), options.peers_python, options.actions and options.actions.resolve())
     unknown = [name for name in options.parts if name not in known]
     if unknown:
         parser.error(f"unknown part {unknown[0]!r}; known are {', '.join(known)}")
-    names = options.parts or list(known)
+    names = options.parts or [name for name in known if name != RECORDED or options.actions is not None]
     about = options.data / "about.json"
     if options.list:
         done = _read(about)

@@ -262,7 +262,7 @@ def run_store(monkeypatch, tmp_path):
 
     command = ("platform",)  # a module that prints a line
     known = {name: store.Part(command, use, captured=True) for name, use in (("good", good), ("bad", bad))}
-    monkeypatch.setattr(store, "parts", lambda data, peers_python=None: known)
+    monkeypatch.setattr(store, "parts", lambda data, peers_python=None, actions=None: known)
 
     def call(*arguments):
         ran.clear()
@@ -323,6 +323,13 @@ def test_every_experiment_and_every_section_is_a_part(tmp_path):
     assert set(MODULES) < set(known)
     assert all(f"benchmarks/{name}" in known for name in store.SECTIONS)
     assert known["fig4"].command[:3] == ("trueonline", "reproduce", "fig4")
+
+
+def test_recorded_actions_are_given_to_their_experiment_alone(tmp_path):
+    known = store.parts(tmp_path, actions=tmp_path / "actions")
+    assert [name for name, part in known.items() if "--actions" in part.private] == ["atari-prediction"]
+    assert known["atari-prediction"].private == ("--actions", str(tmp_path / "actions"))
+    assert "--actions" not in known["atari-prediction"].command, "the page names no place of this machine"
 
 
 def test_an_experiment_is_stored_small_beside_the_others(tmp_path, monkeypatch):

@@ -53,6 +53,7 @@ TABLES = {
     "asterix": Best(("method",), "score", mean_over="run", largest=True, names="_sarsa"),
     "mountain-car": Best(("method",), "steps", mean_over="run"),
     "offpolicy": Best(("representation", "distance", "method"), "error"),
+    "atari-prediction": Best(("game", "method"), "error"),
 }
 PARAMETERS = {"step_size": "α", "trace_decay": "λ", "eta": "η", "step": "step"}
 HEADINGS = PARAMETERS | {
@@ -68,6 +69,7 @@ READ_ON = {
     "asterix": "experiments.md#control",
     "mountain-car": "experiments.md#control",
     "offpolicy": "experiments.md#what-the-off-policy-study-found",
+    "atari-prediction": "experiments.md#atari-prediction",
     "cost": "benchmarks.md",
 }
 TIMED = ("cost",)  # experiments that measure times, which other work on the machine changes

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from trueonline.catalog import GREY, METHODS, PINK, Look
+from trueonline.catalog import GREY, METHODS, PINK, VERMILION, Look
 from trueonline.report.look import RC, figure, look
 
 __all__ = ["COLOURS", "DASHES", "MARKERS", "NAMES", "RC", "band", "figure", "legend_above", "line", "look"]
@@ -18,6 +18,8 @@ OTHERS = {
     "offline": ("offline λ-return", Look("#000000", (1, 1), "v")),
     "td0": ("TD(0)", Look(GREY, (8, 2, 1, 2), "x")),
     "random": ("random play", Look(GREY, (1, 2))),
+    "adapted": ("true online TD(λ), adapted step-sizes", Look(VERMILION, (), "s")),
+    "return": ("return", Look("#000000", (1, 1))),
 }
 LOOKS = {name: row.look for name, row in METHODS.items()} | {name: own for name, (_, own) in OTHERS.items()}
 NAMES = {name: row.title for name, row in METHODS.items()} | {name: title for name, (title, _) in OTHERS.items()}
@@ -29,7 +31,7 @@ MARKERS = {name: own.marker for name, own in LOOKS.items()}
 def line(axes: Any, x: Any, y: Any, method: str, **options: Any) -> None:
     """Draw a line in the method's own style."""
     dashes = {"dashes": DASHES[method]} if DASHES[method] else {}
-    axes.plot(x, y, color=COLOURS[method], label=NAMES[method], **{"linewidth": 1.6, **dashes, **options})
+    axes.plot(x, y, **{"color": COLOURS[method], "label": NAMES[method], "linewidth": 1.6, **dashes, **options})
 
 
 def band(axes: Any, x: Any, low: Any, high: Any, method: str) -> None:

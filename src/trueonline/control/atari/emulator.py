@@ -38,7 +38,7 @@ class Emulator:
 
     def __init__(self, game: str = "asterix", *, all_actions: bool = False) -> None:
         self.game = game
-        self._raw, self._averaging = _load(game, averaged=False), _load(game, averaged=True)
+        self._raw, self._averaging = load(game, averaged=False), load(game, averaged=True)
         self._american = _american(game)
         self._ale = self._raw if self._american else self._averaging
         self.actions = list(self._ale.getLegalActionSet() if all_actions else self._ale.getMinimalActionSet())
@@ -118,34 +118,41 @@ class Emulator:
 
     def dump(self) -> dict[str, np.ndarray]:
         """The game's state, from which it resumes exactly. (What is on the screen is seen again after the next action.)"""
-        state = np.frombuffer(self._ale.cloneState(include_rng=True).serialize(), np.uint8)
         return {
-            "emulator": state,
+            "emulator": saved_state(self._ale),
             "frames_seen": np.stack((self.now, self.before)),
             "first_reward": np.array(self.first_reward),
         }
 
     def restore(self, parts: dict[str, np.ndarray]) -> None:
-        from ale_py import ALEState
-
-        state = saved_array(parts, "emulator", np.shape(parts["emulator"])[:1], np.uint8)
         seen = saved_array(parts, "frames_seen", (2, *self.now.shape), np.uint8)
         first_reward = saved_array(parts, "first_reward", (), np.float64)
         check_saved({"first_reward": np.isfinite(first_reward) & (first_reward >= 0.0)})
-        try:
-            self._ale.restoreState(ALEState(state.tobytes()))
-        except (RuntimeError, SystemError, MemoryError) as error:  # what ale-py makes of the emulator's own errors
-            raise ValueError(
-                f"its emulator does not fit: the emulator refuses the state ({type(error).__name__})"
-            ) from None
+        restore_state(self._ale, parts)
         self.now[:], self.before[:] = seen
         self.first_reward = float(first_reward)
+
+
+def saved_state(ale: Any) -> np.ndarray:
+    """The state of an emulator, with its random numbers."""
+    return np.frombuffer(ale.cloneState(include_rng=True).serialize(), np.uint8)
+
+
+def restore_state(ale: Any, parts: dict[str, np.ndarray]) -> None:
+    """Return an emulator to the state under "emulator". ValueError if it is not one."""
+    from ale_py import ALEState
+
+    state = saved_array(parts, "emulator", np.shape(parts["emulator"])[:1], np.uint8)
+    try:
+        ale.restoreState(ALEState(state.tobytes()))
+    except (RuntimeError, SystemError, MemoryError) as error:  # what ale-py makes of the emulator's own errors
+        raise ValueError(f"its emulator does not fit: the emulator refuses the state ({type(error).__name__})") from None
 
 
 @cache
 def _american(game: str) -> bool:
     """Whether a game has the colours of American televisions, by what a few seconds of it show."""
-    ale = _load(game, averaged=False)
+    ale = load(game, averaged=False)
     actions = ale.getLegalActionSet()
     for frame in range(240):
         ale.act(actions[frame // 10 % len(actions)])
@@ -175,7 +182,8 @@ def _ale_py() -> Any:
     return ale_py
 
 
-def _load(game: str, *, averaged: bool) -> Any:
+def load(game: str, *, averaged: bool) -> Any:
+    """The emulator of ale-py with a game in it, in which every action is executed. ValueError if there is no such game."""
     ale_py = _ale_py()
     known = games()
     if game not in known:
