@@ -16,7 +16,8 @@ from trueonline.forward.monte_carlo import EpisodeMonteCarlo, OnlineMonteCarlo
 from trueonline.forward.off_policy_returns import OffPolicySum, OnlineOffPolicyReturn, off_policy_lambda_returns
 from trueonline.forward.other_returns import AverageReturn, ComplexReturn, GammaReturn, NStepReturn, OmegaReturn
 from trueonline.forward.provisional_views import ProvisionalQView, ProvisionalTDView
-from trueonline.forward.traces import AccumulateSum, ReplaceSum
+from trueonline.forward.traces import AccumulateSum, ImpliedSum, ReplaceSum
+from trueonline.forward.weighted import OnlineWISGTDReturn, OnlineWISReturn, WISGTDSum
 
 __all__ = [
     "AccumulateSarsaSum",
@@ -28,6 +29,7 @@ __all__ = [
     "EpisodeMonteCarlo",
     "GTDSum",
     "GammaReturn",
+    "ImpliedSum",
     "NStepReturn",
     "OffPolicySum",
     "OfflineLambdaReturn",
@@ -38,11 +40,14 @@ __all__ = [
     "OnlineMonteCarlo",
     "OnlineOffPolicyReturn",
     "OnlineSarsaReturn",
+    "OnlineWISGTDReturn",
+    "OnlineWISReturn",
     "OnlineWatkinsReturn",
     "ProvisionalQView",
     "ProvisionalTDView",
     "ReplaceSarsaSum",
     "ReplaceSum",
+    "WISGTDSum",
     "WatkinsQSum",
     "interim_lambda_return",
     "lambda_return",
