@@ -11,8 +11,19 @@ import numpy as np
 from benchmarks import streams
 from benchmarks.report import Ratio, Section, Settings, Table, at_most
 from benchmarks.timing import race
-from trueonline import GTD, EmphaticTD, MonteCarlo, SwiftTD, TrueOnlineEmphaticTD, TrueOnlineGTD, TrueOnlineTD
+from trueonline import (
+    GTD,
+    WISTD,
+    EmphaticTD,
+    MonteCarlo,
+    SwiftTD,
+    TDStar,
+    TrueOnlineEmphaticTD,
+    TrueOnlineGTD,
+    TrueOnlineTD,
+)
 from trueonline.learners.off_policy import ProvisionalQ, ProvisionalTD
+from trueonline.learners.weighted import WISTrueOnlineGTD
 
 SIZES = (2_000, 200_000, 20_000_000)
 DISTINCT = 2_000
@@ -20,6 +31,7 @@ DISTINCT = 2_000
 PARAMETERS = {"step_size": 0.001, "trace_decay": 0.9, "discount": 0.99}
 METHODS: dict[str, Callable[..., Any]] = {
     "Monte Carlo": MonteCarlo,
+    "TD*(λ)": TDStar,
     "emphatic TD(λ)": EmphaticTD,
     "true online emphatic TD(λ)": TrueOnlineEmphaticTD,
     "GTD(λ)": partial(GTD, second_step_size=0.001),
@@ -27,6 +39,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "provisional TD(λ)": ProvisionalTD,
     "provisional Q(λ)": ProvisionalQ,
     "SwiftTD": SwiftTD,
+    "WIS-TD(λ)": WISTD,
+    "WIS-TO-GTD(λ)": partial(WISTrueOnlineGTD, second_step_size=0.001),
 }
 HELPED: dict[str, Callable[..., Any]] = {
     "true online TD(λ), bound": partial(TrueOnlineTD, bound=1.0),
@@ -66,8 +80,8 @@ def measure(settings: Settings) -> Section:
     section.targets.append(at_most(name, 2.0, flat[worst]))
     section.notes.append(
         "What grows with n is what the caches cost, as in the section `flat`, where the loop in C pays for it too. A method with "
-        "two or three memories (GTD, provisional: two; true online GTD: three) has as many entries for a feature, each in a "
-        "place of its own."
+        "several memories (GTD, provisional: two; true online GTD, WIS-TD: three; WIS-TO-GTD: four) has as many entries "
+        "for a feature, each in a place of its own. WIS-GTD, which passes over all traced features, is not in this table."
     )
     return section
 

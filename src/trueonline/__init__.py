@@ -26,12 +26,16 @@ _HOME = {
     "TrueOnlineTD": "learners.on_policy",
     "MonteCarlo": "learners.on_policy",
     "SwiftTD": "learners.swift",
+    "TDStar": "learners.on_policy",
     "EmphaticTD": "learners.off_policy",
     "TrueOnlineEmphaticTD": "learners.off_policy",
     "GTD": "learners.off_policy",
     "TrueOnlineGTD": "learners.off_policy",
     "ProvisionalTD": "learners.off_policy",
     "ProvisionalQ": "learners.off_policy",
+    "WISTD": "learners.weighted",
+    "WISGTD": "learners.weighted",
+    "WISTrueOnlineGTD": "learners.weighted",
     "OnlineLambdaReturn": "forward",
     "OfflineLambdaReturn": "forward",
     "Learner": "learners.interface",
@@ -72,9 +76,13 @@ if TYPE_CHECKING:
     from trueonline.learners.on_policy import AccumulateTD as AccumulateTD
     from trueonline.learners.on_policy import MonteCarlo as MonteCarlo
     from trueonline.learners.on_policy import ReplaceTD as ReplaceTD
+    from trueonline.learners.on_policy import TDStar as TDStar
     from trueonline.learners.on_policy import TrueOnlineTD as TrueOnlineTD
     from trueonline.learners.own import method as method
     from trueonline.learners.swift import SwiftTD as SwiftTD
+    from trueonline.learners.weighted import WISGTD as WISGTD
+    from trueonline.learners.weighted import WISTD as WISTD
+    from trueonline.learners.weighted import WISTrueOnlineGTD as WISTrueOnlineGTD
     from trueonline.study import sweep as sweep
 
 

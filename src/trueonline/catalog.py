@@ -19,7 +19,8 @@ from typing import Any
 
 GROUPS = ("prediction", "off-policy", "nonlinear", "control")
 TRACES = ("accumulating", "replacing", "dutch", "provisional", "none")
-MEMORIES = ("one", "two", "three", "two traces", "meta-gradient")
+OWN_MEMORIES = ("one", "two", "three", "two traces")  # those that a rule of one's own may have
+MEMORIES = (*OWN_MEMORIES, "two and usage", "three and usage", "two traces and usage", "meta-gradient")
 # The colours are Okabe and Ito's, which colour-blind people can tell apart.
 VERMILION, BLUE, GREEN, SKY, PINK, GREY = "#D55E00", "#0072B2", "#009E73", "#56B4E9", "#CC79A7", "#7F7F7F"
 
@@ -70,7 +71,7 @@ class Method:
     options : mapping
         Arguments of the class that make it this method.
     settings : mapping
-        Arguments that the class requires, with the values that `verify` gives them.
+        Arguments of the class, with the values that `verify` gives them: those that the class requires, and others that matter.
     swept : bool
         Whether sweeps compile its rule into their own loop, which needs a memory of the kinds "one", "two" or "three". Other
         methods are swept by their learners, one step at a time. A sweep that names no methods runs all for which this is true.
@@ -220,6 +221,15 @@ _ROWS = (
         **_SWIFT,
         look=Look(SKY, (), "P"),
     ),
+    Method(
+        *("td_star", "TD*(λ)", "prediction"),
+        learner="learners.on_policy:TDStar",
+        definition="forward:ImpliedSum",
+        forward_view="forward:OnlineLambdaReturn",
+        page="td_star.md",
+        rule=_rule("td_star"),
+        look=Look(SKY, (6, 2), "X"),
+    ),
     # Without second weights GTD(λ) is off-policy TD(λ), and true online GTD(λ) its true online form.
     Method(
         *("off_policy", "off-policy TD(λ)", "off-policy"),
@@ -290,6 +300,39 @@ _ROWS = (
         memory="two traces",
         trace="provisional",
         look=Look(PINK, (4, 2), "v"),
+    ),
+    Method(
+        *("wis_td", "WIS-TD(λ)", "off-policy"),
+        learner="learners.weighted:WISTD",
+        definition="forward:OnlineWISReturn",
+        rule=_rule("wis_td"),
+        memory="two traces and usage",
+        trace="dutch",
+        settings={"initial_step_size": 0.4},
+        look=Look(SKY, (), "s"),
+        page="wis.md",
+    ),
+    Method(
+        *("wis_gtd", "WIS-GTD(λ)", "off-policy"),
+        learner="learners.weighted:WISGTD",
+        definition="forward:WISGTDSum",
+        forward_view="forward:OnlineWISGTDReturn",
+        rule=_rule("wis_gtd"),
+        memory="two and usage",
+        settings={"second_step_size": 0.2, "initial_step_size": 0.4},
+        look=Look(SKY, (4, 2), "o"),
+        page="wis.md",
+    ),
+    Method(
+        *("wis_true_online_gtd", "WIS-TO-GTD(λ)", "off-policy"),
+        learner="learners.weighted:WISTrueOnlineGTD",
+        definition="forward:OnlineWISGTDReturn",
+        rule=_rule("wis_true_online_gtd"),
+        memory="three and usage",
+        trace="dutch",
+        settings={"second_step_size": 0.2, "initial_step_size": 0.4},
+        look=Look(SKY, (), "o"),
+        page="wis.md",
     ),
     Method(
         *("forward_td", "forward TD(λ)", "nonlinear"),
@@ -386,7 +429,7 @@ def names(group: str | None = None, *, swept: bool | None = None) -> tuple[str, 
     Examples
     --------
     >>> names("prediction")
-    ('accumulate', 'replace', 'true_online', 'monte_carlo', 'swift_td')
+    ('accumulate', 'replace', 'true_online', 'monte_carlo', 'swift_td', 'td_star')
     >>> names("prediction", swept=True)
     ('accumulate', 'replace', 'true_online')
     """

@@ -52,6 +52,18 @@ def accumulate_td(episodes: Iterable[Episode], w: np.ndarray) -> WeightsAndTrace
             yield w, e
 
 
+def td_star(episodes: Iterable[Episode], w: np.ndarray) -> WeightsAndTraces:
+    """w' = w + αδe with δ = R + γ'w'ᵀφ' − wᵀφ (after Schapire and Warmuth 1996): an equation for the number δ."""
+    for episode in episodes:
+        e = np.zeros(len(w))
+        for t in range(len(episode.rewards)):
+            phi, phi_next, gamma, alpha = episode.x[t], episode.x[t + 1], episode.discounts[t], episode.alphas[t]
+            e = left_behind(episode, t) * e + phi
+            delta = (episode.rewards[t] + gamma * (w @ phi_next) - w @ phi) / (1.0 - alpha * gamma * (e @ phi_next))
+            w = w + alpha * delta * e
+            yield w, e
+
+
 def replace_td(episodes: Iterable[Episode], w: np.ndarray) -> WeightsAndTraces:
     """Algorithm 1 with the replacing-trace update at the end of section 2.3."""
     for episode in episodes:

@@ -38,13 +38,12 @@ from trueonline.core.memory.layout import (
     ALPHA,
     BOUND,
     BOUNDED,
-    DENSE,
     META,
     WEIGHED,
-    C,
     S,
     holds_two_traces,
 )
+from trueonline.core.memory.operations import place, weight_in
 from trueonline.core.transition import with_step_sizes
 
 BY_RATIO, BY_EMPHASIS = 1.0, 2.0  # what updates may be weighed by
@@ -162,23 +161,9 @@ def follow(memory, x):
 
 
 @kernel
-def place(memory, i):
-    """The index of the trace of feature i: its slot, or i + 1 in the dense layout."""
-    return np.uint64(memory.slot[i]) if memory.head[DENSE] == 0.0 else i + np.uint64(1)
-
-
-@kernel
 def trace_at(memory, i):
     """e_i."""
     return memory.head[S] * memory.z[place(memory, i)]
-
-
-@kernel
-def weight_in(memory, i):
-    """w_i."""
-    k = place(memory, i)
-    listed = memory.y[k] if memory.head[DENSE] == 0.0 else 0.0
-    return memory.u[i] + (listed + memory.head[C] * memory.z[k])
 
 
 def weight(memory, i):

@@ -39,9 +39,16 @@ from trueonline.core.memory.upkeep import DROP, MIDDLE, REACH
 @kernel
 def recall_both(memory, x, x_next):
     """Return wᵀx and wᵀx_next."""
-    v, _, v_next = recall(memory, x, x_next)
-    v_too, _, v_next_too = recall(memory.second, x, x_next)
-    return v + v_too, v_next + v_next_too
+    v, _, _, v_next = recall_with_traces(memory, x, x_next)
+    return v, v_next
+
+
+@kernel
+def recall_with_traces(memory, x, x_next):
+    """Return wᵀx, eᵀx, vᵀx and wᵀx_next."""
+    v, e_x, v_next = recall(memory, x, x_next)
+    v_too, f_x, v_next_too = recall(memory.second, x, x_next)
+    return v + v_too, e_x, f_x + memory.head[B] * e_x, v_next + v_next_too
 
 
 @kernel
@@ -188,11 +195,6 @@ def _enter(memory, other):
 
 
 # --- Seen from Python -----------------------------------------------------------------------------
-
-
-def weights(first: Buffers, second: Buffers) -> np.ndarray:
-    """A dense copy of w."""
-    return memories.weights(first) + memories.weights(second)
 
 
 def owed(place: np.ndarray, first: Buffers, second: Buffers) -> np.ndarray:

@@ -18,7 +18,8 @@ from trueonline.forward.off_policy_returns import OffPolicySum, OnlineOffPolicyR
 from trueonline.forward.other_returns import AverageReturn, ComplexReturn, GammaReturn, NStepReturn, OmegaReturn
 from trueonline.forward.provisional_views import ProvisionalQView, ProvisionalTDView
 from trueonline.forward.swift import SwiftTDEquations
-from trueonline.forward.traces import AccumulateSum, ReplaceSum
+from trueonline.forward.traces import AccumulateSum, ImpliedSum, ReplaceSum
+from trueonline.forward.weighted import OnlineWISGTDReturn, OnlineWISReturn, WISGTDSum
 
 __all__ = [
     "AccumulateSarsaSum",
@@ -30,6 +31,7 @@ __all__ = [
     "EpisodeMonteCarlo",
     "GTDSum",
     "GammaReturn",
+    "ImpliedSum",
     "NStepReturn",
     "OffPolicySum",
     "OfflineLambdaReturn",
@@ -40,6 +42,8 @@ __all__ = [
     "OnlineMonteCarlo",
     "OnlineOffPolicyReturn",
     "OnlineSarsaReturn",
+    "OnlineWISGTDReturn",
+    "OnlineWISReturn",
     "OnlineWatkinsReturn",
     "ProvisionalQView",
     "ProvisionalTDView",
@@ -47,6 +51,7 @@ __all__ = [
     "ReplaceSum",
     "SwiftSarsaEquations",
     "SwiftTDEquations",
+    "WISGTDSum",
     "WatkinsQSum",
     "interim_lambda_return",
     "lambda_return",

@@ -7,7 +7,7 @@ equivalence*). A second vector of weights, h, estimates the TD error from φ. Th
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,8 +29,8 @@ class GradientDefinition(FamilyDefinition):
 
     _shared_parameters = LEARNER + SECOND.replace("callable, optional", "callable")
 
-    more_scalars = ("betas",)
-    more_vectors = ("second_then",)
+    more_scalars: ClassVar[tuple[str, ...]] = ("betas",)
+    more_vectors: ClassVar[tuple[str, ...]] = ("second_then",)
     betas: list[float]  # β_0, β_1, …
     second_then: list[np.ndarray]  # h_0, h_1, …
 

@@ -36,6 +36,35 @@ class AccumulateSum(TraceSum):
         return sum((np.prod(decays[i + 1 : j + 1]) * self.x[i] for i in range(j + 1)), np.zeros(self.n_features))
 
 
+class ImpliedSum(AccumulateSum):
+    """TD*(λ): accumulating traces, with errors that consist of the predictions that are made (after Schapire and Warmuth 1996).
+
+        w_t = w_0 + Σ_{j=0}^{t−1} α_jδ*_j e_j,   δ*_j = R_{j+1} + γ_{j+1} w_{j+1}ᵀφ_{j+1} − w_jᵀφ_j
+
+    The last error has w_t itself in it. So w_t solves a system of linear equations, which is solved here as it stands:
+    (I − α_{t−1}γ_t e_{t−1}φ_tᵀ) w_t = w_{t−1} + α_{t−1} (R_t − w_{t−1}ᵀφ_{t−1}) e_{t−1}.
+
+    Examples
+    --------
+    >>> learner = ImpliedSum(n_features=1, step_size=0.5, trace_decay=0.0, discount=0.5)
+    >>> learner.start(0)
+    >>> _ = learner.update(3.0, 0); learner.weights   # w_1 = 0.5 (3 + 0.5 w_1)
+    array([2.])
+    """
+
+    def _weights_now(self) -> np.ndarray:
+        t = len(self.x)
+        w = [*self.weights_then]  # w_0, …, w_{t−1}
+        total = self._first_weights.copy()
+        for j in range(t - 1):  # these errors have known weights
+            after, before = w[j + 1] @ self.reached[j], w[j] @ self.x[j]
+            total += self.alphas[j] * (self.rewards[j] + self.discounts[j] * after - before) * self._trace_at(j)
+        alpha, e = self.alphas[-1], self._trace_at(t - 1)
+        total += alpha * (self.rewards[-1] - w[-1] @ self.x[-1]) * e
+        system = np.eye(self.n_features) - alpha * self.discounts[-1] * np.outer(e, self.reached[-1])
+        return np.linalg.solve(system, total)
+
+
 class ReplaceSum(TraceSum):
     """Replacing traces: e_j[i] = ∏_{m=l+1}^{j} γ_mλ_m, with l ≤ j the last time that feature i was active (section 2.3)."""
 

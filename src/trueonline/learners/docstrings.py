@@ -32,6 +32,12 @@ second_step_size : float or callable, optional
     β ≥ 0 of the second weights, or a schedule t → β_t. Methods with second weights need it, and no other method takes it.
 """
 
+INITIAL = """\
+initial_step_size : float, optional
+    α_0 > 0, the step-size of each feature at first. Its usage begins at 1/α_0. By default the first of `step_size`. Methods whose
+    step-sizes come from the usage of features take it, and no other method does.
+"""
+
 AGENT = f"""\
 n_features : int
     The number of features of a state.

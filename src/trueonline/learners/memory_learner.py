@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueonline import inputs
-from trueonline.core import memory, two_traces
+from trueonline.core import memory
 from trueonline.core.kernels import call
 from trueonline.core.loops import Entries, compiled, is_ours
+from trueonline.core.memory import KINDS
 from trueonline.core.memory.layout import COMING, LENGTH, PLACE
 from trueonline.core.transition import ARGUMENTS, GAMMA_NEXT, asked
 from trueonline.inputs import Features, FeaturesLike, FeatureStream, Schedule, Stream, explains_arguments
-from trueonline.learners.docstrings import ADAPTATION, LEARNER, SECOND
+from trueonline.learners.docstrings import ADAPTATION, INITIAL, LEARNER, SECOND
 from trueonline.learners.interface import Learner
 from trueonline.learners.over_memory import OverMemory
 
@@ -24,7 +25,7 @@ from trueonline.learners.over_memory import OverMemory
 class MemoryLearner(OverMemory, Learner):
     """A learner at the cost of the active features. A subclass says which method of the catalogue it is."""
 
-    _shared_parameters = LEARNER + SECOND + ADAPTATION
+    _shared_parameters = LEARNER + SECOND + ADAPTATION + INITIAL
     _entries: Entries
     # The features of the current state: a buffer in the form of the features last seen, or None between episodes.
     _here: Features | None = None
@@ -37,7 +38,9 @@ class MemoryLearner(OverMemory, Learner):
         if "method" in vars(cls):
             cls.binary = cls.method.binary
             names = asked(cls.method.resolve("rule"))
-            cls.idle_arguments = () if "beta" in names else ("second_step_size",)
+            second = () if "beta" in names else ("second_step_size",)
+            others = ("bound", "meta_step_size") if KINDS[cls.method.memory].usage else ("initial_step_size",)
+            cls.idle_arguments = second + others
             cls.takes = tuple(ARGUMENTS[name] for name in ("rho", "interest", "x_expected") if name in names)
 
     @explains_arguments
@@ -52,8 +55,9 @@ class MemoryLearner(OverMemory, Learner):
         second_step_size: float | Schedule | None = None,
         bound: float | None = None,
         meta_step_size: float | None = None,
+        initial_step_size: float | None = None,
     ) -> None:
-        self._set_step_sizes(second_step_size, bound, meta_step_size)
+        self._set_step_sizes(second_step_size, bound, meta_step_size, initial_step_size)
         if callable(step_size) and "alpha" in self.method.constants:
             raise ValueError(
                 "step_size is a constant of this forward view, got a schedule; write alpha[j] in it to let it vary"
@@ -73,8 +77,8 @@ class MemoryLearner(OverMemory, Learner):
 
     @property
     def weights(self) -> np.ndarray:
-        first, *others = self._each()
-        return two_traces.weights(first, *others) if self.method.memory == "two traces" else memory.weights(first)
+        first, *others = self._each()[: KINDS[self.method.memory].holding]
+        return sum((memory.weights(each) for each in others), memory.weights(first))
 
     @property
     def trace(self) -> np.ndarray:

@@ -73,3 +73,22 @@ class MonteCarlo(MemoryLearner):
     """
 
     method = METHODS["monte_carlo"]
+
+
+class TDStar(MemoryLearner):
+    """TD*(λ) (after Schapire and Warmuth 1996): TD(λ) whose errors consist of the predictions that are made.
+
+    The value of the state entered is that of the weights after the step. `update` returns the TD error of the weights before it, as
+    every learner does.
+
+    Examples
+    --------
+    >>> learner = TDStar(n_features=1, step_size=0.5, trace_decay=0.0, discount=0.5)
+    >>> learner.start(0)
+    >>> learner.update(3.0, 0)
+    3.0
+    >>> learner.weights   # w' = 0.5 (3 + 0.5 w')
+    array([2.])
+    """
+
+    method = METHODS["td_star"]

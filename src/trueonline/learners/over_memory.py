@@ -25,12 +25,27 @@ class OverMemory(Parametrised):
     _memory: Buffers
     _adaptation: tuple[float | None, float | None] = (None, None)
     _second_step_size: float | Schedule = 0.0
+    _initial_step_size: float | None = None
 
     def _set_step_sizes(
-        self, second_step_size: float | Schedule | None, bound: float | None, meta_step_size: float | None
+        self,
+        second_step_size: float | Schedule | None,
+        bound: float | None,
+        meta_step_size: float | None,
+        initial_step_size: float | None = None,
     ) -> None:
         """Check and keep the settings of step-sizes, except α."""
-        name = type(self).__name__
+        name, kind = type(self).__name__, KINDS[self.method.memory]
+        if initial_step_size is not None:
+            if not kind.usage:
+                raise TypeError(
+                    f"{name} takes no initial_step_size: its step-sizes do not come from the usage of features"
+                )
+            self._initial_step_size = inputs.positive("initial_step_size", initial_step_size)
+        if kind.usage and (bound is not None or meta_step_size is not None):
+            raise TypeError(
+                f"{name} takes neither bound nor meta_step_size: its step-sizes come from the usage of features"
+            )
         if "beta" not in asked(self.method.resolve("rule")):
             if second_step_size is not None:
                 raise TypeError(f"{name} takes no second_step_size: it has no second weights")
@@ -72,6 +87,9 @@ class OverMemory(Parametrised):
     @property
     def step_sizes(self) -> np.ndarray:
         """The step-size of each weight now, before any bound: a fresh copy, in the shape of the weights."""
+        if KINDS[self.method.memory].usage:
+            used = memory.weights(self._each()[-1])
+            return np.divide(1.0, used, out=np.zeros(len(used)), where=used != 0.0).reshape(self._shape)
         rates = self._of_features()[0] if self._is_adapted else np.ones(self._parameters.n_features)
         return self._parameters.alpha(self.steps) * np.where(rates == 0.0, 1.0, rates).reshape(self._shape)
 
@@ -123,6 +141,9 @@ class OverMemory(Parametrised):
         with inputs.room_for(what, n * (32.0 * self._memories + 32.0 * self._is_adapted + 64.0 * learned)):
             buffers = memory.allocate(n, weights, self._memories, self._is_adapted, learned)
         self._tune(buffers)
+        if KINDS[self.method.memory].usage:
+            alpha = self._parameters.alpha(0) if self._initial_step_size is None else self._initial_step_size
+            memory.set_weights(memory.each(buffers, self._memories)[-1], 1.0 / alpha)
         return buffers
 
     def _tune(self, buffers: Buffers) -> None:
@@ -169,8 +190,8 @@ class OverMemory(Parametrised):
         for number, one in enumerate(memory.each(restored, self._memories), 1):
             prefix = f"{number}_" if number > 1 else ""
             memory.rebuild(one, {name.removeprefix(prefix): parts[name] for name in parts if name.startswith(prefix)})
-        layouts = {float(one.numbers[DENSE]) for one in memory.each(restored, self._memories)}
-        inputs.check_saved({"layout": self.method.memory != "two traces" or len(layouts) == 1})
+        holding = memory.each(restored, self._memories)[: KINDS[self.method.memory].holding]
+        inputs.check_saved({"layout": len({float(one.numbers[DENSE]) for one in holding}) == 1})
         if self._is_adapted:
             self._restore_adaptation(restored, parts)
         self._memory = restored
@@ -194,8 +215,11 @@ class OverMemory(Parametrised):
         second = {}
         if "beta" in asked(self.method.resolve("rule")):
             second = {"second_step_size": None if callable(self._second_step_size) else self._second_step_size}
+        if KINDS[self.method.memory].usage:
+            return {"initial_step_size": self._initial_step_size, **second}
         return {"bound": self.bound, "meta_step_size": self.meta_step_size, **second}
 
     def _step_size_state(self) -> dict[str, Any]:
         """The same for pickles, which may hold code."""
-        return {"_second_step_size": self._second_step_size, "_adaptation": self._adaptation}
+        names = "_second_step_size", "_initial_step_size", "_adaptation"
+        return {name: getattr(self, name) for name in names}

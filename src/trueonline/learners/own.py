@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
-from trueonline.catalog import TRACES, Method
+from trueonline.catalog import OWN_MEMORIES, TRACES, Method
 from trueonline.core.identity import identity
 from trueonline.core.transition import asked
 from trueonline.inputs import Schedule
@@ -176,7 +176,7 @@ def method(
     array([0.5, 1. ])
     """
     names = asked(rule)
-    for what, value, known in (("memory", memory, MEMORIES), ("trace", trace, TRACES)):
+    for what, value, known in (("memory", memory, OWN_MEMORIES), ("trace", trace, TRACES)):
         if value not in known:
             raise ValueError(f"{what} must be one of {', '.join(known)}, got {value!r}")
     if isinstance(constants, str) or not set(constants) <= set(CONSTANTS):

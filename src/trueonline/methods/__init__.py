@@ -15,10 +15,14 @@ from trueonline.methods.provisional_td import provisional_td
 from trueonline.methods.replace_clearing import replace_clearing
 from trueonline.methods.replace_td import replace_td
 from trueonline.methods.swift_td import swift_td
+from trueonline.methods.td_star import td_star
 from trueonline.methods.true_online_emphatic_td import true_online_emphatic_td
 from trueonline.methods.true_online_gtd import true_online_gtd
 from trueonline.methods.true_online_td import true_online_td
 from trueonline.methods.true_online_td_varying import true_online_td_varying
+from trueonline.methods.wis_gtd import wis_gtd
+from trueonline.methods.wis_td import wis_td
+from trueonline.methods.wis_true_online_gtd import wis_true_online_gtd
 
 __all__ = [
     "accumulate_td",
@@ -30,8 +34,12 @@ __all__ = [
     "replace_clearing",
     "replace_td",
     "swift_td",
+    "td_star",
     "true_online_emphatic_td",
     "true_online_gtd",
     "true_online_td",
     "true_online_td_varying",
+    "wis_gtd",
+    "wis_td",
+    "wis_true_online_gtd",
 ]

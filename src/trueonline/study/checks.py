@@ -91,10 +91,16 @@ def _check_class(name: str, kind: Any, problem: Any) -> None:
         return
     row = getattr(kind, "method", None)
     if isinstance(row, catalog.Method) and "beta" in asked(row.resolve("rule")):
-        raise ValueError(
-            f"the method {name!r} needs a second step-size: sweep it as study.Method({row.name!r}, second=…), which makes it a "
-            "multiple of the first"
-        )
+        if row.swept:
+            raise ValueError(
+                f"the method {name!r} needs a second step-size: sweep it as study.Method({row.name!r}, second=…), which makes "
+                "it a multiple of the first"
+            )
+        if kind is row.resolve("learner"):
+            raise ValueError(
+                f"the method {name!r} needs a second step-size, and sweeps have no kernel for it: give a subclass whose "
+                "constructor sets second_step_size"
+            )
     more = {"initial_weights": None} if initial_weights(problem).any() else {}
     try:
         signature.bind(1, 0.1, 0.9, 0.9, **more)

@@ -28,7 +28,7 @@ is enough: an imprint is only noted, and made by the next recall (or `settle`) w
 This folder is the only place that knows how weights and trace are stored.
 """
 
-from trueonline.core.memory.arrays import begin, checked_place, dump, rebuild, snapshot, trace, undo, weights
+from trueonline.core.memory.arrays import begin, checked_place, dump, rebuild, set_weights, snapshot, trace, undo, weights
 from trueonline.core.memory.dense import noted
 from trueonline.core.memory.layout import (
     KINDS,
@@ -38,6 +38,7 @@ from trueonline.core.memory.layout import (
     Rated,
     Several,
     TwoTraces,
+    Used,
     allocate,
     attach_one,
     beyond,
@@ -59,6 +60,8 @@ from trueonline.core.memory.operations import (
     settle,
     settle_all,
     shift,
+    trace_along,
+    used_step_size,
     value,
 )
 from trueonline.core.memory.short_runs import enlist_all, offset
@@ -74,6 +77,7 @@ __all__ = [
     "Rated",
     "Several",
     "TwoTraces",
+    "Used",
     "action_values",
     "allocate",
     "attach_one",
@@ -96,14 +100,17 @@ __all__ = [
     "rebuild",
     "recall",
     "replace",
+    "set_weights",
     "settle",
     "settle_all",
     "shift",
     "size",
     "snapshot",
     "trace",
+    "trace_along",
     "tuning",
     "undo",
+    "used_step_size",
     "value",
     "weights",
 ]

@@ -53,6 +53,11 @@ def weights(one: Buffers) -> np.ndarray:
     return w
 
 
+def set_weights(one: Buffers, value: float) -> None:
+    """w_i ← value for every i, in a memory that is new."""
+    parts(one)[0][:] = value
+
+
 def begin(all_of_it: Buffers) -> None:
     """e ← 0 and V_old ← 0: the beginning of an episode. Traces beside the first decay by γ = 0 at the next step."""
     all_of_it.numbers[[V_OLD, GAMMA, PLACE + S]] = 0.0

@@ -9,7 +9,17 @@ from __future__ import annotations
 from trueonline.core.forms import Dense, is_a
 from trueonline.core.kernels import kernel, operation
 from trueonline.core.memory.layout import COUNT, DENSE, NOT_BINARY, NOTED, NOTED_A, NOTED_B, NOTED_C, NOTED_S, C, S
-from trueonline.core.memory.operations import imprint, length_squared, recall, replace, settle, share, shift, value_in
+from trueonline.core.memory.operations import (
+    imprint,
+    length_squared,
+    recall,
+    replace,
+    settle,
+    share,
+    shift,
+    trace_along,
+    value_in,
+)
 from trueonline.core.memory.upkeep import spread
 
 IMPRINT, REPLACE = 1.0, 2.0  # what may be noted
@@ -116,6 +126,20 @@ def _value_dense(memory, x):
         return v
 
     return value_dense
+
+
+@operation(trace_along, reassociate=True)
+def _trace_along_dense(memory, x):
+    if not is_a(Dense, x):
+        return None
+
+    def trace_along_dense(memory, x):
+        total = 0.0
+        for i in range(x.size):
+            total += memory.z[i + 1] * x.values[i]
+        return memory.head[S] * total
+
+    return trace_along_dense
 
 
 @operation(imprint)

@@ -1,6 +1,6 @@
 """The layout of a memory's numbers, and how kernels reach them.
 
-A learner's numbers lie in one array: its *place* (the numbers that it carries from step to step), then one to three memories,
+A learner's numbers lie in one array: its *place* (the numbers that it carries from step to step), then one to four memories,
 then, with step-size adaptation, the numbers that adaptation keeps for each feature, or the numbers of learned step-sizes.
 
     place | header, u, z, y | header, u, z, y | … | tuning, rates, past, usual, kept
@@ -56,7 +56,7 @@ class Memory(NamedTuple):
 
 
 class Several(NamedTuple):
-    """A memory with one or two others beside it, for methods with more vectors of weights; `third` may be None."""
+    """A memory with one or two others beside it, for methods with more vectors of weights; `third` and `usage` may be None."""
 
     n: Any
     head: Any
@@ -67,6 +67,22 @@ class Several(NamedTuple):
     owner: Any
     second: Any
     third: Any
+    usage: Any
+
+
+class Used(NamedTuple):
+    """A memory whose features have step-sizes that come from their usage, a memory too (`core.usage`); `third` may be None."""
+
+    n: Any
+    head: Any
+    u: Any
+    z: Any
+    y: Any
+    slot: Any
+    owner: Any
+    second: Any
+    third: Any
+    usage: Any
 
 
 class TwoTraces(NamedTuple):
@@ -118,9 +134,10 @@ class MetaGradient(NamedTuple):
 
 
 def holds_two_traces(memory: Any) -> bool:
-    """Whether a Numba type of memory has its weights in two: as two traces, with step-size adaptation or without."""
-    if is_a(Rated, memory):
-        return is_a(Rated, memory.types[memory.fields.index("second")])
+    """Whether a Numba type of memory has its weights in two: as two traces, with step-sizes for each feature or without."""
+    for kind in (Rated, Used):
+        if is_a(kind, memory):
+            return is_a(kind, memory.types[memory.fields.index("second")])
     return is_a(TwoTraces, memory)
 
 
@@ -246,14 +263,38 @@ def attach_one(numbers, places):
 @kernel
 def attach_two(numbers, places):
     m = at(numbers, places, places.size // 4, 0)
-    return Several(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, at(numbers, places, m.n, 1), None)
+    return Several(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, at(numbers, places, m.n, 1), None, None)
 
 
 @kernel
 def attach_three(numbers, places):
     m = at(numbers, places, places.size // 6, 0)
     second, third = at(numbers, places, m.n, 1), at(numbers, places, m.n, 2)
-    return Several(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, third)
+    return Several(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, third, None)
+
+
+@kernel
+def attach_two_and_usage(numbers, places):
+    m = at(numbers, places, places.size // 6, 0)
+    second, usage = at(numbers, places, m.n, 1), at(numbers, places, m.n, 2)
+    return Several(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, None, usage)
+
+
+@kernel
+def attach_three_and_usage(numbers, places):
+    """Only the first is written to with the step-sizes of the features: the others have a step-size of their own."""
+    m = at(numbers, places, places.size // 8, 0)
+    second, third, usage = at(numbers, places, m.n, 1), at(numbers, places, m.n, 2), at(numbers, places, m.n, 3)
+    return Used(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, third, usage)
+
+
+@kernel
+def attach_two_traces_and_usage(numbers, places):
+    """Both memories are written to with the step-sizes of the features, because both hold a part of the weights."""
+    m = at(numbers, places, places.size // 6, 0)
+    t, usage = at(numbers, places, m.n, 1), at(numbers, places, m.n, 2)
+    second = Used(t.n, t.head, t.u, t.z, t.y, t.slot, t.owner, None, None, usage)
+    return Used(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, None, usage)
 
 
 @kernel
@@ -309,17 +350,26 @@ def attach_meta_gradient(numbers, places):
 
 
 class Kind(NamedTuple):
-    """A kind of memory: how many there are, and how kernels attach to them, without and with step-size adaptation."""
+    """A kind of memory: how many there are, and how kernels attach to them, without and with step-size adaptation.
+
+    `holding` memories hold the weights between them. With `usage`, the last memory is the usage of the features, which sets their
+    step-sizes, so that there is no step-size adaptation.
+    """
 
     memories: int
     attach: Any
-    attach_rated: Any  # None: step-size adaptation has nothing to do where step-sizes are learned
+    attach_rated: Any = None  # None: the step-sizes of features are set or learned without it
+    holding: int = 1
+    usage: bool = False
 
 
 KINDS = {  # by the names that the catalogue gives them
     "one": Kind(1, attach_one, attach_one_rated),
     "two": Kind(2, attach_two, attach_two_rated),
     "three": Kind(3, attach_three, attach_three_rated),
-    "two traces": Kind(2, attach_two_traces, attach_two_traces_rated),
-    "meta-gradient": Kind(1, attach_meta_gradient, None),
+    "two traces": Kind(2, attach_two_traces, attach_two_traces_rated, holding=2),
+    "two and usage": Kind(3, attach_two_and_usage, usage=True),
+    "three and usage": Kind(4, attach_three_and_usage, usage=True),
+    "two traces and usage": Kind(3, attach_two_traces_and_usage, holding=2, usage=True),
+    "meta-gradient": Kind(1, attach_meta_gradient),
 }

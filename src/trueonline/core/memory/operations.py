@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import types
 
 from trueonline.core.forms import is_a
 from trueonline.core.kernels import kernel, operation
-from trueonline.core.memory.layout import ALPHA, C, Rated, S, holds_two_traces
+from trueonline.core.memory.layout import ALPHA, DENSE, C, Rated, S, Used, holds_two_traces
 
 
 def recall(memory, x, x_next):
@@ -28,6 +29,11 @@ def _value(memory, x):
 
 def value_in(memory, x):
     """Return wᵀx with the weights of this one memory, touching nothing."""
+    raise NotImplementedError("for kernels only")
+
+
+def trace_along(memory, x):
+    """Return eᵀx, when nothing is noted: after `recall` or `settle`."""
     raise NotImplementedError("for kernels only")
 
 
@@ -66,7 +72,30 @@ def share(memory, i, x_i):
 def _share(memory, i, x_i):
     if is_a(Rated, memory):
         return lambda memory, i, x_i: memory.tuning[ALPHA] * rate(memory, i) * x_i
+    if is_a(Used, memory):
+        return lambda memory, i, x_i: used_step_size(memory.usage, i) * x_i
     return lambda memory, i, x_i: x_i
+
+
+@kernel
+def used_step_size(usage, i):
+    """1 over the usage of feature i, or 0 for a feature without usage."""
+    used = weight_in(usage, i)
+    return 1.0 / used if used != 0.0 else 0.0
+
+
+@kernel
+def place(memory, i):
+    """The index of the trace of feature i: its slot, or i + 1 in the dense layout."""
+    return np.uint64(memory.slot[i]) if memory.head[DENSE] == 0.0 else np.uint64(i) + np.uint64(1)
+
+
+@kernel
+def weight_in(memory, i):
+    """w_i of this one memory."""
+    k = place(memory, i)
+    listed = memory.y[k] if memory.head[DENSE] == 0.0 else 0.0
+    return memory.u[i] + (listed + memory.head[C] * memory.z[k])
 
 
 def erase(memory, x):

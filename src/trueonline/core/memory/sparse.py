@@ -16,6 +16,7 @@ from trueonline.core.memory.operations import (
     replace,
     share,
     shift,
+    trace_along,
     value_in,
 )
 from trueonline.core.memory.upkeep import EDGE, MIDDLE, REACH, gather, rebase
@@ -93,6 +94,21 @@ def _value_sparse(memory, x):
         return v
 
     return value_sparse
+
+
+@operation(trace_along)
+def _trace_along_sparse(memory, x):
+    if is_a(Dense, x):
+        return None
+
+    def trace_along_sparse(memory, x):
+        total = 0.0
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            total += memory.z[np.uint64(memory.slot[i])] * x_i
+        return memory.head[S] * total
+
+    return trace_along_sparse
 
 
 @operation(imprint)

@@ -1,0 +1,114 @@
+"""The usage of features, whose inverse is their step-size (Mahmood and Sutton 2015).
+
+A feature's usage U_i is the weight of what was learned from it so far, with importance ratios in place of ones. Earlier updates are
+forgotten at the rate ηφ_i². An earlier weight is provisional: the ratio of each later action changes it, as the trace v tells.
+
+    U ← (1 − ηφ∘φ)∘(U + (ρ − 1)γλv) + ρφ∘φ        v ← ργλ(1 − ηφ∘φ)∘v + ρφ∘φ        α_i = 1 / U_i, or 0 if U_i = 0
+
+v decays everywhere by one factor, and U changes everywhere by a multiple of v. So (U, v) is a memory of the kind that weights and
+their trace have, with one more operation: at active features, both shrink by a factor. A step costs the active features only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trueonline.core.forms import Dense, entry, is_a
+from trueonline.core.kernels import operation
+from trueonline.core.memory import decay, learn, used_step_size
+from trueonline.core.memory.layout import COUNT, DENSE, C, S
+from trueonline.core.memory.upkeep import MIDDLE, REACH, gather, rebase, spread
+
+
+def use(usage, x, eta, rho, decayed):
+    """U ← (1 − ηx∘x)∘(U + (ρ − 1)·decayed·v) + ρx∘x and v ← ρ·decayed·(1 − ηx∘x)∘v + ρx∘x, at once."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(use)
+def _use_sparse(usage, x, eta, rho, decayed):
+    if is_a(Dense, x):
+        return None
+
+    def use_sparse(usage, x, eta, rho, decayed):
+        head = usage.head
+        if head[DENSE] != 0.0:
+            gather(usage)
+        learn(usage, (rho - 1.0) * decayed)
+        decay(usage, rho * decayed)
+        if abs(head[S] - MIDDLE) > REACH:
+            rebase(usage)
+        count = int(head[COUNT])
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            kept, fresh = 1.0 - eta * x_i * x_i, rho * x_i * x_i
+            k = np.uint64(usage.slot[i])
+            if k == 0:
+                count += 1
+                usage.slot[i] = count
+                usage.owner[count] = i
+                k = np.uint64(count)
+                usage.z[k] = usage.y[k] = 0.0
+            usage.u[i] *= kept
+            usage.y[k] = kept * usage.y[k] + fresh - head[C] * fresh / head[S]
+            usage.z[k] = kept * usage.z[k] + fresh / head[S]
+        head[COUNT] = count
+
+    return use_sparse
+
+
+@operation(use, reassociate=True)
+def _use_dense(usage, x, eta, rho, decayed):
+    if not is_a(Dense, x):
+        return None
+
+    def use_dense(usage, x, eta, rho, decayed):
+        head = usage.head
+        if head[DENSE] == 0.0:
+            spread(usage)
+        learn(usage, (rho - 1.0) * decayed)
+        decay(usage, rho * decayed)
+        s, c = head[S], head[C]
+        for i in range(x.size):
+            square = x.values[i] * x.values[i]
+            kept, z = 1.0 - eta * square, usage.z[i + 1]
+            usage.u[i] = kept * (usage.u[i] + c * z) + rho * square
+            usage.z[i + 1] = kept * (s * z) + rho * square
+        head[S], head[C] = 1.0, 0.0
+
+    return use_dense
+
+
+def learn_by_usage(memory, x, b):
+    """w ← w + b·α∘e, in a pass over all traced entries. Called when nothing is noted; x tells the layout."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(learn_by_usage)
+def _learn_by_usage(memory, x, b):
+    def learn_dense(memory, x, b):
+        b *= memory.head[S]
+        for i in range(x.size):
+            memory.u[i] += b * used_step_size(memory.usage, i) * memory.z[i + 1]
+
+    def learn_listed(memory, x, b):
+        b *= memory.head[S]
+        for k in range(1, int(memory.head[COUNT]) + 1):
+            memory.y[k] += b * used_step_size(memory.usage, memory.owner[k]) * memory.z[k]
+
+    return learn_dense if is_a(Dense, x) else learn_listed
+
+
+def shift_by_usage(memory, x, b):
+    """w ← w + b·α∘x."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(shift_by_usage)
+def _shift_by_usage(memory, x, b):
+    def shift_by_usage_of_each(memory, x, b):
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            memory.u[i] += b * used_step_size(memory.usage, i) * x_i
+
+    return shift_by_usage_of_each

@@ -1,0 +1,21 @@
+"""TD*(λ) (after Schapire and Warmuth 1996): TD(λ) whose errors consist of the predictions that are made.
+
+The error of a step has V(S') of the weights *after* the step, w' = w + αδe, because that is what the method predicts in S'. The
+equation δ = R + γ'(w + αδe)ᵀφ' − V has one unknown, δ, and so no system of equations has to be solved.
+Departures: γ, λ and α may differ from step to step. The article's text was not at hand (docs/methods/td_star.md).
+"""
+
+from trueonline.core.kernels import kernel
+from trueonline.core.memory import decay, imprint, learn, recall, settle, trace_along
+
+
+@kernel
+def td_star(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
+    v, _, v_next = recall(memory, x, x_next)  # V ← wᵀφ and V' ← wᵀφ'
+    delta = reward + gamma_next * v_next - v
+    decay(memory, gamma * lam)
+    imprint(memory, x, 1.0, 0.0)  # e ← γλe + φ
+    settle(memory, x)
+    feedback = alpha * gamma_next * trace_along(memory, x_next)  # how much of δ comes back into δ by way of V'
+    learn(memory, alpha * delta / (1.0 - feedback))  # w ← w + αδ*e, with δ* = δ / (1 − αγ'eᵀφ')
+    return v, delta, v_next

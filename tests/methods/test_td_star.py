@@ -1,0 +1,128 @@
+"""TD*(λ): its errors consist of the predictions that it makes."""
+
+import numpy as np
+import pytest
+
+import trueonline as to
+from tests.oracles import prediction as naive
+from trueonline.forward import ImpliedSum
+
+N, T = 12, 400
+FORMS = {
+    "dense": lambda x: x.copy(),
+    "active": np.flatnonzero,
+    "pairs": lambda x: (np.flatnonzero(x), x[x != 0.0]),
+}
+
+
+def stream(seed, T=T, ends=0.05):
+    """Binary features, and γ and λ of every step; episodes end by γ = 0."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((T + 1, N)) < 0.25).astype(float)
+    discounts = np.where(rng.random(T) < ends, 0.0, rng.uniform(0.5, 1.0, T))
+    return X, rng.normal(size=T), discounts, rng.uniform(0.0, 1.0, T)
+
+
+def episodes_of(X, rewards, discounts, decays, alpha):
+    first = 0
+    for t in range(len(rewards)):
+        if discounts[t] == 0.0 or t == len(rewards) - 1:
+            part = slice(first, t + 1)
+            alphas = np.full(t + 1 - first, alpha)
+            yield naive.Episode(X[first : t + 2], rewards[part], discounts[part], decays[part], alphas)
+            first = t + 1
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_features_follows_the_equations(form):
+    X, rewards, discounts, decays = stream(1)
+    wanted = list(naive.td_star(episodes_of(X, rewards, discounts, decays, 0.05), np.zeros(N)))
+    learner = to.TDStar(N, 0.05, trace_decay=0.5, discount=0.5)
+    learner.start(FORMS[form](X[0]))
+    for t, (w, e) in enumerate(wanted):
+        learner.update(rewards[t], FORMS[form](X[t + 1]), discounts[t], decays[t])
+        np.testing.assert_allclose(learner.weights, w, rtol=1e-11, atol=1e-13)
+        np.testing.assert_allclose(learner.trace, e, rtol=1e-11, atol=1e-13)
+
+
+def test_the_definition_follows_the_equations():
+    X, rewards, discounts, decays = stream(2, T=60)
+    wanted = [w for w, _ in naive.td_star(episodes_of(X, rewards, discounts, decays, 0.2), np.zeros(N))]
+    learner = ImpliedSum(N, 0.2, trace_decay=0.5, discount=0.5)
+    learner.start(X[0])
+    for t in range(60):
+        learner.update(rewards[t], X[t + 1], discounts[t], decays[t])
+        np.testing.assert_allclose(learner.weights, wanted[t], rtol=1e-10, atol=1e-12)
+
+
+def test_the_predictions_of_the_errors_are_those_that_are_made():
+    X, rewards, discounts, decays = stream(3, T=50)
+    learner = to.TDStar(N, 0.1, trace_decay=0.5, discount=0.5)
+    learner.start(X[0])
+    for t in range(50):
+        before, made = learner.weights, learner.predict(X[t])
+        plain = learner.update(rewards[t], X[t + 1], discounts[t], decays[t])
+        assert plain == pytest.approx(rewards[t] + discounts[t] * (before @ X[t + 1]) - made, abs=1e-12)
+        delta = rewards[t] + discounts[t] * learner.predict(X[t + 1]) - made
+        np.testing.assert_allclose(learner.weights - before, 0.1 * delta * learner.trace, rtol=1e-9, atol=1e-12)
+
+
+def test_the_weights_are_a_sum_of_errors_of_lambda_returns_of_the_predictions_made():
+    """w_t = w_0 + α Σ_k (G_k^{λ|t} − V_k) φ_k, where every return bootstraps from predictions that were made.
+
+    TD(λ) has this only in the limit of α → 0, because its errors are about values that it never predicts.
+    """
+    X, rewards, discounts, decays = stream(4, T=40, ends=0.0)
+    gaps = {}
+    for kind in (to.TDStar, to.AccumulateTD):
+        learner = kind(N, 0.1, trace_decay=0.5, discount=0.5)
+        learner.start(X[0])
+        made, worst = [0.0], 0.0
+        for t in range(40):
+            learner.update(rewards[t], X[t + 1], discounts[t], decays[t])
+            made.append(learner.predict(X[t + 1]))
+            target, total = made[-1], np.zeros(N)
+            for k in reversed(range(t + 1)):
+                mixed = (1.0 - decays[k]) * made[k + 1] + decays[k] * target if k < t else made[k + 1]
+                target = rewards[k] + discounts[k] * mixed
+                total += 0.1 * (target - made[k]) * X[k]
+            worst = max(worst, float(np.abs(learner.weights - total).max()))
+        gaps[kind] = worst
+    assert gaps[to.TDStar] < 1e-12
+    assert gaps[to.AccumulateTD] > 1e-2
+
+
+def test_without_bootstrapping_it_is_td():
+    X, rewards, *_ = stream(5, T=30)
+    star, plain = (kind(N, 0.1, trace_decay=0.9, discount=0.0) for kind in (to.TDStar, to.AccumulateTD))
+    np.testing.assert_array_equal(star.run(X, rewards), plain.run(X, rewards))
+
+
+def test_saved_it_continues_bit_for_bit(tmp_path):
+    X, rewards, discounts, decays = stream(6)
+    learner = to.TDStar(N, 0.05, trace_decay=0.5, discount=0.5)
+    learner.run(X[:201], rewards[:200], discounts[:200], trace_decays=decays[:200])
+    learner.save(tmp_path / "star.npz")
+    other = to.load(tmp_path / "star.npz")
+    for each in (learner, other):
+        each.run(X[200:], rewards[200:], discounts[200:], trace_decays=decays[200:])
+    np.testing.assert_array_equal(other.weights, learner.weights)
+
+
+def test_it_equals_its_definition_with_a_schedule_and_all_forms():
+    assert to.verify(to.TDStar, trials=2, steps=30, kinds=["step-size schedule", "dense"]).max_error < 1e-11
+
+
+def test_an_adapted_step_size_is_that_of_each_visit():
+    """The trace carries the step-sizes, and δ* = δ / (1 − γ'eᵀφ')."""
+    X, rewards, discounts, decays = stream(7, T=50)
+    learner = to.TDStar(N, 0.3, trace_decay=0.5, discount=0.5, bound=0.4)
+    learner.start(X[0])
+    for t in range(50):
+        before = learner.weights
+        delta = learner.update(rewards[t], X[t + 1], discounts[t], decays[t])
+        e = learner.trace
+        wanted = delta / (1.0 - discounts[t] * (e @ X[t + 1])) * e
+        np.testing.assert_allclose(learner.weights - before, wanted, rtol=1e-9, atol=1e-12)
+        assert e @ X[t] <= 0.4 + 1e-12
+    assert learner.bounded > 5

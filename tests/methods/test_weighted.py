@@ -1,0 +1,194 @@
+"""Weighted importance sampling: WIS-TD(λ), WIS-GTD(λ) and WIS-TO-GTD(λ) over streams, against dense vectors."""
+
+import copy
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+
+import trueonline as to
+from tests.methods.test_provisional import FORMS, Drawn, N, assert_near
+from tests.oracles import weighted as naive
+
+ALPHA_0, BETA = 0.05, 0.01
+SECOND = {"second_step_size": BETA}
+METHODS = {
+    "wis_td": (to.WISTD, naive.wis_td),
+    "wis_gtd": (partial(to.WISGTD, **SECOND), naive.wis_gtd),
+    "wis_true_online_gtd": (partial(to.WISTrueOnlineGTD, **SECOND), naive.wis_true_online_gtd),
+}
+each_method = pytest.mark.parametrize("name", METHODS)
+
+
+def oracle(name, drawn) -> list[np.ndarray]:
+    """Weights (second weights) and usage after every step, also after those that are not learned from."""
+    episodes = (episode._replace(betas=[BETA] * len(episode.rewards)) for episode in drawn.episodes())
+    found = METHODS[name][1](episodes, np.zeros(N), ALPHA_0)
+    steps, now = [], None
+    for t in range(drawn.T):
+        now = now if drawn.starts[t + 1] else next(found)
+        if now is None:
+            now = (*(np.zeros(N) for _ in range(2 if name != "wis_td" else 1)), np.full(N, 1.0 / ALPHA_0))
+        steps.append(now)
+    assert next(found, None) is None
+    return [np.array(each) for each in zip(*steps, strict=True)]
+
+
+def seen(name, learner) -> tuple[np.ndarray, ...]:
+    second = () if name == "wis_td" else (learner.second_weights,)
+    return (learner.weights, *second, learner.usage)
+
+
+def assert_all_near(found, wanted, tolerance=1e-10) -> None:
+    for ours, theirs in zip(zip(*found, strict=True), wanted, strict=True):
+        assert_near(ours, theirs, tolerance)
+
+
+@pytest.mark.parametrize("form", ["active", *(pytest.param(form, marks=pytest.mark.slow) for form in ("dense", "pairs"))])
+@each_method
+def test_a_long_stream_follows_the_equations(name, form):
+    """Ratios of 0 to 4, cuts and ends: lists are rebased, and traces come and go."""
+    drawn = Drawn(11, 1500, ends=0.02)
+    learner = drawn.made(METHODS[name][0], initial_step_size=ALPHA_0)
+    learner.start(FORMS[form](drawn.x[0]))
+    found = []
+    for t in range(drawn.T):
+        drawn.step(learner, t, FORMS[form])
+        found.append(seen(name, learner))
+    assert_all_near(found, oracle(name, drawn))
+
+
+@each_method
+def test_forms_may_change_on_the_way_and_run_equals_updates(name):
+    drawn = Drawn(12, 240)
+    forms = ["active", "dense", "pairs", "dense", "active", "active"]
+    updated, ran = (drawn.made(METHODS[name][0], initial_step_size=ALPHA_0) for _ in range(2))
+    updated.start(FORMS["active"](drawn.x[0]))
+    found = []
+    for piece in range(6):
+        form = FORMS[forms[piece]]
+        for t in range(40 * piece, 40 * piece + 40):
+            drawn.step(updated, t, form)
+            found.append(seen(name, updated))
+        drawn.run(ran, 40 * piece, 40 * piece + 40, form)
+        for ours, theirs in zip(seen(name, ran), found[-1], strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
+    assert_all_near(found, oracle(name, drawn))
+
+
+@each_method
+def test_without_ratios_it_is_the_method_with_a_constant_step_size(name):
+    drawn = Drawn(13, 300, ratios=(1.0,), ends=0.0)
+    plain = {"wis_td": to.TrueOnlineTD, "wis_gtd": partial(to.GTD, **SECOND)}
+    plain["wis_true_online_gtd"] = partial(to.TrueOnlineGTD, **SECOND)
+    settings = {"n_features": N, "step_size": 0.02, "trace_decay": 0.9, "discount": 0.95}
+    learners = METHODS[name][0](**settings), plain[name](**settings)
+    for learner in learners:
+        learner.run([FORMS["active"](x) for x in drawn.x], drawn.rewards, drawn.discounts)
+    np.testing.assert_allclose(learners[0].weights, learners[1].weights, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(learners[0].step_sizes, 0.02, rtol=1e-12)
+
+
+@each_method
+def test_one_step_returns_are_averaged_with_their_ratios_as_weights(name):
+    """η → 0 and α_0 → ∞: Σρ_kR_k / Σρ_k."""
+    rng = np.random.default_rng(14)
+    rewards, ratios = rng.normal(size=50), rng.choice([0.0, 0.5, 1.0, 20.0], 50)
+    states = rng.integers(3, size=51)
+    learner = METHODS[name][0](3, 1e-13, trace_decay=0.9, discount=0.0, initial_step_size=1e13)
+    learner.run(states, rewards, ratios=ratios)
+    wanted = [np.average(rewards[states[:-1] == s], weights=ratios[states[:-1] == s]) for s in range(3)]
+    np.testing.assert_allclose(learner.weights, wanted, rtol=1e-9)
+
+
+@each_method
+def test_a_feature_without_usage_has_step_size_zero(name):
+    """η = 1 forgets all, and ρ = 0 adds nothing."""
+    learner = METHODS[name][0](2, 1.0, trace_decay=0.5, discount=0.9)
+    learner.start(0)
+    learner.update(1.0, 0, ratio=0.0)
+    np.testing.assert_array_equal(learner.usage, [0.0, 1.0])
+    np.testing.assert_array_equal(learner.step_sizes, [0.0, 1.0])
+    learner.update(1.0, 1, ratio=2.0)
+    np.testing.assert_array_equal(learner.usage, [2.0, 1.0])
+    assert np.isfinite(learner.weights).all()
+    assert learner.weights[0] == 1.0
+
+
+@each_method
+def test_copied_pickled_and_saved_it_continues_bit_for_bit(name, tmp_path):
+    drawn = Drawn(15, 120, ends=0.0)
+    form = FORMS["active"]
+    learner = METHODS[name][0](N, 0.02, trace_decay=0.9, discount=0.95, initial_step_size=0.5)
+    drawn.run(learner, 0, 60, form)
+    learner.save(tmp_path / "weighted.npz")
+    others = [copy.deepcopy(learner), pickle.loads(pickle.dumps(learner)), to.load(tmp_path / "weighted.npz")]
+    drawn.run(learner, 60, 120, form)
+    for other in others:
+        assert other.initial_step_size == 0.5
+        drawn.run(other, 60, 120, form)
+        for ours, theirs in zip(seen(name, other), seen(name, learner), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    learner.reset()
+    np.testing.assert_array_equal(learner.usage, 2.0)
+
+
+def test_a_schedule_gives_the_first_step_size_too(tmp_path):
+    def schedule(t):
+        return 0.5 / (1 + t)
+
+    learner = to.WISTD(2, schedule, trace_decay=0.9, discount=0.9)
+    assert learner.initial_step_size is None
+    np.testing.assert_array_equal(learner.step_sizes, 0.5)
+    learner.start(0)
+    learner.update(1.0, 1, ratio=2.0)
+    learner.save(tmp_path / "weighted.npz")
+    other = to.load(tmp_path / "weighted.npz", step_size=schedule)
+    np.testing.assert_array_equal(other.usage, learner.usage)
+    np.testing.assert_array_equal(learner.usage, [0.5 * 2.0 + 2.0, 2.0])
+
+
+def test_a_bad_row_changes_nothing():
+    drawn = Drawn(16, 40, ends=0.0)
+    learner = to.WISTD(N, 0.02, trace_decay=0.9, discount=0.95)
+    learner.run(drawn.x[:21], drawn.rewards[:20], ratios=drawn.ratios[:20])
+    before = seen("wis_td", learner)
+    bad = drawn.x[20:].copy()
+    bad[10, 3] = np.nan
+    with pytest.raises(ValueError, match=r"X\[10\]"):
+        learner.run(bad, drawn.rewards[20:], ratios=drawn.ratios[20:])
+    for ours, theirs in zip(seen("wis_td", learner), before, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_what_a_method_does_not_take_is_refused():
+    settings = {"n_features": 2, "step_size": 0.1, "trace_decay": 0.9, "discount": 0.9}
+    with pytest.raises(TypeError, match="TrueOnlineTD takes no initial_step_size: its step-sizes do not come from"):
+        to.TrueOnlineTD(**settings, initial_step_size=0.5)
+    for option in ({"bound": 1.0}, {"meta_step_size": 0.01}):
+        with pytest.raises(TypeError, match="WISTD takes neither bound nor meta_step_size"):
+            to.WISTD(**settings, **option)
+    with pytest.raises(ValueError, match="initial_step_size must be"):
+        to.WISTD(**settings, initial_step_size=0.0)
+    with pytest.raises(TypeError, match="WISGTD needs second_step_size"):
+        to.WISGTD(**settings)
+
+
+class WithSecond(to.WISGTD):
+    """WIS-GTD(λ) with a second step-size, as sweeps need it."""
+
+    def __init__(self, *arguments, **named):
+        super().__init__(*arguments, second_step_size=0.1, **named)
+
+
+def test_sweeps_take_a_step_at_a_time():
+    problem = to.problems.random_mdp(4, 2, 2, 0.1, distance=0.5, discount=0.9, seed=1)
+    grid = {"step_sizes": [0.1, 0.3], "trace_decays": [0.5], "runs": 2, "steps": 30}
+    with pytest.raises(ValueError, match="sweeps have no kernel for it: give a subclass"):
+        to.sweep(problem, methods={"mine": to.WISGTD}, **grid)
+    table = to.sweep(problem, methods={"mine": WithSecond, "wis_td": None}, **grid)
+    errors = np.array(table["error"])
+    assert len(errors) == 8
+    assert np.isfinite(errors).all()
+    assert len(np.unique(errors)) == 8
