@@ -48,6 +48,7 @@ def command(file: str, name: str | None, latex: bool, out: str | None, trials: i
         derive_command.check_new(out)
         derivation = derive_command.of_file(file, name)
         click.echo(derivation.latex() if latex else derive_command.as_text(derivation))
+        click.echo(f"\n{derivation.check_line()}.", err=latex)
         exact = True
         if trials:
             with rounds_bar("Verifying", trials * len(derivation.kinds())) as advance:

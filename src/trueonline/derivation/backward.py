@@ -14,10 +14,12 @@ from trueonline.core.transition import Transition
 from trueonline.derivation.equations import Equations, lines, targets, updates, with_actions
 from trueonline.derivation.factoring import Factors, tidy
 from trueonline.derivation.forward_view import At, ForwardView, ForwardViewError, Quantity
-from trueonline.derivation.writing import KERNEL, LATEX, TEXT, plus, word, written
+from trueonline.derivation.writing import KERNEL, LATEX, TEXT, as_float, plus, word, written
 
 # A method file uses these names for other things:
 TAKEN = {"kernel", "memory", "decay", "imprint", "learn", "recall", "np", "min", "max", "abs"}
+CHECKED = ("dense", "repeated features", "step-size schedule", "constant γ and λ")  # the streams of the short check
+CHECKED_STEPS = 25
 BOOTSTRAPPED = (At("V", 0, 1), At("V_max", 0, 1))  # V'
 
 
@@ -47,6 +49,8 @@ class Derivation:
     d_t = R_{t+1}
     e_t = c_t·(e_{t−1} − α_t·(φ_tᵀe_{t−1})·φ_t) + α_t·φ_t
     θ_{t+1} = θ_t + d_t·e_t − α_t·V_t(S_t)·φ_t
+    <BLANKLINE>
+    Checked at 100 steps of 4 random streams: the weights of both views differ by at most ... of the largest weight
     """
 
     view: ForwardView
@@ -200,6 +204,38 @@ class Derivation:
 
         return verify(self.agent if self.acts else self.learner, **{"kinds": self.kinds(), **options})
 
+    @cached_property
+    def checked(self) -> Any:
+        """The short check that `derive` makes: the method as plain Python against the forward view, at every step of short streams.
+
+        `verify` is the long check, of the compiled method.
+
+        Returns
+        -------
+        Report
+            With `max_error`, the largest difference of weights, and `exact`.
+        """
+        from trueonline.checks.verification import verify
+        from trueonline.derivation.uncompiled import plain
+
+        kinds = [kind for kind in self.kinds() if kind.name in CHECKED]
+        made = self.row.agent_definition if self.acts else self.row.definition
+        return verify(plain(self), made, kinds=kinds, trials=1, steps=CHECKED_STEPS)
+
+    def check_line(self) -> str:
+        """What the short check found, as a sentence.
+
+        Returns
+        -------
+        str
+            The number of steps and streams, and the largest difference.
+        """
+        streams, error = len(self.checked.rows), self.checked.max_error
+        return (
+            f"Checked at {streams * CHECKED_STEPS} steps of {streams} random streams: the weights of both views differ by at most "
+            f"{error:.1e} of the largest weight"
+        )
+
     def kinds(self) -> list[Any]:
         """The kinds of random streams that `verify` uses, with the constants of the forward view held constant.
 
@@ -237,7 +273,7 @@ class Derivation:
         return self._named(updates(self.factors, self.correction, TEXT))
 
     def __str__(self) -> str:
-        return "\n".join([lines(self.forward()), "", self._equations()])
+        return "\n".join([lines(self.forward()), "", self._equations(), "", self.check_line()])
 
     def _named(self, pairs: Equations) -> Equations:
         """The same equations, with Q(S, A) for V(S) if the forward view is about actions."""
@@ -306,7 +342,7 @@ def {self.identifier}(memory, {arguments}):
 
 
 def _code(expression: sp.Expr) -> str:
-    return repr(float(expression)) if expression.is_Number else written(expression, KERNEL)
+    return repr(as_float(expression)) if expression.is_Number else written(expression, KERNEL)
 
 
 def constant(name: str) -> sp.Symbol:

@@ -48,6 +48,10 @@ HINTS = {  # for messages of Python and SymPy
 }
 
 
+# A float is taken for a fraction with a denominator up to LARGEST, or a decimal of DIGITS digits, if it is within a few roundings:
+LARGEST, DIGITS, ROUNDING = 10**6, 13, Fraction(4, 2**52)
+
+
 class ForwardViewError(ValueError):
     """A function that is not a forward view, or a forward view that is used for what it is not.
 
@@ -55,34 +59,57 @@ class ForwardViewError(ValueError):
     """
 
 
+PASSED_ON = ("__hash__", "_hashable_content")  # SymPy's, by which an expression asks its symbols
 _asked = threading.local()  # `now`: whether a forward view is being called with symbols, in this thread
 
 
 class Uncertain(sp.Symbol):
-    """A symbol that a forward view may not branch on: symbols take one branch, but numbers may take another."""
+    """A symbol that a forward view may not branch on: symbols take one branch, but numbers may take another.
+
+    The symbol refuses comparisons, dictionaries, sets and `isinstance` if the forward view itself asks. SymPy may ask. A
+    comparison of a whole expression cannot be seen here: `later_horizons` looks for its effect.
+    """
 
     def __bool__(self) -> bool:
         self._refuse("whether {} is 0")
         return True
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, int | float):
-            self._refuse(f"whether {{}} is {other!r}")
-        return super().__eq__(other)
+        self._refuse("whether {} is {}", other)
+        return sp.Symbol.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
-        if isinstance(other, int | float):
-            self._refuse(f"whether {{}} is {other!r}")
-        return super().__ne__(other)
+        self._refuse("whether {} is {}", other)
+        return sp.Symbol.__ne__(self, other)
 
-    __hash__ = sp.Symbol.__hash__
+    def __hash__(self) -> int:
+        self._refuse("the place of {} in a dictionary, a set or a cache")
+        return sp.Symbol.__hash__(self)
 
-    def _refuse(self, what: str) -> None:
-        """Where a forward view asks, and not SymPy on its behalf."""
-        if getattr(_asked, "now", False) and not sys._getframe(2).f_globals.get("__name__", "").startswith("sympy."):
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # `isinstance` asks for it, where the symbol is not of the class
+        self._refuse("the class of {}")
+        return type(self)
+
+    def _refuse(self, what: str, *others: object) -> None:
+        if getattr(_asked, "now", False) and _is_asked_by_view():
+            _asked.now = False  # to write the message is to ask again
             raise ForwardViewError(
-                f"a forward view may not depend on {what.format(self)}; for a minimum or maximum use Min and Max"
+                f"a forward view may not depend on {what.format(self, *map(repr, others))}, because symbols and numbers would "
+                "differ; for a minimum or maximum use Min and Max"
             )
+
+
+def _is_asked_by_view() -> bool:
+    """Whether a forward view asks a symbol, and not SymPy or the standard library on its behalf."""
+    frame = sys._getframe(3)
+    while frame.f_back is not None:
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        is_passed_on = package == "abc" or (package == "sympy" and frame.f_code.co_name in PASSED_ON)
+        if not is_passed_on:
+            return package not in ("sympy", "mpmath") and package not in sys.stdlib_module_names
+        frame = frame.f_back
+    return True
 
 
 class At(Uncertain):
@@ -309,11 +336,20 @@ def _expression(function: Callable, what: str, *arguments: Any, **given: Any) ->
 
 
 def exact(expression: sp.Expr) -> sp.Expr:
-    """The expression with the simplest fractions near its floats: 0.1 · 3 is then 0.3."""
+    """The expression with fractions for its floats, so that 0.1 · 3 is 0.3."""
     if not isinstance(expression, sp.Basic):
         return expression
-    floats = expression.atoms(sp.Float)
-    return expression.xreplace({each: sp.Rational(Fraction(float(each)).limit_denominator(10**8)) for each in floats})
+    return expression.xreplace({each: _fraction(each) for each in expression.atoms(sp.Float)})
+
+
+def _fraction(number: sp.Float) -> sp.Rational:
+    """The short fraction or decimal within a few roundings of a float, or else the float itself."""
+    value = float(number)
+    if not math.isfinite(value) or (value == 0.0) != (number == 0):
+        raise ForwardViewError(f"the number {number} is beyond the range of floats: scale the rewards instead")
+    near = Fraction(value).limit_denominator(LARGEST), Fraction(f"{value:.{DIGITS - 1}e}")
+    short = (each for each in near if abs(each - Fraction(value)) <= ROUNDING * abs(Fraction(value)))
+    return sp.Rational(next(short, Fraction(value)))
 
 
 def _number(function: Callable, what: str, *arguments: Any, **given: Any) -> float:
