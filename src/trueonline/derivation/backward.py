@@ -127,8 +127,9 @@ class Derivation:
             name=self.name,
             greedy=self.greedily,
             cuts=False,  # the forward view says where a trace ends
-            agent_definition=None if "rho" in self.letters else definition_agent(self, title),
+            agent_definition=None if self.view.per_feature or "rho" in self.letters else definition_agent(self, title),
             constants=tuple(sorted(self.constants)),
+            per_feature=self.view.per_feature,
             source=source,
         )
 
@@ -152,7 +153,8 @@ class Derivation:
     def learner(self) -> Any:
         """A class of learners with the interface of `trueonline.TrueOnlineTD`.
 
-        If the forward view has `rho`, `update` takes `ratio` and `run` takes `ratios`.
+        If the forward view has `rho`, `update` takes `ratio` and `run` takes `ratios`. If its step-size is one for each feature,
+        `step_size` may be an array of `n_features` numbers, or a schedule t → array.
 
         Returns
         -------
@@ -183,6 +185,8 @@ class Derivation:
         ForwardViewError
             If the forward view has importance ratios.
         """
+        if self.view.per_feature:
+            raise ForwardViewError("agents have one step-size for all features: use the learner of this forward view")
         if "rho" in self.letters:
             raise ForwardViewError("agents have no importance ratios: use the learner of this forward view")
         return self.row.agent
@@ -247,7 +251,8 @@ class Derivation:
         from trueonline.checks.verification import KINDS
 
         constant = tuple(sorted(self.constants & {"gamma", "lam"}))
-        kinds = [replace(kind, constant=kind.constant or constant) for kind in KINDS]
+        own = self.view.per_feature
+        kinds = [replace(kind, constant=kind.constant or constant, per_feature=own) for kind in KINDS]
         return [kind for kind in kinds if not kind.schedule] if "alpha" in self.constants else kinds
 
     # --- To read ---
@@ -270,7 +275,7 @@ class Derivation:
         list of (str, str)
             The left and the right side of each equation.
         """
-        return self._named(updates(self.factors, self.correction, TEXT))
+        return self._named(updates(self.factors, self.correction, TEXT, self.view.per_feature))
 
     def __str__(self) -> str:
         return "\n".join([lines(self.forward()), "", self._equations(), "", self.check_line()])
@@ -290,7 +295,7 @@ class Derivation:
         str
             An `align*` environment.
         """
-        pairs = [*targets(self.view, LATEX), *updates(self.factors, self.correction, LATEX)]
+        pairs = [*targets(self.view, LATEX), *updates(self.factors, self.correction, LATEX, self.view.per_feature)]
         aligned = " \\\\\n".join(f"{left} &= {right}" for left, right in self._named(pairs))
         return "\n".join([r"\begin{align*}", aligned, r"\end{align*}"])
 
@@ -317,6 +322,8 @@ class Derivation:
         arguments = ", ".join(name for name in Transition._fields if name in needed)
         numpy = "import numpy as np\n\n" if "np." in "".join([*parts, dutch]) else ""
         indented = "\n".join(f"    {line}" for line in self._equations().splitlines())
+        if self.view.per_feature:
+            indented += "\n\nA memory with a step-size for each feature writes α_{t,i}·φ_i for φ_i. Then alpha is 1."
         return f'''"""{self.identifier}: the backward view that was derived from a forward view, and equals it at every step.
 
 {indented}

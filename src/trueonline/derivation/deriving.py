@@ -36,7 +36,8 @@ def derive(target: Callable[..., Any], step: Callable[..., Any] | None = None) -
         are the function's own. Numbers that are made of k, h or j may not be weights: write `lam[j]` or `gamma[j]` and
         give the values with the transitions.
     step : function (k, …), optional
-        The step-size β_k of update k, made of the same arguments without V and V_max. The default is `alpha[k]`.
+        The step-size β_k of update k, made of the same arguments without V and V_max. The default is `alpha[k]`. A function
+        (k, i, …) gives a step-size for each feature i: `alpha[k, i]`, times what all features share.
 
     Returns
     -------
@@ -100,6 +101,14 @@ def _check_letters(derivation: Derivation) -> None:
     if derivation.acts and "rho" in derivation.letters:
         raise ForwardViewError(
             f"{derivation.name} has V_max or greedy, so it is for agents, which have no importance ratios: leave rho out"
+        )
+    if derivation.view.per_feature and "alpha" in derivation.view.letters:
+        raise ForwardViewError(
+            f"{derivation.name} has alpha, but its step-size is one for each feature: leave alpha out of the target"
+        )
+    if derivation.view.per_feature and derivation.acts:
+        raise ForwardViewError(
+            f"{derivation.name} has V_max or greedy, so it is for agents, which have one step-size: write step(k, …)"
         )
     unknown = sorted(
         word(symbol, TEXT)

@@ -46,7 +46,7 @@ def confirm_later(view: ForwardView, factors: Factors) -> None:
     """
     own = [number for number in numbers_in(view.target, view.step) if abs(number) <= OWN]
     for among, most in ((), LAST_HORIZON), ((0.0, 1.0), LAST_HORIZON), (own, HORIZONS):
-        numbers = _drawn(among)
+        numbers = _drawn(among, view.per_feature)
         first, beta, b, c, d = (
             _compiled(part, numbers) for part in (factors.first, factors.beta, factors.b, factors.c, factors.d)
         )
@@ -159,7 +159,7 @@ def _must_be_finite(k: int, h: int, difference: float) -> None:
         )
 
 
-def _drawn(among: Sequence[float]) -> dict[str, Any]:
+def _drawn(among: Sequence[float], per_feature: bool) -> dict[str, Any]:
     """Numbers for every quantity that a target may ask for. Where they are possible, some are those of `among`."""
     rng = np.random.default_rng(20160801)
     size = LAST_TIME + 2
@@ -175,6 +175,8 @@ def _drawn(among: Sequence[float]) -> dict[str, Any]:
     numbers["greedy"] = Numbers(
         math.nan, rng.integers(0 if among else 1, 2, size).astype(float).tolist(), FIRST["greedy"]
     )
+    if per_feature:
+        numbers["alpha"] = Numbers(math.nan, [[number] for number in numbers["alpha"].steps], FIRST["alpha"])
     for number, kind in enumerate(VALUES):
 
         def value(i: int, j: int, phase: int = number) -> float:
@@ -195,7 +197,8 @@ def _compiled(part: sp.Expr, numbers: dict[str, Any]) -> Callable[[int], float]:
         if not isinstance(symbol, At):
             return float(numbers[symbol.name])
         times = [time + each for each in symbol.at]
-        return numbers[symbol.letter](*times) if symbol.letter in VALUES else numbers[symbol.letter][times[0]]
+        found = numbers[symbol.letter](*times) if symbol.letter in VALUES else numbers[symbol.letter][times[0]]
+        return found[0] if isinstance(found, list) else found
 
     def value(time: int) -> float:
         try:

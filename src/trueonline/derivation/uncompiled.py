@@ -23,6 +23,7 @@ class Vectors:
 
     def __init__(self, n: int) -> None:
         self.w, self.e = np.zeros(n), np.zeros(n)
+        self.rates: Any = 1.0  # what a feature is written with, beside its value
 
 
 def recall(memory: Vectors, x: np.ndarray, x_next: np.ndarray) -> tuple[float, float, float]:
@@ -37,8 +38,8 @@ def decay(memory: Vectors, g: float) -> None:
 
 def imprint(memory: Vectors, x: np.ndarray, a: float, b: float) -> None:
     """e ← e + a·x and w ← w + b·x."""
-    memory.e = memory.e + a * x
-    memory.w = memory.w + b * x
+    memory.e = memory.e + a * memory.rates * x
+    memory.w = memory.w + b * memory.rates * x
 
 
 def learn(memory: Vectors, b: float) -> None:
@@ -57,6 +58,7 @@ def plain(derivation: Derivation) -> Any:
         """The derived rule, step by step. It checks nothing."""
 
         takes = ("ratio",) if "rho" in names else ()
+        per_feature = derivation.view.per_feature
 
         def __init__(
             self, n_features: int, step_size: float | Schedule, trace_decay: float, discount: float, weights: Any = None
@@ -89,6 +91,8 @@ def plain(derivation: Derivation) -> Any:
             gamma = 0.0 if x_next is None else self.discount if discount is None else discount
             lam = self.trace_decay if trace_decay is None else trace_decay
             alpha = self.step_size(self.steps) if callable(self.step_size) else self.step_size
+            if derivation.view.per_feature:
+                self.memory.rates, alpha = alpha, 1.0
             there = self._here if x_next is None else self._dense(x_next)
             given: dict[str, Any] = dict.fromkeys(Transition._fields, np.nan) | {
                 "x": self._here, "reward": reward, "x_next": there, "v_old": self.v_old, "alpha": alpha,

@@ -44,7 +44,8 @@ class OwnMethod(Method):
     @cached_property
     def digest(self) -> str:
         """A hash of the rule: a saved file can only be loaded with the same rule."""
-        about = (self.name, self.memory, self.trace, self.binary, self.greedy, self.cuts, self.constants)
+        about: tuple = (self.name, self.memory, self.trace, self.binary, self.greedy, self.cuts, self.constants)
+        about += ("per feature",) if self.per_feature else ()
         unknown: list[str] = []
         digest = identity((about, self.source or self.rule, self.varying), portable=True, unknown=unknown)[:16]
         return secrets.token_hex(8) if unknown else digest  # a file can then be loaded by this process alone
@@ -88,7 +89,19 @@ class OwnMethod(Method):
             reference = (self.source, name)
         elif module != "__main__" and getattr(_imported(module), name, None) is self.rule:
             reference = (module, name)
-        kept = ("name", "title", "varying", "memory", "trace", "binary", "greedy", "cuts", "constants", "source")
+        kept = (
+            "name",
+            "title",
+            "varying",
+            "memory",
+            "trace",
+            "binary",
+            "greedy",
+            "cuts",
+            "constants",
+            "source",
+            "per_feature",
+        )
         return _again, (self.digest, reference, {each: getattr(self, each) for each in kept})
 
 
@@ -107,6 +120,7 @@ def method(
     agent_definition: Any = None,
     constants: tuple[str, ...] = (),
     source: str = "",
+    per_feature: bool = False,
 ) -> OwnMethod:
     """Make a full method of an update rule of your own.
 
@@ -143,6 +157,8 @@ def method(
         Which of "gamma", "lam" and "alpha" must not change from step to step.
     source : str, optional
         The text of the rule, if it has no file.
+    per_feature : bool, optional
+        Whether `step_size` may have an entry for each feature. Then the rule reads φ and writes α_iφ_i, and its own `alpha` is 1.
 
     Returns
     -------
@@ -195,6 +211,7 @@ def method(
         cuts=cuts,
         swept=memory != "two traces",
         constants=constants,
+        per_feature=per_feature,
         source=source,
         agent_definition=agent_definition,
     )
