@@ -710,6 +710,15 @@ def test_derive_says_how_far_the_views_differ(view, step):
     assert wrong.checked.max_error > 1e-3
 
 
+def test_a_forward_view_that_soon_diverges_is_checked_before_it_does():
+    assert derive(lambda k, h, R, V: R[k + 1] + sp.exp(V(k, k + 1))).checked.max_error < 1e-12
+
+
+def test_a_target_must_be_finite_at_an_end():
+    with pytest.raises(ForwardViewError, match="does it divide by a number that may be 0"):
+        derive(lambda k, h, R, gamma: R[k + 1] / gamma[k + 1])
+
+
 def test_a_method_that_is_not_its_forward_view_is_refused_with_the_difference(monkeypatch):
     """Without the checks before it, which find this too."""
     monkeypatch.setattr(deriving, "confirm_later", lambda view, factors: None)

@@ -151,6 +151,15 @@ def test_step_sizes_can_be_read_and_saved(stream, tmp_path):
     np.testing.assert_array_equal(scheduled.step_sizes, alphas[0])
 
 
+def test_help_says_what_a_step_size_may_be():
+    own, one = (derived(lambda_return, step).learner.__doc__ for step in (feature_step, None))
+    assert (
+        "step_size : float, array_like or callable\n    α > 0, or one for each feature, or a schedule of either t → α_t"
+        in own
+    )
+    assert "step_size : float or callable" in one
+
+
 def test_it_keeps_the_contract():
     assert "saved equals continued" in to.check_learner(derived(lambda_return, feature_step).learner).kept
 

@@ -19,7 +19,7 @@ from trueonline.derivation.writing import KERNEL, LATEX, TEXT, as_float, plus, w
 # A method file uses these names for other things:
 TAKEN = {"kernel", "memory", "decay", "imprint", "learn", "recall", "np", "min", "max", "abs"}
 CHECKED = ("dense", "repeated features", "step-size schedule", "constant γ and λ")  # the streams of the short check
-CHECKED_STEPS = 25
+CHECKED_STEPS, CHECKED_STEP_SIZES = 25, (0.001, 0.01)  # short and small, so that hardly any forward view diverges
 BOOTSTRAPPED = (At("V", 0, 1), At("V_max", 0, 1))  # V'
 
 
@@ -222,7 +222,7 @@ class Derivation:
         from trueonline.checks.verification import verify
         from trueonline.derivation.uncompiled import plain
 
-        kinds = [kind for kind in self.kinds() if kind.name in CHECKED]
+        kinds = [replace(kind, step_sizes=CHECKED_STEP_SIZES) for kind in self.kinds() if kind.name in CHECKED]
         made = self.row.agent_definition if self.acts else self.row.definition
         return verify(plain(self), made, kinds=kinds, trials=1, steps=CHECKED_STEPS)
 

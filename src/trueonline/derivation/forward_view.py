@@ -96,9 +96,11 @@ class Uncertain(sp.Symbol):
     def _refuse(self, what: str, *others: object) -> None:
         if getattr(_asked, "now", False) and _is_asked_by_view():
             _asked.now = False  # to write the message is to ask again
+            asked_for = what.format(self, *map(repr, others))
+            _asked.now = True
             raise ForwardViewError(
-                f"a forward view may not depend on {what.format(self, *map(repr, others))}, because symbols and numbers would "
-                "differ; for a minimum or maximum use Min and Max"
+                f"a forward view may not depend on {asked_for}, because symbols and numbers would differ; for a minimum or maximum "
+                "use Min and Max"
             )
 
 

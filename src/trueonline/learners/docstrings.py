@@ -29,6 +29,10 @@ second_step_size : float or callable, optional
     β ≥ 0 of the second weights, or a schedule t → β_t. Methods with second weights need it, and no other method takes it.
 """
 
+_OF_ALL = "step_size : float or callable\n    α > 0, or a schedule"
+_OF_EACH = "step_size : float, array_like or callable\n    α > 0, or one for each feature, or a schedule of either"
+PER_FEATURE = LEARNER.replace(_OF_ALL, _OF_EACH)  # for methods with a step-size for each feature
+
 AGENT = f"""\
 n_features : int
     The number of features of a state.

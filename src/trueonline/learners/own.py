@@ -17,6 +17,7 @@ from trueonline.catalog import MEMORIES, TRACES, Method
 from trueonline.core.identity import identity
 from trueonline.core.transition import asked
 from trueonline.inputs import Schedule
+from trueonline.learners.docstrings import LEARNER, PER_FEATURE
 from trueonline.learners.loading import load_one_of
 from trueonline.learners.memory_learner import MemoryLearner
 
@@ -72,12 +73,14 @@ class OwnMethod(Method):
         kind = self.agent if self.learner is None else self.learner  # a rule that asks for `greedy` has agents only
         return import_module("trueonline.checks.verification").verify(kind, **options)
 
-    def _class(self, base: type, files: type, definition: Any) -> Any:
+    def _class(self, base: Any, files: type, definition: Any) -> Any:
         title = "".join(part[:1].upper() + part[1:] for part in self.name.split("_")) or "Own"
         about = inspect.cleandoc(self.rule.py_func.__doc__ or self.title)
         own = {"__doc__": f"{about}\n", "__module__": __name__, "method": self, "constants": self.constants}
         if definition is not None:
             own["definition"] = definition
+        if self.per_feature:
+            own["_shared_parameters"] = base._shared_parameters.replace(LEARNER, PER_FEATURE)
         if "beta" in asked(self.rule):
             own["second_step_size"] = property(lambda learner: learner._second_step_size, doc="β, or its schedule.")
         return type(title, (files, base), own)
