@@ -81,6 +81,8 @@ class Method:
         How it is drawn.
     constants : tuple of str
         Which of "gamma", "lam" and "alpha" must not change from step to step.
+    per_feature : bool
+        Whether each feature may have its own step-size.
     """
 
     name: str
@@ -103,6 +105,7 @@ class Method:
     horde: bool = False
     look: Look = Look()
     constants: tuple[str, ...] = ()
+    per_feature: bool = False
 
     def resolve(self, part: str) -> Any:
         """Import what a part of the row names.

@@ -4,10 +4,12 @@ import copy
 import inspect
 import itertools
 import math
+import numbers
 import pickle
 import subprocess
 import sys
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -16,7 +18,7 @@ import sympy as sp
 
 import trueonline as to
 from trueonline.checks.verification import KINDS
-from trueonline.derivation import ForwardViewError, Max, Min, NotDerivableError, derive
+from trueonline.derivation import Derivation, ForwardViewError, Max, Min, NotDerivableError, derive, deriving
 from trueonline.derivation.first_steps import prove
 from trueonline.derivation.forward_view import At
 from trueonline.derivation.views import (
@@ -459,7 +461,7 @@ def odd_updates_grow_otherwise(k, h, R, V, gamma, lam):
         (odd_updates_do_not_grow, "the growth of the target changes with time (U_0^3 − U_0^2 = "),
         (
             lambda k, h, R, V, gamma: lambda_return(k, h, R, V, gamma, OfTime(lambda j: 0.5 if j < 20 else 0.25)),
-            "the growth of the target changes with time (with numbers, U_24^26 − U_24^25 differs by ",
+            "the growth of the target changes with time (with numbers, U_19^21 − U_19^20 differs by ",
         ),
     ],
 )
@@ -510,9 +512,14 @@ def test_a_weight_that_is_given_with_each_transition_does_what_one_of_the_time_w
     np.testing.assert_allclose(learner.weights, thetas[-1], rtol=1e-12, atol=1e-13)
 
 
+def twice_for_floats(k, h, R):
+    """The class of a product cannot be refused when it is asked for, as that of a symbol can."""
+    return R[k + 1] * (2 if isinstance(1 * R[k + 1] + 0.5, float) else 1)
+
+
 def test_a_function_that_treats_numbers_otherwise_than_symbols_is_told_so():
     with pytest.raises(NotDerivableError, match="computes the same from numbers as from symbols"):
-        derive(lambda k, h, R: R[k + 1] * (2 if isinstance(R[k + 1], float) else 1))
+        derive(twice_for_floats)
 
 
 def test_a_refusal_can_be_pickled():
@@ -540,6 +547,17 @@ def test_a_refusal_can_be_pickled():
         (lambda k, h, R: R[k + 1] if R[k + 1] == 0 else 0, r"may not depend on whether R\[3\] is 0"),
         (lambda k, h, gamma: 1 if gamma[k + 1] else 0, "may not depend on whether"),
         (lambda k, h, R: 1 if R[k + 1] != 1.5 else 0, "may not depend on whether"),
+        (lambda k, h, R, V: 1 if R[k + 1] == V(k, k + 1) else 0, r"may not depend on whether R\[3\] is V\(2, 3\)"),
+        (lambda k, h, R: {0: 1}.get(R[k + 1], 2), r"the place of R\[3\] in a dictionary, a set or a cache"),
+        (lambda k, h, R: {3 * R[k + 1]: 1}[3 * R[k + 1]], r"the place of R\[3\] in a dictionary"),
+        (lambda k, h, R: R[k + 1] in {0, 1}, r"the place of R\[3\] in a dictionary"),
+        (lambda k, h, R: R[k + 1] * (hash(R[k + 1]) % 2), r"the place of R\[3\] in a dictionary"),
+        (cache(lambda k, h, R: R[k + 1]), "the place of R in a dictionary"),
+        (lambda k, h, R: 1 if isinstance(R[k + 1], float) else 2, r"the class of R\[3\]"),
+        (lambda k, h, gamma: 1 if isinstance(gamma[k + 1], numbers.Real) else 2, r"the class of gamma\[3\]"),
+        (lambda k, h, R: sp.Float("1e-400") * R[k + 1], "beyond the range of floats"),
+        (lambda k, h, R: Fraction(1, 10**400) * R[k + 1], "beyond the range of floats"),
+        (lambda k, h, R: 1e-200 * (1e-200 * R[k + 1]), "beyond the range of floats"),
         (lambda k, h, rho: rho, r"rho without an index; write rho\[j\]"),
         (lambda k, h, gamma: gamma * gamma[k + 1], "gamma with and without an index"),
         (lambda k, h, V: V(k), r"takes two times: V\(i, j\)"),
@@ -581,7 +599,16 @@ def test_what_a_step_size_may_not_be():
         (lambda k, h, R, V, gamma, lam: lambda_return(k, h, R, V, gamma, lam) + int(k >= 300), None),
         (td_zero, lambda k, alpha: alpha[k] / (1 if k < 100 else 2)),
         (lambda k, h, R, V, gamma, lam: lambda_return(k, min(h, k + 60), R, V, gamma, lam), None),
-        (lambda k, h, R: R[k + 1] * (2 if isinstance(R[k + 1], float) else 1), None),
+        (twice_for_floats, None),
+        (td_zero, lambda k, alpha: alpha[k] * int(k != 63)),
+        (td_zero, lambda k, alpha: alpha[k] * int(k != 999)),
+        (lambda k, h, R, V, gamma: td_zero(k, h, R, V, gamma) + int(k == 997), None),
+        (lambda k, h, R: R[k + 1] * (1 + 5e-10 * (k >= 10)), None),
+        (lambda k, h, R: 5e-10 * R[k + 1] * (1 + (k >= 10)), None),
+        (lambda k, h, R, V, gamma, lam: lambda_return(k, h, R, V, gamma, lam) + R[h] * int(h == 777 and k == 775), None),
+        (lambda k, h, R: R[k + 1] + (1 if 1 + R[k + 1] == 1 else 0), None),
+        (lambda k, h, R: R[k + 1] * (2 if R[k + 1] - 3.75 == 0 else 1), None),
+        (lambda k, h, R, V: V(k, k + 1) * (2 if V(k, k + 1) - 0.625 == 0 else 1), None),
     ],
 )
 def test_what_shows_itself_late_is_seen(view, step):
@@ -638,6 +665,74 @@ def test_floats_are_taken_for_the_fractions_they_stand_for():
         derive(lambda k, h, R: sum(0.123456789 ** (i - k - 1) * R[i] for i in range(k + 1, h + 1)))
     with pytest.raises(NotDerivableError, match=r"cannot tell whether .* floats are rounded: .* sympy\.sqrt\(2\)"):
         derive(lambda k, h, R, V, gamma: lambda_return(k, h, R, V, gamma, OfTime(lambda j: 1 / math.sqrt(j + 1))))
+
+
+@pytest.mark.parametrize("number", [5e-10, 1e-17, 1e-300, 5e-324, 1 - 1e-12, 0.123456789, 1.2345678901234567, 1.5e300])
+def test_a_float_is_kept(number):
+    found = derive(lambda k, h, R: number * R[k + 1])
+    assert f"({number!r}·R_{{t+1}} − V_t(S_t))" in dict(found.equations())["θ_{t+1}"]
+    assert f"{number!r} * reward" in found.source()
+
+
+def test_a_float_may_be_rounded():
+    """0.99⁵ is 0.9509900499, but not as a float."""
+    assert 0.99**5 != 0.9509900499
+    found = derive(lambda k, h, R: sum(0.99 ** (i - k - 1) * R[i] for i in range(k + 1, h + 1)))
+    assert dict(found.equations())["c_t"] == "0.99"
+    assert dict(derive(lambda k, h, R: 1 / 3 * R[k + 1]).equations())["θ_{t+1}"].endswith("R_{t+1}/3 − V_t(S_t)))·φ_t")
+
+
+def test_numbers_of_other_libraries_are_no_comparison():
+    found = derive(lambda k, h, R: Fraction(7, 10) * R[k + 1] + R[k + 1] * Fraction(1, 5))
+    assert "0.9·R_{t+1}" in dict(found.equations())["θ_{t+1}"]
+
+
+# --- The short check ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("view", "step"),
+    [
+        (lambda_return, None),
+        (clipped, ratio_step),
+        (undiscounted, None),
+        (watkins, None),
+        (cautious_sarsa, None),
+        (weighted, None),
+    ],
+)
+def test_derive_says_how_far_the_views_differ(view, step):
+    found = derived(view, step)
+    assert found.checked.exact
+    assert found.checked.max_error < 1e-12
+    assert str(found).endswith(f"differ by at most {found.checked.max_error:.1e} of the largest weight")
+    wrong = replace(found, factors=replace(found.factors, d=found.factors.d + At("R", 1)))
+    assert wrong.checked.max_error > 1e-3
+
+
+def test_a_forward_view_that_soon_diverges_is_checked_before_it_does():
+    assert derive(lambda k, h, R, V: R[k + 1] + sp.exp(V(k, k + 1))).checked.max_error < 1e-12
+
+
+def test_a_target_must_be_finite_at_an_end():
+    with pytest.raises(ForwardViewError, match="does it divide by a number that may be 0"):
+        derive(lambda k, h, R, gamma: R[k + 1] / gamma[k + 1])
+
+
+def test_a_method_that_is_not_its_forward_view_is_refused_with_the_difference(monkeypatch):
+    """Without the checks before it, which find this too."""
+    monkeypatch.setattr(deriving, "confirm_later", lambda view, factors: None)
+    with pytest.raises(
+        ForwardViewError, match=r"at 100 steps of 4 random streams: .* differ by at most \d\.\de[-+]\d\d of the"
+    ):
+        derive(twice_for_floats)
+
+
+def test_the_short_check_runs_the_text_of_the_method(monkeypatch):
+    found = derived(lambda_return)
+    text = found.source()
+    monkeypatch.setattr(Derivation, "source", lambda self: text.replace("c = gamma * lam", "c = gamma * lam * lam"))
+    assert not replace(found).checked.exact
 
 
 def test_sums_are_bracketed_where_they_are_multiplied():

@@ -38,6 +38,7 @@ def test_the_example_is_derived_and_checked(monkeypatch):
     said = CliRunner().invoke(main, ["derive", str(EXAMPLE), "--trials", "1"])
     assert said.exit_code == 0
     assert "c_t = min(1, ρ_t)·γ_t·λ_t" in said.output
+    assert "random streams: the weights of both views differ by at most" in said.output
     assert "CarefulReturn against CarefulReturnForwardView: exact" in said.output
 
 
@@ -46,6 +47,7 @@ def test_the_method_is_written_to_a_file(run, tmp_path):
     assert said.exit_code == 0
     assert said.stdout.startswith(r"\begin{align*}")
     assert "exact" not in said.output
+    assert "Checked at 100 steps of 4 random streams" in said.stderr
     spec = importlib.util.spec_from_file_location("method", tmp_path / "method.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -22,7 +22,7 @@ class Trial:
     trace_decays: np.ndarray
     endings: list[str]  # after each transition: "", "terminal" or "cut"
     n_features: int
-    step_size: float | Callable[[int], float]
+    step_size: Any  # a number, or an array with one for each feature, or a function of t that returns one of these
     seed: Any
     ratios: np.ndarray  # ρ of each transition, for learners that take them
     interests: np.ndarray  # I of each state left, for learners that take them
@@ -43,6 +43,7 @@ class Kind:
     schedule: bool = False
     constant: tuple[str, ...] = ()  # which of gamma and lam are the same at all steps (except γ = 0 at ends)
     episodes: bool = True
+    per_feature: bool = False  # whether each feature has its own step-size
 
 
 def _dense(rng: np.random.Generator, rows: int) -> Sequence[FeaturesLike]:
@@ -113,12 +114,15 @@ def draw(kind: Kind, seed: Any, steps: int) -> Trial:
             discounts[t] = 0.0 if ending == "γ = 0" else discounts[t]
     low, high = kind.step_sizes
     alphas = rng.uniform(low, high, size=steps)
-    step_size = (lambda t: float(alphas[t])) if kind.schedule else float(alphas[0])
+    step_size: Any = (lambda t: float(alphas[t])) if kind.schedule else float(alphas[0])
     rewards = rng.normal(size=steps)
     ratios = 3.0 * rng.random(steps) ** 2  # of mean 1, as the ratios of two policies are
     ratios[rng.random(steps) < rng.choice([0.0, 0.2])] = 0.0  # in half of the trials no ratio cuts the traces
     interests = rng.choice([0.0, 0.5, 1.0, 1.5], size=steps)
     more = (ratios, interests, kind.features(rng, steps))
+    if kind.per_feature:
+        each = alphas[:, None] * rng.uniform(0.5, 1.0, size=(steps, kind.n_features))
+        step_size = (lambda t: each[t]) if kind.schedule else each[0]
     return Trial(kind.name, x, rewards, discounts, trace_decays, endings, kind.n_features, step_size, seed, *more)
 
 

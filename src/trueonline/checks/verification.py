@@ -262,6 +262,8 @@ def _differences(trial: Trial, learner_class: Callable, truth: Callable) -> tupl
 def _aim(learner_class: Any, truth: Any) -> Any:
     """The online forward view that a method aims at: the catalogue's, or that of TD(λ), of Sarsa(λ), of Watkins's Q(λ)."""
     made, first = _class(truth), row_of(learner_class)
+    if getattr(made, "per_feature", False):  # the others know one step-size for all features
+        return truth
     rows = [row for row in (first, *catalog.METHODS.values()) if row is not None and row.resolve("definition") is made]
     if rows:
         return _with_arguments(rows[0].resolve("forward_view"), getattr(truth, "keywords", {}))

@@ -27,7 +27,7 @@ def command(file: str, name: str | None, latex: bool, out: str | None, trials: i
     FILE is Python with a function U(k, h, …). It returns the target of the update of time k when everything up to time h
     is known. It asks for what it needs by the names of its arguments: R[j], gamma[j], lam[j], rho[j], alpha[j], V(i, j),
     and for agents greedy[j] and V_max(i, j). A function step(k, …) in the same file gives the step-size if it is not
-    alpha[k]. For example (the λ-return):
+    alpha[k]. A function step(k, i, …) gives one for each feature: alpha[k, i]. For example (the λ-return):
 
     \b
     def target(k, h, R, V, gamma, lam):
@@ -48,6 +48,7 @@ def command(file: str, name: str | None, latex: bool, out: str | None, trials: i
         derive_command.check_new(out)
         derivation = derive_command.of_file(file, name)
         click.echo(derivation.latex() if latex else derive_command.as_text(derivation))
+        click.echo(f"\n{derivation.check_line()}.", err=latex)
         exact = True
         if trials:
             with rounds_bar("Verifying", trials * len(derivation.kinds())) as advance:

@@ -24,7 +24,8 @@ def derive(target: Callable[..., Any], step: Callable[..., Any] | None = None) -
     A forward view says what each update aims at: θ_{k+1} = θ_k + β_k (U_k^h − θ_kᵀφ_k) φ_k, for all k < h, from scratch at every
     horizon h. The backward view computes the same weights with a trace, at a cost that does not grow with time. `derive`
     finds it if the target grows by a product from each horizon to the next (see docs/guides/derive.md). It checks the first
-    horizons as expressions, and horizons up to 200 and times up to 1,000 with random numbers.
+    horizons as expressions, and horizons up to 200 and every time up to 1,000 with random numbers. Then it runs the method beside
+    the forward view on a few short streams. `print` says how far the weights differ.
 
     Parameters
     ----------
@@ -35,7 +36,8 @@ def derive(target: Callable[..., Any], step: Callable[..., Any] | None = None) -
         are the function's own. Numbers that are made of k, h or j may not be weights: write `lam[j]` or `gamma[j]` and
         give the values with the transitions.
     step : function (k, …), optional
-        The step-size β_k of update k, made of the same arguments without V and V_max. The default is `alpha[k]`.
+        The step-size β_k of update k, made of the same arguments without V and V_max. The default is `alpha[k]`. A function
+        (k, i, …) gives a step-size for each feature i: `alpha[k, i]`, times what all features share.
 
     Returns
     -------
@@ -81,6 +83,11 @@ def derive(target: Callable[..., Any], step: Callable[..., Any] | None = None) -
     derivation.source()  # it raises if the method cannot be written
     prove(derivation)
     confirm_later(view, factors)
+    if not derivation.checked.exact:
+        raise ForwardViewError(
+            f"the method that was derived from {view.name} is not its forward view. {derivation.check_line()}. Does the target or "
+            "the step-size depend on more than its arguments?"
+        )
     return derivation
 
 
@@ -94,6 +101,14 @@ def _check_letters(derivation: Derivation) -> None:
     if derivation.acts and "rho" in derivation.letters:
         raise ForwardViewError(
             f"{derivation.name} has V_max or greedy, so it is for agents, which have no importance ratios: leave rho out"
+        )
+    if derivation.view.per_feature and "alpha" in derivation.view.letters:
+        raise ForwardViewError(
+            f"{derivation.name} has alpha, but its step-size is one for each feature: leave alpha out of the target"
+        )
+    if derivation.view.per_feature and derivation.acts:
+        raise ForwardViewError(
+            f"{derivation.name} has V_max or greedy, so it is for agents, which have one step-size: write step(k, …)"
         )
     unknown = sorted(
         word(symbol, TEXT)

@@ -7,7 +7,7 @@ import re
 import sympy as sp
 
 from trueonline.derivation.factoring import Factors, moved, tidy
-from trueonline.derivation.forward_view import ForwardView
+from trueonline.derivation.forward_view import At, ForwardView
 from trueonline.derivation.writing import TEXT, TIMES, plus, written
 
 Equations = list[tuple[str, str]]  # left and right sides
@@ -20,18 +20,28 @@ def targets(view: ForwardView, how: int) -> Equations:
     return [(f"U_t^{{t+{n}}}", written(moved(view.interim(2, 2 + n), -2), how)) for n in (1, 2)]
 
 
-def updates(factors: Factors, correction: sp.Expr, how: int) -> Equations:
-    """The factors c_t and d_t, the trace and the weights."""
+def updates(factors: Factors, correction: sp.Expr, how: int, per_feature: bool) -> Equations:
+    """The factors c_t and d_t, the trace and the weights. With a step-size for each feature, A_t is their diagonal matrix."""
     e, theta, phi, dot = (("e", "θ", "φ_t", "φ_tᵀ"), (r"\mathbf{e}", r"\theta", r"\phi_t", r"\phi_t^\top "))[how - 1]
     times = TIMES[how]
     before = "{t−1}" if how == TEXT else "{t-1}"
-    inner = plus(f"{e}_{before}", -factors.beta, how, f"({dot}{e}_{before}){times}{phi}")
+    beta, matrix = factors.beta, []
+    if per_feature:
+        beta = sp.cancel(beta / At("alpha", 0))
+        name, alpha, dots, diagonal = (
+            ("A", "α", "…", "diag"),
+            (r"\mathbf{A}", r"\alpha", r"\dots", r"\operatorname{diag}"),
+        )[how - 1]
+        phi = f"{name}_t{times}{phi}"
+        matrix = [(f"{name}_t", f"{diagonal}({alpha}_{{t,1}}, {dots}, {alpha}_{{t,n}})")]
+    inner = plus(f"{e}_{before}", -beta, how, f"({dot}{e}_{before}){times}{phi}")
     inner = f"({inner})" if how == TEXT else rf"\left({inner}\right)"
     return [
         ("c_t", written(factors.c, how)),
         ("d_t", written(factors.d, how)),
-        (f"{e}_t", plus(f"c_t{times}{inner}", factors.beta * factors.b, how, phi)),
-        (f"{theta}_{{t+1}}", plus(f"{theta}_t + d_t{times}{e}_t", tidy(factors.beta * correction), how, phi)),
+        *matrix,
+        (f"{e}_t", plus(f"c_t{times}{inner}", beta * factors.b, how, phi)),
+        (f"{theta}_{{t+1}}", plus(f"{theta}_t + d_t{times}{e}_t", tidy(beta * correction), how, phi)),
     ]
 
 

@@ -11,10 +11,11 @@ A backward view needs one trace if the target of every update grows by a product
     e_t = c_t (I − β_t φ_t φ_tᵀ) e_{t−1} + β_t b_t φ_t
     θ_{t+1} = θ_t + d_t e_t + β_t (U_t^{t+1} − b_t d_t − θ_tᵀφ_t) φ_t
 
-docs/guides/derive.md has the proof. This module checks the condition on the targets of the first horizons, as expressions. It reads
-b, c and d off the growth: U_k^{h+1} − U_k^h over the same for k + 1 is b_k c_{k+1} / b_{k+1}, whatever h. `later_horizons` then
-checks later horizons with numbers. The derived update is one for all times, so b, c, d, U_t^{t+1} and β_t must not depend on the
-time itself.
+β_t may be a diagonal matrix, with a step-size for each feature. docs/guides/derive.md has the proof.
+
+This module checks the condition on the targets of the first horizons, as expressions. It reads b, c and d off the growth:
+U_k^{h+1} − U_k^h over the same for k + 1 is b_k c_{k+1} / b_{k+1}, whatever h. `later_horizons` then checks later horizons with
+numbers. The derived update is one for all times, so b, c, d, U_t^{t+1} and β_t must not depend on the time itself.
 """
 
 from __future__ import annotations

@@ -25,16 +25,25 @@ def prove(derivation: Derivation) -> None:
     phi = [sp.Matrix(sp.symbols(f"phi{t}_:{FEATURES}")) for t in range(STEPS)]
     start = sp.Matrix(sp.symbols(f"theta_:{FEATURES}"))
     backward, e = start, sp.zeros(FEATURES, 1)
+    steps = [_step_sizes(derivation, t) for t in range(STEPS)]
     for h in range(1, STEPS + 1):
         forward = start
         for k in range(h):
-            forward = forward + moved(f.beta, k) * (view.interim(k, h) - forward.dot(phi[k])) * phi[k]
+            forward = forward + (view.interim(k, h) - forward.dot(phi[k])) * steps[k] * phi[k]
         t = h - 1
-        b, c, d, beta, moves = (moved(part, t) for part in (f.b, f.c, f.d, f.beta, derivation.correction + At("V", 0, 0)))
-        e = c * (e - beta * e.dot(phi[t]) * phi[t]) + beta * b * phi[t]
-        backward = backward + d * e + beta * (moves - backward.dot(phi[t])) * phi[t]
+        b, c, d, moves = (moved(part, t) for part in (f.b, f.c, f.d, derivation.correction + At("V", 0, 0)))
+        written = steps[t] * phi[t]
+        e = c * (e - e.dot(phi[t]) * written) + b * written
+        backward = backward + d * e + (moves - backward.dot(phi[t])) * written
         for difference in forward - backward:
             if sp.expand(difference) != 0 and sp.expand(sp.numer(sp.together(difference))) != 0:
                 raise ForwardViewError(
                     f"θ_{h} of the derived method is not that of the forward view. This is a bug in trueonline: please report it"
                 )
+
+
+def _step_sizes(derivation: Derivation, t: int) -> sp.Matrix:
+    """β_t as a diagonal matrix, with a symbol for each feature if features have step-sizes of their own."""
+    beta = moved(derivation.factors.beta, t)
+    own = [sp.Symbol(f"alpha{t}_{i}") if derivation.view.per_feature else At("alpha", t) for i in range(FEATURES)]
+    return sp.diag(*(beta.xreplace({At("alpha", t): alpha}) for alpha in own))

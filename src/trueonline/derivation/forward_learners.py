@@ -21,6 +21,8 @@ def definition(derivation: Derivation, title: str) -> type[OffPolicyDefinition]:
     class Forward(OffPolicyDefinition):
         """θ_{k+1}^h = θ_k^h + β_k (U_k^h − φ_kᵀθ_k^h) φ_k for 0 ≤ k < h, and θ_h = θ_h^h."""
 
+        per_feature = view.per_feature
+
         def _weights_now(self) -> np.ndarray:
             h = len(self.rewards)
             ends = self.discounts[-1] == 0.0
@@ -34,7 +36,7 @@ def definition(derivation: Derivation, title: str) -> type[OffPolicyDefinition]:
                 "R": Numbers(np.nan, self.rewards, FIRST["R"]),
                 "gamma": Numbers(self.discount, self.discounts, FIRST["gamma"]),
                 "lam": Numbers(self.trace_decay, self.trace_decays, FIRST["lam"]),
-                "alpha": Numbers(self.alphas[0], self.alphas, FIRST["alpha"]),
+                "alpha": Numbers(np.nan if view.per_feature else self.alphas[0], self.alphas, FIRST["alpha"]),
                 "rho": Numbers(np.nan, self.ratios, FIRST["rho"]),
                 "greedy": Numbers(np.nan, [float(greedy) for greedy in self.goes_on], FIRST["greedy"]),
                 "V": lambda i, j: float(self.weights_then[i] @ features[j]) if i >= 0 else 0.0,
@@ -47,7 +49,8 @@ def definition(derivation: Derivation, title: str) -> type[OffPolicyDefinition]:
                     raise ForwardViewError(
                         f"U(k={k}, h={h}) is not a finite number here: does it divide by a number that may be 0?"
                     )
-                w = w + view.step_number(k, given) * (target - w @ self.x[k]) * self.x[k]
+                each = [view.step_number(k, given, i) for i in (range(len(w)) if view.per_feature else (0,))]
+                w = w + np.array(each) * (target - w @ self.x[k]) * self.x[k]
             return w
 
         def _weights_at_end(self) -> np.ndarray:

@@ -8,6 +8,7 @@ arguments say which quantities it needs:
 | `R`            | `R[j]`        | the reward of the transition into S_j                                                |
 | `gamma`, `lam` | `gamma[j]`    | γ and λ of S_j; constants without an index                                           |
 | `alpha`        | `alpha[j]`    | the step-size of update j; without an index, constant                                |
+|                | `alpha[j, i]` | the step-size of feature i in update j, in a step-size (k, i, …) only                |
 | `rho`          | `rho[j]`      | the importance ratio of the action taken in S_j                                      |
 | `greedy`       | `greedy[j]`   | 1 where the action taken in S_j is greedy, 0 elsewhere                               |
 | `V`            | `V(i, j)`     | the value of S_j under the weights of time i, θ_iᵀφ_j; with actions that of (S_j, A_j) |
@@ -22,6 +23,7 @@ derivation and the check.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 import operator
@@ -48,6 +50,10 @@ HINTS = {  # for messages of Python and SymPy
 }
 
 
+# A float is taken for a fraction with a denominator up to LARGEST, or a decimal of DIGITS digits, if it is within a few roundings:
+LARGEST, DIGITS, ROUNDING = 10**6, 13, Fraction(4, 2**52)
+
+
 class ForwardViewError(ValueError):
     """A function that is not a forward view, or a forward view that is used for what it is not.
 
@@ -55,34 +61,59 @@ class ForwardViewError(ValueError):
     """
 
 
+PASSED_ON = ("__hash__", "_hashable_content")  # SymPy's, by which an expression asks its symbols
 _asked = threading.local()  # `now`: whether a forward view is being called with symbols, in this thread
 
 
 class Uncertain(sp.Symbol):
-    """A symbol that a forward view may not branch on: symbols take one branch, but numbers may take another."""
+    """A symbol that a forward view may not branch on: symbols take one branch, but numbers may take another.
+
+    The symbol refuses comparisons, dictionaries, sets and `isinstance` if the forward view itself asks. SymPy may ask. A
+    comparison of a whole expression cannot be seen here: `later_horizons` looks for its effect.
+    """
 
     def __bool__(self) -> bool:
         self._refuse("whether {} is 0")
         return True
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, int | float):
-            self._refuse(f"whether {{}} is {other!r}")
-        return super().__eq__(other)
+        self._refuse("whether {} is {}", other)
+        return sp.Symbol.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
-        if isinstance(other, int | float):
-            self._refuse(f"whether {{}} is {other!r}")
-        return super().__ne__(other)
+        self._refuse("whether {} is {}", other)
+        return sp.Symbol.__ne__(self, other)
 
-    __hash__ = sp.Symbol.__hash__
+    def __hash__(self) -> int:
+        self._refuse("the place of {} in a dictionary, a set or a cache")
+        return sp.Symbol.__hash__(self)
 
-    def _refuse(self, what: str) -> None:
-        """Where a forward view asks, and not SymPy on its behalf."""
-        if getattr(_asked, "now", False) and not sys._getframe(2).f_globals.get("__name__", "").startswith("sympy."):
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # `isinstance` asks for it, where the symbol is not of the class
+        self._refuse("the class of {}")
+        return type(self)
+
+    def _refuse(self, what: str, *others: object) -> None:
+        if getattr(_asked, "now", False) and _is_asked_by_view():
+            _asked.now = False  # to write the message is to ask again
+            asked_for = what.format(self, *map(repr, others))
+            _asked.now = True
             raise ForwardViewError(
-                f"a forward view may not depend on {what.format(self)}; for a minimum or maximum use Min and Max"
+                f"a forward view may not depend on {asked_for}, because symbols and numbers would differ; for a minimum or maximum "
+                "use Min and Max"
             )
+
+
+def _is_asked_by_view() -> bool:
+    """Whether a forward view asks a symbol, and not SymPy or the standard library on its behalf."""
+    frame = sys._getframe(3)
+    while frame.f_back is not None:
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        is_passed_on = package == "abc" or (package == "sympy" and frame.f_code.co_name in PASSED_ON)
+        if not is_passed_on:
+            return package not in ("sympy", "mpmath") and package not in sys.stdlib_module_names
+        frame = frame.f_back
+    return True
 
 
 class At(Uncertain):
@@ -104,18 +135,27 @@ class At(Uncertain):
 class Quantity(Uncertain):
     """A quantity that has a symbol for each step, and without an index is a constant."""
 
-    def __new__(cls, kind: str, last: int, what: str) -> Quantity:
+    def __new__(cls, kind: str, last: int, what: str, of_feature: bool = False) -> Quantity:
         made = sp.Symbol.__xnew__(cls, kind, real=True)  # not the one that SymPy keeps for all: `last` is its own
-        made.letter, made.last, made.what = kind, last, what
+        made.letter, made.last, made.what, made.of_feature = kind, last, what, of_feature
         return made
 
     def __getnewargs_ex__(self) -> Any:
-        return (self.letter, self.last, self.what), {}
+        return (self.letter, self.last, self.what, self.of_feature), {}
 
     __iter__ = None  # what has items is not a sequence here
 
-    def __getitem__(self, j: int) -> At:
+    def __getitem__(self, j: Any) -> At:
+        j, *feature = j if isinstance(j, tuple) else (j,)
+        if [each is FEATURE for each in feature] != [True] * self.of_feature:
+            raise ForwardViewError(
+                f"{self.letter}, in {self.what}, {'has' if self.of_feature else 'does not have'} a number for each feature: write "
+                f"{self.letter}[{'j, i' if self.of_feature else 'j'}]; a step-size (k, i, …) has alpha[k, i]"
+            )
         return At(self.letter, _known(f"{self.letter}[{j}], in {self.what},", j, self.last))
+
+
+FEATURE = Uncertain("i")  # the feature that a step-size (k, i, …) is about
 
 
 class Values:
@@ -181,17 +221,23 @@ def _known(what: str, j: Any, last: int) -> int:
 
 
 class Numbers(float):
-    """A quantity as numbers: one for each step from `first` on (0 before that), and without an index the constant."""
+    """A quantity as numbers: one for each step from `first` on (0 before that), and without an index the constant.
 
-    steps: Sequence[float]
+    With an index (j, i), the number of feature i at step j.
+    """
+
+    steps: Sequence[Any]
     first: int
 
-    def __new__(cls, constant: float, steps: Sequence[float], first: int) -> Numbers:
+    def __new__(cls, constant: float, steps: Sequence[Any], first: int) -> Numbers:
         made = super().__new__(cls, constant)
         made.steps, made.first = steps, first
         return made
 
-    def __getitem__(self, j: int) -> float:
+    def __getitem__(self, j: Any) -> float:
+        if isinstance(j, tuple):
+            step, i = j
+            return float(self[step][i])  # type: ignore[index]
         if j - self.first >= len(self.steps):
             raise ForwardViewError(f"there is nothing at time {j} yet: use times up to the horizon")
         return self.steps[j - self.first] if j >= self.first else 0.0
@@ -199,7 +245,10 @@ class Numbers(float):
 
 @dataclass(frozen=True)
 class ForwardView:
-    """A target U(k, h, …), and the step-size β(k, …) of the update: θ_{k+1} = θ_k + β_k (U_k^h − θ_kᵀφ_k) φ_k."""
+    """A target U(k, h, …), and the step-size β(k, …) of the update: θ_{k+1} = θ_k + β_k (U_k^h − θ_kᵀφ_k) φ_k.
+
+    A step-size β(k, i, …) is that of feature i. Then β_k is a diagonal matrix.
+    """
 
     target: Callable[..., Any]
     step: Callable[..., Any] | None = None
@@ -207,7 +256,18 @@ class ForwardView:
     def __post_init__(self) -> None:
         asked(self.target, ("k", "h"), (*LAST, *VALUES))
         if self.step is not None:
-            asked(self.step, ("k",), tuple(LAST))
+            asked(self.step, self._step_arguments, tuple(LAST))
+
+    @cached_property
+    def per_feature(self) -> bool:
+        """Whether the step-size has an argument i, the feature."""
+        with contextlib.suppress(TypeError, ValueError):
+            return self.step is not None and list(inspect.signature(self.step).parameters)[1:2] == ["i"]
+        return False
+
+    @property
+    def _step_arguments(self) -> tuple[str, ...]:
+        return ("k", "i") if self.per_feature else ("k",)
 
     @property
     def name(self) -> str:
@@ -222,7 +282,7 @@ class ForwardView:
     @cached_property
     def letters_of_step(self) -> list[str]:
         """The names of the quantities in the step-size."""
-        return [] if self.step is None else asked(self.step, ("k",), tuple(LAST))
+        return [] if self.step is None else asked(self.step, self._step_arguments, tuple(LAST))
 
     def interim(self, k: int, h: int) -> sp.Expr:
         """The interim target U_k^h, as an expression."""
@@ -241,24 +301,35 @@ class ForwardView:
         return isinstance(found, sp.Basic) and found.has(sp.Float)
 
     def beta(self, k: int) -> sp.Expr:
-        """The step-size of update k, as an expression."""
+        """The step-size of update k, as an expression. If it is per feature, alpha[k] in it is that of the feature."""
         if self.step is None:
             return At("alpha", k)
         what = f"the step-size of update {k}"
-        given = {name: Quantity(name, k + 1 + LAST[name], what) for name in self.letters_of_step}
-        return _begun(_expression(self.step, what, k, **given), what)
+        given = {
+            name: Quantity(name, k + 1 + LAST[name], what, self.per_feature and name == "alpha")
+            for name in self.letters_of_step
+        }
+        feature = (FEATURE,) if self.per_feature else ()
+        found = _begun(_expression(self.step, what, k, *feature, **given), what)
+        alpha = At("alpha", k)
+        if self.per_feature and (found == 0 or alpha in sp.cancel(found / alpha).free_symbols):
+            raise ForwardViewError(
+                f"{what} must be alpha[k, i] times what all features share, such as alpha[k, i] * rho[k], got {found}: give "
+                "the rest to the learner, in its step_size"
+            )
+        return found
 
     def number(self, k: int, h: int, given: Mapping[str, Any]) -> float:
         """The interim target U_k^h, from numbers."""
         return _number(self.target, f"U(k={k}, h={h})", k, h, **{name: given[name] for name in self.letters})
 
-    def step_number(self, k: int, given: Mapping[str, Any]) -> float:
-        """The step-size of update k, from numbers."""
+    def step_number(self, k: int, given: Mapping[str, Any], i: int = 0) -> float:
+        """The step-size of update k, from numbers, or that of feature i."""
         if self.step is None:
             return given["alpha"][k]
-        return _number(
-            self.step, f"the step-size of update {k}", k, **{name: given[name] for name in self.letters_of_step}
-        )
+        arguments = (k, i) if self.per_feature else (k,)
+        numbers = {name: given[name] for name in self.letters_of_step}
+        return _number(self.step, f"the step-size of update {k}", *arguments, **numbers)
 
 
 def asked(function: Any, first: tuple[str, ...], known: tuple[str, ...]) -> list[str]:
@@ -295,6 +366,8 @@ def _expression(function: Callable, what: str, *arguments: Any, **given: Any) ->
     if not isinstance(found, sp.Expr) or found.has(sp.zoo, sp.nan, sp.oo):
         raise ForwardViewError(f"{what} must be a finite expression, got {found!r:.80}")
     for symbol in sorted(found.free_symbols, key=str):
+        if symbol is FEATURE:
+            raise ForwardViewError(f"{what} depends on i beside alpha[k, i]: features differ by their step-sizes alone")
         if not isinstance(symbol, At | Quantity):
             raise ForwardViewError(f"{what} has {symbol} in it, which is none of the arguments: use the arguments only")
         if isinstance(symbol, Quantity) and symbol.letter not in CONSTANTS:
@@ -309,11 +382,20 @@ def _expression(function: Callable, what: str, *arguments: Any, **given: Any) ->
 
 
 def exact(expression: sp.Expr) -> sp.Expr:
-    """The expression with the simplest fractions near its floats: 0.1 · 3 is then 0.3."""
+    """The expression with fractions for its floats, so that 0.1 · 3 is 0.3."""
     if not isinstance(expression, sp.Basic):
         return expression
-    floats = expression.atoms(sp.Float)
-    return expression.xreplace({each: sp.Rational(Fraction(float(each)).limit_denominator(10**8)) for each in floats})
+    return expression.xreplace({each: _fraction(each) for each in expression.atoms(sp.Float)})
+
+
+def _fraction(number: sp.Float) -> sp.Rational:
+    """The short fraction or decimal within a few roundings of a float, or else the float itself."""
+    value = float(number)
+    if not math.isfinite(value) or (value == 0.0) != (number == 0):
+        raise ForwardViewError(f"the number {number} is beyond the range of floats: scale the rewards instead")
+    near = Fraction(value).limit_denominator(LARGEST), Fraction(f"{value:.{DIGITS - 1}e}")
+    short = (each for each in near if abs(each - Fraction(value)) <= ROUNDING * abs(Fraction(value)))
+    return sp.Rational(next(short, Fraction(value)))
 
 
 def _number(function: Callable, what: str, *arguments: Any, **given: Any) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
-from trueonline.derivation.factoring import FIRST_TIMES, Factors
+from trueonline.derivation.factoring import FIRST_TIMES, HORIZONS, Factors
 from trueonline.derivation.forward_view import FIRST, LAST, VALUES, At, ForwardView, ForwardViewError, Numbers
 from trueonline.derivation.refusals import (
     STEP_ADVICE,
@@ -19,49 +20,103 @@ from trueonline.derivation.refusals import (
     no_backward_view,
 )
 
-HORIZONS = (6, 7, 8, 9, 10, 15, 25, 50)  # with all k
-FAR = (100, 200)  # with some k
-TIMES = (*range(60), 100, 300, 1000)  # of first targets and step-sizes
-TOLERANCE = 1e-9
+LAST_TIME = 1000  # of first targets, of their first growth, and of step-sizes
+LAST_HORIZON = 200  # of the growth of older targets
+WHOLE = (*range(6, 16), 25, 50)  # horizons with all k
+FAR = (100, 200)  # horizons with some k, the first ones too
+TOLERANCE = 1e-11
 DOUBLING = 1.6  # a target whose work grows by more, from each horizon to the next, takes too long at later horizons
+RANGES = {
+    "R": (-math.inf, math.inf),
+    "gamma": (0.0, 1.0),
+    "lam": (0.0, 1.0),
+    "alpha": (1e-3, 2.0),
+    "rho": (0.0, 10.0),
+    "greedy": (0.0, 1.0),
+}
+OWN = 100.0  # numbers of the view's own that are larger would drown the others
 
 
 def confirm_later(view: ForwardView, factors: Factors) -> None:
-    """Check (★) up to horizon 200, and first targets and step-sizes up to time 1,000; NotDerivableError if one fails.
+    """Check (★) up to horizon 200, and first targets, their first growth and step-sizes at every time up to 1,000.
 
-    One pass uses numbers near 1, so that a product of hundreds of them is neither 0 nor infinite. A second pass has whole
-    numbers among them, for targets that compare.
+    NotDerivableError if one fails. One pass uses numbers near 1, so that a product of hundreds of them is neither 0 nor
+    infinite. A second pass has whole numbers among them, and a third one the numbers in the code of the view, for targets that
+    compare.
     """
-    for whole in (False, True):
-        numbers = _drawn(whole)
+    own = [number for number in numbers_in(view.target, view.step) if abs(number) <= OWN]
+    for among, most in ((), LAST_HORIZON), ((0.0, 1.0), LAST_HORIZON), (own, HORIZONS):
+        numbers = _drawn(among, view.per_feature)
         first, beta, b, c, d = (
             _compiled(part, numbers) for part in (factors.first, factors.beta, factors.b, factors.c, factors.d)
         )
         _at_most_doubling(view, numbers)
-        for k in TIMES:
-            _compare("the first target", k, view.number(k, k + 1, numbers), first(k), WEIGHT_ADVICE)
-            _compare("the step-size", k, view.step_number(k, numbers), beta(k), STEP_ADVICE)
-        for h in (*HORIZONS, *FAR):
-            grown, decay = d(h), 1.0
-            for k in range(h - 1, -1, -1):
-                decay *= c(k + 1)
-                if h in FAR and k % 25 and k < h - 1:
-                    continue
+        times = range(LAST_TIME + 1)
+        targets = [view.number(k, k + 1, numbers) for k in times]
+        _compare("the first target", targets, [first(k) for k in times], WEIGHT_ADVICE)
+        _compare("the step-size", [view.step_number(k, numbers) for k in times], [beta(k) for k in times], STEP_ADVICE)
+        size = _size(targets)
+        decays = [1.0, *(c(t) for t in range(1, LAST_TIME + 1))]
+        for h in range(1, LAST_TIME):
+            for k in _updates(h, most):
                 later, now = view.number(k, h + 1, numbers), view.number(k, h, numbers)
-                if math.isfinite(now) and not _close(later, now + b(k) * decay * grown):
-                    raise _refusal(view, numbers, k, h, later - now - b(k) * decay * grown)
+                grown = b(k) * math.prod(decays[k + 1 : h + 1]) * d(h)
+                if math.isfinite(now) and not _close(later, now + grown, size):
+                    raise _refusal(view, numbers, k, h, later - now - grown)
 
 
-def _compare(part: str, k: int, number: float, expected: float, advice: str) -> None:
-    """Refuse a first target or a step-size that is not the number that the expression of the first times gives."""
-    if _close(number, expected):
+def _updates(h: int, most: int) -> Iterable[int]:
+    """The updates whose growth at horizon h is looked at, the newest first. An old update costs time."""
+    if h <= HORIZONS or (h <= most and h in WHOLE):
+        return range(h - 1, -1, -1)
+    newest = range(h - 1, h - 3, -1)
+    if h > most:
+        return newest
+    return [*newest, *range(0, h - 2, 25)] if h in FAR else [*newest, max(h - 3 - 7 * h % 25, 0)]
+
+
+def _size(values: Iterable[float]) -> float:
+    """The usual size of some values, to which differences are compared: that of most, so that a few cannot hide others."""
+    found = sorted(abs(value) for value in values if math.isfinite(value) and value != 0.0)
+    return found[len(found) // 2] if found else 1.0
+
+
+def numbers_in(*functions: Any) -> list[float]:
+    """The numbers in the code of functions, in their defaults, and in the functions that they call by name in their own modules."""
+    found: set[float] = set()
+    seen: set[int] = set()
+    waiting = list(functions)
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, int | float):
+            found.add(float(each))
+        elif isinstance(each, tuple | frozenset):
+            waiting += each
+        elif isinstance(each, CodeType):
+            waiting += each.co_consts
+        elif isinstance(each, FunctionType):
+            near = (each.__globals__.get(name) for name in each.__code__.co_names)
+            waiting += [one for one in near if getattr(one, "__module__", None) == each.__module__]
+            waiting += [each.__code__, *(each.__defaults__ or ()), *(each.__kwdefaults__ or {}).values()]
+    return sorted(found)
+
+
+def _compare(part: str, numbers: Sequence[float], expected: Sequence[float], advice: str) -> None:
+    """Refuse first targets or step-sizes that are not, at every time, the number that the expression of the first times gives."""
+    size = _size(expected)
+    wrong = [k for k, pair in enumerate(zip(numbers, expected, strict=True)) if not _close(*pair, size)]
+    if not wrong:
         return
-    _must_be_finite(k, k + 1, number - expected)
-    difference = sp.Float(number - expected, 3)
+    k = wrong[0]
+    _must_be_finite(k, k + 1, numbers[k] - expected[k])
+    difference = sp.Float(numbers[k] - expected[k], 3)
     if k in FIRST_TIMES:
         raise NotDerivableError(
-            f"{part} of k = {k} is {number:.6g} with numbers, but its expression in symbols gives {expected:.6g}. Write a function "
-            "that computes the same from numbers as from symbols",
+            f"{part} of k = {k} is {numbers[k]:.6g} with numbers, but its expression in symbols gives {expected[k]:.6g}. Write a "
+            "function that computes the same from numbers as from symbols",
             k,
             k + 1,
             difference,
@@ -104,23 +159,32 @@ def _must_be_finite(k: int, h: int, difference: float) -> None:
         )
 
 
-def _drawn(whole: bool) -> dict[str, Any]:
-    """Numbers for every quantity that a target may ask for."""
+def _drawn(among: Sequence[float], per_feature: bool) -> dict[str, Any]:
+    """Numbers for every quantity that a target may ask for. Where they are possible, some are those of `among`."""
     rng = np.random.default_rng(20160801)
-    size = max(TIMES) + 2
+    size = LAST_TIME + 2
 
     def draw(name: str) -> list[float]:
         drawn = rng.normal(size=size) if name == "R" else rng.uniform(0.85, 1.15, size)
-        if whole:
-            drawn = np.where(rng.random(size) < 0.3, rng.integers(1 if name == "alpha" else 0, 2, size), drawn)
+        possible = [number for number in among if RANGES[name][0] <= number <= RANGES[name][1]]
+        if possible:
+            drawn = np.where(rng.random(size) < 0.3, rng.choice(possible, size), drawn)
         return drawn.tolist()
 
     numbers: dict[str, Any] = {name: Numbers(rng.uniform(0.9, 1.0), draw(name), FIRST[name]) for name in LAST}
     numbers["greedy"] = Numbers(
-        math.nan, rng.integers(0 if whole else 1, 2, size).astype(float).tolist(), FIRST["greedy"]
+        math.nan, rng.integers(0 if among else 1, 2, size).astype(float).tolist(), FIRST["greedy"]
     )
+    if per_feature:
+        numbers["alpha"] = Numbers(math.nan, [[number] for number in numbers["alpha"].steps], FIRST["alpha"])
     for number, kind in enumerate(VALUES):
-        numbers[kind] = lambda i, j, phase=number: 2.0 * math.sin(12.9898 * i + 78.233 * j + phase)
+
+        def value(i: int, j: int, phase: int = number) -> float:
+            if among and (3 * i + j + phase) % 7 == 0:
+                return float(among[(i + 2 * j) % len(among)])
+            return 2.0 * math.sin(12.9898 * i + 78.233 * j + phase)
+
+        numbers[kind] = value
     return numbers
 
 
@@ -133,7 +197,8 @@ def _compiled(part: sp.Expr, numbers: dict[str, Any]) -> Callable[[int], float]:
         if not isinstance(symbol, At):
             return float(numbers[symbol.name])
         times = [time + each for each in symbol.at]
-        return numbers[symbol.letter](*times) if symbol.letter in VALUES else numbers[symbol.letter][times[0]]
+        found = numbers[symbol.letter](*times) if symbol.letter in VALUES else numbers[symbol.letter][times[0]]
+        return found[0] if isinstance(found, list) else found
 
     def value(time: int) -> float:
         try:
@@ -144,9 +209,9 @@ def _compiled(part: sp.Expr, numbers: dict[str, Any]) -> Callable[[int], float]:
     return value
 
 
-def _close(target: float, expected: float) -> bool:
-    """Whether the two are equal. A target that divides by 0 equals any number."""
-    return not math.isfinite(target) or abs(target - expected) <= TOLERANCE * (1.0 + abs(target) + abs(expected))
+def _close(target: float, expected: float, size: float) -> bool:
+    """Whether the two are equal, for targets of that size. A target that divides by 0 equals any number."""
+    return not math.isfinite(target) or abs(target - expected) <= TOLERANCE * (size + abs(target) + abs(expected))
 
 
 def _at_most_doubling(view: ForwardView, numbers: dict[str, Any]) -> None:

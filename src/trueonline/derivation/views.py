@@ -161,6 +161,65 @@ def ratio_step(k: int, alpha: Any, rho: Any) -> Any:
     return alpha[k] * rho[k]
 
 
+def usage(k: int, h: int, gamma: Any, lam: Any, rho: Any) -> Any:
+    """The weight of update k in the usage of a feature, as far as it is known at horizon h (Mahmood and Sutton 2015).
+
+    It is the λ-return of importance ratios. The usage u_i of feature i moves towards this weight, u_i ← u_i + φ_i² (U_k^h − ηu_i).
+
+    Parameters
+    ----------
+    k, h : int
+        The update and the horizon.
+    gamma, lam, rho : quantities of a forward view
+        See `trueonline.derivation.derive`.
+
+    Returns
+    -------
+    number or sympy.Expr
+        U_k^h.
+    """
+    if k + 1 == h:
+        return rho[k]
+    later = gamma[k + 1] * lam[k + 1]
+    return rho[k] * (1 - later + later * usage(k + 1, h, gamma, lam, rho))
+
+
+def feature_step(k: int, i: int, alpha: Any) -> Any:
+    """The step-size α_{k,i} of feature i: a number for each feature.
+
+    Parameters
+    ----------
+    k, i : int
+        The update and the feature.
+    alpha : quantity of a forward view
+        See `trueonline.derivation.derive`.
+
+    Returns
+    -------
+    number or sympy.Expr
+    """
+    return alpha[k, i]
+
+
+def feature_ratio_step(k: int, i: int, alpha: Any, rho: Any) -> Any:
+    """The step-size α_{k,i}ρ_k of off-policy updates, with a number for each feature.
+
+    With α_{k,i} = 1/u_{k+1,i}, for the usage u of Mahmood and Sutton (2015), these are the step-sizes of WIS-TO-GTD(λ).
+
+    Parameters
+    ----------
+    k, i : int
+        The update and the feature.
+    alpha, rho : quantities of a forward view
+        See `trueonline.derivation.derive`.
+
+    Returns
+    -------
+    number or sympy.Expr
+    """
+    return alpha[k, i] * rho[k]
+
+
 # --- Without a backward view --------------------------------------------------------------------------
 
 

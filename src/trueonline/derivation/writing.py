@@ -96,7 +96,15 @@ def _number(value: sp.Expr, how: int) -> str:
         return str(value)
     if value.is_Rational and 1 < value.q <= 4 and how != KERNEL:
         return _over(sp.Integer(value.p), sp.Integer(value.q), how)
-    return repr(float(value))
+    return repr(as_float(value))
+
+
+def as_float(value: sp.Expr) -> float:
+    """A number of an equation in double precision; ForwardViewError where that is another number."""
+    number = float(value)
+    if abs(sp.Float(number, 30) - value.evalf(30)) > 1e-15 * abs(value):
+        raise ForwardViewError(f"the number {value.evalf(5)} is beyond the range of floats: scale the rewards instead")
+    return number
 
 
 def bracketed(expression: sp.Expr, how: int) -> str:

@@ -154,7 +154,7 @@ class Definition(Learner):
         }
         series = {name: each for name, each in series.items() if name in ("discount", "trace_decay", *self.takes)}
         fresh = inputs.marks("starts", starts, rows)
-        self._parameters.alphas(self._steps, ~fresh[1:])  # a bad schedule raises its error before anything changes
+        self._parameters.check_alphas(self._steps, ~fresh[1:])  # a bad schedule raises its error before anything changes
         phi = [self._checked(inputs.row(X, t), f"X[{t}]") for t in range(rows)]
         means = None if expected is None else self._expected(expected, rows)
         if fresh[0] or self._here is None or not np.array_equal(self._here, phi[0]):
@@ -179,7 +179,7 @@ class Definition(Learner):
     def _dump(self) -> dict[str, np.ndarray]:
         parts = {name: np.array(getattr(self, name), float) for name in SCALARS}
         parts |= {"weights": self._weights, "first_weights": self._first_weights, "steps": np.array(self._steps)}
-        for name in VECTORS:
+        for name in (*VECTORS, "alphas") if self.per_feature else VECTORS:
             parts[name] = np.array(getattr(self, name), float).reshape(len(self.x), self.n_features)
         return parts if self._here is None else {**parts, "here": self._here}
 
@@ -187,6 +187,7 @@ class Definition(Learner):
         n, length = self.n_features, len(np.atleast_1d(parts["x"]))
         shapes: dict[str, tuple[int, ...]] = {"weights": (n,), "first_weights": (n,), **dict.fromkeys(SCALARS, (length,))}
         shapes |= dict.fromkeys(VECTORS, (length, n))
+        shapes |= {"alphas": (length, n)} if self.per_feature else {}
         for name, shape in shapes.items():
             inputs.saved_array(parts, name, shape, np.float64)
         units = {name: (parts[name] >= 0.0) & (parts[name] <= 1.0) for name in ("discounts", "trace_decays")}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.inputs.kinds import Schedule
-from trueonline.inputs.numbers import along, at, count, first_bad, positive, unit
+from trueonline.inputs.numbers import at, count, first_bad, positive, unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +20,7 @@ class Parameters:
     trace_decay: float
     discount: float
     initial_weights: np.ndarray | None = None
+    per_feature: bool = False  # whether the step-size may be a vector, with an entry for each feature
 
     def __post_init__(self) -> None:
         checked: dict[str, Any] = {
@@ -28,7 +29,7 @@ class Parameters:
             "discount": unit("discount", self.discount),
         }
         if not callable(self.step_size):
-            checked["step_size"] = positive("step_size", self.step_size)
+            checked["step_size"] = self._step_size("step_size", self.step_size)
         if self.initial_weights is not None:
             given = np.asarray(self.initial_weights)
             if given.dtype.kind not in "fiu" or given.shape != (self.n_features,) or not np.isfinite(given).all():
@@ -41,13 +42,34 @@ class Parameters:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
-    def alpha(self, t: int) -> float:
-        """α_t."""
-        return at("step_size", self.step_size, t, positive)
+    def _step_size(self, name: str, given: Any) -> Any:
+        """A step-size, or those of all features; ValueError unless all are positive."""
+        if not self.per_feature or np.ndim(given) == 0:
+            return positive(name, given)
+        array = np.asarray(given)
+        if array.dtype.kind not in "fiu" or array.shape != (self.n_features,):
+            raise ValueError(
+                f"{name} must be a number, or {self.n_features} numbers, one for each feature, got {array.dtype} of shape "
+                f"{array.shape}"
+            )
+        bad = np.flatnonzero(~((array > 0) & (array < np.inf)))
+        if bad.size:
+            positive(f"{name}[{bad[0]}]", array[bad[0]].item())
+        array = array.astype(np.float64)
+        array.flags.writeable = False
+        return array
 
-    def alphas(self, t: int, learned: np.ndarray) -> np.ndarray:
-        """α of each coming transition that is learned from, or a single number for all of them."""
-        return along("step_size", self.step_size, t, learned, positive)
+    def alpha(self, t: int) -> Any:
+        """α_t, or α_{t,i} of all features if they may differ."""
+        if not self.per_feature:
+            return at("step_size", self.step_size, t, positive)
+        given = self._step_size(f"step_size({t})", self.step_size(t)) if callable(self.step_size) else self.step_size
+        return np.broadcast_to(given, self.n_features)
+
+    def check_alphas(self, t: int, learned: np.ndarray) -> None:
+        """ValueError for a schedule that is bad at one of the coming transitions that are learned from."""
+        for i in range(int(learned.sum()) if callable(self.step_size) else 0):
+            self.alpha(t + i)
 
 
 class Parametrised:

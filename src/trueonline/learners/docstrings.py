@@ -38,6 +38,10 @@ initial_step_size : float, optional
     step-sizes come from the usage of features take it, and no other method does.
 """
 
+_OF_ALL = "step_size : float or callable\n    α > 0, or a schedule"
+_OF_EACH = "step_size : float, array_like or callable\n    α > 0, or one for each feature, or a schedule of either"
+PER_FEATURE = LEARNER.replace(_OF_ALL, _OF_EACH)  # for methods with a step-size for each feature
+
 AGENT = f"""\
 n_features : int
     The number of features of a state.

@@ -25,6 +25,7 @@ class Learner(Documented, Parametrised, ABC):
 
     _shared_parameters = LEARNER
     binary: ClassVar[bool] = False  # whether the method is defined for binary features only
+    per_feature: ClassVar[bool] = False  # whether `step_size` may have an entry for each feature
     takes: ClassVar[Collection[str]] = ()  # which of ratio, interest and x_expected its transitions may carry
 
     @explains_arguments
@@ -36,7 +37,8 @@ class Learner(Documented, Parametrised, ABC):
         discount: float,
         initial_weights: ArrayLike | None = None,
     ) -> None:
-        self._parameters = Parameters(n_features, step_size, trace_decay, discount, initial_weights)  # type: ignore[arg-type]
+        numbers = (n_features, step_size, trace_decay, discount, initial_weights)
+        self._parameters = Parameters(*numbers, per_feature=self.per_feature)  # type: ignore[arg-type]
         self.reset()
 
     @property
@@ -246,7 +248,7 @@ class Learner(Documented, Parametrised, ABC):
         """The arguments of the constructor, as JSON takes them; None for an argument that is code."""
         return {
             "n_features": self.n_features,
-            "step_size": None if callable(self.step_size) else self.step_size,
+            "step_size": None if callable(self.step_size) else np.asarray(self.step_size).tolist(),
             "trace_decay": self.trace_decay,
             "discount": self.discount,
         }

@@ -36,7 +36,7 @@ class MemoryLearner(OverMemory, Learner):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "method" in vars(cls):
-            cls.binary = cls.method.binary
+            cls.binary, cls.per_feature = cls.method.binary, cls.method.per_feature
             names = asked(cls.method.resolve("rule"))
             second = () if "beta" in names else ("second_step_size",)
             others = ("bound", "meta_step_size") if KINDS[cls.method.memory].usage else ("initial_step_size",)
@@ -124,8 +124,10 @@ class MemoryLearner(OverMemory, Learner):
         lam = self.trace_decay if trace_decay is None else inputs.unit("trace_decay", trace_decay)
         rho = 1.0 if ratio is None else inputs.ratio("ratio", ratio)
         stake = 1.0 if interest is None else inputs.ratio("interest", interest)
-        alpha = self._parameters.alpha(t)
         beta = inputs.at("second_step_size", self._second_step_size, t, inputs.ratio)
+        alpha = self._parameters.alpha(t)
+        if self.per_feature:
+            self._of_features()[0], alpha = alpha, 1.0  # only this transition uses them
         return np.array([alpha, beta, gamma, lam, rho, stake, self.discount, self.trace_decay])
 
     def update(
@@ -217,7 +219,7 @@ class MemoryLearner(OverMemory, Learner):
         fresh = inputs.marks("starts", starts, rows)
         learned = ~fresh[1:]
         series = (
-            inputs.along("step_size", self.step_size, self.steps, learned, inputs.positive),
+            inputs.along("step_size", 1.0 if self.per_feature else self.step_size, self.steps, learned, inputs.positive),
             inputs.along("second_step_size", self._second_step_size, self.steps, learned, inputs.ratio),
             inputs.units("discounts", discounts, T, self.discount),
             inputs.units("trace_decays", trace_decays, T, self.trace_decay),
@@ -225,9 +227,13 @@ class MemoryLearner(OverMemory, Learner):
             inputs.ratios("interests", interests, T),
         )
         means = self._expected(expected, X, rows)
-        on_the_way = inputs.is_dense(X) and means is None and is_ours(self._rule())  # other rules may not show a bad row
+        in_steps = self.per_feature and callable(self.step_size)
+        shown = inputs.is_dense(X) and means is None and is_ours(self._rule())  # other rules may not show a bad row
+        on_the_way = shown and not in_steps
         if not on_the_way:
             self._check(X, rows)
+        if in_steps:
+            return self._run_in_steps(X, R, series[2:], fresh, means)
         before = self._snapshot() if on_the_way else None
         if fresh[0] or self._here is None or not inputs.same(self._standing(), inputs.row(X, 0)):
             memory.begin(self._memory)
@@ -237,6 +243,27 @@ class MemoryLearner(OverMemory, Learner):
             self._undo(before)
             self._check(X, rows)
         self._stand(inputs.row(X, rows - 1))
+        return values
+
+    def _run_in_steps(
+        self, X: Stream, R: np.ndarray, series: tuple, fresh: np.ndarray, means: Stream | None
+    ) -> np.ndarray:
+        """The same for checked rows, one transition at a time: the kernel of `run` knows one step-size for each feature."""
+        self._parameters.check_alphas(self.steps, ~fresh[1:])
+        if fresh[0] or self._here is None or not inputs.same(self._standing(), inputs.row(X, 0)):
+            self.start(inputs.row(X, 0))
+        values = np.empty(len(R))
+        names = ("discount", "trace_decay", "ratio", "interest")
+        for t, reward in enumerate(R):
+            values[t] = self.predict(inputs.row(X, t))
+            x_next = inputs.row(X, t + 1)
+            if fresh[t + 1]:
+                self.start(x_next)
+                continue
+            numbers = {name: each[min(t, len(each) - 1)] for name, each in zip(names, series, strict=True)}
+            more: Any = {name: value for name, value in numbers.items() if name in (*names[:2], *self.takes)}
+            more |= {} if means is None else {"x_expected": inputs.row(means, t + 1)}
+            self.update(float(reward), x_next, **more)
         return values
 
     def _expected(self, expected: Any, X: Stream, rows: int) -> Stream | None:

@@ -58,7 +58,13 @@ class OverMemory(Parametrised):
         theta = None if meta_step_size is None else inputs.ratio("meta_step_size", meta_step_size)
         bound = 1.0 if bound is None and theta else bound
         self._adaptation = None if bound is None else inputs.positive("bound", bound), theta
-        if self._is_adapted and self.method.trace not in ("accumulating", "replacing", "dutch", "provisional"):
+        if self._adaptation == (None, None):
+            return
+        if self.method.per_feature:
+            raise ValueError(
+                f"{name} takes neither bound nor meta_step_size: give each feature its own step_size instead"
+            )
+        if self.method.trace not in ("accumulating", "replacing", "dutch", "provisional"):
             raise ValueError(
                 f"{name} takes neither bound nor meta_step_size: step-size adaptation has to know its kind of trace; "
                 'give trace="accumulating", "dutch" or "replacing" to trueonline.method'
@@ -90,6 +96,8 @@ class OverMemory(Parametrised):
         if KINDS[self.method.memory].usage:
             used = memory.weights(self._each()[-1])
             return np.divide(1.0, used, out=np.zeros(len(used)), where=used != 0.0).reshape(self._shape)
+        if self.method.per_feature:
+            return np.array(self._parameters.alpha(self.steps))
         rates = self._of_features()[0] if self._is_adapted else np.ones(self._parameters.n_features)
         return self._parameters.alpha(self.steps) * np.where(rates == 0.0, 1.0, rates).reshape(self._shape)
 
@@ -110,7 +118,8 @@ class OverMemory(Parametrised):
 
     @property
     def _is_adapted(self) -> bool:
-        return self._adaptation != (None, None)
+        """Whether features have step-sizes of their own, or a bound."""
+        return self.method.per_feature or self._adaptation != (None, None)
 
     @property
     def _memories(self) -> int:

@@ -17,6 +17,7 @@ from trueonline.catalog import OWN_MEMORIES, TRACES, Method
 from trueonline.core.identity import identity
 from trueonline.core.transition import asked
 from trueonline.inputs import Schedule
+from trueonline.learners.docstrings import LEARNER, PER_FEATURE
 from trueonline.learners.loading import load_one_of
 from trueonline.learners.memory_learner import MemoryLearner
 
@@ -45,7 +46,8 @@ class OwnMethod(Method):
     @cached_property
     def digest(self) -> str:
         """A hash of the rule: a saved file can only be loaded with the same rule."""
-        about = (self.name, self.memory, self.trace, self.binary, self.greedy, self.cuts, self.constants)
+        about: tuple = (self.name, self.memory, self.trace, self.binary, self.greedy, self.cuts, self.constants)
+        about += ("per feature",) if self.per_feature else ()
         unknown: list[str] = []
         digest = identity((about, self.source or self.rule, self.varying), portable=True, unknown=unknown)[:16]
         return secrets.token_hex(8) if unknown else digest  # a file can then be loaded by this process alone
@@ -72,12 +74,14 @@ class OwnMethod(Method):
         kind = self.agent if self.learner is None else self.learner  # a rule that asks for `greedy` has agents only
         return import_module("trueonline.checks.verification").verify(kind, **options)
 
-    def _class(self, base: type, files: type, definition: Any) -> Any:
+    def _class(self, base: Any, files: type, definition: Any) -> Any:
         title = "".join(part[:1].upper() + part[1:] for part in self.name.split("_")) or "Own"
         about = inspect.cleandoc(self.rule.py_func.__doc__ or self.title)
         own = {"__doc__": f"{about}\n", "__module__": __name__, "method": self, "constants": self.constants}
         if definition is not None:
             own["definition"] = definition
+        if self.per_feature:
+            own["_shared_parameters"] = base._shared_parameters.replace(LEARNER, PER_FEATURE)
         if "beta" in asked(self.rule):
             own["second_step_size"] = property(lambda learner: learner._second_step_size, doc="β, or its schedule.")
         return type(title, (files, base), own)
@@ -89,7 +93,19 @@ class OwnMethod(Method):
             reference = (self.source, name)
         elif module != "__main__" and getattr(_imported(module), name, None) is self.rule:
             reference = (module, name)
-        kept = ("name", "title", "varying", "memory", "trace", "binary", "greedy", "cuts", "constants", "source")
+        kept = (
+            "name",
+            "title",
+            "varying",
+            "memory",
+            "trace",
+            "binary",
+            "greedy",
+            "cuts",
+            "constants",
+            "source",
+            "per_feature",
+        )
         return _again, (self.digest, reference, {each: getattr(self, each) for each in kept})
 
 
@@ -108,6 +124,7 @@ def method(
     agent_definition: Any = None,
     constants: tuple[str, ...] = (),
     source: str = "",
+    per_feature: bool = False,
 ) -> OwnMethod:
     """Make a full method of an update rule of your own.
 
@@ -144,6 +161,8 @@ def method(
         Which of "gamma", "lam" and "alpha" must not change from step to step.
     source : str, optional
         The text of the rule, if it has no file.
+    per_feature : bool, optional
+        Whether `step_size` may have an entry for each feature. Then the rule reads φ and writes α_iφ_i, and its own `alpha` is 1.
 
     Returns
     -------
@@ -196,6 +215,7 @@ def method(
         cuts=cuts,
         swept=memory != "two traces",
         constants=constants,
+        per_feature=per_feature,
         source=source,
         agent_definition=agent_definition,
     )
