@@ -32,15 +32,18 @@ def run(
     data: str | None,
     columns: str | None,
     rate: float | None,
+    collection: str | None,
     **given: Any,
 ) -> None:
     """Run experiments by name, by default the quick ones, and print what came of them.
 
-    `data`, `columns` and `rate` describe a recording for the experiment that can use one; the rest goes to `Settings`.
+    `data`, `columns` and `rate` describe a recording for the experiment that can use one. `collection` is the folder of the runs
+    that asterix keeps. The rest goes to `Settings`.
     """
     if data is not None:
         roles = {} if columns is None else recordings.parse(columns)
         given |= {"data": Path(data), "columns": roles, "rate": 40.0 if rate is None else rate}
+    given["collection"] = None if collection is None else Path(collection)
     with TasksBar("Sweeping") as progress:
         settings = Settings(Path(out) / "tasks", progress=progress, say=_say, **given)
         try:
