@@ -43,7 +43,10 @@ def run(settings: Settings) -> Outcome:
     study.execute_tasks(all_tasks, settings.tasks, **options, progress=settings.progress)  # type: ignore[arg-type]
     results = study.gather_tasks(all_tasks, settings.tasks)
     if results is None:
-        raise Unfinished(f"share {settings.share} of asterix is done; others are not")
+        raise Unfinished(
+            f"share {settings.share} of asterix is done; others are not. Their results belong into {settings.tasks} as well; then "
+            "run the same without --shard"
+        )
     data = results.sort_by([(name, "ascending") for name in ("method", "trace_decay", "step_size", "run")])
     best, floor = _best(data), _floor(data)
     file = io.BytesIO()
@@ -251,7 +254,8 @@ does not account for the choice of α.
 The scale accumulating plays full runs one after another, and keeps each finished run in a small file (--collection). Every
 later call continues, and the folders of several machines can be merged. Settings race: those of all methods have the same
 seeds, and a setting leaves the race when another one of its method is clearly better. So the runs go where they decide
-something. The verdict counts the uncertainty about which setting is best. The experiment says what a decision would take.
+something. The verdict counts the uncertainty about which setting is best, but not that one looks after every round. The
+experiment says what a decision would take.
 
 The text leaves some details open, and these are inferred. α is divided by the largest number of active features so far.
 Colours are averaged over two frames. An episode that reaches five minutes is truncated, not terminated. The last episode of

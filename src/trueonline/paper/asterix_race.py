@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -150,17 +151,27 @@ def play(settings: Settings, collection: Collection, background: np.ndarray, say
         race = Race({setting: {run: row["score"] for run, row in rows.items()} for setting, rows in records.items()})
         if left <= 0 or race.decided:
             return race
-        wanted = race.next_runs()
+        wanted = [each for each in race.next_runs() if _is_mine(collection.path(*each).name, settings.share)]
+        if not wanted:
+            raise Unfinished(
+                f"share {settings.share} of this round of asterix is done; others are not. Copy their files into "
+                f"{collection.folder}, then run the same again"
+            )
         some = wanted[: int(min(left, len(wanted)))]
         left -= len(some)
-        tasks = [_task(setting, run, collection, shared) for setting, run in some]
         say(f"{race.played} runs are done. Next: {len(some)} of {collection.frames:,} frames each")
-        _execute(tasks, settings, collection)
-        missing = [
-            task for task, (setting, run) in zip(tasks, some, strict=True) if not collection.path(setting, run).exists()
-        ]
-        if missing:
-            raise Unfinished(f"share {settings.share} of this round of asterix is done; others are not")
+        _execute([_task(setting, run, collection, shared) for setting, run in some], settings, collection)
+
+
+def _is_mine(name: str, share: str | None) -> bool:
+    """Whether a run belongs to the share "i/N". Its name decides, so machines agree whatever else is done already."""
+    if share is None:
+        return True
+    match = re.fullmatch(r"(\d+)/(\d+)", share)
+    number, of = (int(part) for part in match.groups()) if match else (0, 0)
+    if not 1 <= number <= of:
+        raise ValueError(f"shard must be i/N with 1 ≤ i ≤ N, got {share!r}")
+    return int(hashlib.sha256(name.encode()).hexdigest(), 16) % of == number - 1
 
 
 def _task(setting: Setting, run: int, collection: Collection, background: bytes) -> Runs:
@@ -179,9 +190,7 @@ def _execute(tasks: Sequence[Runs], settings: Settings, collection: Collection) 
             if table is not None:
                 collection.add(waiting.pop(name), table.to_pylist()[0])
 
-    options: dict[str, Any] = {"engine": settings.engine, "threads": settings.threads, "share": settings.share}
-    study.execute_tasks(tasks, settings.tasks, **options, progress=keep)
-    keep(None, 1, 1)  # what other shares have finished
+    study.execute_tasks(tasks, settings.tasks, engine=settings.engine, threads=settings.threads, progress=keep)
 
 
 # --- The race -------------------------------------------------------------------------------------

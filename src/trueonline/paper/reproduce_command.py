@@ -49,7 +49,7 @@ def run(
         try:
             finished = reproduce(names or DEFAULT, out, settings, _announce)
         except Unfinished as error:
-            print(f"{error}. Their results belong into {out}/tasks as well; then run the same without --shard.")
+            print(f"{error}.")
             return
     verdicts = [claim.verdict for done in finished for claim in done.outcome.claims]
     counts = ", ".join(f"{verdicts.count(name)} {VERDICTS[name][2]}" for name in VERDICTS if name in verdicts)
