@@ -306,9 +306,9 @@ def _distance(walk: FiniteMRP, episode: Trajectory) -> float:
 
 EXPERIMENT = Experiment(
     "textbook",
-    "Sutton and Barto, Figures 12.3, 12.6 and 12.8 — the random walk with 19 states",
+    "Sutton and Barto, chapter 12 — the random walk",
     """The chart shows the RMS error over the 19 states at the end of an episode, averaged over the first ten episodes, as a
-function of α for each λ. The experiment is that of *Reinforcement Learning: An Introduction* (second edition, 2018), chapter
+function of α for each λ. The experiment is that of Reinforcement Learning: An Introduction (second edition, 2018), chapter
 12: the offline λ-return algorithm (Figure 12.3), TD(λ) with accumulating traces (Figure 12.6), and the online λ-return
 algorithm, which is true online TD(λ) (Figure 12.8).
 
