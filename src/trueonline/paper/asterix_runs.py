@@ -82,7 +82,7 @@ class Runs:
 
     @cached_property
     def name(self) -> str:
-        about = json.dumps([[asdict(settings) for settings in self.settings], self.first, _code()], sort_keys=True)
+        about = json.dumps([[asdict(settings) for settings in self.settings], self.first, code()], sort_keys=True)
         digest = hashlib.sha256(about.encode() + self.background).hexdigest()[:24]
         return f"asterix-{self.settings[0].method}-{digest}"
 
@@ -105,7 +105,7 @@ class Runs:
 
 
 @cache
-def _code() -> tuple[str, str]:
+def code() -> tuple[str, str]:
     """The versions of our kernels and of the emulator."""
     return cache_name(), version("ale-py")
 
