@@ -282,8 +282,9 @@ def _much_worse(means: dict[str, np.ndarray], samples: dict[str, np.ndarray]) ->
         f"Figure 12.6: at large α (here {LARGE:g}) TD(λ) is much worse than the offline λ-return algorithm, for λ ≥ 0.8",
         overall(verdicts),
         {
-            "ratio of the errors": {
-                f"λ = {TRACE_DECAYS[i]:g}": float(means["accumulate"][i, j] / means["offline"][i, j]) for i in places
+            **{
+                f"ratio of the errors, λ = {TRACE_DECAYS[i]:g}": float(means["accumulate"][i, j] / means["offline"][i, j])
+                for i in places
             },
             "holds if": f"each ratio is at least {MUCH:g}",
         },
