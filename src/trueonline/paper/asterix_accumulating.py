@@ -162,7 +162,10 @@ def _picture(race: Race, points: pa.Table, frames: int) -> Any:
         axes.errorbar(x, y, bars, capsize=2.5, elinewidth=1.0, label=NAMES[f"{method}_sarsa"], **style)
     axes.set_xticks(range(len(TRACE_DECAYS)), [f"{lam:g}" for lam in TRACE_DECAYS])
     lines = [f"Asterix, {frames:,} frames: {_runs(race.played)} so far", *map(_words, race.comparisons)]
-    axes.set(xlabel="λ", ylabel="score per episode", xlim=(-0.5, len(TRACE_DECAYS) - 0.5), ylim=(0.0, None))
+    axes.set(xlabel="λ", ylabel="score per episode", xlim=(-0.5, len(TRACE_DECAYS) - 0.5))
+    highest = max(score for runs in race.scores.values() for score in runs.values())
+    tops = [row["high"] for row in points.to_pylist() if np.isfinite(row["high"])]
+    axes.set_ylim(0.0, 1.08 * max(highest, *tops, 1.0))
     axes.set_title("\n".join(lines), fontsize=9)
     axes.annotate(
         "dots: runs at any α. Markers: the best α in the race, with 95 % intervals",
