@@ -1,5 +1,6 @@
 """A horde answers as separate learners do, at every step."""
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -101,27 +102,48 @@ def test_updates_equal_a_run_and_pieces_the_whole():
     assert single.steps == whole.steps == pieces.steps == T
 
 
-def test_a_question_added_later_disturbs_none_and_is_one_whose_signal_was_zero():
-    rng = np.random.default_rng(2)
-    questions = asked(rng, 10)
-    X, _, _ = stream(rng)
-    C = rng.normal(size=(T, 10))
-    C[:60, 7:] = 0.0
+@pytest.mark.parametrize("seed", range(4))
+def test_a_question_added_later_disturbs_none_and_starts_as_promised(seed):
+    """With a trace that is there, as if its signal had been zero. Otherwise as a learner that starts now."""
+    rng = np.random.default_rng(seed)
+    questions = asked(rng, 13, named=True)
+    questions.append(replace(questions[0], name="shares the trace of the first"))
+    X, contact, _ = stream(rng)
+    C = rng.normal(size=(T, 14))
+    old, now = 8, 60
+    earlier = {question.shares for question in questions[:old]}
+    silent = C.copy()
+    silent[:now, old:] = 0.0
     from_the_start = Horde(N, questions)
-    from_the_start.run(X, C)
-    grown = Horde(N, questions[:7])
-    grown.run(X[:61], C[:60, :7])
-    before = {question.name: grown.weights(question.name) for question in questions[:7]}
-    grown.add(questions[7:])
-    for question in questions[:7]:
-        np.testing.assert_array_equal(grown.weights(question.name), before[question.name])
-    grown.run(X[60:], C[60:])
-    for question in questions:
-        shared = any(question.shares == other.shares for other in questions[:7])
-        if question in questions[:7] or shared:
-            np.testing.assert_allclose(
-                grown.weights(question.name), from_the_start.weights(question.name), rtol=1e-9, atol=1e-12
-            )
+    from_the_start.run(X, silent, {"contact": contact})
+    grown = Horde(N, questions[:old])
+    grown.run(X[: now + 1], C[:now, :old], {"contact": contact[:now]})
+    before, answers = [grown.weights(question.name) for question in questions[:old]], grown.predict(X[now])
+    grown.add(questions[old:])
+    for question, weights in zip(questions[:old], before, strict=True):
+        np.testing.assert_array_equal(grown.weights(question.name), weights)
+    np.testing.assert_array_equal(grown.predict(X[now]), [*answers, *[0.0] * (14 - old)])
+    grown.run(X[now:], C[now:], {"contact": contact[now:]})
+    for q, question in enumerate(questions):
+        if question.shares in earlier:
+            expected = from_the_start.weights(question.name)
+        else:
+            _, expected, _ = alone(question, X[now:], C[now:, q], contact[now:], np.zeros(T - now + 1, bool))
+        scale = max(1.0, np.abs(expected).max())
+        np.testing.assert_allclose(grown.weights(question.name), expected, rtol=0.0, atol=1e-12 * scale)
+
+
+def test_replacing_traces_are_not_added_where_features_are_not_binary():
+    horde = Horde(N, [Question("a", discount=0.9)])
+    horde.start((np.array([1, 2]), np.array([1.0, 0.5])))
+    with pytest.raises(ValueError, match="replacing traces need binary features, and the newest features are not"):
+        horde.add([Question("b", discount=0.9, method="replace")])
+    assert [question.name for question in horde.questions] == ["a"]
+    horde.update([1.0], (np.array([3]), np.array([0.5])))  # still takes any features
+    horde.start([4])
+    horde.add([Question("b", discount=0.9, method="replace")])
+    horde.update([1.0, 2.0], [5])
+    np.testing.assert_allclose(horde.predict([4]), [0.1, 0.2])
 
 
 def test_saved_equals_continued(tmp_path):

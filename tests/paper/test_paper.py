@@ -27,7 +27,7 @@ from trueonline.paper.registry import DEFAULT, MODULES, experiment
 from trueonline.problems import one_state, random_walk
 
 APART = ["many-mrps", "asterix", "mountain-car", "offpolicy"]
-NAMES = ["fig1", "fig2", "fig3", "fig4", "appendix-c", "fig9", "cost", "myoelectric", *APART]
+NAMES = ["fig1", "fig2", "fig3", "fig4", "appendix-c", "fig9", "cost", "myoelectric", "textbook", *APART]
 
 
 @pytest.fixture(scope="module")

@@ -94,9 +94,12 @@ class Horde:
         return len(self._keys)
 
     def add(self, questions: Iterable[Question]) -> None:
-        """Add questions. The answers to the others do not change.
+        """Add questions, before a stream or in the middle of one. The answers to the others do not change.
 
-        A new question starts as one whose signal was zero until now.
+        A new question whose method, step-size, discount and trace decay another question has starts as one whose signal was
+        zero until now: it has the trace that the two share. Any other new question starts as a learner whose stream begins
+        at the newest features. Features before these have left no trace that it could learn from, because a trace depends
+        on the four settings, and features are not kept.
 
         Parameters
         ----------
@@ -106,7 +109,18 @@ class Horde:
         Raises
         ------
         ValueError
-            If a name is taken, or an item is not a Question. Nothing has changed then.
+            If a name is taken, or an item is not a Question, or replacing traces are added where the newest features are not
+            binary. Nothing has changed then.
+
+        Examples
+        --------
+        >>> horde = Horde(n_features=2, questions=[Question("force", discount=1.0, trace_decay=1.0)])
+        >>> horde.start([0])
+        >>> _ = horde.update([0.0], [1])
+        >>> horde.add([Question("angle", discount=1.0, trace_decay=1.0), Question("later", discount=1.0, trace_decay=0.5)])
+        >>> _ = horde.update([1.0, 1.0, 1.0], [1])
+        >>> horde.predict([0])  # feature 0 was active before the last two were asked
+        array([0.1, 0.1, 0. ])
         """
         more: list[Any] = [None]
         with suppress(TypeError):
@@ -118,12 +132,18 @@ class Horde:
             if question.name in names:
                 raise ValueError(f"two questions have the name {question.name!r}; give each a name of its own")
             names.add(question.name)
+        binary = any(question.method == "replace" for question in asked)
+        if binary and not (self._last_features()[1] == 1.0).all():
+            raise ValueError(
+                "replacing traces need binary features, and the newest features are not: begin a stream with binary features "
+                "first, or ask with another method"
+            )
         number = {key: group for group, key in enumerate(self._keys)}
         members = np.array([number.setdefault(question.shares, len(number)) for question in asked], np.int64)
         groups = [(TRACE_CODES[method], alpha, lam) for method, alpha, _, lam in number]
         self._memory = buffers.add_questions(self._memory, members, groups)
         self._questions, self._keys = asked, list(number)
-        self._binary = any(method == "replace" for method, *_ in number)
+        self._binary = binary
         self._named = [(group, key[2]) for group, key in enumerate(number) if isinstance(key[2], str)]
         self._constant = np.array([0.0 if isinstance(key[2], str) else key[2] for key in number], float)
         self._prepare()

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from trueonline import study
 from trueonline.control import atari
-from trueonline.paper.asterix_runs import COMPARED, SCALES, Scale, estimate, tasks
+from trueonline.paper import asterix_accumulating
+from trueonline.paper.asterix_runs import COMPARED, SCALES, SIMILAR, Scale, estimate, tasks
 from trueonline.paper.experiment import (
     ENOUGH,
     FAILS,
@@ -28,12 +29,12 @@ from trueonline.paper.experiment import (
 )
 from trueonline.paper.style import COLOURS, MARKERS, NAMES, figure
 
-SIMILAR = 0.1  # best scores that differ by less than a tenth are similar
-
 
 def run(settings: Settings) -> Outcome:
-    scale = SCALES[settings.scale]
     background = atari.learn_background()
+    if settings.scale == "accumulating":
+        return asterix_accumulating.outcome(settings, background)
+    scale = SCALES[settings.scale]
     all_tasks = tasks(settings, background)
     missing = [task for task in all_tasks if study.read_task(task, settings.tasks) is None]
     if missing:
@@ -42,7 +43,10 @@ def run(settings: Settings) -> Outcome:
     study.execute_tasks(all_tasks, settings.tasks, **options, progress=settings.progress)  # type: ignore[arg-type]
     results = study.gather_tasks(all_tasks, settings.tasks)
     if results is None:
-        raise Unfinished(f"share {settings.share} of asterix is done; others are not")
+        raise Unfinished(
+            f"share {settings.share} of asterix is done; others are not. Their results belong into {settings.tasks} as well; then "
+            "run the same without --shard"
+        )
     data = results.sort_by([(name, "ascending") for name in ("method", "trace_decay", "step_size", "run")])
     best, floor = _best(data), _floor(data)
     file = io.BytesIO()
@@ -246,6 +250,12 @@ The paper plays 4,320,000 frames (20 hours) in a run. It has 400 runs for each o
 runs for each method. The option --scale chooses a part of this: quick (minutes on two cores), evening (a night) or paper (a
 cluster, with --shard or --engine dask). The interval of a point comes from its runs at the α that was best on average. It
 does not account for the choice of α.
+
+The scale accumulating plays full runs one after another, and keeps each finished run in a small file (--collection). Every
+later call continues, and the folders of several machines can be merged. Settings race: those of all methods have the same
+seeds, and a setting leaves the race when another one of its method is clearly better. So the runs go where they decide
+something. The verdict counts the uncertainty about which setting is best, but not that one looks after every round. The
+experiment says what a decision would take.
 
 The text leaves some details open, and these are inferred. α is divided by the largest number of active features so far.
 Colours are averaged over two frames. An episode that reaches five minutes is truncated, not terminated. The last episode of

@@ -15,6 +15,7 @@ MODULES = {
     "fig9": "fig9",
     "cost": "cost",
     "myoelectric": "myoelectric",
+    "textbook": "textbook",
     "many-mrps": "many_mrps",
     "asterix": "asterix",
     "mountain-car": "mountain_car",

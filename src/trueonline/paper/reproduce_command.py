@@ -34,12 +34,13 @@ def run(
     rate: float | None,
     actions: str | None,
     games: str | None,
+    collection: str | None,
     **given: Any,
 ) -> None:
     """Run experiments by name, by default the quick ones, and print what came of them.
 
     `data`, `columns` and `rate` describe a recording for the experiment that can use one, and `actions` and `games` those of Atari
-    games; the rest goes to `Settings`.
+    games. `collection` is the folder of the runs that asterix keeps. The rest goes to `Settings`.
     """
     if data is not None:
         roles = {} if columns is None else recordings.parse(columns)
@@ -47,12 +48,13 @@ def run(
     if actions is not None:
         chosen = tuple(name.strip() for name in (games or "").split(",") if name.strip())
         given |= {"actions": Path(actions), "games": chosen}
+    given["collection"] = None if collection is None else Path(collection)
     with TasksBar("Sweeping") as progress:
         settings = Settings(Path(out) / "tasks", progress=progress, say=_say, **given)
         try:
             finished = reproduce(names or DEFAULT, out, settings, _announce)
         except Unfinished as error:
-            print(f"{error}. Their results belong into {out}/tasks as well; then run the same without --shard.")
+            print(f"{error}.")
             return
     verdicts = [claim.verdict for done in finished for claim in done.outcome.claims]
     counts = ", ".join(f"{verdicts.count(name)} {VERDICTS[name][2]}" for name in VERDICTS if name in verdicts)

@@ -1,7 +1,7 @@
 """Problems with known answers: a model, seeded trajectories, exact values, and the best linear approximation of the values."""
 
 from trueonline.problems import counterexamples as off_policy
-from trueonline.problems.counterexamples import baird, random_mdp
+from trueonline.problems.counterexamples import baird, collision, random_mdp
 from trueonline.problems.examples import ONE_STATE_TERMINATION, one_state, random_walk, two_state
 from trueonline.problems.finite_mrp import FiniteMRP
 from trueonline.problems.off_policy_problem import OffPolicyProblem
@@ -16,6 +16,7 @@ __all__ = [
     "OffPolicyTrajectory",
     "Trajectory",
     "baird",
+    "collision",
     "off_policy",
     "one_state",
     "random_mdp",

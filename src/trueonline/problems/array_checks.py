@@ -68,8 +68,24 @@ def check_features(features: np.ndarray, k: int) -> None:
         raise ValueError(f"features must have a row for each of the {k} states, got shape {features.shape}")
 
 
-def start_state(start: Any, k: int) -> int:
-    """The state in which an episode begins."""
-    if not isinstance(start, int | np.integer) or isinstance(start, bool) or not 0 <= start < k:
-        raise ValueError(f"start must be a state from 0 to {k - 1}, got {start!r}")
-    return int(start)
+def start_states(start: Any, k: int) -> tuple[int | np.ndarray, np.ndarray]:
+    """Where an episode begins, as a state or as a probability for each state, and the same as probabilities in any case."""
+    if isinstance(start, int | np.integer) and not isinstance(start, bool) and 0 <= start < k:
+        return int(start), np.eye(k)[start]
+    if np.ndim(start) == 0:
+        raise ValueError(f"start must be a state from 0 to {k - 1}, got {start!r}; or give a probability for each state")
+    shares = array("start", start, 1)
+    if shares.shape != (k,):
+        raise ValueError(f"start must be a state, or a probability for each of the {k} states, got shape {shares.shape}")
+    if (shares < 0.0).any() or abs(shares.sum() - 1.0) > 1e-9:
+        raise ValueError(f"start must be a state, or probabilities that sum to 1, got {shares}")
+    shares.flags.writeable = False
+    return shares, shares
+
+
+def first_states(start: int | np.ndarray, steps: int, rng: np.random.Generator) -> list[int]:
+    """A state for each of so many steps, in case an episode begins there. A single state needs no random number."""
+    if isinstance(start, int):
+        return [start] * steps
+    possible = np.flatnonzero(start)
+    return possible[np.searchsorted(np.cumsum(start[possible])[:-1], rng.random(steps), side="right")].tolist()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueonline.inputs import number, unit
-from trueonline.problems.array_checks import check_features, matrix, start_state
+from trueonline.problems.array_checks import check_features, first_states, matrix, start_states
 from trueonline.problems.trajectories import Trajectory
 
 
@@ -22,7 +22,7 @@ class FiniteMRP:
     ----------
     transitions : array_like
         ``transitions[s, s']`` is a probability. The matrix is k × k, or k × (k + 1). The additional column is the end of an
-        episode, after which the process is in the state `start` again.
+        episode, after which the process begins again at `start`.
     rewards : array_like
         ``rewards[s, s']`` is the expected reward of a transition. It has the shape of `transitions`.
     reward_std : float
@@ -31,8 +31,8 @@ class FiniteMRP:
         ``features[s]`` are the features of state s. By default there is one feature for each state.
     discount : float
         The discount γ.
-    start : int
-        The state in which every episode begins.
+    start : int or array_like
+        The state in which every episode begins, or for each state the probability that an episode begins there.
 
     Raises
     ------
@@ -54,7 +54,7 @@ class FiniteMRP:
         reward_std: float = 0.0,
         features: ArrayLike | None = None,
         discount: float = 0.99,
-        start: int = 0,
+        start: int | ArrayLike = 0,
     ) -> None:
         P = matrix("transitions", transitions)
         k = len(P)
@@ -68,10 +68,11 @@ class FiniteMRP:
             raise ValueError(f"rewards must have the shape of transitions, {P.shape}, got {R.shape}")
         phi = np.eye(k) if features is None else matrix("features", features)
         check_features(phi, k)
-        first = start_state(start, k)
+        first, self._start_shares = start_states(start, k)
         self.transitions, self.rewards, self.features = P, R, phi
         self.reward_std = number("reward_std", reward_std, "a finite number ≥ 0", lambda std: 0.0 <= std < np.inf)
-        self.discount, self.start = unit("discount", discount), first
+        self.discount = unit("discount", discount)
+        self.start = first
         for array in (P, R, phi):
             array.flags.writeable = False
 
@@ -108,7 +109,7 @@ class FiniteMRP:
     def _balance(self) -> np.ndarray:
         """The system d(P − I) = 0, Σd = 1, with episodes following each other."""
         P = self._onwards.copy()
-        P[:, self.start] += 1.0 - P.sum(axis=1)
+        P += np.outer(1.0 - P.sum(axis=1), self._start_shares)
         return np.vstack((P.T - np.eye(self.n_states), np.ones(self.n_states)))
 
     @cached_property
@@ -139,7 +140,8 @@ class FiniteMRP:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of everything that defines this process, apart from its features."""
-        digest = hashlib.sha256(repr((self.reward_std, self.discount, self.start, self.transitions.shape)).encode())
+        start = self.start if isinstance(self.start, int) else self.start.tolist()
+        digest = hashlib.sha256(repr((self.reward_std, self.discount, start, self.transitions.shape)).encode())
         for array in (self.transitions, self.rewards):
             digest.update(array.tobytes())
         return digest.hexdigest()
@@ -186,11 +188,12 @@ class FiniteMRP:
         choices = rng.random(steps)
         noise = rng.normal(size=steps) * self.reward_std
         states, to = np.empty(steps + 1, np.int64), np.empty(steps, np.int64)
-        states[0] = here = self.start
+        first = first_states(self.start, steps + 1, rng)
+        states[0] = here = first[0]
         for t, choice in enumerate(choices.tolist()):
             there = bisect(self._cumulative[here], choice)
             to[t] = there
-            states[t + 1] = here = there if there < self.n_states else self.start
+            states[t + 1] = here = there if there < self.n_states else first[t + 1]
         rewards = self.rewards[states[:-1], to] + noise
         return Trajectory(states, rewards, np.where(to < self.n_states, self.discount, 0.0))
 

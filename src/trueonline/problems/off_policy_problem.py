@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueonline.inputs import number, unit
-from trueonline.problems.array_checks import array, check_features, check_probabilities, importance_ratios, start_state
+from trueonline.problems.array_checks import (
+    array,
+    check_features,
+    check_probabilities,
+    first_states,
+    importance_ratios,
+    start_states,
+)
 from trueonline.problems.finite_mrp import FiniteMRP
 from trueonline.problems.trajectories import OffPolicyTrajectory
 
@@ -28,7 +35,7 @@ class OffPolicyProblem:
     ----------
     transitions : array_like
         ``transitions[s, a, s']`` is a probability. The last dimension has k or k + 1 entries. The additional entry is the
-        end of an episode, after which the process is in the state `start` again.
+        end of an episode, after which the process begins again at `start`.
     rewards : array_like
         ``rewards[s, a, s']`` is the expected reward of a transition. It has the shape of `transitions`.
     behaviour, target : array_like
@@ -40,8 +47,8 @@ class OffPolicyProblem:
         ``features[s]`` are the features of state s. By default there is one feature for each state.
     discount : float
         The discount γ.
-    start : int
-        The state in which every episode begins.
+    start : int or array_like
+        The state in which every episode begins, or for each state the probability that an episode begins there.
     initial_weights : array_like, optional
         The weights that learning begins with, by default zeros. If the values of the target are zero, as in the
         counterexamples of the literature, other weights are needed, so that there is something to learn.
@@ -74,7 +81,7 @@ class OffPolicyProblem:
         reward_std: float = 0.0,
         features: ArrayLike | None = None,
         discount: float = 0.99,
-        start: int = 0,
+        start: int | ArrayLike = 0,
         initial_weights: ArrayLike | None = None,
     ) -> None:
         P = array("transitions", transitions, 3)
@@ -94,7 +101,7 @@ class OffPolicyProblem:
             check_probabilities(name, part)
         phi = np.eye(k) if features is None else array("features", features, 2)
         check_features(phi, k)
-        first = start_state(start, k)
+        first, _ = start_states(start, k)
         w = np.zeros(phi.shape[1]) if initial_weights is None else array("initial_weights", initial_weights, 1)
         if w.shape != phi.shape[1:]:
             raise ValueError(
@@ -104,7 +111,8 @@ class OffPolicyProblem:
         self.transitions, self.rewards, self.behaviour, self.target = P, R, b, pi
         self.features, self.initial_weights = phi, w
         self.reward_std = number("reward_std", reward_std, "a finite number ≥ 0", lambda std: 0.0 <= std < np.inf)
-        self.discount, self.start = unit("discount", discount), first
+        self.discount = unit("discount", discount)
+        self.start = first
         for part in (P, R, b, pi, phi, w, self.ratios):
             part.flags.writeable = False
 
@@ -169,13 +177,56 @@ class OffPolicyProblem:
         root = np.sqrt(self.stationary)[:, None]
         return np.linalg.lstsq(root * self.features, root[:, 0] * self.values)[0]
 
-    def expected_update(self, trace_decay: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    def emphasis(self, trace_decay: float = 0.0) -> np.ndarray:
+        """The weight of each state in the expected update of emphatic TD(λ), with interest 1 in every state.
+
+        Parameters
+        ----------
+        trace_decay : float
+            The trace decay λ.
+
+        Returns
+        -------
+        numpy.ndarray
+            The weights m, to be given to `expected_update` and `fixed_point` as `weighting`.
+
+        Raises
+        ------
+        ValueError
+            If γ = 1 and the target does not reach the end of an episode from every state.
+
+        Notes
+        -----
+        With the stationary distribution d of the behaviour, mᵀ = dᵀ (I − γP_π)⁻¹ (I − γλP_π). This is dᵀ (I − P_π^λ)⁻¹ of
+        Sutton, Mahmood & White (2016), *An Emphatic Approach to the Problem of Off-policy TD Learning*, with constant γ
+        and λ.
+
+        Examples
+        --------
+        >>> from trueonline.problems import off_policy
+        >>> problem = off_policy.two_state()
+        >>> problem.expected_update(weighting=problem.emphasis())[0].round(2)
+        array([[-3.4]])
+        """
+        lam = unit("trace_decay", trace_decay)
+        P = self._asked_about.transitions[:, : self.n_states]
+        system = np.eye(self.n_states) - self.discount * P
+        if np.linalg.cond(system) > SINGULAR:
+            raise ValueError("with discount 1 the target must reach the end of an episode from every state")
+        followed = np.linalg.solve(system.T, self.stationary)
+        return followed - self.discount * lam * P.T @ followed
+
+    def expected_update(
+        self, trace_decay: float = 0.0, weighting: ArrayLike | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The expected update b + Aw of off-policy TD(λ): the mean of δ_t e_t over d, for fixed weights w.
 
         Parameters
         ----------
         trace_decay : float
             The trace decay λ.
+        weighting : array_like, optional
+            The weight of each state. The default is d, that of off-policy TD(λ). `emphasis` gives that of emphatic TD(λ).
 
         Returns
         -------
@@ -185,7 +236,8 @@ class OffPolicyProblem:
         Raises
         ------
         ValueError
-            If γ = λ = 1 and the target does not reach the end of an episode from every state.
+            If γ = λ = 1 and the target does not reach the end of an episode from every state, or if `weighting` does not
+            have one number for each state.
 
         Notes
         -----
@@ -205,16 +257,21 @@ class OffPolicyProblem:
             raise ValueError(
                 "with discount 1 and trace decay 1 the target must reach the end of an episode from every state"
             )
-        weighted = np.linalg.solve(system.T, self.stationary[:, None] * self.features).T  # Φᵀ D (I − γλP_π)⁻¹
+        d = self.stationary if weighting is None else array("weighting", weighting, 1)
+        if d.shape != (self.n_states,):
+            raise ValueError(f"weighting must be a number for each of the {self.n_states} states, got shape {d.shape}")
+        weighted = np.linalg.solve(system.T, d[:, None] * self.features).T  # Φᵀ D (I − γλP_π)⁻¹
         return weighted @ (self.discount * P @ self.features - self.features), weighted @ r
 
-    def fixed_point(self, trace_decay: float = 0.0) -> np.ndarray:
+    def fixed_point(self, trace_decay: float = 0.0, weighting: ArrayLike | None = None) -> np.ndarray:
         """The weights w with b + Aw = 0, stable or not. At λ = 1 they are `lms_weights`.
 
         Parameters
         ----------
         trace_decay : float
             The trace decay λ.
+        weighting : array_like, optional
+            The weight of each state, as for `expected_update`.
 
         Returns
         -------
@@ -226,7 +283,7 @@ class OffPolicyProblem:
         ValueError
             If there is no fixed point, or if the values at the fixed point are not unique.
         """
-        A, b = self.expected_update(trace_decay)
+        A, b = self.expected_update(trace_decay, weighting)
         _, sizes, rows = np.linalg.svd(np.sqrt(self.stationary)[:, None] * self.features, full_matrices=False)
         kept = sizes > sizes.max() * max(self.features.shape) * np.finfo(float).eps
         # Coordinates in which the metric is the identity, so that "singular" has a scale.
@@ -267,7 +324,8 @@ class OffPolicyProblem:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of everything that defines this problem, apart from its features."""
-        about = (self.reward_std, self.discount, self.start, self.transitions.shape, self.initial_weights.shape)
+        start = self.start if isinstance(self.start, int) else self.start.tolist()
+        about = (self.reward_std, self.discount, start, self.transitions.shape, self.initial_weights.shape)
         digest = hashlib.sha256(repr(("off-policy", *about)).encode())
         for part in (self.transitions, self.rewards, self.behaviour, self.target, self.initial_weights):
             digest.update(part.tobytes())
@@ -344,12 +402,13 @@ class OffPolicyProblem:
         noise = rng.normal(size=steps) * self.reward_std
         k, width = self.n_states, self.transitions.shape[2]
         states, happened = np.empty(steps + 1, np.int64), np.empty(steps, np.int64)
-        states[0] = here = self.start
+        first = first_states(self.start, steps + 1, rng)
+        states[0] = here = first[0]
         for t, choice in enumerate(choices.tolist()):
             cumulative, outcomes = self._outcomes[here]
             happened[t] = what = outcomes[bisect(cumulative, choice)]
             there = what % width
-            states[t + 1] = here = there if there < k else self.start
+            states[t + 1] = here = there if there < k else first[t + 1]
         actions, to = np.divmod(happened, width)
         rewards = self.rewards[states[:-1], actions, to] + noise
         discounts = np.where(to < k, self.discount, 0.0)

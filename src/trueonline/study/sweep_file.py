@@ -39,7 +39,7 @@ def _from_arrays(path: str, folder: Path) -> Problem:
             f"{folder / path} is not a file that numpy.savez wrote, or is damaged ({type(error).__name__}): write it again"
         ) from None
     for name in ("reward_std", "discount", "start"):
-        if name in arrays:
+        if name in arrays and (name != "start" or not arrays[name].ndim):  # a start may be a distribution
             arrays[name] = arrays[name].item()
     off_policy = {"behaviour", "target"} & set(arrays)
     return problems.OffPolicyProblem(**arrays) if off_policy else problems.FiniteMRP(**arrays)
@@ -52,6 +52,7 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "two_state": problems.two_state,
     "random_mdp": problems.random_mdp,
     "baird": problems.baird,
+    "collision": problems.collision,
     "off_policy.two_state": problems.off_policy.two_state,
     "arrays": _from_arrays,
 }
