@@ -291,9 +291,6 @@ def test_with_the_usage_of_the_horizon_it_is_not(stream):
 
 
 def test_the_method_of_the_catalogue_without_second_weights_is_the_derived_one(stream):
-    pytest.importorskip(
-        "trueonline.learners.weighted", reason="the methods of weighted importance sampling are not there"
-    )
     known = to.WISTrueOnlineGTD(N, ETA, 0.9, 0.9, second_step_size=0.0, initial_step_size=1.0 / FIRST_USAGE)
     alphas = 1.0 / usage_online(stream)
     learner = derived(off_policy_lambda_return, feature_ratio_step).learner(N, lambda t: alphas[t], 0.9, 0.9)

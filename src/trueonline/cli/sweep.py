@@ -29,8 +29,8 @@ and, for problems with a behaviour policy and a target policy,
 
 A rule of your own is named by its file, "my_rule.py:my_rule". monte_carlo, td_star, provisional_td and wis_td can be swept
 too, one step at a time. Problems with two policies are baird, collision, off_policy.two_state, random_mdp, and arrays
-that hold a behaviour and a target. GTD(λ) has a second step-size, η times the first: write {{ method = "gtd", eta = [0.25, 4.0] }} in
-the list. With after = 80 the first 80 steps do not count.
+that hold a behaviour and a target. GTD(λ) has a second step-size, η times the first: write
+{{ method = "gtd", eta = [0.25, 4.0] }} in the list. With after = 80 the first 80 steps do not count.
 
 \b
 An example of SPEC (all but [[problems]] may be left out):
