@@ -1,4 +1,4 @@
-"""Help with the step-size: what it does, by equations with dense vectors, and that it does nothing when it is off."""
+"""Step-size adaptation: what it does, by equations with dense vectors, and that it does nothing when it is off."""
 
 from functools import partial
 
@@ -57,10 +57,10 @@ def learned(learner, name, X, rewards, gammas, lams, ratios, interests, form=lam
 
 
 def by_equations(name, theta, bound, w_0, X, rewards, gammas, lams, ratios, interests):
-    """The same with dense vectors, and H by itself; and what p is at every step."""
+    """The same with dense vectors, and H by itself; and the step-sizes at every step."""
     w, h, v = w_0.copy(), np.zeros(N), np.zeros(N)
     e, f, g = np.zeros(N), np.zeros(N), np.zeros(N)  # f and g: traces of gradient methods
-    beta, H, usual, edge, lowered = np.zeros(N), np.zeros(N), np.zeros(N), np.log(1e30), False
+    beta, p, H, usual, largest, edge = np.zeros(N), np.zeros(N), np.zeros(N), np.zeros(N), 0.0, np.log(1e30)
     gamma = lam = v_old = follow_on = 0.0
     rho_old = 1.0
     for t in range(T):
@@ -68,12 +68,10 @@ def by_equations(name, theta, bound, w_0, X, rewards, gammas, lams, ratios, inte
         value, value_next = w @ x, w @ x_next
         delta = rewards[t] + gammas[t] * value_next - value
         weighing = 1.0 if name == "provisional_q" else rho
-        gradient = weighing * delta * x * H
-        usual = np.maximum(np.abs(gradient), usual + 0.3 * np.exp(beta) * x**2 * (np.abs(gradient) - usual) / 1e4)
-        beta = np.clip(beta + theta * np.divide(gradient, usual, where=usual > 0.0, out=np.zeros(N)), -edge, edge)
-        total = (0.3 * np.exp(beta) * x**2).sum()
-        lowered = theta > 0.0 and total > bound
-        beta = np.where((x != 0.0) & lowered, np.maximum(beta - np.log(max(total, 1e-9) / bound), -edge), beta)
+        active, squares = x != 0.0, x @ x
+        if theta > 0.0 and active.any():  # no more than the whole bound, or 300 times a fair share of it
+            most = np.log(bound * np.minimum(300.0 / squares, 1.0 / np.where(active, x, 1.0) ** 2) / 0.3)
+            beta = np.where(active, np.clip(beta, -edge, np.minimum(most, edge)), beta)
         D = np.diag(np.exp(beta))
         follow_on = (rho_old * gamma * follow_on if gamma else 0.0) + interests[t]
         M = lam * interests[t] + (1.0 - lam) * follow_on if gamma else interests[t]
@@ -85,6 +83,15 @@ def by_equations(name, theta, bound, w_0, X, rewards, gammas, lams, ratios, inte
             e, along = (e if name in PROVISIONAL else e * bound / along), bound
         alpha = min(0.3, (bound - along) / fresh) if fresh > 0.0 else 0.3
         second = min(0.2, bound / (x @ x)) if x.any() else 0.2
+        if theta > 0.0:
+            before, largest = largest, max(abs(delta), largest + (abs(delta) - largest) / 1e4)
+            gain = weighing * x * H
+            size = largest * np.abs(gain)
+            usual = np.maximum(size, usual + 0.3 * np.exp(beta) * x**2 * (size - usual) / 1e4)
+            p = gamma * lam * min(1.0, rho) * p + np.divide(gain, usual, where=usual > 0.0, out=np.zeros(N))
+            excess = max(0.0, np.log(max(0.3 * (x @ D @ x), 1e-300) / bound))
+            beta = beta - 0.3 * theta * excess * active
+            beta = beta + theta * (np.clip(delta, -before, before) if before else delta) * p
         w_before, step = w, alpha * D @ x
         if name == "accumulate":
             e = c * e + step
@@ -127,7 +134,7 @@ def by_equations(name, theta, bound, w_0, X, rewards, gammas, lams, ratios, inte
             value_next = w @ x_next
         H = H * np.maximum(0.0, 1.0 - x * e) + (w - w_before)
         v_old, gamma, lam, rho_old = value_next, gammas[t], lams[t], rho
-        yield w, 0.3 * np.exp(beta), alpha, D, lowered
+        yield w, 0.3 * np.exp(beta), alpha, D
 
 
 @pytest.mark.parametrize(
@@ -147,12 +154,12 @@ def test_is_what_the_equations_say(name, form):
         adaptation = {"meta_step_size": theta or None, "bound": bound}
         learner = METHODS[name](**SETTINGS, initial_weights=w_0, **adaptation)
         bounded = 0
-        for (w, sizes), (w_too, sizes_too, alpha, _, lowered) in zip(
+        for (w, sizes), (w_too, sizes_too, alpha, _) in zip(
             learned(learner, name, *given, **forms), by_equations(name, theta, bound or 1.0, w_0, *given), strict=True
         ):
             np.testing.assert_allclose(w, w_too, rtol=1e-10, atol=1e-10 * max(1.0, np.abs(w_too).max()))
             np.testing.assert_allclose(sizes, sizes_too, rtol=1e-10)
-            bounded += alpha < 0.3 or lowered
+            bounded += alpha < 0.3
         assert learner.bounded == bounded
         assert bounded > 2 or not bound
         assert (np.ptp(sizes) > 1e-3) == (theta > 0.0)
@@ -173,7 +180,7 @@ def test_true_online_td_equals_its_forward_view_with_a_matrix_of_step_sizes():
             returns.insert(0, rewards[k] + gammas[k] * blend)
         theta = np.zeros(N)
         for k in range(h):
-            _, _, alpha, D, _ = used[k]
+            _, _, alpha, D = used[k]
             theta = theta + alpha * D @ X[k] * (returns[k] - X[k] @ theta)
         np.testing.assert_allclose(w, theta, rtol=1e-10, atol=1e-11)
         weights.append(w)

@@ -12,17 +12,24 @@ equal to their forward views, with the matrix α_t D_t in place of α.
 With a bound of 1 no update carries V(S_t) beyond its target. If ργλeᵀφ alone exceeds the bound, the trace is shortened to it.
 The second step-size of gradient methods is kept to βφᵀφ ≤ bound.
 
-**TIDBD** (Kearney, Veeriah, Travnik, Sutton and Pilarski 2018) with the normalisation of Autostep (Mahmood, Sutton, Degris and
-Pilarski 2012), so that θ has no unit: a step-size for each feature, α_i = α·r_i, which grows where a feature's errors keep their
-sign from one visit to the next, and shrinks where they change it. With meta step-size θ, over the features that are not 0,
+**A step-size for each feature**, α_i = α·r_i. It grows where a feature's errors keep their sign, and shrinks where they change it. With
+meta step-size θ, and H_i the derivative of w_i by ln r_i, the derivative of the λ-return's squared error by ln r_i is a sum over later TD
+errors. So it has a trace p, as that of w has the trace e:
 
-    g_i = ρδφ_i H_i        n_i ← max(|g_i|, n_i + α_i φ_i² (|g_i| − n_i) / τ)        r_i ← r_i·e^{θ g_i / n_i}
-    r_i ← r_i·bound / Σ_j α_j φ_j² where that sum exceeds the bound
+    r_i ≤ min(300·bound / Σ_j φ_j², bound / φ_i²) / α
+    p_i ← γλ·min(1, ρ)·p_i + ρφ_i H_i / n_i
+    n_i ← max(a_i, n_i + α_i φ_i² (a_i − n_i) / τ)         with a_i = D·|ρφ_i H_i|, before p_i takes it
+    ln r_i ← ln r_i + θ·δ⁻p_i                              everywhere; δ⁻ is δ within ±D
+    ln r_i ← ln r_i − 0.3θ·ln(Σ_j α_j φ_j² / bound)        of active features, where that sum exceeds the bound
+    D ← max(|δ|, D + (|δ| − D) / τ)                        the largest error of late
     H_i ← H_i·[1 − φ_i e_i]⁺ + Δw_i
 
-Every change of w_i is in proportion to r_i, so Δw_i is its own derivative by ln r_i, and H is the sum of these derivatives. H
-follows w, except that it forgets at active features. So H − w changes at active features only. This difference is kept, as `past`,
-and step-size adaptation costs the active features only.
+A feature's update uses the r_i of before. n and D are the normalisation of Autostep (Mahmood, Sutton, Degris and Pilarski 2012), in two factors
+because the error comes later than φH. So θ has no unit, and no step changes ln r_i by more than θ / (1 − γλ).
+
+Every change of w_i is in proportion to r_i, so Δw_i is its own derivative by ln r_i, and H is the sum of these derivatives. H follows w,
+except that it forgets at active features. So H − w changes at active features only. This difference is kept. And ln r and p are a memory
+(`meta`), as w and e are: p decays everywhere, and ln r changes by a multiple of p. So step-size adaptation costs the active features only.
 """
 
 from __future__ import annotations
@@ -30,20 +37,30 @@ from __future__ import annotations
 import numpy as np
 
 from trueonline.core.emphasis import emphasis
-from trueonline.core.forms import entry
+from trueonline.core.forms import Dense, entry, is_a
 from trueonline.core.kernels import kernel, operation
-from trueonline.core.memory import decay, rate, settle_all
+from trueonline.core.memory import decay, learn, rate, settle_all
 from trueonline.core.memory.layout import (
     ACCUMULATES,
     ALPHA,
     BOUND,
     BOUNDED,
+    COUNT,
+    DENSE,
+    KEPT,
+    LARGEST,
     META,
+    OF_FEATURE,
+    PAST,
+    RATE,
+    USUAL,
     WEIGHED,
+    C,
     S,
     holds_two_traces,
 )
 from trueonline.core.memory.operations import place, weight_in
+from trueonline.core.memory.upkeep import MIDDLE, REACH, gather, rebase, spread
 from trueonline.core.transition import with_step_sizes
 
 BY_RATIO, BY_EMPHASIS = 1.0, 2.0  # what updates may be weighed by
@@ -51,8 +68,10 @@ BY_RATIO, BY_EMPHASIS = 1.0, 2.0  # what updates may be weighed by
 
 ADDS, SHORTENS = 1.0, 2.0
 FORMS = {"accumulating": SHORTENS, "provisional": ADDS}  # the trace adds up; and can be shortened by itself, or not
-MEMORY = 1e4  # τ: over how many visits the usual size of g is remembered, at a step-size of 1
-LEAST, MOST = 1e-30, 1e30  # how far from where it began a step-size may go
+MEMORY = 1e4  # τ: over how many errors, or visits at a step-size of 1, the largest is remembered
+FAIR = 300.0  # how many times its fair share of the bound the step-size of a feature may be
+LOWER = 0.3  # how fast step-sizes fall that exceed the bound, as a part of θ
+LEAST, MOST = np.log(1e-30), np.log(1e30)  # how far from where it began a step-size may go
 
 
 def form_of(trace: str, asked: tuple[str, ...]) -> tuple[float, float]:
@@ -67,26 +86,30 @@ def form_of(trace: str, asked: tuple[str, ...]) -> tuple[float, float]:
 
 @kernel
 def prepare(memory, t):
-    """Adapt the step-sizes of the active features, and bound α; the transition then has step-size 1, as the trace carries α."""
+    """Bound α for this transition, and adapt the step-sizes; the transition then has step-size 1, as the trace carries α."""
     x, tuning = t.x, memory.tuning
     bound, theta = tuning[BOUND], tuning[META]
     rho = t.rho if tuning[WEIGHED] != 0.0 else 1.0
-    if theta > 0.0:
-        adapt(memory, x, rho * error_of(memory, x, t.reward, t.x_expected, t.gamma_next), t.alpha, theta)
     squares = fresh = 0.0
     for j in range(x.size):
-        i, x_i = entry(x, j)
+        x_i = entry(x, j)[1]
         squares += x_i * x_i
+    if theta > 0.0:
+        decay(memory.meta, t.gamma * t.lam * min(1.0, t.rho))
+        look_up(memory, x, bound, t.alpha, squares)
+    for j in range(x.size):
+        i, x_i = entry(x, j)
         fresh += rate(memory, i) * x_i * x_i
-    lower = theta > 0.0 and t.alpha * fresh > bound
-    if lower:
-        fresh = lowered(memory, x, bound / (t.alpha * fresh))
+    if theta > 0.0:
+        delta = error_of(memory, x, t.reward, t.x_expected, t.gamma_next)
+        excess = np.log(t.alpha * fresh / bound) if t.alpha * fresh > bound else 0.0
+        adapt(memory, x, delta, rho, t.alpha, theta, excess)
     emphasised = tuning[WEIGHED] == BY_EMPHASIS
     fresh *= rho * (emphasis(t.carried[0], t.gamma, t.lam, t.rho_old, t.interest)[1] if emphasised else 1.0)
     left = bound - carried(memory, x, t.rho * t.gamma * t.lam, bound) if tuning[ACCUMULATES] != 0.0 else bound
     within = bounded(t.alpha, fresh, left)
     tuning[ALPHA] = within
-    tuning[BOUNDED] += lower or within < t.alpha
+    tuning[BOUNDED] += within < t.alpha
     return with_step_sizes(t, 1.0, bounded(t.beta, squares, bound))
 
 
@@ -104,13 +127,28 @@ def carried(memory, x, decayed, bound):
 
 
 @kernel
+def look_up(memory, x, bound, alpha, squares):
+    """r of the active features, from ln r. No feature has more than the whole bound, or many times its fair share of it."""
+    tidy(memory.meta, x)
+    for j in range(x.size):
+        i, x_i = entry(x, j)
+        if x_i != 0.0:
+            most = np.log(bound * min(FAIR / squares, 1.0 / (x_i * x_i)) / alpha)
+            log_r = weight_in(memory.meta, i)
+            within = max(min(log_r, most, MOST), LEAST)
+            if within != log_r:
+                stamp(memory.meta, i, 0.0, within - log_r)
+            memory.kept[of(i, RATE)] = np.exp(within)
+
+
+@kernel
 def error_of(memory, x, reward, x_next, gamma_next):
-    """δ, and on the way `kept` ← H."""
+    """δ, and on the way the H of active features."""
     v = v_next = 0.0
     for j in range(x.size):
         i, x_i = entry(x, j)
         w = weight(memory, i)
-        memory.kept[i] = w + memory.past[i]
+        memory.kept[of(i, KEPT)] = w + memory.kept[of(i, PAST)]
         v += w * x_i
     for j in range(x_next.size):
         i, x_i = entry(x_next, j)
@@ -119,27 +157,25 @@ def error_of(memory, x, reward, x_next, gamma_next):
 
 
 @kernel
-def adapt(memory, x, error, alpha, theta):
-    """r ← r·e^{θg/n} over the active features."""
-    for j in range(x.size):
-        i, x_i = entry(x, j)
-        g, n, r = error * x_i * memory.kept[i], memory.usual[i], rate(memory, i)
-        n = max(abs(g), n + alpha * r * x_i * x_i * (abs(g) - n) / MEMORY)
-        if x_i != 0.0 and 0.0 < n < np.inf:  # a learner that diverges shows it in its weights
-            memory.usual[i] = n
-            memory.rates[i] = min(max(r * np.exp(theta * g / n), LEAST), MOST)
-
-
-@kernel
-def lowered(memory, x, factor):
-    """r ← r·factor over the active features; return Σ r_i φ_i²."""
-    pull = 0.0
+def adapt(memory, x, delta, rho, alpha, theta, excess):
+    """p ← p + ρφH/n over the active features, and ln r ← ln r + θδ⁻p everywhere."""
+    before = memory.tuning[LARGEST]
+    largest = max(abs(delta), before + (abs(delta) - before) / MEMORY)
+    if not largest < np.inf:  # a learner that diverges shows it in its weights
+        return
+    memory.tuning[LARGEST] = largest
     for j in range(x.size):
         i, x_i = entry(x, j)
         if x_i != 0.0:
-            memory.rates[i] = max(factor * rate(memory, i), LEAST)
-            pull += x_i * x_i * memory.rates[i]
-    return pull
+            gain = rho * x_i * memory.kept[of(i, KEPT)]
+            a, n = largest * abs(gain), memory.kept[of(i, USUAL)]
+            n = max(a, n + alpha * rate(memory, i) * x_i * x_i * (a - n) / MEMORY)
+            if 0.0 < n < np.inf:
+                memory.kept[of(i, USUAL)] = n
+                stamp(memory.meta, i, gain / n, -LOWER * theta * excess)
+            else:
+                stamp(memory.meta, i, 0.0, -LOWER * theta * excess)
+    learn(memory.meta, theta * (min(max(delta, -before), before) if before > 0.0 else delta))
 
 
 @kernel
@@ -154,10 +190,17 @@ def follow(memory, x):
     if memory.tuning[META] > 0.0:
         for j in range(x.size):
             i, x_i = entry(x, j)
-            memory.past[i] -= memory.kept[i] * min(1.0, x_i * trace_at(memory, i))  # H ← H·[1 − φe]⁺ + Δw
+            H = memory.kept[of(i, KEPT)]
+            memory.kept[of(i, PAST)] -= H * min(1.0, x_i * trace_at(memory, i))  # H ← H·[1 − φe]⁺ + Δw
 
 
 # --- One entry of a memory ------------------------------------------------------------------------
+
+
+@kernel
+def of(i, which):
+    """The index of what is kept of feature i."""
+    return np.int64(i) * OF_FEATURE + which
 
 
 @kernel
@@ -176,3 +219,55 @@ def _weight(memory, i):
     if holds_two_traces(memory):
         return lambda memory, i: weight_in(memory, i) + weight_in(memory.second, i)
     return weight_in.py_func
+
+
+@kernel
+def stamp(memory, i, a, b):
+    """e_i ← e_i + a and w_i ← w_i + b."""
+    head = memory.head
+    a_z = a / head[S]
+    b_y = b - head[C] * a_z
+    if head[DENSE] != 0.0:
+        k = i + np.uint64(1)
+        memory.z[k] += a_z
+        memory.u[i] += b_y
+        return
+    k = np.uint64(memory.slot[i])
+    if k != 0:
+        memory.z[k] += a_z
+        memory.y[k] += b_y
+    elif a == 0.0:
+        memory.u[i] += b
+    else:
+        head[COUNT] += 1.0
+        count = int(head[COUNT])
+        memory.slot[i] = count
+        memory.owner[count] = i
+        memory.z[count] = a_z
+        memory.y[count] = b_y
+
+
+def tidy(memory, x):
+    """Bring the memory into the layout for such features, with s in a range where entries can be stamped."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(tidy)
+def _tidy(memory, x):
+    def tidy_dense(memory, x):
+        head = memory.head
+        if head[DENSE] == 0.0:
+            spread(memory)
+        if abs(head[S] - MIDDLE) > REACH:
+            for i in range(memory.n):
+                memory.u[i] += head[C] * memory.z[i + 1]
+                memory.z[i + 1] *= head[S]
+            head[S], head[C] = 1.0, 0.0
+
+    def tidy_sparse(memory, x):
+        if memory.head[DENSE] != 0.0:
+            gather(memory)
+        if abs(memory.head[S] - MIDDLE) > REACH:
+            rebase(memory)
+
+    return tidy_dense if is_a(Dense, x) else tidy_sparse

@@ -14,7 +14,7 @@ from trueonline.core import memory
 from trueonline.core.kernels import call
 from trueonline.core.loops import Entries, compiled, is_ours
 from trueonline.core.memory import KINDS
-from trueonline.core.memory.layout import COMING, LENGTH, PLACE
+from trueonline.core.memory.layout import COMING, LENGTH, PLACE, RATE
 from trueonline.core.transition import ARGUMENTS, GAMMA_NEXT, asked
 from trueonline.inputs import Features, FeaturesLike, FeatureStream, Schedule, Stream, explains_arguments
 from trueonline.learners.docstrings import ADAPTATION, INITIAL, LEARNER, SECOND
@@ -127,7 +127,8 @@ class MemoryLearner(OverMemory, Learner):
         beta = inputs.at("second_step_size", self._second_step_size, t, inputs.ratio)
         alpha = self._parameters.alpha(t)
         if self.per_feature:
-            self._of_features()[0], alpha = alpha, 1.0  # only this transition uses them
+            memory.of_features(self._memory, self._memories)[:, RATE] = alpha  # only this transition uses them
+            alpha = 1.0
         return np.array([alpha, beta, gamma, lam, rho, stake, self.discount, self.trace_decay])
 
     def update(

@@ -9,9 +9,23 @@ import numpy as np
 from trueonline import inputs
 from trueonline.catalog import Method
 from trueonline.core import memory
-from trueonline.core.adaptation import form_of
+from trueonline.core.adaptation import LEAST, MOST, form_of
 from trueonline.core.memory import KINDS, Buffers
-from trueonline.core.memory.layout import ACCUMULATES, BOUND, BOUNDED, DENSE, META, PLACE, STEPS, TUNING, WEIGHED
+from trueonline.core.memory.layout import (
+    ACCUMULATES,
+    BOUND,
+    BOUNDED,
+    DENSE,
+    LARGEST,
+    META,
+    PAST,
+    PLACE,
+    RATE,
+    STEPS,
+    TUNING,
+    USUAL,
+    WEIGHED,
+)
 from trueonline.core.transition import asked
 from trueonline.inputs import Parametrised, Schedule
 
@@ -98,8 +112,8 @@ class OverMemory(Parametrised):
             return np.divide(1.0, used, out=np.zeros(len(used)), where=used != 0.0).reshape(self._shape)
         if self.method.per_feature:
             return np.array(self._parameters.alpha(self.steps))
-        rates = self._of_features()[0] if self._is_adapted else np.ones(self._parameters.n_features)
-        return self._parameters.alpha(self.steps) * np.where(rates == 0.0, 1.0, rates).reshape(self._shape)
+        logarithms = memory.weights(self._meta()) if self._is_adapted else np.zeros(self._parameters.n_features)
+        return self._parameters.alpha(self.steps) * np.exp(np.clip(logarithms, LEAST, MOST)).reshape(self._shape)
 
     @property
     def bounded(self) -> int:
@@ -133,21 +147,21 @@ class OverMemory(Parametrised):
     def _each(self) -> list[Buffers]:
         return memory.each(self._memory, self._memories)
 
-    def _of_features(self) -> np.ndarray:
-        return memory.of_features(self._memory, self._memories)
+    def _meta(self) -> Buffers:
+        return memory.meta(self._memory, self._memories)
 
     def _allocate(self) -> None:
         """An empty memory, with the initial weights."""
         initial = self._parameters.initial_weights
         self._memory = self._empty(initial)
         if self._is_adapted and initial is not None:
-            self._of_features()[1] = -initial  # H = w + past = 0
+            memory.of_features(self._memory, self._memories)[:, PAST] = -initial  # H = w + past = 0
 
     def _empty(self, weights: np.ndarray | None = None) -> Buffers:
         n = self._parameters.n_features
         what = " and ".join(f"{name}={m:,}" for name, m in zip(("n_features", "n_actions"), self._shape, strict=False))
         learned = self.method.memory == "meta-gradient"
-        with inputs.room_for(what, n * (32.0 * self._memories + 32.0 * self._is_adapted + 64.0 * learned)):
+        with inputs.room_for(what, n * (32.0 * self._memories + 64.0 * self._is_adapted + 64.0 * learned)):
             buffers = memory.allocate(n, weights, self._memories, self._is_adapted, learned)
         self._tune(buffers)
         if KINDS[self.method.memory].usage:
@@ -162,6 +176,8 @@ class OverMemory(Parametrised):
             tuning = memory.tuning(buffers, self._memories)
             tuning[[BOUND, META]] = bound or np.inf, theta or 0.0
             tuning[[ACCUMULATES, WEIGHED]] = form_of(self.method.trace, asked(self.method.resolve("rule")))
+        if self.method.per_feature and not callable(self._parameters.step_size):
+            memory.of_features(buffers, self._memories)[:, RATE] = self._parameters.step_size
 
     def _refuse_others(self, discounts: Any, trace_decays: Any) -> None:
         """ValueError for other values of a constant of the method."""
@@ -183,10 +199,11 @@ class OverMemory(Parametrised):
             prefix = f"{number}_" if number > 1 else ""
             parts |= {f"{prefix}{name}": part for name, part in memory.dump(one).items()}
         if self._is_adapted:
-            kept = self._of_features()[:3]
+            kept = memory.of_features(self._memory, self._memories)[:, [PAST, USUAL]]
             parts["tuning"] = memory.tuning(self._memory, self._memories).copy()
-            parts["rated"] = np.flatnonzero(kept.any(axis=0))
-            parts["of_features"] = kept[:, parts["rated"]]
+            parts["rated"] = np.flatnonzero(kept.any(axis=1))
+            parts["of_features"] = kept[parts["rated"]]
+            parts |= {f"meta_{name}": part for name, part in memory.dump(self._meta()).items()}
         return parts
 
     def _restore_memory(self, parts: dict[str, np.ndarray]) -> None:
@@ -211,13 +228,19 @@ class OverMemory(Parametrised):
         inputs.saved_count("number of bounded steps", tuning[BOUNDED])
         memory.tuning(restored, self._memories)[:] = tuning
         self._tune(restored)
+        if "meta_head" not in parts:
+            raise ValueError(
+                "it was saved by a version with another step-size adaptation, and cannot resume; read its weights there"
+            )
         listed = np.asarray(parts.get("rated")).shape
         rated = inputs.saved_array(parts, "rated", listed[:1], np.int64)
-        kept = inputs.saved_array(parts, "of_features", (3, *listed), np.float64)
-        steps = kept[[0, 2]]  # the third, `past`, diverges as w does
-        fits = {"rated": (rated >= 0) & (rated < self._parameters.n_features)}
-        inputs.check_saved({**fits, "of_features": np.isfinite(steps) & (steps >= 0.0)})
-        memory.of_features(restored, self._memories)[:3, rated] = kept
+        kept = inputs.saved_array(parts, "of_features", (*listed, 2), np.float64)
+        usual = kept[:, 1]  # the first, `past`, diverges as w does
+        fits = {"tuning": 0.0 <= tuning[LARGEST] < np.inf, "rated": (rated >= 0) & (rated < self._parameters.n_features)}
+        inputs.check_saved({**fits, "of_features": np.isfinite(usual) & (usual >= 0.0)})
+        memory.of_features(restored, self._memories)[rated[:, None], [PAST, USUAL]] = kept
+        meta = {name.removeprefix("meta_"): part for name, part in parts.items() if name.startswith("meta_")}
+        memory.rebuild(memory.meta(restored, self._memories), meta)
 
     def _step_size_settings(self) -> dict[str, Any]:
         """The arguments of `_set_step_sizes`, as JSON takes them; None for an argument that is code."""

@@ -3,7 +3,7 @@
 A learner's numbers lie in one array: its *place* (the numbers that it carries from step to step), then one to four memories,
 then, with step-size adaptation, the numbers that adaptation keeps for each feature, or the numbers of learned step-sizes.
 
-    place | header, u, z, y | header, u, z, y | … | tuning, rates, past, usual, kept
+    place | header, u, z, y | header, u, z, y | … | tuning | of each feature | header, u, z, y | slot, owner
     place | header, u, z, y | settings, h, alpha, tiles
 
 Each memory has a header of its own, with the numbers of that memory only. Vectors begin at cache lines.
@@ -29,9 +29,12 @@ V_OLD, GAMMA, LAM, STEPS, LENGTH, RHO_OLD, GREEDY, CARRIED = range(8)
 COMING = 16  # the first of the numbers of the coming transition, in the order of `core.transition`
 PLACE = 24
 
-# The settings of step-size adaptation, α of this step, the form of the method, and how often α was bounded.
-BOUND, META, ALPHA, ACCUMULATES, WEIGHED, BOUNDED = range(6)
+# The settings of step-size adaptation, α of this step, the form of the method, how often α was bounded, and D.
+BOUND, META, ALPHA, ACCUMULATES, WEIGHED, BOUNDED, LARGEST = range(7)
 TUNING = 8
+# What adaptation keeps of each feature, side by side: r of this step, H − w, n, and H of this step.
+RATE, PAST, USUAL, KEPT = range(4)
+OF_FEATURE = 4
 
 # Of a memory with learned step-sizes (`core.meta_gradient`): its settings, and what each entry of the list has in a tile.
 SETTINGS = 8
@@ -99,7 +102,10 @@ class TwoTraces(NamedTuple):
 
 
 class Rated(NamedTuple):
-    """A memory in which every feature has a step-size of its own, with none, one or two others beside it."""
+    """A memory in which every feature has a step-size of its own, with none, one or two others beside it.
+
+    `meta` is a memory too: its weights are ln r, and its trace is p (`core.adaptation`).
+    """
 
     n: Any
     head: Any
@@ -111,10 +117,8 @@ class Rated(NamedTuple):
     second: Any
     third: Any
     tuning: Any
-    rates: Any
-    past: Any
-    usual: Any
     kept: Any
+    meta: Any
 
 
 class MetaGradient(NamedTuple):
@@ -158,7 +162,7 @@ def allocate(
 ) -> Buffers:
     """Memories of n features, the first with these weights or zeros, and no trace; with adapted or learned step-sizes."""
     length = _length(n)
-    total = PLACE + memories * length + (TUNING + 4 * n) * rated + _learned_length(n) * learned
+    total = PLACE + memories * length + _rated_length(n) * rated + _learned_length(n) * learned
     numbers = np.zeros(total + LINE)
     skip = -(numbers.ctypes.data // numbers.itemsize) % LINE
     numbers = numbers[skip : skip + total]
@@ -168,7 +172,11 @@ def allocate(
         head[ROOM] = SPARE
     if weights is not None:
         numbers[PLACE + HEADER : PLACE + HEADER + n] = weights
-    return Buffers(numbers, np.zeros(memories * (2 * n + 1), np.int32))
+    buffers = Buffers(numbers, np.zeros(memories * (2 * n + 1), np.int32))
+    if rated:
+        head = meta(buffers, memories).numbers
+        head[S], head[ROOM] = 1.0, SPARE
+    return buffers
 
 
 def each(buffers: Buffers, memories: int) -> list[Buffers]:
@@ -187,14 +195,28 @@ def tuning(buffers: Buffers, memories: int) -> np.ndarray:
 
 
 def of_features(buffers: Buffers, memories: int) -> np.ndarray:
-    """`rates`, `past`, `usual` and `kept` of each feature, or nothing without step-size adaptation."""
+    """What step-size adaptation keeps of each feature, a row for each."""
     n = len(buffers.places) // memories // 2
-    return buffers.numbers[PLACE + memories * _length(n) + TUNING :].reshape(-1, n)
+    first = PLACE + memories * _length(n) + TUNING
+    return buffers.numbers[first : first + OF_FEATURE * n].reshape(n, OF_FEATURE)
+
+
+def meta(buffers: Buffers, memories: int) -> Buffers:
+    """The memory of step-size adaptation: the logarithms of step-sizes, and their trace."""
+    n = len(buffers.places) // memories // 2
+    first = PLACE + memories * _length(n) + TUNING + OF_FEATURE * n
+    behind = buffers.numbers[first + _length(n) :].view(np.int32)
+    return Buffers(buffers.numbers[first : first + _length(n)], behind[: 2 * n + 1])
 
 
 def _length(n: int) -> int:
     """The number of numbers in a memory of n features."""
     return HEADER + 3 * _stride.py_func(n)
+
+
+def _rated_length(n: int) -> int:
+    """The number of numbers that step-size adaptation keeps. Two places of a list fit into a number."""
+    return TUNING + OF_FEATURE * n + _length(n) + n + 1
 
 
 def _learned_length(n: int) -> int:
@@ -306,11 +328,10 @@ def attach_two_traces(numbers, places):
 @kernel
 def rated(numbers, n, memory, second, third):
     """A memory with the step-sizes of its features, which follow the memories in the buffer."""
-    m, first = memory, numbers.size - 4 * n
-    rates, past = pointer(numbers, first), pointer(numbers, first + n)
-    usual, kept = pointer(numbers, first + 2 * n), pointer(numbers, first + 3 * n)
-    told = pointer(numbers, first - TUNING)
-    return Rated(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, third, told, rates, past, usual, kept)
+    m, first = memory, numbers.size - (n + 1) - (HEADER + 3 * _stride(n))
+    told, kept = pointer(numbers, first - OF_FEATURE * n - TUNING), pointer(numbers, first - OF_FEATURE * n)
+    meta = memory_at(numbers, first, numbers.view(np.int32), 2 * (numbers.size - (n + 1)), n)
+    return Rated(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, third, told, kept, meta)
 
 
 @kernel

@@ -7,7 +7,7 @@ from numba import types
 
 from trueonline.core.forms import is_a
 from trueonline.core.kernels import kernel, operation
-from trueonline.core.memory.layout import ALPHA, DENSE, C, Rated, S, Used, holds_two_traces
+from trueonline.core.memory.layout import ALPHA, DENSE, OF_FEATURE, RATE, C, Rated, S, Used, holds_two_traces
 
 
 def recall(memory, x, x_next):
@@ -59,8 +59,9 @@ def replace(memory, x):
 
 @kernel
 def rate(memory, i):
-    """r_i; 0 stands for 1, so that nothing has to be written to begin with."""
-    return memory.rates[i] if memory.rates[i] != 0.0 else 1.0
+    """r_i of this step; 0 stands for 1, so that nothing has to be written to begin with."""
+    r = memory.kept[np.int64(i) * OF_FEATURE + RATE]
+    return r if r != 0.0 else 1.0
 
 
 def share(memory, i, x_i):
