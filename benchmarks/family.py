@@ -44,7 +44,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 }
 HELPED: dict[str, Callable[..., Any]] = {
     "true online TD(λ), bound": partial(TrueOnlineTD, bound=1.0),
-    "true online TD(λ), bound and TIDBD": partial(TrueOnlineTD, bound=1.0, meta_step_size=0.01),
+    "true online TD(λ), bound and meta-gradient": partial(TrueOnlineTD, bound=1.0, meta_step_size=0.1),
 }
 BASELINE = "true online TD(λ)"
 

@@ -21,8 +21,8 @@ STEP_SIZES = 10.0 ** np.arange(-5.0, 1.1, 0.5)
 ADAPTATIONS = {
     "no adaptation": {},
     "bound=1": {"bound": 1.0},
-    "meta_step_size=0.01": {"meta_step_size": 0.01},
-    "bound=0.1, meta_step_size=0.01": {"bound": 0.1, "meta_step_size": 0.01},
+    "bound=1, meta_step_size=0.1": {"bound": 1.0, "meta_step_size": 0.1},
+    "meta_step_size=0.1": {"meta_step_size": 0.1},
 }
 
 

@@ -35,8 +35,8 @@ def learn(alpha, **adaptation):
 
 alphas = np.geomspace(0.003, 1.0, 12)
 fixed = [learn(alpha)[0] for alpha in alphas]
-adaptive = [learn(alpha, bound=1.0, meta_step_size=0.01)[0] for alpha in alphas]
-_, sizes = learn(0.05, bound=1.0, meta_step_size=0.01)
+adaptive = [learn(alpha, bound=1.0, meta_step_size=0.1)[0] for alpha in alphas]
+_, sizes = learn(0.05, bound=1.0, meta_step_size=0.1)
 with look():
     _, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.8), layout="constrained")
     left.plot(

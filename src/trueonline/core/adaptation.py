@@ -12,24 +12,26 @@ equal to their forward views, with the matrix α_t D_t in place of α.
 With a bound of 1 no update carries V(S_t) beyond its target. If ργλeᵀφ alone exceeds the bound, the trace is shortened to it.
 The second step-size of gradient methods is kept to βφᵀφ ≤ bound.
 
-**A step-size for each feature**, α_i = α·r_i. It grows where a feature's errors keep their sign, and shrinks where they change it. With
-meta step-size θ, and H_i the derivative of w_i by ln r_i, the derivative of the λ-return's squared error by ln r_i is a sum over later TD
-errors. So it has a trace p, as that of w has the trace e:
+**A step-size for each feature**, α_i = α·r_i. It grows where a feature's errors keep their sign, and shrinks where they change
+it. H_i is the derivative of w_i by ln r_i. The derivative of the squared error of the λ-return by ln r_i is then a sum over
+later TD errors, so it has a trace p, as the gradient of w has the trace e. With meta step-size θ:
 
-    r_i ≤ min(300·bound / Σ_j φ_j², bound / φ_i²) / α
+    r_i ← min(r_i, bound·min(300 / Σ_j φ_j², 1 / φ_i²) / α)         of active features
+    D ← max(|δ|, D + (|δ| − D) / τ)                                 the largest error of late
+    n_i ← max(g_i, n_i + α_i φ_i² (g_i − n_i) / τ)                  with g_i = D·|ρφ_i H_i|
     p_i ← γλ·min(1, ρ)·p_i + ρφ_i H_i / n_i
-    n_i ← max(a_i, n_i + α_i φ_i² (a_i − n_i) / τ)         with a_i = D·|ρφ_i H_i|, before p_i takes it
-    ln r_i ← ln r_i + θ·δ⁻p_i                              everywhere; δ⁻ is δ within ±D
-    ln r_i ← ln r_i − 0.3θ·ln(Σ_j α_j φ_j² / bound)        of active features, where that sum exceeds the bound
-    D ← max(|δ|, D + (|δ| − D) / τ)                        the largest error of late
+    ln r_i ← ln r_i + θδ⁻p_i                                        δ⁻ is δ within ±D of the step before
+    ln r_i ← ln r_i − 0.1θ·ln(Σ_j α_j φ_j² / bound)                 of active features, where that sum exceeds the bound
     H_i ← H_i·[1 − φ_i e_i]⁺ + Δw_i
 
-A feature's update uses the r_i of before. n and D are the normalisation of Autostep (Mahmood, Sutton, Degris and Pilarski 2012), in two factors
-because the error comes later than φH. So θ has no unit, and no step changes ln r_i by more than θ / (1 − γλ).
+The update of w uses the r_i of before θδ⁻p_i. D and n are the normalisation of Autostep (Mahmood, Sutton, Degris and Pilarski
+2012), in two factors, because errors come later than φH. So θ has no unit, and no error changes ln r_i by more than θ / (1 −
+γλ).
 
-Every change of w_i is in proportion to r_i, so Δw_i is its own derivative by ln r_i, and H is the sum of these derivatives. H follows w,
-except that it forgets at active features. So H − w changes at active features only. This difference is kept. And ln r and p are a memory
-(`meta`), as w and e are: p decays everywhere, and ln r changes by a multiple of p. So step-size adaptation costs the active features only.
+Every change of w_i is in proportion to r_i. So Δw_i is its own derivative by ln r_i, and H is the sum of these derivatives. H
+follows w, except that it forgets at active features. So H − w changes at active features only, and this difference is kept. And
+ln r and p are a memory (`meta`), as w and e are: p decays everywhere, and ln r changes everywhere by a multiple of p. So a step
+costs the active features only.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ import numpy as np
 from trueonline.core.emphasis import emphasis
 from trueonline.core.forms import Dense, entry, is_a
 from trueonline.core.kernels import kernel, operation
-from trueonline.core.memory import decay, learn, rate, settle_all
+from trueonline.core.memory import decay, learn, length_squared, rate, settle_all
 from trueonline.core.memory.layout import (
     ACCUMULATES,
     ALPHA,
@@ -56,6 +58,7 @@ from trueonline.core.memory.layout import (
     USUAL,
     WEIGHED,
     C,
+    Memory,
     S,
     holds_two_traces,
 )
@@ -70,7 +73,7 @@ ADDS, SHORTENS = 1.0, 2.0
 FORMS = {"accumulating": SHORTENS, "provisional": ADDS}  # the trace adds up; and can be shortened by itself, or not
 MEMORY = 1e4  # τ: over how many errors, or visits at a step-size of 1, the largest is remembered
 FAIR = 300.0  # how many times its fair share of the bound the step-size of a feature may be
-LOWER = 0.3  # how fast step-sizes fall that exceed the bound, as a part of θ
+LOWER = 0.1  # how fast step-sizes fall that exceed the bound, as a part of θ
 LEAST, MOST = np.log(1e-30), np.log(1e30)  # how far from where it began a step-size may go
 
 
@@ -90,17 +93,12 @@ def prepare(memory, t):
     x, tuning = t.x, memory.tuning
     bound, theta = tuning[BOUND], tuning[META]
     rho = t.rho if tuning[WEIGHED] != 0.0 else 1.0
-    squares = fresh = 0.0
-    for j in range(x.size):
-        x_i = entry(x, j)[1]
-        squares += x_i * x_i
+    squares = length_squared(x)
+    fresh = squares
     if theta > 0.0:
         decay(memory.meta, t.gamma * t.lam * min(1.0, t.rho))
-        look_up(memory, x, bound, t.alpha, squares)
-    for j in range(x.size):
-        i, x_i = entry(x, j)
-        fresh += rate(memory, i) * x_i * x_i
-    if theta > 0.0:
+        fresh = look_up(memory, x, bound / t.alpha, squares)
+        look_ahead(memory, t.x_next)
         delta = error_of(memory, x, t.reward, t.x_expected, t.gamma_next)
         excess = np.log(t.alpha * fresh / bound) if t.alpha * fresh > bound else 0.0
         adapt(memory, x, delta, rho, t.alpha, theta, excess)
@@ -127,18 +125,37 @@ def carried(memory, x, decayed, bound):
 
 
 @kernel
-def look_up(memory, x, bound, alpha, squares):
-    """r of the active features, from ln r. No feature has more than the whole bound, or many times its fair share of it."""
+def look_up(memory, x, bound, squares):
+    """Write the r of active features, from ln r, and return Σ r_i φ_i². No feature has many times its fair share of the bound."""
     tidy(memory.meta, x)
+    fair, fresh = FAIR * bound / squares, 0.0
     for j in range(x.size):
         i, x_i = entry(x, j)
         if x_i != 0.0:
-            most = np.log(bound * min(FAIR / squares, 1.0 / (x_i * x_i)) / alpha)
             log_r = weight_in(memory.meta, i)
-            within = max(min(log_r, most, MOST), LEAST)
-            if within != log_r:
-                stamp(memory.meta, i, 0.0, within - log_r)
-            memory.kept[of(i, RATE)] = np.exp(within)
+            r, most = np.exp(min(log_r, MOST)), min(fair, bound / (x_i * x_i))
+            if not LEAST < log_r < MOST or r > most:
+                r = max(min(r, most), np.exp(LEAST))
+                stamp(memory.meta, i, 0.0, np.log(r) - log_r)
+            memory.kept[of(i, RATE)] = r
+            fresh += r * x_i * x_i
+    return fresh
+
+
+def look_ahead(memory, x_next):
+    """r of the features of S', which the correction of gradient methods changes."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(look_ahead)
+def _look_ahead(memory, x_next):
+    def look_at_all(memory, x_next):
+        for j in range(x_next.size):
+            i = entry(x_next, j)[0]
+            memory.kept[of(i, RATE)] = np.exp(max(min(weight_in(memory.meta, i), MOST), LEAST))
+
+    corrects = is_a(Memory, memory.types[memory.fields.index("second")])
+    return look_at_all if corrects else lambda memory, x_next: None
 
 
 @kernel

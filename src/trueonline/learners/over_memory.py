@@ -29,6 +29,7 @@ from trueonline.core.memory.layout import (
 from trueonline.core.transition import asked
 from trueonline.inputs import Parametrised, Schedule
 
+USUAL_BOUND = 0.1  # where step-sizes adapt and no bound is given: that of SwiftTD
 PUBLIC = {"gamma": "discount", "lam": "trace_decay"}  # the names of constants in the public API
 
 
@@ -70,7 +71,7 @@ class OverMemory(Parametrised):
         else:
             self._second_step_size = inputs.ratio("second_step_size", second_step_size)
         theta = None if meta_step_size is None else inputs.ratio("meta_step_size", meta_step_size)
-        bound = 1.0 if bound is None and theta else bound
+        bound = USUAL_BOUND if bound is None and theta else bound
         self._adaptation = None if bound is None else inputs.positive("bound", bound), theta
         if self._adaptation == (None, None):
             return
@@ -199,8 +200,9 @@ class OverMemory(Parametrised):
             prefix = f"{number}_" if number > 1 else ""
             parts |= {f"{prefix}{name}": part for name, part in memory.dump(one).items()}
         if self._is_adapted:
-            kept = memory.of_features(self._memory, self._memories)[:, [PAST, USUAL]]
             parts["tuning"] = memory.tuning(self._memory, self._memories).copy()
+        if self.meta_step_size:
+            kept = memory.of_features(self._memory, self._memories)[:, [PAST, USUAL]]
             parts["rated"] = np.flatnonzero(kept.any(axis=1))
             parts["of_features"] = kept[parts["rated"]]
             parts |= {f"meta_{name}": part for name, part in memory.dump(self._meta()).items()}
@@ -228,6 +230,9 @@ class OverMemory(Parametrised):
         inputs.saved_count("number of bounded steps", tuning[BOUNDED])
         memory.tuning(restored, self._memories)[:] = tuning
         self._tune(restored)
+        inputs.check_saved({"tuning": 0.0 <= tuning[LARGEST] < np.inf})
+        if not self.meta_step_size:
+            return
         if "meta_head" not in parts:
             raise ValueError(
                 "it was saved by a version with another step-size adaptation, and cannot resume; read its weights there"
@@ -236,7 +241,7 @@ class OverMemory(Parametrised):
         rated = inputs.saved_array(parts, "rated", listed[:1], np.int64)
         kept = inputs.saved_array(parts, "of_features", (*listed, 2), np.float64)
         usual = kept[:, 1]  # the first, `past`, diverges as w does
-        fits = {"tuning": 0.0 <= tuning[LARGEST] < np.inf, "rated": (rated >= 0) & (rated < self._parameters.n_features)}
+        fits = {"rated": (rated >= 0) & (rated < self._parameters.n_features)}
         inputs.check_saved({**fits, "of_features": np.isfinite(usual) & (usual >= 0.0)})
         memory.of_features(restored, self._memories)[rated[:, None], [PAST, USUAL]] = kept
         meta = {name.removeprefix("meta_"): part for name, part in parts.items() if name.startswith("meta_")}

@@ -24,7 +24,7 @@ There are {N_FEATURES:,} features, of which {N_ACTIVE:,} are active.
 SwiftTD has the settings of its authors: α = 0.001 at first, η = 0.1, θ = 0.001, decay 0.999. Plain true online TD(λ) is run
 with α = {", ".join(f"{share:g}" for share in runs.SHARES)}, each over the number of active features. The figures show the α
 that is best over all games. The table has the best α of each game as well, which nobody could know beforehand. Adapted
-step-sizes are those of TrueOnlineTD with bound = 0.1 and meta_step_size = 0.01, and start with SwiftTD's α.
+step-sizes are those of TrueOnlineTD with bound = 0.1, meta_step_size = 0.1 and α = 0.1.
 
 Rewards are the signs of the points, a reset of the game is not the end of an episode, and rewards after the last frame count
 as 0. All three are as in the published program. Intervals are a bootstrap over games."""
