@@ -17,7 +17,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-GROUPS = ("prediction", "off-policy", "nonlinear", "control")
+GROUPS = ("prediction", "off-policy", "average reward", "nonlinear", "control")
 TRACES = ("accumulating", "replacing", "dutch", "provisional", "none")
 MEMORIES = ("one", "two", "three", "two traces")
 # The colours are Okabe and Ito's, which colour-blind people can tell apart.
@@ -46,7 +46,7 @@ class Method:
     group : str
         One of `GROUPS`.
     learner : str or class
-        The class of learners, or of agents where `group` is "control".
+        The class of learners, or of agents.
     definition : str or class
         What the learner must equal at every step.
     page : str
@@ -80,6 +80,8 @@ class Method:
         How it is drawn.
     constants : tuple of str
         Which of "gamma", "lam" and "alpha" must not change from step to step.
+    adapts : bool
+        Whether step-size adaptation knows the method. It does not know of a reward rate.
     """
 
     name: str
@@ -102,6 +104,7 @@ class Method:
     horde: bool = False
     look: Look = Look()
     constants: tuple[str, ...] = ()
+    adapts: bool = True
 
     def resolve(self, part: str) -> Any:
         """Import what a part of the row names.
@@ -159,6 +162,14 @@ _TRUE_ONLINE: dict[str, Any] = {
     "rule": _rule("true_online_td"),
     "varying": _rule("true_online_td_varying"),
     "trace": "dutch",
+}
+_DIFFERENTIAL: dict[str, Any] = {
+    "rule": _rule("true_online_differential_td"),
+    "trace": "dutch",
+    "settings": {"second_step_size": 0.2},
+    "adapts": False,
+    "page": "differential_td.md",
+    "look": Look(SKY, (), "s"),
 }
 
 _ROWS = (
@@ -275,6 +286,19 @@ _ROWS = (
         memory="two traces",
         trace="provisional",
         look=Look(PINK, (4, 2), "v"),
+    ),
+    Method(
+        *("true_online_differential", "true online differential TD(λ)", "average reward"),
+        learner="learners.average_reward:TrueOnlineDifferentialTD",
+        definition="forward:OnlineDifferentialReturn",
+        swept=True,
+        **_DIFFERENTIAL,
+    ),
+    Method(
+        *("true_online_differential_sarsa", "true online differential Sarsa(λ)", "average reward"),
+        learner="control:TrueOnlineDifferentialSarsa",
+        definition="forward:OnlineDifferentialSarsaReturn",
+        **_DIFFERENTIAL,
     ),
     Method(
         *("forward_td", "forward TD(λ)", "nonlinear"),

@@ -1,4 +1,4 @@
-"""Agents that act while they learn: Sarsa(λ) and Watkins's Q(λ), exact at the cost of the active features."""
+"""Agents that act while they learn: Sarsa(λ), also differential, and Watkins's Q(λ), exact at the cost of the active features."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ _HOME = {
     "ReplaceSarsa": "replace_sarsa",
     "Softmax": "policies",
     "Training": "gym.training",
+    "TrueOnlineDifferentialSarsa": "true_online_differential_sarsa",
     "TrueOnlineSarsa": "true_online_sarsa",
     "TrueOnlineWatkinsQ": "true_online_watkins_q",
     "Uniform": "policies",
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
     from trueonline.control.policies import Softmax as Softmax
     from trueonline.control.policies import Uniform as Uniform
     from trueonline.control.replace_sarsa import ReplaceSarsa as ReplaceSarsa
+    from trueonline.control.true_online_differential_sarsa import (
+        TrueOnlineDifferentialSarsa as TrueOnlineDifferentialSarsa,
+    )
     from trueonline.control.true_online_sarsa import TrueOnlineSarsa as TrueOnlineSarsa
     from trueonline.control.true_online_watkins_q import TrueOnlineWatkinsQ as TrueOnlineWatkinsQ
     from trueonline.control.watkins_q import WatkinsQ as WatkinsQ

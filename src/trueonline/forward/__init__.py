@@ -3,11 +3,13 @@
 from trueonline.forward.agents import (
     AccumulateSarsaSum,
     ClearingSarsaSum,
+    OnlineDifferentialSarsaReturn,
     OnlineSarsaReturn,
     OnlineWatkinsReturn,
     ReplaceSarsaSum,
     WatkinsQSum,
 )
+from trueonline.forward.differential import OnlineDifferentialReturn
 from trueonline.forward.emphatic import EmphaticSum, OnlineEmphaticReturn
 from trueonline.forward.gradient import GTDSum, OnlineGTDReturn
 from trueonline.forward.interim_returns import interim_lambda_return, lambda_return, n_step_returns
@@ -32,6 +34,8 @@ __all__ = [
     "OffPolicySum",
     "OfflineLambdaReturn",
     "OmegaReturn",
+    "OnlineDifferentialReturn",
+    "OnlineDifferentialSarsaReturn",
     "OnlineEmphaticReturn",
     "OnlineGTDReturn",
     "OnlineLambdaReturn",

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from trueonline import inputs
 from trueonline.forward.base import Definition
+from trueonline.forward.differential import OnlineDifferentialReturn
 from trueonline.forward.lambda_returns import OnlineLambdaReturn
 from trueonline.forward.traces import AccumulateSum, ClearingSum, ReplaceSum
 from trueonline.forward.watkins import WatkinsReturn, WatkinsSum
@@ -39,11 +40,13 @@ class DefinitionAgent(Acting):
         *,
         seed: Any = None,
         initial_weights: ArrayLike | None = None,
+        second_step_size: float | Schedule | None = None,
     ) -> None:
         self.n_features, self.n_actions, self.policy = n_features, n_actions, policy
         self.rng = np.random.default_rng(seed)
         weights = None if initial_weights is None else np.reshape(initial_weights, -1)
-        self.inner = self.definition(n_features * n_actions, step_size, trace_decay, discount, weights)
+        more = {} if second_step_size is None else {"second_step_size": second_step_size}
+        self.inner = self.definition(n_features * n_actions, step_size, trace_decay, discount, weights, **more)
         self.inner.n_actions = n_actions
 
     @property
@@ -107,6 +110,17 @@ class OnlineSarsaReturn(DefinitionAgent):
     """The online λ-return algorithm over ψ(s, a). True online Sarsa(λ) equals it."""
 
     definition = OnlineLambdaReturn
+
+
+class OnlineDifferentialSarsaReturn(DefinitionAgent):
+    """The online λ-return algorithm over ψ(s, a), of rewards above the reward rate. True online differential Sarsa(λ) equals it."""
+
+    definition = OnlineDifferentialReturn
+
+    @property
+    def reward_rate(self) -> float:
+        """R̄, the estimate of the mean reward of a step."""
+        return self.inner.reward_rate  # type: ignore[attr-defined]
 
 
 class WatkinsQSum(DefinitionAgent):

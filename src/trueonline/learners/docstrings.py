@@ -26,7 +26,8 @@ initial_weights : array_like, optional
 
 SECOND = """\
 second_step_size : float or callable, optional
-    β ≥ 0 of the second weights, or a schedule t → β_t. Methods with second weights need it, and no other method takes it.
+    β ≥ 0 of the second weights or of the reward rate, or a schedule t → β_t. Methods that have either need it, and no other method
+    takes it.
 """
 
 AGENT = f"""\

@@ -18,10 +18,17 @@ from trueonline.inputs import Parametrised, Schedule
 PUBLIC = {"gamma": "discount", "lam": "trace_decay"}  # the names of constants in the public API
 
 
+def idle(method: Method) -> tuple[str, ...]:
+    """The arguments of the constructor that a method has no use for."""
+    second = () if "beta" in asked(method.resolve("rule")) else ("second_step_size",)
+    return second if method.adapts else (*second, "bound", "meta_step_size")
+
+
 class OverMemory(Parametrised):
     """A method of the catalogue over its memories. Subclasses say which method, in `method`."""
 
     method: ClassVar[Method]
+    idle_arguments: ClassVar[tuple[str, ...]] = ()  # of the constructor, for other methods only
     _memory: Buffers
     _adaptation: tuple[float | None, float | None] = (None, None)
     _second_step_size: float | Schedule = 0.0
@@ -33,9 +40,11 @@ class OverMemory(Parametrised):
         name = type(self).__name__
         if "beta" not in asked(self.method.resolve("rule")):
             if second_step_size is not None:
-                raise TypeError(f"{name} takes no second_step_size: it has no second weights")
+                raise TypeError(f"{name} takes no second_step_size: it has neither second weights nor a reward rate")
         elif second_step_size is None:
-            raise TypeError(f"{name} needs second_step_size, the step-size of its second weights, such as 0.1")
+            raise TypeError(
+                f"{name} needs second_step_size, the step-size of its second weights or reward rate, such as 0.1"
+            )
         elif callable(second_step_size):
             self._second_step_size = second_step_size
         else:
@@ -43,6 +52,10 @@ class OverMemory(Parametrised):
         theta = None if meta_step_size is None else inputs.ratio("meta_step_size", meta_step_size)
         bound = 1.0 if bound is None and theta else bound
         self._adaptation = None if bound is None else inputs.positive("bound", bound), theta
+        if self._is_adapted and not self.method.adapts:
+            raise ValueError(
+                f"{name} takes neither bound nor meta_step_size: step-size adaptation does not know of its reward rate"
+            )
         if self._is_adapted and self.method.trace not in ("accumulating", "replacing", "dutch", "provisional"):
             raise ValueError(
                 f"{name} takes neither bound nor meta_step_size: step-size adaptation has to know its kind of trace; "

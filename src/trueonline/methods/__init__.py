@@ -14,6 +14,7 @@ from trueonline.methods.provisional_q import provisional_q
 from trueonline.methods.provisional_td import provisional_td
 from trueonline.methods.replace_clearing import replace_clearing
 from trueonline.methods.replace_td import replace_td
+from trueonline.methods.true_online_differential_td import true_online_differential_td
 from trueonline.methods.true_online_emphatic_td import true_online_emphatic_td
 from trueonline.methods.true_online_gtd import true_online_gtd
 from trueonline.methods.true_online_td import true_online_td
@@ -28,6 +29,7 @@ __all__ = [
     "provisional_td",
     "replace_clearing",
     "replace_td",
+    "true_online_differential_td",
     "true_online_emphatic_td",
     "true_online_gtd",
     "true_online_td",

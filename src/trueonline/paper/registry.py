@@ -19,8 +19,15 @@ MODULES = {
     "asterix": "asterix",
     "mountain-car": "mountain_car",
     "offpolicy": "offpolicy",
+    "average-reward": "average_reward",
 }
-APART = ("many-mrps", "asterix", "mountain-car", "offpolicy")  # run only when named, because they take longer
+APART = (
+    "many-mrps",
+    "asterix",
+    "mountain-car",
+    "offpolicy",
+    "average-reward",
+)  # run only when named, because they take longer
 DEFAULT = tuple(name for name in MODULES if name not in APART)
 
 

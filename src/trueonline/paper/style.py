@@ -29,7 +29,7 @@ MARKERS = {name: own.marker for name, own in LOOKS.items()}
 def line(axes: Any, x: Any, y: Any, method: str, **options: Any) -> None:
     """Draw a line in the method's own style."""
     dashes = {"dashes": DASHES[method]} if DASHES[method] else {}
-    axes.plot(x, y, color=COLOURS[method], label=NAMES[method], **{"linewidth": 1.6, **dashes, **options})
+    axes.plot(x, y, color=COLOURS[method], **{"label": NAMES[method], "linewidth": 1.6, **dashes, **options})
 
 
 def band(axes: Any, x: Any, low: Any, high: Any, method: str) -> None:

@@ -55,7 +55,7 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "off_policy.two_state": problems.off_policy.two_state,
     "arrays": _from_arrays,
 }
-WITH_ETA = tuple(row.name for row in catalog.METHODS.values() if "second_step_size" in row.settings)
+WITH_ETA = tuple(row.name for row in catalog.METHODS.values() if "second_step_size" in row.settings and row.swept)
 SETTINGS = {"methods", "step_sizes", "trace_decays", "runs", "steps", "after", "seed", "version", "problems"}
 
 

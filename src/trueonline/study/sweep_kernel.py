@@ -210,5 +210,5 @@ def swept(name: str, method: Any) -> Any:
 NAMES = tuple(
     row.name
     for row in catalog.METHODS.values()
-    if row.group in ("prediction", "off-policy") and row.name != "provisional_q"  # it needs φ̄' too
+    if (row.swept or row.group in ("prediction", "off-policy")) and row.name != "provisional_q"  # it needs φ̄' too
 )
