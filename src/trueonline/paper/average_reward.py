@@ -383,8 +383,12 @@ def _picture(
     for name, curve in curves.items():
         line(over_lam, range(len(TRACE_DECAYS)), curve, name)
     over_lam.set_xticks(range(len(TRACE_DECAYS)), [f"{lam:g}" for lam in TRACE_DECAYS])
-    over_lam.set(xlabel="λ", ylabel=f"MSE, first {SHORT:,} steps (initial = 1)", ylim=(0.0, None))
+    over_lam.set(xlabel="λ", ylabel=f"MSE, first {SHORT:,} steps (initial = 1)", yscale="log")
+    ticks = (0.1, 0.2, 0.5, 1, 2, 5, 10)
+    over_lam.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    over_lam.minorticks_off()
     over_lam.set_title("differential values up to a constant,\nbest α and η", fontsize=9)
+    over_lam.set_xlim(-0.2, len(TRACE_DECAYS) - 0.8)
     over_lam.legend([NAMES[DIFFERENTIAL], f"{NAMES[DISCOUNTED]}, γ = {DISCOUNT}"], fontsize=8)
     for name, pieces in earned.items():
         best = pieces[:, :, pieces.shape[2] // 2 :].mean(axis=(1, 2)).argmax()
@@ -393,7 +397,7 @@ def _picture(
     for (name, rate), dash in zip(exact_rates(queue).items(), ((), (6, 2), (1, 2)), strict=True):
         style = {"dashes": dash} if dash else {}
         acting.plot([0, STEPS / 1_000], [rate, rate], color="#555555", linewidth=1.0, label=f"{name} (exact)", **style)
-    acting.set(xlabel="step / 1,000", ylabel="mean reward of a step", xlim=(0, STEPS / 1_000))
+    acting.set(xlabel="step / 1,000", ylabel="mean reward of a step", xlim=(0, STEPS / 1_000), ylim=(1.6, 2.8))
     acting.set_title("access control, best α and λ", fontsize=9)
     acting.legend(fontsize=7, loc="lower right")
     return drawing
