@@ -11,7 +11,15 @@ import numpy as np
 from benchmarks import streams
 from benchmarks.report import Ratio, Section, Settings, Table, at_most
 from benchmarks.timing import race
-from trueonline import GTD, EmphaticTD, MonteCarlo, TrueOnlineEmphaticTD, TrueOnlineGTD, TrueOnlineTD
+from trueonline import (
+    GTD,
+    EmphaticTD,
+    MonteCarlo,
+    TrueOnlineDifferentialTD,
+    TrueOnlineEmphaticTD,
+    TrueOnlineGTD,
+    TrueOnlineTD,
+)
 from trueonline.learners.off_policy import ProvisionalQ, ProvisionalTD
 
 SIZES = (2_000, 200_000, 20_000_000)
@@ -24,6 +32,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "true online emphatic TD(λ)": TrueOnlineEmphaticTD,
     "GTD(λ)": partial(GTD, second_step_size=0.001),
     "true online GTD(λ)": partial(TrueOnlineGTD, second_step_size=0.001),
+    "true online differential TD(λ)": partial(TrueOnlineDifferentialTD, second_step_size=0.001),
     "provisional TD(λ)": ProvisionalTD,
     "provisional Q(λ)": ProvisionalQ,
 }

@@ -53,6 +53,7 @@ TABLES = {
     "asterix": Best(("method",), "score", mean_over="run", largest=True, names="_sarsa"),
     "mountain-car": Best(("method",), "steps", mean_over="run"),
     "offpolicy": Best(("representation", "distance", "method"), "error"),
+    "average-reward": Best(("task", "method"), "shortfall"),
 }
 PARAMETERS = {"step_size": "α", "trace_decay": "λ", "eta": "η", "step": "step"}
 HEADINGS = PARAMETERS | {
@@ -69,6 +70,7 @@ READ_ON = {
     "mountain-car": "experiments.md#control",
     "offpolicy": "experiments.md#what-the-off-policy-study-found",
     "cost": "benchmarks.md",
+    "average-reward": "experiments.md#average-reward",
 }
 TIMED = ("cost",)  # experiments that measure times, which other work on the machine changes
 

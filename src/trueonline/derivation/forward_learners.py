@@ -23,6 +23,8 @@ def definition(derivation: Derivation, title: str) -> type[FamilyDefinition]:
     class Forward(base):
         """θ_{k+1}^h = θ_k^h + β_k (U_k^h − φ_kᵀθ_k^h) φ_k for 0 ≤ k < h, and θ_h = θ_h^h."""
 
+        takes = ("ratio",) if "rho" in derivation.letters else ()
+
         def _redone(self) -> np.ndarray:
             h = len(self.rewards)
             ends = self.discounts[-1] == 0.0
