@@ -123,7 +123,11 @@ BOX = {"low": some(st.just([0.0, -1.0])), "high": some(st.just([1.0, 2.0]))}
 MAKERS: list[tuple[str, Any, dict[str, Any]]] = [
     *(("learner", kind, LEARNER | ADAPTED) for kind in (to.TrueOnlineTD, to.AccumulateTD, to.ReplaceTD, to.EmphaticTD)),
     *(("learner", kind, LEARNER) for kind in (to.MonteCarlo, to.ProvisionalTD, to.OnlineLambdaReturn)),
-    *(("learner", kind, LEARNER | {"second_step_size": some(unit)}) for kind in (to.GTD, to.TrueOnlineGTD)),
+    *(
+        ("learner", kind, LEARNER | {"second_step_size": some(unit)})
+        for kind in (to.GTD, to.TrueOnlineGTD, to.TrueOnlineDifferentialTD)
+    ),
+    ("agent", to.control.TrueOnlineDifferentialSarsa, AGENT | {"second_step_size": some(unit)}),
     *(("agent", kind, AGENT) for kind in (to.control.TrueOnlineSarsa, to.control.ReplaceSarsa, to.control.TrueOnlineWatkinsQ)),
     ("horde", Horde, {"n_features": some(st.just(N)), "questions": some(st.just([Question("a", 0.5), Question("b", "g")]))}),
     ("coder", to.features.TileCoder, BOX | {"bins": some(st.just(3)), "tilings": some(st.just(2)), "size": some(st.just(9))}),
