@@ -21,6 +21,7 @@ from trueonline.control.agent import Agent
 from trueonline.control.policies import Policy
 from trueonline.inputs import Schedule, explains_arguments
 from trueonline.learners.average_reward import WithRewardRate
+from trueonline.learners.docstrings import AGENT, NO_ADAPTATION, SECOND
 
 
 class TrueOnlineDifferentialSarsa(WithRewardRate, Agent):
@@ -39,6 +40,7 @@ class TrueOnlineDifferentialSarsa(WithRewardRate, Agent):
     (np.int64(1), 0.9)
     """
 
+    _shared_parameters = AGENT + SECOND + NO_ADAPTATION
     method = METHODS["true_online_differential_sarsa"]
 
     @explains_arguments

@@ -16,6 +16,7 @@ from trueonline.forward.traces import AccumulateSum, ClearingSum, ReplaceSum
 from trueonline.forward.watkins import WatkinsReturn, WatkinsSum
 from trueonline.inputs import FeaturesLike, Schedule
 from trueonline.learners.acting import Acting
+from trueonline.learners.docstrings import AGENT, SECOND
 
 TIE = 1e-10  # closer values are tied: relative to the best value, or absolute if that is below 1
 
@@ -26,6 +27,7 @@ class DefinitionAgent(Acting):
     The interface is that of `trueonline.control.Agent`, without saving.
     """
 
+    _shared_parameters = AGENT + SECOND
     definition: ClassVar[type[Definition]]
     greedy: ClassVar[bool] = False  # whether it bootstraps from the best action, instead of from the next one
 

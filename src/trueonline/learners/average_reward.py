@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from trueonline.catalog import METHODS
 from trueonline.core.memory.layout import CARRIED
 from trueonline.inputs import Schedule, explains_arguments
+from trueonline.learners.docstrings import LEARNER, NO_ADAPTATION, SECOND
 from trueonline.learners.memory_learner import MemoryLearner
 
 
@@ -44,6 +45,7 @@ class TrueOnlineDifferentialTD(WithRewardRate, MemoryLearner):
     1.0
     """
 
+    _shared_parameters = LEARNER + SECOND + NO_ADAPTATION
     method = METHODS["true_online_differential"]
 
     @explains_arguments

@@ -54,6 +54,13 @@ meta_step_size : float, optional
     is usual. `bound` is then 1 by default. Off by default.
 """
 
+NO_ADAPTATION = """\
+bound : None, optional
+    There is no step-size adaptation here: any other value is refused.
+meta_step_size : None, optional
+    The same.
+"""
+
 
 class Documented:
     """A class whose subclasses share parameters. Each of their docstrings gets the section `Parameters`."""
