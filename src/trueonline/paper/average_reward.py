@@ -94,7 +94,8 @@ def run(settings: Settings) -> Outcome:
     ]
     curves = {name: errors.mean(axis=1).min(axis=1) for name, errors in swept.items()}  # at the best α and η, over λ
     charts = [_sweep_chart(swept), _control_chart(earned)]
-    return Outcome(_data(swept, earned, queue), {"figure": _picture(courses, curves, earned, queue)}, charts, claims)
+    pictures = {"figure": _picture(courses, curves, earned, queue)}
+    return Outcome(_data(swept, earned, queue), pictures, charts, claims, shown="figure")
 
 
 # --- Prediction -------------------------------------------------------------------------------------
@@ -341,7 +342,8 @@ def _sweep_chart(swept: Mapping[str, np.ndarray]) -> Chart:
         y_title=f"MSE over the first {SHORT:,} steps (initial = 1)",
         choose="λ",
         log_x=True,
-        y_domain=(0.0, 1.2),
+        log_y=True,
+        y_domain=(0.1, 10.0),
         title="Differential values of random processes, up to a constant, at the best η",
     )
 
