@@ -55,9 +55,7 @@ CLASSES = [
 
 @pytest.mark.parametrize("row", CLASSES, ids=lambda row: row.name)
 def test_every_class_of_the_catalogue_is_described(row):
-    options = {"step_size": 0.1, "trace_decay": 0.5, "discount": 0.9, "second_step_size": 0.1}
-    if row.group == "control":
-        options["n_actions"] = 2
+    options = {"n_actions": 2, "step_size": 0.1, "trace_decay": 0.5, "discount": 0.9, "second_step_size": 0.1}
     if "beta" not in asked(row.resolve("rule")):
         del options["second_step_size"]
     accepted = inspect.signature(row.resolve("learner")).parameters

@@ -58,6 +58,7 @@ TABLES = {
     "mountain-car": Best(("method",), "steps", mean_over="run"),
     "offpolicy": Best(("representation", "distance", "method"), "error"),
     "atari-prediction": Best(("game", "method"), "error"),
+    "average-reward": Best(("task", "method"), "shortfall"),
 }
 PARAMETERS = {"step_size": "α", "trace_decay": "λ", "eta": "η", "step": "step"}
 HEADINGS = PARAMETERS | {
@@ -76,6 +77,7 @@ READ_ON = {
     "offpolicy": "experiments.md#what-the-off-policy-study-found",
     "atari-prediction": "experiments.md#atari-prediction",
     "cost": "benchmarks.md",
+    "average-reward": "experiments.md#average-reward",
 }
 TIMED = ("cost",)  # experiments that measure times, which other work on the machine changes
 

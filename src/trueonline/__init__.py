@@ -36,6 +36,7 @@ _HOME = {
     "WISTD": "learners.weighted",
     "WISGTD": "learners.weighted",
     "WISTrueOnlineGTD": "learners.weighted",
+    "TrueOnlineDifferentialTD": "learners.average_reward",
     "OnlineLambdaReturn": "forward",
     "OfflineLambdaReturn": "forward",
     "Learner": "learners.interface",
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from trueonline.derivation import derive as derive
     from trueonline.forward import OfflineLambdaReturn as OfflineLambdaReturn
     from trueonline.forward import OnlineLambdaReturn as OnlineLambdaReturn
+    from trueonline.learners.average_reward import TrueOnlineDifferentialTD as TrueOnlineDifferentialTD
     from trueonline.learners.interface import Learner as Learner
     from trueonline.learners.loading import load as load
     from trueonline.learners.off_policy import GTD as GTD

@@ -17,7 +17,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-GROUPS = ("prediction", "off-policy", "nonlinear", "control")
+GROUPS = ("prediction", "off-policy", "average reward", "nonlinear", "control")
 TRACES = ("accumulating", "replacing", "dutch", "provisional", "none")
 OWN_MEMORIES = ("one", "two", "three", "two traces")  # those that a rule of one's own may have
 MEMORIES = (*OWN_MEMORIES, "two and usage", "three and usage", "two traces and usage", "meta-gradient")
@@ -47,7 +47,7 @@ class Method:
     group : str
         One of `GROUPS`.
     learner : str or class
-        The class of learners, or of agents where `group` is "control".
+        The class of learners, or of agents.
     definition : str or class
         What the learner must equal at every step.
     page : str
@@ -83,6 +83,8 @@ class Method:
         Which of "gamma", "lam" and "alpha" must not change from step to step.
     per_feature : bool
         Whether each feature may have its own step-size.
+    adapts : bool
+        Whether step-size adaptation knows the method. It does not know of a reward rate.
     """
 
     name: str
@@ -106,6 +108,7 @@ class Method:
     look: Look = Look()
     constants: tuple[str, ...] = ()
     per_feature: bool = False
+    adapts: bool = True
 
     def resolve(self, part: str) -> Any:
         """Import what a part of the row names.
@@ -163,6 +166,14 @@ _TRUE_ONLINE: dict[str, Any] = {
     "rule": _rule("true_online_td"),
     "varying": _rule("true_online_td_varying"),
     "trace": "dutch",
+}
+_DIFFERENTIAL: dict[str, Any] = {
+    "rule": _rule("true_online_differential_td"),
+    "trace": "dutch",
+    "settings": {"second_step_size": 0.2},
+    "adapts": False,
+    "page": "differential_td.md",
+    "look": Look(SKY, (), "s"),
 }
 
 _SWIFT: dict[str, Any] = {
@@ -336,6 +347,19 @@ _ROWS = (
         settings={"second_step_size": 0.2, "initial_step_size": 0.4},
         look=Look(SKY, (), "o"),
         page="wis.md",
+    ),
+    Method(
+        *("true_online_differential", "true online differential TD(λ)", "average reward"),
+        learner="learners.average_reward:TrueOnlineDifferentialTD",
+        definition="forward:OnlineDifferentialReturn",
+        swept=True,
+        **_DIFFERENTIAL,
+    ),
+    Method(
+        *("true_online_differential_sarsa", "true online differential Sarsa(λ)", "average reward"),
+        learner="control:TrueOnlineDifferentialSarsa",
+        definition="forward:OnlineDifferentialSarsaReturn",
+        **_DIFFERENTIAL,
     ),
     Method(
         *("forward_td", "forward TD(λ)", "nonlinear"),

@@ -436,6 +436,7 @@ MAKERS = [
     forward.OnlineMonteCarlo,
     forward.ProvisionalTDView,
     forward.ProvisionalQView,
+    partial(forward.OnlineDifferentialReturn, second_step_size=0.1),
 ]
 
 

@@ -129,7 +129,11 @@ BOX = {"low": some(st.just([0.0, -1.0])), "high": some(st.just([1.0, 2.0]))}
 MAKERS: list[tuple[str, Any, dict[str, Any]]] = [
     *(("learner", kind, LEARNER | ADAPTED) for kind in (to.TrueOnlineTD, to.AccumulateTD, to.ReplaceTD, to.EmphaticTD)),
     *(("learner", kind, LEARNER) for kind in (to.MonteCarlo, to.ProvisionalTD, to.OnlineLambdaReturn)),
-    *(("learner", kind, LEARNER | {"second_step_size": some(unit)}) for kind in (to.GTD, to.TrueOnlineGTD)),
+    *(
+        ("learner", kind, LEARNER | {"second_step_size": some(unit)})
+        for kind in (to.GTD, to.TrueOnlineGTD, to.TrueOnlineDifferentialTD)
+    ),
+    ("agent", to.control.TrueOnlineDifferentialSarsa, AGENT | {"second_step_size": some(unit)}),
     ("learner", to.SwiftTD, LEARNER | LEARNED),
     ("agent", to.control.SwiftSarsa, AGENT | LEARNED),
     *(("agent", kind, AGENT) for kind in (to.control.TrueOnlineSarsa, to.control.ReplaceSarsa, to.control.TrueOnlineWatkinsQ)),

@@ -56,6 +56,21 @@ def test_what_a_file_does_not_say_is_the_papers(read):
     np.testing.assert_array_equal(other.problem.features, [[1.0], [1.0]])
 
 
+def test_a_problem_can_be_about_the_average_reward(read):
+    (case,) = read(GRID + RANDOM + "seed = 1\naverage_reward = true\n")
+    method = {"true_online_differential": None}
+    expected = study.Case(to.problems.AverageReward(MRP), method, (0.1,), (0.5,), runs=2, steps=10, seed=4)
+    assert names(case) == names(expected)
+    (case,) = read(
+        GRID + 'methods = [{ method = "true_online_differential", eta = 0.1 }]\n' + RANDOM + "average_reward = true\n"
+    )
+    assert list(case.methods) == ["true_online_differential, η = 0.1"]
+    with pytest.raises(ValueError, match="average_reward must be true or false, got 1"):
+        read(GRID + RANDOM + "average_reward = 1\n")
+    with pytest.raises(ValueError, match="process must be a FiniteMRP"):
+        read(GRID + '[[problems]]\nkind = "baird"\naverage_reward = true\n')
+
+
 def test_by_default_each_representation_has_the_methods_that_apply(read):
     cases = read(GRID + RANDOM + 'representations = ["tabular", "non_binary"]\n')
     assert [tuple(case.methods) for case in cases] == [study.METHODS, ("accumulate", "true_online")]

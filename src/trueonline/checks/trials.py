@@ -126,13 +126,16 @@ def draw(kind: Kind, seed: Any, steps: int) -> Trial:
     return Trial(kind.name, x, rewards, discounts, trace_decays, endings, kind.n_features, step_size, seed, *more)
 
 
+MORE = ("second_weights", "reward_rate")  # what some methods learn beside the weights
+
+
 def follow(learner: Any, trial: Trial) -> Iterator[np.ndarray]:
-    """Let a learner or an agent learn from a trial; yield its weights after every transition."""
+    """Let a learner or an agent learn from a trial; yield its weights, and its reward rate, after every transition."""
     learner.start(trial.x[0])
     for t, ending in enumerate(trial.endings):
         transition = _acted if hasattr(learner, "step") else _learned
         transition(learner, trial, t)
-        yield np.append(learner.weights, getattr(learner, "second_weights", []))
+        yield np.hstack([learner.weights.reshape(-1), *(getattr(learner, name, []) for name in MORE)])
         if ending:
             learner.start(trial.x[t + 1])
 

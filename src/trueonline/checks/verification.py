@@ -254,7 +254,7 @@ def _differences(trial: Trial, learner_class: Callable, truth: Callable) -> tupl
         learner = make(*shape, trial.step_size, **constants, **acting)
         with np.errstate(over="ignore", invalid="ignore"):
             weights.append(np.array([w.reshape(-1) for w in follow(learner, trial)]))
-    shared = min(each.shape[1] for each in weights)  # a definition may have no second weights
+    shared = min(each.shape[1] for each in weights)  # a definition may lack what is learned beside the weights
     ours, right, aimed = (each[:, :shared] for each in (weights[0], weights[1], weights[-1]))
     return _relative(ours, right), _relative(ours, aimed)
 

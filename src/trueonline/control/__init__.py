@@ -1,4 +1,4 @@
-"""Agents that act while they learn: Sarsa(λ) and Watkins's Q(λ), exact at the cost of the active features."""
+"""Agents that act while they learn: Sarsa(λ), also differential, and Watkins's Q(λ), exact at the cost of the active features."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ _HOME = {
     "Softmax": "policies",
     "SwiftSarsa": "swift_sarsa",
     "Training": "gym.training",
+    "TrueOnlineDifferentialSarsa": "true_online_differential_sarsa",
     "TrueOnlineSarsa": "true_online_sarsa",
     "TrueOnlineWatkinsQ": "true_online_watkins_q",
     "Uniform": "policies",
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     from trueonline.control.policies import Uniform as Uniform
     from trueonline.control.replace_sarsa import ReplaceSarsa as ReplaceSarsa
     from trueonline.control.swift_sarsa import SwiftSarsa as SwiftSarsa
+    from trueonline.control.true_online_differential_sarsa import (
+        TrueOnlineDifferentialSarsa as TrueOnlineDifferentialSarsa,
+    )
     from trueonline.control.true_online_sarsa import TrueOnlineSarsa as TrueOnlineSarsa
     from trueonline.control.true_online_watkins_q import TrueOnlineWatkinsQ as TrueOnlineWatkinsQ
     from trueonline.control.watkins_q import WatkinsQ as WatkinsQ

@@ -19,8 +19,8 @@ from trueonline.core.memory import KINDS
 from trueonline.core.transition import GAMMA_NEXT, asked
 from trueonline.inputs import Features, FeaturesLike, Parameters, Schedule, explains_arguments, saved_count
 from trueonline.learners.acting import Acting
-from trueonline.learners.docstrings import ADAPTATION, AGENT
-from trueonline.learners.over_memory import OverMemory
+from trueonline.learners.docstrings import ADAPTATION, AGENT, SECOND
+from trueonline.learners.over_memory import OverMemory, idle
 
 OPTIONS = """\
 **options : bool
@@ -36,7 +36,7 @@ class Agent(Acting, OverMemory):
     chosen for the next state is the one to execute next. The method bootstraps from that action, or from the best one.
     """
 
-    _shared_parameters = AGENT + ADAPTATION + OPTIONS
+    _shared_parameters = AGENT + SECOND + ADAPTATION + OPTIONS
     binary: ClassVar[bool] = False  # whether the rule is defined for binary features only
     options: ClassVar[tuple[str, ...]] = ()  # switches that the rule has beside the common settings, off by default
 
@@ -44,6 +44,7 @@ class Agent(Acting, OverMemory):
         super().__init_subclass__(**options)
         if "method" in vars(cls):
             cls.binary = cls.method.binary
+            cls.idle_arguments = idle(cls.method)
 
     @explains_arguments
     def __init__(
@@ -57,6 +58,7 @@ class Agent(Acting, OverMemory):
         *,
         seed: Any = None,
         initial_weights: ArrayLike | None = None,
+        second_step_size: float | Schedule | None = None,
         bound: float | None = None,
         meta_step_size: float | None = None,
         **options: bool,
@@ -66,11 +68,9 @@ class Agent(Acting, OverMemory):
                 raise ValueError(f"{name} must be True or False, got {options[name]!r}")
             setattr(self, name, options.get(name, False))
         self._choose_method()
-        asks = set(asked(self.method.resolve("rule"))) & {"rho", "interest", "beta"}
+        asks = set(asked(self.method.resolve("rule"))) & {"rho", "interest"}
         if asks or KINDS[self.method.memory].memories > 1:
-            raise TypeError(
-                f"{type(self).__name__}: agents have one vector of weights, and no ratios, interests or second weights"
-            )
+            raise TypeError(f"{type(self).__name__}: agents have one vector of weights, and no ratios or interests")
         if callable(step_size) and "alpha" in self.method.constants:
             raise ValueError(
                 "step_size is a constant of this forward view, got a schedule; write alpha[j] in it to let it vary"
@@ -90,7 +90,7 @@ class Agent(Acting, OverMemory):
             initial_weights = initial_weights.reshape(-1)
         if policy is not None and not callable(policy):
             raise ValueError(f"policy must be callable as policy(values, rng, t), got {policy!r}")
-        self._set_step_sizes(None, bound, meta_step_size)
+        self._set_step_sizes(second_step_size, bound, meta_step_size)
         total = self.n_features * self.n_actions
         self._parameters = Parameters(total, step_size, trace_decay, discount, initial_weights)
         self.policy: Policy = EpsilonGreedy(0.1) if policy is None else policy
@@ -127,7 +127,8 @@ class Agent(Acting, OverMemory):
         self._action: int | None = None
         self._q = np.empty(self.n_actions)
         # The numbers of an ordinary transition, unless they change with time.
-        self._ordinary = None if callable(self.step_size) else self._numbers(0, None, None)
+        varies = callable(self.step_size) or callable(self._second_step_size)
+        self._ordinary = None if varies else self._numbers(0, None, None)
 
     def values(self, x: FeaturesLike) -> np.ndarray:
         q = np.empty(self.n_actions)
@@ -166,7 +167,8 @@ class Agent(Acting, OverMemory):
         gamma = self.discount if discount is None else inputs.unit("discount", discount)
         lam = self.trace_decay if trace_decay is None else inputs.unit("trace_decay", trace_decay)
         alpha = self._parameters.alpha(steps)
-        return np.array([alpha, 0.0, gamma, lam, 1.0, 1.0, self.discount, self.trace_decay])
+        beta = inputs.at("second_step_size", self._second_step_size, steps, inputs.ratio)
+        return np.array([alpha, beta, gamma, lam, 1.0, 1.0, self.discount, self.trace_decay])
 
     def _learn(
         self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import sympy as sp
@@ -14,7 +14,7 @@ from trueonline.core.transition import Transition
 from trueonline.derivation.equations import Equations, lines, targets, updates, with_actions
 from trueonline.derivation.factoring import Factors, tidy
 from trueonline.derivation.forward_view import At, ForwardView, ForwardViewError, Quantity
-from trueonline.derivation.writing import KERNEL, LATEX, TEXT, as_float, plus, word, written
+from trueonline.derivation.writing import KERNEL, LATEX, TEXT, TIMES, as_float, plus, word, written
 
 # A method file uses these names for other things:
 TAKEN = {"kernel", "memory", "decay", "imprint", "learn", "recall", "np", "min", "max", "abs"}
@@ -206,7 +206,12 @@ class Derivation:
         """
         from trueonline.checks.verification import verify
 
-        return verify(self.agent if self.acts else self.learner, **{"kinds": self.kinds(), **options})
+        kind = self.agent if self.acts else self.learner
+        return verify(self._chosen(kind), **{"kinds": self.kinds(), **options})
+
+    def _chosen(self, kind: Any) -> Any:
+        """A class with the step-size of the reward rate, if the forward view has one."""
+        return partial(kind, second_step_size=0.2) if "rbar" in self.letters else kind
 
     @cached_property
     def checked(self) -> Any:
@@ -224,7 +229,7 @@ class Derivation:
 
         kinds = [replace(kind, step_sizes=CHECKED_STEP_SIZES) for kind in self.kinds() if kind.name in CHECKED]
         made = self.row.agent_definition if self.acts else self.row.definition
-        return verify(plain(self), made, kinds=kinds, trials=1, steps=CHECKED_STEPS)
+        return verify(self._chosen(plain(self)), self._chosen(made), kinds=kinds, trials=1, steps=CHECKED_STEPS)
 
     def check_line(self) -> str:
         """What the short check found, as a sentence.
@@ -268,14 +273,23 @@ class Derivation:
         return self._named(targets(self.view, TEXT))
 
     def equations(self) -> Equations:
-        """The backward view: c_t, d_t, the trace e_t and the weights θ_{t+1}.
+        """The backward view: c_t, d_t, the trace e_t, the weights θ_{t+1}, and the reward rate R̄_{t+1} if the view has one.
 
         Returns
         -------
         list of (str, str)
             The left and the right side of each equation.
         """
-        return self._named(updates(self.factors, self.correction, TEXT, self.view.per_feature))
+        return self._named([*updates(self.factors, self.correction, TEXT, self.view.per_feature), *self._rate(TEXT)])
+
+    def _rate(self, how: int) -> Equations:
+        """How the reward rate is learned, if the forward view has one: by the TD error, as Wan, Naik and Sutton (2021) have it."""
+        if "rbar" not in self.letters:
+            return []
+        delta = At("R", 1) - At("rbar", 0) + At("gamma", 1) * At("V", 0, 1) - At("V", 0, 0)
+        left, now, beta = (("R̄_{t+1}", "R̄_t", "β_t"), (r"\bar{R}_{t+1}", r"\bar{R}_t", r"\beta_t"))[how - 1]
+        ratio = f"{written(At('rho', 0), how)}{TIMES[how]}" if "rho" in self.letters else ""
+        return [(left, f"{now} + {beta}{TIMES[how]}{ratio}({written(delta, how)})")]
 
     def __str__(self) -> str:
         return "\n".join([lines(self.forward()), "", self._equations(), "", self.check_line()])
@@ -295,7 +309,8 @@ class Derivation:
         str
             An `align*` environment.
         """
-        pairs = [*targets(self.view, LATEX), *updates(self.factors, self.correction, LATEX, self.view.per_feature)]
+        backward = updates(self.factors, self.correction, LATEX, self.view.per_feature)
+        pairs = [*targets(self.view, LATEX), *backward, *self._rate(LATEX)]
         aligned = " \\\\\n".join(f"{left} &= {right}" for left, right in self._named(pairs))
         return "\n".join([r"\begin{align*}", aligned, r"\end{align*}"])
 
@@ -319,6 +334,12 @@ class Derivation:
         used = set().union(*(part.free_symbols for part in (c, d, correction, beta, b)))
         needed = {word(symbol, KERNEL) for symbol in used} | {"x", "reward", "x_next", "gamma_next"}
         needed |= {"gamma"} if cut else set()
+        rated = "rbar" in self.letters
+        needed |= {"beta", "carried"} if rated else set()
+        begun = "    rate = carried[0]  # R̄\n" if rated else ""
+        delta = f"reward{' - rate' * rated} + gamma_next * v_next - v"
+        ratio, letter = ("rho * ", "ρ") if "rho" in self.letters else ("", "")
+        learned = f"    carried[0] = rate + beta * {ratio}({delta})  # R̄ ← R̄ + β{letter}δ\n" if rated else ""
         arguments = ", ".join(name for name in Transition._fields if name in needed)
         numpy = "import numpy as np\n\n" if "np." in "".join([*parts, dutch]) else ""
         indented = "\n".join(f"    {line}" for line in self._equations().splitlines())
@@ -335,13 +356,13 @@ from trueonline.core.memory import decay, imprint, learn, recall
 
 @kernel
 def {self.identifier}(memory, {arguments}):
-    v, trace_x, v_next = recall(memory, x, x_next)  # V ← θᵀφ,  eᵀφ,  V' ← θᵀφ'
+{begun}    v, trace_x, v_next = recall(memory, x, x_next)  # V ← θᵀφ,  eᵀφ,  V' ← θᵀφ'
 {end}    c = {parts[0]}{cut}
     d = {parts[1]}
     decay(memory, c)  # e ← c·e …
     imprint(memory, x, {dutch}, {parts[2]})  # … and what φ moves
     learn(memory, d)  # θ ← θ + d·e
-    return v, reward + gamma_next * v_next - v, v_next
+{learned}    return v, {delta}, v_next
 '''
 
 

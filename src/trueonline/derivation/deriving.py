@@ -31,10 +31,10 @@ def derive(target: Callable[..., Any], step: Callable[..., Any] | None = None) -
     ----------
     target : function (k, h, …)
         The interim target U_k^h of update k at horizon h. The names of its other arguments say what it is made of:
-        `R[j]`, `gamma[j]`, `lam[j]`, `alpha[j]`, `rho[j]`, `greedy[j]`, `V(i, j)` and `V_max(i, j)`. V(i, j) is the value of S_j
-        under the weights of time i. `gamma`, `lam` and `alpha` without an index are constants. Arguments with a default
-        are the function's own. Numbers that are made of k, h or j may not be weights: write `lam[j]` or `gamma[j]` and
-        give the values with the transitions.
+        `R[j]`, `gamma[j]`, `lam[j]`, `alpha[j]`, `rho[j]`, `rbar[j]`, `greedy[j]`, `V(i, j)` and `V_max(i, j)`. V(i, j) is the
+        value of S_j under the weights of time i. `gamma`, `lam` and `alpha` without an index are constants. Arguments with a
+        default are the function's own. Numbers that are made of k, h or j may not be weights: write `lam[j]` or `gamma[j]`
+        and give the values with the transitions.
     step : function (k, …), optional
         The step-size β_k of update k, made of the same arguments without V and V_max. The default is `alpha[k]`. A function
         (k, i, …) gives a step-size for each feature i: `alpha[k, i]`, times what all features share.

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trueonline.derivation.forward_view import FIRST, ForwardViewError, Numbers
 from trueonline.forward.agents import DefinitionAgent
-from trueonline.forward.base import OffPolicyDefinition
+from trueonline.forward.differential import DifferentialDefinition
+from trueonline.forward.off_policy_returns import FamilyDefinition
 
 if TYPE_CHECKING:
     from trueonline.derivation.backward import Derivation
 
 
-def definition(derivation: Derivation, title: str) -> type[OffPolicyDefinition]:
+def definition(derivation: Derivation, title: str) -> type[FamilyDefinition]:
     """A class of learners that makes all updates from scratch at every time h, with the targets of horizon h."""
     view = derivation.view
+    base: Any = DifferentialDefinition if "rbar" in derivation.letters else FamilyDefinition
 
-    class Forward(OffPolicyDefinition):
+    class Forward(base):
         """θ_{k+1}^h = θ_k^h + β_k (U_k^h − φ_kᵀθ_k^h) φ_k for 0 ≤ k < h, and θ_h = θ_h^h."""
 
+        takes = ("ratio",) if "rho" in derivation.letters else ()
         per_feature = view.per_feature
 
-        def _weights_now(self) -> np.ndarray:
+        def _redone(self) -> np.ndarray:
             h = len(self.rewards)
             ends = self.discounts[-1] == 0.0
             features = [*self.x, self.reached[-1] * (not ends)]  # φ_0, …, φ_h; of (S_j, A_j), where there are actions
@@ -38,6 +41,7 @@ def definition(derivation: Derivation, title: str) -> type[OffPolicyDefinition]:
                 "lam": Numbers(self.trace_decay, self.trace_decays, FIRST["lam"]),
                 "alpha": Numbers(np.nan if view.per_feature else self.alphas[0], self.alphas, FIRST["alpha"]),
                 "rho": Numbers(np.nan, self.ratios, FIRST["rho"]),
+                "rbar": Numbers(np.nan, getattr(self, "reward_rates", [0.0] * h), FIRST["rbar"]),
                 "greedy": Numbers(np.nan, [float(greedy) for greedy in self.goes_on], FIRST["greedy"]),
                 "V": lambda i, j: float(self.weights_then[i] @ features[j]) if i >= 0 else 0.0,
                 "V_max": best,
@@ -52,9 +56,6 @@ def definition(derivation: Derivation, title: str) -> type[OffPolicyDefinition]:
                 each = [view.step_number(k, given, i) for i in (range(len(w)) if view.per_feature else (0,))]
                 w = w + np.array(each) * (target - w @ self.x[k]) * self.x[k]
             return w
-
-        def _weights_at_end(self) -> np.ndarray:
-            return self._weights
 
         @property
         def trace(self) -> np.ndarray:

@@ -10,6 +10,7 @@ arguments say which quantities it needs:
 | `alpha`        | `alpha[j]`    | the step-size of update j; without an index, constant                                |
 |                | `alpha[j, i]` | the step-size of feature i in update j, in a step-size (k, i, …) only                |
 | `rho`          | `rho[j]`      | the importance ratio of the action taken in S_j                                      |
+| `rbar`         | `rbar[j]`     | R̄_j, the estimate of the reward rate before the transition out of S_j                |
 | `greedy`       | `greedy[j]`   | 1 where the action taken in S_j is greedy, 0 elsewhere                               |
 | `V`            | `V(i, j)`     | the value of S_j under the weights of time i, θ_iᵀφ_j; with actions that of (S_j, A_j) |
 | `V_max`        | `V_max(i, j)` | with actions: that of the best action in S_j                                         |
@@ -37,8 +38,8 @@ from typing import Any
 
 import sympy as sp
 
-LAST = {"R": 0, "gamma": 0, "lam": 0, "alpha": -1, "rho": -1, "greedy": -1}  # relative to h
-FIRST = {"R": 1, "gamma": 1, "lam": 1, "alpha": 0, "rho": 0, "greedy": 1, "V": 0, "V_max": 0}
+LAST = {"R": 0, "gamma": 0, "lam": 0, "alpha": -1, "rho": -1, "rbar": -1, "greedy": -1}  # relative to h
+FIRST = {"R": 1, "gamma": 1, "lam": 1, "alpha": 0, "rho": 0, "rbar": 0, "greedy": 1, "V": 0, "V_max": 0}
 VALUES = ("V", "V_max")
 CONSTANTS = ("gamma", "lam", "alpha")  # that may stand without an index
 

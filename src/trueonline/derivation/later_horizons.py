@@ -32,6 +32,7 @@ RANGES = {
     "lam": (0.0, 1.0),
     "alpha": (1e-3, 2.0),
     "rho": (0.0, 10.0),
+    "rbar": (-math.inf, math.inf),
     "greedy": (0.0, 1.0),
 }
 OWN = 100.0  # numbers of the view's own that are larger would drown the others
@@ -165,7 +166,7 @@ def _drawn(among: Sequence[float], per_feature: bool) -> dict[str, Any]:
     size = LAST_TIME + 2
 
     def draw(name: str) -> list[float]:
-        drawn = rng.normal(size=size) if name == "R" else rng.uniform(0.85, 1.15, size)
+        drawn = rng.normal(size=size) if name in ("R", "rbar") else rng.uniform(0.85, 1.15, size)
         possible = [number for number in among if RANGES[name][0] <= number <= RANGES[name][1]]
         if possible:
             drawn = np.where(rng.random(size) < 0.3, rng.choice(possible, size), drawn)

@@ -61,15 +61,27 @@ def plain(derivation: Derivation) -> Any:
         per_feature = derivation.view.per_feature
 
         def __init__(
-            self, n_features: int, step_size: float | Schedule, trace_decay: float, discount: float, weights: Any = None
+            self,
+            n_features: int,
+            step_size: float | Schedule,
+            trace_decay: float,
+            discount: float,
+            weights: Any = None,
+            *,
+            second_step_size: float = 0.0,
         ) -> None:
             self.step_size, self.trace_decay, self.discount = step_size, trace_decay, discount
             self.n_features, self.steps, self.memory = n_features, 0, Vectors(n_features)
             self.lam, self.rho_old = 0.0, 1.0
+            self.beta, self.carried = second_step_size, np.zeros(3)
 
         @property
         def weights(self) -> np.ndarray:
             return self.memory.w
+
+        @property
+        def reward_rate(self) -> float:
+            return self.carried[0]
 
         def _dense(self, x: FeaturesLike) -> np.ndarray:
             return inputs.dense(inputs.features(x, self.n_features), self.n_features)
@@ -98,7 +110,7 @@ def plain(derivation: Derivation) -> Any:
                 "x": self._here, "reward": reward, "x_next": there, "v_old": self.v_old, "alpha": alpha,
                 "gamma": self.gamma, "lam": self.lam, "gamma_next": gamma, "lam_next": lam,
                 "rho": ratio, "rho_old": self.rho_old, "greedy": float(self.goes_on[-1]),
-                "discount": self.discount, "trace_decay": self.trace_decay,
+                "discount": self.discount, "trace_decay": self.trace_decay, "beta": self.beta, "carried": self.carried,
             }  # fmt: skip
             numbers = (value if np.ndim(value) else np.float64(value) for value in (given[name] for name in names))
             with np.errstate(all="ignore"):  # a quotient by 0 is infinite, as in a kernel

@@ -51,6 +51,31 @@ def n_step(k: int, n: int, R: Any, V: Any, gamma: Any) -> Any:
     return total + weight * V(k + n - 1, k + n)
 
 
+def differential_lambda_return(k: int, h: int, R: Any, V: Any, gamma: Any, lam: Any, rbar: Any) -> Any:
+    """The interim λ-return of rewards above the reward rate, R_{j+1} − R̄_j, with the R̄_j of each time.
+
+    Its backward view is true online differential TD(λ), and with actions true online differential Sarsa(λ). γ is 1 for continuing
+    tasks without discount.
+
+    Parameters
+    ----------
+    k, h : int
+        The update and the horizon.
+    R, V, gamma, lam, rbar : quantities of a forward view
+        See `trueonline.derivation.derive`.
+
+    Returns
+    -------
+    number or sympy.Expr
+        U_k^h.
+    """
+    above = R[k + 1] - rbar[k]
+    if k + 1 == h:
+        return above + gamma[h] * V(k, h)
+    rest = differential_lambda_return(k + 1, h, R, V, gamma, lam, rbar)
+    return above + gamma[k + 1] * ((1 - lam[k + 1]) * V(k, k + 1) + lam[k + 1] * rest)
+
+
 def constant_lambda_return(k: int, h: int, R: Any, V: Any, gamma: Any, lam: Any) -> Any:
     """The interim λ-return with constant γ and λ, as the paper prints it.
 

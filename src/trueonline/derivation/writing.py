@@ -23,6 +23,7 @@ NAMES = {
     ("greedy", 0): "greedy",
     ("rho", -1): "rho_old",
     ("rho", 0): "rho",
+    ("rbar", 0): "rate",
     ("V", 0, 0): "v",
     ("V", 0, 1): "v_next",
     ("V", -1, 0): "v_old",
@@ -37,6 +38,7 @@ LETTERS = {
     "alpha": ("α", r"\alpha"),
     "greedy": ("g", "g"),
     "rho": ("ρ", r"\rho"),
+    "rbar": ("R̄", r"\bar{R}"),
 }
 # Functions beside + − · / and powers: in a kernel, as text, as LaTeX.
 FUNCTIONS = {
@@ -158,16 +160,18 @@ def _power(base: sp.Expr, power: sp.Expr, how: int) -> str:
     return f"{inner}{'**' if how == KERNEL else '^'}{exponent}"
 
 
-def _sense(term: sp.Expr) -> tuple[int, str]:
+def _sense(term: sp.Expr) -> tuple[float, str]:
     """Of the terms of a sum: rewards before what is bootstrapped from, before what it is compared with."""
-    ranks = {"R": -1, "alpha": 0, "rho": 1, "gamma": 2, "lam": 3, "greedy": 4, "V": 6, "V_max": 6}
+    if _letters(term) == ["rbar"]:
+        return -0.5, str(term)
+    ranks = {"R": -1, "rbar": -1, "alpha": 0, "rho": 1, "gamma": 2, "lam": 3, "greedy": 4, "V": 6, "V_max": 6}
     negative = term.is_Mul and term.as_coeff_Mul()[0] < 0
     return 10 if negative else min((ranks[letter] for letter in _letters(term)), default=-2), str(term)
 
 
 def _weight(factor: sp.Expr) -> tuple[int, str]:
     """Of the factors of a product: step-sizes, ratios and discounts before what they weigh."""
-    ranks = {"alpha": 0, "rho": 1, "gamma": 2, "lam": 3, "greedy": 4, "R": 5, "V": 6, "V_max": 6}
+    ranks = {"alpha": 0, "rho": 1, "gamma": 2, "lam": 3, "greedy": 4, "R": 5, "rbar": 5, "V": 6, "V_max": 6}
     return max((ranks[letter] for letter in _letters(factor)), default=-1), str(factor)
 
 

@@ -3,12 +3,14 @@
 from trueonline.forward.agents import (
     AccumulateSarsaSum,
     ClearingSarsaSum,
+    OnlineDifferentialSarsaReturn,
     OnlineSarsaReturn,
     OnlineWatkinsReturn,
     ReplaceSarsaSum,
     SwiftSarsaEquations,
     WatkinsQSum,
 )
+from trueonline.forward.differential import OnlineDifferentialReturn
 from trueonline.forward.emphatic import EmphaticSum, OnlineEmphaticReturn
 from trueonline.forward.gradient import GTDSum, OnlineGTDReturn
 from trueonline.forward.interim_returns import interim_lambda_return, lambda_return, n_step_returns
@@ -36,6 +38,8 @@ __all__ = [
     "OffPolicySum",
     "OfflineLambdaReturn",
     "OmegaReturn",
+    "OnlineDifferentialReturn",
+    "OnlineDifferentialSarsaReturn",
     "OnlineEmphaticReturn",
     "OnlineGTDReturn",
     "OnlineLambdaReturn",

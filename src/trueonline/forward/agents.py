@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike
 
 from trueonline import inputs
 from trueonline.forward.base import Definition
+from trueonline.forward.differential import OnlineDifferentialReturn
 from trueonline.forward.lambda_returns import OnlineLambdaReturn
 from trueonline.forward.swift import SwiftTDEquations
 from trueonline.forward.traces import AccumulateSum, ClearingSum, ReplaceSum
 from trueonline.forward.watkins import WatkinsReturn, WatkinsSum
 from trueonline.inputs import FeaturesLike, Schedule
 from trueonline.learners.acting import Acting
-from trueonline.learners.docstrings import AGENT, with_learned_step_sizes
+from trueonline.learners.docstrings import AGENT, SECOND, with_learned_step_sizes
 
 TIE = 1e-10  # closer values are tied: relative to the best value, or absolute if that is below 1
 
@@ -28,6 +29,7 @@ class DefinitionAgent(Acting):
     The interface is that of `trueonline.control.Agent`, without saving.
     """
 
+    _shared_parameters = AGENT + SECOND
     definition: ClassVar[type[Definition]]
     settings: Mapping[str, float] = MappingProxyType({})  # of the definition, beside the common ones
     greedy: ClassVar[bool] = False  # whether it bootstraps from the best action, instead of from the next one
@@ -43,11 +45,15 @@ class DefinitionAgent(Acting):
         *,
         seed: Any = None,
         initial_weights: ArrayLike | None = None,
+        second_step_size: float | Schedule | None = None,
     ) -> None:
         self.n_features, self.n_actions, self.policy = n_features, n_actions, policy
         self.rng = np.random.default_rng(seed)
         weights = None if initial_weights is None else np.reshape(initial_weights, -1)
-        self.inner = self.definition(n_features * n_actions, step_size, trace_decay, discount, weights, **self.settings)
+        more = (
+            dict(self.settings) if second_step_size is None else {**self.settings, "second_step_size": second_step_size}
+        )
+        self.inner = self.definition(n_features * n_actions, step_size, trace_decay, discount, weights, **more)
         self.inner.n_actions = n_actions
 
     @property
@@ -143,6 +149,17 @@ class SwiftSarsaEquations(DefinitionAgent):
         }
         common = (n_features, n_actions, step_size, trace_decay, discount, policy)
         DefinitionAgent.__init__(self, *common, seed=seed, initial_weights=initial_weights)
+
+
+class OnlineDifferentialSarsaReturn(DefinitionAgent):
+    """The online λ-return algorithm over ψ(s, a), of rewards above the reward rate. True online differential Sarsa(λ) equals it."""
+
+    definition = OnlineDifferentialReturn
+
+    @property
+    def reward_rate(self) -> float:
+        """R̄, the estimate of the mean reward of a step."""
+        return self.inner.reward_rate  # type: ignore[attr-defined]
 
 
 class WatkinsQSum(DefinitionAgent):

@@ -12,7 +12,7 @@ MEANT = {  # how papers and other libraries call an argument
     **dict.fromkeys(("lam", "lambda_", "lambd", "lamda", "lmbda", "trace"), "trace_decay"),
     "lambda": "trace_decay",
     **dict.fromkeys(("gamma", "discount_factor", "gamma_"), "discount"),
-    **dict.fromkeys(("beta", "second_stepsize"), "second_step_size"),
+    **dict.fromkeys(("beta", "second_stepsize", "reward_rate_step_size"), "second_step_size"),
     **dict.fromkeys(("theta", "meta_stepsize"), "meta_step_size"),
     **dict.fromkeys(("n", "num_features", "features"), "n_features"),
     **dict.fromkeys(("num_actions", "actions"), "n_actions"),

@@ -29,7 +29,8 @@ initial_weights : array_like, optional
 
 SECOND = """\
 second_step_size : float or callable, optional
-    β ≥ 0 of the second weights, or a schedule t → β_t. Methods with second weights need it, and no other method takes it.
+    β ≥ 0 of the second weights or of the reward rate, or a schedule t → β_t. Methods that have either need it, and no other method
+    takes it.
 """
 
 INITIAL = """\
@@ -64,6 +65,13 @@ bound : float, optional
 meta_step_size : float, optional
     Step-size adaptation: θ, by which the step-size of every feature follows its meta-gradient. 0.1 suits most streams; it has no
     unit. `bound` is then 0.1 by default. Off by default.
+"""
+
+NO_ADAPTATION = """\
+bound : None, optional
+    There is no step-size adaptation here: any other value is refused.
+meta_step_size : None, optional
+    The same.
 """
 
 LEARNED = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,7 @@ from trueonline.core.transition import ARGUMENTS, GAMMA_NEXT, asked
 from trueonline.inputs import Features, FeaturesLike, FeatureStream, Schedule, Stream, explains_arguments
 from trueonline.learners.docstrings import ADAPTATION, INITIAL, LEARNER, SECOND
 from trueonline.learners.interface import Learner
-from trueonline.learners.over_memory import OverMemory
+from trueonline.learners.over_memory import OverMemory, idle
 
 
 class MemoryLearner(OverMemory, Learner):
@@ -31,16 +31,13 @@ class MemoryLearner(OverMemory, Learner):
     _here: Features | None = None
     # The entry point with everything but features and reward bound to it, if an ordinary transition needs nothing else.
     _quick: Callable | None = None
-    idle_arguments: ClassVar[tuple[str, ...]] = ()  # of the constructor, for other methods only
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "method" in vars(cls):
             cls.binary, cls.per_feature = cls.method.binary, cls.method.per_feature
             names = asked(cls.method.resolve("rule"))
-            second = () if "beta" in names else ("second_step_size",)
-            others = ("bound", "meta_step_size") if KINDS[cls.method.memory].usage else ("initial_step_size",)
-            cls.idle_arguments = second + others
+            cls.idle_arguments = idle(cls.method)
             cls.takes = tuple(ARGUMENTS[name] for name in ("rho", "interest", "x_expected") if name in names)
 
     @explains_arguments

@@ -33,10 +33,19 @@ USUAL_BOUND = 0.1  # where step-sizes adapt and no bound is given: that of Swift
 PUBLIC = {"gamma": "discount", "lam": "trace_decay"}  # the names of constants in the public API
 
 
+def idle(method: Method) -> tuple[str, ...]:
+    """The arguments of the constructor that a method has no use for."""
+    usage = KINDS[method.memory].usage
+    second = () if "beta" in asked(method.resolve("rule")) else ("second_step_size",)
+    adaptation = () if method.adapts and not usage else ("bound", "meta_step_size")
+    return (*second, *adaptation, *(() if usage else ("initial_step_size",)))
+
+
 class OverMemory(Parametrised):
     """A method of the catalogue over its memories. Subclasses say which method, in `method`."""
 
     method: ClassVar[Method]
+    idle_arguments: ClassVar[tuple[str, ...]] = ()  # of the constructor, for other methods only
     _memory: Buffers
     _adaptation: tuple[float | None, float | None] = (None, None)
     _second_step_size: float | Schedule = 0.0
@@ -63,9 +72,11 @@ class OverMemory(Parametrised):
             )
         if "beta" not in asked(self.method.resolve("rule")):
             if second_step_size is not None:
-                raise TypeError(f"{name} takes no second_step_size: it has no second weights")
+                raise TypeError(f"{name} takes no second_step_size: it has neither second weights nor a reward rate")
         elif second_step_size is None:
-            raise TypeError(f"{name} needs second_step_size, the step-size of its second weights, such as 0.1")
+            raise TypeError(
+                f"{name} needs second_step_size, the step-size of its second weights or reward rate, such as 0.1"
+            )
         elif callable(second_step_size):
             self._second_step_size = second_step_size
         else:
@@ -78,6 +89,10 @@ class OverMemory(Parametrised):
         if self.method.per_feature:
             raise ValueError(
                 f"{name} takes neither bound nor meta_step_size: give each feature its own step_size instead"
+            )
+        if not self.method.adapts:
+            raise ValueError(
+                f"{name} takes neither bound nor meta_step_size: step-size adaptation does not know of its reward rate"
             )
         if self.method.trace not in ("accumulating", "replacing", "dutch", "provisional"):
             raise ValueError(

@@ -13,8 +13,11 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from trueonline.catalog import OWN_MEMORIES, TRACES, Method
 from trueonline.core.identity import identity
+from trueonline.core.memory.layout import CARRIED
 from trueonline.core.transition import asked
 from trueonline.inputs import Schedule
 from trueonline.learners.docstrings import LEARNER, PER_FEATURE
@@ -84,6 +87,10 @@ class OwnMethod(Method):
             own["_shared_parameters"] = base._shared_parameters.replace(LEARNER, PER_FEATURE)
         if "beta" in asked(self.rule):
             own["second_step_size"] = property(lambda learner: learner._second_step_size, doc="β, or its schedule.")
+        if "carried" in asked(self.rule):
+            own["carried"] = property(
+                _carried, doc="A copy of the three numbers that the rule carries from step to step."
+            )
         return type(title, (files, base), own)
 
     def __reduce__(self) -> tuple[Callable, tuple]:
@@ -136,7 +143,8 @@ def method(
     ----------
     rule : kernel
         A function with the decorator `trueonline.kernel`. Its first argument is `memory`; the others name what it needs of a
-        transition (`trueonline.core.transition.Transition` lists what there is). It returns V, δ and V'.
+        transition (`trueonline.core.transition.Transition` lists what there is). It returns V, δ and V'. Learners and agents of a
+        rule with `carried` show these numbers in an attribute of that name.
     definition : class, optional
         A learner that the method must equal at every step, for `verify`. The online λ-return algorithm by default.
     name : str, optional
@@ -283,7 +291,14 @@ class OwnAgent(Own):
         return f"own {cls.method.name} agent {cls.method.digest}"
 
     @classmethod
-    def load(cls, path: str | os.PathLike, *, step_size: Schedule | None = None, policy: Any = None) -> Any:
+    def load(
+        cls,
+        path: str | os.PathLike,
+        *,
+        step_size: Schedule | None = None,
+        second_step_size: Schedule | None = None,
+        policy: Any = None,
+    ) -> Any:
         """Load the agent that `save` wrote. It resumes bit for bit.
 
         Parameters
@@ -292,6 +307,8 @@ class OwnAgent(Own):
             The file.
         step_size : callable, optional
             The step-size schedule, if the agent had one. Schedules are code and are not saved.
+        second_step_size : callable, optional
+            The schedule of second step-sizes, if the agent had one.
         policy : callable, optional
             The policy, if the agent had one of your own.
 
@@ -300,7 +317,7 @@ class OwnAgent(Own):
         Agent
             The agent, as it was when saved.
         """
-        return load_one_of({cls._kind(): cls}, path, step_size, policy)
+        return load_one_of({cls._kind(): cls}, path, step_size, policy, second_step_size)
 
 
 def made_here() -> dict[str, type]:
@@ -308,6 +325,10 @@ def made_here() -> dict[str, type]:
     learners = {row.learner._kind(): row.learner for row in _MADE.values() if row.learner is not None}
     agents = {row.agent._kind(): row.agent for row in _MADE.values() if "agent" in vars(row)}
     return learners | agents
+
+
+def _carried(learner: Any) -> np.ndarray:
+    return learner._memory.numbers[CARRIED : CARRIED + 3].copy()
 
 
 def _imported(module: str) -> Any:

@@ -16,6 +16,7 @@ from trueonline.methods.replace_clearing import replace_clearing
 from trueonline.methods.replace_td import replace_td
 from trueonline.methods.swift_td import swift_td
 from trueonline.methods.td_star import td_star
+from trueonline.methods.true_online_differential_td import true_online_differential_td
 from trueonline.methods.true_online_emphatic_td import true_online_emphatic_td
 from trueonline.methods.true_online_gtd import true_online_gtd
 from trueonline.methods.true_online_td import true_online_td
@@ -35,6 +36,7 @@ __all__ = [
     "replace_td",
     "swift_td",
     "td_star",
+    "true_online_differential_td",
     "true_online_emphatic_td",
     "true_online_gtd",
     "true_online_td",

@@ -21,6 +21,7 @@ MODULES = {
     "mountain-car": "mountain_car",
     "offpolicy": "offpolicy",
     "atari-prediction": "atari_prediction",
+    "average-reward": "average_reward",
 }
 APART = (
     "many-mrps",
@@ -28,6 +29,7 @@ APART = (
     "mountain-car",
     "offpolicy",
     "atari-prediction",
+    "average-reward",
 )  # run only when named, because they take longer
 DEFAULT = tuple(name for name in MODULES if name not in APART)
 

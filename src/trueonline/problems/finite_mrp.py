@@ -105,11 +105,16 @@ class FiniteMRP:
             raise ValueError("the values are not finite: with discount 1 every state must reach the end of an episode")
         return np.linalg.solve(system, expected)
 
+    @property
+    def _restarted(self) -> np.ndarray:
+        """Transitions with episodes following each other."""
+        P = self._onwards
+        return P + np.outer(1.0 - P.sum(axis=1), self._start_shares)
+
     @cached_property
     def _balance(self) -> np.ndarray:
         """The system d(P − I) = 0, Σd = 1, with episodes following each other."""
-        P = self._onwards.copy()
-        P += np.outer(1.0 - P.sum(axis=1), self._start_shares)
+        P = self._restarted
         return np.vstack((P.T - np.eye(self.n_states), np.ones(self.n_states)))
 
     @cached_property
@@ -125,6 +130,21 @@ class FiniteMRP:
         shares = np.linalg.lstsq(self._balance, np.append(np.zeros(self.n_states), 1.0))[0]
         shares = np.where(shares > 1e-14, shares, 0.0)  # transient states
         return shares / shares.sum()
+
+    @property
+    def reward_rate(self) -> float:
+        """The mean reward of a step in the long run, over all episodes. The discount does not matter."""
+        return float(self.stationary @ (self.transitions * self.rewards).sum(axis=1))
+
+    @cached_property
+    def differential_values(self) -> np.ndarray:
+        """The differential values: v = r − r̄ + Pv, with the mean 0 over the stationary distribution (Poisson's equation).
+
+        A state's value is by how much the rewards from there on exceed the reward rate r̄, in total. The discount does not
+        matter, and episodes follow each other.
+        """
+        above = (self.transitions * self.rewards).sum(axis=1) - self.reward_rate
+        return np.linalg.solve(np.eye(self.n_states) - self._restarted + self.stationary, above)
 
     @cached_property
     def lms_weights(self) -> np.ndarray:
@@ -165,7 +185,7 @@ class FiniteMRP:
             If there is not one row for each state.
         """
         other = FiniteMRP(self.transitions, self.rewards, self.reward_std, features, self.discount, self.start)
-        kept = ("values", "stationary", "is_ergodic", "fingerprint", "_balance", "_cumulative")
+        kept = ("values", "differential_values", "stationary", "is_ergodic", "fingerprint", "_balance", "_cumulative")
         vars(other).update({name: part for name, part in vars(self).items() if name in kept})
         return other
 

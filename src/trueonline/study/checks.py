@@ -80,6 +80,11 @@ def check_methods(methods: Any, problem: Any) -> None:
         row = chosen.row if isinstance(chosen, Method) else chosen
         if getattr(row, "binary", False) and not np.isin(problem.features, (0.0, 1.0)).all():
             raise ValueError(f"{name} needs binary features; leave it out of methods")
+        if getattr(row, "group", "") == "average reward" and not getattr(problem, "average_reward", False):
+            raise ValueError(
+                f"{name} learns values up to a constant: sweep it on trueonline.problems.AverageReward(problem), whose error "
+                "leaves out constants"
+            )
 
 
 def _check_class(name: str, kind: Any, problem: Any) -> None:

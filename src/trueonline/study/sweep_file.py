@@ -15,7 +15,7 @@ from trueonline.inputs import ratio
 from trueonline.study import own_methods, sweep_kernel
 from trueonline.terminal import shortest  # names of methods must differ
 
-Problem = problems.FiniteMRP | problems.OffPolicyProblem
+Problem = problems.FiniteMRP | problems.OffPolicyProblem | problems.AverageReward
 
 # The features of a problem. `as_is` keeps the problem's own features and initial weights.
 REPRESENTATIONS: dict[str, Callable[[Problem, Any], np.ndarray] | None] = {
@@ -98,6 +98,9 @@ def _cases(spec: dict[str, Any], table: dict[str, Any], number: int, folder: Pat
     kind = arguments.pop("kind", None)
     names = _list("representations", arguments.pop("representations", ["as_is"]))
     label = arguments.pop("label", f"{kind} {number}")
+    average = arguments.pop("average_reward", False)
+    if not isinstance(average, bool):
+        raise ValueError(f"average_reward must be true or false, got {average!r}")
     if not isinstance(label, str | int | float):
         raise ValueError(f"label must be a text, got {label!r}")
     if not names:
@@ -110,6 +113,7 @@ def _cases(spec: dict[str, Any], table: dict[str, Any], number: int, folder: Pat
     for more, seed, seed_label in _seeds(arguments, label):
         try:
             problem = PROBLEMS[kind](**{**arguments, **more})
+            problem = problems.AverageReward(problem) if average else problem  # type: ignore[arg-type]
         except (TypeError, ValueError) as error:
             raise ValueError(f"problem {number} ({kind}): {error}") from None
         cases += [_case(spec, problem, name, seed, seed_label, folder) for name in names]

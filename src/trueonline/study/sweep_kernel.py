@@ -210,7 +210,7 @@ def swept(name: str, method: Any) -> Any:
 NAMES = tuple(
     row.name
     for row in catalog.METHODS.values()
-    if row.group in ("prediction", "off-policy")
+    if row.group in ("prediction", "off-policy", "average reward")
     and row.name != "provisional_q"  # it needs φ̄' too
     and (row.swept or "second_step_size" not in row.settings)  # without a kernel a method has one step-size here
 )

@@ -20,6 +20,7 @@ from trueonline.study.work import Work
 
 METHODS = catalog.names("prediction", swept=True)
 OFF_POLICY = catalog.names("off-policy", swept=True)  # methods that use importance ratios
+AVERAGE_REWARD = catalog.names("average reward", swept=True)
 STEP_SIZES = tuple(float(alpha) for alpha in (*10.0 ** np.arange(-3.0, -1.0, 0.2), *np.arange(1, 21) / 10.0))
 TRACE_DECAYS = tuple(float(lam) for lam in (*np.arange(9) / 10.0, *np.arange(90, 101) / 100.0))
 
@@ -227,8 +228,8 @@ def applicable(problem: Any) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        The off-policy methods if the problem has importance ratios. Otherwise the methods of the paper, with replacing
-        traces only if the features are binary.
+        The off-policy methods if the problem has importance ratios, and those with a reward rate for average-reward problems.
+        Otherwise the methods of the paper, with replacing traces only if the features are binary.
 
     Examples
     --------
@@ -239,6 +240,8 @@ def applicable(problem: Any) -> tuple[str, ...]:
     check_problem(problem)
     if hasattr(problem, "ratios"):
         return OFF_POLICY
+    if getattr(problem, "average_reward", False):
+        return AVERAGE_REWARD
     binary = np.isin(problem.features, (0.0, 1.0)).all()
     return tuple(name for name in METHODS if binary or not catalog.METHODS[name].binary)
 

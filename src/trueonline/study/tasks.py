@@ -52,6 +52,8 @@ class Problem(Protocol):
         The discount γ.
     initial_weights : numpy.ndarray, optional
         The weights that learning begins with, at which the error is 1. The default is zeros.
+    average_reward : bool, optional
+        Whether values are differential, and the error leaves out a constant. False by default.
     """
 
     features: np.ndarray

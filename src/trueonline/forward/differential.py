@@ -1,0 +1,128 @@
+"""True online differential TD(λ), by its definition: the online λ-return algorithm for rewards above the estimated reward rate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trueonline import inputs
+from trueonline.forward.interim_returns import interim_lambda_return
+from trueonline.forward.off_policy_returns import FamilyDefinition, dutch_trace
+from trueonline.inputs import FeaturesLike, Schedule
+from trueonline.learners.docstrings import LEARNER, SECOND
+
+
+class DifferentialDefinition(FamilyDefinition):
+    """A history with the estimates of the reward rate, R̄. It begins at 0 and is learned across episodes, as w is.
+
+        δ_t = R_{t+1} − R̄_t + γ_{t+1} V(S_{t+1} | w_t) − V(S_t | w_t),   R̄_{t+1} = R̄_t + β_tρ_tδ_t
+
+    ρ_t is 1 for methods without importance ratios.
+    """
+
+    _shared_parameters = LEARNER + SECOND.replace("callable, optional", "callable")
+
+    more_scalars = ("reward_rates",)
+    reward_rates: list[float]  # R̄_0, R̄_1, …: each from before its transition
+
+    def __init__(
+        self,
+        n_features: int,
+        step_size: float | Schedule,
+        trace_decay: float,
+        discount: float,
+        initial_weights: ArrayLike | None = None,
+        *,
+        second_step_size: float | Schedule,
+    ) -> None:
+        self._second_step_size = (
+            second_step_size if callable(second_step_size) else inputs.ratio("second_step_size", second_step_size)
+        )
+        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
+
+    @property
+    def second_step_size(self) -> float | Schedule:
+        """The step-size β of the reward rate, or its schedule."""
+        return self._second_step_size
+
+    @property
+    def reward_rate(self) -> float:
+        """R̄, the estimate of the mean reward of a step."""
+        return self._reward_rate
+
+    def reset(self) -> None:
+        self._reward_rate = 0.0
+        super().reset()
+
+    def _prepare(self) -> None:
+        self._coming_beta = inputs.at("second_step_size", self._second_step_size, self._steps, inputs.ratio)
+
+    def _more(self) -> dict[str, Any]:
+        return {**super()._more(), "reward_rates": self._reward_rate}
+
+    def update(
+        self,
+        reward: float,
+        x_next: FeaturesLike | None,
+        discount: float | None = None,
+        trace_decay: float | None = None,
+        ratio: float | None = None,
+        interest: float | None = None,
+        x_expected: FeaturesLike | None = None,
+    ) -> float:
+        self._coming_ratio = 1.0 if ratio is None else ratio
+        without_rate = super().update(reward, x_next, discount, trace_decay, ratio, interest, x_expected)
+        delta = without_rate - self._reward_rate
+        self._reward_rate += self._coming_beta * self._coming_ratio * delta
+        return delta
+
+    def _dump(self) -> dict[str, np.ndarray]:
+        return {**super()._dump(), "reward_rate": np.array(self._reward_rate)}
+
+    def _restore(self, parts: dict[str, np.ndarray]) -> None:
+        rate = inputs.saved_array(parts, "reward_rate", (), np.float64)
+        super()._restore(parts)
+        self._reward_rate = float(rate)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "second_step_size": self._second_step_size}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._second_step_size = state["second_step_size"]
+        super().__setstate__(state)
+
+
+class OnlineDifferentialReturn(DifferentialDefinition):
+    """At every time t, redo all updates of the episode with the interim λ-returns of horizon t, of rewards R_{k+1} − R̄_k.
+
+        w_{k+1}^t = w_k^t + α_k (G_k^{λ|t} − (w_k^t)ᵀφ_k) φ_k   for 0 ≤ k < t,   w_t = w_t^t
+
+    R̄_k is the estimate from before transition k, and no later horizon changes it.
+
+    Examples
+    --------
+    >>> learner = OnlineDifferentialReturn(1, step_size=0.5, trace_decay=1.0, discount=1.0, second_step_size=0.5)
+    >>> learner.start(0)
+    >>> [learner.update(2.0, 0), learner.update(2.0, 0)]   # R̄ is 0, then 1
+    [2.0, 1.0]
+    >>> learner.reward_rate
+    1.5
+    """
+
+    takes = ()
+
+    def _redone(self) -> np.ndarray:
+        above = np.subtract(self.rewards, self.reward_rates)
+        history = above, *(np.array(part) for part in (self.discounts, self.trace_decays, self.next_values))
+        w = self._first_weights.copy()
+        for k, phi in enumerate(self.x):
+            target = interim_lambda_return(k, len(above), *history)
+            w += self.alphas[k] * (target - w @ phi) * phi
+        return w
+
+    @property
+    def trace(self) -> np.ndarray:
+        """e⁺ of the online λ-return algorithm, whose terms carry α_i."""
+        return dutch_trace(self.x, self._decays(), self.alphas, np.ones(len(self.x)), self.n_features)

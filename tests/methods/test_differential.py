@@ -1,0 +1,316 @@
+"""Differential TD(λ) and Sarsa(λ): equal to the equations and the forward view at every step, and what they are at the limits."""
+
+import copy
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+
+import trueonline as to
+from tests.oracles import average_reward as naive
+from tests.oracles.prediction import Episode
+from trueonline import forward
+from trueonline.control import TrueOnlineDifferentialSarsa
+from trueonline.problems import AverageReward, random_mrp
+
+N, STEPS = 6, 60
+BETA = {"second_step_size": 0.1}
+SETTINGS = {"step_size": 0.1, "trace_decay": 0.8, **BETA}
+
+
+def drawn(seed: int, *, gamma_one: bool = False) -> tuple[list[Episode], np.ndarray]:
+    """A stream of episodes that are truncated or end by γ = 0; α, β, γ and λ differ from step to step."""
+    rng = np.random.default_rng(seed)
+    episodes = []
+    for length in (25, 1, 34):
+        discounts = np.ones(length) if gamma_one else rng.choice([1.0, 0.9, 0.5], length)
+        if length == 25:
+            discounts[-1] = 0.0
+        rows = rng.normal(size=(length + 1, N)) / 2 * (rng.random((length + 1, N)) < 0.7)
+        episodes.append(
+            Episode(rows, rng.normal(size=length) + 1.0, discounts, rng.random(length), rng.uniform(0.05, 0.5, length))
+        )
+    return episodes, rng.uniform(0.0, 0.3, STEPS)
+
+
+def follow(make, episodes, betas, w_0):
+    """The weights and R̄ after every transition."""
+    alphas = np.concatenate([episode.alphas for episode in episodes])
+    learner = make(
+        N,
+        lambda t: float(alphas[t]),
+        0.5,
+        1.0,
+        initial_weights=w_0,
+        second_step_size=lambda t: float(betas[t]),
+    )
+    for episode in episodes:
+        learner.start(episode.x[0])
+        for t, reward in enumerate(episode.rewards):
+            learner.update(float(reward), episode.x[t + 1], float(episode.discounts[t]), float(episode.trace_decays[t]))
+            yield learner.weights, learner.reward_rate, learner.trace
+
+
+@pytest.mark.parametrize("make", [to.TrueOnlineDifferentialTD, forward.OnlineDifferentialReturn])
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_and_rate_are_those_of_the_equations_and_of_the_forward_view(make, seed):
+    episodes, betas = drawn(seed)
+    w_0 = np.random.default_rng(seed).normal(size=N)
+    found = list(follow(make, episodes, betas, w_0))
+    assert len(found) == STEPS
+    for oracle in (naive.true_online_differential_td, naive.online_differential_return):
+        for (w, rate, _), (right, right_rate, *_) in zip(found, oracle(episodes, w_0, betas), strict=True):
+            np.testing.assert_allclose(w, right, rtol=1e-10, atol=1e-11)
+            assert rate == pytest.approx(right_rate, rel=1e-10, abs=1e-11)
+    assert abs(found[-1][1]) > 0.1, "R̄ has learned something"
+
+
+def test_the_trace_is_that_of_the_equations():
+    episodes, betas = drawn(4)
+    right = naive.true_online_differential_td(episodes, np.zeros(N), betas)
+    for (_, _, trace), (*_, e) in zip(
+        follow(to.TrueOnlineDifferentialTD, episodes, betas, np.zeros(N)), right, strict=True
+    ):
+        np.testing.assert_allclose(trace, e, rtol=1e-10, atol=1e-12)
+    definition = forward.OnlineDifferentialReturn(N, 0.2, 0.7, 1.0, **BETA)
+    ours = to.TrueOnlineDifferentialTD(N, 0.2, 0.7, **BETA)
+    for each in (ours, definition):
+        each.run(episodes[2].x, episodes[2].rewards)
+    np.testing.assert_allclose(definition.trace, ours.trace, rtol=1e-10, atol=1e-12)
+
+
+def test_with_lambda_zero_it_is_the_method_of_wan_naik_and_sutton():
+    rng = np.random.default_rng(5)
+    x, rewards = rng.normal(size=(81, N)) / 2, rng.normal(size=80) - 2.0
+    learner = to.TrueOnlineDifferentialTD(N, 0.2, 0.0, second_step_size=0.5 * 0.2)
+    learner.start(x[0])
+    for t, (w, rate) in enumerate(naive.differential_td_zero(x, rewards, np.zeros(N), 0.2, 0.5)):
+        learner.update(float(rewards[t]), x[t + 1])
+        np.testing.assert_allclose(learner.weights, w, rtol=1e-10, atol=1e-12)
+        assert learner.reward_rate == pytest.approx(rate)
+
+
+def test_with_beta_zero_it_is_true_online_td():
+    episodes, _ = drawn(6)
+    x, rewards, discounts = episodes[0].x, episodes[0].rewards, episodes[0].discounts
+    ours, plain = to.TrueOnlineDifferentialTD(N, 0.1, 0.8, second_step_size=0.0), to.TrueOnlineTD(N, 0.1, 0.8, 1.0)
+    np.testing.assert_allclose(ours.run(x, rewards, discounts), plain.run(x, rewards, discounts), rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(ours.weights, plain.weights, rtol=1e-11, atol=1e-13)
+    assert ours.reward_rate == 0.0
+
+
+def test_a_constant_added_to_all_rewards_changes_the_rate_alone():
+    """In the long run; with discount it would change every value by c / (1 − γ)."""
+    problem = AverageReward(random_mrp(5, 3, 0.1, seed=3))
+    states, rewards, _ = problem.trajectory(100_000, seed=0)
+    found = []
+    for more in (0.0, 100.0):
+        learner = to.TrueOnlineDifferentialTD(5, lambda t: 0.2 / (1 + t / 1000), 0.5, second_step_size=lambda t: 0.02)
+        learner.run(states, rewards + more)
+        found.append((learner.weights - learner.weights.mean(), learner.reward_rate - more))
+    np.testing.assert_allclose(found[1][0], found[0][0], atol=0.02)
+    assert found[1][1] == pytest.approx(found[0][1], abs=1e-3)
+
+
+def test_it_finds_the_rate_and_the_values_of_a_random_process():
+    problem = AverageReward(random_mrp(5, 3, 0.1, seed=3))
+    states, rewards, _ = problem.trajectory(100_000, seed=1)
+    learner = to.TrueOnlineDifferentialTD(
+        5, lambda t: 0.2 / (1 + t / 1000), 0.5, second_step_size=lambda t: 0.02 / (1 + t / 1000)
+    )
+    learner.run(states, rewards)
+    assert learner.reward_rate == pytest.approx(problem.reward_rate, abs=0.02)
+    assert problem.error(learner.weights) < 0.05 * problem.error(np.zeros(5))
+
+
+def test_a_run_is_its_updates_with_all_that_may_vary():
+    episodes, betas = drawn(7)
+    x = np.concatenate([episode.x for episode in episodes])
+    starts = np.zeros(len(x), bool)
+    starts[np.cumsum([len(episode.x) for episode in episodes])[:-1]] = True
+    pad = lambda name: np.concatenate([np.append(getattr(e, name), 1.0) for e in episodes])[:-1]  # noqa: E731
+    alphas = np.concatenate([episode.alphas for episode in episodes])
+    learner = to.TrueOnlineDifferentialTD(N, lambda t: float(alphas[t]), 0.5, second_step_size=lambda t: float(betas[t]))
+    learner.run(x, pad("rewards"), pad("discounts"), trace_decays=pad("trace_decays"), starts=starts)
+    *_, (w, rate, _) = follow(to.TrueOnlineDifferentialTD, episodes, betas, np.zeros(N))
+    np.testing.assert_allclose(learner.weights, w, rtol=1e-11, atol=1e-13)
+    assert learner.reward_rate == pytest.approx(rate, rel=1e-12)
+
+
+def test_the_rate_is_saved_copied_kept_at_a_start_and_forgotten_at_a_reset(tmp_path):
+    episodes, _ = drawn(8)
+    x, rewards = episodes[2].x, episodes[2].rewards
+    learner = to.TrueOnlineDifferentialTD(N, **SETTINGS)
+    learner.run(x[:21], rewards[:20])
+    learner.save(tmp_path / "learner.npz")
+    others = [to.load(tmp_path / "learner.npz"), copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))]
+    learner.run(x[20:], rewards[20:])
+    for other in others:
+        other.run(x[20:], rewards[20:])
+        np.testing.assert_array_equal(other.weights, learner.weights)
+        assert other.reward_rate == learner.reward_rate != 0.0
+    rate = learner.reward_rate
+    learner.start(x[0])
+    assert learner.reward_rate == rate
+    learner.reset()
+    assert learner.reward_rate == 0.0
+
+
+def test_a_refused_transition_leaves_the_rate_alone():
+    learner = to.TrueOnlineDifferentialTD(N, **SETTINGS)
+    learner.run(np.eye(N), np.ones(N - 1))
+    rate = learner.reward_rate
+    for bad in (np.nan, np.inf, "1"):
+        with pytest.raises(ValueError, match="reward must be a finite number"):
+            learner.update(bad, 0)
+    with pytest.raises(ValueError, match="must be finite"):
+        learner.run(np.full((3, N), np.nan), [1.0, 1.0])
+    assert learner.reward_rate == rate
+
+
+def test_what_it_does_not_have_is_refused():
+    for kind, numbers in ((to.TrueOnlineDifferentialTD, (N,)), (TrueOnlineDifferentialSarsa, (N, 2))):
+        for adaptation in ({"bound": 1.0}, {"meta_step_size": 0.01}):
+            with pytest.raises(ValueError, match="step-size adaptation does not know of its reward rate"):
+                kind(*numbers, **SETTINGS, **adaptation)
+        with pytest.raises(TypeError, match="missing a required argument: 'second_step_size'"):
+            kind(*numbers, 0.1, 0.8)
+        with pytest.raises(TypeError, match="'reward_rate_step_size': use second_step_size"):
+            kind(*numbers, 0.1, 0.8, reward_rate_step_size=0.1)
+    with pytest.raises(TypeError, match="takes no second_step_size: it has neither second weights nor a reward rate"):
+        to.control.TrueOnlineSarsa(N, 2, 0.1, 0.8, 1.0, **BETA)
+    with pytest.raises(TypeError, match="takes no ratio"):
+        to.TrueOnlineDifferentialTD(N, **SETTINGS).update(1.0, 0, ratio=1.0)
+
+
+# --- Sarsa ------------------------------------------------------------------------------------------
+
+
+def test_with_lambda_zero_the_agent_is_the_differential_sarsa_of_the_book():
+    rng = np.random.default_rng(9)
+    agent = TrueOnlineDifferentialSarsa(4, 3, 0.2, 0.0, second_step_size=0.05, seed=1)
+    states, actions, rewards = [0], [agent.start(0)], []
+    for _ in range(300):
+        rewards.append(float(rng.normal() + states[-1] * actions[-1]))
+        states.append(int(rng.integers(4)))
+        actions.append(agent.step(rewards[-1], states[-1]))
+    q, rate = naive.differential_sarsa(states, actions, rewards, (4, 3), 0.2, 0.05)
+    np.testing.assert_allclose(agent.weights, q, rtol=1e-10, atol=1e-12)
+    assert agent.reward_rate == pytest.approx(rate)
+
+
+def test_the_agent_is_the_learner_over_state_action_pairs():
+    rng = np.random.default_rng(10)
+    alpha, beta = lambda t: 0.3 / (1 + t / 50), lambda t: 0.1 / (1 + t / 50)
+    agent = TrueOnlineDifferentialSarsa(5, 2, alpha, 0.9, second_step_size=beta, seed=2)
+    learner = to.TrueOnlineDifferentialTD(10, alpha, 0.9, second_step_size=beta)
+    state = 0
+    action = agent.start(state)
+    learner.start(state * 2 + action)
+    for _ in range(200):
+        state, reward = int(rng.integers(5)), float(rng.normal() + 1.0)
+        action = agent.step(reward, state)
+        learner.update(reward, state * 2 + action)
+    np.testing.assert_allclose(agent.weights.reshape(-1), learner.weights, rtol=1e-11, atol=1e-13)
+    assert agent.reward_rate == pytest.approx(learner.reward_rate, rel=1e-12)
+
+
+@pytest.mark.parametrize("beta", [0.1, lambda t: 0.1 / (1 + t)], ids=["β constant", "β varying"])
+def test_a_saved_agent_goes_on(tmp_path, beta):
+    def act(agent, steps):
+        for t in range(steps):
+            agent.step(float(t % 7), t * t % 5)
+
+    agent = TrueOnlineDifferentialSarsa(5, 2, 0.1, 0.8, second_step_size=beta, seed=3)
+    agent.start(0)
+    act(agent, 30)
+    agent.save(tmp_path / "agent.npz")
+    given = {"second_step_size": beta} if callable(beta) else {}
+    if given:
+        with pytest.raises(ValueError, match="load it with second_step_size=schedule"):
+            to.load(tmp_path / "agent.npz")
+    other, third = to.load(tmp_path / "agent.npz", **given), copy.deepcopy(agent)
+    for each in (agent, other, third):
+        act(each, 30)
+    for each in (other, third):
+        np.testing.assert_array_equal(each.weights, agent.weights)
+        assert each.reward_rate == agent.reward_rate != 0.0
+    assert ("second_step_size=0.1" in repr(agent)) == (not given)
+
+
+# --- Sweeps, verify and derive ------------------------------------------------------------------------
+
+
+def test_a_sweep_is_its_learner_step_by_step():
+    problem = AverageReward(random_mrp(6, 2, 0.1, seed=2).with_features(np.random.default_rng(0).normal(size=(6, 3))))
+    grid = {"step_sizes": [0.05, 0.2], "trace_decays": [0.0, 0.8], "runs": 2, "steps": 60, "seed": 4}
+    method = to.study.Method("true_online_differential", second=0.3)
+    table = to.sweep(problem, {"mine": method}, **grid)
+    case = to.study.Case(problem, {"mine": method}, (0.05, 0.2), (0.0, 0.8), 2, 60, seed=4)
+    for row in table.to_pylist():
+        states, rewards, discounts, _ = case.trajectory(row["run"])
+        assert (discounts == 1.0).all()
+        alpha = row["step_size"]
+        learner = to.TrueOnlineDifferentialTD(3, alpha, row["trace_decay"], second_step_size=0.3 * alpha)
+        learner.start(problem.features[states[0]])
+        total, w = 0.0, problem.lms_weights
+        for t in range(60):
+            learner.update(float(rewards[t]), problem.features[states[t + 1]])
+            total += (learner.weights - w) @ problem.metric @ (learner.weights - w)
+        assert row["error"] == pytest.approx(total / 60 / (w @ problem.metric @ w), rel=1e-9)
+
+
+def test_sweeps_know_which_methods_fit_which_problem():
+    process = random_mrp(6, 2, 0.1, seed=2)
+    assert to.study.applicable(AverageReward(process)) == ("true_online_differential",)
+    assert "true_online_differential" not in to.study.applicable(process)
+    with pytest.raises(ValueError, match=r"sweep it on trueonline\.problems\.AverageReward"):
+        to.sweep(process, "true_online_differential", runs=1, steps=5)
+
+
+def test_verify_compares_the_rate_too():
+    class Forgetful(to.TrueOnlineDifferentialTD):
+        """The weights are right, and the rate is not what it says."""
+
+        @property
+        def reward_rate(self):
+            return 0.0
+
+    assert not to.verify(partial(Forgetful, **BETA), trials=1, steps=10, kinds=["dense"]).exact
+
+
+def test_the_derived_method_is_the_built_in_one():
+    pytest.importorskip("sympy")
+    from trueonline.derivation import views
+
+    derived = to.derive(views.differential_lambda_return)
+    equations = dict(derived.equations())
+    assert equations["c_t"] == "γ_t·λ_t"
+    assert equations["d_t"] == "R_{t+1} − R̄_t + γ_{t+1}·V_t(S_{t+1}) − V_{t−1}(S_t)"
+    assert equations["R̄_{t+1}"] == "R̄_t + β_t·(R_{t+1} − R̄_t + γ_{t+1}·V_t(S_{t+1}) − V_t(S_t))"
+    assert r"\bar{R}_{t+1} &= \bar{R}_t + \beta_t" in derived.latex()
+    rng = np.random.default_rng(11)
+    x, rewards = rng.normal(size=(201, N)) / 2, rng.normal(size=200) + 1.0
+    theirs, ours = derived.learner(N, 0.1, 0.8, 1.0, **BETA), to.TrueOnlineDifferentialTD(N, **SETTINGS)
+    np.testing.assert_allclose(theirs.run(x, rewards), ours.run(x, rewards), rtol=1e-11, atol=1e-13)
+    assert theirs.carried[0] == pytest.approx(ours.reward_rate, rel=1e-12)
+    kinds = ["states of a table", "constant γ and λ"]
+    assert derived.verify(trials=1, kinds=kinds).exact
+    agents = to.verify(partial(derived.agent, **BETA), trials=1, kinds=kinds)
+    assert agents.exact
+
+
+def test_the_off_policy_method_can_be_derived():
+    pytest.importorskip("sympy")
+    from trueonline.derivation import views
+
+    def off_policy(k, h, R, V, gamma, lam, rho, rbar):
+        if k + 1 == h:
+            return R[h] - rbar[k] + gamma[h] * V(k, h)
+        later = rho[k + 1] * off_policy(k + 1, h, R, V, gamma, lam, rho, rbar) + (1 - rho[k + 1]) * V(k, k + 1)
+        return R[k + 1] - rbar[k] + gamma[k + 1] * ((1 - lam[k + 1]) * V(k, k + 1) + lam[k + 1] * later)
+
+    derived = to.derive(off_policy, views.ratio_step)
+    assert dict(derived.equations())["R̄_{t+1}"].startswith("R̄_t + β_t·ρ_t·(R_{t+1} − R̄_t")
+    assert derived.verify(trials=1, kinds=["states of a table"]).exact

@@ -1,0 +1,138 @@
+"""Oracles of average reward: the methods, and the exact solutions, the slow way.
+
+The methods are differential TD(0) of Wan, Naik and Sutton (2021), differential semi-gradient Sarsa as Sutton and Barto (2018,
+section 10.3) print it, and true online TD(λ) and its forward view with R_{t+1} − R̄_t in the place of R_{t+1}. A stream is that of
+`tests.oracles.prediction`, with β_t beside it.
+
+This file imports nothing of the package that it judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from tests.oracles.prediction import Episode, interim_lambda_return, left_behind
+
+
+def differential_td_zero(
+    x: Sequence[np.ndarray], rewards: Sequence[float], w: np.ndarray, alpha: float, eta: float
+) -> Iterator[tuple[np.ndarray, float]]:
+    """Wan, Naik and Sutton: δ = R − R̄ + V(S') − V(S), V ← V + αδφ, R̄ ← R̄ + ηαδ."""
+    rate = 0.0
+    for t, reward in enumerate(rewards):
+        delta = reward - rate + w @ x[t + 1] - w @ x[t]
+        w = w + alpha * delta * x[t]
+        rate = rate + eta * alpha * delta
+        yield w, rate
+
+
+def true_online_differential_td(
+    episodes: Iterable[Episode], w: np.ndarray, betas: Sequence[float]
+) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
+    """Algorithm 4 with R − R̄ for R, and R̄ learned from δ; R̄ and the number of the step go on from episode to episode."""
+    rate, step = 0.0, 0
+    for episode in episodes:
+        e, v_old = np.zeros(len(w)), 0.0
+        for t in range(len(episode.rewards)):
+            phi, phi_next, alpha, decay = episode.x[t], episode.x[t + 1], episode.alphas[t], left_behind(episode, t)
+            v, v_next = w @ phi, w @ phi_next
+            above = episode.rewards[t] - rate
+            e = decay * e + alpha * phi - alpha * decay * (e @ phi) * phi
+            w = w + (above + episode.discounts[t] * v_next - v_old) * e - alpha * (v - v_old) * phi
+            rate = rate + betas[step] * (above + episode.discounts[t] * v_next - v)
+            v_old, step = v_next, step + 1
+            yield w, rate, e
+
+
+def online_differential_return(
+    episodes: Iterable[Episode], w: np.ndarray, betas: Sequence[float]
+) -> Iterator[tuple[np.ndarray, float]]:
+    """All updates of an episode from scratch at every step, towards interim λ-returns of the rewards R_{k+1} − R̄_k."""
+    rate, step = 0.0, 0
+    for episode in episodes:
+        first, above, next_values = w, [], []
+        for t in range(1, len(episode.rewards) + 1):
+            v, v_next = float(w @ episode.x[t - 1]), float(w @ episode.x[t])
+            above.append(episode.rewards[t - 1] - rate)
+            next_values.append(v_next)
+            rate = rate + betas[step] * (above[-1] + episode.discounts[t - 1] * v_next - v)
+            step += 1
+            known = episode._replace(rewards=above)
+            w = first
+            for k in range(t):
+                target = interim_lambda_return(known, next_values, k, t)
+                w = w + episode.alphas[k] * (target - w @ episode.x[k]) * episode.x[k]
+            yield w, rate
+
+
+def differential_sarsa(
+    states: Sequence[int],
+    actions: Sequence[int],
+    rewards: Sequence[float],
+    shape: tuple[int, int],
+    alpha: float,
+    beta: float,
+) -> tuple[np.ndarray, float]:
+    """Differential semi-gradient Sarsa (Sutton and Barto, section 10.3), tabular."""
+    q, rate = np.zeros(shape), 0.0
+    for t, reward in enumerate(rewards):
+        here, there = (states[t], actions[t]), (states[t + 1], actions[t + 1])
+        delta = reward - rate + q[there] - q[here]
+        rate += beta * delta
+        q[here] += alpha * delta
+    return q, rate
+
+
+# --- Exact solutions ---------------------------------------------------------------------------------
+
+
+def reward_rate(transitions: np.ndarray, rewards: np.ndarray, steps: int = 2**14) -> float:
+    """The mean reward over many steps from state 0, step by step. `rewards[s]` is the expected reward in s."""
+    where, total = np.eye(len(transitions))[0], 0.0
+    for t in range(2 * steps):
+        total += where @ rewards if t >= steps else 0.0  # without the beginning
+        where = where @ transitions
+    return float(total / steps)
+
+
+def differential_values(transitions: np.ndarray, rewards: np.ndarray, rate: float, steps: int = 2**12) -> np.ndarray:
+    """Σ_t E[R_{t+1} − r̄ | S_0 = s], up to a constant, for a process that rests half of the time, so that a cycle does not matter.
+
+    Its values u = r − r̄ + ((P + I)/2)u are twice those of P: subtract u/2, and u/2 = r − r̄ + P(u/2).
+    """
+    resting = (transitions + np.eye(len(rewards))) / 2.0
+    ahead, total = rewards - rate, np.zeros(len(rewards))
+    for _ in range(steps):
+        total = total + ahead
+        ahead = resting @ ahead
+    return total / 2.0
+
+
+def relative_value_iteration(
+    transitions: np.ndarray, rewards: np.ndarray, sweeps: int = 5_000
+) -> tuple[float, np.ndarray]:
+    """The optimal reward rate and the greedy actions: v ← max_a (r + Pv), less its value in state 0."""
+    v, rate = np.zeros(len(rewards)), 0.0
+    for _ in range(sweeps):
+        q = rewards + transitions @ v
+        rate = float(q.max(axis=1)[0])
+        v = q.max(axis=1) - rate
+    return rate, q.argmax(axis=1)
+
+
+def queue_simulated(
+    servers: int, pays: Sequence[float], p: float, policy: Callable[[int, int], bool], steps: int, seed: int
+) -> float:
+    """The mean reward of the access-control queue, server by server."""
+    rng = np.random.default_rng(seed)
+    busy, total = [True] * servers, 0.0
+    for _ in range(steps):
+        priority = int(rng.integers(len(pays)))
+        free = busy.count(False)
+        if free and policy(free, priority):
+            busy[busy.index(False)] = True
+            total += pays[priority]
+        busy = [each and rng.random() >= p for each in busy]
+    return total / steps
