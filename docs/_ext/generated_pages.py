@@ -35,6 +35,9 @@ COSTS = {
     "two": "active features; two weight vectors",
     "three": "active features; two weight vectors, three traces",
     "two traces": "active features; two traces",
+    "two traces and usage": "active features; two traces, and the usage of features",
+    "two and usage": "features with trace; two weight vectors, and the usage of features",
+    "three and usage": "active features; two weight vectors, three traces, and the usage of features",
     "meta-gradient": "features with trace; one trace, two traces of the meta-gradient",
 }
 

@@ -8,12 +8,14 @@ from tests.oracles import average_reward as naive
 from trueonline.problems import AccessControl, AverageReward, FiniteMRP, random_mrp, random_walk
 
 CYCLE = FiniteMRP([[0, 1, 0], [0, 0, 1], [1, 0, 0]], [[0, 3, 0], [0, 0, 0], [0, 0, 0]], discount=0.5)
+SPREAD = FiniteMRP([[0, 0.5, 0.5], [0.3, 0, 0.7]], [[0, 1, 4], [2, 0, 0]], start=[0.2, 0.8])
 TRANSIENT = FiniteMRP([[0.5, 0.5, 0], [0, 0.2, 0.8], [0, 1, 0]], [[9, 9, 0], [0, 1, 2], [0, 3, 0]])
 PROCESSES = {
     "random": random_mrp(8, 3, 0.1, seed=1),
     "cycle": CYCLE,
     "transient state": TRANSIENT,
     "walk, episode after episode": random_walk(5),
+    "episodes that begin in several states": SPREAD,
 }
 
 
@@ -21,7 +23,8 @@ PROCESSES = {
 def test_rate_and_differential_values_are_those_of_summing(mrp):
     k = mrp.n_states
     P = mrp.transitions[:, :k].copy()
-    P[:, mrp.start] += mrp.transitions[:, k:].sum(axis=1)
+    starts = np.eye(k)[mrp.start] if np.ndim(mrp.start) == 0 else mrp.start
+    P += mrp.transitions[:, k:].sum(axis=1, keepdims=True) * starts
     r = (mrp.transitions * mrp.rewards).sum(axis=1)
     rate = naive.reward_rate(P, r)
     assert mrp.reward_rate == pytest.approx(rate, abs=1e-3)
