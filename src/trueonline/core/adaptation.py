@@ -39,6 +39,7 @@ from __future__ import annotations
 import numpy as np
 
 from trueonline.core.emphasis import emphasis
+from trueonline.core.exponential import exp
 from trueonline.core.forms import Dense, entry, is_a
 from trueonline.core.kernels import kernel, operation
 from trueonline.core.memory import decay, learn, length_squared, rate, settle_all
@@ -133,9 +134,9 @@ def look_up(memory, x, bound, squares):
         i, x_i = entry(x, j)
         if x_i != 0.0:
             log_r = weight_in(memory.meta, i)
-            r, most = np.exp(min(log_r, MOST)), min(fair, bound / (x_i * x_i))
+            r, most = exp(log_r), min(fair, bound / (x_i * x_i))
             if not LEAST < log_r < MOST or r > most:
-                r = max(min(r, most), np.exp(LEAST))
+                r = max(min(r, most, np.exp(MOST)), np.exp(LEAST))
                 stamp(memory.meta, i, 0.0, np.log(r) - log_r)
             memory.kept[of(i, RATE)] = r
             fresh += r * x_i * x_i
@@ -152,7 +153,7 @@ def _look_ahead(memory, x_next):
     def look_at_all(memory, x_next):
         for j in range(x_next.size):
             i = entry(x_next, j)[0]
-            memory.kept[of(i, RATE)] = np.exp(max(min(weight_in(memory.meta, i), MOST), LEAST))
+            memory.kept[of(i, RATE)] = exp(max(min(weight_in(memory.meta, i), MOST), LEAST))
 
     corrects = is_a(Memory, memory.types[memory.fields.index("second")])
     return look_at_all if corrects else lambda memory, x_next: None
@@ -181,17 +182,18 @@ def adapt(memory, x, delta, rho, alpha, theta, excess):
     if not largest < np.inf:  # a learner that diverges shows it in its weights
         return
     memory.tuning[LARGEST] = largest
+    unit, owed, part, lower = 1.0 / memory.meta.head[S], memory.meta.head[C], alpha / MEMORY, LOWER * theta * excess
     for j in range(x.size):
         i, x_i = entry(x, j)
         if x_i != 0.0:
             gain = rho * x_i * memory.kept[of(i, KEPT)]
-            a, n = largest * abs(gain), memory.kept[of(i, USUAL)]
-            n = max(a, n + alpha * rate(memory, i) * x_i * x_i * (a - n) / MEMORY)
+            g, n = largest * abs(gain), memory.kept[of(i, USUAL)]
+            n = max(g, n + part * rate(memory, i) * x_i * x_i * (g - n))
+            a_z = 0.0
             if 0.0 < n < np.inf:
                 memory.kept[of(i, USUAL)] = n
-                stamp(memory.meta, i, gain / n, -LOWER * theta * excess)
-            else:
-                stamp(memory.meta, i, 0.0, -LOWER * theta * excess)
+                a_z = unit * gain / n
+            stamp(memory.meta, i, a_z, -lower - owed * a_z)
     learn(memory.meta, theta * (min(max(delta, -before), before) if before > 0.0 else delta))
 
 
@@ -239,25 +241,21 @@ def _weight(memory, i):
 
 
 @kernel
-def stamp(memory, i, a, b):
-    """e_i ← e_i + a and w_i ← w_i + b."""
-    head = memory.head
-    a_z = a / head[S]
-    b_y = b - head[C] * a_z
-    if head[DENSE] != 0.0:
-        k = i + np.uint64(1)
-        memory.z[k] += a_z
+def stamp(memory, i, a_z, b_y):
+    """e_i ← e_i + s·a_z and w_i ← w_i + b_y + c·a_z. So the caller divides by s, once for many."""
+    if memory.head[DENSE] != 0.0:
+        memory.z[i + np.uint64(1)] += a_z
         memory.u[i] += b_y
         return
     k = np.uint64(memory.slot[i])
     if k != 0:
         memory.z[k] += a_z
         memory.y[k] += b_y
-    elif a == 0.0:
-        memory.u[i] += b
+    elif a_z == 0.0:
+        memory.u[i] += b_y
     else:
-        head[COUNT] += 1.0
-        count = int(head[COUNT])
+        memory.head[COUNT] += 1.0
+        count = int(memory.head[COUNT])
         memory.slot[i] = count
         memory.owner[count] = i
         memory.z[count] = a_z
