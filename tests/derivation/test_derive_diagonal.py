@@ -9,6 +9,7 @@ import pytest
 import trueonline as to
 from trueonline.derivation import ForwardViewError, NotDerivableError, derive
 from trueonline.derivation.views import (
+    differential_lambda_return,
     feature_ratio_step,
     feature_step,
     lambda_return,
@@ -97,6 +98,13 @@ def test_the_learner_equals_its_forward_view():
     report = derived(off_policy_lambda_return, feature_ratio_step).verify(trials=2)
     assert len(report.rows) == 10
     assert report.max_error < 1e-12
+
+
+def test_a_reward_rate_goes_with_step_sizes_of_features():
+    differential = derived(differential_lambda_return, feature_step)
+    report = differential.verify(trials=2, kinds=[kind for kind in differential.kinds() if kind.name == "dense"])
+    assert report.exact
+    assert [left for left, _ in differential.equations()][-1] == "R̄_{t+1}"
 
 
 def test_the_learner_equals_the_definition_written_by_hand(stream):

@@ -134,7 +134,8 @@ class Method:
     memories : int, optional
         How many memories a kernel of your own asks for; 1 by default.
     second : float, optional
-        η: a method with second weights has the step-size β = ηα for them, so that α can be swept alone. 1 by default.
+        η: a method with second weights or a reward rate has the step-size β = ηα for them, so that α can be swept alone. 1 by
+        default.
 
     Examples
     --------
