@@ -58,12 +58,12 @@ ATARI = "atari-prediction"
 def command(names: tuple[str, ...], listing: bool, **settings: Any) -> None:
     """Run the paper's experiments and say of each claim whether it held.
 
-    NAME is one or more experiments, by default all that do not take minutes; --list shows them. Some go beyond the
-    paper: many-mrps, mountain-car, offpolicy, on learning about one policy from another, average-reward, on continuing
-    tasks without discount, and atari-prediction, a benchmark that needs recorded actions. Each leaves figure.png,
-    figure.pdf, data.csv and data.parquet in OUT/NAME. All experiments of one call leave OUT/report.html, to be opened in a
-    browser, and OUT/verdicts.json; both replace those of an earlier call. Results of sweeps are kept in OUT/tasks. After
-    Ctrl-C or a crash, run the same command again: it computes only what is missing.
+    NAME is one or more experiments. --list shows them all, and which ones run only if they are named. These go beyond the
+    paper: textbook, many-mrps, mountain-car, offpolicy (learning about one policy from another), average-reward (continuing
+    tasks without discount) and atari-prediction (a benchmark that needs recorded actions). Each experiment leaves
+    figure.png, figure.pdf, data.csv and data.parquet in OUT/NAME. All experiments of one call leave OUT/report.html, to be
+    opened in a browser, and OUT/verdicts.json. Both replace those of an earlier call. Results of sweeps are kept in
+    OUT/tasks. After Ctrl-C or a crash, run the same command again: it computes only what is missing.
     """
     with plain_errors(extra="report"):
         from trueonline.paper import reproduce_command

@@ -24,7 +24,9 @@ def outcome(settings: Settings, background: np.ndarray, frames: int = atari.FRAM
     collection = Collection(folder, settings.seed, frames)
     race = play(settings, collection, background, settings.say)
     if not race.played:
-        raise ValueError(f"{folder} has no finished run with seed {settings.seed}: let --more be at least 1")
+        raise ValueError(
+            f"{folder} has no finished run with seed {settings.seed}: let --more be at least 1, or name another --collection"
+        )
     hours = frames / frames_a_second(background) / 3600.0
     points = _points(race)
     text = _note(race, collection, hours)

@@ -125,13 +125,13 @@ def _rounded(value: Any) -> Any:
 
 
 def _about(settings: Settings, finished: Sequence[Finished]) -> dict[str, str]:
-    scale = "the paper's" if settings.runs is None else f"{settings.runs} run{'s' * (settings.runs > 1)} of each setting"
+    runs = "each experiment's own number" if settings.runs is None else str(settings.runs)
     if any(done.experiment.name == "asterix" for done in finished):
-        scale += f"; asterix: {settings.scale}"
+        runs += f"; asterix at the scale {settings.scale}"
     return {
         "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "time it took": f"{sum(done.seconds for done in finished):.0f} s",
-        "scale": scale,
+        "runs of a setting": runs,
         "seed": str(settings.seed),
         "engine": settings.engine,
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",

@@ -51,7 +51,9 @@ def run(settings: Settings) -> Outcome:
         shown="figure",
         files={"curves.csv": _csv(curves), "predictions.csv": _csv(predictions)},
         note=summary.note(found),
-        tables={"Lifetime error of each game": summary.table_of_games(found)},
+        tables={
+            "Lifetime error of SwiftTD in each game, and the errors of the others over it": summary.table_of_games(found)
+        },
     )
 
 
