@@ -183,6 +183,16 @@ def test_saved_learners_resume_bit_for_bit(tmp_path, dense):
         np.testing.assert_array_equal(getattr(learner, name), getattr(other, name))
 
 
+def test_a_learner_that_diverged_is_saved_and_loaded(tmp_path):
+    learner = to.SwiftTD(**SETTINGS)
+    learner.start([0, 1])
+    for sign in (1.0, -1.0) * 15:
+        learner.update(sign * 1e308, (np.array([1, 2]), np.array([1e150, 1e160])))
+    assert np.isnan(learner.step_sizes[1])
+    learner.save(tmp_path / "swift.npz")
+    np.testing.assert_array_equal(to.load(tmp_path / "swift.npz").step_sizes, learner.step_sizes)
+
+
 @pytest.mark.parametrize(
     ("part", "change"),
     [
@@ -191,6 +201,7 @@ def test_saved_learners_resume_bit_for_bit(tmp_path, dense):
         ("of_list", lambda old: old * np.nan),
         ("of_features", lambda old: old[:, :-1]),
         ("of_features", lambda old: 0.0 * old),
+        ("of_features", lambda old: np.inf * old),
         ("seen", lambda old: old + 12),
         ("seen", lambda old: -old - 1),
         ("settings", lambda old: old - 7.5),

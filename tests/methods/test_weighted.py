@@ -192,3 +192,30 @@ def test_sweeps_take_a_step_at_a_time():
     assert len(errors) == 8
     assert np.isfinite(errors).all()
     assert len(np.unique(errors)) == 8
+
+
+@pytest.mark.parametrize("form", ["active", "dense", "mixed"])
+@each_method
+def test_usage_that_is_taken_back_leaves_nothing(name, form):
+    """η = 1 forgets earlier usage, and ρ = 0 with γλ = 1 takes back that of the episode. Its inverse would be noise, not 0."""
+    rng = np.random.default_rng(0)
+    learner = METHODS[name][0](N, 1.0, trace_decay=1.0, discount=1.0)
+    forms = {"mixed": ("active", "dense", "active")}.get(form, (form,))
+    shape = lambda t, i: FORMS[forms[t % len(forms)]](1.0 * (np.arange(N) == i))  # noqa: E731
+    learner.start(shape(0, 0))
+    here, decay, settled, trace = 0, 0.0, np.ones(N), np.zeros(N)
+    for t in range(300):
+        there, ratio, lam = int(rng.integers(N)), float(rng.choice([0.0, 0.3, 1.7])), float(rng.choice([1.0, 1.0, 0.3]))
+        learner.update(0.0, shape(t + 1, there), ratio=ratio, trace_decay=lam)
+        settled, trace = settled + (1.0 - decay) * trace, ratio * decay * trace
+        settled[here], trace[here], here, decay = 0.0, ratio, there, lam
+        np.testing.assert_allclose(learner.usage, settled + trace, rtol=1e-9, atol=0.0)
+
+
+def test_a_learner_that_diverged_shows_its_numbers_without_warnings():
+    learner = to.WISTD(6, 0.05, trace_decay=0.9, discount=0.95)
+    learner.start([0, 1])
+    for sign in (1.0, -1.0) * 15:
+        learner.update(sign * 1e308, (np.array([1, 2]), np.array([1e150, 1e160])))
+    assert learner.diverged
+    assert np.isnan(learner.step_sizes[1])

@@ -265,7 +265,7 @@ def dump(buffers: Buffers) -> dict[str, np.ndarray]:
 def rebuild(buffers: Buffers, saved: dict[str, np.ndarray]) -> None:
     """Put back what `dump` described, after the memory itself. ValueError if the parts do not fit together.
 
-    h, p and z̄ may be any numbers, because learners diverge. Step-sizes are positive.
+    h, p and z̄ may be any numbers, because learners diverge. Step-sizes are positive, or NaN.
     """
     (one,) = each(buffers, 1)
     count, n = int(one.numbers[COUNT]), size(buffers)
@@ -276,7 +276,7 @@ def rebuild(buffers: Buffers, saved: dict[str, np.ndarray]) -> None:
     of_list = saved_array(saved, "of_list", (FIELDS, count), np.float64)
     step_sizes = np.append(of_features[1], of_list[STEP_SIZE])
     check_saved({"layout": one.numbers[DENSE] == 0.0, "seen": (seen >= 0) & (seen < n)})
-    check_saved({"step-sizes": (step_sizes > 0.0) & np.isfinite(step_sizes), "features": of_list[PHI] == 0.0})
+    check_saved({"step-sizes": ~((step_sizes <= 0.0) | np.isinf(step_sizes)), "features": of_list[PHI] == 0.0})
     saved_count("number of bounded steps", settings[BOUNDED])
     saved_count("number of steps", settings[LOOKED], LOOK)
     now = kept(buffers)

@@ -5,7 +5,13 @@ forgotten at the rate ηφ_i². An earlier weight is provisional: the ratio of e
 
     U ← (1 − ηφ∘φ)∘(U + (ρ − 1)γλv) + ρφ∘φ        v ← ργλ(1 − ηφ∘φ)∘v + ρφ∘φ        α_i = 1 / U_i, or 0 if U_i = 0
 
-v decays everywhere by one factor, and U changes everywhere by a multiple of v. So (U, v) is a memory of the kind that weights and
+What is kept is v and the rest of the usage, P = U − v, which no later ratio changes:
+
+    P ← (1 − ηφ∘φ)∘(P + (1 − γλ)v)
+
+Nothing cancels there. U itself would lose its digits where a small ρ takes most of it back, and its inverse would be noise.
+
+v decays everywhere by one factor, and P changes everywhere by a multiple of v. So (P, v) is a memory of the kind that weights and
 their trace have, with one more operation: at active features, both shrink by a factor. A step costs the active features only.
 """
 
@@ -14,14 +20,22 @@ from __future__ import annotations
 import numpy as np
 
 from trueonline.core.forms import Dense, entry, is_a
-from trueonline.core.kernels import operation
+from trueonline.core.kernels import operation, outlined
 from trueonline.core.memory import decay, learn, used_step_size
 from trueonline.core.memory.layout import COUNT, DENSE, C, S
 from trueonline.core.memory.upkeep import MIDDLE, REACH, gather, rebase, spread
 
 
+@outlined
+def pay(usage):
+    """y ← y + c·z and c ← 0. Not fused as in `rebase`, so that of −c·z + c·z nothing is left."""
+    for k in range(1, int(usage.head[COUNT]) + 1):
+        usage.y[k] += usage.head[C] * usage.z[k]
+    usage.head[C] = 0.0
+
+
 def use(usage, x, eta, rho, decayed):
-    """U ← (1 − ηx∘x)∘(U + (ρ − 1)·decayed·v) + ρx∘x and v ← ρ·decayed·(1 − ηx∘x)∘v + ρx∘x, at once."""
+    """P ← (1 − ηx∘x)∘(P + (1 − decayed)·v) and v ← ρ·decayed·(1 − ηx∘x)∘v + ρx∘x, at once."""
     raise NotImplementedError("for kernels only")
 
 
@@ -34,14 +48,15 @@ def _use_sparse(usage, x, eta, rho, decayed):
         head = usage.head
         if head[DENSE] != 0.0:
             gather(usage)
-        learn(usage, (rho - 1.0) * decayed)
+        learn(usage, 1.0 - decayed)
         decay(usage, rho * decayed)
         if abs(head[S] - MIDDLE) > REACH:
+            pay(usage)
             rebase(usage)
         count = int(head[COUNT])
         for j in range(x.size):
             i, x_i = entry(x, j)
-            kept, fresh = 1.0 - eta * x_i * x_i, rho * x_i * x_i
+            kept, fresh = 1.0 - eta * x_i * x_i, rho * x_i * x_i / head[S]
             k = np.uint64(usage.slot[i])
             if k == 0:
                 count += 1
@@ -50,8 +65,8 @@ def _use_sparse(usage, x, eta, rho, decayed):
                 k = np.uint64(count)
                 usage.z[k] = usage.y[k] = 0.0
             usage.u[i] *= kept
-            usage.y[k] = kept * usage.y[k] + fresh - head[C] * fresh / head[S]
-            usage.z[k] = kept * usage.z[k] + fresh / head[S]
+            usage.y[k] = kept * usage.y[k] - head[C] * fresh
+            usage.z[k] = kept * usage.z[k] + fresh
         head[COUNT] = count
 
     return use_sparse
@@ -65,14 +80,15 @@ def _use_dense(usage, x, eta, rho, decayed):
     def use_dense(usage, x, eta, rho, decayed):
         head = usage.head
         if head[DENSE] == 0.0:
+            pay(usage)
             spread(usage)
-        learn(usage, (rho - 1.0) * decayed)
+        learn(usage, 1.0 - decayed)
         decay(usage, rho * decayed)
         s, c = head[S], head[C]
         for i in range(x.size):
             square = x.values[i] * x.values[i]
             kept, z = 1.0 - eta * square, usage.z[i + 1]
-            usage.u[i] = kept * (usage.u[i] + c * z) + rho * square
+            usage.u[i] = kept * (usage.u[i] + c * z)
             usage.z[i + 1] = kept * (s * z) + rho * square
         head[S], head[C] = 1.0, 0.0
 

@@ -124,7 +124,7 @@ class OverMemory(Parametrised):
     def step_sizes(self) -> np.ndarray:
         """The step-size of each weight now, before any bound: a fresh copy, in the shape of the weights."""
         if KINDS[self.method.memory].usage:
-            used = memory.weights(self._each()[-1])
+            used = self._used()
             return np.divide(1.0, used, out=np.zeros(len(used)), where=used != 0.0).reshape(self._shape)
         if self.method.per_feature:
             return np.array(self._parameters.alpha(self.steps))
@@ -165,6 +165,10 @@ class OverMemory(Parametrised):
 
     def _meta(self) -> Buffers:
         return memory.meta(self._memory, self._memories)
+
+    def _used(self) -> np.ndarray:
+        """The usage of each feature: what is settled, and what is provisional (`core.usage`)."""
+        return memory.weights(self._each()[-1]) + memory.trace(self._each()[-1])
 
     def _allocate(self) -> None:
         """An empty memory, with the initial weights."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from trueonline.catalog import METHODS
-from trueonline.core import memory
 from trueonline.learners.memory_learner import MemoryLearner
 from trueonline.learners.off_policy import WithSecondWeights
 
@@ -21,7 +20,7 @@ class WithUsage:
     @property
     def usage(self) -> np.ndarray:
         """A fresh dense copy of the usage of each feature. `step_sizes` are its inverses."""
-        return memory.weights(self._each()[-1])  # type: ignore[attr-defined]
+        return self._used()  # type: ignore[attr-defined]
 
 
 class WISTD(WithUsage, MemoryLearner):

@@ -29,6 +29,7 @@ from trueonline.core.memory.layout import (
 from trueonline.inputs.saved_arrays import MOST, check_saved, saved_array, saved_count
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of a learner that diverged
 def trace(one: Buffers) -> np.ndarray:
     """A dense copy of e."""
     head = one.numbers
@@ -41,6 +42,7 @@ def trace(one: Buffers) -> np.ndarray:
     return e
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def weights(one: Buffers) -> np.ndarray:
     """A dense copy of w."""
     head = one.numbers

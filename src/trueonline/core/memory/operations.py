@@ -81,7 +81,7 @@ def _share(memory, i, x_i):
 @kernel
 def used_step_size(usage, i):
     """1 over the usage of feature i, or 0 for a feature without usage."""
-    used = weight_in(usage, i)
+    used = weight_in(usage, i) + usage.head[S] * usage.z[place(usage, i)]
     return 1.0 / used if used != 0.0 else 0.0
 
 
