@@ -251,11 +251,11 @@ runs for each method. The option --scale chooses a part of this: quick (minutes 
 cluster, with --shard or --engine dask). The interval of a point comes from its runs at the α that was best on average. It
 does not account for the choice of α.
 
-The scale accumulating plays full runs one after another, and keeps each finished run in a small file (--collection). Every
-later call continues, and the folders of several machines can be merged. Settings race: those of all methods have the same
-seeds, and a setting leaves the race when another one of its method is clearly better. So the runs go where they decide
-something. The verdict counts the uncertainty about which setting is best, but not that one looks after every round. The
-experiment says what a decision would take.
+The scale accumulating plays full runs one after another, and keeps each finished run in a small file (--collection). Later
+calls add runs, and the folders of several machines can be merged. Settings race, all with the same seeds. A setting leaves
+the race when another setting of the same method is clearly better, so that runs go where they decide something. The verdict
+includes the uncertainty about which setting is best. It does not include that the race is judged after every round. The
+experiment estimates how many more runs would decide the claim.
 
 The text leaves some details open, and these are inferred. α is divided by the largest number of active features so far.
 Colours are averaged over two frames. An episode that reaches five minutes is truncated, not terminated. The last episode of

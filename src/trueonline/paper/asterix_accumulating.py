@@ -115,8 +115,8 @@ def _note(race: Race, collection: Collection, hours: float) -> str:
     grid = f"{len(race.scores)} of {len(COMPARED) * len(STEP_SIZES) * len(TRACE_DECAYS)} settings have been tried"
     comparisons = ". ".join(_words(comparison).capitalize() for comparison in race.comparisons)
     return (
-        f"Scale accumulating: {_runs(race.played)} of {collection.frames:,} frames so far, by {len(versions)} version"
-        f"{'s' * (len(versions) != 1)} of the kernels. {grid}, and {outside} of them are out of the race. {comparisons}. "
+        f"Scale accumulating: {_runs(race.played)} of {collection.frames:,} frames so far, made with {len(versions)} version"
+        f"{'s' * (len(versions) != 1)} of the compiled code. {grid}, and {outside} of them are out of the race. {comparisons}. "
         f"{_cost(race, hours)}"
     )
 
