@@ -338,6 +338,7 @@ def test_a_second_call_computes_nothing(reproduced):
         (["fig1", "--frames", "30"], "only atari-prediction has it"),
         (["atari-prediction", "--actions", "nowhere"], "--actions must be a folder"),
         (["atari-prediction", "--actions", ".", "--frames", "1"], "1 is not in the range"),
+        (["atari-prediction", "--actions", ".", "--games", " ,"], "--games names no game"),
     ],
 )
 def test_wrong_options_are_refused(arguments, message, tmp_path, monkeypatch):

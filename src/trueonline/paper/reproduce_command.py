@@ -47,6 +47,8 @@ def run(
         given |= {"data": Path(data), "columns": roles, "rate": 40.0 if rate is None else rate}
     if actions is not None:
         chosen = tuple(name.strip() for name in (games or "").split(",") if name.strip())
+        if games is not None and not chosen:
+            raise ValueError("--games names no game: separate names by commas, or drop the option to take all")
         given |= {"actions": Path(actions), "games": chosen}
     given["collection"] = None if collection is None else Path(collection)
     with TasksBar("Sweeping") as progress:
