@@ -17,6 +17,8 @@ def by_definition(V, C, gammas, starts, window):
             if starts[k]:
                 break
             total, weight = total + weight * C[k], weight * gammas[k]
+            if weight <= EXACT:  # a sample waits no longer: what is open cannot be seen
+                break
         if weight <= KNOWN:
             errors.append(abs(V[t] - total))
             returns.append(total)

@@ -304,8 +304,8 @@ def test_an_agent_that_learned_something_else_is_told_how_to_resume_and_how_to_b
 def test_a_learner_is_not_an_agent():
     learner, features = to.TrueOnlineTD(16, 0.5, 0.9, 0.9), to.features.Table(16)
     message = (
-        "agent must be an agent, got TrueOnlineTD, which predicts and does not act; agents are AccumulateSarsa, "
-        "ReplaceSarsa, TrueOnlineSarsa, WatkinsQ, TrueOnlineWatkinsQ"
+        "agent must be an agent, got TrueOnlineTD, which predicts and does not act; agents are TrueOnlineDifferentialSarsa, "
+        "AccumulateSarsa, ReplaceSarsa, TrueOnlineSarsa, WatkinsQ, TrueOnlineWatkinsQ, SwiftSarsa"
     )
     for use in (to.control.train, to.control.evaluate):
         with pytest.raises(TypeError, match=f"^{message}$"):
