@@ -37,6 +37,7 @@ SEED = 0
 SCALES = {
     "mountain-car": ("--runs", "5"),
     "asterix": ("--scale", "accumulating", "--collection", "docs/results/asterix-runs", "--more", "0"),
+    "atari-prediction": ("--frames", "60000"),
 }
 RECORDED = "atari-prediction"  # it needs recordings that are not part of this package
 COLOURS = 128  # of a stored picture: its files are a quarter as large, and nobody sees it
