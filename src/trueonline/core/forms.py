@@ -64,7 +64,7 @@ class Chosen(NamedTuple):
 
 def is_a(kind: type, x: Any) -> bool:
     """Whether a Numba type is one of the kinds above."""
-    return isinstance(x, types.NamedTuple) and x.instance_class is kind
+    return isinstance(x, types.NamedTuple | types.NamedUniTuple) and x.instance_class is kind
 
 
 def entry(x, j):

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from threading import RLock
 from types import FunctionType
 from typing import Any, cast
@@ -80,10 +81,41 @@ class Kernel(Twin):
         return types.Dispatcher(self._twin)
 
 
+class InOrder(types.Type):
+    """A type that asks for sums in order and for no fused operations: the same bits on every processor and GPU.
+
+    An argument of such a type, or a named tuple with such a member, makes an `operation` do without reassociation.
+    """
+
+
+def _asks_for_order(kind: Any) -> bool:
+    return isinstance(kind, InOrder) or (
+        isinstance(kind, types.BaseTuple) and any(_asks_for_order(part) for part in kind.types)
+    )
+
+
 def operation(stub: Callable, *, reassociate: bool = False) -> Callable:
     """Register loops for `stub`: the decorated function gets the argument types and returns an implementation."""
-    options = {**_PIECE, "fastmath": REASSOCIATE} if reassociate else _PIECE
-    return overload(stub, jit_options=cast(Any, options))
+    if not reassociate:
+        return overload(stub, jit_options=cast(Any, _PIECE))
+
+    def register(choose: Callable) -> Callable:
+        for in_order, options in ((True, _PIECE), (False, {**_PIECE, "fastmath": REASSOCIATE})):
+            overload(stub, jit_options=cast(Any, options))(_where(in_order, choose))
+        return choose
+
+    return register
+
+
+def _where(in_order: bool, choose: Callable) -> Callable:
+    """`choose`, for arguments that ask for sums in order, or for all others."""
+
+    @wraps(choose)
+    def chosen(*kinds: Any, **named: Any) -> Any:
+        asked = any(_asks_for_order(kind) for kind in (*kinds, *named.values()))
+        return choose(*kinds, **named) if asked == in_order else None
+
+    return chosen
 
 
 def contracted(function: Callable) -> Any:

@@ -11,116 +11,112 @@ import numpy as np
 from numba import types
 
 from trueonline import catalog
-from trueonline.core.forms import Active, Dense, pointer
-from trueonline.core.kernels import operation, specialise
-from trueonline.core.loops import attach, key_of, names_of, rule
-from trueonline.core.memory import KINDS, enlist_all, offset
-from trueonline.core.memory.layout import CARRIED
-from trueonline.core.transition import Transition, asked
+from trueonline.core.kernels import inlined, kernel, operation, specialise
+from trueonline.core.loops import key_of
+from trueonline.core.memory import KINDS
+from trueonline.core.memory.layout import HEADER
+from trueonline.core.memory.short_runs import listed, spread_out, three, two
+from trueonline.core.pointers import near, on_stack
+from trueonline.core.transition import asked, asking
 from trueonline.inputs import ratio
+from trueonline.study import sweep_body
+from trueonline.study.sweep_body import Diagonal, Given, Run, Triangular, learner
+
+FEW = 0  # a placeholder: the number of features, where it is known when the kernel is compiled
 
 
-def sweep(numbers, places, features, trajectory, discount, measure, second, alphas, lams, errors):
-    """Write to errors[i, j] the mean of ‖B(w − w*)‖² over the steps but the first `after`, over its value at the weights
-    that learning begins with, for α_i and λ_j, and β = ηα with η = `second` for methods with second weights.
-
-    Infinite where it is no longer a finite number.
-    """
-    states, rewards, discounts, ratios = trajectory
-    root, target, first, after = measure
-    memory, carried = attach(numbers, places), pointer(numbers, CARRIED)
-    nothing = np.zeros(memory.n)
-    off = first - target
-    initial = squared(root, off)
+def sweep(numbers, features, n, run, measure, alphas, lams, errors):
+    """Write to errors[i, j] the error of a learner with α_i and λ_j on a run (`sweep_body.learner`)."""
+    states, rewards, discounts, ratios = run
+    root, target, first, discount, second, after = measure
+    size = FEW if FEW > 0 else n
+    own = on_stack(OWN)
+    vectors = near(own, LISTS) if FEW > 0 else near(numbers, 0)
+    memory = lay_out(own, vectors, size, features)
+    given = Given(near(features, 0), rooted(root), near(target, 0), near(first, 0), discount, second, after)
+    trajectory = Run(
+        near(states, 0), near(rewards, 0), near(discounts, 0), near(ratios, 0), ratios.size - 1, rewards.size
+    )
     for i in range(alphas.size):
         for j in range(lams.size):
-            enlist_all(memory, first, nothing)
-            carried[0] = carried[1] = carried[2] = 0.0  # they may be infinite: what came before diverged
-            total = v_old = gamma = 0.0
-            rho_old = 1.0
-            for t in range(rewards.size):
-                x = seen(features, states[t], states[max(t - 1, 0)])
-                x_next = seen(features, states[t + 1], states[t])
-                rho = ratios[min(t, ratios.size - 1)]
-                transition = Transition(
-                    x,
-                    rewards[t],
-                    x_next,
-                    x_next,
-                    v_old,
-                    alphas[i],
-                    second * alphas[i],
-                    gamma,
-                    lams[j],
-                    discounts[t],
-                    lams[j],
-                    rho,
-                    rho_old,
-                    1.0,
-                    carried,
-                    0.0,
-                    discount,
-                    lams[j],
-                )
-                _, _, v_old = rule(memory, transition)
-                gamma, rho_old = discounts[t], rho
-                if t >= after:
-                    offset(memory, x, target, off)
-                    total += squared(root, off)
-                    if not total < np.inf:
-                        break
-            errors[i, j] = total / (rewards.size - after) / initial if total < np.inf else np.inf
+            errors[i, j] = learner(memory, own, vectors, given, trajectory, alphas[i], lams[j])
 
 
-def seen(features, state, before):
-    """The features of a state: from a matrix of all of them, or of the indices of the active ones."""
+def rooted(root):
+    """B, from the diagonal of a matrix or from an upper triangular one."""
     raise NotImplementedError("for kernels only")
 
 
-@operation(seen)
-def _seen(features, state, before):
-    def active(features, state, before):
-        size = features.shape[1]
-        return Active(pointer(features, state * size), size)
-
-    def dense(features, state, before):
-        size = features.shape[1]
-        return Dense(pointer(features, state * size), pointer(features, before * size), size)
-
-    return active if isinstance(features.dtype, types.Integer) else dense
+@operation(rooted)
+def _rooted(root):
+    return (lambda root: Diagonal(near(root, 0))) if root.ndim == 1 else (lambda root: Triangular(near(root, 0)))
 
 
-def squared(root, off):
-    """‖Br‖², with B a matrix or the diagonal of one. A sum of squares: rounding cannot turn it negative."""
+# --- Where the numbers of a processor's learner lie -----------------------------------------------
+#
+# On the stack: what the rule carries and the headers of memories. Beside them, or in an array if there are many features: w − w*, and
+# two vectors of each memory.
+
+CARRIED = 8
+OWN = LISTS = 0  # placeholders: the numbers on the stack, and where vectors begin among them
+
+
+def vector_numbers(n: int, memories: int) -> int:
+    """How many numbers the vectors of a learner have."""
+    return (1 + 2 * memories) * stride.py_func(n)
+
+
+@kernel
+def stride(n):
+    return (n // 8 + 2) * 8
+
+
+def part(own, vectors, n, which, features):
+    """One of the memories."""
     raise NotImplementedError("for kernels only")
 
 
-@operation(squared, reassociate=True)
-def _squared(root, off):
-    def diagonal(root, off):
-        total = 0.0
-        for i in range(off.size):
-            part = root[i] * off[i]
-            total += part * part
-        return total
+@operation(part)
+def _part(own, vectors, n, which, features):
+    def sparse(own, vectors, n, which, features):
+        z = (1 + 2 * which) * stride(n) - 1
+        return listed(n, near(own, CARRIED + which * HEADER), near(vectors, z), near(vectors, z + stride(n)))
 
-    def full(root, off):
-        total = 0.0
-        for i in range(off.size):
-            part = 0.0
-            for j in range(off.size):
-                part += root[i, j] * off[j]
-            total += part * part
-        return total
+    def dense(own, vectors, n, which, features):
+        u = (1 + 2 * which) * stride(n)
+        return spread_out(n, near(own, CARRIED + which * HEADER), near(vectors, u), near(vectors, u + stride(n) - 1))
 
-    return diagonal if root.ndim == 1 else full
+    return sparse if isinstance(features.dtype, types.Integer) else dense
+
+
+@kernel
+def lay_out_one(own, vectors, n, features):
+    return part(own, vectors, n, 0, features)
+
+
+@kernel
+def lay_out_two(own, vectors, n, features):
+    return two(part(own, vectors, n, 0, features), part(own, vectors, n, 1, features))
+
+
+@kernel
+def lay_out_three(own, vectors, n, features):
+    first, second = part(own, vectors, n, 0, features), part(own, vectors, n, 1, features)
+    return three(first, second, part(own, vectors, n, 2, features))
+
+
+LAYOUTS = {"one": lay_out_one, "two": lay_out_two, "three": lay_out_three}
 
 
 @cache
-def compiled(rule: Any, memory: str) -> Any:
-    """The sweep kernel of a rule over a kind of memory."""
-    names = names_of(rule, memory, binary=False, adapted=False)
-    return specialise(sweep, rule.py_func.__name__, partial(key_of, rule), **names)
+def compiled(rule: Any, memory: str, few: int = 0) -> Any:
+    """The sweep kernel of a rule over a kind of memory, for any number of features or for `few`."""
+    memories = KINDS[memory].memories
+    lists = CARRIED + memories * HEADER
+    names = {"FEW": few, "LISTS": lists, "OWN": lists + (vector_numbers(few, memories) if few else 0)}
+    own = inlined(sweep_body.learner, rule=asking(rule))
+    name = f"{rule.py_func.__name__}{f'_{few}' if few else ''}"
+    return specialise(sweep, name, partial(key_of, rule), learner=own, lay_out=LAYOUTS[memory], rule=rule, **names)
 
 
 @dataclass(frozen=True)
@@ -160,7 +156,7 @@ class Method:
             raise ValueError(f"memories must be {wanted}, got {self.memories!r}")
         usual = 1.0 if row is None else row.options.get("second_step_size", 1.0)
         second = ratio("second", usual if self.second is None else self.second)
-        for name, value in (("rule", rule), ("memories", count), ("second", second), ("_memory", known or kinds[count])):
+        for name, value in (("rule", rule), ("memories", count), ("second", second), ("kind", known or kinds[count])):
             object.__setattr__(self, name, value)
 
     @property
@@ -170,10 +166,13 @@ class Method:
         return row if isinstance(row, catalog.Method) else None
 
     @property
-    def kernel(self) -> Any:
-        """The compiled sweep."""
-        rule = self.rule if self.row is None else self.row.resolve("rule")
-        return compiled(rule, self._memory)  # type: ignore[attr-defined]
+    def update(self) -> Any:
+        """The update rule."""
+        return self.rule if self.row is None else self.row.resolve("rule")
+
+    def kernel(self, few: int = 0) -> Any:
+        """The compiled sweep, for any number of features or for a number that is known."""
+        return compiled(self.update, self.kind, few)
 
 
 def _named(rule: Any) -> Any:

@@ -17,12 +17,11 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import pyarrow as pa
 
-from trueonline.core import memory
 from trueonline.core.kernels import call
 from trueonline.inputs import count, positive, ratios, unit
 from trueonline.study.checks import check_methods, check_problem, grid, initial_weights
 from trueonline.study.fingerprint import fingerprint
-from trueonline.study.sweep_kernel import Method, swept
+from trueonline.study.sweep_kernel import Method, swept, vector_numbers
 from trueonline.study.work import Beat
 
 SCHEMA = pa.schema(
@@ -35,6 +34,7 @@ SCHEMA = pa.schema(
     ]
 )
 STEPS_PER_TASK = 20_000_000  # about a second
+FEW = 8  # kernels for so many dense features are compiled for their number
 
 
 class Problem(Protocol):
@@ -220,7 +220,19 @@ class Case:
             )
         if not np.isfinite(rewards).all() or not ((discounts >= 0.0) & (discounts <= 1.0)).all():
             raise ValueError("the problem's trajectory must have finite rewards, and discounts from 0 to 1")
-        return states.astype(np.int64), rewards.astype(np.float64), discounts.astype(np.float64), rhos
+        return states.astype(np.int32), rewards.astype(np.float64), discounts.astype(np.float64), rhos
+
+    @cached_property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """What kernels need of the problem: features, B, w* and the first weights.
+
+        Where each state has one active feature, its index is enough. B is a diagonal or an upper triangular matrix.
+        """
+        features = np.ascontiguousarray(self.problem.features, np.float64)
+        if (features.sum(axis=1) == 1.0).all() and np.isin(features, (0.0, 1.0)).all():
+            features = features.argmax(axis=1).astype(np.int32)
+        target = np.ascontiguousarray(self.problem.lms_weights, np.float64)
+        return features, _root(self.problem.metric), target, initial_weights(self.problem)
 
     def tasks(self) -> list[Task]:
         """Expand the case.
@@ -346,18 +358,13 @@ def _constant(trajectory: tuple, discount: float) -> tuple:
 def _kernel_block(
     case: Case, method: Method, trajectories: Iterable, alphas: np.ndarray, lams: np.ndarray, errors: np.ndarray
 ) -> None:
-    problem, kernel = case.problem, method.kernel
-    features = np.ascontiguousarray(problem.features, np.float64)
-    if (features.sum(axis=1) == 1.0).all() and np.isin(features, (0.0, 1.0)).all():
-        features = features.argmax(axis=1)[:, None]  # one active feature in each state: its index is enough
-    root = _root(problem.metric)
-    if np.array_equal(root, np.diag(np.diag(root))):
-        root = np.diag(root).copy()
-    target = np.ascontiguousarray(problem.lms_weights, np.float64)
-    buffers = memory.allocate(len(target), memories=method.memories or 1)
-    discount, measure = float(problem.discount), (root, target, initial_weights(problem), case.after)
+    features, root, target, first = case.arrays
+    n = len(target)
+    few = n if features.dtype == np.float64 and n <= FEW else 0
+    kernel, numbers = method.kernel(few), np.empty(vector_numbers(n, method.memories or 1))
+    measure = (root, target, first, float(case.problem.discount), method.second, case.after)
     for trajectory, error in zip(trajectories, errors, strict=True):
-        call(kernel, *buffers, features, trajectory, discount, measure, method.second, alphas, lams, error)
+        call(kernel, numbers, features, n, trajectory, measure, alphas, lams, error)
 
 
 def _learner_block(
@@ -365,7 +372,8 @@ def _learner_block(
 ) -> None:
     """The same with any learner, a step at a time."""
     problem, first = case.problem, initial_weights(case.problem)
-    w, B, phi = problem.lms_weights, _root(problem.metric), np.asarray(problem.features, float)
+    root = _root(problem.metric)
+    w, B, phi = problem.lms_weights, np.diag(root) if root.ndim == 1 else root, np.asarray(problem.features, float)
     initial = np.sum((B @ (first - w)) ** 2)
     begin = {"initial_weights": first} if first.any() else {}
     takes_ratios = "ratio" in getattr(learner_class, "takes", ())
@@ -386,8 +394,8 @@ def _learner_block(
 
 
 def _root(metric: np.ndarray) -> np.ndarray:
-    """B with BᵀB = A, for a positive semi-definite A."""
+    """B with BᵀB = A, for a positive semi-definite A: its diagonal, or an upper triangular matrix."""
     if np.array_equal(metric, np.diag(np.diag(metric))):
-        return np.sqrt(metric)
+        return np.sqrt(np.diag(metric))
     values, vectors = np.linalg.eigh(metric)
-    return np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
+    return np.linalg.qr((vectors * np.sqrt(np.maximum(values, 0.0))).T, mode="r")

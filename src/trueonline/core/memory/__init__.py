@@ -65,7 +65,6 @@ from trueonline.core.memory.operations import (
     used_step_size,
     value,
 )
-from trueonline.core.memory.short_runs import enlist_all, offset
 from trueonline.core.memory.sparse import EDGE
 from trueonline.core.memory.upkeep import products
 
@@ -88,7 +87,6 @@ __all__ = [
     "decay",
     "dump",
     "each",
-    "enlist_all",
     "erase",
     "imprint",
     "learn",
@@ -96,7 +94,6 @@ __all__ = [
     "meta",
     "noted",
     "of_features",
-    "offset",
     "products",
     "rate",
     "rebuild",

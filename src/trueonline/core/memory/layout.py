@@ -22,6 +22,8 @@ from trueonline.core.kernels import kernel
 S, C, COUNT, ROOM, DENSE, NOTED, NOTED_S, NOTED_C, NOTED_A, NOTED_B, NOT_BINARY = range(11)
 # For two traces (`core.two_traces`): b, and the decay since b was last paid.
 B, DECAYED = 11, 12
+# For short runs (`short_runs.py`): s and c of the rebases in this step.
+PAID_S, PAID_C = 13, 14
 HEADER = 16
 
 # The place: what a learner carries from one step to the next. CARRIED is the first of three numbers that belong to the rule.

@@ -1,85 +1,134 @@
-"""Many short runs over few features, for sweeps: every entry keeps its place on the list."""
+"""Many short runs over few features, for sweeps: every entry keeps its place on the list, and sums are in order.
+
+A memory of such a run is made of pointers of other kinds (`core.pointers`), wherever its numbers lie. The operations of rules work on
+it as they are. Beside them, this file has the distance of the weights from a target, which sweeps measure after every step.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import types
 
-from trueonline.core.forms import Dense, is_a
 from trueonline.core.kernels import kernel, operation
-from trueonline.core.memory.dense import REPLACE, noted
-from trueonline.core.memory.layout import COUNT, DENSE, NOTED, ROOM, C, S
+from trueonline.core.memory.layout import COUNT, DENSE, NOTED, PAID_C, PAID_S, ROOM, C, Memory, S, Several
+from trueonline.core.memory.upkeep import in_place, rescale
+from trueonline.core.pointers import folded, owners, slots
+
+# --- Making one -----------------------------------------------------------------------------------
 
 
 @kernel
-def enlist(memory, w_0):
-    """Begin with weights w_0, no trace, and every entry on the list for good: for few features and many short runs.
+def listed(n, head, z, y):
+    """A memory for sparse features. Every entry is on the list, so that u can be part of y."""
+    return Memory(n, head, folded(y), z, y, slots(), owners())
 
-    An entry's place then never changes, so that `offset` finds it without looking.
-    """
+
+@kernel
+def spread_out(n, head, u, z):
+    """A memory for dense features, in the dense layout, which has no y."""
+    return Memory(n, head, u, z, z, slots(), owners())
+
+
+@kernel
+def one(first):
+    return first
+
+
+@kernel
+def two(m, second):
+    return Several(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, None, None)
+
+
+@kernel
+def three(m, second, third):
+    return Several(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, third, None)
+
+
+@kernel
+def enlist(memory, dense):
+    """Begin with zero weights, no trace, and every entry on the list for good, or in the dense layout."""
     for i in range(memory.n):
-        memory.u[i] = w_0[i]
-        memory.slot[i] = i + 1
-        memory.owner[i + 1] = i
         memory.z[i + 1] = memory.y[i + 1] = 0.0
-    memory.head[S], memory.head[C], memory.head[DENSE] = 1.0, 0.0, 0.0
-    memory.head[COUNT], memory.head[ROOM], memory.head[NOTED] = memory.n, np.inf, 0.0
+        memory.u[i] = 0.0
+    head = memory.head
+    head[S], head[C], head[DENSE] = 1.0, 0.0, 1.0 if dense else 0.0
+    head[COUNT], head[ROOM], head[NOTED], head[PAID_S], head[PAID_C] = memory.n, np.inf, 0.0, 1.0, 0.0
 
 
-def enlist_all(memory, first, nothing):
-    """Begin with the weights `first` in the first memory, and with the zeros `nothing` in all others."""
+def enlist_all(memory, first, dense):
+    """Begin with the weights `first` in the first memory, and with zeros in all others."""
     raise NotImplementedError("for kernels only")
 
 
 @operation(enlist_all)
-def _enlist_all(memory, first, nothing):
-    def enlist_one(memory, first, nothing):
-        enlist(memory, first)
+def _enlist_all(memory, first, dense):
+    def enlist_one(memory, first, dense):
+        enlist(memory, dense)
+        for i in range(memory.n):
+            memory.u[i] = first[i]
 
-    def enlist_two(memory, first, nothing):
-        enlist(memory, first)
-        enlist(memory.second, nothing)
+    def enlist_two(memory, first, dense):
+        enlist(memory.second, dense)
+        enlist_one_of(memory, first, dense)
 
-    def enlist_three(memory, first, nothing):
-        enlist(memory, first)
-        enlist(memory.second, nothing)
-        enlist(memory.third, nothing)
+    def enlist_three(memory, first, dense):
+        enlist(memory.second, dense)
+        enlist(memory.third, dense)
+        enlist_one_of(memory, first, dense)
 
+    enlist_one_of = kernel(enlist_one)
     there = dict(zip(memory.fields, memory.types, strict=True))
     others = sum(there.get(name, types.none) is not types.none for name in ("second", "third"))
     return (enlist_one, enlist_two, enlist_three)[others]
 
 
-def offset(memory, x, target, off):
-    """off ← w − target. Every entry has kept its place since `enlist`. x has just been learned from."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(offset, reassociate=True)
-def _offset_sparse(memory, x, target, off):
-    if is_a(Dense, x):
+@operation(rescale)
+def _rescale_short(memory, count, s, c):
+    if not in_place(memory):
         return None
 
-    def offset_sparse(memory, x, target, off):
-        c = memory.head[C]
+    def rescale_all(memory, count, s, c):
+        for k in range(1, count + 1):
+            memory.y[k] += c * memory.z[k]
+            memory.z[k] *= s
+        memory.head[PAID_C] += c * memory.head[PAID_S]
+        memory.head[PAID_S] *= s
+        return 1.0  # no entry is ever taken off the list, so nobody asks for the norm
+
+    return rescale_all
+
+
+# --- The distance from a target -------------------------------------------------------------------
+
+
+@kernel
+def kept(memory, i):
+    """u_i + y_k and z_k: w_i is the one plus c times the other. For sparse features."""
+    return memory.u[i] + memory.y[i + 1], memory.z[i + 1]
+
+
+@kernel
+def owed(memory):
+    """c."""
+    return memory.head[C]
+
+
+@kernel
+def paid(memory):
+    """s and c of the rebases since the last question: each has made y ← y + c·z and z ← s·z. Without one, s is 1."""
+    head = memory.head
+    s, c = head[PAID_S], head[PAID_C]
+    head[PAID_S], head[PAID_C] = 1.0, 0.0
+    return s, c
+
+
+@kernel
+def offset(memory, target, off):
+    """off ← w − target, when nothing is noted."""
+    c = memory.head[C]
+    if memory.head[DENSE] != 0.0:
+        for i in range(memory.n):
+            off[i] = memory.u[i] + c * memory.z[i + 1] - target[i]
+    else:
         for i in range(memory.n):
             off[i] = memory.u[i] + (memory.y[i + 1] + c * memory.z[i + 1]) - target[i]
-
-    return offset_sparse
-
-
-@operation(offset, reassociate=True)
-def _offset_dense(memory, x, target, off):
-    if not is_a(Dense, x):
-        return None
-
-    def offset_dense(memory, x, target, off):
-        s, c, a, b, owed = noted(memory)
-        replacing = memory.head[NOTED] == REPLACE
-        for i in range(memory.n):
-            z = memory.z[i + 1]
-            u = memory.u[i] + c * z + b * x.values[i]
-            e = 1.0 if replacing and x.values[i] == 1.0 else s * z + a * x.values[i]
-            off[i] = u + owed * e - target[i]
-
-    return offset_dense

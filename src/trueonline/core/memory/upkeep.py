@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from trueonline.core.kernels import outlined
+from trueonline.core.kernels import operation, outlined
 from trueonline.core.memory.layout import COUNT, DENSE, ROOM, SPARE, C, S
+from trueonline.core.pointers import Counted
 
 EDGE = 1e-2  # rebase below this s: an imprint at s loses log10(1/s) digits, a rebase costs a pass over the list
 # The middle and half the width of [EDGE, 1/EDGE]. Only importance ratios make s grow.
@@ -13,24 +16,50 @@ MIDDLE, REACH = (1.0 / EDGE + EDGE) / 2.0, (1.0 / EDGE - EDGE) / 2.0
 DROP = 1e-20  # a trace entry below this share of the whole trace can no longer change a weight in double precision
 
 
-def _rescale(y, z, count, s, c):
+def in_place(memory: Any) -> bool:
+    """Whether the entries of a Numba type of memory keep their places, as in short runs (`short_runs.py`)."""
+    return isinstance(memory.types[memory.fields.index("slot")], Counted)
+
+
+def rescale(memory, count, s, c):
     """y ← y + c·z and z ← s·z over the list; return the trace's 1-norm."""
-    norm = 0.0
-    for k in range(1, count + 1):
-        y[k] += c * z[k]
-        z[k] *= s
-        norm += abs(z[k])
-    return norm
+    raise NotImplementedError("for kernels only")
 
 
-_rescale = outlined(_rescale, reassociate=True)
+@operation(rescale, reassociate=True)
+def _rescale(memory, count, s, c):
+    if in_place(memory):
+        return None
+
+    def rescale_list(memory, count, s, c):
+        y, z, norm = memory.y, memory.z, 0.0
+        for k in range(1, count + 1):
+            y[k] += c * z[k]
+            z[k] *= s
+            norm += abs(z[k])
+        return norm
+
+    return rescale_list
+
+
+def rebase(memory):
+    """Pay what is owed (c ← 0, s ← 1), and take faded entries off the list when it has doubled since the last look."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(rebase)
+def _rebase(memory):
+    def rebase_in_place(memory):
+        rescale(memory, memory.n, memory.head[S], memory.head[C])
+        memory.head[S], memory.head[C] = 1.0, 0.0
+
+    return rebase_in_place if in_place(memory) else (lambda memory: _rebase_list(memory))
 
 
 @outlined
-def rebase(memory):
-    """Pay what is owed (c ← 0, s ← 1), and take faded entries off the list when it has doubled since the last look."""
+def _rebase_list(memory):
     count = int(memory.head[COUNT])
-    norm = _rescale(memory.y, memory.z, count, memory.head[S], memory.head[C])
+    norm = rescale(memory, count, memory.head[S], memory.head[C])
     memory.head[S], memory.head[C] = 1.0, 0.0
     if count >= memory.head[ROOM] or (norm == 0.0 and memory.head[ROOM] < np.inf):
         kept = 0
@@ -49,9 +78,20 @@ def rebase(memory):
         memory.head[ROOM] = 2 * kept + SPARE
 
 
-@outlined
 def spread(memory):
     """From the list to the dense layout: z_k belongs to entry k − 1; slot, owner and y go unused."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(spread)
+def _spread(memory):
+    if in_place(memory):
+        return lambda memory: None
+    return lambda memory: _spread_list(memory)
+
+
+@outlined
+def _spread_list(memory):
     count = int(memory.head[COUNT])
     for k in range(1, count + 1):
         memory.u[memory.owner[k]] += memory.y[k]
