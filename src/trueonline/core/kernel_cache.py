@@ -108,19 +108,11 @@ class KernelCache(NullCache):
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Write compiled code beside its place and rename it. If that fails, one warning says so."""
+        """Write compiled code."""
         path = self._path(sig, data.codegen)
         if path is None or data.lifted or data.library.has_dynamic_globals:
             return
-        content = dumps(data._reduce())
-        beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-        try:
-            beside.write_bytes(hashlib.sha256(content).digest() + content)
-            rename_over(beside, path)
-        except OSError as error:
-            with suppress(OSError):
-                beside.unlink(missing_ok=True)
-            _warn_once(str(path.parent), error.strerror or str(error))
+        write(path, dumps(data._reduce()))
 
     def _path(self, sig: Any, codegen: Any) -> Path | None:
         """The file for these types. None if nothing is kept."""
@@ -130,6 +122,18 @@ class KernelCache(NullCache):
         versions = (numba.__version__, sys.implementation.cache_tag)
         about = (self._name, self._variant, self._key, str(sig), codegen.magic_tuple(), versions)
         return folder / f"{self._name}-{hashlib.sha256(repr(about).encode()).hexdigest()[:24]}"
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file beside its place and rename it. If that fails, one warning says so."""
+    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        beside.write_bytes(hashlib.sha256(content).digest() + content)
+        rename_over(beside, path)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        _warn_once(str(path.parent), error.strerror or str(error))
 
 
 def read(path: Path) -> bytes | None:

@@ -90,7 +90,7 @@ class InOrder(types.Type):
 
 def _asks_for_order(kind: Any) -> bool:
     return isinstance(kind, InOrder) or (
-        isinstance(kind, types.BaseTuple) and any(_asks_for_order(part) for part in kind.types)
+        isinstance(kind, types.BaseTuple) and any(_asks_for_order(part) for part in cast(Any, kind).types)
     )
 
 

@@ -18,9 +18,9 @@ from numba import types
 from numba.core import cgutils
 from numba.core.datamodel import models
 from numba.core.errors import RequireLiteralValue
-from numba.extending import intrinsic, overload, register_model
+from numba.extending import intrinsic, register_model
 
-from trueonline.core.kernels import _PIECE, InOrder
+from trueonline.core.kernels import InOrder, operation
 
 
 class Near(InOrder):
@@ -80,13 +80,17 @@ register_model(Counted)(models.OpaqueModel)
 
 
 @intrinsic
-def near(context: Any, base: Any, offset: Any) -> Any:
-    """The numbers from `offset` on, of an array, of a plain pointer, or of the same kind of pointer."""
-    kind = Near(base.dtype)
+def since(context: Any, base: Any, offset: Any) -> Any:
+    """The numbers from `offset` on, of an array, of a plain pointer, or of a pointer of these kinds."""
+    kind = base if isinstance(base, Strided) else Near(base.dtype)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         made = cgutils.create_struct_proxy(kind)(context, builder)
-        made.base = builder.gep(_first(context, builder, signature.args[0], arguments[0]), [arguments[1]])
+        if isinstance(kind, Strided):
+            made.base = _address(context, builder, kind, *arguments)
+            made.stride = cgutils.create_struct_proxy(kind)(context, builder, value=arguments[0]).stride
+        else:
+            made.base = builder.gep(_first(context, builder, signature.args[0], arguments[0]), [arguments[1]])
         return made._getvalue()
 
     return kind(base, types.int64), generate
@@ -190,7 +194,7 @@ def _behind(context: Any, u: Any) -> Any:
     return u.y(u), generate
 
 
-@overload(operator.getitem, jit_options=_PIECE)
+@operation(operator.getitem)
 def _get(vector, index):
     if isinstance(vector, Near | Strided):
         return lambda vector, index: _load(vector, np.int64(index))
@@ -202,7 +206,7 @@ def _get(vector, index):
     return None
 
 
-@overload(operator.setitem, jit_options=_PIECE)
+@operation(operator.setitem)
 def _set(vector, index, value):
     if isinstance(vector, Near | Strided):
         dtype = vector.dtype

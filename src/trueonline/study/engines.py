@@ -31,14 +31,18 @@ def run(
 ) -> None:
     """Run tasks on an engine. `done` is called with each task and its result, one at a time.
 
-    `engine` is "local", "dask" for a cluster on this machine, or "dask:tcp://host:port" for a cluster that runs already. At
-    most `threads` tasks run at a time, by default one for each core. `moved` is called now and then with a spawned task, its
-    finished steps, and whether it has just started or resumed. `scratch` gives the folder of a spawned task's checkpoints.
+    `engine` is "local", "dask" for a cluster on this machine, "dask:tcp://host:port" for a cluster that runs already,
+    "cuda" for a GPU, or "cuda:1" for another one. At most `threads` tasks run at a time, by default one for each core. `moved` is
+    called now and then with a spawned task, its finished steps, and whether it has just started or resumed. `scratch` gives the
+    folder of a spawned task's checkpoints.
     """
-    if not isinstance(engine, str) or not re.fullmatch(r"local|dask(:.+)?", engine):
-        raise ValueError(f"unknown engine {engine!r}; known are local, dask and dask:ADDRESS")
+    if not isinstance(engine, str) or not re.fullmatch(r"local|dask(:.+)?|cuda(:\d+)?", engine):
+        raise ValueError(f"unknown engine {engine!r}; known are local, dask, dask:ADDRESS, cuda and cuda:NUMBER")
     if not tasks:
         return
+    if engine.startswith("cuda"):
+        tasks = _run_cuda(tasks, done, int(engine.partition(":")[2] or 0))  # what has no kernel is left
+        engine = "local"
     if engine == "local":
         limit = threads or os.cpu_count() or 1
         _run_threads([task for task in tasks if not task.spawned], done, limit)
@@ -117,6 +121,24 @@ def _run_dask(tasks: Sequence[Work], done: Done, scratch: Scratch, address: str 
     finally:
         if address is None and cluster is not None:
             cluster.close()
+
+
+def _run_cuda(tasks: Sequence[Work], done: Done, number: int) -> list[Work]:
+    """Run sweeps on a GPU, and return the tasks that are no sweeps by kernels."""
+    try:
+        from trueonline.study.cuda import device
+    except ImportError as error:
+        raise ValueError(
+            f"the engine cuda needs the extra for your driver ({error}): pip install 'trueonline[cuda13]', or 'trueonline[cuda12]' "
+            "for a driver that does not know CUDA 13; the engine local gives the same results without a GPU"
+        ) from None
+    from trueonline.study.cuda import batches
+    from trueonline.study.cuda import engine as on_gpu
+
+    gpu = device.gpu(number)
+    sweeps, others = batches.sweeps(tasks)
+    on_gpu.run(sweeps, done, gpu)
+    return others
 
 
 def _compute(task: Work, scratch: Path) -> pa.Table:

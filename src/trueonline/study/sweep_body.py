@@ -1,7 +1,7 @@
 """One learner of a sweep: one run, one step-size and one trace decay, the error measured after every step.
 
-Processors and GPUs compile the same `learner`. They differ in where its numbers lie (`sweep_kernel.py`, `cuda`). Sums are in order, so
-that both find the same bits (`core.pointers`).
+Processors and GPUs compile the same `learner`. They differ in where its numbers lie (`sweep_kernel.py`, `cuda`). Sums are in order,
+so that both find the same bits (`core.pointers`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from trueonline.core.kernels import kernel, operation
 from trueonline.core.loops import rule
 from trueonline.core.memory import settle_all
 from trueonline.core.memory.short_runs import enlist_all, kept, offset, owed, paid
-from trueonline.core.pointers import near
+from trueonline.core.pointers import since
 from trueonline.core.transition import Transition
 
 TRUST = 1e-4  # an error that is a smaller share of P has lost digits, and is summed directly
@@ -133,10 +133,10 @@ def seen(features, n, state, before):
 @operation(seen)
 def _seen(features, n, state, before):
     def active(features, n, state, before):
-        return Active(near(features, np.int64(state)), 1)
+        return Active(since(features, np.int64(state)), 1)
 
     def dense(features, n, state, before):
-        return Dense(near(features, np.int64(state) * n), near(features, np.int64(before) * n), n)
+        return Dense(since(features, np.int64(state) * n), since(features, np.int64(before) * n), n)
 
     return active if isinstance(features.dtype, types.Integer) else dense
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
-import numpy as np
 from numba import types
 
 from trueonline import catalog
@@ -16,7 +15,7 @@ from trueonline.core.loops import key_of
 from trueonline.core.memory import KINDS
 from trueonline.core.memory.layout import HEADER
 from trueonline.core.memory.short_runs import listed, spread_out, three, two
-from trueonline.core.pointers import near, on_stack
+from trueonline.core.pointers import on_stack, since
 from trueonline.core.transition import asked, asking
 from trueonline.inputs import ratio
 from trueonline.study import sweep_body
@@ -31,15 +30,16 @@ def sweep(numbers, features, n, run, measure, alphas, lams, errors):
     root, target, first, discount, second, after = measure
     size = FEW if FEW > 0 else n
     own = on_stack(OWN)
-    vectors = near(own, LISTS) if FEW > 0 else near(numbers, 0)
+    vectors = since(own, LISTS) if FEW > 0 else since(numbers, 0)
     memory = lay_out(own, vectors, size, features)
-    given = Given(near(features, 0), rooted(root), near(target, 0), near(first, 0), discount, second, after)
+    off = since(vectors, 2 * MEMORIES * size)
+    given = Given(since(features, 0), rooted(root), since(target, 0), since(first, 0), discount, second, after)
     trajectory = Run(
-        near(states, 0), near(rewards, 0), near(discounts, 0), near(ratios, 0), ratios.size - 1, rewards.size
+        since(states, 0), since(rewards, 0), since(discounts, 0), since(ratios, 0), ratios.size - 1, rewards.size
     )
     for i in range(alphas.size):
         for j in range(lams.size):
-            errors[i, j] = learner(memory, own, vectors, given, trajectory, alphas[i], lams[j])
+            errors[i, j] = learner(memory, own, off, given, trajectory, alphas[i], lams[j])
 
 
 def rooted(root):
@@ -49,26 +49,22 @@ def rooted(root):
 
 @operation(rooted)
 def _rooted(root):
-    return (lambda root: Diagonal(near(root, 0))) if root.ndim == 1 else (lambda root: Triangular(near(root, 0)))
+    return (lambda root: Diagonal(since(root, 0))) if root.ndim == 1 else (lambda root: Triangular(since(root, 0)))
 
 
-# --- Where the numbers of a processor's learner lie -----------------------------------------------
+# --- Where the numbers of a learner lie -----------------------------------------------------------
 #
-# On the stack: what the rule carries and the headers of memories. Beside them, or in an array if there are many features: w − w*, and
-# two vectors of each memory.
+# On the stack: what the rule carries, and the headers of memories. Beside them, or elsewhere if there are many features: two
+# vectors of each memory, and w − w*.
 
-CARRIED = 8
+CARRIED = 4
 OWN = LISTS = 0  # placeholders: the numbers on the stack, and where vectors begin among them
+MEMORIES = 1  # a placeholder
 
 
 def vector_numbers(n: int, memories: int) -> int:
     """How many numbers the vectors of a learner have."""
-    return (1 + 2 * memories) * stride.py_func(n)
-
-
-@kernel
-def stride(n):
-    return (n // 8 + 2) * 8
+    return (2 * memories + 1) * n
 
 
 def part(own, vectors, n, which, features):
@@ -79,12 +75,12 @@ def part(own, vectors, n, which, features):
 @operation(part)
 def _part(own, vectors, n, which, features):
     def sparse(own, vectors, n, which, features):
-        z = (1 + 2 * which) * stride(n) - 1
-        return listed(n, near(own, CARRIED + which * HEADER), near(vectors, z), near(vectors, z + stride(n)))
+        head, z = since(own, CARRIED + which * HEADER), 2 * which * n - 1
+        return listed(n, head, since(vectors, z), since(vectors, z + n))
 
     def dense(own, vectors, n, which, features):
-        u = (1 + 2 * which) * stride(n)
-        return spread_out(n, near(own, CARRIED + which * HEADER), near(vectors, u), near(vectors, u + stride(n) - 1))
+        head, u = since(own, CARRIED + which * HEADER), 2 * which * n
+        return spread_out(n, head, since(vectors, u), since(vectors, u + n - 1))
 
     return sparse if isinstance(features.dtype, types.Integer) else dense
 
@@ -105,18 +101,29 @@ def lay_out_three(own, vectors, n, features):
     return three(first, second, part(own, vectors, n, 2, features))
 
 
+lay_out = lay_out_one  # a placeholder
 LAYOUTS = {"one": lay_out_one, "two": lay_out_two, "three": lay_out_three}
+
+
+def names_of(rule: Any, memory: str, few: int) -> dict[str, Any]:
+    """The global names of the templates of sweeps, on processors and GPUs: the learner with its rule, and where numbers lie."""
+    memories = KINDS[memory].memories
+    lists = CARRIED + memories * HEADER
+    return {
+        "learner": inlined(sweep_body.learner, rule=asking(rule)),
+        "lay_out": LAYOUTS[memory],
+        "MEMORIES": memories,
+        "FEW": few,
+        "LISTS": lists,
+        "OWN": lists + (vector_numbers(few, memories) if few else 0),
+    }
 
 
 @cache
 def compiled(rule: Any, memory: str, few: int = 0) -> Any:
     """The sweep kernel of a rule over a kind of memory, for any number of features or for `few`."""
-    memories = KINDS[memory].memories
-    lists = CARRIED + memories * HEADER
-    names = {"FEW": few, "LISTS": lists, "OWN": lists + (vector_numbers(few, memories) if few else 0)}
-    own = inlined(sweep_body.learner, rule=asking(rule))
     name = f"{rule.py_func.__name__}{f'_{few}' if few else ''}"
-    return specialise(sweep, name, partial(key_of, rule), learner=own, lay_out=LAYOUTS[memory], rule=rule, **names)
+    return specialise(sweep, name, partial(key_of, rule), **names_of(rule, memory, few), rule=rule)
 
 
 @dataclass(frozen=True)
@@ -142,6 +149,7 @@ class Method:
     rule: Any
     memories: int | None = None
     second: float | None = None
+    kind: str = field(init=False, repr=False, compare=False)  # of memory
 
     def __post_init__(self) -> None:
         rule: Any = _named(self.rule)

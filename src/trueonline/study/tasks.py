@@ -330,29 +330,59 @@ class Task:
         pyarrow.Table
             A table with the columns of `schema`.
         """
-        case, method = self.case, self.case.methods[self.method]
+        case, method = self.case, swept(self.method, self.case.methods[self.method])
         alphas, lams = np.array(case.step_sizes), np.array(case.trace_decays)
         errors = np.empty((len(self.runs), len(alphas), len(lams)))
-        method = swept(self.method, method)
-        row = method.row if isinstance(method, Method) else getattr(method, "method", None)
-        trajectories: Iterable[tuple] = map(case.trajectory, self.runs)
-        if "gamma" in getattr(row, "constants", ()):
-            trajectories = (_constant(trajectory, case.problem.discount) for trajectory in trajectories)
+        trajectories = [case.trajectory(run) for run in self.runs]
+        self.check(trajectories)
         block = _kernel_block if isinstance(method, Method) else _learner_block
         block(case, method, trajectories, alphas, lams, errors)
-        runs, alpha, lam = np.meshgrid(self.runs, alphas, lams, indexing="ij")
+        return self.table(errors)
+
+    def check(self, trajectories: Iterable[tuple]) -> None:
+        """Check that the method is for these trajectories.
+
+        Parameters
+        ----------
+        trajectories : iterable of tuple
+            States, rewards, discounts and importance ratios of each run.
+
+        Raises
+        ------
+        ValueError
+            If the method has γ as a constant, and the trajectories have other discounts.
+        """
+        method = swept(self.method, self.case.methods[self.method])
+        row = method.row if isinstance(method, Method) else getattr(method, "method", None)
+        if "gamma" in getattr(row, "constants", ()):
+            for trajectory in trajectories:
+                _check_constant(trajectory, self.case.problem.discount)
+
+    def table(self, errors: np.ndarray) -> pa.Table:
+        """The result, from the errors.
+
+        Parameters
+        ----------
+        errors : numpy.ndarray
+            The errors of each run, step-size and trace decay.
+
+        Returns
+        -------
+        pyarrow.Table
+            A table with the columns of `schema`.
+        """
+        runs, alpha, lam = np.meshgrid(self.runs, self.case.step_sizes, self.case.trace_decays, indexing="ij")
         columns = [np.full(errors.size, self.method), alpha.ravel(), lam.ravel(), runs.ravel(), errors.ravel()]
         return pa.table(columns, schema=SCHEMA)
 
 
-def _constant(trajectory: tuple, discount: float) -> tuple:
+def _check_constant(trajectory: tuple, discount: float) -> None:
     """For methods that have γ as a constant."""
     others = np.setdiff1d(trajectory[2], (0.0, discount))
     if others.size:
         raise ValueError(
             f"this method is for a constant discount, here {discount:g}, but the problem has {others[0]:g} too"
         )
-    return trajectory
 
 
 def _kernel_block(
@@ -398,4 +428,4 @@ def _root(metric: np.ndarray) -> np.ndarray:
     if np.array_equal(metric, np.diag(np.diag(metric))):
         return np.sqrt(np.diag(metric))
     values, vectors = np.linalg.eigh(metric)
-    return np.linalg.qr((vectors * np.sqrt(np.maximum(values, 0.0))).T, mode="r")
+    return np.asarray(np.linalg.qr((vectors * np.sqrt(np.maximum(values, 0.0))).T, mode="r"))

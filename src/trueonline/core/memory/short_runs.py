@@ -1,7 +1,7 @@
 """Many short runs over few features, for sweeps: every entry keeps its place on the list, and sums are in order.
 
-A memory of such a run is made of pointers of other kinds (`core.pointers`), wherever its numbers lie. The operations of rules work on
-it as they are. Beside them, this file has the distance of the weights from a target, which sweeps measure after every step.
+A memory of such a run is made of pointers of other kinds (`core.pointers`), wherever its numbers lie. The operations of rules work
+on it as they are. Beside them, this file has the distance of the weights from a target, which sweeps measure after every step.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def _rebase(memory):
         rescale(memory, memory.n, memory.head[S], memory.head[C])
         memory.head[S], memory.head[C] = 1.0, 0.0
 
-    return rebase_in_place if in_place(memory) else (lambda memory: _rebase_list(memory))
+    return rebase_in_place if in_place(memory) else (lambda memory: _rebase_list(memory))  # noqa: PLW0108
 
 
 @outlined
@@ -87,7 +87,7 @@ def spread(memory):
 def _spread(memory):
     if in_place(memory):
         return lambda memory: None
-    return lambda memory: _spread_list(memory)
+    return lambda memory: _spread_list(memory)  # noqa: PLW0108
 
 
 @outlined

@@ -1,0 +1,305 @@
+"""An NVIDIA GPU that runs batches: its memory, its streams and the launches of kernels, through CUDA's driver.
+
+A batch is one copy to the device, a launch for each method, and one copy back. Two batches can be under way at a time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from cuda.bindings import driver
+
+from trueonline.study.cuda import code
+from trueonline.study.cuda.batches import Batch, Launch
+from trueonline.study.cuda.engine import OutOfMemoryError
+from trueonline.study.tasks import FEW
+
+STREAMS = 4  # launches of a batch that may run side by side
+ALIGNED = 256
+BLOCK = 128  # threads of a block, where shared memory does not ask for fewer
+WARP = 32
+SHARE = 0.2  # of the free memory: the most that a batch may take
+LOCAL = "the engine local gives the same results without a GPU"
+
+
+class Kernel(NamedTuple):
+    """A kernel on the device, and how it is launched."""
+
+    function: Any
+    block: int
+    shared: int  # bytes of a block
+    resident: int  # blocks that the device can run at a time
+
+
+class Slot:
+    """The memory of a batch under way, on the device and beside it."""
+
+    def __init__(self) -> None:
+        self.size = self.space_size = 0
+        self.host: Any = None
+        self.device: Any = None
+        self.space: Any = None
+        self.array = np.empty(0, np.uint8)
+        self.streams = [
+            _checked(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING)) for _ in range(STREAMS)
+        ]
+
+    def reserve(self, size: int) -> None:
+        """Have at least so many bytes, here and on the device."""
+        if size <= self.size:
+            return
+        size = -(-size // 2**24) * 2**24  # not again for every batch
+        self.free()
+        self.device = _checked(driver.cuMemAlloc(size))
+        self.host = _checked(driver.cuMemAllocHost(size))
+        self.array = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(int(self.host)))
+        self.size = size
+
+    def reserve_space(self, size: int) -> None:
+        """Have at least so many bytes for the vectors of learners."""
+        if size > self.space_size:
+            if self.space is not None:
+                _checked(driver.cuMemFree(self.space))
+                self.space, self.space_size = None, 0
+            self.space = _checked(driver.cuMemAlloc(size))
+            self.space_size = size
+
+    def free(self) -> None:
+        self.array, self.size = np.empty(0, np.uint8), 0
+        if self.device is not None:
+            _checked(driver.cuMemFree(self.device))
+        if self.host is not None:
+            _checked(driver.cuMemFreeHost(self.host))
+        self.device = self.host = None
+
+
+class Ticket(NamedTuple):
+    """A batch under way."""
+
+    slot: Slot
+    shapes: Sequence[tuple[int, ...]]  # of the errors of each launch
+    first: int  # where the errors begin
+    end: Any
+
+
+class Gpu:
+    """A GPU.
+
+    Parameters
+    ----------
+    number : int
+        Its number, as nvidia-smi counts.
+
+    Raises
+    ------
+    ValueError
+        If there is no such GPU, or no driver.
+    """
+
+    def __init__(self, number: int = 0) -> None:
+        try:
+            _checked(driver.cuInit(0))
+            count = _checked(driver.cuDeviceGetCount())
+        except (RuntimeError, OSError) as error:
+            raise ValueError(f"the engine cuda needs an NVIDIA GPU and its driver ({error}); {LOCAL}") from None
+        if not 0 <= number < count:
+            raise ValueError(f"there is no GPU {number}: this machine has {count}, counted from 0; {LOCAL}")
+        self._device = _checked(driver.cuDeviceGet(number))
+        self._context = _checked(driver.cuDevicePrimaryCtxRetain(self._device))
+        _checked(driver.cuCtxSetCurrent(self._context))
+        attribute = driver.CUdevice_attribute
+        self.capability = (
+            self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+            self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+        )
+        self._shared = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+        self._processors = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+        self._slots = [Slot(), Slot()]
+        self._kernels: dict[Any, Kernel] = {}
+
+    def _attribute(self, which: Any) -> int:
+        return int(_checked(driver.cuDeviceGetAttribute(which, self._device)))
+
+    @property
+    def name(self) -> str:
+        """What the GPU calls itself."""
+        return _checked(driver.cuDeviceGetName(128, self._device)).decode().strip("\0 ")
+
+    @property
+    def most_bytes(self) -> float:
+        """How large a batch may be."""
+        free, _ = _checked(driver.cuMemGetInfo())
+        return SHARE * float(free)
+
+    def submit(self, batch: Batch) -> Ticket:
+        """Start a batch, without waiting for it.
+
+        Parameters
+        ----------
+        batch : Batch
+            The batch.
+
+        Returns
+        -------
+        Ticket
+            For `collect`. At most two batches can be under way.
+        """
+        slot = self._slots.pop(0)
+        try:
+            return self._submit(batch, slot)
+        except BaseException:
+            self._slots.insert(0, slot)
+            raise
+
+    def _submit(self, batch: Batch, slot: Slot) -> Ticket:
+        kernels = [self._kernel(batch, launch) for launch in batch.launches]
+        inputs = batch.inputs
+        places = np.cumsum([0, *(-(-each.nbytes // ALIGNED) * ALIGNED for each in inputs)])
+        shapes = [(len(launch.rows), len(batch.alphas), len(batch.lams)) for launch in batch.launches]
+        sizes = [8 * int(np.prod(shape)) for shape in shapes]
+        errors = int(places[-1]) + np.cumsum([0, *sizes])
+        slot.reserve(int(errors[-1]))
+        room = max(self._space(batch, launch, kernel) for launch, kernel in zip(batch.launches, kernels, strict=True))
+        slot.reserve_space(STREAMS * room)
+        for place, each in zip(places, inputs, strict=False):
+            slot.array[place : place + each.nbytes] = np.ascontiguousarray(each).view(np.uint8).ravel()
+        base, main = int(slot.device), slot.streams[0]
+        _checked(driver.cuMemcpyHtoDAsync(slot.device, slot.host, int(places[-1]), main))
+        copied = _record(main)
+        pointers = [base + int(place) for place in places[:-1]]
+        for number, (launch, kernel) in enumerate(zip(batch.launches, kernels, strict=True)):
+            stream = slot.streams[number % STREAMS]
+            _checked(driver.cuStreamWaitEvent(stream, copied, 0))
+            space = 0 if slot.space is None else int(slot.space) + number % STREAMS * room
+            known = [*pointers[:9], pointers[9 + number], *pointers[-2:], space, base + int(errors[number])]
+            self._launch(kernel, batch, launch, known, stream)
+        for stream in slot.streams[1:]:
+            _checked(driver.cuStreamWaitEvent(main, _record(stream), 0))
+        first = int(errors[0])
+        _checked(driver.cuMemcpyDtoHAsync(int(slot.host) + first, base + first, int(errors[-1]) - first, main))
+        return Ticket(slot, shapes, first, _record(main))
+
+    def _launch(self, kernel: Kernel, batch: Batch, launch: Launch, pointers: list[int], stream: Any) -> None:
+        runs, steps = len(launch.rows), batch.rewards.shape[1]
+        sizes = (
+            batch.n, batch.features[0].size, batch.roots[0].size, steps, batch.ratios.shape[1],
+            runs, len(batch.alphas), len(batch.lams), batch.after,
+        )  # fmt: skip
+        values = (*pointers, *sizes, batch.discount, float(launch.method.second or 0.0))
+        kinds = (*[ctypes.c_void_p] * len(pointers), *[ctypes.c_int64] * len(sizes), ctypes.c_double, ctypes.c_double)
+        grid = _blocks(batch, launch, kernel)
+        _checked(
+            driver.cuLaunchKernel(
+                kernel.function, grid, 1, 1, kernel.block, 1, 1, kernel.shared, stream, (values, kinds), 0
+            )
+        )
+
+    def collect(self, ticket: Ticket) -> list[np.ndarray]:
+        """Wait for a batch.
+
+        Parameters
+        ----------
+        ticket : Ticket
+            What `submit` returned.
+
+        Returns
+        -------
+        list of numpy.ndarray
+            The errors of each launch: run × α × λ.
+        """
+        _checked(driver.cuEventSynchronize(ticket.end))
+        place, found = ticket.first, []
+        for shape in ticket.shapes:
+            size = 8 * int(np.prod(shape))
+            found.append(ticket.slot.array[place : place + size].view(np.float64).reshape(shape).copy())
+            place += size
+        self._slots.append(ticket.slot)
+        return found
+
+    def _kernel(self, batch: Batch, launch: Launch) -> Kernel:
+        """The kernel for a method and the shape of a batch."""
+        memories = launch.method.memories or 1
+        numbers = _numbers(batch, memories)  # of a learner's vectors
+        few = batch.n if not batch.tabular and batch.n * memories <= FEW else 0
+        shared = not few and 8 * numbers * WARP <= self._shared
+        key = (
+            launch.method.update,
+            launch.method.kind,
+            batch.tabular,
+            batch.diagonal,
+            few,
+            shared,
+            numbers if shared else 0,
+        )
+        if key not in self._kernels:
+            variant = code.Variant(batch.tabular, batch.diagonal, few, shared)
+            cubin = code.machine_code(launch.method.update, launch.method.kind, variant, self.capability)
+            function = _loaded(cubin)
+            block = BLOCK
+            while shared and block > WARP and 4 * 8 * numbers * block > self._shared:  # room for four blocks, if possible
+                block //= 2
+            size = 8 * numbers * block if shared else 0
+            if shared:
+                attribute = driver.CUfunction_attribute
+                _checked(
+                    driver.cuFuncSetAttribute(function, attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, size)
+                )
+                _checked(
+                    driver.cuFuncSetAttribute(function, attribute.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100)
+                )
+            blocks = _checked(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, block, size))
+            self._kernels[key] = Kernel(function, block, size, max(1, blocks) * self._processors)
+        return self._kernels[key]
+
+    def _space(self, batch: Batch, launch: Launch, kernel: Kernel) -> int:
+        """The bytes of device memory that the vectors of the learners of a launch take."""
+        memories = launch.method.memories or 1
+        few = not batch.tabular and batch.n * memories <= FEW
+        if kernel.shared or few:
+            return 0
+        return 8 * _numbers(batch, memories) * kernel.block * _blocks(batch, launch, kernel)
+
+
+def _numbers(batch: Batch, memories: int) -> int:
+    """How many numbers the vectors of a learner have: w − w* only where the error is summed from scratch."""
+    return (2 * memories + (0 if batch.tabular and batch.diagonal else 1)) * batch.n
+
+
+def _blocks(batch: Batch, launch: Launch, kernel: Kernel) -> int:
+    """As many blocks as the learners fill, or as can run at a time: then each block takes the place of several."""
+    needed = len(launch.rows) * -(-batch.cells // kernel.block)
+    return min(needed, kernel.resident)
+
+
+def _record(stream: Any) -> Any:
+    event = _checked(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DISABLE_TIMING))
+    _checked(driver.cuEventRecord(event, stream))
+    return event
+
+
+def _loaded(cubin: bytes) -> Any:
+    module = _checked(driver.cuModuleLoadData(cubin))
+    return _checked(driver.cuModuleGetFunction(module, code.ENTRY.encode()))
+
+
+@cache
+def gpu(number: int) -> Gpu:
+    """The GPU with this number, set up once."""
+    return Gpu(number)
+
+
+def _checked(answer: tuple) -> Any:
+    """The result of a call of the driver, or its error in words."""
+    status, *results = answer
+    if status == driver.CUresult.CUDA_SUCCESS:
+        return results[0] if len(results) == 1 else tuple(results) if results else None
+    _, name = driver.cuGetErrorName(status)
+    _, text = driver.cuGetErrorString(status)
+    words = f"{(name or b'an unknown error').decode()}: {(text or b'').decode()}"
+    if status == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
+        raise OutOfMemoryError(words)
+    raise RuntimeError(words)

@@ -1,0 +1,81 @@
+"""The engine `cuda`: sweeps on a GPU, from the same tasks to the same results as every other engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from trueonline.study.cuda.batches import Batch, gather, plan, split
+from trueonline.study.tasks import Task
+
+
+class OutOfMemoryError(Exception):
+    """The device has too little memory for a batch."""
+
+
+class Device(Protocol):
+    """What runs batches. `cuda.device.Gpu` does."""
+
+    @property
+    def most_bytes(self) -> float:
+        """How large a batch may be."""
+
+    def submit(self, batch: Batch) -> Any:
+        """Start a batch, without waiting for it. OutOfMemoryError if there is no room."""
+
+    def collect(self, ticket: Any) -> list[np.ndarray]:
+        """Wait for a batch, and return the errors of each of its launches: run × α × λ."""
+
+
+def run(tasks: Sequence[Task], done: Callable[[Task, pa.Table], None], device: Device) -> None:
+    """Run tasks on a device. While one batch is learning, the next is prepared, and the results of the last are stored."""
+    started: list[tuple[Batch, Any]] = []
+    finished: Iterator[tuple[Task, np.ndarray]] = iter(())
+    try:
+        for batch, ticket in _submitted(tasks, device):
+            started.append((batch, ticket))
+            _store(finished, done)
+            if len(started) > 1:
+                finished = _finished(started, device)
+        while started:
+            _store(finished, done)
+            finished = _finished(started, device)
+        _store(finished, done)
+    except KeyboardInterrupt:  # what has been learned is kept
+        _store(finished, done)
+        while started:
+            _store(_finished(started, device), done)
+        raise
+
+
+def _submitted(tasks: Sequence[Task], device: Device) -> Iterator[tuple[Batch, Any]]:
+    """The batches of these tasks, each started. Where the device has no room for one, it gets smaller ones."""
+    for some in plan(tasks, device.most_bytes):
+        waiting = [some]
+        while waiting:
+            batch = gather(waiting.pop(0))
+            try:
+                yield batch, device.submit(batch)
+            except OutOfMemoryError as error:
+                mine = [task for launch in batch.launches for task in launch.tasks]
+                if len(mine) == 1:
+                    raise ValueError(
+                        f"the GPU has too little free memory for {mine[0].rows} learners of {batch.n} features ({error}); free "
+                        "some, or use the engine local"
+                    ) from None
+                waiting = [mine[: len(mine) // 2], mine[len(mine) // 2 :], *waiting]
+
+
+def _finished(started: list[tuple[Batch, Any]], device: Device) -> Iterator[tuple[Task, np.ndarray]]:
+    """The errors of the tasks of the oldest batch."""
+    batch, ticket = started.pop(0)
+    errors = device.collect(ticket)
+    return iter([pair for launch, each in zip(batch.launches, errors, strict=True) for pair in split(launch, each)])
+
+
+def _store(finished: Iterator[tuple[Task, np.ndarray]], done: Callable[[Task, pa.Table], None]) -> None:
+    for task, errors in finished:
+        done(task, task.table(errors))
