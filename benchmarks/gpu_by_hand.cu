@@ -4,7 +4,8 @@
 // of a run, and V − V_old needs no w* at all. The traces of accumulate and replace TD(λ) do not depend on α: the learners of a run and
 // a λ share them.
 //
-// The file compiles as CUDA and as plain C++. In C++ a warp has one lane, and the same functions run on the CPU, for tests.
+// The file compiles as CUDA and as plain C++. In C++ the same functions run on the CPU, for tests. A warp has one lane there, or WARP
+// of them, each a thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,13 +16,21 @@
 #define FN __device__ __forceinline__
 #define UNROLL _Pragma("unroll")
 constexpr int LANES = 32;
-FN void meet() { __syncwarp(); }
+FN void meet(unsigned lanes = ~0u) { __syncwarp(lanes); }
 #else
 #define BOTH
 #define FN inline
 #define UNROLL
+#ifdef WARP
+#include <barrier>
+#include <thread>
+constexpr int LANES = WARP;
+static thread_local std::barrier<> *warp_barrier;
+FN void meet(unsigned = 0u) { warp_barrier->arrive_and_wait(); }
+#else
 constexpr int LANES = 1;
-FN void meet() {}
+FN void meet(unsigned = 0u) {}
+#endif
 #endif
 
 enum Method { ACCUMULATE = 0, REPLACE = 1, TRUE_ONLINE = 2 };
@@ -52,7 +61,6 @@ FN double finished(double total, int steps, double initial) {
 // thread has several learners of one run and one λ. The next value follows from this step's: (u + Δ)ᵀξ' = uᵀξ' + Δᵀξ'.
 
 constexpr int CHUNK = 16;      // steps whose shared numbers are prepared together
-constexpr int WARPS = 5;       // in a block; all work on the same run
 constexpr double SMALL = 1e-3; // Be = Sz, and S is made 1 again below this
 
 BOTH constexpr int learners_of_thread(int method) { return method == TRUE_ONLINE ? 2 : 4; }
@@ -62,7 +70,11 @@ template <int N, int METHOD> struct Dense {
     static constexpr int A = learners_of_thread(METHOD);
     static constexpr int ROW = even(N), TRACE = even(N + 1);
     static constexpr bool OWN = METHOD == TRUE_ONLINE;   // whether each learner has a trace of its own
-    static constexpr int LAMS = LANES == 1 ? 1 : A;      // of a warp: each has LANES / LAMS lanes for LANES step-sizes
+    static constexpr int WARPS = OWN ? 2 : 5;            // of a block; all work on the same run
+    static constexpr int BLOCKS = OWN ? 6 : 3;           // of a multiprocessor, at least; with more, registers spill
+    static constexpr int LAMS = LANES == 1 ? 1 : A;      // how many λ a warp works on
+    static constexpr int EACH = LANES / LAMS;            // how many of its lanes work on one of them
+    static constexpr int ALPHAS = EACH * A;              // how many α a warp works on
     static constexpr int LAM_ROOM = CHUNK * TRACE + 2;   // + 2: so that different λ lie in different banks
 
     // How many numbers a block shares, and how many each of its warps.
@@ -112,9 +124,9 @@ template <int N, int METHOD> struct Dense {
         }
     }
 
-    // One lane of a warp, which works on LAMS trace decays from first_lam on. The lane has A learners of the sub-th of them, whose α
-    // begin at first_alpha.
-    static FN void sweep(const Job &job, int at, int first_lam, int sub, int first_alpha, int lane, const double *tables, double *mine) {
+    // One lane of a warp, which has the λ from number first_lam on and the α from number first on.
+    static FN void sweep(const Job &job, int at, int first_lam, int first, int lane, const double *tables, double *mine) {
+        const int sub = lane / EACH, first_alpha = first + lane % EACH * A; // of this lane
         const int k = job.states, steps = job.steps, problem = at / job.runs;
         const double *xi = tables, *own = xi + k * ROW, *known = own + k * ROW, *root = known + even(k);
         double *reward = mine, *cross = reward + CHUNK, *traces = cross + CHUNK;
@@ -261,26 +273,27 @@ constexpr int AGES = 8; // EDGE^AGES = GONE
 constexpr int STRETCH = 32;
 
 struct Tabular {
-    // The bytes of a warp: d, p, z, T, X and rewards; then epochs and states.
+    // The bytes of a warp: d, p, z, T, X and rewards; then the epoch of each state's last visit; then states.
     static constexpr std::size_t bytes(int k, int width, bool own) {
         const std::size_t numbers = (std::size_t)k * (1 + width + (own ? width : 1)) + AGES * width + AGES + 1 + STRETCH;
-        return numbers * sizeof(double) + ((std::size_t)k + STRETCH + 1) * sizeof(std::int16_t);
+        return numbers * sizeof(double) + (std::size_t)k * sizeof(std::int16_t) + 2 * STRETCH;
     }
 
-    // One lane; the α of a warp are first_alpha, …, and `width` is how many they are.
+    // One of the `width` lanes of a warp: the learner with α number first_alpha + lane.
     template <int METHOD> static FN void sweep(const Job &job, int at, int j, int first_alpha, int width, int lane, double *shared) {
         constexpr bool OWN = METHOD == TRUE_ONLINE; // whether each learner has a trace of its own
         const int k = job.states, steps = job.steps, problem = at / job.runs;
-        const int me = lane < width ? lane : width - 1; // a lane too many does what the last one does
+        const unsigned lanes = ~0u >> (32 - width);
         const int z_width = OWN ? width : 1;
         double *d = shared, *p_all = d + k, *z_all = p_all + k * width, *T = z_all + k * z_width;
         double *X = T + AGES * width, *reward = X + AGES + 1;
-        std::int16_t *epochs = reinterpret_cast<std::int16_t *>(reward + STRETCH), *next = epochs + k; // next: STRETCH + 1
-        double *p = p_all + me, *z = z_all + (OWN ? me : 0);
-        T += me;
+        std::int16_t *epochs = reinterpret_cast<std::int16_t *>(reward + STRETCH);
+        std::uint8_t *after = reinterpret_cast<std::uint8_t *>(epochs + k), *past = after + STRETCH;
+        double *p = p_all + lane, *z = z_all + (OWN ? lane : 0);
+        T += lane;
         const std::uint8_t *states = job.trajectories + (std::size_t)at * (steps + 1);
         const double *rewards = job.rewards + (std::size_t)at * steps, *target = job.target + problem * k;
-        const double alpha = job.alpha[first_alpha + me], gamma = job.discount, g = gamma * job.lam[j];
+        const double alpha = job.alpha[first_alpha + lane], gamma = job.discount, g = gamma * job.lam[j];
 
         int length = 1; // steps of an epoch
         double at_end = g;
@@ -295,7 +308,7 @@ struct Tabular {
             X[ages + 1] = X[ages] * at_end;
             ++ages;
         }
-        for (int i = lane; i < k; i += LANES) {
+        for (int i = lane; i < k; i += width) {
             const double b = job.root[problem * k + i];
             d[i] = b * b;
             epochs[i] = -1;
@@ -305,60 +318,58 @@ struct Tabular {
             z[i * z_width] = 0.0;
         }
         for (int a = 0; a < AGES; ++a) T[a * width] = 0.0;
-        meet();
+        meet(lanes);
         double initial = 0.0;
         for (int i = 0; i < k; ++i) initial += d[i] * target[i] * target[i];
 
-        int s = states[0], epoch = 0, left = length;
-        double here_p = p[s * width], here_z = 0.0, r_old = 0.0;
+        int s = states[0], n = states[1], epoch = 0, left = length;
+        double here_p = p[s * width], here_z = 0.0, there_p = p[n * width], there_z = 0.0, r_old = 0.0; // of s and of n
         double S = 1.0, over_S = 1.0, C = 0.0, P = initial, Q = 0.0, R = 0.0, total = 0.0;
         const double back = g > 0.0 ? 1.0 / g : 0.0;
         const int waits = ages * length;
         for (int begin = 0; begin < steps; begin += STRETCH) {
             const int count = steps - begin < STRETCH ? steps - begin : STRETCH;
-            for (int t = lane; t < count; t += LANES) {
-                const int n = states[begin + t + 1];
-                next[t] = n;
-                reward[t] = rewards[begin + t] + gamma * target[n] - target[states[begin + t]];
+            for (int t = lane; t < count; t += width) {
+                const int now = begin + t, to = states[now + 1];
+                after[t] = states[now + 2 <= steps ? now + 2 : steps];
+                past[t] = states[now >= waits ? now - waits : now];
+                reward[t] = rewards[now] + gamma * target[to] - target[states[now]];
             }
-            meet();
+            meet(lanes);
             for (int t = 0; t < count; ++t) {
-                // All reading of what the lanes share comes before all writing.
-                const int n = next[t];
-                double there_p = here_p, there_z = here_z;
-                if (n != s) {
-                    there_p = p[n * width];
-                    there_z = z[n * z_width];
-                    const int age = epoch - epochs[n] < ages ? epoch - epochs[n] : ages;
-                    if (age > 0) {
-                        there_p += there_z * T[(age - 1) * width];
-                        there_z *= X[age];
-                    }
-                }
+                // All reading of what the lanes share comes before all writing. The entry for the next step is read now: to wait
+                // for it then would take as long as all the rest.
+                const int further = after[t], old = past[t], old_epoch = epochs[old], further_epoch = epochs[further];
+                double further_p = p[further * width], further_z = z[further * z_width];
                 const double weight = d[s];
                 const double r = here_p + C * here_z, r_next = there_p + C * there_z;
                 const double delta = reward[t] + gamma * r_next - r;
-                if (left == 0) { // at the first step nothing decays
+                if (left == 0) {
+                    S *= g;
                     for (int a = ages - 1; a > 0; --a) T[a * width] = T[(a - 1) * width] + X[a] * C;
                     T[0] = C;
                     P += C * (2.0 * Q + C * R);
-                    Q = S * g * (Q + C * R);
-                    R *= S * g * (S * g);
+                    Q = S * (Q + C * R);
+                    R *= S * S;
                     here_p += C * here_z;
-                    here_z *= S * g;
+                    here_z *= S;
                     there_p += C * there_z;
-                    there_z *= S * g;
+                    there_z *= S;
                     C = 0.0;
                     S = over_S = 1.0;
                     left = length;
                     ++epoch;
-                } else if (begin + t > 0) {
+                } else if (begin + t > 0) { // at the first step nothing decays
                     S *= g;
                     over_S *= back;
                 }
                 --left;
-                const int old = begin + t >= waits ? states[begin + t - waits] : s;
-                const bool settles = old != s && epochs[old] == epoch - ages;
+                const int age = epoch - further_epoch < ages ? epoch - further_epoch : ages;
+                if (age > 0) {
+                    further_p += further_z * T[(age - 1) * width];
+                    further_z *= X[age];
+                }
+                const bool settles = old != s && old_epoch == epoch - ages;
                 double old_p = 0.0;
                 if (settles) old_p = p[old * width] + z[old * z_width] * T[(ages - 1) * width];
                 double up = over_S, side, b = alpha * delta;
@@ -379,7 +390,7 @@ struct Tabular {
                 here_z += up;
                 C += b * S;
                 total += P + C * (2.0 * Q + C * R);
-                meet();
+                meet(lanes);
                 p[s * width] = here_p;
                 z[s * z_width] = here_z;
                 epochs[s] = epoch;
@@ -388,16 +399,22 @@ struct Tabular {
                     z[old * z_width] = 0.0;
                     epochs[old] = -1;
                 }
-                meet();
+                meet(lanes);
+                if (further == s) { // it has changed since it was read
+                    further_p = here_p;
+                    further_z = here_z;
+                }
                 if (n != s) {
                     here_p = there_p;
                     here_z = there_z;
-                    s = n;
                 }
+                s = n;
+                n = further;
+                there_p = n == s ? here_p : further_p;
+                there_z = n == s ? here_z : further_z;
             }
         }
-        if (lane < width)
-            job.errors[((std::size_t)at * job.alphas + first_alpha + lane) * job.lams + j] = finished(total, steps, initial);
+        job.errors[((std::size_t)at * job.alphas + first_alpha + lane) * job.lams + j] = finished(total, steps, initial);
     }
 };
 
@@ -408,27 +425,27 @@ struct Tabular {
 #include <map>
 #include <vector>
 
-template <int N, int METHOD> __global__ void __launch_bounds__(LANES *WARPS) dense(Job job) {
+template <int N, int METHOD> __global__ void __launch_bounds__(LANES *Dense<N, METHOD>::WARPS, Dense<N, METHOD>::BLOCKS) dense(Job job) {
     using Kind = Dense<N, METHOD>;
     extern __shared__ double2 aligned[];
     double *shared = reinterpret_cast<double *>(aligned);
-    const int parts = (job.lams + Kind::LAMS * WARPS - 1) / (Kind::LAMS * WARPS); // blocks of a run
+    const int parts = (job.lams + Kind::LAMS * Kind::WARPS - 1) / (Kind::LAMS * Kind::WARPS); // blocks of a run
     const int at = blockIdx.x / parts, part = blockIdx.x % parts;
     const int warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
     Kind::tables(job, at / job.runs, shared, threadIdx.x, blockDim.x);
     __syncthreads();
-    const int first_lam = (part * WARPS + warp) * Kind::LAMS;
+    const int first_lam = (part * Kind::WARPS + warp) * Kind::LAMS;
     if (first_lam >= job.lams) return;
-    constexpr int EACH = LANES / Kind::LAMS; // lanes of a λ
-    Kind::sweep(job, at, first_lam, lane / EACH, blockIdx.y * LANES + lane % EACH * Kind::A, lane, shared,
+    Kind::sweep(job, at, first_lam, blockIdx.y * Kind::ALPHAS, lane, shared,
                 shared + Kind::block_numbers(job.states) + warp * Kind::warp_numbers());
 }
 
 template <int METHOD> __global__ void __launch_bounds__(LANES) tabular(Job job) {
     extern __shared__ double2 aligned[];
     const int first_alpha = blockIdx.y * LANES, width = min(LANES, job.alphas - first_alpha);
-    Tabular::sweep<METHOD>(job, blockIdx.x / job.lams, blockIdx.x % job.lams, first_alpha, width, threadIdx.x,
-                           reinterpret_cast<double *>(aligned));
+    if (threadIdx.x < width)
+        Tabular::sweep<METHOD>(job, blockIdx.x / job.lams, blockIdx.x % job.lams, first_alpha, width, threadIdx.x,
+                               reinterpret_cast<double *>(aligned));
 }
 
 using Kernel = void (*)(Job);
@@ -442,9 +459,9 @@ struct Launch {
 
 template <int N, int METHOD> Launch dense_launch(const Job &job) {
     using Kind = Dense<N, METHOD>;
-    const int parts = (job.lams + Kind::LAMS * WARPS - 1) / (Kind::LAMS * WARPS);
-    const std::size_t numbers = Kind::block_numbers(job.states) + WARPS * Kind::warp_numbers();
-    return {dense<N, METHOD>, dim3(job.problems * job.runs * parts, (job.alphas + LANES - 1) / LANES), LANES * WARPS,
+    const int parts = (job.lams + Kind::LAMS * Kind::WARPS - 1) / (Kind::LAMS * Kind::WARPS);
+    const std::size_t numbers = Kind::block_numbers(job.states) + Kind::WARPS * Kind::warp_numbers();
+    return {dense<N, METHOD>, dim3(job.problems * job.runs * parts, (job.alphas + Kind::ALPHAS - 1) / Kind::ALPHAS), LANES * Kind::WARPS,
             numbers * sizeof(double)};
 }
 
@@ -593,30 +610,50 @@ extern "C" const char *sweep_on_gpu(const Job *jobs, int count, int rounds, floa
 
 #include <vector>
 
+// Call lane(0), lane(1), … for all lanes of a warp at once.
+template <class Lane> static void all_lanes(int count, Lane lane) {
+#ifdef WARP
+    std::barrier<> barrier(count);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < count; ++i)
+        threads.emplace_back([&, i] {
+            warp_barrier = &barrier;
+            lane(i);
+        });
+    for (std::thread &thread : threads) thread.join();
+#else
+    for (int i = 0; i < count; ++i) lane(i);
+#endif
+}
+
 template <int N, int METHOD> static void dense(const Job &job) {
     using Kind = Dense<N, METHOD>;
     std::vector<double> block(Kind::block_numbers(job.states)), warp(Kind::warp_numbers());
     for (int at = 0; at < job.problems * job.runs; ++at) {
         Kind::tables(job, at / job.runs, block.data(), 0, 1);
-        for (int j = 0; j < job.lams; ++j)
-            for (int i = 0; i < job.alphas; i += Kind::A) Kind::sweep(job, at, j, 0, i, 0, block.data(), warp.data());
+        for (int j = 0; j < job.lams; j += Kind::LAMS)
+            for (int i = 0; i < job.alphas; i += Kind::ALPHAS)
+                all_lanes(LANES, [&](int lane) { Kind::sweep(job, at, j, i, lane, block.data(), warp.data()); });
     }
 }
 
+template <int METHOD> static void tabular(const Job &job) {
+    std::vector<double> warp(Tabular::bytes(job.states, LANES, METHOD == TRUE_ONLINE) / sizeof(double) + 1);
+    for (int at = 0; at < job.problems * job.runs; ++at)
+        for (int j = 0; j < job.lams; ++j)
+            for (int i = 0; i < job.alphas; i += LANES) {
+                const int width = job.alphas - i < LANES ? job.alphas - i : LANES;
+                all_lanes(width, [&](int lane) { Tabular::sweep<METHOD>(job, at, j, i, width, lane, warp.data()); });
+            }
+}
+
 template <int METHOD> static const char *sweep(const Job &job) {
-    if (job.tabular) {
-        std::vector<double> warp(Tabular::bytes(job.states, 1, METHOD == TRUE_ONLINE) / sizeof(double) + 1);
-        for (int at = 0; at < job.problems * job.runs; ++at)
-            for (int j = 0; j < job.lams; ++j)
-                for (int i = 0; i < job.alphas; ++i) Tabular::sweep<METHOD>(job, at, j, i, 1, 0, warp.data());
-        return nullptr;
-    }
-    switch (job.features) {
-    case 4: dense<4, METHOD>(job); return nullptr;
-    case 5: dense<5, METHOD>(job); return nullptr;
-    case 7: dense<7, METHOD>(job); return nullptr;
-    default: return "there is a kernel for 4, 5 and 7 dense features only";
-    }
+    if (job.tabular) tabular<METHOD>(job);
+    else if (job.features == 4) dense<4, METHOD>(job);
+    else if (job.features == 5) dense<5, METHOD>(job);
+    else if (job.features == 7) dense<7, METHOD>(job);
+    else return "there is a kernel for 4, 5 and 7 dense features only";
+    return nullptr;
 }
 
 extern "C" const char *sweep_on_cpu(const Job *job) {

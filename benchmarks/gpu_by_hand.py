@@ -20,8 +20,8 @@ from benchmarks.gpu_problems import ALPHAS, LAMS, Errors, Group, Measured
 MISSING = "There is no CUDA compiler `nvcc` on this machine, so the rows that compare with CUDA C++ were left out."
 METHODS = ("accumulate", "replace", "true_online")  # in the order of `enum Method`
 SOURCE = Path(__file__).with_name("gpu_by_hand.cu")
-SHARED = ("-std=c++17", "-O3", "-shared")
-ON_CPU = ("g++", "-x", "c++", *SHARED, "-fPIC", "-Wno-unknown-pragmas")
+SHARED = ("-std=c++20", "-O3", "-shared")
+ON_CPU = ("g++", "-x", "c++", *SHARED, "-fPIC", "-pthread")
 ON_GPU = ("nvcc", *SHARED, "-arch=native", "-Xcompiler", "-fPIC")
 
 
@@ -110,13 +110,13 @@ def measure(groups: Sequence[Group], rounds: int = 3) -> Measured:
     return Measured(copies, preparing, (kernels / 1e3).tolist(), (transfers / 1e3).tolist())
 
 
-def on_cpu(groups: Sequence[Group]) -> Errors:
-    """The errors by the same source, compiled as C++ for the CPU, where a warp has one lane. For tests."""
-    sweep = _library(ON_CPU).sweep_on_cpu
+def on_cpu(groups: Sequence[Group], lanes: int = 1) -> Errors:
+    """The errors by the same source, compiled as C++ for the CPU, for tests. Each lane of a warp is a thread."""
+    inputs = [_arrays(group, group.states.astype(np.uint8)) for group in groups]
+    sweep = _library(ON_CPU if lanes == 1 else (*ON_CPU, f"-DWARP={lanes}")).sweep_on_cpu
     sweep.restype, sweep.argtypes = ctypes.c_char_p, (ctypes.c_void_p,)
     errors = {}
-    for group in groups:
-        arrays = _arrays(group, group.states.astype(np.uint8))
+    for group, arrays in zip(groups, inputs, strict=True):
         for method in group.methods:
             found = np.full(_shape(group), np.nan)
             complaint = sweep(ctypes.byref(_job(group, method, *arrays, ALPHAS, LAMS, found)))
