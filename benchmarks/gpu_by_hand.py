@@ -95,7 +95,7 @@ def measure(groups: Sequence[Group], rounds: int = 3) -> Measured:
         alphas, lams = place(ALPHAS), place(LAMS)
         names, jobs, errors = [], [], []
         # The longest jobs first: short ones fill the gaps at the end.
-        for group in sorted(groups, key=lambda group: (group.tabular, group.steps), reverse=True):
+        for group in sorted(groups, key=lambda group: (group.steps, group.tabular), reverse=True):
             arrays = [place(array) for array in _arrays(group, states[id(group.states)])]
             for method in group.methods:
                 found = stack.enter_context(_pinned(library, _shape(group), np.float64))
