@@ -266,11 +266,11 @@ def test_other_refusals(tmp_path, monkeypatch):
             Section("s", "S", "", [], [], 1, [file])
     with pytest.raises(ValueError, match="different names"):
         build(tmp_path / "r.html", [SECTIONS[1], SECTIONS[1]], {})
-    from trueonline.report.page import _library
+    from trueonline.report.library import library
 
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(ValueError, match=r"install trueonline\[report\]"):
-        _library.__wrapped__()
+        library.__wrapped__()
 
 
 # --- what a browser makes of it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -188,30 +188,24 @@ def _cell(k: int, b: int) -> tuple[int, int]:
     return STATES.index(k), BRANCHES.index(0 if b == k else b)
 
 
-def _panels(rows: Sequence[str], name: str, bound: float, colours: str, values: dict, form: Any) -> Any:
+def _panels(rows: Sequence[str], name: str, scale: Any, colours: str, values: dict, form: Callable[[float], str]) -> Any:
     """Heat maps with b across and k down: one row for each of `rows`, one column for each σ.
 
-    `values` has for each row and σ a dictionary from (k, b) to a value and whether the cell is marked.
+    `values` has for each row and σ a dictionary from (k, b) to a value, and whether the value is shown as a number.
     """
     from matplotlib import colormaps
-    from matplotlib.colors import Normalize
 
-    drawing, axes = figure(len(rows), len(NOISES), width=10.6, height=0.75 + 2.05 * len(rows), sharex=True, sharey=True)
-    scale = Normalize(-bound if colours == "RdBu" else 0.0, bound)
-    shading = colormaps[colours]
+    drawing, axes = figure(len(rows), len(NOISES), width=9.0, height=0.75 + 1.95 * len(rows), sharex=True, sharey=True)
+    shading, least = colormaps[colours], scale.vmin
     for (i, j), panel in np.ndenumerate(axes):
-        cells = values[rows[i], NOISES[j]]
         image = np.full((len(STATES), len(BRANCHES)), np.nan)
-        for (k, b), (value, marked) in cells.items():
+        for (k, b), (value, shown) in values[rows[i], NOISES[j]].items():
             y, x = _cell(k, b)
-            image[y, x] = value
+            image[y, x], least = value, min(value, least)
             red, green, blue, _ = shading(scale(value))
-            dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
-            text = form(value)
-            panel.text(
-                x, y, f"({text})" if marked else text, ha="center", va="center", fontsize=6.5,
-                color="white" if dark else "black", alpha=0.75 if marked else 1.0,
-            )  # fmt: skip
+            colour = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else "black"
+            text, size = (form(value), 6.5) if shown else ("·", 9.0)
+            panel.text(x, y, text, ha="center", va="center", fontsize=size, color=colour)
         drawn = panel.imshow(image, cmap=shading, norm=scale, aspect="auto")
         panel.set_xticks(range(len(BRANCHES)), [f"{b or 'k'}" for b in BRANCHES])
         panel.set_yticks(range(len(STATES)), [f"{k}" for k in STATES])
@@ -225,32 +219,37 @@ def _panels(rows: Sequence[str], name: str, bound: float, colours: str, values: 
         panel.set_ylabel(f"{row}\nstates k")
     for panel in axes[-1]:
         panel.set_xlabel("next states b")
-    drawing.colorbar(drawn, ax=axes, label=name, shrink=0.7, aspect=30, pad=0.01)
+    beyond = "min" if least < scale.vmin else "neither"
+    drawing.colorbar(drawn, ax=axes, label=name, shrink=0.8, aspect=30, pad=0.01, extend=beyond)
     return drawing
 
 
 def _advantages(data: pa.Table, other: str) -> Any:
+    """The advantage in percent. A loss has no bound, so colours end where those of the largest advantage do."""
+    from matplotlib.colors import Normalize
+
     rows = [representation for representation, against in COMPARISONS if against == other]
     values: dict = {(row, sigma): {} for row in rows for sigma in NOISES}
     for row in data.to_pylist():
         if row["other"] == other:
-            undecided = row["low"] <= ROUNDING and row["high"] >= -ROUNDING
-            values[row["representation"], row["sigma"]][row["k"], row["b"]] = (100.0 * row["advantage"], undecided)
-    bound = max(10.0, *(abs(value) for cells in values.values() for value, _ in cells.values()))
-    title = f"error below that of {NAMES[other]}, %\n(in brackets: the 95 % interval contains 0)"
-    return _panels(rows, title, bound, "RdBu", values, lambda value: f"{value:.0f}".replace("-0", "0").replace("-", "−"))
+            decided = row["low"] > ROUNDING or row["high"] < -ROUNDING
+            values[row["representation"], row["sigma"]][row["k"], row["b"]] = (100.0 * row["advantage"], decided)
+    bound = max(10.0, *(value for cells in values.values() for value, _ in cells.values()))
+    title = f"error below that of {NAMES[other]}, %\n(dot: the 95 % interval contains 0)"
+    return _panels(rows, title, Normalize(-bound, bound), "RdBu", values, lambda value: f"{value:.0f}".replace("-", "−"))
 
 
 def _trace_decays(each: dict[Place, list[Best]]) -> Any:
     """The median of the λ that is best for true online TD(λ)."""
+    from matplotlib.colors import Normalize
+
     values: dict = {(row, sigma): {} for row in PAPERS for sigma in NOISES}
     for k, b, sigma in classes():
         for row in PAPERS:
             found = np.median(_column(each[label(k, b, sigma), row, "true_online"], "trace_decay"))
-            values[row, sigma][k, b] = (float(found), False)
-    return _panels(
-        PAPERS, "median of the best λ of true online TD(λ)", 1.0, "viridis", values, lambda value: f"{value:.2g}"
-    )
+            values[row, sigma][k, b] = (float(found), True)
+    title = "median of the best λ of true online TD(λ)"
+    return _panels(PAPERS, title, Normalize(0.0, 1.0), "viridis", values, lambda value: f"{value:.2f}".lstrip("0"))
 
 
 # --- Claims ---------------------------------------------------------------------------------------
