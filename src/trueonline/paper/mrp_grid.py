@@ -204,7 +204,7 @@ def _panels(rows: Sequence[str], name: str, scale: Any, colours: str, values: di
             image[y, x], least = value, min(value, least)
             red, green, blue, _ = shading(scale(value))
             colour = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else "black"
-            text, size = (form(value), 6.5) if shown else ("·", 9.0)
+            text, size = (form(value), 6.0) if shown else ("·", 9.0)
             panel.text(x, y, text, ha="center", va="center", fontsize=size, color=colour)
         drawn = panel.imshow(image, cmap=shading, norm=scale, aspect="auto")
         panel.set_xticks(range(len(BRANCHES)), [f"{b or 'k'}" for b in BRANCHES])
@@ -236,7 +236,14 @@ def _advantages(data: pa.Table, other: str) -> Any:
             values[row["representation"], row["sigma"]][row["k"], row["b"]] = (100.0 * row["advantage"], decided)
     bound = max(10.0, *(value for cells in values.values() for value, _ in cells.values()))
     title = f"error below that of {NAMES[other]}, %\n(dot: the 95 % interval contains 0)"
-    return _panels(rows, title, Normalize(-bound, bound), "RdBu", values, lambda value: f"{value:.0f}".replace("-", "−"))
+    return _panels(
+        rows,
+        title,
+        Normalize(-bound, bound),
+        "RdBu",
+        values,
+        lambda value: f"{value:.0f}".replace("-", "−") if abs(value) >= 0.5 else "0",
+    )
 
 
 def _trace_decays(each: dict[Place, list[Best]]) -> Any:
