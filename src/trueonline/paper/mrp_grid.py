@@ -89,24 +89,10 @@ def run(settings: Settings) -> Outcome:
         "against-replace": _advantages(data, "replace"),
         "best-trace-decays": _trace_decays(each),
     }
-    chart = Chart(
-        data.append_column("b of k", pa.array(_branch(row) for row in data.to_pylist())),
-        "k",
-        "advantage",
-        "b of k",
-        "number of states k",
-        "advantage of true online TD(λ): 1 − ratio of best errors",
-        rows="representation",
-        columns="sigma",
-        choose="other",
-        low="low",
-        high="high",
-        log_x=True,
-    )
     return Outcome(
         data,
         pictures,
-        [chart],
+        [_chart(data)],
         _claims(each, weights, settings),
         shown="figure",
         files={"mrps.parquet": _as_parquet(found)},
@@ -179,8 +165,33 @@ def _as_parquet(found: Sequence[Best]) -> bytes:
 # --- Pictures -------------------------------------------------------------------------------------
 
 
-def _branch(row: dict[str, Any]) -> str:
-    return "b = k" if row["b"] == row["k"] else f"b = {row['b']}"
+def _chart(data: pa.Table) -> Chart:
+    """The advantage over k, with a line for each b."""
+    rows = sorted(data.to_pylist(), key=lambda row: _cell(row["k"], row["b"])[::-1])
+    shown = [
+        {
+            "next states": "b = k" if row["b"] == row["k"] else f"b = {row['b']}",
+            "σ": row["sigma"],
+            "compared with": NAMES[row["other"]],
+            **{name: row[name] for name in ("k", "representation", "advantage", "low", "high")},
+        }
+        for row in rows
+    ]
+    return Chart(
+        pa.Table.from_pylist(shown),
+        "k",
+        "advantage",
+        "next states",
+        "number of states k",
+        "advantage of true online TD(λ): 1 − ratio of best errors (bands: 95 %)",
+        rows="representation",
+        columns="σ",
+        choose="compared with",
+        low="low",
+        high="high",
+        log_x=True,
+        y_domain=(-1.0, 1.0),
+    )
 
 
 def _cell(k: int, b: int) -> tuple[int, int]:
@@ -256,7 +267,9 @@ def _trace_decays(each: dict[Place, list[Best]]) -> Any:
             found = np.median(_column(each[label(k, b, sigma), row, "true_online"], "trace_decay"))
             values[row, sigma][k, b] = (float(found), True)
     title = "median of the best λ of true online TD(λ)"
-    return _panels(PAPERS, title, Normalize(0.0, 1.0), "viridis", values, lambda value: f"{value:.2f}".lstrip("0"))
+    return _panels(
+        PAPERS, title, Normalize(0.0, 1.0), "viridis", values, lambda value: f"{value:.2f}".strip("0").rstrip(".") or "0"
+    )
 
 
 # --- Claims ---------------------------------------------------------------------------------------
