@@ -38,6 +38,7 @@ NOISES = (0.0, 0.03, 0.1, 0.3, 1.0)
 STEPS_PER_STATE = 10  # as in the paper: 100 steps for k = 10, 1,000 for k = 100
 MRPS_OF_A_CLASS, RUNS = 20, 10
 AT_ONCE = 1  # MRPs of each class: one is some 1,300 tasks
+SHADES = 21  # of a colour scale: few, so that a shade can be found on the scale; odd, so that one is white
 COMPARISONS = (  # representation and other method
     ("tabular", "accumulate"),
     ("binary", "accumulate"),
@@ -207,7 +208,7 @@ def _panels(rows: Sequence[str], name: str, scale: Any, colours: str, values: di
     from matplotlib import colormaps
 
     drawing, axes = figure(len(rows), len(NOISES), width=9.0, height=0.75 + 1.95 * len(rows), sharex=True, sharey=True)
-    shading, least = colormaps[colours], scale.vmin
+    shading, least = colormaps[colours].resampled(SHADES), scale.vmin
     for (i, j), panel in np.ndenumerate(axes):
         image = np.full((len(STATES), len(BRANCHES)), np.nan)
         for (k, b), (value, shown) in values[rows[i], NOISES[j]].items():
