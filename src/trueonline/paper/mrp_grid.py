@@ -207,7 +207,7 @@ def _panels(rows: Sequence[str], name: str, scale: Any, colours: str, values: di
     """
     from matplotlib import colormaps
 
-    drawing, axes = figure(len(rows), len(NOISES), width=9.0, height=0.75 + 1.95 * len(rows), sharex=True, sharey=True)
+    drawing, axes = figure(len(rows), len(NOISES), width=8.2, height=0.75 + 1.85 * len(rows), sharex=True, sharey=True)
     shading, least = colormaps[colours].resampled(SHADES), scale.vmin
     for (i, j), panel in np.ndenumerate(axes):
         image = np.full((len(STATES), len(BRANCHES)), np.nan)
