@@ -35,6 +35,7 @@ SEED = 0
 # Experiments that take long are stored at a smaller scale. Five runs are the fewest that can decide a claim. Of Asterix all runs
 # that are kept are judged. `trueonline reproduce asterix --scale accumulating --collection docs/results/asterix-runs` adds more.
 SCALES = {
+    "mrp-grid": ("--mrps", "6", "--runs", "5"),
     "mountain-car": ("--runs", "5"),
     "asterix": ("--scale", "accumulating", "--collection", "docs/results/asterix-runs", "--more", "0"),
     "atari-prediction": ("--frames", "60000"),

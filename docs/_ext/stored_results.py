@@ -53,6 +53,7 @@ TABLES = {
     "cost": Best(("features", "n"), "ratio"),
     "myoelectric": Best(("panel", "method"), "error"),
     "many-mrps": Best(("mrp", "representation", "method"), "over_td0", mean_over="number"),
+    "mrp-grid": Best(("representation", "other", "sigma"), "advantage", mean_over="k"),
     "textbook": Best(("method",), "rms_error"),
     "asterix": Best(("method",), "score", mean_over="run", largest=True, counted="runs", names="_sarsa"),
     "mountain-car": Best(("method",), "steps", mean_over="run"),
@@ -64,12 +65,14 @@ PARAMETERS = {"step_size": "α", "trace_decay": "λ", "eta": "η", "step": "step
 HEADINGS = PARAMETERS | {
     "mrp": "MRP", "rms_error": "RMS error", "low": "95 %, from", "high": "to", "panel": "signal",
     "over_td0": "mean of the error over that of TD(0)", "distance": "distance of target",
+    "advantage": "mean advantage over all k and b", "other": "compared with", "sigma": "σ",
 }  # fmt: skip
 # Where pages written by hand say more about an experiment.
 READ_ON = {
     "fig4": "experiments.md#one-mrp-of-each-class-is-not-enough",
     "fig9": "experiments.md#one-mrp-of-each-class-is-not-enough",
     "many-mrps": "experiments.md#one-mrp-of-each-class-is-not-enough",
+    "mrp-grid": "mrp_grid.md",
     "myoelectric": "myoelectric.md",
     "asterix": "experiments.md#control",
     "mountain-car": "experiments.md#control",

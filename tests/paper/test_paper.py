@@ -1,16 +1,19 @@
 """The paper's experiments, scaled down: they run, leave what they promise, and judge as they should."""
 
 import json
+import math
 import subprocess
 import sys
 
 import numpy as np
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from trueonline import study
 from trueonline.cli import main
-from trueonline.paper import appendix_c, fig1, fig2, fig3, random_mrps
+from trueonline.paper import appendix_c, fig1, fig2, fig3, mrp_grid, random_mrps
 from trueonline.paper.experiment import (
     FAILS,
     HOLDS,
@@ -26,7 +29,7 @@ from trueonline.paper.experiment import (
 from trueonline.paper.registry import DEFAULT, MODULES, experiment
 from trueonline.problems import one_state, random_walk
 
-APART = ["many-mrps", "asterix", "mountain-car", "offpolicy", "atari-prediction", "average-reward"]
+APART = ["many-mrps", "mrp-grid", "asterix", "mountain-car", "offpolicy", "atari-prediction", "average-reward"]
 NAMES = ["fig1", "fig2", "fig3", "fig4", "appendix-c", "fig9", "cost", "myoelectric", "textbook", *APART]
 
 
@@ -110,12 +113,113 @@ def test_the_same_seed_gives_the_same_data_and_another_gives_other(reproduced, t
         assert found is equal
 
 
-def test_many_mrps_runs_scaled_down(tmp_path):
-    result = CliRunner().invoke(main, ["reproduce", "many-mrps", "--out", str(tmp_path), "--runs", "2"])
+def test_many_mrps_has_a_row_for_each_mrp_representation_and_method(tmp_path):
+    arguments = ["reproduce", "many-mrps", "--out", str(tmp_path), "--mrps", "2", "--runs", "2"]
+    result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
-    table = pq.read_table(tmp_path / "many-mrps" / "data.parquet")
-    assert table.num_rows == 2 * 3 * (3 + 3 + 2)
-    assert (table["over_td0"].to_numpy() <= 1.0 + 1e-12).all()
+    rows = pq.read_table(tmp_path / "many-mrps" / "data.parquet").to_pylist()
+    assert len(rows) == 2 * 3 * (3 + 3 + 2)
+    assert all(row["over_td0"] <= 1.0 + 1e-12 for row in rows)
+    assert "Here there are 2 MRPs of each class, with 2 runs on each." in (tmp_path / "report.html").read_text()
+    tasks = tmp_path / "tasks"
+    case = random_mrps.cases(2, Settings(tasks), 2, ("binary",))[0]
+    errors = study.gather(case, tasks).filter(pc.field("method") == "replace")["error"].to_numpy()
+    place = (2, case.labels["mrp"], "binary", "replace")
+    (found,) = (row for row in rows if (row["number"], row["mrp"], row["representation"], row["method"]) == place)
+    assert found["error"] == errors.reshape(2, -1).mean(axis=0).min()
+
+
+@pytest.fixture
+def small_grid(monkeypatch):
+    monkeypatch.setattr(mrp_grid, "STATES", (5, 10))
+    monkeypatch.setattr(mrp_grid, "BRANCHES", (1, 3, 0))
+    monkeypatch.setattr(mrp_grid, "NOISES", (0.0, 1.0))
+
+
+def test_the_grid_has_the_papers_classes_and_their_steps():
+    assert len(mrp_grid.classes()) == 165 == len(set(mrp_grid.classes()))
+    assert {(k, b, sigma) for k, b, sigma, _ in random_mrps.CLASSES} <= set(mrp_grid.classes())
+    assert all(mrp_grid.STEPS_PER_STATE * k == steps for k, _, _, steps in random_mrps.CLASSES)
+    assert all(1 <= b <= k for k, b in mrp_grid.shapes())
+
+
+@pytest.mark.usefixtures("small_grid")
+def test_mrps_of_the_grid_that_differ_in_noise_alone_are_the_same_process(tmp_path):
+    made = mrp_grid.cases(1, Settings(tmp_path), 1)
+    assert [case.labels["mrp"] for case in made[::3]] == [mrp_grid.label(*kind) for kind in mrp_grid.classes()]
+    for calm, noisy in zip(made[0:3], made[3:6], strict=True):
+        assert (calm.problem.reward_std, noisy.problem.reward_std) == (0.0, 1.0)
+        for part in ("transitions", "rewards", "features"):
+            np.testing.assert_array_equal(getattr(calm.problem, part), getattr(noisy.problem, part))
+    other = mrp_grid.cases(2, Settings(tmp_path), 1)
+    assert all((one.problem.rewards != two.problem.rewards).any() for one, two in zip(made, other, strict=True))
+
+
+@pytest.mark.usefixtures("small_grid")
+def test_the_advantages_of_the_grid_are_those_of_its_mrps(tmp_path):
+    arguments = ["reproduce", "mrp-grid", "--out", str(tmp_path), "--mrps", "5", "--runs", "2"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    folder = tmp_path / "mrp-grid"
+    rows = pq.read_table(folder / "data.parquet").to_pylist()
+    assert len(rows) == len(mrp_grid.classes()) * 5 == 12 * 5
+    each = pq.read_table(folder / "mrps.parquet").to_pylist()
+    errors = {(row["mrp"], row["representation"], row["method"], row["number"]): row["error"] for row in each}
+    assert len(errors) == len(each) == 12 * 8 * 5
+    for row in rows:
+        place = (f"({row['k']}, {row['b']}, {row['sigma']:g})", row["representation"])
+        ours = [errors[*place, "true_online", number] for number in range(1, 6)]
+        theirs = [errors[*place, row["other"], number] for number in range(1, 6)]
+        assert 1.0 - row["advantage"] == pytest.approx((math.prod(ours) / math.prod(theirs)) ** 0.2, rel=1e-9)
+        assert row["low"] - 1e-12 <= row["advantage"] <= row["high"] + 1e-12
+        assert row["error"] == pytest.approx(math.prod(ours) ** 0.2, rel=1e-9)
+        assert row["share_better"] == np.mean(np.array(ours) < np.array(theirs) * (1.0 - 1e-9))
+        assert row["steps"] == 10 * row["k"]
+    assert (folder / "figure.png").exists()
+    assert (folder / "against-replace.png").exists()
+    claims = json.loads((tmp_path / "verdicts.json").read_text())
+    assert len(claims) == 2 + 3 * 3
+
+
+@pytest.mark.usefixtures("small_grid")
+def test_mrps_that_are_swept_one_after_another_are_counted_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(mrp_grid, "AT_ONCE", 2)
+    counts = []
+    settings = Settings(tmp_path, runs=1, mrps=3, progress=lambda task, done, of: counts.append((done, of)))
+    outcome = mrp_grid.run(settings)
+    assert {of for _, of in counts} == {3 * 12 * 8}
+    assert [done for done, _ in counts] == sorted(done for done, _ in counts)
+    assert counts[-1][0] == 3 * 12 * 8
+    assert {claim.verdict for claim in outcome.claims} == {NOISE}, "three MRPs decide nothing"
+
+
+def grid_logs(change, mrps=12):
+    """Log ratios of errors with a small spread, which has the mean 0: MRP by class."""
+    half = np.random.default_rng(1).normal(size=(mrps // 2, len(mrp_grid.classes()))) * 0.01
+    return np.vstack((half, -half)) + np.array([change(k, b, sigma) for k, b, sigma in mrp_grid.classes()])
+
+
+@pytest.mark.parametrize(
+    ("shift", "verdict"),
+    [(-0.5, HOLDS), (0.0, NOISE), (0.5, FAILS)],
+)
+def test_a_claim_about_all_classes_is_decided_by_the_worst_of_them(shift, verdict):
+    logs = grid_logs(lambda k, b, sigma: -0.5)
+    logs[:, 7] += shift + 0.5
+    places = [str(kind) for kind in mrp_grid.classes()]
+    claim = mrp_grid._everywhere("replace", logs, places, resample(len(logs)))
+    assert claim.verdict == verdict
+    assert claim.numbers["in"] == places[7] or shift == -0.5
+    assert claim.numbers["which"] == ([places[7]] if verdict == FAILS else "none")
+
+
+def test_trends_of_the_advantage_have_the_sign_of_what_made_them():
+    """The ratio of errors grows with k and shrinks with b, and σ does not matter."""
+    logs = grid_logs(lambda k, b, sigma: -1.0 + 0.1 * np.log2(k) - 0.05 * np.log2(b))
+    of_states, of_branches, of_noise = mrp_grid._trends("tabular", logs, resample(len(logs)))
+    assert [claim.verdict for claim in (of_states, of_branches, of_noise)] == [HOLDS, FAILS, NOISE]
+    growth = of_states.numbers["growth of the ratio of errors when k is doubled"]
+    assert growth == pytest.approx(np.exp(0.1) - 1.0, rel=1e-9)
 
 
 def test_cost_measures_both_kinds_of_features(monkeypatch, tmp_path):
@@ -135,6 +239,8 @@ def test_cost_measures_both_kinds_of_features(monkeypatch, tmp_path):
     [
         (["reproduce", "fig5"], "unknown 'fig5'; known are fig1, fig2"),
         (["reproduce", "--runs", "0"], "0 is not in the range"),
+        (["reproduce", "many-mrps", "--mrps", "1"], "1 is not in the range"),
+        (["reproduce", "fig4", "--mrps", "5"], "only many-mrps and mrp-grid have many MRPs: name one"),
         (["reproduce", "fig4", "--engine", "cloud", "--runs", "1"], "unknown engine 'cloud'; known are local, dask"),
     ],
 )

@@ -21,6 +21,7 @@ pytest.importorskip("altair", reason="the report needs Altair: install trueonlin
 
 from tests.browsers import headless_chromium  # noqa: E402
 from trueonline.report import Chart, Section, build  # noqa: E402
+from trueonline.report.library import library  # noqa: E402
 from trueonline.report.page import duration, summary  # noqa: E402
 
 COLOURS = {"accumulate": "#d55e00", "replace": "#0072b2", "true online": "#009e73"}
@@ -266,11 +267,65 @@ def test_other_refusals(tmp_path, monkeypatch):
             Section("s", "S", "", [], [], 1, [file])
     with pytest.raises(ValueError, match="different names"):
         build(tmp_path / "r.html", [SECTIONS[1], SECTIONS[1]], {})
-    from trueonline.report.page import _library
-
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(ValueError, match=r"install trueonline\[report\]"):
-        _library.__wrapped__()
+        library.__wrapped__()
+
+
+# --- the kept script
+
+
+@pytest.fixture
+def bundled(monkeypatch, tmp_path):
+    """The scripts that were made, with a cache folder of this test. To make one takes no time here."""
+    import vl_convert
+
+    made = []
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(
+        vl_convert, "javascript_bundle", lambda entry, vl_version: made.append(vl_version) or "let é = '</script>'"
+    )
+    return made
+
+
+def kept(folder):
+    return list((folder / "trueonline" / "report").glob("*"))
+
+
+def test_the_script_is_made_once_and_kept(bundled, tmp_path):
+    first, second = (library.__wrapped__() for _ in range(2))
+    assert first == second == r"let é = '<\/script>'"
+    assert len(bundled) == len(kept(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("damage", [lambda text: text.replace(b"let", b"var"), lambda text: text[:-1], lambda text: b""])
+def test_a_kept_script_that_was_changed_is_made_again(bundled, tmp_path, damage):
+    script = library.__wrapped__()
+    (file,) = kept(tmp_path)
+    file.write_bytes(damage(file.read_bytes()))
+    assert library.__wrapped__() == script
+    assert len(bundled) == 2
+    assert library.__wrapped__() == script
+    assert len(bundled) == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there a folder has no mode")
+def test_no_script_is_kept_where_others_may_write(bundled, tmp_path):
+    library.__wrapped__()
+    (tmp_path / "trueonline" / "report").chmod(0o777)
+    library.__wrapped__()
+    assert len(bundled) == 2
+    (tmp_path / "trueonline" / "report").chmod(0o700)
+    tmp_path.chmod(0o777)
+    library.__wrapped__()
+    assert len(bundled) == 3
+
+
+def test_without_a_cache_folder_a_script_is_made(bundled, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert library.__wrapped__() == library.__wrapped__()
+    assert len(bundled) == 2
 
 
 # --- what a browser makes of it

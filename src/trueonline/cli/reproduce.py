@@ -10,6 +10,7 @@ from trueonline.cli import options
 from trueonline.cli.errors import plain_errors
 
 ATARI = "atari-prediction"
+MANY = {"many-mrps", "mrp-grid"}
 
 
 @click.command("reproduce", short_help="Run the paper's experiments and judge its claims.")
@@ -17,6 +18,12 @@ ATARI = "atari-prediction"
 @options.listing("experiments and what they show")
 @options.folder("reproduction")
 @click.option("--runs", type=click.IntRange(1), help="Runs of each setting, instead of the experiment's own number.")
+@click.option(
+    "--mrps",
+    metavar="N",
+    type=click.IntRange(2),
+    help="For many-mrps and mrp-grid: random MRPs of each class, each with --runs runs (10).  [default: 100 and 20]",
+)
 @options.seed()
 @click.option(
     "--scale",
@@ -59,11 +66,12 @@ def command(names: tuple[str, ...], listing: bool, **settings: Any) -> None:
     """Run the paper's experiments and say of each claim whether it held.
 
     NAME is one or more experiments. --list shows them all, and which ones run only if they are named. These go beyond the
-    paper: textbook, many-mrps, mountain-car, offpolicy (learning about one policy from another), average-reward (continuing
-    tasks without discount) and atari-prediction (a benchmark that needs recorded actions). Each experiment leaves
-    figure.png, figure.pdf, data.csv and data.parquet in OUT/NAME. All experiments of one call leave OUT/report.html, to be
-    opened in a browser, and OUT/verdicts.json. Both replace those of an earlier call. Results of sweeps are kept in
-    OUT/tasks. After Ctrl-C or a crash, run the same command again: it computes only what is missing.
+    paper: textbook, many-mrps, mrp-grid (many classes of random MRPs), mountain-car, offpolicy (learning about one policy
+    from another), average-reward (continuing tasks without discount) and atari-prediction (a benchmark that needs
+    recorded actions). Each experiment leaves figure.png, figure.pdf, data.csv and data.parquet in OUT/NAME. All
+    experiments of one call leave OUT/report.html, to be opened in a browser, and OUT/verdicts.json. Both replace those of
+    an earlier call. Results of sweeps are kept in OUT/tasks. After Ctrl-C or a crash, run the same command again: it
+    computes only what is missing.
     """
     with plain_errors(extra="report"):
         from trueonline.paper import reproduce_command
@@ -82,6 +90,8 @@ def command(names: tuple[str, ...], listing: bool, **settings: Any) -> None:
         for option in ("actions", "games", "frames"):
             if settings[option] is not None and ATARI not in names:
                 raise click.BadParameter(f"only {ATARI} has it: name it", param_hint=f"--{option}")
+        if settings["mrps"] is not None and not MANY & set(names):
+            raise click.BadParameter("only many-mrps and mrp-grid have many MRPs: name one", param_hint="--mrps")
         if ATARI in names and settings["actions"] is None:
             raise click.UsageError(
                 f"{ATARI} needs --actions FOLDER, the recorded actions of each game in a file such as Pong.txt.gz or "

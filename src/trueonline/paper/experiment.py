@@ -30,6 +30,7 @@ class Settings:
     tasks: Path  # folder for the results of sweeps
     seed: int = 0
     runs: int | None = None
+    mrps: int | None = None  # MRPs of each class, for experiments with many
     engine: str = "local"
     threads: int | None = None
     progress: Callable[[Any, int, int], None] = lambda task, done, of: None

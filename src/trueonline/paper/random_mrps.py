@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,7 +72,8 @@ class Errors:
 
     def best_setting(self, method: str) -> tuple[float, float]:
         """The best α and λ."""
-        i, j = np.unravel_index(int(self.mean(method).argmin()), (len(ALPHAS), len(LAMS)))
+        means = np.minimum(self.by_method[method], 1e12).mean(axis=0)
+        i, j = np.unravel_index(int(means.argmin()), means.shape)
         return float(ALPHAS[i]), float(LAMS[j])
 
     def best_td0(self, weights: np.ndarray | None = None) -> np.ndarray:
@@ -95,6 +96,43 @@ def run(settings: Settings) -> list[Errors]:
         study_cases, settings.tasks, engine=settings.engine, threads=settings.threads, progress=settings.progress
     )
     return [errors(case, settings) for case in study_cases]
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best of a method on one MRP and representation."""
+
+    number: int  # of the MRP
+    mrp: str  # its class
+    representation: str
+    method: str
+    error: float
+    over_td0: float  # the error over that of TD(0) at its best
+    step_size: float
+    trace_decay: float
+
+
+def bests(make: Callable[[int], list[study.Case]], mrps: int, at_once: int, settings: Settings) -> Iterator[Best]:
+    """Sweep the cases that `make` returns for MRP 1, 2, … and yield the best of each.
+
+    Some MRPs are swept at once. Only their cases are in memory, and only the errors of one case.
+    """
+    for first in range(1, mrps + 1, at_once):
+        numbers = range(first, min(first + at_once, mrps + 1))
+        made = [(number, case) for number in numbers for case in make(number)]
+
+        def progress(task: Any, done: int, of: int, numbers: range = numbers) -> None:
+            each = of // len(numbers)  # all MRPs have the same number of tasks
+            settings.progress(task, (numbers[0] - 1) * each + done, mrps * each)
+
+        cases = [case for _, case in made]
+        study.execute(cases, settings.tasks, engine=settings.engine, threads=settings.threads, progress=progress)
+        for number, case in made:
+            found = errors(case, settings)
+            td0 = float(found.best_td0()[0])
+            for method in found.by_method:
+                error, setting = float(found.best(method)[0]), found.best_setting(method)
+                yield Best(number, found.mrp, found.representation, method, error, error / td0, *setting)
 
 
 def bootstrap(errors: Errors, settings: Settings) -> np.ndarray:

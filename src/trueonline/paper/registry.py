@@ -17,6 +17,7 @@ MODULES = {
     "myoelectric": "myoelectric",
     "textbook": "textbook",
     "many-mrps": "many_mrps",
+    "mrp-grid": "mrp_grid",
     "asterix": "asterix",
     "mountain-car": "mountain_car",
     "offpolicy": "offpolicy",
@@ -25,6 +26,7 @@ MODULES = {
 }
 APART = (
     "many-mrps",
+    "mrp-grid",
     "asterix",
     "mountain-car",
     "offpolicy",

@@ -9,7 +9,6 @@ from typing import Any
 
 from rich.text import Text
 
-from trueonline.nexting import recordings
 from trueonline.paper.experiment import FAILS, HOLDS, NOISE, Settings, Unfinished
 from trueonline.paper.registry import DEFAULT, MODULES, experiment
 from trueonline.paper.reproduction import Finished, reproduce
@@ -43,6 +42,8 @@ def run(
     games. `collection` is the folder of the runs that asterix keeps. The rest goes to `Settings`.
     """
     if data is not None:
+        from trueonline.nexting import recordings  # slow to import
+
         roles = {} if columns is None else recordings.parse(columns)
         given |= {"data": Path(data), "columns": roles, "rate": 40.0 if rate is None else rate}
     if actions is not None:

@@ -66,6 +66,8 @@ def _write(folder: Path, outcome: Outcome) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     tables.write(outcome.data, folder / "data")
     for name, picture in outcome.figures.items():
+        picture.get_layout_engine().execute(picture)  # once for all files
+        picture.set_layout_engine("none")
         for ending in ("png", "pdf"):
             write_whole(folder / f"{name}.{ending}", partial(picture.savefig, format=ending))
     for name, content in outcome.files.items():

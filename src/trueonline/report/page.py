@@ -6,7 +6,6 @@ import base64
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from functools import cache
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -16,6 +15,7 @@ from urllib.parse import quote
 from trueonline.files import write_whole
 from trueonline.report.columns import label, words
 from trueonline.report.figures import figure
+from trueonline.report.library import library
 from trueonline.report.parts import Section
 
 TITLE = "True online TD learning: what the reproduction found"
@@ -29,7 +29,7 @@ def build(path: str | os.PathLike, sections: Sequence[Section], about: Mapping[s
     names = [section.name for section in sections]
     if len(set(names)) < len(names):
         raise ValueError(f"the sections of a report must have different names, got {names}")
-    scripts = {"library": _library(), "script": _part("page.js")}
+    scripts = {"library": library(), "script": _part("page.js")}
     page = Template(_part("page.html")).substitute(
         scripts,
         policy=_policy(*scripts.values()),
@@ -130,20 +130,6 @@ def _rows(pairs: Mapping[str, Any]) -> str:
 
 def _part(name: str) -> str:
     return files("trueonline.report").joinpath(name).read_text("utf-8")
-
-
-@cache  # a few seconds
-def _library() -> str:
-    """Vega, Vega-Lite and vega-embed, once for all charts of the page."""
-    try:
-        import altair
-        import vl_convert
-    except ImportError as error:
-        raise ValueError(f"the report needs Altair and vl-convert ({error}); install trueonline[report]") from None
-    version = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version).replace(
-        "</script", r"<\/script"
-    )
 
 
 def _policy(*scripts: str) -> str:
