@@ -12,6 +12,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -433,23 +434,28 @@ def test_the_command_says_in_a_line_that_the_disk_is_full(short, disk):
 
 def test_a_writer_that_fails_in_the_middle_leaves_nothing(short, tmp_path, monkeypatch, computed):
     """The same where nobody may mount: the fifth result finds no room after its first bytes."""
-    write, calls = files.write_whole, []
+    write, lock, calls = files.write_whole, threading.Lock(), []
 
     def filling(file):
         file.write(b"PAR1")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def write_whole(path, content):
-        calls.append(path)
-        write(path, filling if len(calls) == 5 else content)
+        with lock:
+            calls.append(path)
+            full = len(calls) == 5
+        write(path, filling if full else content)
 
     monkeypatch.setattr(store, "write_whole", write_whole)
     with pytest.raises(OSError, match="No space left on device"):
         study.run(short.cases, out=tmp_path, threads=1)
-    assert len(list(tmp_path.iterdir())) == 4
+    kept = results(tmp_path)
+    assert kept == {path.stem for path in calls} - {calls[4].stem}, "what else was finished is kept"
+    assert 4 <= len(kept) < len(short.names)
+    assert len(list(tmp_path.iterdir())) == len(kept), "no litter"
     computed.clear()
     assert study.run(short.cases, out=tmp_path).equals(short.expected)
-    assert len(computed) == len(short.names) - 4
+    assert set(computed) == short.names - kept
 
 
 def test_a_file_that_cannot_be_replaced_leaves_the_old_one(tmp_path, monkeypatch):
