@@ -27,7 +27,8 @@ class Disk:
     """A store that takes its time: a result is written when it is let go."""
 
     def __init__(self, slow=(), broken=()):
-        self.slow, self.broken, self.go, self.written = slow, broken, threading.Event(), []
+        self.slow, self.broken, self.go = slow, broken, threading.Event()
+        self.written, self.flushed = [], []
 
     def write(self, task, table):
         if task.name in self.slow:
@@ -36,6 +37,9 @@ class Disk:
             raise OSError(28, "No space left on device")
         assert table.equals(expected(task.name, 40))
         self.written.append(task.name)
+
+    def flush(self):
+        self.flushed.append(sorted(self.written))
 
 
 def put(to, name, **more):
@@ -53,6 +57,7 @@ def test_who_computes_goes_on_while_results_are_written():
     assert sorted(disk.written) == list("abcde")
     assert sorted(name for name, _ in told) == list("abcde")
     assert {thread for _, thread in told} == {threading.current_thread()}
+    assert disk.flushed == [list("abcde")], "once, at the end"
 
 
 def test_a_task_is_told_of_after_its_result_is_stored():
@@ -70,6 +75,7 @@ def test_the_result_of_a_long_task_is_stored_before_the_next_word_about_it():
         for name in "abc":
             put(to, name, spawned=True)
             assert told[-1] == disk.written[-1] == name
+            assert name in disk.flushed[-1]
 
 
 def test_results_that_wait_are_few(monkeypatch):
@@ -119,7 +125,7 @@ def test_after_ctrl_c_what_is_finished_is_stored_and_an_error_of_writing_does_no
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    assert sorted(disk.written) == sorted(told) == ["a", "c"]
+    assert sorted(disk.written) == sorted(told) == disk.flushed[-1] == ["a", "c"]
 
 
 # --- Threads that compute -------------------------------------------------------------------------

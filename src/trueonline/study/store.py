@@ -13,7 +13,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from trueonline.files import UNSEALED, is_sealed, seal, write_whole
+from trueonline.files import UNSEALED, is_sealed, seal, write_renamed
+from trueonline.platforms import sync_folder
 from trueonline.study.work import Work
 
 STALE = 3600.0  # seconds after which a partial file is abandoned
@@ -67,14 +68,18 @@ class Store:
         return file if file and _fits(task, file.schema_arrow, file.metadata.num_rows) else None
 
     def write(self, task: Work, table: pa.Table) -> None:
-        """Store a result, and remove the checkpoints of the task."""
+        """Store a result, and remove the checkpoints of the task. Before `flush`, a crash of the machine may undo that."""
         if not _fits(task, table.schema, len(table)):
             raise ValueError(
                 f"the task {task.name} must give a table of {'any' if task.rows is None else task.rows} rows with the columns "
                 f"{_columns(task.schema)}, got {len(table)} rows with {_columns(table.schema)}"
             )
-        write_whole(self.path(task), lambda file: file.write(seal(_as_parquet(table))))
+        write_renamed(self.path(task), lambda file: file.write(seal(_as_parquet(table))))
         shutil.rmtree(self.scratch(task), ignore_errors=True)
+
+    def flush(self) -> None:
+        """Make the names of results survive a crash of the machine. For many results one call costs as much as for one."""
+        sync_folder(self.folder)
 
     def tidy(self) -> None:
         """Remove leftovers. Call it when nobody else uses the folder. (A cluster may have run a task twice.)"""

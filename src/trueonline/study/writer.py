@@ -30,8 +30,13 @@ class Writer:
 
     def write(self, task: Work, table: pa.Table) -> None:
         """Store a result soon. Wait if too many are waiting."""
-        self._writing[self._threads.submit(self._store.write, task, table)] = task
+        self._writing[self._threads.submit(self._store_one, task, table)] = task
         self._settle(0 if task.spawned else QUEUE)
+
+    def _store_one(self, task: Work, table: pa.Table) -> None:
+        self._store.write(task, table)
+        if task.spawned:  # hours of work; the others are flushed together
+            self._store.flush()
 
     def _settle(self, left: int) -> None:
         """Tell of what is stored, and wait until no more than so many results are left."""
@@ -57,3 +62,4 @@ class Writer:
                 with suppress(Exception):  # one is being raised already
                     self._settle(0)
             self._threads.shutdown()
+            self._store.flush()

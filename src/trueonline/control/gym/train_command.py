@@ -128,3 +128,4 @@ def alone(task: Run, folder: Path) -> None:
     if store.read(task) is None:
         with EpisodesBar(task.settings.episodes) as bar:
             store.write(task, task.compute(store.scratch(task), progress=bar))
+        store.flush()
