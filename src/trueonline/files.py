@@ -48,6 +48,12 @@ def write_whole(path: str | os.PathLike, write: Callable[[IO[bytes]], Any]) -> N
 
     A new file gets the mode that the umask allows. A file that is replaced keeps a narrower mode.
     """
+    write_renamed(path, write)
+    sync_folder(Path(path).parent)
+
+
+def write_renamed(path: str | os.PathLike, write: Callable[[IO[bytes]], Any]) -> None:
+    """The same for one of many files: if the machine crashes before `sync_folder` is called, the old file may be back, whole."""
     target = Path(path)
     check_folder(target)
     beside = place_beside(target)
@@ -63,7 +69,6 @@ def write_whole(path: str | os.PathLike, write: Callable[[IO[bytes]], Any]) -> N
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
-    sync_folder(target.parent)
 
 
 def place_beside(target: Path) -> Path:

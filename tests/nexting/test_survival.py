@@ -12,6 +12,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -191,6 +192,8 @@ def crashing(*arguments, **named):
 
 os.{function} = crashing
 from trueonline.cli import main
+from trueonline.study import writer
+writer.THREADS = 1  # one result after the other
 main()
 """
 
@@ -198,7 +201,7 @@ main()
 @pytest.mark.parametrize(
     ("function", "only", "number", "after", "finished", "litter"),
     [
-        ("fsync", "", 3, False, 1, 1),  # calls 1 and 2 were the first result and its folder: the second is not flushed
+        ("fsync", "", 2, False, 1, 1),  # the second result is not flushed
         ("replace", ".parquet", 2, False, 1, 1),  # flushed, and not yet in its place
         ("replace", ".parquet", 2, True, 2, 0),  # in its place, the folder not yet flushed
     ],
@@ -433,23 +436,28 @@ def test_the_command_says_in_a_line_that_the_disk_is_full(short, disk):
 
 def test_a_writer_that_fails_in_the_middle_leaves_nothing(short, tmp_path, monkeypatch, computed):
     """The same where nobody may mount: the fifth result finds no room after its first bytes."""
-    write, calls = files.write_whole, []
+    write, lock, calls = files.write_renamed, threading.Lock(), []
 
     def filling(file):
         file.write(b"PAR1")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def write_whole(path, content):
-        calls.append(path)
-        write(path, filling if len(calls) == 5 else content)
+    def write_renamed(path, content):
+        with lock:
+            calls.append(path)
+            full = len(calls) == 5
+        write(path, filling if full else content)
 
-    monkeypatch.setattr(store, "write_whole", write_whole)
+    monkeypatch.setattr(store, "write_renamed", write_renamed)
     with pytest.raises(OSError, match="No space left on device"):
         study.run(short.cases, out=tmp_path, threads=1)
-    assert len(list(tmp_path.iterdir())) == 4
+    kept = results(tmp_path)
+    assert kept == {path.stem for path in calls} - {calls[4].stem}, "what else was finished is kept"
+    assert 4 <= len(kept) < len(short.names)
+    assert len(list(tmp_path.iterdir())) == len(kept), "no litter"
     computed.clear()
     assert study.run(short.cases, out=tmp_path).equals(short.expected)
-    assert len(computed) == len(short.names) - 4
+    assert set(computed) == short.names - kept
 
 
 def test_a_file_that_cannot_be_replaced_leaves_the_old_one(tmp_path, monkeypatch):

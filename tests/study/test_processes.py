@@ -235,7 +235,7 @@ def test_what_a_process_killed_before_it_could_tidy_up_left_is_removed(make, out
     for work in works:
         (out / "scratch" / work.name).mkdir(parents=True)
     (out / f"{works[1].name}.parquet").unlink()
-    Store(out)
+    Store(out).begin()
     assert [path.name for path in (out / "scratch").iterdir()] == [works[1].name]
 
 

@@ -578,3 +578,24 @@ def test_grids_that_can_be_read_once_serve_several_problems():
 def test_problems_that_are_none_are_refused(problems, message):
     with pytest.raises(ValueError, match=message):
         to.sweep(problems, **FEW)
+
+
+# --- The table of a task --------------------------------------------------------------------------
+
+
+def test_a_table_has_each_error_beside_its_run_and_parameters(small_blocks):
+    task = small(runs=5).tasks()[1]
+    assert task.runs == (2, 3)
+    given = np.arange(8.0).reshape(2, 2, 2)
+    table = task.table(given)
+    assert table.schema == task.schema
+    assert len(table) == task.rows
+    expected = [
+        ("accumulate", alpha, lam, run, 4.0 * r + 2.0 * i + j)
+        for r, run in enumerate((2, 3))
+        for i, alpha in enumerate((0.1, 0.3))
+        for j, lam in enumerate((0.5, 0.9))
+    ]
+    assert [tuple(row.values()) for row in table.to_pylist()] == expected
+    given[:] = -1.0
+    assert table["error"].to_pylist() == [row[-1] for row in expected], "the array may be used for another task"

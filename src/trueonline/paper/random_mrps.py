@@ -84,7 +84,7 @@ class Errors:
 
 
 def errors(case: study.Case, settings: Settings) -> Errors:
-    table = gathered(study.gather(case, settings.tasks))
+    table = gathered(study.gather_tasks(case.tasks(), settings.tasks))
     arrays = table["error"].to_numpy().reshape(len(case.methods), case.runs, len(ALPHAS), len(LAMS))
     return Errors(case.labels["mrp"], case.labels["representation"], dict(zip(case.methods, arrays, strict=True)))
 

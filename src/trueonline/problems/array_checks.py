@@ -71,7 +71,9 @@ def check_features(features: np.ndarray, k: int) -> None:
 def start_states(start: Any, k: int) -> tuple[int | np.ndarray, np.ndarray]:
     """Where an episode begins, as a state or as a probability for each state, and the same as probabilities in any case."""
     if isinstance(start, int | np.integer) and not isinstance(start, bool) and 0 <= start < k:
-        return int(start), np.eye(k)[start]
+        shares = np.zeros(k)
+        shares[start] = 1.0
+        return int(start), shares
     if np.ndim(start) == 0:
         raise ValueError(f"start must be a state from 0 to {k - 1}, got {start!r}; or give a probability for each state")
     shares = array("start", start, 1)
@@ -83,9 +85,9 @@ def start_states(start: Any, k: int) -> tuple[int | np.ndarray, np.ndarray]:
     return shares, shares
 
 
-def first_states(start: int | np.ndarray, steps: int, rng: np.random.Generator) -> list[int]:
+def first_states(start: int | np.ndarray, steps: int, rng: np.random.Generator) -> np.ndarray:
     """A state for each of so many steps, in case an episode begins there. A single state needs no random number."""
     if isinstance(start, int):
-        return [start] * steps
+        return np.full(steps, start)
     possible = np.flatnonzero(start)
-    return possible[np.searchsorted(np.cumsum(start[possible])[:-1], rng.random(steps), side="right")].tolist()
+    return possible[np.searchsorted(np.cumsum(start[possible])[:-1], rng.random(steps), side="right")]

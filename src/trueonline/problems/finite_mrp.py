@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueonline.inputs import number, unit
-from trueonline.problems.array_checks import check_features, first_states, matrix, start_states
+from trueonline.problems.array_checks import check_features, matrix, start_states
+from trueonline.problems.chain import Chain
 from trueonline.problems.trajectories import Trajectory
 
 
@@ -68,13 +69,37 @@ class FiniteMRP:
             raise ValueError(f"rewards must have the shape of transitions, {P.shape}, got {R.shape}")
         phi = np.eye(k) if features is None else matrix("features", features)
         check_features(phi, k)
-        first, self._start_shares = start_states(start, k)
-        self.transitions, self.rewards, self.features = P, R, phi
-        self.reward_std = number("reward_std", reward_std, "a finite number ≥ 0", lambda std: 0.0 <= std < np.inf)
-        self.discount = unit("discount", discount)
-        self.start = first
+        first, shares = start_states(start, k)
+        std = number("reward_std", reward_std, "a finite number ≥ 0", lambda std: 0.0 <= std < np.inf)
         for array in (P, R, phi):
             array.flags.writeable = False
+        self.features = phi
+        self._process = _Process(P, R, std, unit("discount", discount), first, shares)
+
+    @property
+    def transitions(self) -> np.ndarray:
+        """``transitions[s, s']``: the probabilities, as given."""
+        return self._process.transitions
+
+    @property
+    def rewards(self) -> np.ndarray:
+        """``rewards[s, s']``: the expected rewards, as given."""
+        return self._process.rewards
+
+    @property
+    def reward_std(self) -> float:
+        """The standard deviation of the noise on the rewards."""
+        return self._process.reward_std
+
+    @property
+    def discount(self) -> float:
+        """The discount γ."""
+        return self._process.discount
+
+    @property
+    def start(self) -> int | np.ndarray:
+        """The state in which every episode begins, or for each state the probability that an episode begins there."""
+        return self._process.start
 
     @property
     def n_states(self) -> int:
@@ -87,64 +112,33 @@ class FiniteMRP:
         return self.features.shape[1]
 
     @property
-    def _onwards(self) -> np.ndarray:
-        """Transitions that do not end the episode."""
-        return self.transitions[:, : self.n_states]
-
-    @cached_property
-    def _cumulative(self) -> list[list[float]]:
-        """For each state the distribution function of the next state, without its last step, as a list for `bisect`."""
-        return np.cumsum(self.transitions, axis=1)[:, :-1].tolist()
-
-    @cached_property
     def values(self) -> np.ndarray:
         """The values v_π of the states: the solution of v = r + γPv."""
-        expected = (self.transitions * self.rewards).sum(axis=1)
-        system = np.eye(self.n_states) - self.discount * self._onwards
-        if np.linalg.cond(system) > 1e13:
-            raise ValueError("the values are not finite: with discount 1 every state must reach the end of an episode")
-        return np.linalg.solve(system, expected)
+        return self._process.values
 
     @property
-    def _restarted(self) -> np.ndarray:
-        """Transitions with episodes following each other."""
-        P = self._onwards
-        return P + np.outer(1.0 - P.sum(axis=1), self._start_shares)
-
-    @cached_property
-    def _balance(self) -> np.ndarray:
-        """The system d(P − I) = 0, Σd = 1, with episodes following each other."""
-        P = self._restarted
-        return np.vstack((P.T - np.eye(self.n_states), np.ones(self.n_states)))
-
-    @cached_property
     def is_ergodic(self) -> bool:
         """Whether there is exactly one stationary distribution."""
-        return int(np.linalg.matrix_rank(self._balance)) == self.n_states
+        return self._process.is_ergodic
 
-    @cached_property
+    @property
     def stationary(self) -> np.ndarray:
         """The share of time that the process spends in each state in the long run, over all episodes."""
-        if not self.is_ergodic:
-            raise ValueError("there is more than one stationary distribution: the process falls into several parts")
-        shares = np.linalg.lstsq(self._balance, np.append(np.zeros(self.n_states), 1.0))[0]
-        shares = np.where(shares > 1e-14, shares, 0.0)  # transient states
-        return shares / shares.sum()
+        return self._process.stationary
 
     @property
     def reward_rate(self) -> float:
         """The mean reward of a step in the long run, over all episodes. The discount does not matter."""
-        return float(self.stationary @ (self.transitions * self.rewards).sum(axis=1))
+        return self._process.reward_rate
 
-    @cached_property
+    @property
     def differential_values(self) -> np.ndarray:
         """The differential values: v = r − r̄ + Pv, with the mean 0 over the stationary distribution (Poisson's equation).
 
         A state's value is by how much the rewards from there on exceed the reward rate r̄, in total. The discount does not
         matter, and episodes follow each other.
         """
-        above = (self.transitions * self.rewards).sum(axis=1) - self.reward_rate
-        return np.linalg.solve(np.eye(self.n_states) - self._restarted + self.stationary, above)
+        return self._process.differential_values
 
     @cached_property
     def lms_weights(self) -> np.ndarray:
@@ -157,14 +151,10 @@ class FiniteMRP:
         """A = Σ_s d(s) φ(s)φ(s)ᵀ. The mean squared distance of wᵀφ from the LMS solution is (w − w*)ᵀA(w − w*)."""
         return self.features.T @ (self.stationary[:, None] * self.features)
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """A hash of everything that defines this process, apart from its features."""
-        start = self.start if isinstance(self.start, int) else self.start.tolist()
-        digest = hashlib.sha256(repr((self.reward_std, self.discount, start, self.transitions.shape)).encode())
-        for array in (self.transitions, self.rewards):
-            digest.update(array.tobytes())
-        return digest.hexdigest()
+        return self._process.fingerprint
 
     def with_features(self, features: ArrayLike) -> FiniteMRP:
         """The same process with other features.
@@ -177,16 +167,18 @@ class FiniteMRP:
         Returns
         -------
         FiniteMRP
-            A new problem. Values and distributions that are known already are not computed again.
+            A new problem. Both know the same process, so its values and its distribution are computed once.
 
         Raises
         ------
         ValueError
             If there is not one row for each state.
         """
-        other = FiniteMRP(self.transitions, self.rewards, self.reward_std, features, self.discount, self.start)
-        kept = ("values", "differential_values", "stationary", "is_ergodic", "fingerprint", "_balance", "_cumulative")
-        vars(other).update({name: part for name, part in vars(self).items() if name in kept})
+        phi = matrix("features", features)
+        check_features(phi, self.n_states)
+        phi.flags.writeable = False
+        other = FiniteMRP.__new__(FiniteMRP)
+        other.features, other._process = phi, self._process
         return other
 
     def trajectory(self, steps: int, seed: Any = 0) -> Trajectory:
@@ -204,17 +196,8 @@ class FiniteMRP:
         Trajectory
             States, rewards and discounts.
         """
-        rng = np.random.default_rng(seed)
-        choices = rng.random(steps)
-        noise = rng.normal(size=steps) * self.reward_std
-        states, to = np.empty(steps + 1, np.int64), np.empty(steps, np.int64)
-        first = first_states(self.start, steps + 1, rng)
-        states[0] = here = first[0]
-        for t, choice in enumerate(choices.tolist()):
-            there = bisect(self._cumulative[here], choice)
-            to[t] = there
-            states[t + 1] = here = there if there < self.n_states else first[t + 1]
-        rewards = self.rewards[states[:-1], to] + noise
+        states, to, noise = self._process.chain.sample(steps, self.start, np.random.default_rng(seed))
+        rewards = self.rewards[states[:-1], to] + noise * self.reward_std
         return Trajectory(states, rewards, np.where(to < self.n_states, self.discount, 0.0))
 
     def sample(self, steps: int, seed: Any = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -237,3 +220,75 @@ class FiniteMRP:
 
     def __repr__(self) -> str:
         return f"FiniteMRP({self.n_states} states, {self.n_features} features, discount={self.discount})"
+
+
+@dataclass(frozen=True, eq=False)
+class _Process:
+    """A process without features. Each answer is computed once, when it is asked for, for all features that the process has."""
+
+    transitions: np.ndarray
+    rewards: np.ndarray
+    reward_std: float
+    discount: float
+    start: int | np.ndarray
+    start_shares: np.ndarray
+
+    @property
+    def _onwards(self) -> np.ndarray:
+        """Transitions that do not end the episode."""
+        return self.transitions[:, : len(self.transitions)]
+
+    @property
+    def _restarted(self) -> np.ndarray:
+        """Transitions with episodes following each other."""
+        P = self._onwards
+        return P + np.outer(1.0 - P.sum(axis=1), self.start_shares)
+
+    @property
+    def _balance(self) -> np.ndarray:
+        """The system d(P − I) = 0, Σd = 1, with episodes following each other."""
+        P = self._restarted
+        return np.vstack((P.T - np.eye(len(P)), np.ones(len(P))))
+
+    @cached_property
+    def chain(self) -> Chain:
+        """The next states. The last column takes what the probabilities lack to 1."""
+        width = self.transitions.shape[1]
+        return Chain(self.transitions, width, width - 1)
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        expected = (self.transitions * self.rewards).sum(axis=1)
+        system = np.eye(len(expected)) - self.discount * self._onwards
+        if np.linalg.cond(system) > 1e13:
+            raise ValueError("the values are not finite: with discount 1 every state must reach the end of an episode")
+        return np.linalg.solve(system, expected)
+
+    @cached_property
+    def is_ergodic(self) -> bool:
+        return int(np.linalg.matrix_rank(self._balance)) == len(self.transitions)
+
+    @cached_property
+    def stationary(self) -> np.ndarray:
+        if not self.is_ergodic:
+            raise ValueError("there is more than one stationary distribution: the process falls into several parts")
+        shares = np.linalg.lstsq(self._balance, np.append(np.zeros(len(self.transitions)), 1.0))[0]
+        shares = np.where(shares > 1e-14, shares, 0.0)  # transient states
+        return shares / shares.sum()
+
+    @property
+    def reward_rate(self) -> float:
+        return float(self.stationary @ (self.transitions * self.rewards).sum(axis=1))
+
+    @cached_property
+    def differential_values(self) -> np.ndarray:
+        above = (self.transitions * self.rewards).sum(axis=1) - self.reward_rate
+        return np.linalg.solve(np.eye(len(above)) - self._restarted + self.stationary, above)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        start = self.start if isinstance(self.start, int) else self.start.tolist()
+        digest = hashlib.sha256(repr((self.reward_std, self.discount, start, self.transitions.shape)).encode())
+        for array in (self.transitions, self.rewards):
+            digest.update(array.tobytes())
+        return digest.hexdigest()

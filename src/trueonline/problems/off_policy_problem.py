@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect
 from functools import cached_property
 from typing import Any
 
@@ -15,10 +14,10 @@ from trueonline.problems.array_checks import (
     array,
     check_features,
     check_probabilities,
-    first_states,
     importance_ratios,
     start_states,
 )
+from trueonline.problems.chain import Chain
 from trueonline.problems.finite_mrp import FiniteMRP
 from trueonline.problems.trajectories import OffPolicyTrajectory
 
@@ -375,12 +374,10 @@ class OffPolicyProblem:
     # --- Streams ----------------------------------------------------------------------------------
 
     @cached_property
-    def _outcomes(self) -> list[tuple[list[float], list[int]]]:
-        """For each state the distribution function of its outcomes, without its last step, and the outcomes. An outcome is
-        an action and a next state as one number. Both are lists, for `bisect`."""
-        joint = (self.behaviour[:, :, None] * self.transitions).reshape(self.n_states, -1)
-        possible = [np.flatnonzero(row) for row in joint]
-        return [(np.cumsum(row[what])[:-1].tolist(), what.tolist()) for row, what in zip(joint, possible, strict=True)]
+    def _chain(self) -> Chain:
+        """The outcomes of each state: an action and a next state as one number."""
+        joint = self.behaviour[:, :, None] * self.transitions
+        return Chain(joint.reshape(self.n_states, -1), joint.shape[2])
 
     def trajectory(self, steps: int, seed: Any = 0) -> OffPolicyTrajectory:
         """Sample a run of the behaviour from `start`.
@@ -397,21 +394,10 @@ class OffPolicyProblem:
         OffPolicyTrajectory
             States, rewards, discounts and importance ratios.
         """
-        rng = np.random.default_rng(seed)
-        choices = rng.random(steps)
-        noise = rng.normal(size=steps) * self.reward_std
-        k, width = self.n_states, self.transitions.shape[2]
-        states, happened = np.empty(steps + 1, np.int64), np.empty(steps, np.int64)
-        first = first_states(self.start, steps + 1, rng)
-        states[0] = here = first[0]
-        for t, choice in enumerate(choices.tolist()):
-            cumulative, outcomes = self._outcomes[here]
-            happened[t] = what = outcomes[bisect(cumulative, choice)]
-            there = what % width
-            states[t + 1] = here = there if there < k else first[t + 1]
-        actions, to = np.divmod(happened, width)
-        rewards = self.rewards[states[:-1], actions, to] + noise
-        discounts = np.where(to < k, self.discount, 0.0)
+        states, outcomes, noise = self._chain.sample(steps, self.start, np.random.default_rng(seed))
+        actions, to = np.divmod(outcomes, self.transitions.shape[2])
+        rewards = self.rewards[states[:-1], actions, to] + noise * self.reward_std
+        discounts = np.where(to < self.n_states, self.discount, 0.0)
         return OffPolicyTrajectory(states, rewards, discounts, self.ratios[states[:-1], actions])
 
     def __repr__(self) -> str:

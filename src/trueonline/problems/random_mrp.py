@@ -52,10 +52,12 @@ def random_mrp(k: int, b: int, sigma: float, *, discount: float = 0.99, seed: An
         raise ValueError(f"b must be at most k = {k}, got {b}")
     rng = np.random.default_rng(one_seed(seed))
     while True:
-        P = np.zeros((k, k))
+        cuts, to = np.empty((k, b - 1)), np.empty((k, b), np.int64)
         for s in range(k):
-            cuts = np.sort(rng.random(b - 1))
-            P[s, rng.choice(k, size=b, replace=False)] = np.diff(cuts, prepend=0.0, append=1.0)
+            cuts[s] = rng.random(b - 1)
+            to[s] = rng.choice(k, size=b, replace=False)
+        P = np.zeros((k, k))
+        np.put_along_axis(P, to, np.diff(np.sort(cuts, axis=1), axis=1, prepend=0.0, append=1.0), axis=1)
         rewards = np.where(P > 0.0, rng.normal(size=(k, k)), 0.0)
         mrp = FiniteMRP(P, rewards, sigma, discount=discount)
         if mrp.is_ergodic:

@@ -53,36 +53,39 @@ def run(
 
 def shard(tasks: Sequence[AnyWork], share: str | None) -> list[AnyWork]:
     """The share "i/N" of the tasks: every N-th of them in the order of their names."""
-    ordered = sorted(tasks, key=lambda task: task.name)
     if share is None:
         return list(tasks)
+    ordered = sorted(tasks, key=lambda task: task.name)
     match = re.fullmatch(r"(\d+)/(\d+)", share)
     number, of = (int(part) for part in match.groups()) if match else (0, 0)
     if not 1 <= number <= of:
         raise ValueError(f"shard must be i/N with 1 ≤ i ≤ N, got {share!r}")
-    return ordered[number - 1 :: of]
+    mine = {task.name for task in ordered[number - 1 :: of]}
+    return [task for task in tasks if task.name in mine]  # in the order of the study, in which tasks share trajectories
 
 
 def _run_threads(tasks: Sequence[Work], done: Done, threads: int) -> None:
-    """Run tasks in threads, since the kernels release the interpreter. No tasks are queued, so that Ctrl-C is quick."""
+    """Run tasks in threads, since the kernels release the interpreter. Each thread has its next task before it asks for one."""
     waiting = iter(tasks)
     with ThreadPoolExecutor(threads) as pool:
         running: dict[Future, Work] = {}
         try:
-            _fill(running, waiting, pool, threads)
+            _fill(running, waiting, pool, 2 * threads)
             while running:
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    done(running.pop(future), future.result())
-                _fill(running, waiting, pool, threads)
+                    task = running.pop(future)
+                    _fill(running, waiting, pool, 2 * threads)
+                    done(task, future.result())
         except BaseException:  # Ctrl-C, or the error of a task
-            for future, task in running.items():  # about a second each: let them finish, and keep their results
+            begun = {future: task for future, task in running.items() if not future.cancel()}
+            for future, task in begun.items():  # about a second each: let them finish, and keep their results
                 with suppress(Exception):
                     done(task, future.result())
             raise
 
 
-def _fill(running: dict[Future, Work], waiting: Iterator[Work], pool: ThreadPoolExecutor, threads: int) -> None:
-    while len(running) < threads and (task := next(waiting, None)) is not None:
+def _fill(running: dict[Future, Work], waiting: Iterator[Work], pool: ThreadPoolExecutor, number: int) -> None:
+    while len(running) < number and (task := next(waiting, None)) is not None:
         running[pool.submit(task.compute)] = task
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import re
 import shutil
@@ -14,11 +13,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from trueonline.files import UNSEALED, is_sealed, seal, write_whole
+from trueonline.files import UNSEALED, is_sealed, seal, write_renamed
+from trueonline.platforms import sync_folder
 from trueonline.study.work import Work
 
 STALE = 3600.0  # seconds after which a partial file is abandoned
 TASK = re.compile(r".+-[0-9a-f]{24}")  # the name of a task. Nothing else in the folder is touched
+FEW = 4096  # bytes: a column with more distinct values than that is written as it is
 PART = re.compile(r"\..+-[0-9a-f]{24}\.parquet\.[0-9a-f]{8}\.part")
 
 
@@ -27,6 +28,9 @@ class Store:
 
     def __init__(self, folder: str | os.PathLike) -> None:
         self.folder = Path(folder)
+
+    def begin(self) -> None:
+        """Make the folder, and remove what others left in it who were killed. Who only reads need not call it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for litter in self.folder.glob(".*.part"):  # of a process that was killed while writing
             if PART.fullmatch(litter.name) and time.time() - litter.stat().st_mtime > STALE:
@@ -48,24 +52,34 @@ class Store:
 
     def read(self, task: Work) -> pa.Table | None:
         """The result of a task, or None if the file is missing, truncated or damaged."""
+        file = self._opened(task)
         try:
-            content = self.path(task).read_bytes()
-            if not is_sealed(content):
-                return None
-            table = pq.read_table(pa.BufferReader(content))
+            return file and file.read(use_threads=False)  # threads take longer to start than to read
         except (OSError, pa.ArrowException):
             return None
-        return table if _fits(task, table) else None
+
+    def _opened(self, task: Work) -> pq.ParquetFile | None:
+        """The result of a task, vouched for and with the right columns, but not yet decoded."""
+        try:
+            content = self.path(task).read_bytes()
+            file = pq.ParquetFile(pa.BufferReader(content)) if is_sealed(content) else None
+        except (OSError, pa.ArrowException):
+            return None
+        return file if file and _fits(task, file.schema_arrow, file.metadata.num_rows) else None
 
     def write(self, task: Work, table: pa.Table) -> None:
-        """Store a result, and remove the checkpoints of the task."""
-        if not _fits(task, table):
+        """Store a result, and remove the checkpoints of the task. Before `flush`, a crash of the machine may undo that."""
+        if not _fits(task, table.schema, len(table)):
             raise ValueError(
                 f"the task {task.name} must give a table of {'any' if task.rows is None else task.rows} rows with the columns "
                 f"{_columns(task.schema)}, got {len(table)} rows with {_columns(table.schema)}"
             )
-        write_whole(self.path(task), lambda file: file.write(seal(_as_parquet(table))))
+        write_renamed(self.path(task), lambda file: file.write(seal(_as_parquet(table))))
         shutil.rmtree(self.scratch(task), ignore_errors=True)
+
+    def flush(self) -> None:
+        """Make the names of results survive a crash of the machine. For many results one call costs as much as for one."""
+        sync_folder(self.folder)
 
     def tidy(self) -> None:
         """Remove leftovers. Call it when nobody else uses the folder. (A cluster may have run a task twice.)"""
@@ -74,20 +88,22 @@ class Store:
             (self.folder / "scratch").rmdir()
 
     def missing(self, tasks: Iterable[Work]) -> list[Work]:
-        return [task for task in tasks if self.read(task) is None]
+        """The tasks without a result. Results are vouched for, so they are not decoded."""
+        there = {path.name for path in self.folder.iterdir()}
+        return [task for task in tasks if self.path(task).name not in there or self._opened(task) is None]
 
 
 def _as_parquet(table: pa.Table) -> bytes:
     """A Parquet file with a place for its seal."""
-    file = io.BytesIO()
-    with pq.ParquetWriter(file, table.schema) as writer:
+    file = pa.BufferOutputStream()
+    with pq.ParquetWriter(file, table.schema, write_statistics=False, dictionary_pagesize_limit=FEW) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata({"seal": UNSEALED.decode()})
-    return file.getvalue()
+    return file.getvalue().to_pybytes()
 
 
-def _fits(task: Work, table: pa.Table) -> bool:
-    return table.schema.equals(task.schema) and task.rows in (None, len(table))
+def _fits(task: Work, schema: pa.Schema, rows: int) -> bool:
+    return schema.equals(task.schema) and task.rows in (None, rows)
 
 
 def _columns(schema: pa.Schema) -> str:

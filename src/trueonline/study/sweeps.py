@@ -17,6 +17,7 @@ from trueonline.study.checks import check_problem
 from trueonline.study.store import Store
 from trueonline.study.tasks import Case
 from trueonline.study.work import Work
+from trueonline.study.writer import Writer
 
 METHODS = catalog.names("prediction", swept=True)
 OFF_POLICY = catalog.names("off-policy", swept=True)  # methods that use importance ratios
@@ -88,6 +89,7 @@ def execute_tasks(
         The same as in `execute`.
     """
     store = Store(out)
+    store.begin()
     mine = engines.shard(list({task.name: task for task in tasks}.values()), share)
     missing = store.missing(mine)
     in_steps = any(task.spawned for task in mine)
@@ -106,11 +108,11 @@ def execute_tasks(
     def moved(task: Work, steps: int, begun: bool) -> None:
         reach(task, min(steps, sizes[task.name] - 1), fresh=not begun)  # the last step counts when the result is stored
 
-    def done(task: Work, table: pa.Table) -> None:
-        store.write(task, table)
+    def stored(task: Work) -> None:
         reach(task, sizes[task.name], fresh=True)
 
-    engines.run(missing, engine, done, moved, store.scratch, threads=threads)
+    with Writer(store, stored) as writer:
+        engines.run(missing, engine, writer.write, moved, store.scratch, threads=threads)
     if share is None:
         store.tidy()
 
@@ -248,7 +250,7 @@ def applicable(problem: Any) -> tuple[str, ...]:
 
 def _labelled(table: pa.Table, labels: Mapping[str, Any]) -> pa.Table:
     for position, (name, value) in enumerate(labels.items()):
-        table = table.add_column(position, name, pa.array([value] * len(table)))
+        table = table.add_column(position, name, pa.repeat(value, len(table)))
     return table
 
 

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -22,6 +22,7 @@ from trueonline.inputs import count, positive, ratios, unit
 from trueonline.study.checks import check_methods, check_problem, grid, initial_weights
 from trueonline.study.fingerprint import fingerprint
 from trueonline.study.sweep_kernel import Method, swept, vector_numbers
+from trueonline.study.trajectories import SHARED
 from trueonline.study.work import Beat
 
 SCHEMA = pa.schema(
@@ -194,6 +195,8 @@ class Case:
     def trajectory(self, run: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The trajectory of a run, checked, because the kernel does not check it.
 
+        All cases on one process of this package share its trajectories.
+
         Parameters
         ----------
         run : int
@@ -209,6 +212,12 @@ class Case:
         ValueError
             If the trajectory does not fit the problem.
         """
+        known = known_by(self.problem)
+        if known is None:
+            return self._sampled(run)
+        return SHARED.get((known, self.steps, self.seed, run), partial(self._sampled, run))
+
+    def _sampled(self, run: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         parts = (np.asarray(part) for part in self.problem.trajectory(self.steps, run_seed(self.seed, run)))
         states, rewards, discounts, *more = parts
         rhos = ratios("the ratios of the problem's trajectory", more[0] if more else None, self.steps)
@@ -245,8 +254,17 @@ class Case:
         work = len(self.step_sizes) * len(self.trace_decays) * self.steps
         block = max(1, min(self.runs, STEPS_PER_TASK // work))
         runs = [tuple(range(first, min(first + block, self.runs))) for first in range(0, self.runs, block)]
-        prints = self.fingerprints()  # now: to run a method may change what it refers to
-        return [Task(self, name, some, prints[name]) for name in self.methods for some in runs]
+        prints, content = self.fingerprints(), self._content()  # now: to run a method may change what it refers to
+        return [Task(self, name, some, prints[name], content) for name in self.methods for some in runs]
+
+    def _content(self) -> str:
+        """A hash of everything that determines the results of all tasks of this case. Labels are not part of it."""
+        problem = self.problem
+        about = (self.version, self.steps, self.seed, self.after, problem.discount, known_by(problem))
+        digest = hashlib.sha256(repr(about).encode())
+        grids = np.array(self.step_sizes), np.array(self.trace_decays)
+        _add(digest, *grids, problem.features, problem.metric, problem.lms_weights, initial_weights(problem))
+        return digest.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,6 +281,8 @@ class Task:
         The numbers of the runs.
     fingerprint : object
         The fingerprint of the method.
+    content : str
+        A hash of the problem and the parameters.
     """
 
     schema: ClassVar[pa.Schema] = SCHEMA
@@ -271,38 +291,15 @@ class Task:
     method: str
     runs: tuple[int, ...]
     fingerprint: Any
+    content: str
 
     @cached_property
     def name(self) -> str:
-        """The method, and a hash of everything that determines the result. Labels are not part of it."""
-        case, problem = self.case, self.case.problem
-        ours = type(problem).__module__.startswith("trueonline.")  # a class of the user may have other trajectories
-        print_ = getattr(problem, "fingerprint", None) if ours else None
-        about = (
-            self.method,
-            self.fingerprint,
-            case.version,
-            self.runs,
-            case.steps,
-            case.seed,
-            case.after,
-            problem.discount,
-            print_,
-        )
-        digest = hashlib.sha256(repr(about).encode())
-        arrays = [
-            np.array(case.step_sizes),
-            np.array(case.trace_decays),
-            problem.features,
-            problem.metric,
-            problem.lms_weights,
-            initial_weights(problem),
-        ]
-        if print_ is None:
-            arrays += [part for run in self.runs for part in case.trajectory(run)]
-        for array in arrays:
-            digest.update(repr((np.shape(array), str(array.dtype))).encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
+        """The method, and a hash of everything that determines the result."""
+        digest = hashlib.sha256(repr((self.method, self.fingerprint, self.runs, self.content)).encode())
+        if known_by(self.case.problem) is None:
+            for run in self.runs:
+                _add(digest, *self.case.trajectory(run))
         return f"{re.sub(r'[^a-zA-Z0-9_]+', '-', self.method)}-{digest.hexdigest()[:24]}"
 
     @property
@@ -359,21 +356,40 @@ class Task:
                 _check_constant(trajectory, self.case.problem.discount)
 
     def table(self, errors: np.ndarray) -> pa.Table:
-        """The result, from the errors.
+        """The result of the task as a table.
 
         Parameters
         ----------
         errors : numpy.ndarray
-            The errors of each run, step-size and trace decay.
+            The error of each run, step-size and trace decay: an array with these three dimensions.
 
         Returns
         -------
         pyarrow.Table
             A table with the columns of `schema`.
         """
-        runs, alpha, lam = np.meshgrid(self.runs, self.case.step_sizes, self.case.trace_decays, indexing="ij")
-        columns = [np.full(errors.size, self.method), alpha.ravel(), lam.ravel(), runs.ravel(), errors.ravel()]
+        alphas, lams, runs = self.case.step_sizes, self.case.trace_decays, self.runs
+        columns = [
+            pa.repeat(self.method, errors.size),
+            np.tile(np.repeat(alphas, len(lams)), len(runs)),
+            np.tile(lams, len(runs) * len(alphas)),
+            np.repeat(runs, len(alphas) * len(lams)),
+            errors.flatten(),  # a copy: who has computed the errors may use their place again
+        ]
         return pa.table(columns, schema=SCHEMA)
+
+
+def known_by(problem: Any) -> str | None:
+    """The fingerprint of a problem of this package. None for a problem of the user, who may sample trajectories in another way."""
+    ours = type(problem).__module__.startswith("trueonline.") and "trajectory" not in vars(problem)
+    return getattr(problem, "fingerprint", None) if ours else None
+
+
+def _add(digest: Any, *arrays: np.ndarray) -> None:
+    """Add arrays to a hash, with their shapes and types."""
+    for array in arrays:
+        digest.update(repr((np.shape(array), str(array.dtype))).encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
 
 
 def _check_constant(trajectory: tuple, discount: float) -> None:

@@ -99,8 +99,11 @@ def train(
         maker = settings.features_for(env)
         environments.fitting(env, settings.agent(env, maker, 0), maker)
         train_results.refuse_others(out, settings)
-        store = Store(out / "tasks") if (out / "tasks").exists() else None
-        replaced = [path for task in tasks for path in resume_earlier(task, store, env, maker)] if store else []
+        replaced: list[Path] = []
+        if (out / "tasks").exists():
+            store = Store(out / "tasks")
+            store.begin()
+            replaced = [path for task in tasks for path in resume_earlier(task, store, env, maker)]
         train_results.write_settings(out, settings, env, maker)
     for line in intention(settings, maker, runs):
         say(line)
@@ -121,6 +124,8 @@ def train(
 def alone(task: Run, folder: Path) -> None:
     """Do one run in this process, with a bar about its episodes."""
     store = Store(folder)
+    store.begin()
     if store.read(task) is None:
         with EpisodesBar(task.settings.episodes) as bar:
             store.write(task, task.compute(store.scratch(task), progress=bar))
+        store.flush()
