@@ -14,7 +14,6 @@ from numba import types
 from trueonline.core.forms import Active, Dense, is_a
 from trueonline.core.kernels import kernel, operation
 from trueonline.core.loops import rule
-from trueonline.core.memory import settle_all
 from trueonline.core.memory.short_runs import enlist_all, kept, offset, owed, paid
 from trueonline.core.pointers import since
 from trueonline.core.transition import Transition
@@ -192,8 +191,7 @@ def _about(memory, x, x_next):
 @operation(measured)
 def _measured(memory, given, off, x, touched, sums):
     def direct(memory, given, off, x, touched, sums):
-        settle_all(memory, x)
-        offset(memory, given.target, off)
+        offset(memory, x, given.target, off)
         return squared(given.root, off, memory.n), sums
 
     def quick(memory, given, off, x, touched, sums):

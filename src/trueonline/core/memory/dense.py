@@ -50,13 +50,6 @@ def _recall_dense(memory, x, x_next):
                 v_next += w * x_next.values[i]
                 trace_x += z * x.values[i]
             head[NOT_BINARY] += not_binary
-        elif head[NOTED] == 0.0:
-            for i in range(x.size):
-                z = memory.z[i + 1]
-                w = memory.u[i] + owed * z
-                v += w * x.values[i]
-                v_next += w * x_next.values[i]
-                trace_x += z * x.values[i]
         else:
             for i in range(x.size):
                 z = memory.z[i + 1]

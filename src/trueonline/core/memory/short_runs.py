@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
+from trueonline.core.forms import Dense, is_a
 from trueonline.core.kernels import kernel, operation
+from trueonline.core.memory.dense import REPLACE, noted
 from trueonline.core.memory.layout import COUNT, DENSE, NOTED, PAID_C, PAID_S, ROOM, C, Memory, S, Several
 from trueonline.core.memory.upkeep import in_place, rescale
 from trueonline.core.pointers import folded, owners, slots
@@ -122,13 +124,25 @@ def paid(memory):
     return s, c
 
 
-@kernel
-def offset(memory, target, off):
-    """off ← w − target, when nothing is noted."""
-    c = memory.head[C]
-    if memory.head[DENSE] != 0.0:
-        for i in range(memory.n):
-            off[i] = memory.u[i] + c * memory.z[i + 1] - target[i]
-    else:
+def offset(memory, x, target, off):
+    """off ← w − target. x has just been learned from."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(offset)
+def _offset(memory, x, target, off):
+    def offset_sparse(memory, x, target, off):
+        c = memory.head[C]
         for i in range(memory.n):
             off[i] = memory.u[i] + (memory.y[i + 1] + c * memory.z[i + 1]) - target[i]
+
+    def offset_dense(memory, x, target, off):
+        s, c, a, b, due = noted(memory)
+        replacing = memory.head[NOTED] == REPLACE
+        for i in range(memory.n):
+            z = memory.z[i + 1]
+            u = memory.u[i] + c * z + b * x.values[i]
+            e = 1.0 if replacing and x.values[i] == 1.0 else s * z + a * x.values[i]
+            off[i] = u + due * e - target[i]
+
+    return offset_dense if is_a(Dense, x) else offset_sparse
