@@ -34,6 +34,7 @@ SECTIONS = (
     "derived",
     "family",
     "swift",
+    "gpu",
 )
 
 

@@ -70,7 +70,8 @@ def _say(text: str) -> None:
 
 def _announce(done: Finished) -> None:
     screen = console()
-    screen.print(Text(f"\n{done.experiment.title}  ({done.seconds:.1f} s)", style="bold"))
+    sweeping = f", of which {done.sweeping:.1f} s for the sweep" if done.sweeping >= 0.05 else ""
+    screen.print(Text(f"\n{done.experiment.title}  ({done.seconds:.1f} s{sweeping})", style="bold"))
     for claim in done.outcome.claims:
         symbol, colour, _ = VERDICTS.get(claim.verdict, ("?", "", ""))
         screen.print(Text.assemble("  ", (f"{symbol} {claim.verdict:<13}", colour), f" {claim.claim}"), soft_wrap=True)

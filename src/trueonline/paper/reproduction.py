@@ -29,6 +29,21 @@ class Finished:
     experiment: Experiment
     outcome: Outcome
     seconds: float
+    sweeping: float = 0.0  # seconds of them until the last result of a sweep was stored
+
+
+class _Watch:
+    """Progress that adds up the time in which it was made."""
+
+    def __init__(self, progress: Callable[[Any, int, int], None]) -> None:
+        self._progress, self._then, self._done, self.seconds = progress, 0.0, 0, 0.0
+
+    def __call__(self, task: Any, done: int, of: int) -> None:
+        now = time.perf_counter()
+        if done > self._done and self._then:  # otherwise a sweep begins here
+            self.seconds += now - self._then
+        self._then, self._done = now, done
+        self._progress(task, done, of)
 
 
 def reproduce(
@@ -39,11 +54,11 @@ def reproduce(
     finished = []
     for name in names:
         began = time.perf_counter()
-        chosen = experiment(name)
+        chosen, watch = experiment(name), _Watch(settings.progress)
         with look():
-            outcome = chosen.run(settings)
+            outcome = chosen.run(replace(settings, progress=watch))
             _write(out / name, outcome)
-        finished.append(Finished(chosen, outcome, time.perf_counter() - began))
+        finished.append(Finished(chosen, outcome, time.perf_counter() - began, watch.seconds))
         announce(finished[-1])
     verdicts = [
         {

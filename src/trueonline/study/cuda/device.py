@@ -33,6 +33,7 @@ class Kernel(NamedTuple):
     block: int
     shared: int  # bytes of a block
     resident: int  # blocks that the device can run at a time
+    registers: int  # of a thread
 
 
 class Slot:
@@ -156,7 +157,7 @@ class Gpu:
             raise
 
     def _submit(self, batch: Batch, slot: Slot) -> Ticket:
-        kernels = [self._kernel(batch, launch) for launch in batch.launches]
+        kernels = [self.describe(batch, launch) for launch in batch.launches]
         inputs = batch.inputs
         places = np.cumsum([0, *(-(-each.nbytes // ALIGNED) * ALIGNED for each in inputs)])
         shapes = [(len(launch.rows), len(batch.alphas), len(batch.lams)) for launch in batch.launches]
@@ -220,8 +221,36 @@ class Gpu:
         self._slots.append(ticket.slot)
         return found
 
-    def _kernel(self, batch: Batch, launch: Launch) -> Kernel:
-        """The kernel for a method and the shape of a batch."""
+    def threads(self, kernel: Kernel) -> int:
+        """How many threads of a kernel a multiprocessor runs at a time.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            What `describe` returned.
+
+        Returns
+        -------
+        int
+            The number of threads.
+        """
+        return kernel.resident // self._processors * kernel.block
+
+    def describe(self, batch: Batch, launch: Launch) -> Kernel:
+        """The kernel for a method and the shape of a batch, compiled if need be.
+
+        Parameters
+        ----------
+        batch : Batch
+            The batch.
+        launch : Launch
+            One of its launches.
+
+        Returns
+        -------
+        Kernel
+            The kernel, and what its threads use.
+        """
         memories = launch.method.memories or 1
         numbers = _numbers(batch, memories)  # of a learner's vectors
         few = batch.n if not batch.tabular and batch.n * memories <= FEW else 0
@@ -251,8 +280,11 @@ class Gpu:
                 _checked(
                     driver.cuFuncSetAttribute(function, attribute.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100)
                 )
+            registers = _checked(
+                driver.cuFuncGetAttribute(driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NUM_REGS, function)
+            )
             blocks = _checked(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, block, size))
-            self._kernels[key] = Kernel(function, block, size, max(1, blocks) * self._processors)
+            self._kernels[key] = Kernel(function, block, size, max(1, blocks) * self._processors, registers)
         return self._kernels[key]
 
     def _space(self, batch: Batch, launch: Launch, kernel: Kernel) -> int:
