@@ -564,7 +564,6 @@ extern "C" const char *sweep_on_gpu(const Job *jobs, int count, int rounds, floa
         job.errors = device[job.errors];
         const Launch one = launch(job);
         if (one.kernel == nullptr) return "there is a kernel for 4, 5 and 7 dense features only";
-        CHECK(cudaFuncSetAttribute(one.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)one.bytes));
         CHECK(cudaFuncSetAttribute(one.kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
         launches.push_back(one);
     }
@@ -583,6 +582,8 @@ extern "C" const char *sweep_on_gpu(const Job *jobs, int count, int rounds, floa
         for (int i = 1; i < STREAMS; ++i) CHECK(cudaStreamWaitEvent(streams[i], ready, 0));
         for (int i = 0; i < count; ++i) {
             const Launch &one = launches[i];
+            // Here, because jobs of other sizes may share the kernel.
+            CHECK(cudaFuncSetAttribute(one.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)one.bytes));
             one.kernel<<<one.blocks, one.threads, one.bytes, streams[i % STREAMS]>>>(there[i]);
             CHECK(cudaGetLastError());
         }

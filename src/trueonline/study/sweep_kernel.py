@@ -175,11 +175,22 @@ class Method:
 
     @property
     def update(self) -> Any:
-        """The update rule."""
+        """The update rule, a kernel."""
         return self.rule if self.row is None else self.row.resolve("rule")
 
     def kernel(self, few: int = 0) -> Any:
-        """The compiled sweep, for any number of features or for a number that is known."""
+        """The compiled sweep.
+
+        Parameters
+        ----------
+        few : int
+            The number of features that the kernel is for, so that loops over them unroll. The default is a kernel for any number.
+
+        Returns
+        -------
+        numba.core.dispatcher.Dispatcher
+            The kernel (`sweep`).
+        """
         return compiled(self.update, self.kind, few)
 
 
