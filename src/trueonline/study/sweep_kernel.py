@@ -179,7 +179,18 @@ class Method:
         return self.rule if self.row is None else self.row.resolve("rule")
 
     def kernel(self, few: int = 0) -> Any:
-        """The compiled sweep, for any number of features or for a number that is known."""
+        """The compiled sweep, for processors.
+
+        Parameters
+        ----------
+        few : int
+            The number of dense features, if the kernel is to be compiled for it; 0 for any number of features.
+
+        Returns
+        -------
+        numba.core.dispatcher.Dispatcher
+            The kernel.
+        """
         return compiled(self.update, self.kind, few)
 
 
