@@ -175,21 +175,21 @@ class Method:
 
     @property
     def update(self) -> Any:
-        """The update rule."""
+        """The update rule, a kernel."""
         return self.rule if self.row is None else self.row.resolve("rule")
 
     def kernel(self, few: int = 0) -> Any:
-        """The compiled sweep, for processors.
+        """The compiled sweep.
 
         Parameters
         ----------
         few : int
-            The number of dense features, if the kernel is to be compiled for it; 0 for any number of features.
+            The number of features that the kernel is for, so that loops over them unroll. The default is a kernel for any number.
 
         Returns
         -------
         numba.core.dispatcher.Dispatcher
-            The kernel.
+            The kernel (`sweep`).
         """
         return compiled(self.update, self.kind, few)
 
