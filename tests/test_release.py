@@ -39,10 +39,16 @@ def test_every_python_of_the_metadata_is_tested():
     assert project()["requires-python"] == f">={supported()[0]}"
 
 
-def test_all_extras_but_pytorch_are_in_all():
+def test_all_extras_but_the_large_ones_are_in_all():
     extras = project()["optional-dependencies"]
     (everything,) = extras["all"]
-    assert set(re.findall(r"\w+", everything)) - {"trueonline"} == set(extras) - {"all", "torch"}
+    assert set(re.findall(r"\w+", everything)) - {"trueonline"} == set(extras) - {"all", "torch", "cuda12", "cuda13"}
+
+
+def test_the_page_on_installing_has_a_row_for_every_extra():
+    rows = re.findall(r"^\| (`.*?`) \|", (ROOT / "docs" / "start" / "installing.md").read_text("utf-8"), re.MULTILINE)
+    listed = [name for row in rows for name in re.findall(r"\w+", row)]
+    assert sorted(listed) == sorted(set(project()["optional-dependencies"]) - {"all"})
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)

@@ -13,7 +13,8 @@ engine = click.option(
     "--engine",
     default="local",
     show_default=True,
-    help="local (this machine), dask (a cluster on this machine) or dask:ADDRESS (an existing one).",
+    help="local (all cores), cuda (sweeps on an NVIDIA GPU), cuda:NUMBER (another GPU), dask (a cluster on this machine) or "
+    "dask:ADDRESS (an existing one). All give the same results.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 

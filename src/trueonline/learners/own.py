@@ -143,7 +143,8 @@ def method(
     ----------
     rule : kernel
         A function with the decorator `trueonline.kernel`. Its first argument is `memory`; the others name what it needs of a
-        transition (`trueonline.core.transition.Transition` lists what there is). It returns V, δ and V'. Learners and agents of a
+        transition (`trueonline.core.transition.Transition` lists what there is). It changes the memory by the operations of
+        `trueonline.core.memory`, on `x` and `x_next` only: sweeps rely on it. It returns V, δ and V'. Learners and agents of a
         rule with `carried` show these numbers in an attribute of that name.
     definition : class, optional
         A learner that the method must equal at every step, for `verify`. The online λ-return algorithm by default.

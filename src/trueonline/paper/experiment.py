@@ -31,7 +31,7 @@ class Settings:
     seed: int = 0
     runs: int | None = None
     mrps: int | None = None  # MRPs of each class, for experiments with many
-    engine: str = "local"
+    engine: str = "local"  # or cuda, cuda:NUMBER, dask, dask:ADDRESS; the results are the same
     threads: int | None = None
     progress: Callable[[Any, int, int], None] = lambda task, done, of: None
     scale: str = "quick"  # for experiments with several scales

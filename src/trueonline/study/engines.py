@@ -1,4 +1,4 @@
-"""Engines run tasks: the threads and processes of this machine, one share of many, or a Dask cluster.
+"""Engines run tasks: the threads and processes of this machine, one share of many, a GPU, or a Dask cluster.
 
 The result of a task is the same on every engine, bit for bit. Seeds come from the number of the run, never from the worker.
 """

@@ -49,7 +49,9 @@ def execute(
     out : path
         The folder of the results. Each result is written to a file as soon as it is computed.
     engine : str
-        "local", "dask", or "dask:ADDRESS" for a Dask cluster that runs already.
+        "local" for the cores of this machine, "cuda" for an NVIDIA GPU, "cuda:1" for another one, "dask" for a Dask cluster on
+        this machine, or "dask:ADDRESS" for one that runs already. All give the same results, bit for bit. A GPU runs sweeps by
+        kernels. Tasks of other kinds run on the cores.
     share : str, optional
         "i/N" computes the i-th of N shares of the tasks. All shares use the same folder.
     threads : int, optional
@@ -60,7 +62,10 @@ def execute(
     Raises
     ------
     ValueError
-        If `engine` or `share` is not one of those above, or if a method cannot be told from another (see `Case.version`).
+        If `engine` or `share` is not one of those above, if there is no such GPU or it has too little memory for one task, or if
+        a method cannot be told from another (see `Case.version`).
+    OSError
+        If a result cannot be written, or if the GPU stops answering. Results that are stored stay.
     """
     for case in cases:
         case.check_repeatable()
@@ -288,7 +293,7 @@ def sweep(
     seed : int
         The seed of the trajectories.
     engine : str
-        "local", "dask", or "dask:ADDRESS" for a Dask cluster that runs already.
+        "local", "cuda", "cuda:NUMBER", "dask" or "dask:ADDRESS", as in `study.execute`. All give the same results, bit for bit.
     out : path, optional
         A folder that keeps the results, so that a sweep can be resumed. By default a temporary one.
     after : int
@@ -308,7 +313,7 @@ def sweep(
     Raises
     ------
     ValueError
-        If an argument is out of range, or if a method does not fit a problem.
+        If an argument is out of range, if a method does not fit a problem, or if `engine` is a GPU that is not there.
 
     Examples
     --------

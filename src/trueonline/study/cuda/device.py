@@ -93,7 +93,7 @@ class Gpu:
     Parameters
     ----------
     number : int
-        Its number, as nvidia-smi counts.
+        Its number, as CUDA counts: from 0, fast ones first unless CUDA_DEVICE_ORDER says otherwise.
 
     Raises
     ------
