@@ -86,14 +86,18 @@ def same(found, expected):
 
 @pytest.mark.parametrize("mrp", ON_POLICY.values(), ids=ON_POLICY.keys())
 @pytest.mark.parametrize("steps", [1, 700])
-def test_runs_are_those_of_a_loop_with_bisect(mrp, steps):
+@pytest.mark.parametrize("loading", [0, 10**9], ids=["compiled", "plain"])
+def test_runs_are_those_of_a_loop_with_bisect(mrp, steps, loading, monkeypatch):
+    monkeypatch.setattr(chain, "LOADING", loading)
     for seed in range(5):
         same(mrp.trajectory(steps, [7, seed]), on_policy(mrp, steps, [7, seed]))
 
 
 @pytest.mark.parametrize("problem", OFF_POLICY.values(), ids=OFF_POLICY.keys())
 @pytest.mark.parametrize("steps", [1, 700])
-def test_runs_of_a_behaviour_are_those_of_a_loop_with_bisect(problem, steps):
+@pytest.mark.parametrize("loading", [0, 10**9], ids=["compiled", "plain"])
+def test_runs_of_a_behaviour_are_those_of_a_loop_with_bisect(problem, steps, loading, monkeypatch):
+    monkeypatch.setattr(chain, "LOADING", loading)
     for seed in range(5):
         same(problem.trajectory(steps, [7, seed]), off_policy(problem, steps, [7, seed]))
 

@@ -1,11 +1,17 @@
-"""The states of a run of a finite process, sampled by a compiled loop."""
+"""The states of a run of a finite process, sampled by a compiled loop, or by a plain one where runs are few."""
 
 from __future__ import annotations
+
+from bisect import bisect
 
 import numpy as np
 
 from trueonline.core.kernels import call, specialise
 from trueonline.problems.array_checks import first_states
+
+
+LOADING = 200_000  # steps that the plain loop takes in the time in which Numba loads its first kernel: a good second
+_stepped = 0
 
 
 class Chain:
@@ -58,8 +64,24 @@ class Chain:
         choices, noise = rng.random(steps), rng.normal(size=steps)
         first = first_states(start, steps + 1, rng)
         states, outcomes = np.empty(steps + 1, np.int64), np.empty(steps, np.int64)
-        call(_WALK, self._cumulative, self._outcomes, self._width, choices, first, states, outcomes)
+        global _stepped
+        _stepped += steps
+        if _stepped > LOADING:
+            call(_WALK, self._cumulative, self._outcomes, self._width, choices, first, states, outcomes)
+        else:
+            self._stroll(choices, first, states, outcomes)
         return states, outcomes, noise
+
+    def _stroll(self, choices: np.ndarray, first: np.ndarray, states: np.ndarray, outcomes: np.ndarray) -> None:
+        """What `walk` does."""
+        cumulative, possible, begins = self._cumulative.tolist(), self._outcomes.tolist(), first.tolist()
+        states[0] = here = begins[0]
+        for t, choice in enumerate(choices.tolist()):
+            outcomes[t] = outcome = possible[here][bisect(cumulative[here], choice)]
+            here = outcome % self._width
+            if here >= len(cumulative):
+                here = begins[t + 1]
+            states[t + 1] = here
 
 
 def walk(
