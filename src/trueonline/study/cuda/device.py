@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+import numba_cuda  # noqa: F401  # compiles kernels: that it is missing is said now, not in the middle of a study
 import numpy as np
 from cuda.bindings import driver
 
