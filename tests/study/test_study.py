@@ -472,7 +472,7 @@ def test_a_mistake_in_a_users_learner_is_shown_as_it_is_and_what_was_finished_is
         ({"steps": -5}, "steps must be a whole number from 1"),
         ({"seed": -1}, "seed must be a whole number ≥ 0, got -1"),
         ({"seed": "x"}, "seed must be a whole number ≥ 0, got 'x'"),
-        ({"engine": "spark"}, "unknown engine 'spark'; known are local, dask and dask:ADDRESS"),
+        ({"engine": "spark"}, "unknown engine 'spark'; known are local, dask, dask:ADDRESS, cuda and cuda:NUMBER"),
         ({"engine": "daskish"}, "unknown engine 'daskish'"),
         ({"problem": SEEN["non-binary"], "methods": ["replace"]}, "replace needs binary features; leave it out"),
         ({"problem": SEEN["non-binary"], "methods": {"mine": to.ReplaceTD}}, "mine needs binary features"),

@@ -16,7 +16,7 @@ from cuda.bindings import driver
 
 from trueonline.study.cuda import code
 from trueonline.study.cuda.batches import Batch, Launch
-from trueonline.study.cuda.engine import OutOfMemoryError
+from trueonline.study.cuda.engine import DeviceError, OutOfMemoryError
 from trueonline.study.tasks import FEW
 
 STREAMS = 4  # launches of a batch that may run side by side
@@ -303,4 +303,4 @@ def _checked(answer: tuple) -> Any:
     words = f"{(name or b'an unknown error').decode()}: {(text or b'').decode()}"
     if status == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
         raise OutOfMemoryError(words)
-    raise RuntimeError(words)
+    raise DeviceError(words)
