@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.bindings.nvjitlink", reason="cuda-bindings is not installed")
 
-from tests.study.cuda.own_rules import late_decay, two_rebases
+from tests.study.own_rules import late_decay, two_rebases
 from tests.study.small_cases import own_accumulate, own_true_online
 from trueonline import catalog, derive
 from trueonline.study import Method
