@@ -437,7 +437,8 @@ def test_without_the_packages_the_error_names_the_extras(missing, monkeypatch, t
     monkeypatch.delitem(sys.modules, "trueonline.study.cuda.device", raising=False)
     monkeypatch.delattr(package, "device", raising=False)
     with pytest.raises(
-        ValueError, match=rf"needs the extra.*{missing}.*\[cuda13\].*\[cuda12\].* engine local gives the same"
+        ValueError,
+        match=rf"needs the extra.*({missing}|numba_cuda).*\[cuda13\].*\[cuda12\].* engine local gives the same",
     ):
         to.sweep(MRP, "true_online", [0.1], [0.5], runs=1, steps=5, engine="cuda")
     spec = tmp_path / "spec.toml"
