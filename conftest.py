@@ -17,7 +17,7 @@ if find_spec("numba_cuda") is None:  # there is none for macOS
 FIRST = (
     "test_agents_exact", "test_agent_mistakes", "test_agent_saving", "test_agent_inputs", "test_agent_reductions",
     "test_derive", "test_step_sizes", "test_provisional", "test_exact", "test_off_policy_study", "test_family",
-    "test_differential",
+    "test_differential", "test_batches", "test_sweep_body", "test_compiler",
     "test_horde", "test_catalog", "test_sweep_file",
     "test_atari_resuming", "test_atari_screens", "test_atari_published", "test_atari_runs",
     "test_processes", "test_platforms", "test_paper", "test_survival", "test_predict", "test_study", "test_brokers",
