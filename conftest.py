@@ -1,6 +1,7 @@
 """How the tests run: the longest files first, one thread to each process, and doctests in folders of their own."""
 
 import os
+from importlib.util import find_spec
 
 import pytest
 
@@ -8,13 +9,15 @@ import pytest
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 collect_ignore = ["docs/conf.py", "docs/_ext"]  # they need what only `make docs` installs
+if find_spec("numba_cuda") is None:  # there is none for macOS
+    collect_ignore += ["src/trueonline/study/cuda/compiler.py", "src/trueonline/study/cuda/device.py"]
 
 # Files that take long, in the order in which they are handed out. Those that compile different kernels come first, and side by
 # side: the others, and the commands that tests start, then find them on disk. All that is not named here is short.
 FIRST = (
     "test_agents_exact", "test_agent_mistakes", "test_agent_saving", "test_agent_inputs", "test_agent_reductions",
     "test_derive", "test_step_sizes", "test_provisional", "test_exact", "test_off_policy_study", "test_family",
-    "test_differential",
+    "test_differential", "test_batches", "test_sweep_body", "test_compiler",
     "test_horde", "test_catalog", "test_sweep_file",
     "test_atari_resuming", "test_atari_screens", "test_atari_published", "test_atari_runs",
     "test_processes", "test_platforms", "test_paper", "test_survival", "test_predict", "test_study", "test_brokers",

@@ -6,6 +6,7 @@ import shutil
 import sys
 import warnings
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,8 @@ def test_every_source_of_a_kernel_is_part_of_the_name_of_the_cache():
     functions = set()
     for path in package.rglob("*.py"):
         if "numba" not in path.read_text() and "core.kernels" not in path.read_text():
+            continue
+        if find_spec("numba_cuda") is None and path.parent.name == "cuda":  # there is none for macOS
             continue
         module = import_module(".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__"))
         for value in list(vars(module).values()):

@@ -197,7 +197,7 @@ def _measured(memory, given, off, x, touched, sums):
     def quick(memory, given, off, x, touched, sums):
         i, p, z, j, p_next, z_next = touched
         s, c = paid(memory)
-        if s != 1.0:  # p ← p + c·z and z ← s·z, in the sums too
+        if s != 1.0 or c != 0.0:  # p ← p + c·z and z ← s·z, in the sums too
             p, z, p_next, z_next = p + c * z, s * z, p_next + c * z_next, s * z_next
             P = sums.P + c * (2.0 * sums.Q + c * sums.R)
             sums = Sums(P, s * (sums.Q + c * sums.R), s * s * sums.R, max(P, sums.largest))

@@ -37,7 +37,7 @@ class Batch(NamedTuple):
     states: np.ndarray  # row × (steps + 1)
     rewards: np.ndarray
     discounts: np.ndarray
-    ratios: np.ndarray
+    ratios: np.ndarray  # row × steps, or row × 1
     alphas: np.ndarray
     lams: np.ndarray
     discount: float
@@ -111,7 +111,7 @@ def _shape(task: Task) -> tuple:
     case = task.case
     features, root, _, _ = case.arrays
     sizes = (features.shape, features.dtype.str, root.shape, case.steps, case.after, float(case.problem.discount))
-    return (*sizes, case.step_sizes, case.trace_decays, hasattr(case.problem, "ratios"))
+    return (*sizes, case.step_sizes, case.trace_decays)
 
 
 def _place(group: Sequence[Task]) -> Any:
@@ -135,7 +135,9 @@ def gather(tasks: Sequence[Task]) -> Batch:
         task.check(trajectories[rows[id(task.case), run]] for run in task.runs)
         launches.setdefault((method.update, method.kind, method.second), (method, []))[1].append(task)
     features, roots, targets, firsts = (np.stack(part) for part in zip(*(c.arrays for c in cases.values()), strict=True))
-    states, rewards, discounts, ratios = (np.stack(part) for part in zip(*trajectories, strict=True))
+    states, rewards, discounts = (np.stack(part) for part in zip(*(each[:3] for each in trajectories), strict=True))
+    most = max(len(each[3]) for each in trajectories)  # one ratio may stand for those of all steps
+    ratios = np.stack([np.broadcast_to(each[3], most) for each in trajectories])
     first = tasks[0].case
     return Batch(
         features,

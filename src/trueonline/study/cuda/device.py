@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+import numba_cuda  # noqa: F401  # compiles kernels: that it is missing is said now, not in the middle of a study
 import numpy as np
 from cuda.bindings import driver
 
 from trueonline.study.cuda import code
 from trueonline.study.cuda.batches import Batch, Launch
-from trueonline.study.cuda.engine import OutOfMemoryError
+from trueonline.study.cuda.engine import DeviceError, OutOfMemoryError
 from trueonline.study.tasks import FEW
 
 STREAMS = 4  # launches of a batch that may run side by side
@@ -334,4 +335,4 @@ def _checked(answer: tuple) -> Any:
     words = f"{(name or b'an unknown error').decode()}: {(text or b'').decode()}"
     if status == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
         raise OutOfMemoryError(words)
-    raise RuntimeError(words)
+    raise DeviceError(words)

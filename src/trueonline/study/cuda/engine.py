@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,10 @@ from trueonline.study.tasks import Task
 
 class OutOfMemoryError(Exception):
     """The device has too little memory for a batch."""
+
+
+class DeviceError(RuntimeError):
+    """The device has answered with an error."""
 
 
 class Device(Protocol):
@@ -31,7 +36,10 @@ class Device(Protocol):
 
 
 def run(tasks: Sequence[Task], done: Callable[[Task, pa.Table], None], device: Device) -> None:
-    """Run tasks on a device. While one batch is learning, the next is prepared, and the results of the last are stored."""
+    """Run tasks on a device. While one batch is learning, the next is prepared, and the results of the last are stored.
+
+    OSError if the device fails, and ValueError if it has too little memory for one task.
+    """
     started: list[tuple[Batch, Any]] = []
     finished: Iterator[tuple[Task, np.ndarray]] = iter(())
     try:
@@ -44,21 +52,25 @@ def run(tasks: Sequence[Task], done: Callable[[Task, pa.Table], None], device: D
             _store(finished, done)
             finished = _finished(started, device)
         _store(finished, done)
-    except KeyboardInterrupt:  # what has been learned is kept
-        _store(finished, done)
-        while started:
-            _store(_finished(started, device), done)
+    except BaseException:  # Ctrl-C, or an error: what has been learned, and what is being learned, is kept
+        with suppress(Exception):
+            _store(finished, done)
+            while started:
+                _store(_finished(started, device), done)
         raise
 
 
 def _submitted(tasks: Sequence[Task], device: Device) -> Iterator[tuple[Batch, Any]]:
     """The batches of these tasks, each started. Where the device has no room for one, it gets smaller ones."""
-    for some in plan(tasks, device.most_bytes):
+    with _answering():
+        most_bytes = device.most_bytes
+    for some in plan(tasks, most_bytes):
         waiting = [some]
         while waiting:
             batch = gather(waiting.pop(0))
             try:
-                yield batch, device.submit(batch)
+                with _answering():
+                    ticket = device.submit(batch)
             except OutOfMemoryError as error:
                 mine = [task for launch in batch.launches for task in launch.tasks]
                 if len(mine) == 1:
@@ -67,13 +79,28 @@ def _submitted(tasks: Sequence[Task], device: Device) -> Iterator[tuple[Batch, A
                         "some, or use the engine local"
                     ) from None
                 waiting = [mine[: len(mine) // 2], mine[len(mine) // 2 :], *waiting]
+            else:
+                yield batch, ticket
 
 
 def _finished(started: list[tuple[Batch, Any]], device: Device) -> Iterator[tuple[Task, np.ndarray]]:
     """The errors of the tasks of the oldest batch."""
     batch, ticket = started.pop(0)
-    errors = device.collect(ticket)
+    with _answering():
+        errors = device.collect(ticket)
     return iter([pair for launch, each in zip(batch.launches, errors, strict=True) for pair in split(launch, each)])
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    """Say in words that a device has failed."""
+    try:
+        yield
+    except DeviceError as error:
+        raise OSError(
+            f"the GPU stopped answering ({error}); results that were stored are kept: run the same command again, or use the "
+            "engine local"
+        ) from error
 
 
 def _store(finished: Iterator[tuple[Task, np.ndarray]], done: Callable[[Task, pa.Table], None]) -> None:

@@ -1,0 +1,262 @@
+"""Batches: every task in one of them, trajectories once, and each task's own errors back, the bits of the engine local."""
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tests.study.cuda.fake_device import OnCpu
+from tests.study.cuda.problems import FORMS, MDP, MRP, case
+from tests.study.small_cases import Eager, EagerTrueOnline, Ring, own_accumulate
+from trueonline import catalog, study
+from trueonline.problems import random_mrp
+from trueonline.study import engines
+from trueonline.study import tasks as tasks_module
+from trueonline.study.cuda import batches
+from trueonline.study.cuda.engine import run
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """A task for every two runs of `random_study`."""
+    monkeypatch.setattr(tasks_module, "STEPS_PER_TASK", 2 * 2 * 2 * 12)
+
+
+class Weighted(Ring):
+    """A user's problem with importance ratios, and with no word about them but in its trajectories."""
+
+    def trajectory(self, steps, seed):
+        parts = super().trajectory(steps, seed)
+        return *parts, np.random.default_rng(seed).uniform(0.5, 2.0, size=steps)
+
+
+def random_study(rng):
+    """Tasks of several cases that differ in what batches must tell apart, some of them missing, in any order."""
+    problems = [
+        MRP,
+        random_mrp(10, 3, 0.1, seed=2),
+        FORMS["few"],
+        FORMS["many"],
+        MDP,
+        FORMS["off-policy, begun elsewhere"],
+    ]
+    problems += [FORMS["average reward"], Ring(), Weighted()]
+    found = []
+    for _ in range(rng.integers(1, 8)):
+        problem = problems[rng.integers(len(problems))]
+        methods = {
+            "true_online": None,
+            "gtd": study.Method("gtd", second=float(rng.choice([0.0, 0.5]))),
+            "also gtd": study.Method("gtd", second=0.5),
+            "own": own_accumulate,
+        }
+        some = rng.choice(list(methods), size=rng.integers(1, 5), replace=False)
+        found.append(
+            case(
+                problem,
+                {name: methods[name] for name in some},
+                step_sizes=(0.1, 0.2) if rng.random() < 0.8 else (0.1, 0.3),
+                trace_decays=(0.5, 0.9),
+                runs=int(rng.integers(1, 6)),
+                steps=12 if rng.random() < 0.8 else 11,
+                seed=int(rng.integers(3)),
+                after=int(rng.choice([0, 0, 5])),
+            )
+        )
+    tasks = [task for each in found for task in each.tasks() if rng.random() < 0.8]
+    return [tasks[place] for place in rng.permutation(len(tasks))]
+
+
+def marked(trajectory, arrays, second):
+    """A number that tells trajectories, problems and methods apart."""
+    states, rewards, discounts, ratios = trajectory
+    ratios = np.broadcast_to(ratios, rewards.shape)
+    own = [np.sum(np.asarray(part, float) * np.arange(1, part.size + 1).reshape(part.shape)) for part in arrays]
+    return np.sum(states) + np.sum(rewards * ratios) + np.sum(discounts) + np.sum(own) + 1e3 * second
+
+
+class Marking:
+    """A device that returns what it was given, as one number for each run."""
+
+    most_bytes = 1e9
+
+    def submit(self, batch):
+        return batch
+
+    def collect(self, batch):
+        return [np.array([self._mark(batch, launch, row) for row in launch.rows]) for launch in batch.launches]
+
+    def _mark(self, batch, launch, row):
+        problem = batch.cases[row]
+        arrays = batch.features[problem], batch.roots[problem], batch.targets[problem], batch.firsts[problem]
+        trajectory = batch.states[row], batch.rewards[row], batch.discounts[row], batch.ratios[row]
+        mark = marked(trajectory, arrays, launch.method.second)
+        return np.full((len(batch.alphas), len(batch.lams)), mark) + batch.alphas[:, None] + 10.0 * batch.lams
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_task_gets_the_errors_of_its_own_runs(seed, small_blocks):
+    rng = np.random.default_rng(seed)
+    tasks = random_study(rng)
+    found = {}
+    for some in batches.plan(
+        tasks, most_bytes=float(rng.choice([1e9, 3e4, 1.0])), most_steps=float(rng.choice([1e9, 400]))
+    ):
+        batch = batches.gather(some)
+        for launch, errors in zip(batch.launches, Marking().collect(batch), strict=True):
+            for task, mine in batches.split(launch, errors):
+                assert task not in found
+                found[task] = mine
+    assert set(found) == set(tasks)
+    for task, errors in found.items():
+        alphas, lams, method = task.case.step_sizes, task.case.trace_decays, task.case.methods[task.method]
+        second = getattr(method, "second", None)
+        marks = [
+            marked(task.case.trajectory(run), task.case.arrays, 1.0 if second is None else second) for run in task.runs
+        ]
+        expected = np.array(marks)[:, None, None] + np.array(alphas)[:, None] + 10.0 * np.array(lams)
+        np.testing.assert_allclose(errors, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_plans_keep_their_limits_and_what_goes_together_has_one_shape(seed, small_blocks):
+    rng = np.random.default_rng(seed)
+    tasks = random_study(rng)
+    most_bytes, most_steps = float(rng.choice([1e9, 2e4, 6e3])), float(rng.choice([1e9, 500.0]))
+    planned = list(batches.plan(tasks, most_bytes, most_steps))
+    assert Counter(task for some in planned for task in some) == Counter(tasks)
+    for some in planned:
+        batch = batches.gather(some)
+        for task in some:
+            features, root, _, _ = task.case.arrays
+            assert (features.shape, features.dtype) == (batch.features.shape[1:], batch.features.dtype)
+            assert root.shape == batch.roots.shape[1:]
+            assert (task.case.steps, task.case.after) == (batch.rewards.shape[1], batch.after)
+            assert (task.case.step_sizes, task.case.trace_decays) == (tuple(batch.alphas), tuple(batch.lams))
+            assert task.case.problem.discount == batch.discount
+        if len(some) > 1:
+            assert sum(task.steps for task in some) <= most_steps
+            trajectories = (batch.states, batch.rewards, batch.discounts, batch.ratios)
+            assert sum(part.nbytes for part in trajectories) + sum(8 * task.rows for task in some) <= most_bytes
+
+
+def test_the_methods_of_a_case_share_its_trajectories(small_blocks):
+    """Each run is in one row, whatever learns from it."""
+    cases = [
+        case(MRP, {"accumulate": None, "true_online": None, "gtd": None}, runs=5, steps=12, seed=seed) for seed in (1, 2)
+    ]
+    tasks = [task for each in cases for task in each.tasks()]
+    (some,) = batches.plan(tasks, 1e9)
+    batch = batches.gather(some)
+    assert batch.states.shape == (2 * 5, 12 + 1)
+    assert len(np.unique(batch.rewards, axis=0)) == 2 * 5
+    assert [len(launch.rows) for launch in batch.launches] == [2 * 5] * 3
+    assert batch.cases.tolist() == [0] * 5 + [1] * 5
+    for launch in batch.launches:
+        assert sorted(launch.rows) == list(range(10))
+
+
+def test_tasks_of_one_case_are_side_by_side_where_batches_are_small(small_blocks):
+    """Those of different methods on the same runs go into the same batch, as far as there is room."""
+    tasks = case(MRP, {"accumulate": None, "true_online": None}, runs=6, steps=12).tasks()
+    for some in batches.plan(tasks, 1e9, most_steps=2 * tasks[0].steps):
+        assert len({task.runs for task in some}) == 1
+        assert {task.method for task in some} == {"accumulate", "true_online"}
+
+
+def test_problems_with_and_without_ratios_may_be_in_one_batch():
+    """Whether there are any is known from trajectories alone. One ratio stands for those of all steps."""
+    tasks = [task for problem in (Ring(), Weighted()) for task in case(problem, {"gtd": None}).tasks()]
+    assert results(tasks) == computed(tasks)
+
+
+def test_what_no_kernel_sweeps_is_told_apart():
+    methods = {"true_online": None, "td_star": None, "own": own_accumulate, "eager": EagerTrueOnline}
+    some, others = batches.sweeps(case(MRP, methods).tasks())
+    assert [task.method for task in some] == ["true_online", "own"]
+    assert [task.method for task in others] == ["td_star", "eager"]
+    assert issubclass(EagerTrueOnline, Eager)
+
+
+# --- Bits -----------------------------------------------------------------------------------------
+
+
+def results(tasks, **options):
+    """The errors of tasks by a device."""
+    found = {}
+    run(tasks, lambda task, table: found.update({task.name: table["error"].to_numpy().tobytes()}), OnCpu(**options))
+    return found
+
+
+def computed(tasks):
+    """The errors of tasks by the engine local."""
+    return {task.name: task.compute()["error"].to_numpy().tobytes() for task in tasks}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_method_has_the_bits_of_the_engine_local(form):
+    tasks = case(FORMS[form], after=3).tasks()
+    assert results(tasks) == computed(tasks)
+
+
+def test_every_swept_method_is_among_them():
+    assert {task.method for problem in FORMS.values() for task in case(problem).tasks()} == set(catalog.names(swept=True))
+
+
+def test_cells_that_diverge_are_infinite_and_alone():
+    """The largest step-size of these cases diverges, and no other cell is touched by it."""
+    errors = np.concatenate([task.compute()["error"].to_numpy() for task in case(FORMS["few"], steps=400).tasks()])
+    errors = errors.reshape(-1, 3, 3)
+    assert np.isinf(errors[:, 2, 1]).any()
+    assert np.isfinite(errors[:, 0]).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_study_in_many_batches_has_the_bits_of_one_in_few(seed, small_blocks):
+    tasks = random_study(np.random.default_rng(seed))
+    expected = computed(tasks)
+    for most_bytes in (1e9, 2e4, 1.0):
+        assert results(tasks, most_bytes=most_bytes) == expected
+
+
+def test_the_order_of_tasks_does_not_matter(small_blocks):
+    """Neither for the runs that go together, nor for results."""
+    tasks = case(MRP, {"accumulate": None, "true_online": None}, runs=6, steps=12).tasks()
+    plans = [list(batches.plan(some, 1e9, 2 * tasks[0].steps)) for some in (tasks, tasks[::-1])]
+    assert [{task.runs for task in some} for some in plans[0]] == [{task.runs for task in some} for some in plans[1]]
+
+
+def test_a_constant_discount_is_checked_before_anything_is_learned():
+    """As the engine local does: a rule whose discount is a constant refuses other discounts."""
+
+    class Changing(Ring):
+        def trajectory(self, steps, seed):
+            states, rewards, _ = super().trajectory(steps, seed)
+            return states, rewards, np.where(states[1:] % 2 == 0, 0.8, 0.4)
+
+    constant = catalog.Method(
+        "constant",
+        "constant",
+        "own",
+        learner=None,
+        definition=None,
+        rule=own_accumulate,
+        swept=True,
+        constants=("gamma",),
+    )
+    tasks = case(Changing(), {"constant": constant}).tasks()
+    for way in (results, computed):
+        with pytest.raises(ValueError, match=r"constant discount, here 0\.8, but the problem has 0\.4 too"):
+            way(tasks)
+
+
+def test_shares_of_a_study_are_planned_apart(small_blocks):
+    tasks = [
+        task for problem in (MRP, FORMS["few"]) for task in case(problem, {"true_online": None}, runs=6, steps=12).tasks()
+    ]
+    shares = [engines.shard(tasks, f"{number}/3") for number in (1, 2, 3)]
+    parts = [results(share) for share in shares]
+    for one, other in pairwise(parts):
+        assert not set(one) & set(other)
+    assert {name: bits for part in parts for name, bits in part.items()} == computed(tasks)

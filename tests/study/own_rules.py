@@ -1,0 +1,57 @@
+"""Rules of users' own that use a memory in other orders than the catalogue's rules do, and their plain forms."""
+
+import numpy as np
+
+from trueonline.core.kernels import kernel
+from trueonline.core.memory import decay, imprint, learn, recall, shift
+
+
+@kernel
+def late_decay(memory, x, reward, x_next, alpha, lam, gamma_next):
+    """Imprints, then decays, and pulls the next value towards zero."""
+    v, _, v_next = recall(memory, x, x_next)
+    delta = reward + gamma_next * v_next - v
+    imprint(memory, x, 1.0, 0.0)
+    learn(memory, alpha * delta)
+    decay(memory, gamma_next * lam)
+    shift(memory, x_next, -0.5 * alpha * v_next)
+    return v, delta, v_next
+
+
+@kernel
+def two_rebases(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
+    """Imprints twice, each time where the trace is so small or large that the memory rebases: by γλ/256, and by 256."""
+    v, _, v_next = recall(memory, x, x_next)
+    delta = reward + gamma_next * v_next - v
+    decay(memory, gamma * lam)
+    imprint(memory, x, 1.0, 0.0)
+    learn(memory, alpha * delta)
+    decay(memory, 256.0)
+    imprint(memory, x, 0.5, 0.25 * alpha)
+    decay(memory, 0.00390625)
+    return v, delta, v_next
+
+
+def plain_late_decay(x, rewards, discounts, w, alpha, lam):
+    """`late_decay` with dense vectors: the weights after every step."""
+    e = np.zeros(len(w))
+    for t, reward in enumerate(rewards):
+        v, v_next = w @ x[t], w @ x[t + 1]
+        e = e + x[t]
+        w = w + alpha * (reward + discounts[t] * v_next - v) * e
+        e = discounts[t] * lam * e
+        w = w - 0.5 * alpha * v_next * x[t + 1]
+        yield w
+
+
+def plain_two_rebases(x, rewards, discounts, w, alpha, lam):
+    """`two_rebases` with dense vectors."""
+    e, gamma = np.zeros(len(w)), 0.0
+    for t, reward in enumerate(rewards):
+        delta = reward + discounts[t] * (w @ x[t + 1]) - w @ x[t]
+        e = gamma * lam * e + x[t]
+        w = w + alpha * delta * e
+        e = 256.0 * e + 0.5 * x[t]
+        w = w + 0.25 * alpha * x[t]
+        e, gamma = e / 256.0, discounts[t]
+        yield w

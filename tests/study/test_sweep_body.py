@@ -1,0 +1,270 @@
+"""The learner of sweeps, against the equations with dense vectors; and its error, which is kept in O(1), against the plain sum."""
+
+import numpy as np
+import pytest
+
+from tests.oracles import average_reward, family, prediction
+from tests.study.own_rules import late_decay, plain_late_decay, plain_two_rebases, two_rebases
+from trueonline import catalog
+from trueonline.core.kernels import call
+from trueonline.study import Method
+from trueonline.study.sweep_kernel import vector_numbers
+
+ONE = np.ones(1)
+
+
+class Stream:
+    """A trajectory over some features, and what the error is measured by: any numbers that a sweep may meet."""
+
+    def __init__(self, features, trajectory, metric, target, first=None, after=0):
+        self.features, (self.states, self.rewards, self.discounts, self.ratios) = features, trajectory
+        self.states = self.states.astype(np.int32)
+        self.metric, self.target, self.after = metric, target, after
+        self.first = np.zeros(len(target)) if first is None else first
+
+    @property
+    def x(self):
+        """The features of all states that are visited, as vectors."""
+        if self.features.ndim == 1:
+            return np.eye(len(self.target))[self.features[self.states]]
+        return self.features[self.states]
+
+    def errors(self, method, alphas, lams, *, few=0, plain_sum=False, second=0.5):
+        """The errors of the compiled sweep. `plain_sum` gives B as a full matrix, for which the error is summed at every step."""
+        method = method if isinstance(method, Method) else Method(method, second=second)
+        n, root = len(self.target), np.linalg.cholesky(self.metric).T.copy()
+        if (root == np.diag(np.diag(root))).all() and not plain_sum:
+            root = np.diag(root).copy()
+        numbers, found = np.empty(vector_numbers(n, method.memories)), np.empty((len(alphas), len(lams)))
+        run = self.states, self.rewards, self.discounts, self.ratios
+        measure = root, self.target, self.first, 0.9, method.second, self.after
+        call(method.kernel(few), numbers, self.features, n, run, measure, np.array(alphas), np.array(lams), found)
+        return found
+
+    def mean_error(self, weights):
+        """The error from its definition, of the weights after every step."""
+        off = np.array([*weights]) - self.target
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = np.einsum("ti,ij,tj->t", off, self.metric, off)[self.after :].sum()
+        first = self.first - self.target
+        return total / (len(self.rewards) - self.after) / (first @ self.metric @ first) if total < np.inf else np.inf
+
+
+def random_stream(rng, form, steps=60, n=4, scale=1.0, discounts=(0.0, 0.9, 1.0), ratios=True, after=0):
+    """States in any order, with themselves as their next ones too; tables where states share features; ends in between."""
+    n_states = 2 * n
+    if form == "tabular":
+        features = np.append(np.arange(n), rng.integers(n, size=n_states - n)).astype(np.int32)
+    else:
+        features = rng.integers(2, size=(n_states, n)) * 1.0 if form == "binary" else rng.normal(size=(n_states, n))
+    trajectory = (
+        rng.integers(n_states, size=steps + 1),
+        scale * rng.normal(size=steps),
+        rng.choice(discounts, p=[0.1, *[0.9 / (len(discounts) - 1)] * (len(discounts) - 1)], size=steps),
+        rng.uniform(0.3, 1.7, size=steps) if ratios else ONE,
+    )
+    square = rng.normal(size=(n, n))
+    metric = np.diag(rng.uniform(0.1, 1.0, size=n)) if form == "tabular" else square @ square.T + np.eye(n)
+    return Stream(features, trajectory, metric, rng.normal(size=n), rng.normal(size=n), after)
+
+
+# --- The equations --------------------------------------------------------------------------------
+
+ON_POLICY = {
+    "accumulate": prediction.accumulate_td,
+    "replace": prediction.replace_td,
+    "true_online": prediction.true_online_td,
+}
+OFF_POLICY = {
+    "off_policy": family.off_policy_td,
+    "true_online_off_policy": family.true_online_gtd,
+    "gtd": family.gtd,
+    "true_online_gtd": family.true_online_gtd,
+    "emphatic": family.emphatic_td,
+    "true_online_emphatic": family.true_online_emphatic_td,
+}
+OWN = {"late decay": (late_decay, plain_late_decay), "two rebases": (two_rebases, plain_two_rebases)}
+RULES = (*ON_POLICY, *OFF_POLICY, "true_online_differential", *OWN)
+
+
+def compiled_method(name):
+    second = 0.0 if name in ("off_policy", "true_online_off_policy") else 0.5
+    return Method(OWN[name][0] if name in OWN else name, second=second)
+
+
+def weights_of(name, stream, alpha, lam):
+    """The weights of the plain method after every step."""
+    steps, second = len(stream.rewards), compiled_method(name).second
+    each = {"trace_decays": np.full(steps, lam), "alphas": np.full(steps, alpha)}
+    if name in OWN:
+        return OWN[name][1](stream.x, stream.rewards, stream.discounts, stream.first, alpha, lam)
+    if name in OFF_POLICY:
+        betas, ratios = np.full(steps, second * alpha), np.broadcast_to(stream.ratios, steps)
+        episode = family.Episode(
+            stream.x,
+            stream.rewards,
+            stream.discounts,
+            **each,
+            betas=betas,
+            ratios=ratios,
+            interests=np.ones(steps),
+            expected=[],
+        )
+        return (each[0] if isinstance(each, tuple) else each for each in OFF_POLICY[name]([episode], stream.first))
+    episode = prediction.Episode(stream.x, stream.rewards, stream.discounts, **each)
+    if name == "true_online_differential":
+        found = average_reward.true_online_differential_td([episode], stream.first, np.full(steps, second * alpha))
+    else:
+        found = ON_POLICY[name]([episode], stream.first)
+    return (each[0] for each in found)
+
+
+def test_every_swept_method_has_its_equations_here():
+    assert set(catalog.names(swept=True)) == set(RULES) - set(OWN)
+
+
+ALPHAS, LAMS = (0.01, 0.3, 1e12), (0.0, 0.6, 1.0)
+
+
+# Dense features take one imprint a step.
+FORMS = {name: ("tabular", "full B", *(("few", "many") if name != "two rebases" else ())) for name in RULES}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("name", "form"), [(name, form) for name in RULES for form in FORMS[name]])
+def test_errors_are_those_of_the_equations(name, form, seed):
+    rng = np.random.default_rng([seed, *map(ord, form)])
+    kind = "tabular" if form in ("tabular", "full B") else "binary" if name == "replace" else "dense"
+    stream = random_stream(
+        rng, kind, n=9 if form == "many" else 4, ratios=name in OFF_POLICY, after=int(rng.choice([0, 20]))
+    )
+    if form == "full B":
+        stream.metric = stream.metric + 0.1
+    found = stream.errors(compiled_method(name), ALPHAS, LAMS, few=4 if form == "few" else 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        expected = [[stream.mean_error(weights_of(name, stream, alpha, lam)) for lam in LAMS] for alpha in ALPHAS]
+    assert (found[0] < np.inf).all()
+    np.testing.assert_array_equal(np.isinf(found), np.isinf(expected))
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_some_cells_are_infinite():
+    """Otherwise the test above would not see that they are the same."""
+    stream = random_stream(np.random.default_rng(0), "dense", discounts=(0.0, 0.9))
+    found = stream.errors("accumulate", ALPHAS, LAMS)
+    assert np.isinf(found[2]).all()
+    assert np.isfinite(found[:2]).all()
+
+
+# --- The error in O(1) ----------------------------------------------------------------------------
+
+TABULAR = (*ON_POLICY, "gtd", "true_online_gtd", "true_online_emphatic", "true_online_differential", *OWN)
+
+
+def check_quick(stream, name, alphas, lams, rtol=1e-10):
+    """The error that is kept in O(1) is the plain sum over the weights, which are the same bits in both.
+
+    Weights are rounded, so that an error below 1e-20 of the first one has fewer digits in either form.
+    """
+    quick = stream.errors(compiled_method(name), alphas, lams)
+    plain = stream.errors(compiled_method(name), alphas, lams, plain_sum=True)
+    np.testing.assert_array_equal(np.isinf(quick), np.isinf(plain))
+    np.testing.assert_allclose(quick, plain, rtol=rtol, atol=1e-21)
+    assert not np.isnan(quick).any()
+    return plain
+
+
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("name", TABULAR)
+def test_the_quick_error_is_the_plain_sum_on_random_streams(name, seed):
+    rng = np.random.default_rng(seed)
+    discounts = [(0.0, 0.9), (0.0, 1.0), (0.0, 0.5, 1.0)][seed % 3]
+    steps = int(rng.integers(1, 400))
+    stream = random_stream(
+        rng, "tabular", steps, int(rng.integers(1, 12)), float(rng.choice([1.0, 1e-3, 1e4])), discounts, after=steps // 2
+    )
+    check_quick(
+        stream, name, 10.0 ** rng.uniform(-3, 0.5, size=4), rng.choice([0.0, 0.5, 0.99, 1.0], size=3, replace=False)
+    )
+
+
+def long_stream(rng, n, steps=20_000, scale=None, discount=0.99, after=0):
+    scale = np.ones(steps) if scale is None else scale
+    trajectory = rng.integers(n, size=steps + 1), scale * rng.normal(size=steps), np.full(steps, discount), ONE
+    metric = np.diag(rng.dirichlet(np.ones(n)))
+    return Stream(np.arange(n, dtype=np.int32), trajectory, metric, rng.normal(size=n), after=after)
+
+
+@pytest.mark.parametrize("after", [0, 19_000])
+@pytest.mark.parametrize("n", [2, 10, 100])
+@pytest.mark.parametrize("name", TABULAR)
+def test_long_runs_lose_no_digits(name, n, after):
+    stream = long_stream(np.random.default_rng(n), n, after=after)
+    plain = check_quick(stream, name, (0.001, 0.1, 0.4), (0.0, 0.9, 1.0))
+    assert np.isfinite(plain[0, 0])
+
+
+@pytest.mark.parametrize("after", [0, 19_000])
+@pytest.mark.parametrize("name", ["true_online", "accumulate", "two rebases"])
+def test_nothing_is_lost_where_the_trace_never_fades(name, after):
+    """γλ = 1: what is owed is never paid."""
+    stream = long_stream(np.random.default_rng(4), 10, discount=1.0, after=after)
+    plain = check_quick(stream, name, (1e-5, 1e-4), (1.0, 0.9999))
+    assert np.isfinite(plain).all()
+
+
+@pytest.mark.parametrize("name", ON_POLICY)
+@pytest.mark.parametrize("after", [0, 15_000, 19_990])
+def test_weights_may_grow_to_a_million_and_come_back(name, after):
+    scale = np.ones(20_000)
+    scale[5_000:7_000] = 1e7
+    stream = long_stream(np.random.default_rng(5), 10, scale=scale, discount=0.5, after=after)
+    plain = check_quick(stream, name, (0.02, 0.3), (0.0, 0.5, 0.9))
+    assert (plain > 1e6).any() == (after == 0)
+
+
+@pytest.mark.parametrize("after", [0, 500, 1_000, 19_999])
+@pytest.mark.parametrize("name", ON_POLICY)
+def test_an_error_that_converges_to_zero_keeps_its_digits(name, after):
+    """A ring without noise: the error falls to that of rounding, which sums of the first errors would not show."""
+    n, steps, discount = 6, 20_000, 0.9
+    rewards = np.arange(1.0, n + 1)
+    values = np.linalg.solve(np.eye(n) - discount * np.roll(np.eye(n), 1, axis=1), rewards)
+    states = np.arange(steps + 1) % n
+    trajectory = states, rewards[states[:-1]], np.full(steps, discount), ONE
+    stream = Stream(np.arange(n, dtype=np.int32), trajectory, np.diag(np.full(n, 1.0 / n)), values, after=after)
+    plain = check_quick(stream, name, (0.1, 0.3), (0.0, 0.5, 0.9))
+    assert (plain < 1e-24).all() == (after == 19_999)
+
+
+@pytest.mark.parametrize("name", TABULAR)
+def test_a_state_that_is_its_own_next_state_is_counted_once(name):
+    rng = np.random.default_rng(6)
+    stream = random_stream(rng, "tabular", 500, 5, discounts=(0.0, 0.9), after=400)
+    stream.states[1::2] = stream.states[:-1:2]
+    check_quick(stream, name, (0.01, 0.3), (0.0, 0.7, 1.0))
+
+
+def test_the_second_rebase_of_a_step_may_undo_the_scale_of_the_first():
+    """At γλ = 1, `two_rebases` rebases by 1/256 and by 256 in a step, and what was owed in between was paid."""
+    stream = long_stream(np.random.default_rng(7), 5, steps=50, discount=1.0)
+    check_quick(stream, "two rebases", (0.01, 0.1), (1.0,))
+
+
+# --- A known number of features -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in RULES if "few" in FORMS[name]])
+def test_the_kernel_for_a_known_number_of_features_has_the_same_bits(name):
+    stream = random_stream(np.random.default_rng(8), "binary" if name == "replace" else "dense", 200)
+    any_number, four = (stream.errors(compiled_method(name), ALPHAS, LAMS, few=few) for few in (0, 4))
+    assert np.isfinite(four).any()
+    np.testing.assert_array_equal(any_number, four)
+
+
+@pytest.mark.parametrize("n", [1, 8])
+def test_so_has_that_for_one_feature_and_for_eight(n):
+    stream = random_stream(np.random.default_rng(n), "dense", 200, n)
+    np.testing.assert_array_equal(
+        stream.errors("true_online", ALPHAS, LAMS), stream.errors("true_online", ALPHAS, LAMS, few=n)
+    )
