@@ -194,7 +194,11 @@ def test_shares_end_with_the_same_table_as_one_command(spec, tmp_path):
         ("after = 20\n" + SPEC, [], "after must be a whole number from 0, and fewer than the 20 steps, got 20"),
         ('[[problems]]\nkind = "random_mdp"\nn_states = 3', [], "problem 1 (random_mdp)"),
         ('[[problems]]\nkind = "baird"\nrepresentations = ["tabular"]', [], "error at zero weights is zero"),
-        (SPEC, ["--engine", "spark"], "unknown engine 'spark'; known are local, dask, dask:ADDRESS, cuda and cuda:NUMBER"),
+        (
+            SPEC,
+            ["--engine", "spark"],
+            "unknown engine 'spark'; known are local, dask, dask:ADDRESS, cuda and cuda:NUMBER",
+        ),
         (SPEC, ["--shard", "4/3"], "shard must be i/N with 1 ≤ i ≤ N, got '4/3'"),
         (SPEC, ["--shard", "x"], "shard must be i/N"),
     ],

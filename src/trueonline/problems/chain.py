@@ -9,7 +9,6 @@ import numpy as np
 from trueonline.core.kernels import call, specialise
 from trueonline.problems.array_checks import first_states
 
-
 LOADING = 200_000  # steps that the plain loop takes in the time in which Numba loads its first kernel: a good second
 _stepped = 0
 
