@@ -9,8 +9,7 @@ import numpy as np
 from trueonline.core.kernels import call, specialise
 from trueonline.problems.array_checks import first_states
 
-LOADING = 200_000  # steps that the plain loop takes in the time in which Numba loads its first kernel: a good second
-_stepped = 0
+LOADING = 200_000  # steps of the plain loop: a tenth of the time in which Numba loads its first kernel
 
 
 class Chain:
@@ -25,6 +24,8 @@ class Chain:
     rest : int, optional
         The outcome that takes what the probabilities lack to 1 by rounding, by default the last one that is possible.
     """
+
+    _stepped = 0  # of all runs of this program so far
 
     def __init__(self, shares: np.ndarray, width: int, rest: int | None = None) -> None:
         kept = shares > 0.0
@@ -63,9 +64,8 @@ class Chain:
         choices, noise = rng.random(steps), rng.normal(size=steps)
         first = first_states(start, steps + 1, rng)
         states, outcomes = np.empty(steps + 1, np.int64), np.empty(steps, np.int64)
-        global _stepped
-        _stepped += steps
-        if _stepped > LOADING:
+        Chain._stepped += steps
+        if Chain._stepped > LOADING:
             call(_WALK, self._cumulative, self._outcomes, self._width, choices, first, states, outcomes)
         else:
             self._stroll(choices, first, states, outcomes)
