@@ -4,6 +4,8 @@ It uses the public interface alone, so that it runs with an older version too.
 """
 
 import json
+import tempfile
+from pathlib import Path
 from time import perf_counter
 
 import numpy as np
@@ -14,6 +16,8 @@ from trueonline.control import atari
 from trueonline.derivation import derive, views
 from trueonline.nexting.horde import Horde
 from trueonline.nexting.questions import Question, discount_of
+from trueonline.paper import random_mrps
+from trueonline.paper.experiment import Settings
 
 STEPS, PIECES = 20_000, 5
 
@@ -27,6 +31,22 @@ def best(function, steps):
         function()
         taken.append(perf_counter() - begin)
     return 1e9 * min(taken) / steps
+
+
+def whole(numbers, runs):
+    """A study with all cores, from its problems to results on disk."""
+    taken = []
+    for _ in range(2):
+        with tempfile.TemporaryDirectory() as folder:
+            begin = perf_counter()
+            cases = [
+                case
+                for number in numbers
+                for case in random_mrps.cases(number, Settings(Path(folder)), runs, random_mrps.PAPERS)
+            ]
+            study.execute(cases, folder)
+            taken.append(perf_counter() - begin)
+    return 1e9 * min(taken) / sum(task.steps for case in cases for task in case.tasks())
 
 
 def updates(learner, rows):
@@ -80,6 +100,8 @@ def main():
     for name in ("accumulate", "replace", "true_online"):
         task = study.Case(problem, {name: None}, *grid, 4, 1000).tasks()[0]
         found[f"study: sweep, {name}, 100 states"] = best(task.compute, task.steps)
+    for name, numbers, runs in (("Figure 4", (0,), 50), ("two MRPs of each class, as in many-mrps", (1, 2), 10)):
+        found[f"study: {name}, a step of the whole"] = whole(numbers, runs)
 
     discounts = [discount_of(seconds, 10.0) for seconds in (0.5, 1.0, 2.0, 4.0, 8.0)]
     questions = [Question(f"{i}", discounts[i % len(discounts)], 0.9, 0.1 / 9) for i in range(200)]
