@@ -136,7 +136,7 @@ def _on_device(
     from trueonline.study.cuda import batches
 
     flat = [task for each in tasks.values() for task in each]
-    made = [batches.gather(few) for few in batches.plan(flat, device.most_bytes)]
+    made = [batches.gather(few) for few in batches.plan(flat, device.most_bytes, device.most_steps)]
     found: dict[str, np.ndarray] = {}
     times = []
     for _ in range(rounds + 1):  # the first loads kernels
@@ -176,7 +176,9 @@ def _limits(device: Any, some: Sequence[Group]) -> Table:
     rows = []
     for group in some:
         for method in group.methods:
-            (made, *_) = [batches.gather(few) for few in batches.plan(_tasks(group, method), device.most_bytes)]
+            (made, *_) = [
+                batches.gather(few) for few in batches.plan(_tasks(group, method), device.most_bytes, device.most_steps)
+            ]
             (launch,) = made.launches
             times = []
             for _ in range(3):

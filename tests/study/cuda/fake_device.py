@@ -12,8 +12,8 @@ from trueonline.study.sweep_kernel import vector_numbers
 class OnCpu:
     """Runs batches one after another. `room` is the number of bytes that it has for a batch's trajectories and errors."""
 
-    def __init__(self, most_bytes=1e9, room=np.inf, slots=2):
-        self.most_bytes, self.room, self.slots = most_bytes, room, slots
+    def __init__(self, most_bytes=1e9, room=np.inf, slots=2, most_steps=1e9):
+        self.most_bytes, self.room, self.slots, self.most_steps = most_bytes, room, slots, most_steps
         self.batches, self.refused, self.under_way = [], 0, 0
 
     def submit(self, batch):

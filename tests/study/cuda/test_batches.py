@@ -147,7 +147,7 @@ def test_the_methods_of_a_case_share_its_trajectories(small_blocks):
         case(MRP, {"accumulate": None, "true_online": None, "gtd": None}, runs=5, steps=12, seed=seed) for seed in (1, 2)
     ]
     tasks = [task for each in cases for task in each.tasks()]
-    (some,) = batches.plan(tasks, 1e9)
+    (some,) = batches.plan(tasks, 1e9, 1e9)
     batch = batches.gather(some)
     assert batch.states.shape == (2 * 5, 12 + 1)
     assert len(np.unique(batch.rewards, axis=0)) == 2 * 5

@@ -15,8 +15,6 @@ from trueonline.study.sweep_kernel import Method, swept
 from trueonline.study.tasks import Case, Task
 from trueonline.study.work import Work
 
-MOST_STEPS = 3e9  # learning steps in a batch: some tenths of a second, so that results come steadily
-
 
 class Launch(NamedTuple):
     """One method on some runs of a batch."""
@@ -85,7 +83,7 @@ def sweeps(tasks: Sequence[Work]) -> tuple[list[Task], list[Work]]:
     return some, others
 
 
-def plan(tasks: Sequence[Task], most_bytes: float, most_steps: float = MOST_STEPS) -> Iterator[list[Task]]:
+def plan(tasks: Sequence[Task], most_bytes: float, most_steps: float) -> Iterator[list[Task]]:
     """Tasks that go together: of one shape, those of one problem side by side, none larger than allowed unless it is one task."""
     groups: dict[Any, list[Task]] = {}
     for task in tasks:

@@ -23,6 +23,8 @@ STREAMS = 4  # launches of a batch that may run side by side
 ALIGNED = 256
 BLOCK = 128  # threads of a block, where shared memory does not ask for fewer
 WARP = 32
+# Learning steps in a batch, for each multiprocessor, if double precision were as fast as single precision: some tenths of a second.
+STEPS = 4.5e7
 SHARE = 0.2  # of the free memory: the most that a batch may take
 LOCAL = "the engine local gives the same results without a GPU"
 
@@ -46,9 +48,9 @@ class Slot:
         self.device: Any = None
         self.space: Any = None
         self.array = np.empty(0, np.uint8)
-        self.streams = [
-            _checked(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING)) for _ in range(STREAMS)
-        ]
+        apart, untimed = driver.CUstream_flags.CU_STREAM_NON_BLOCKING, driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
+        self.streams = [_checked(driver.cuStreamCreate(apart)) for _ in range(STREAMS)]
+        self.copied, self.end, *self.learned = (_checked(driver.cuEventCreate(untimed)) for _ in range(STREAMS + 1))
 
     def reserve(self, size: int) -> None:
         """Have at least so many bytes, here and on the device."""
@@ -85,7 +87,6 @@ class Ticket(NamedTuple):
     slot: Slot
     shapes: Sequence[tuple[int, ...]]  # of the errors of each launch
     first: int  # where the errors begin
-    end: Any
 
 
 class Gpu:
@@ -120,6 +121,8 @@ class Gpu:
         )
         self._shared = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
         self._processors = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+        single = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO)
+        self.most_steps = STEPS * self._processors / max(1, single)
         self._slots = [Slot(), Slot()]
         self._kernels: dict[Any, Kernel] = {}
 
@@ -171,19 +174,21 @@ class Gpu:
             slot.array[place : place + each.nbytes] = np.ascontiguousarray(each).view(np.uint8).ravel()
         base, main = int(slot.device), slot.streams[0]
         _checked(driver.cuMemcpyHtoDAsync(slot.device, slot.host, int(places[-1]), main))
-        copied = _record(main)
+        _checked(driver.cuEventRecord(slot.copied, main))
         pointers = [base + int(place) for place in places[:-1]]
         for number, (launch, kernel) in enumerate(zip(batch.launches, kernels, strict=True)):
             stream = slot.streams[number % STREAMS]
-            _checked(driver.cuStreamWaitEvent(stream, copied, 0))
+            _checked(driver.cuStreamWaitEvent(stream, slot.copied, 0))
             space = 0 if slot.space is None else int(slot.space) + number % STREAMS * room
             known = [*pointers[:9], pointers[9 + number], *pointers[-2:], space, base + int(errors[number])]
             self._launch(kernel, batch, launch, known, stream)
-        for stream in slot.streams[1:]:
-            _checked(driver.cuStreamWaitEvent(main, _record(stream), 0))
+        for stream, learned in zip(slot.streams[1:], slot.learned, strict=True):
+            _checked(driver.cuEventRecord(learned, stream))
+            _checked(driver.cuStreamWaitEvent(main, learned, 0))
         first = int(errors[0])
         _checked(driver.cuMemcpyDtoHAsync(int(slot.host) + first, base + first, int(errors[-1]) - first, main))
-        return Ticket(slot, shapes, first, _record(main))
+        _checked(driver.cuEventRecord(slot.end, main))
+        return Ticket(slot, shapes, first)
 
     def _launch(self, kernel: Kernel, batch: Batch, launch: Launch, pointers: list[int], stream: Any) -> None:
         runs, steps = len(launch.rows), batch.rewards.shape[1]
@@ -213,7 +218,7 @@ class Gpu:
         list of numpy.ndarray
             The errors of each launch: run × α × λ.
         """
-        _checked(driver.cuEventSynchronize(ticket.end))
+        _checked(driver.cuEventSynchronize(ticket.slot.end))
         place, found = ticket.first, []
         for shape in ticket.shapes:
             size = 8 * int(np.prod(shape))
@@ -306,12 +311,6 @@ def _blocks(batch: Batch, launch: Launch, kernel: Kernel) -> int:
     """As many blocks as the learners fill, or as can run at a time: then each block takes the place of several."""
     needed = len(launch.rows) * -(-batch.cells // kernel.block)
     return min(needed, kernel.resident)
-
-
-def _record(stream: Any) -> Any:
-    event = _checked(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DISABLE_TIMING))
-    _checked(driver.cuEventRecord(event, stream))
-    return event
 
 
 def _loaded(cubin: bytes) -> Any:

@@ -26,7 +26,11 @@ class Device(Protocol):
 
     @property
     def most_bytes(self) -> float:
-        """How large a batch may be."""
+        """How many bytes a batch may have."""
+
+    @property
+    def most_steps(self) -> float:
+        """How many learning steps a batch may have."""
 
     def submit(self, batch: Batch) -> Any:
         """Start a batch, without waiting for it. OutOfMemoryError if there is no room."""
@@ -64,7 +68,7 @@ def _submitted(tasks: Sequence[Task], device: Device) -> Iterator[tuple[Batch, A
     """The batches of these tasks, each started. Where the device has no room for one, it gets smaller ones."""
     with _answering():
         most_bytes = device.most_bytes
-    for some in plan(tasks, most_bytes):
+    for some in plan(tasks, most_bytes, device.most_steps):
         waiting = [some]
         while waiting:
             batch = gather(waiting.pop(0))
