@@ -137,6 +137,7 @@ class Gpu:
     @property
     def most_bytes(self) -> float:
         """How large a batch may be."""
+        _checked(driver.cuCtxSetCurrent(self._context))
         free, _ = _checked(driver.cuMemGetInfo())
         return SHARE * float(free)
 
@@ -153,7 +154,8 @@ class Gpu:
         Ticket
             For `collect`. At most two batches can be under way.
         """
-        slot = self._slots.pop(0)
+        _checked(driver.cuCtxSetCurrent(self._context))  # another thread may have set it up
+        slot = self._slots.pop(0) if self._slots else Slot()  # a batch that nobody collected keeps its slot
         try:
             return self._submit(batch, slot)
         except BaseException:
@@ -218,6 +220,7 @@ class Gpu:
         list of numpy.ndarray
             The errors of each launch: run × α × λ.
         """
+        _checked(driver.cuCtxSetCurrent(self._context))
         _checked(driver.cuEventSynchronize(ticket.slot.end))
         place, found = ticket.first, []
         for shape in ticket.shapes:
