@@ -101,7 +101,7 @@ def main() -> None:
     if options.list:
         print("\n".join(f"{name:<24}{done[name]['machine']['date'] if name in done else '–'}" for name in known))
         return
-    names = []
+    names, left_out = [], {}
     for name in options.parts or known:
         why = lacking(name, options.actions) if options.again or name not in done else None
         if why is None:
@@ -109,7 +109,9 @@ def main() -> None:
         elif options.parts:
             parser.error(f"{name} cannot be run: {why}")
         else:
-            print(f"{name} is left out: {why}")
+            left_out.setdefault(why, []).append(name)
+    for why, some in left_out.items():
+        print(f"Left out: {', '.join(some)} ({why})")
     options.data.mkdir(parents=True, exist_ok=True)
     if options.again:
         _write(about, {name: entry for name, entry in _read(about).items() if name not in names})
@@ -126,7 +128,7 @@ def main() -> None:
 def lacking(name: str, actions: Path | None) -> str | None:
     """What a part needs and cannot have here. None if it can be run."""
     if name == RECORDED and actions is None:
-        return "it needs recorded actions, see --actions"
+        return "no recorded actions, see --actions"
     return without_gpu() if name in ON_GPU else None
 
 
@@ -135,7 +137,7 @@ def without_gpu() -> str | None:
     """Why no GPU can be used. None if one can. Asked in another process, which gives the GPU's memory back."""
     asked = "from trueonline.study.cuda.device import gpu; gpu(0)"
     done = subprocess.run([sys.executable, "-c", asked], check=False, capture_output=True, text=True)
-    return f"it needs a GPU: {done.stderr.strip().rpartition('Error: ')[2]}" if done.returncode else None
+    return f"no GPU: {done.stderr.strip().rpartition('Error: ')[2]}" if done.returncode else None
 
 
 def run(name: str, part: Part, about: Path) -> bool:
