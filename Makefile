@@ -38,8 +38,8 @@ docs: $(VENV)/installed-docs
 docs-serve: docs
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory docs/_build 8000
 
-# What the documentation shows: runs what is missing in docs/results/data, and resumes after an interruption. RESULTS names parts or
-# takes options: RESULTS="--again fig4", RESULTS=--list.
+# What the documentation shows: runs what is missing in docs/results/data, and resumes after an interruption. What needs a GPU is left out
+# without one. RESULTS names parts or takes options: RESULTS="--again fig4", RESULTS=--list.
 results: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.store --peers-python $(PEERS) $(RESULTS)
 

@@ -7,7 +7,7 @@ import platform
 import shutil
 import subprocess
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 
@@ -16,6 +16,7 @@ def describe() -> dict[str, str]:
         "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "CPU": _cpu(),
         "cores": f"{os.cpu_count()}, load at the beginning {os.getloadavg()[0]:.1f}",
+        **_gpu(),
         "OS": f"{_os()}, {platform.system()} {platform.release()}",
         "huge pages": _huge_pages(),
         "Python": platform.python_version(),
@@ -32,6 +33,22 @@ def _cpu() -> str:
     except OSError:
         return platform.processor() or "unknown"
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
+def _gpu() -> dict[str, str]:
+    """The GPUs with their driver and what compiles for them. Nothing where there is none."""
+    if shutil.which("nvidia-smi") is None:
+        return {}
+    command = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    asked = subprocess.run(command, check=False, capture_output=True, text=True)
+    if asked.returncode:
+        return {}
+    found = [", driver ".join(line.split(", ")) for line in asked.stdout.splitlines()]
+    try:
+        found.append(f"numba-cuda {version('numba-cuda')}")
+    except PackageNotFoundError:
+        found.append("no numba-cuda")
+    return {"GPU": ", ".join(found)}
 
 
 def _os() -> str:

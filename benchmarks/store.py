@@ -3,6 +3,7 @@
 The parts are `verify`, every experiment of the registry, and every section of the benchmarks. Each part is one command in a
 process of its own. When it is done, its results go to docs/results/data, and then `about.json` there says how they were made.
 That entry makes the part done: a part without it is run, and a part with it is not. So the same command resumes after a crash.
+Parts that need a GPU, or recordings, are left out where there are none, and what is stored of them stays.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
@@ -34,13 +36,16 @@ WORK = Path("reproduction") / "stored"  # below ROOT: a folder for each experime
 SEED = 0
 # Experiments that take long are stored at a smaller scale. Five runs are the fewest that can decide a claim. Of Asterix all runs
 # that are kept are judged. `trueonline reproduce asterix --scale accumulating --collection docs/results/asterix-runs` adds more.
+# Experiments with many MRPs are stored at the scale that a GPU allows.
 SCALES = {
-    "mrp-grid": ("--mrps", "6", "--runs", "5"),
+    "many-mrps": ("--mrps", "1000", "--runs", "50", "--engine", "cuda"),
+    "mrp-grid": ("--mrps", "40", "--runs", "10", "--engine", "cuda"),
     "mountain-car": ("--runs", "5"),
     "asterix": ("--scale", "accumulating", "--collection", "docs/results/asterix-runs", "--more", "0"),
     "atari-prediction": ("--frames", "60000"),
 }
 RECORDED = "atari-prediction"  # it needs recordings that are not part of this package
+ON_GPU = ("many-mrps", "mrp-grid", "benchmarks/gpu")
 COLOURS = 128  # of a stored picture: its files are a quarter as large, and nobody sees it
 DIGITS = 5  # of a stored number
 LARGE = 200_000  # bytes; a longer table is compressed
@@ -91,12 +96,22 @@ def main() -> None:
     unknown = [name for name in options.parts if name not in known]
     if unknown:
         parser.error(f"unknown part {unknown[0]!r}; known are {', '.join(known)}")
-    names = options.parts or [name for name in known if name != RECORDED or options.actions is not None]
     about = options.data / "about.json"
+    done = _read(about)
     if options.list:
-        done = _read(about)
         print("\n".join(f"{name:<24}{done[name]['machine']['date'] if name in done else '–'}" for name in known))
         return
+    names, left_out = [], {}
+    for name in options.parts or known:
+        why = lacking(name, options.actions) if options.again or name not in done else None
+        if why is None:
+            names.append(name)
+        elif options.parts:
+            parser.error(f"{name} cannot be run: {why}")
+        else:
+            left_out.setdefault(why, []).append(name)
+    for why, some in left_out.items():
+        print(f"Left out: {', '.join(some)} ({why})")
     options.data.mkdir(parents=True, exist_ok=True)
     if options.again:
         _write(about, {name: entry for name, entry in _read(about).items() if name not in names})
@@ -108,6 +123,21 @@ def main() -> None:
     print(f"{options.data}: {size / 1e6:.2f} MB")
     if failed:
         sys.exit(f"These parts failed: {', '.join(failed)}. Run the same command again when the cause is mended.")
+
+
+def lacking(name: str, actions: Path | None) -> str | None:
+    """What a part needs and cannot have here. None if it can be run."""
+    if name == RECORDED and actions is None:
+        return "no recorded actions, see --actions"
+    return without_gpu() if name in ON_GPU else None
+
+
+@cache
+def without_gpu() -> str | None:
+    """Why no GPU can be used. None if one can. Asked in another process, which gives the GPU's memory back."""
+    asked = "from trueonline.study.cuda.device import gpu; gpu(0)"
+    done = subprocess.run([sys.executable, "-c", asked], check=False, capture_output=True, text=True)
+    return f"no GPU: {done.stderr.strip().rpartition('Error: ')[2]}" if done.returncode else None
 
 
 def run(name: str, part: Part, about: Path) -> bool:

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -231,7 +232,7 @@ def test_the_stored_files_are_small_and_known():
     sizes = {path.relative_to(STORED): path.stat().st_size for path in STORED.rglob("*") if path.is_file()}
     assert sum(sizes.values()) < 3_500_000
     assert [path for path, size in sizes.items() if path.suffix == ".png" and size > 200_000] == []
-    assert [path for path, size in sizes.items() if path.suffix in (".csv", ".gz") and size > 210_000] == []
+    assert [path for path, size in sizes.items() if path.suffix in (".csv", ".gz") and size > 230_000] == []
     about = json.loads((STORED / "about.json").read_text())
     assert set(about) <= set(store.parts(STORED))
     assert {path.parts[0] for path in sizes if path.parts[0] in MODULES} == {name for name in about if name in MODULES}
@@ -323,6 +324,57 @@ def test_every_experiment_and_every_section_is_a_part(tmp_path):
     assert set(MODULES) < set(known)
     assert all(f"benchmarks/{name}" in known for name in store.SECTIONS)
     assert known["fig4"].command[:3] == ("trueonline", "reproduce", "fig4")
+
+
+@pytest.fixture
+def lacks_gpu(monkeypatch):
+    monkeypatch.setattr(store, "ON_GPU", ("bad",))
+    monkeypatch.setattr(store, "without_gpu", lambda: "no GPU: none here")
+
+
+def test_a_part_that_needs_a_gpu_is_left_out_with_a_word_where_there_is_none(run_store, lacks_gpu, capsys):
+    assert run_store() == ["good"]
+    assert "Left out: bad (no GPU: none here)" in capsys.readouterr().out
+    assert list(run_store.about()) == ["good"]
+
+
+def test_what_a_gpu_left_stays_where_there_is_none(run_store, monkeypatch, capsys):
+    run_store.state["mended"] = True
+    run_store()
+    monkeypatch.setattr(store, "ON_GPU", ("bad",))
+    monkeypatch.setattr(store, "without_gpu", lambda: "no GPU: none here")
+    assert run_store() == []
+    assert "Left out" not in capsys.readouterr().out, "nothing is missing"
+    assert run_store("--again") == ["good"]
+    assert set(run_store.about()) == {"good", "bad"}
+
+
+def test_a_part_that_needs_a_gpu_is_refused_by_name_where_there_is_none(run_store, lacks_gpu, capsys):
+    with pytest.raises(SystemExit):
+        run_store("good", "bad")
+    assert "bad cannot be run: no GPU: none here" in capsys.readouterr().err
+    assert run_store.ran == []
+
+
+def test_the_parts_that_need_a_gpu_are_those_that_ask_for_one(tmp_path):
+    known = store.parts(tmp_path)
+    asking = {name for name, part in known.items() if "cuda" in part.command or part.command[:2] == ("benchmarks", "gpu")}
+    assert asking == set(store.ON_GPU)
+
+
+def test_without_a_driver_the_word_says_so(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # hides GPUs, where there are any
+    assert re.fullmatch(r"no GPU: .+", store.without_gpu.__wrapped__())
+
+
+@pytest.mark.parametrize(("printed", "shown"), [("NVIDIA H200, 580.1\n", "NVIDIA H200, driver 580.1, "), ("", None)])
+def test_results_name_the_gpu_if_there_is_one(monkeypatch, printed, shown):
+    asked = store.subprocess.CompletedProcess([], 0 if printed else 9, printed)
+    monkeypatch.setattr(store.machine.shutil, "which", lambda name: name)
+    monkeypatch.setattr(store.machine.subprocess, "run", lambda command, **options: asked)
+    found = store.machine._gpu()
+    assert set(found) == ({"GPU"} if printed else set())
+    assert not printed or re.fullmatch(re.escape(shown) + r"(no numba-cuda|numba-cuda [\d.]+)", found["GPU"])
 
 
 def test_recorded_actions_are_given_to_their_experiment_alone(tmp_path):
