@@ -6,8 +6,10 @@ A batch is one copy to the device, a launch for each method, and one copy back. 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numba_cuda  # noqa: F401  # compiles kernels: that it is missing is said now, not in the middle of a study
@@ -120,8 +122,29 @@ class Gpu:
         )
         self._shared = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
         self._processors = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
-        self._slots = [Slot(), Slot()]
+        self._both = (Slot(), Slot())
+        self._slots = list(self._both)  # that are free
+        self._lock = Lock()
         self._kernels: dict[Any, Kernel] = {}
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Be the one who uses the GPU. Other threads wait.
+
+        Yields
+        ------
+        None
+            While nobody else uses the GPU. Afterwards batches that were not collected are given up.
+        """
+        with self._lock:
+            _checked(driver.cuCtxSetCurrent(self._context))  # a driver's context is that of a thread
+            try:
+                yield
+            finally:
+                for stream in [stream for slot in self._both if slot not in self._slots for stream in slot.streams]:
+                    with suppress(DeviceError):
+                        _checked(driver.cuStreamSynchronize(stream))
+                self._slots = list(self._both)
 
     def _attribute(self, which: Any) -> int:
         return int(_checked(driver.cuDeviceGetAttribute(which, self._device)))
@@ -171,17 +194,19 @@ class Gpu:
             slot.array[place : place + each.nbytes] = np.ascontiguousarray(each).view(np.uint8).ravel()
         base, main = int(slot.device), slot.streams[0]
         _checked(driver.cuMemcpyHtoDAsync(slot.device, slot.host, int(places[-1]), main))
-        copied = _record(main)
+        first = int(errors[0])
+        # NaN, which stays where a thread writes nothing.
+        _checked(driver.cuMemsetD8Async(base + first, 0xFF, int(errors[-1]) - first, main))
+        ready = _record(main)
         pointers = [base + int(place) for place in places[:-1]]
         for number, (launch, kernel) in enumerate(zip(batch.launches, kernels, strict=True)):
             stream = slot.streams[number % STREAMS]
-            _checked(driver.cuStreamWaitEvent(stream, copied, 0))
+            _checked(driver.cuStreamWaitEvent(stream, ready, 0))
             space = 0 if slot.space is None else int(slot.space) + number % STREAMS * room
             known = [*pointers[:9], pointers[9 + number], *pointers[-2:], space, base + int(errors[number])]
             self._launch(kernel, batch, launch, known, stream)
         for stream in slot.streams[1:]:
             _checked(driver.cuStreamWaitEvent(main, _record(stream), 0))
-        first = int(errors[0])
         _checked(driver.cuMemcpyDtoHAsync(int(slot.host) + first, base + first, int(errors[-1]) - first, main))
         return Ticket(slot, shapes, first, _record(main))
 
