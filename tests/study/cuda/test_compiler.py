@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
@@ -10,6 +11,8 @@ pytest.importorskip("cuda.bindings.nvjitlink", reason="cuda-bindings is not inst
 from tests.study.own_rules import late_decay, two_rebases
 from tests.study.small_cases import own_accumulate, own_true_online
 from trueonline import catalog, derive
+from trueonline.core.kernels import kernel
+from trueonline.core.memory.operations import shift, value
 from trueonline.study import Method
 from trueonline.study.cuda.compiler import link, to_ptx
 from trueonline.study.cuda.variants import ENTRY, Variant
@@ -122,3 +125,31 @@ def test_compiling_changes_nothing_for_others():
     with pytest.raises(Exception, match="nothing"):
         to_ptx(broken, "one", TABLE, H200)
     assert (dispatcher.get_current_device, nvvm.compile_ir) == usual
+
+
+@kernel
+def draws(memory, x, reward, alpha):
+    v = value(memory, x)
+    shift(memory, x, alpha * (reward - v) * np.random.rand())
+    return v, v, v
+
+
+@kernel
+def sorts(memory, x, reward, alpha):
+    v = value(memory, x)
+    shift(memory, x, alpha * (reward - np.sort(np.zeros(3))[0]))
+    return v, v, v
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason"),
+    [
+        (draws, r"Unknown attribute 'rand' of type Module\(.*\) \(.*test_compiler.py, line \d+\)"),
+        (sorts, r"No implementation of function Function\(<built-in function zeros>\) found for signature"),
+    ],
+)
+def test_a_rule_that_cannot_be_compiled_is_named_in_one_line(rule, reason):
+    with pytest.raises(ValueError, match="cannot be compiled for a GPU") as caught:
+        to_ptx(rule, "one", TABLE, H200)
+    said = rf"the rule {rule.py_func.__name__} cannot be compiled for a GPU: {reason}; the engine local can run .*"
+    assert re.fullmatch(said, str(caught.value))

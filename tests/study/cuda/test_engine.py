@@ -229,6 +229,34 @@ def test_a_disk_that_is_full_is_shown_as_it_is():
         run(tasks_of(cases()), full, OnCpu(most_bytes=1.0))
 
 
+def test_after_an_error_the_device_has_nothing_under_way(kept, expected):
+    def full(task, table):
+        raise OSError(28, "No space left on device")
+
+    device, tasks = OnCpu(most_bytes=1.0), tasks_of(cases())
+    for _ in range(2):
+        with pytest.raises(OSError, match="No space left on device"):
+            run(tasks, full, device)
+    run(tasks, kept.done, device)
+    assert kept == computed(tasks, expected)
+
+
+def test_a_rule_that_raises_an_error_is_named_and_the_results_of_others_are_kept(kept, expected):
+    """A thread of a GPU cannot tell its error. It ends and leaves NaN."""
+
+    class Raising(OnCpu):
+        def _launch(self, batch, launch):
+            errors = super()._launch(batch, launch)
+            if launch.tasks[0].method == "accumulate":
+                errors[-1, -1, -1] = np.nan
+            return errors
+
+    tasks = case(MRP, METHODS, runs=2, **GRID).tasks()
+    with pytest.raises(ValueError, match=r"the rule of accumulate raised an error on the GPU.*the engine local can"):
+        run(tasks, kept.done, Raising())
+    assert kept == computed([task for task in tasks if task.method == "true_online"], expected)
+
+
 # --- Studies --------------------------------------------------------------------------------------
 
 

@@ -104,7 +104,7 @@ def compile_sweep(rule: Any, memory: str, variant: Variant, capability: tuple[in
 
 
 def to_ptx(rule: Any, memory: str, variant: Variant, capability: tuple[int, int]) -> str:
-    """The sweep of a rule over a kind of memory, as PTX."""
+    """The sweep of a rule over a kind of memory, as PTX. ValueError if the rule cannot be compiled for a GPU."""
     names: dict[str, Any] = {
         **names_of(rule, memory, variant.few),
         "Rooted": Diagonal if variant.diagonal else Triangular,
@@ -114,7 +114,13 @@ def to_ptx(rule: Any, memory: str, variant: Variant, capability: tuple[int, int]
         room = FunctionType(template.__code__, {**template.__globals__, **names}, template.__name__)
         names["room"] = cuda.jit(room, device=True)
         kernel = FunctionType(sweep_grid.__code__, {**sweep_grid.__globals__, **names}, ENTRY)
-        text, _ = cuda.compile_ptx(kernel, types.void(*_signature(variant)), cc=capability)
+        try:
+            text, _ = cuda.compile_ptx(kernel, types.void(*_signature(variant)), cc=capability)
+        except Exception as error:  # Numba has many kinds
+            raise ValueError(
+                f"the rule {rule.py_func.__name__} cannot be compiled for a GPU: {_gist(str(error))}; the engine local can run "
+                "whatever Numba compiles"
+            ) from error
     (mangled,) = re.findall(r"\.entry\s+([\w$]+)", text)
     return text.replace(mangled, ENTRY)
 
@@ -150,6 +156,14 @@ def link(ptx: str, capability: tuple[int, int]) -> Compiled:
     return Compiled(bytes(cubin), _number(r"Used (\d+) registers", said), _number(r"(\d+) bytes spill stores", said))
 
 
+def _gist(message: str) -> str:
+    """What a message of Numba says first, and where. The rest is how Numba got there."""
+    lines = (line.strip().rstrip(":") for line in message.splitlines())
+    first = next((line for line in lines if line and not line.startswith("Failed in ")), "no reason is known")
+    where = re.search(r'File "([^"<]+)", line (\d+)', message)
+    return f"{first} ({where[1]}, line {where[2]})" if where else first
+
+
 def _number(pattern: str, text: str) -> int:
     found = re.search(pattern, text)
     return int(found[1]) if found else 0
@@ -164,8 +178,8 @@ def _for_capability(capability: tuple[int, int]) -> Iterator[None]:
 
     numba-cuda asks the current device for its capability when it compiles pieces of a kernel, and has no option for `fma`.
     """
-    usual = dispatcher.get_current_device, nvvm.compile_ir
     with _COMPILING:
+        usual = dispatcher.get_current_device, nvvm.compile_ir
         dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
         nvvm.compile_ir = lambda code, **options: usual[1](code, **{**options, "fma": 0})
         try:

@@ -6,8 +6,10 @@ A batch is one copy to the device, a launch for each method, and one copy back. 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numba_cuda  # noqa: F401  # compiles kernels: that it is missing is said now, not in the middle of a study
@@ -50,7 +52,7 @@ class Slot:
         self.array = np.empty(0, np.uint8)
         apart, untimed = driver.CUstream_flags.CU_STREAM_NON_BLOCKING, driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
         self.streams = [_checked(driver.cuStreamCreate(apart)) for _ in range(STREAMS)]
-        self.copied, self.end, *self.learned = (_checked(driver.cuEventCreate(untimed)) for _ in range(STREAMS + 1))
+        self.ready, self.end, *self.learned = (_checked(driver.cuEventCreate(untimed)) for _ in range(STREAMS + 1))
 
     def reserve(self, size: int) -> None:
         """Have at least so many bytes, here and on the device."""
@@ -123,8 +125,29 @@ class Gpu:
         self._processors = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
         single = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO)
         self.most_steps = STEPS * self._processors / max(1, single)
-        self._slots = [Slot(), Slot()]
+        self._both = (Slot(), Slot())
+        self._slots = list(self._both)  # that are free
+        self._lock = Lock()
         self._kernels: dict[Any, Kernel] = {}
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Be the one who uses the GPU. Other threads wait.
+
+        Yields
+        ------
+        None
+            While nobody else uses the GPU. Afterwards batches that were not collected are given up.
+        """
+        with self._lock:
+            _checked(driver.cuCtxSetCurrent(self._context))  # a driver's context is that of a thread
+            try:
+                yield
+            finally:
+                for stream in [stream for slot in self._both if slot not in self._slots for stream in slot.streams]:
+                    with suppress(DeviceError):
+                        _checked(driver.cuStreamSynchronize(stream))
+                self._slots = list(self._both)
 
     def _attribute(self, which: Any) -> int:
         return int(_checked(driver.cuDeviceGetAttribute(which, self._device)))
@@ -137,7 +160,6 @@ class Gpu:
     @property
     def most_bytes(self) -> float:
         """How large a batch may be."""
-        _checked(driver.cuCtxSetCurrent(self._context))
         free, _ = _checked(driver.cuMemGetInfo())
         return SHARE * float(free)
 
@@ -154,8 +176,7 @@ class Gpu:
         Ticket
             For `collect`. At most two batches can be under way.
         """
-        _checked(driver.cuCtxSetCurrent(self._context))  # another thread may have set it up
-        slot = self._slots.pop(0) if self._slots else Slot()  # a batch that nobody collected keeps its slot
+        slot = self._slots.pop(0)
         try:
             return self._submit(batch, slot)
         except BaseException:
@@ -176,18 +197,20 @@ class Gpu:
             slot.array[place : place + each.nbytes] = np.ascontiguousarray(each).view(np.uint8).ravel()
         base, main = int(slot.device), slot.streams[0]
         _checked(driver.cuMemcpyHtoDAsync(slot.device, slot.host, int(places[-1]), main))
-        _checked(driver.cuEventRecord(slot.copied, main))
+        first = int(errors[0])
+        # NaN, which stays where a thread writes nothing.
+        _checked(driver.cuMemsetD8Async(base + first, 0xFF, int(errors[-1]) - first, main))
+        _checked(driver.cuEventRecord(slot.ready, main))
         pointers = [base + int(place) for place in places[:-1]]
         for number, (launch, kernel) in enumerate(zip(batch.launches, kernels, strict=True)):
             stream = slot.streams[number % STREAMS]
-            _checked(driver.cuStreamWaitEvent(stream, slot.copied, 0))
+            _checked(driver.cuStreamWaitEvent(stream, slot.ready, 0))
             space = 0 if slot.space is None else int(slot.space) + number % STREAMS * room
             known = [*pointers[:9], pointers[9 + number], *pointers[-2:], space, base + int(errors[number])]
             self._launch(kernel, batch, launch, known, stream)
         for stream, learned in zip(slot.streams[1:], slot.learned, strict=True):
             _checked(driver.cuEventRecord(learned, stream))
             _checked(driver.cuStreamWaitEvent(main, learned, 0))
-        first = int(errors[0])
         _checked(driver.cuMemcpyDtoHAsync(int(slot.host) + first, base + first, int(errors[-1]) - first, main))
         _checked(driver.cuEventRecord(slot.end, main))
         return Ticket(slot, shapes, first)
@@ -220,7 +243,6 @@ class Gpu:
         list of numpy.ndarray
             The errors of each launch: run × α × λ.
         """
-        _checked(driver.cuCtxSetCurrent(self._context))
         _checked(driver.cuEventSynchronize(ticket.slot.end))
         place, found = ticket.first, []
         for shape in ticket.shapes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +24,9 @@ class DeviceError(RuntimeError):
 class Device(Protocol):
     """What runs batches. `cuda.device.Gpu` does."""
 
+    def turn(self) -> AbstractContextManager[object]:
+        """Be the one who uses the device. Other threads wait."""
+
     @property
     def most_bytes(self) -> float:
         """How many bytes a batch may have."""
@@ -42,8 +45,13 @@ class Device(Protocol):
 def run(tasks: Sequence[Task], done: Callable[[Task, pa.Table], None], device: Device) -> None:
     """Run tasks on a device. While one batch is learning, the next is prepared, and the results of the last are stored.
 
-    OSError if the device fails, and ValueError if it has too little memory for one task.
+    OSError if the device fails, and ValueError if it has too little memory for one task, or if a rule raises an error.
     """
+    with _answering(), device.turn():
+        _run(tasks, done, device)
+
+
+def _run(tasks: Sequence[Task], done: Callable[[Task, pa.Table], None], device: Device) -> None:
     started: list[tuple[Batch, Any]] = []
     finished: Iterator[tuple[Task, np.ndarray]] = iter(())
     try:
@@ -59,7 +67,8 @@ def run(tasks: Sequence[Task], done: Callable[[Task, pa.Table], None], device: D
     except BaseException:  # Ctrl-C, or an error: what has been learned, and what is being learned, is kept
         with suppress(Exception):
             _store(finished, done)
-            while started:
+        while started:
+            with suppress(Exception):
                 _store(_finished(started, device), done)
         raise
 
@@ -109,4 +118,13 @@ def _answering() -> Iterator[None]:
 
 def _store(finished: Iterator[tuple[Task, np.ndarray]], done: Callable[[Task, pa.Table], None]) -> None:
     for task, errors in finished:
-        done(task, task.table(errors))
+        done(task, task.table(_whole(task, errors)))
+
+
+def _whole(task: Task, errors: np.ndarray) -> np.ndarray:
+    """The errors of a task. A thread of a GPU whose rule raises an error ends, and leaves NaN. No learner finds NaN otherwise."""
+    if np.isnan(errors).any():
+        raise ValueError(
+            f"the rule of {task.method} raised an error on the GPU, which cannot tell it; the engine local can"
+        )
+    return errors
