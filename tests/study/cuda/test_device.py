@@ -1,55 +1,66 @@
-"""A GPU as far as it can be seen without one: whose turn it is. The driver says yes to everything."""
+"""The file that talks to CUDA's driver, with a driver that only pretends: every argument of a launch has to arrive."""
 
-import threading
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-driver = pytest.importorskip("cuda.bindings.driver", reason="cuda-bindings is not installed")
-device = pytest.importorskip("trueonline.study.cuda.device", reason="numba-cuda is not installed")
+pytest.importorskip("numba_cuda", reason="the engine cuda needs numba-cuda, which is not installed")
+HERE = Path(__file__).parent
+CHILD = HERE / "device_child.py"
 
 
-@pytest.fixture
-def current(monkeypatch):
-    """The threads that have made the context theirs."""
-    threads, yes = [], driver.CUresult.CUDA_SUCCESS
-    answers = {
-        "cuInit": lambda flags: (yes,),
-        "cuDeviceGetCount": lambda: (yes, 1),
-        "cuDeviceGet": lambda number: (yes, number),
-        "cuDevicePrimaryCtxRetain": lambda number: (yes, "context"),
-        "cuCtxSetCurrent": lambda context: threads.append(threading.get_ident()) or (yes,),
-        "cuDeviceGetAttribute": lambda which, number: (yes, 9),
-        "cuStreamCreate": lambda flags: (yes, object()),
-        "cuStreamSynchronize": lambda stream: (yes,),
-    }
-    for name, answer in answers.items():
-        monkeypatch.setattr(driver, name, answer)
-    return threads
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    """A folder with the pretended driver."""
+    compiler = shutil.which("cc")
+    if compiler is None or sys.platform != "linux":
+        pytest.skip("the pretended driver needs Linux and a C compiler")
+    folder = tmp_path_factory.mktemp("driver")
+    command = [compiler, "-shared", "-fPIC", "-o", str(folder / "libcuda.so.1"), str(HERE / "pretended_driver.c")]
+    subprocess.run(command, check=True)
+    return folder
 
 
-def test_a_gpu_is_used_by_one_thread_at_a_time_and_each_makes_it_its_own(current):
-    gpu = device.Gpu()
-    inside, most = [], []
-
-    def use():
-        for _ in range(20):
-            with gpu.turn():
-                inside.append(threading.get_ident())
-                assert current[-1] == threading.get_ident()
-                most.append(len(inside))
-                inside.pop()
-
-    threads = [threading.Thread(target=use) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert most == [1] * 60
+def told(driver, **variables):
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(driver), "PYTHONPATH": os.pathsep.join(sys.path), **variables}
+    done = subprocess.run([sys.executable, str(CHILD)], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
-def test_batches_that_nobody_collects_leave_their_places_to_others(current):
-    gpu = device.Gpu()
-    for _ in range(3):
-        with gpu.turn():
-            gpu._slots.pop(0)
-    assert len(gpu._slots) == 2
+def test_every_argument_of_a_launch_arrives_in_any_thread(driver):
+    answer = told(driver)
+    assert answer["said"] == []
+    assert answer["right"] == answer["found"] == answer["tasks"] > 20
+
+
+def test_batches_are_halved_where_memory_is_short(driver):
+    answer = told(driver, PRETENDED_MEMORY=str(36 * 2**20))  # a slot takes 16 MiB at least
+    assert answer["said"] == []
+    assert answer["right"] == answer["tasks"]
+
+
+def test_too_little_memory_is_said_in_words(driver):
+    answer = told(driver, PRETENDED_MEMORY=str(2**20))
+    assert answer["found"] == 0
+    assert all("the GPU has too little free memory" in words and "engine local" in words for words in answer["said"])
+    assert len(answer["said"]) == 2
+
+
+def test_a_failure_of_the_driver_is_said_in_words(driver):
+    answer = told(driver, PRETENDED_FAILURE="1")
+    assert answer["found"] == 0
+    assert all(words.startswith("OSError: the GPU stopped answering (an illegal address") for words in answer["said"])
+    assert len(answer["said"]) == 2
+
+
+def test_learners_that_write_nothing_are_no_result(driver):
+    answer = told(driver, PRETENDED_SILENCE="1")
+    assert answer["found"] == 0
+    assert all("raised an error on the GPU" in words for words in answer["said"])
+    assert len(answer["said"]) == 2

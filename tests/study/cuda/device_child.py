@@ -1,0 +1,57 @@
+"""Run tasks on the pretended driver (`pretended_driver.c`), and say what came of it as JSON: `test_device.py` starts this."""
+
+import json
+import sys
+from threading import Thread
+
+import numpy as np
+
+import trueonline as to
+from trueonline import study
+from trueonline.study.cuda import code, device, engine
+from trueonline.study.sweep_kernel import swept
+
+
+def cases():
+    grid = (0.1, 0.5, 1.0), (0.0, 0.9)
+    problems = to.problems.random_mrp(10, 3, 0.1, seed=1), to.problems.random_walk(7), to.problems.baird()
+    wide = problems[0].with_features(np.random.default_rng(0).normal(size=(10, 40)))
+    return [
+        study.Case(problem, dict.fromkeys(study.applicable(problem)), *grid, 5, 50, after=after)
+        for problem in (*problems, wide)
+        for after in (0, 7)
+    ]
+
+
+def expected(task):
+    """What the pretended kernel writes: a sum of the last number of everything that it was given."""
+    case, method = task.case, swept(task.method, task.case.methods[task.method])
+    features, *measures = case.arrays
+    constants = case.after + case.problem.discount + method.second + features.size
+    for run in task.runs:
+        whole = constants + sum(float(part.ravel()[-1]) for part in (*case.trajectory(run), *measures))
+        yield whole + 1e3 * np.array(case.step_sizes)[:, None] + 1e6 * np.array(case.trace_decays)
+
+
+def main():
+    code.machine_code = lambda *about: bytes(64)
+    tasks = [task for case in cases() for task in case.tasks()]
+    found = {}
+
+    def run():
+        try:
+            engine.run(tasks, lambda task, table: found.update({task: table["error"].to_numpy()}), device.gpu(0))
+        except (OSError, ValueError) as error:
+            said.append(f"{type(error).__name__}: {error}")
+
+    said = []
+    for _ in range(2):  # in two threads one after the other, the second time with what the first left
+        thread = Thread(target=run)
+        thread.start()
+        thread.join()
+    right = [task for task in found if np.allclose(found[task], np.ravel(list(expected(task))), rtol=1e-12, atol=0.0)]
+    json.dump({"tasks": len(tasks), "found": len(found), "right": len(right), "said": said}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
