@@ -29,8 +29,8 @@ and, for problems with a behaviour policy and a target policy,
 and, for problems with average_reward = true,
 {fill(_names("average reward"), 74, initial_indent="  ", subsequent_indent="  ")}
 
-A rule of your own is named by its file, "my_rule.py:my_rule". monte_carlo, td_star, provisional_td and wis_td can be swept
-too, one step at a time. Problems with two policies are baird, collision, off_policy.two_state, random_mdp, and arrays
+A rule of your own is named by its file, "my_rule.py:my_rule". monte_carlo, td_star, swift_td, provisional_td and wis_td can be
+swept too, one step at a time. Problems with two policies are baird, collision, off_policy.two_state, random_mdp, and arrays
 that hold a behaviour and a target. GTD(λ) and differential TD(λ) have a second step-size, η times the first: write
 {{ method = "gtd", eta = [0.25, 4.0] }} in the list. With after = 80 the first 80 steps do not count.
 

@@ -12,10 +12,15 @@ from rich.text import Text
 from trueonline.paper.experiment import FAILS, HOLDS, NOISE, Settings, Unfinished
 from trueonline.paper.registry import DEFAULT, MODULES, experiment
 from trueonline.paper.reproduction import Finished, reproduce
+from trueonline.study import engines
 from trueonline.terminal import TasksBar, console, print_table
 
-# Verdict → its symbol, its colour, and its words in a sentence about several claims.
-VERDICTS = {HOLDS: ("✓", "green", "hold"), FAILS: ("✗", "red", "do not hold"), NOISE: ("≈", "yellow", NOISE)}
+# Verdict → its symbol, its colour, and its words in a sentence about several claims, and about one.
+VERDICTS = {
+    HOLDS: ("✓", "green", "hold", "holds"),
+    FAILS: ("✗", "red", "do not hold", "does not hold"),
+    NOISE: ("≈", "yellow", NOISE, NOISE),
+}
 
 
 def print_list() -> None:
@@ -41,6 +46,7 @@ def run(
     `data`, `columns` and `rate` describe a recording for the experiment that can use one, and `actions` and `games` those of Atari
     games. `collection` is the folder of the runs that asterix keeps. The rest goes to `Settings`.
     """
+    engines.check(given["engine"])  # also where no experiment has a sweep
     if data is not None:
         from trueonline.nexting import recordings  # slow to import
 
@@ -60,7 +66,9 @@ def run(
             print(f"{error}.")
             return
     verdicts = [claim.verdict for done in finished for claim in done.outcome.claims]
-    counts = ", ".join(f"{verdicts.count(name)} {VERDICTS[name][2]}" for name in VERDICTS if name in verdicts)
+    counts = ", ".join(
+        f"{(n := verdicts.count(name))} {VERDICTS[name][2 if n > 1 else 3]}" for name in VERDICTS if name in verdicts
+    )
     print(f"\n{len(verdicts)} claims: {counts}. Open {out}/report.html in a browser.")
 
 
@@ -73,5 +81,5 @@ def _announce(done: Finished) -> None:
     sweeping = f", of which {done.sweeping:.1f} s for the sweep" if done.sweeping >= 0.05 else ""
     screen.print(Text(f"\n{done.experiment.title}  ({done.seconds:.1f} s{sweeping})", style="bold"))
     for claim in done.outcome.claims:
-        symbol, colour, _ = VERDICTS.get(claim.verdict, ("?", "", ""))
+        symbol, colour, *_ = VERDICTS.get(claim.verdict, ("?", ""))
         screen.print(Text.assemble("  ", (f"{symbol} {claim.verdict:<13}", colour), f" {claim.claim}"), soft_wrap=True)

@@ -36,12 +36,11 @@ def run(
     called now and then with a spawned task, its finished steps, and whether it has just started or resumed. `scratch` gives the
     folder of a spawned task's checkpoints.
     """
-    if not isinstance(engine, str) or not re.fullmatch(r"local|dask(:.+)?|cuda(:\d+)?", engine):
-        raise ValueError(f"unknown engine {engine!r}; known are local, dask, dask:ADDRESS, cuda and cuda:NUMBER")
+    _check_name(engine)
     if not tasks:
         return
     if engine.startswith("cuda"):
-        tasks = _run_cuda(tasks, done, int(engine.partition(":")[2] or 0))  # what has no kernel is left
+        tasks = _run_cuda(tasks, done, engine)  # what has no kernel is left
         engine = "local"
     if engine == "local":
         limit = threads or os.cpu_count() or 1
@@ -49,6 +48,18 @@ def run(
         processes.run([task for task in tasks if task.spawned], done, moved, scratch, min(limit, MOST_CHILDREN))
     else:
         _run_dask(tasks, done, scratch, engine.partition(":")[2] or None, threads)
+
+
+def check(engine: str) -> None:
+    """Check that there is such an engine, and for "cuda" that there is such a GPU, before anything runs. ValueError if not."""
+    _check_name(engine)
+    if engine.startswith("cuda"):
+        _gpu(engine)
+
+
+def _check_name(engine: str) -> None:
+    if not isinstance(engine, str) or not re.fullmatch(r"local|dask(:.+)?|cuda(:\d+)?", engine):
+        raise ValueError(f"unknown engine {engine!r}; known are local, dask, dask:ADDRESS, cuda and cuda:NUMBER")
 
 
 def shard(tasks: Sequence[AnyWork], share: str | None) -> list[AnyWork]:
@@ -126,8 +137,19 @@ def _run_dask(tasks: Sequence[Work], done: Done, scratch: Scratch, address: str 
             cluster.close()
 
 
-def _run_cuda(tasks: Sequence[Work], done: Done, number: int) -> list[Work]:
+def _run_cuda(tasks: Sequence[Work], done: Done, engine: str) -> list[Work]:
     """Run sweeps on a GPU, and return the tasks that are no sweeps by kernels."""
+    gpu = _gpu(engine)
+    from trueonline.study.cuda import batches
+    from trueonline.study.cuda import engine as on_gpu
+
+    sweeps, others = batches.sweeps(tasks)
+    on_gpu.run(sweeps, done, gpu)
+    return others
+
+
+def _gpu(engine: str) -> Any:
+    """The GPU of "cuda" or "cuda:NUMBER". ValueError if there is none, or if a package is missing."""
     try:
         from trueonline.study.cuda import device
     except ImportError as error:
@@ -135,13 +157,7 @@ def _run_cuda(tasks: Sequence[Work], done: Done, number: int) -> list[Work]:
             f"the engine cuda needs the extra for your driver ({error}): pip install 'trueonline[cuda13]', or 'trueonline[cuda12]' "
             "for a driver that does not know CUDA 13; the engine local gives the same results without a GPU"
         ) from None
-    from trueonline.study.cuda import batches
-    from trueonline.study.cuda import engine as on_gpu
-
-    gpu = device.gpu(number)
-    sweeps, others = batches.sweeps(tasks)
-    on_gpu.run(sweeps, done, gpu)
-    return others
+    return device.gpu(int(engine.partition(":")[2] or 0))
 
 
 def _compute(task: Work, scratch: Path) -> pa.Table:

@@ -482,3 +482,22 @@ def test_engines_that_are_none_are_refused(engine, tmp_path):
         ValueError, match=f"unknown engine '{engine}'; known are local, dask, dask:ADDRESS, cuda and cuda:NUMBER"
     ):
         to.sweep(MRP, "true_online", [0.1], [0.5], runs=1, steps=5, engine=engine)
+
+
+@pytest.mark.parametrize("engine, words", [("nonsense", "unknown engine 'nonsense'"), ("cuda:99", "GPU")])
+def test_an_engine_is_checked_before_experiments_without_a_sweep(engine, words, tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "trueonline",
+        "reproduce",
+        "fig2",
+        "--engine",
+        engine,
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert not (tmp_path / "out").exists()
