@@ -484,7 +484,7 @@ def test_engines_that_are_none_are_refused(engine, tmp_path):
         to.sweep(MRP, "true_online", [0.1], [0.5], runs=1, steps=5, engine=engine)
 
 
-@pytest.mark.parametrize("engine, words", [("nonsense", "unknown engine 'nonsense'"), ("cuda:99", "GPU")])
+@pytest.mark.parametrize(("engine", "words"), [("nonsense", "unknown engine 'nonsense'"), ("cuda:99", "GPU")])
 def test_an_engine_is_checked_before_experiments_without_a_sweep(engine, words, tmp_path):
     command = [
         sys.executable,
