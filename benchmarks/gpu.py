@@ -54,9 +54,9 @@ def measure(settings: Settings) -> Section:
     return Section(
         f"Sweeps on a GPU ({device.name})",
         "Seconds with transfers, the median of several rounds, in double precision. A step is one learner's transition with its "
-        f"error. The processor has {os.cpu_count()} cores, all at work, and is timed once. JAX is what a user would "
-        "write: vmap over α, λ and runs, scan over steps, jitted; its time to compile is apart. By hand is CUDA C++ for these three methods alone. Errors are "
-        "compared with those of the processor, where they are below 1,000.",
+        f"error. The processor has {os.cpu_count()} cores, all at work, and is timed once. JAX is what a user would write: vmap "
+        "over α, λ and runs, scan over steps, jitted; its time to compile is apart. By hand is CUDA C++ for these three methods "
+        "alone. Errors are compared with those of the processor, where they are below 1,000.",
         tables,
         targets=targets,
     )
