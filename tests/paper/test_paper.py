@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from trueonline import study
 from trueonline.cli import main
-from trueonline.paper import appendix_c, fig1, fig2, fig3, mrp_grid, random_mrps
+from trueonline.paper import appendix_c, fig1, fig2, fig3, mrp_grid, random_mrps, reproduction
 from trueonline.paper.experiment import (
     FAILS,
     HOLDS,
@@ -91,6 +91,18 @@ def test_what_theory_demands_holds(reproduced):
         "For λ = 1 accumulate TD(λ) and the online λ-return algorithm converge to the least mean squares error, 1",
     ):
         assert verdicts[claim] == HOLDS, claim
+
+
+def test_time_in_which_no_sweep_runs_is_not_that_of_the_sweep(monkeypatch):
+    """The second sweep finds a result that was there before. Looking for it, and what came before it, took 100 s."""
+    now, seen = [5.0], []
+    monkeypatch.setattr(reproduction.time, "perf_counter", lambda: now[0])
+    watch = reproduction._Watch(lambda *state: seen.append(state))
+    for seconds, task, done in ((0, None, 0), (3, "a", 1), (4, "b", 2), (100, None, 3), (2, "d", 4)):
+        now[0] += seconds
+        watch(task, done, 4)
+    assert watch.seconds == 9.0
+    assert seen == [(None, 0, 4), ("a", 1, 4), ("b", 2, 4), (None, 3, 4), ("d", 4, 4)]
 
 
 def test_figures_that_share_a_study_compute_it_once(reproduced):

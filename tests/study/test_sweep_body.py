@@ -268,3 +268,17 @@ def test_so_has_that_for_one_feature_and_for_eight(n):
     np.testing.assert_array_equal(
         stream.errors("true_online", ALPHAS, LAMS), stream.errors("true_online", ALPHAS, LAMS, few=n)
     )
+
+
+@pytest.mark.parametrize("rare", [1e-6, 1e-10, 1e-14])
+def test_a_trace_that_vanishes_from_an_entry_that_weighs_much_leaves_the_digits_of_the_others(rare):
+    """With α = 2 and γ = λ = 1 a second visit takes the dutch trace away, and R falls by 14 digits. The next reward needs them.
+
+    Entry 0 counts most in the error and is right from the first. Entry 2, where the reward comes, counts next to nothing.
+    """
+    states, rewards = np.array([1, 0, 0, 2, 2]), np.array([0.0, 0.0, 0.0, 0.1])
+    metric, target = np.diag([1.0, rare, 1e-200]), np.array([0.0, 1.0, 5.0])
+    stream = Stream(np.arange(3, dtype=np.int32), (states, rewards, np.ones(4), ONE), metric, target, after=3)
+    found = stream.errors("true_online", (2.0,), (1.0,))
+    np.testing.assert_allclose(found, [[0.64]], rtol=1e-12)
+    np.testing.assert_allclose(found, [[stream.mean_error(weights_of("true_online", stream, 2.0, 1.0))]], rtol=1e-12)

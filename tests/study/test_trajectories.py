@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import wraps
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ def sampled(monkeypatch):
     """The runs that are sampled, by the seed of the run."""
     seeds, sample = [], to.problems.FiniteMRP.trajectory
 
+    @wraps(sample)
     def trajectory(problem, steps, seed=0):
         seeds.append(seed)
         return sample(problem, steps, seed)
@@ -49,6 +51,41 @@ def test_all_methods_and_features_of_a_process_learn_from_runs_that_are_sampled_
     assert sum(len(case.tasks()) for case in cases) > 8
     study.run(cases, threads=threads)
     assert sorted(sampled) == [study.run_seed(3, 0), study.run_seed(3, 1)]
+
+
+class Elsewhere(to.problems.FiniteMRP):
+    """Begins in another state."""
+
+    def trajectory(self, steps, seed=0):
+        run = super().trajectory(steps + 5, seed)
+        return to.problems.Trajectory(run.states[5:], run.rewards[5:], run.discounts[5:])
+
+
+def elsewhere(process):
+    return Elsewhere(process.transitions, process.rewards, process.reward_std, process.features, process.discount)
+
+
+def test_a_process_of_the_user_within_a_problem_of_this_package_samples_its_own_runs():
+    ours, users = (small(to.problems.AverageReward(process)) for process in (MRP, elsewhere(MRP)))
+    first = ours.trajectory(0)
+    assert same(users.trajectory(0)[:2], elsewhere(MRP).trajectory(20, study.run_seed(3, 0))[:2])
+    assert not same(users.trajectory(0), first)
+    assert {task.name for task in ours.tasks()}.isdisjoint(task.name for task in users.tasks())
+
+
+def test_a_class_whose_sampling_was_replaced_samples_in_the_new_way(monkeypatch):
+    first, sample = small().trajectory(0), to.problems.FiniteMRP.trajectory
+    monkeypatch.setattr(to.problems.FiniteMRP, "trajectory", lambda mrp, steps, seed: sample(mrp, steps, [4, *seed]))
+    assert not same(small().trajectory(0), first)
+
+
+def test_a_problem_whose_noise_was_changed_samples_new_rewards():
+    problem = to.problems.random_mdp(10, 3, 2, 0.1, distance=0.7, seed=1)
+    first = small(problem, methods={"gtd": None}).trajectory(0)
+    problem.reward_std = 1.0
+    states, rewards, *_ = small(problem, methods={"gtd": None}).trajectory(0)
+    assert np.array_equal(states, first[0])
+    assert not np.array_equal(rewards, first[1])
 
 
 @pytest.mark.parametrize(

@@ -36,13 +36,13 @@ class _Watch:
     """Progress that adds up the time in which it was made."""
 
     def __init__(self, progress: Callable[[Any, int, int], None]) -> None:
-        self._progress, self._then, self._done, self.seconds = progress, 0.0, 0, 0.0
+        self._progress, self._then, self.seconds = progress, 0.0, 0.0
 
     def __call__(self, task: Any, done: int, of: int) -> None:
         now = time.perf_counter()
-        if done > self._done and self._then:  # otherwise a sweep begins here
+        if task is not None:  # otherwise a sweep or a task begins here
             self.seconds += now - self._then
-        self._then, self._done = now, done
+        self._then = now
         self._progress(task, done, of)
 
 

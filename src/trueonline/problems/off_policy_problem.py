@@ -320,7 +320,7 @@ class OffPolicyProblem:
             raise ValueError("the error of the initial weights is zero: give other initial_weights to measure by")
         return now / first
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """A hash of everything that defines this problem, apart from its features."""
         start = self.start if isinstance(self.start, int) else self.start.tolist()

@@ -18,7 +18,9 @@ from trueonline.core.memory.short_runs import enlist_all, kept, offset, owed, pa
 from trueonline.core.pointers import since
 from trueonline.core.transition import Transition
 
-TRUST = 1e-4  # an error that is a smaller share of P has lost digits, and is summed directly
+TRUST = (
+    1e-4  # an error that is a smaller share of P or c²R, as large as they were, has lost digits, and is summed directly
+)
 
 
 class Given(NamedTuple):
@@ -57,12 +59,13 @@ class Run(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """With p = u + y − w* and a diagonal B, ‖B(w − w*)‖² = P + 2cQ + c²R. Also the largest P since these were summed."""
+    """With p = u + y − w* and a diagonal B, ‖B(w − w*)‖² = P + 2cQ + c²R. Also the largest P and R since these were summed."""
 
     P: Any
     Q: Any
     R: Any
-    largest: Any
+    largest_p: Any
+    largest_r: Any
 
 
 def learner(memory, carried, off, given, run, alpha, lam):
@@ -172,7 +175,7 @@ def _first_sums(memory, given, off):
     def direct(memory, given, off):
         for i in range(memory.n):
             off[i] = given.first[i] - given.target[i]
-        return Sums(squared(given.root, off, memory.n), 0.0, 0.0, 0.0)
+        return Sums(squared(given.root, off, memory.n), 0.0, 0.0, 0.0, 0.0)
 
     return quick if _is_quick(given) else direct
 
@@ -199,14 +202,14 @@ def _measured(memory, given, off, x, touched, sums):
         s, c = paid(memory)
         if s != 1.0 or c != 0.0:  # p ← p + c·z and z ← s·z, in the sums too
             p, z, p_next, z_next = p + c * z, s * z, p_next + c * z_next, s * z_next
-            P = sums.P + c * (2.0 * sums.Q + c * sums.R)
-            sums = Sums(P, s * (sums.Q + c * sums.R), s * s * sums.R, max(P, sums.largest))
+            P, largest_p = sums.P + c * (2.0 * sums.Q + c * sums.R), sums.largest_p + c * c * sums.largest_r
+            sums = Sums(P, s * (sums.Q + c * sums.R), s * s * sums.R, max(P, largest_p), s * s * sums.largest_r)
         sums = moved(memory, given, i, p, z, sums)
         if j != i:
             sums = moved(memory, given, j, p_next, z_next, sums)
         c = owed(memory)
         error = sums.P + c * (2.0 * sums.Q + c * sums.R)
-        if not error > TRUST * sums.largest:  # or if it is not a number
+        if not error > TRUST * (sums.largest_p + c * c * sums.largest_r):  # or if it is not a number
             sums = summed(memory, given)
             error = 0.0
             for k in range(memory.n):
@@ -229,7 +232,7 @@ def summed(memory, given):
         P += d * p * p
         Q += d * p * z
         R += d * z * z
-    return Sums(P, Q, R, P)
+    return Sums(P, Q, R, P, R)
 
 
 @kernel
@@ -242,7 +245,7 @@ def moved(memory, given, i, p, z, sums):
     P = sums.P + d * (b * (2.0 * p + b))
     Q = sums.Q + d * (p * a + b * z_new)
     R = sums.R + d * (a * (z + z_new))
-    return Sums(P, Q, R, max(P, sums.largest))
+    return Sums(P, Q, R, max(P, sums.largest_p), max(R, sums.largest_r))
 
 
 def squared(root, off, n):

@@ -381,8 +381,19 @@ class Task:
 
 def known_by(problem: Any) -> str | None:
     """The fingerprint of a problem of this package. None for a problem of the user, who may sample trajectories in another way."""
-    ours = type(problem).__module__.startswith("trueonline.") and "trajectory" not in vars(problem)
+    ours = _is_ours(problem) and _is_ours(
+        getattr(problem, "process", problem)
+    )  # that of an `AverageReward` samples for it
     return getattr(problem, "fingerprint", None) if ours else None
+
+
+def _is_ours(problem: Any) -> bool:
+    kind = type(problem)
+    return (
+        kind.__module__.startswith("trueonline.")
+        and kind.trajectory.__module__.startswith("trueonline.")
+        and "trajectory" not in vars(problem)
+    )
 
 
 def _add(digest: Any, *arrays: np.ndarray) -> None:
