@@ -18,9 +18,7 @@ from trueonline.core.memory.short_runs import enlist_all, kept, offset, owed, pa
 from trueonline.core.pointers import since
 from trueonline.core.transition import Transition
 
-TRUST = (
-    1e-4  # an error that is a smaller share of P or c²R, as large as they were, has lost digits, and is summed directly
-)
+TRUST = 1e-4  # an error below this share of P and c²R, at their largest, has lost digits, and is summed directly
 
 
 class Given(NamedTuple):

@@ -381,9 +381,8 @@ class Task:
 
 def known_by(problem: Any) -> str | None:
     """The fingerprint of a problem of this package. None for a problem of the user, who may sample trajectories in another way."""
-    ours = _is_ours(problem) and _is_ours(
-        getattr(problem, "process", problem)
-    )  # that of an `AverageReward` samples for it
+    sampling = getattr(problem, "process", problem)  # that of an `AverageReward` samples for it
+    ours = _is_ours(problem) and _is_ours(sampling)
     return getattr(problem, "fingerprint", None) if ours else None
 
 
