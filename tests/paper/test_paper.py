@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from trueonline import study
 from trueonline.cli import main
-from trueonline.paper import appendix_c, fig1, fig2, fig3, mrp_grid, random_mrps, reproduction
+from trueonline.paper import appendix_c, fig1, fig2, fig3, many_mrps, mrp_grid, random_mrps, reproduction
 from trueonline.paper.experiment import (
     FAILS,
     HOLDS,
@@ -340,3 +340,16 @@ def test_every_experiment_says_what_it_is():
     for name in MODULES:
         assert experiment(name).name == name
         assert len(experiment(name).text) > 100
+
+
+@pytest.mark.parametrize(("mrps", "verdict"), [(2, NOISE), (4, NOISE), (5, HOLDS)])
+def test_few_mrps_decide_nothing_but_that_there_is_a_counterexample(tmp_path, mrps, verdict):
+    better = {"accumulate": np.full(mrps, 0.9), "true_online": np.full(mrps, 0.6)}
+    settings = Settings(tmp_path)
+    first, *others = many_mrps._claims({("(10, 3, 0.1)", "non-binary"): better}, settings)
+    assert {first.verdict, *(claim.verdict for claim in others)} == {verdict}
+    worse = {**better, "true_online": np.full(mrps, 1.0)}
+    first, *others = many_mrps._claims({("(10, 3, 0.1)", "non-binary"): worse}, settings)
+    assert first.verdict == FAILS
+    assert first.numbers["where better, by (median)"] == 0.0
+    assert {claim.verdict for claim in others} == {FAILS if verdict == HOLDS else NOISE}

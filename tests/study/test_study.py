@@ -224,6 +224,22 @@ def test_a_problem_of_ones_own_needs_five_things_only(method):
         assert error == pytest.approx(oracle(ring, *key), rel=1e-9)
 
 
+def test_the_arrays_of_a_problem_may_be_lists():
+    class Lists(Ring):
+        def __init__(self):
+            super().__init__()
+            self.features, self.metric, self.lms_weights = (
+                part.tolist() for part in (self.features, self.metric, self.lms_weights)
+            )
+
+        def trajectory(self, steps, seed):
+            return [part.tolist() for part in Ring().trajectory(steps, seed)]
+
+    options = {"step_sizes": [0.1], "trace_decays": [0.8], "runs": 2, "steps": 20}
+    for methods in ("true_online", {"eager": EagerTrueOnline}):
+        assert to.sweep(Lists(), methods, **options).equals(to.sweep(Ring(), methods, **options))
+
+
 def test_a_problem_of_ones_own_may_have_features_of_whole_numbers():
     problem = Ring()
     problem.features = np.eye(12, dtype=np.int64)

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import ArrayLike
 
 from trueonline.core.kernels import call
 from trueonline.inputs import count, positive, ratios, unit
@@ -395,10 +396,10 @@ def _is_ours(problem: Any) -> bool:
     )
 
 
-def _add(digest: Any, *arrays: np.ndarray) -> None:
+def _add(digest: Any, *arrays: ArrayLike) -> None:
     """Add arrays to a hash, with their shapes and types."""
-    for array in arrays:
-        digest.update(repr((np.shape(array), str(array.dtype))).encode())
+    for array in map(np.asarray, arrays):
+        digest.update(repr((array.shape, str(array.dtype))).encode())
         digest.update(np.ascontiguousarray(array).tobytes())
 
 
