@@ -141,15 +141,10 @@ def sorts(memory, x, reward, alpha):
     return v, v, v
 
 
-@pytest.mark.parametrize(
-    ("rule", "reason"),
-    [
-        (draws, r"Unknown attribute 'rand' of type Module\(.*\) \(.*test_compiler.py, line \d+\)"),
-        (sorts, r"No implementation of function Function\(<built-in function zeros>\) found for signature"),
-    ],
-)
-def test_a_rule_that_cannot_be_compiled_is_named_in_one_line(rule, reason):
+@pytest.mark.parametrize("rule", [draws, sorts])
+def test_a_rule_that_cannot_be_compiled_is_named_in_one_line(rule):
     with pytest.raises(ValueError, match="cannot be compiled for a GPU") as caught:
         to_ptx(rule, "one", TABLE, H200)
-    said = rf"the rule {rule.py_func.__name__} cannot be compiled for a GPU: {reason}; the engine local can run .*"
+    # The reason is Numba's, and depends on what Numba has loaded before.
+    said = rf"the rule {rule.py_func.__name__} cannot be compiled for a GPU: .+; the engine local can run .*"
     assert re.fullmatch(said, str(caught.value))
