@@ -13,7 +13,7 @@ from trueonline.core.forms import Dense, is_a
 from trueonline.core.kernels import kernel, operation
 from trueonline.core.memory.dense import REPLACE, noted
 from trueonline.core.memory.layout import COUNT, DENSE, NOTED, PAID_C, PAID_S, ROOM, C, Memory, S, Several
-from trueonline.core.memory.upkeep import in_place, rescale
+from trueonline.core.memory.upkeep import in_place, rebase, spread
 from trueonline.core.pointers import folded, owners, slots
 
 # --- Making one -----------------------------------------------------------------------------------
@@ -29,11 +29,6 @@ def listed(n, head, z, y):
 def spread_out(n, head, u, z):
     """A memory for dense features, in the dense layout, which has no y."""
     return Memory(n, head, u, z, z, slots(), owners())
-
-
-@kernel
-def one(first):
-    return first
 
 
 @kernel
@@ -84,20 +79,29 @@ def _enlist_all(memory, first, dense):
     return (enlist_one, enlist_two, enlist_three)[others]
 
 
-@operation(rescale)
-def _rescale_short(memory, count, s, c):
+# --- Upkeep: no entry is ever taken off the list, and a memory in the dense layout stays there -----
+
+
+@operation(rebase)
+def _rebase_in_place(memory):
     if not in_place(memory):
         return None
 
-    def rescale_all(memory, count, s, c):
-        for k in range(1, count + 1):
-            memory.y[k] += c * memory.z[k]
-            memory.z[k] *= s
-        memory.head[PAID_C] += c * memory.head[PAID_S]
-        memory.head[PAID_S] *= s
-        return 1.0  # no entry is ever taken off the list, so nobody asks for the norm
+    def rebase_in_place(memory):
+        head = memory.head
+        for k in range(1, memory.n + 1):
+            memory.y[k] += head[C] * memory.z[k]
+            memory.z[k] *= head[S]
+        head[PAID_C] += head[C] * head[PAID_S]
+        head[PAID_S] *= head[S]
+        head[S], head[C] = 1.0, 0.0
 
-    return rescale_all
+    return rebase_in_place
+
+
+@operation(spread)
+def _spread_in_place(memory):
+    return (lambda memory: None) if in_place(memory) else None
 
 
 # --- The distance from a target -------------------------------------------------------------------
@@ -117,7 +121,7 @@ def owed(memory):
 
 @kernel
 def paid(memory):
-    """s and c of the rebases since the last question: each has made y ← y + c·z and z ← s·z. Without one, s is 1."""
+    """s and c of the rebases since the last question: together they have made y ← y + c·z and z ← s·z."""
     head = memory.head
     s, c = head[PAID_S], head[PAID_C]
     head[PAID_S], head[PAID_C] = 1.0, 0.0

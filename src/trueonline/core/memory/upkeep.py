@@ -17,29 +17,21 @@ DROP = 1e-20  # a trace entry below this share of the whole trace can no longer 
 
 
 def in_place(memory: Any) -> bool:
-    """Whether the entries of a Numba type of memory keep their places, as in short runs (`short_runs.py`)."""
+    """Whether the entries of a Numba type of memory keep their places. `short_runs.py` has the upkeep of such memories."""
     return isinstance(memory.types[memory.fields.index("slot")], Counted)
 
 
-def rescale(memory, count, s, c):
+def _rescale(y, z, count, s, c):
     """y ← y + c·z and z ← s·z over the list; return the trace's 1-norm."""
-    raise NotImplementedError("for kernels only")
+    norm = 0.0
+    for k in range(1, count + 1):
+        y[k] += c * z[k]
+        z[k] *= s
+        norm += abs(z[k])
+    return norm
 
 
-@operation(rescale, reassociate=True)
-def _rescale(memory, count, s, c):
-    if in_place(memory):
-        return None
-
-    def rescale_list(memory, count, s, c):
-        y, z, norm = memory.y, memory.z, 0.0
-        for k in range(1, count + 1):
-            y[k] += c * z[k]
-            z[k] *= s
-            norm += abs(z[k])
-        return norm
-
-    return rescale_list
+_rescale = outlined(_rescale, reassociate=True)
 
 
 def rebase(memory):
@@ -49,17 +41,13 @@ def rebase(memory):
 
 @operation(rebase)
 def _rebase(memory):
-    def rebase_in_place(memory):
-        rescale(memory, memory.n, memory.head[S], memory.head[C])
-        memory.head[S], memory.head[C] = 1.0, 0.0
-
-    return rebase_in_place if in_place(memory) else (lambda memory: _rebase_list(memory))  # noqa: PLW0108
+    return None if in_place(memory) else (lambda memory: _rebase_list(memory))  # noqa: PLW0108  (an overload needs a function)
 
 
 @outlined
 def _rebase_list(memory):
     count = int(memory.head[COUNT])
-    norm = rescale(memory, count, memory.head[S], memory.head[C])
+    norm = _rescale(memory.y, memory.z, count, memory.head[S], memory.head[C])
     memory.head[S], memory.head[C] = 1.0, 0.0
     if count >= memory.head[ROOM] or (norm == 0.0 and memory.head[ROOM] < np.inf):
         kept = 0
@@ -85,9 +73,7 @@ def spread(memory):
 
 @operation(spread)
 def _spread(memory):
-    if in_place(memory):
-        return lambda memory: None
-    return lambda memory: _spread_list(memory)  # noqa: PLW0108
+    return None if in_place(memory) else (lambda memory: _spread_list(memory))  # noqa: PLW0108
 
 
 @outlined

@@ -24,7 +24,6 @@ from trueonline.study.cuda.variants import ENTRY, Variant
 from trueonline.study.sweep_body import Diagonal, Given, Run, Triangular, learner
 from trueonline.study.sweep_kernel import LISTS, MEMORIES, OWN, lay_out, names_of
 
-SHARED = False  # a placeholder: whether vectors lie in shared memory
 FEW = 0  # a placeholder: the number of features, where it is known when the kernel is compiled
 Rooted = Diagonal  # a placeholder: the form of B
 

@@ -36,7 +36,8 @@ class Kernel(NamedTuple):
 
     function: Any
     block: int
-    shared: int  # bytes of a block
+    shared: int  # bytes of shared memory, of a block
+    space: int  # bytes of device memory for the vectors of a thread, where these lie there
     resident: int  # blocks that the device can run at a time
     registers: int  # of a thread
 
@@ -191,7 +192,8 @@ class Gpu:
         sizes = [8 * int(np.prod(shape)) for shape in shapes]
         errors = int(places[-1]) + np.cumsum([0, *sizes])
         slot.reserve(int(errors[-1]))
-        room = max(self._space(batch, launch, kernel) for launch, kernel in zip(batch.launches, kernels, strict=True))
+        grids = [_blocks(batch, launch, kernel) for launch, kernel in zip(batch.launches, kernels, strict=True)]
+        room = max(kernel.space * kernel.block * grid for kernel, grid in zip(kernels, grids, strict=True))
         slot.reserve_space(STREAMS * room)
         for place, each in zip(places, inputs, strict=False):
             slot.array[place : place + each.nbytes] = np.ascontiguousarray(each).view(np.uint8).ravel()
@@ -202,12 +204,12 @@ class Gpu:
         _checked(driver.cuMemsetD8Async(base + first, 0xFF, int(errors[-1]) - first, main))
         _checked(driver.cuEventRecord(slot.ready, main))
         pointers = [base + int(place) for place in places[:-1]]
-        for number, (launch, kernel) in enumerate(zip(batch.launches, kernels, strict=True)):
+        for number, (launch, kernel, grid) in enumerate(zip(batch.launches, kernels, grids, strict=True)):
             stream = slot.streams[number % STREAMS]
             _checked(driver.cuStreamWaitEvent(stream, slot.ready, 0))
             space = 0 if slot.space is None else int(slot.space) + number % STREAMS * room
             known = [*pointers[:9], pointers[9 + number], *pointers[-2:], space, base + int(errors[number])]
-            self._launch(kernel, batch, launch, known, stream)
+            self._launch(kernel, grid, batch, launch, known, stream)
         for stream, learned in zip(slot.streams[1:], slot.learned, strict=True):
             _checked(driver.cuEventRecord(learned, stream))
             _checked(driver.cuStreamWaitEvent(main, learned, 0))
@@ -215,7 +217,7 @@ class Gpu:
         _checked(driver.cuEventRecord(slot.end, main))
         return Ticket(slot, shapes, first)
 
-    def _launch(self, kernel: Kernel, batch: Batch, launch: Launch, pointers: list[int], stream: Any) -> None:
+    def _launch(self, kernel: Kernel, grid: int, batch: Batch, launch: Launch, pointers: list[int], stream: Any) -> None:
         runs, steps = len(launch.rows), batch.rewards.shape[1]
         sizes = (
             batch.n, batch.features[0].size, batch.roots[0].size, steps, batch.ratios.shape[1],
@@ -223,7 +225,6 @@ class Gpu:
         )  # fmt: skip
         values = (*pointers, *sizes, batch.discount, float(launch.method.second or 0.0))
         kinds = (*[ctypes.c_void_p] * len(pointers), *[ctypes.c_int64] * len(sizes), ctypes.c_double, ctypes.c_double)
-        grid = _blocks(batch, launch, kernel)
         _checked(
             driver.cuLaunchKernel(
                 kernel.function, grid, 1, 1, kernel.block, 1, 1, kernel.shared, stream, (values, kinds), 0
@@ -293,7 +294,7 @@ class Gpu:
             batch.diagonal,
             few,
             shared,
-            numbers if shared else 0,
+            0 if few else numbers,
         )
         if key not in self._kernels:
             variant = code.Variant(batch.tabular, batch.diagonal, few, shared)
@@ -303,6 +304,7 @@ class Gpu:
             while shared and block > WARP and 4 * 8 * numbers * block > self._shared:  # room for four blocks, if possible
                 block //= 2
             size = 8 * numbers * block if shared else 0
+            space = 0 if shared or few else 8 * numbers
             if shared:
                 attribute = driver.CUfunction_attribute
                 _checked(
@@ -315,16 +317,8 @@ class Gpu:
                 driver.cuFuncGetAttribute(driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NUM_REGS, function)
             )
             blocks = _checked(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, block, size))
-            self._kernels[key] = Kernel(function, block, size, max(1, blocks) * self._processors, registers)
+            self._kernels[key] = Kernel(function, block, size, space, max(1, blocks) * self._processors, registers)
         return self._kernels[key]
-
-    def _space(self, batch: Batch, launch: Launch, kernel: Kernel) -> int:
-        """The bytes of device memory that the vectors of the learners of a launch take."""
-        memories = launch.method.memories or 1
-        few = not batch.tabular and batch.n * memories <= FEW
-        if kernel.shared or few:
-            return 0
-        return 8 * _numbers(batch, memories) * kernel.block * _blocks(batch, launch, kernel)
 
 
 def _numbers(batch: Batch, memories: int) -> int:
