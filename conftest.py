@@ -16,15 +16,19 @@ if find_spec("numba_cuda") is None:  # there is none for macOS
 # side: the others, and the commands that tests start, then find them on disk. All that is not named here is short.
 FIRST = (
     "test_agents_exact", "test_agent_mistakes", "test_agent_saving", "test_agent_inputs", "test_agent_reductions",
-    "test_derive", "test_step_sizes", "test_provisional", "test_exact", "test_off_policy_study", "test_family",
+    "test_derive", "test_derive_refusals", "test_step_sizes", "test_provisional", "test_exact", "test_run",
+    "test_off_policy_study", "test_family",
     "test_differential", "test_batches", "test_sweep_body", "test_compiler",
     "test_horde", "test_catalog", "test_sweep_file",
     "test_atari_resuming", "test_atari_screens", "test_atari_published", "test_atari_runs",
-    "test_processes", "test_platforms", "test_paper", "test_survival", "test_predict", "test_study", "test_brokers",
+    "test_processes", "test_platforms", "test_paper", "test_survival", "test_predict", "test_predict_resuming",
+    "test_predict_options", "test_study",
+    "test_mqtt", "test_lsl",
     "test_page", "test_feed", "test_live_command",
     "test_control_studies", "test_text_files", "test_positions", "test_cleaning", "test_csv", "README",
     "test_asterix_command", "test_train_command", "test_sweep_command",
-    "test_myoelectric", "test_verification", "test_cli", "test_training", "test_report", "nexting", "derive",
+    "test_myoelectric", "test_verification", "test_cli", "test_training", "test_training_resuming", "test_evaluation",
+    "test_report", "nexting", "derive",
 )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.report import Seconds, Section, Settings, Table, Target
 from trueonline.nexting.auto import Expert, Mixture
 from trueonline.nexting.auto.experts import all_experts
-from trueonline.nexting.auto.views import Views
+from trueonline.nexting.auto.stream_views import Views
 from trueonline.nexting.prediction_setup import Setup
 from trueonline.nexting.predictor import Predictor
 from trueonline.nexting.sources import Clean

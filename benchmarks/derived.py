@@ -14,7 +14,7 @@ from benchmarks.report import Section, Settings, Table, Target
 from benchmarks.timing import race
 from trueonline import TrueOnlineTD, problems
 from trueonline.control import TrueOnlineWatkinsQ
-from trueonline.study.tasks import Case
+from trueonline.study.cases import Case
 
 LIMIT = 1.2
 PARAMETERS = {"step_size": 0.01, "trace_decay": 0.9, "discount": 0.99}

@@ -17,7 +17,8 @@ from tools.environments import ROOT, Environment, find_python, run, supported
 # What a bound can break: everything that calls another package. Tests of single sources, pages and studies add nothing to this.
 TESTS = (
     *("core", "methods", "learners", "forward", "checks", "features", "problems", "study", "cli", "derivation", "report"),
-    *("nexting/test_csv.py", "nexting/test_parquet.py", "nexting/test_predict.py", "nexting/test_horde.py"),
+    *("nexting/sources/test_csv.py", "nexting/sources/test_parquet.py", "nexting/test_predict.py"),
+    *("nexting/test_predict_resuming.py", "nexting/test_predict_options.py", "nexting/test_horde.py"),
     *("nexting/test_predictor.py", "nexting/auto", "nexting/live/test_feed.py", "control/gym", "paper/test_paper.py"),
 )
 TOOLS = ("hypothesis", "numpydoc", "psutil", "pytest", "pytest-xdist", "pyyaml", "selenium")  # their newest versions

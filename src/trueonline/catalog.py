@@ -461,3 +461,24 @@ def names(group: str | None = None, *, swept: bool | None = None) -> tuple[str, 
     ('accumulate', 'replace', 'true_online')
     """
     return tuple(row.name for row in _ROWS if group in (None, row.group) and (swept is None or row.swept == swept))
+
+
+def agents(*, scaled: bool = False) -> tuple[str, ...]:
+    """The names of the agents that commands make: the methods of control whose learner needs no options.
+
+    Parameters
+    ----------
+    scaled : bool, optional
+        Only agents whose step-size may change from step to step. Runs on Atari games divide it.
+
+    Returns
+    -------
+    tuple of str
+
+    Examples
+    --------
+    >>> set(agents()) - set(agents(scaled=True))
+    {'swift_sarsa'}
+    """
+    rows = (METHODS[name] for name in names("control"))
+    return tuple(row.name for row in rows if not row.options and not (scaled and "alpha" in row.constants))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trueonline as to
-from tests.methods.test_exact import FORMS, assert_follows, expected, follow, streams
+from tests.methods.method_streams import FORMS, assert_follows, expected, follow, streams
 from tests.oracles.swift import Swift, swift_td
 from trueonline.core.memory.layout import COUNT, PLACE
 from trueonline.forward import SwiftTDEquations

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from tests.nexting.test_predict import predict, read, started
+from tests.nexting.predict_calls import predict, read, started
 from trueonline import files
 from trueonline.nexting.predictor import Predictor, Setup
 from trueonline.nexting.sources import Clean

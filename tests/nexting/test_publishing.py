@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.nexting import surprising
-from tests.nexting.mosquitto import Broker, publisher, until, with_broker
-from tests.nexting.test_mqtt_access import Guarded
+from tests.nexting.mosquitto import Broker, Guarded, publisher, until, with_broker
 from trueonline.cli import main
 from trueonline.nexting import publishing
 from trueonline.nexting.predictor import Answers, Predictor

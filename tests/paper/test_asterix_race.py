@@ -13,8 +13,9 @@ from scipy import stats
 from trueonline import files
 from trueonline.cli import main
 from trueonline.control import atari
-from trueonline.paper import asterix_accumulating, asterix_race, asterix_runs
-from trueonline.paper.asterix_race import Collection, Race, Setting, fit, grid
+from trueonline.paper import asterix_accumulating, asterix_collection, asterix_runs
+from trueonline.paper.asterix_collection import Collection
+from trueonline.paper.asterix_race import Race, Setting, fit, grid
 from trueonline.paper.experiment import FAILS, HOLDS, NOISE, Settings, Unfinished
 
 pytest.importorskip("ale_py")
@@ -242,24 +243,26 @@ def test_every_call_continues(short, tmp_path):
 def test_machines_that_share_a_race_play_different_runs(tmp_path):
     """The name of a run says whose it is, so machines need not know what others have done."""
     names = {Collection(tmp_path, 0, 1500).path(setting, 0).name for setting in grid()}
-    shares = [{name for name in names if asterix_race._is_mine(name, f"{number}/3")} for number in (1, 2, 3)]
+    shares = [{name for name in names if asterix_collection._is_mine(name, f"{number}/3")} for number in (1, 2, 3)]
     assert set.union(*shares) == names
     assert sum(map(len, shares)) == len(names)
     assert min(map(len, shares)) > len(names) / 5
 
 
 def test_a_share_of_a_round_ends_where_the_others_are_needed(short, tmp_path, monkeypatch):
-    monkeypatch.setattr(asterix_race, "_is_mine", lambda name, share: name.startswith("replace"))
+    monkeypatch.setattr(asterix_collection, "_is_mine", lambda name, share: name.startswith("replace"))
     collection = Collection(tmp_path / "runs", 0, 1500)
     with pytest.raises(Unfinished, match="share 2/3 of this round of asterix is done; others are not"):
-        asterix_race.play(Settings(tmp_path / "t", share="2/3"), collection, atari.learn_background(), lambda text: None)
+        asterix_collection.play(
+            Settings(tmp_path / "t", share="2/3"), collection, atari.learn_background(), lambda text: None
+        )
     assert [path.name for path in collection.folder.iterdir()] == ["replace-0.8-0.95-seed-000000.json"]
 
 
 @pytest.mark.parametrize("share", ["0/2", "3/2", "x", "1"])
 def test_bad_shares_are_refused(share):
     with pytest.raises(ValueError, match="shard must be i/N"):
-        asterix_race._is_mine("a", share)
+        asterix_collection._is_mine("a", share)
 
 
 def test_nothing_to_judge_is_an_error(short, tmp_path):

@@ -22,7 +22,7 @@ from trueonline.paper.atari_prediction import claims, games, runs, summary
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "atari_actions"
 FRAMES = 320  # more than a block. The first point of these actions comes in frame 296 of Pong
-FEW = (runs.METHODS[0], runs.METHODS[3], runs.METHODS[4], runs.METHODS[-1])
+FEW = (runs.COMPARED[0], runs.COMPARED[3], runs.COMPARED[4], runs.COMPARED[-1])
 
 
 def actions_of(frames, letters="abcdef", seed=1):
@@ -301,7 +301,7 @@ def test_all_files_are_checked_before_anything_runs(folder, tmp_path):
 def reproduced(folder, tmp_path_factory):
     out = tmp_path_factory.mktemp("atari-prediction")
     with pytest.MonkeyPatch.context() as patch:  # tasks carry their methods with them, so processes need not know
-        patch.setattr(runs, "METHODS", FEW)
+        patch.setattr(runs, "COMPARED", FEW)
         command = ["reproduce", "atari-prediction", "--actions", str(folder), "--frames", str(FRAMES), "--out", str(out)]
         yield out, [CliRunner().invoke(main, command) for _ in range(2)]
 
@@ -431,6 +431,6 @@ def test_tables_can_be_written():
 def test_swift_td_meets_the_published_program(tmp_path):
     """Space Invaders, 20,000 frames: 0.328 in the published program."""
     (task,) = games(Settings(tmp_path, actions=SHARED, games=("SpaceInvaders",), frames=20_000))
-    (row,) = replace(task, methods=runs.METHODS[:1]).compute().to_pylist()
+    (row,) = replace(task, methods=runs.COMPARED[:1]).compute().to_pylist()
     assert row["error"] == pytest.approx(0.328, rel=0.02)
     assert study.gather_tasks([task], tmp_path) is None

@@ -20,7 +20,7 @@ def studied(tmp_path_factory):
     small |= {"CHECKPOINTS": np.array([10, 300]), "RUNS_OF_SWEEP": 1}
     with pytest.MonkeyPatch.context() as patch:
         for name, value in small.items():
-            patch.setattr(average_reward, name, value)
+            patch.setattr(average_reward.spec, name, value)
         result = CliRunner().invoke(main, ["reproduce", "average-reward", "--runs", "2", "--out", str(out)])
     assert result.exit_code == 0, result.output
     return out, result
@@ -47,7 +47,7 @@ def test_the_equality_holds_and_two_runs_decide_nothing_else(studied):
 
 def test_the_error_of_a_discounting_method_is_that_of_the_differential_values():
     problem = AverageReward(random_mrp(6, 2, 0.1, seed=0))
-    other = average_reward.Discounted(problem)
+    other = average_reward.random_processes.Discounted(problem)
     np.testing.assert_array_equal(other.metric, problem.metric)
     mine, theirs = problem.trajectory(30, 1), other.trajectory(30, 1)
     np.testing.assert_array_equal(mine.rewards, theirs.rewards)
@@ -56,5 +56,5 @@ def test_the_error_of_a_discounting_method_is_that_of_the_differential_values():
 
 def test_what_it_compares_with_is_exact():
     queue = AccessControl()
-    rates = average_reward.exact_rates(queue)
+    rates = average_reward.queue_runs.exact_rates(queue)
     assert rates["accept all"] < rates["optimal, ε-greedy"] < rates["optimal"] == queue.optimal_reward_rate

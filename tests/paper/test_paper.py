@@ -143,22 +143,22 @@ def test_many_mrps_has_a_row_for_each_mrp_representation_and_method(tmp_path):
 
 @pytest.fixture
 def small_grid(monkeypatch):
-    monkeypatch.setattr(mrp_grid, "STATES", (5, 10))
-    monkeypatch.setattr(mrp_grid, "BRANCHES", (1, 3, 0))
-    monkeypatch.setattr(mrp_grid, "NOISES", (0.0, 1.0))
+    monkeypatch.setattr(mrp_grid.spec, "STATES", (5, 10))
+    monkeypatch.setattr(mrp_grid.spec, "BRANCHES", (1, 3, 0))
+    monkeypatch.setattr(mrp_grid.spec, "NOISES", (0.0, 1.0))
 
 
 def test_the_grid_has_the_papers_classes_and_their_steps():
-    assert len(mrp_grid.classes()) == 165 == len(set(mrp_grid.classes()))
-    assert {(k, b, sigma) for k, b, sigma, _ in random_mrps.CLASSES} <= set(mrp_grid.classes())
-    assert all(mrp_grid.STEPS_PER_STATE * k == steps for k, _, _, steps in random_mrps.CLASSES)
-    assert all(1 <= b <= k for k, b in mrp_grid.shapes())
+    assert len(mrp_grid.spec.classes()) == 165 == len(set(mrp_grid.spec.classes()))
+    assert {(k, b, sigma) for k, b, sigma, _ in random_mrps.CLASSES} <= set(mrp_grid.spec.classes())
+    assert all(mrp_grid.spec.STEPS_PER_STATE * k == steps for k, _, _, steps in random_mrps.CLASSES)
+    assert all(1 <= b <= k for k, b in mrp_grid.spec.shapes())
 
 
 @pytest.mark.usefixtures("small_grid")
 def test_mrps_of_the_grid_that_differ_in_noise_alone_are_the_same_process(tmp_path):
     made = mrp_grid.cases(1, Settings(tmp_path), 1)
-    assert [case.labels["mrp"] for case in made[::3]] == [mrp_grid.label(*kind) for kind in mrp_grid.classes()]
+    assert [case.labels["mrp"] for case in made[::3]] == [mrp_grid.spec.label(*kind) for kind in mrp_grid.spec.classes()]
     for calm, noisy in zip(made[0:3], made[3:6], strict=True):
         assert (calm.problem.reward_std, noisy.problem.reward_std) == (0.0, 1.0)
         for part in ("transitions", "rewards", "features"):
@@ -174,7 +174,7 @@ def test_the_advantages_of_the_grid_are_those_of_its_mrps(tmp_path):
     assert result.exit_code == 0, result.output
     folder = tmp_path / "mrp-grid"
     rows = pq.read_table(folder / "data.parquet").to_pylist()
-    assert len(rows) == len(mrp_grid.classes()) * 5 == 12 * 5
+    assert len(rows) == len(mrp_grid.spec.classes()) * 5 == 12 * 5
     each = pq.read_table(folder / "mrps.parquet").to_pylist()
     errors = {(row["mrp"], row["representation"], row["method"], row["number"]): row["error"] for row in each}
     assert len(errors) == len(each) == 12 * 8 * 5
@@ -195,7 +195,7 @@ def test_the_advantages_of_the_grid_are_those_of_its_mrps(tmp_path):
 
 @pytest.mark.usefixtures("small_grid")
 def test_mrps_that_are_swept_one_after_another_are_counted_together(tmp_path, monkeypatch):
-    monkeypatch.setattr(mrp_grid, "AT_ONCE", 2)
+    monkeypatch.setattr(mrp_grid.spec, "AT_ONCE", 2)
     counts = []
     settings = Settings(tmp_path, runs=1, mrps=3, progress=lambda task, done, of: counts.append((done, of)))
     outcome = mrp_grid.run(settings)
@@ -207,8 +207,8 @@ def test_mrps_that_are_swept_one_after_another_are_counted_together(tmp_path, mo
 
 def grid_logs(change, mrps=12):
     """Log ratios of errors with a small spread, which has the mean 0: MRP by class."""
-    half = np.random.default_rng(1).normal(size=(mrps // 2, len(mrp_grid.classes()))) * 0.01
-    return np.vstack((half, -half)) + np.array([change(k, b, sigma) for k, b, sigma in mrp_grid.classes()])
+    half = np.random.default_rng(1).normal(size=(mrps // 2, len(mrp_grid.spec.classes()))) * 0.01
+    return np.vstack((half, -half)) + np.array([change(k, b, sigma) for k, b, sigma in mrp_grid.spec.classes()])
 
 
 @pytest.mark.parametrize(
@@ -218,8 +218,8 @@ def grid_logs(change, mrps=12):
 def test_a_claim_about_all_classes_is_decided_by_the_worst_of_them(shift, verdict):
     logs = grid_logs(lambda k, b, sigma: -0.5)
     logs[:, 7] += shift + 0.5
-    places = [str(kind) for kind in mrp_grid.classes()]
-    claim = mrp_grid._everywhere("replace", logs, places, resample(len(logs)))
+    places = [str(kind) for kind in mrp_grid.spec.classes()]
+    claim = mrp_grid.claims.everywhere("replace", logs, places, resample(len(logs)))
     assert claim.verdict == verdict
     assert claim.numbers["in"] == places[7] or shift == -0.5
     assert claim.numbers["which"] == ([places[7]] if verdict == FAILS else "none")
@@ -228,7 +228,7 @@ def test_a_claim_about_all_classes_is_decided_by_the_worst_of_them(shift, verdic
 def test_trends_of_the_advantage_have_the_sign_of_what_made_them():
     """The ratio of errors grows with k and shrinks with b, and σ does not matter."""
     logs = grid_logs(lambda k, b, sigma: -1.0 + 0.1 * np.log2(k) - 0.05 * np.log2(b))
-    of_states, of_branches, of_noise = mrp_grid._trends("tabular", logs, resample(len(logs)))
+    of_states, of_branches, of_noise = mrp_grid.claims.trends("tabular", logs, resample(len(logs)))
     assert [claim.verdict for claim in (of_states, of_branches, of_noise)] == [HOLDS, FAILS, NOISE]
     growth = of_states.numbers["growth of the ratio of errors when k is doubled"]
     assert growth == pytest.approx(np.exp(0.1) - 1.0, rel=1e-9)

@@ -353,7 +353,7 @@ def test_returns_weighted_by_ratios_estimate_the_values_of_the_target(discount):
 def test_a_study_gets_the_ratios():
     problem = random_mdp(6, 2, 2, 0.1, seed=1)
     case = study.Case(problem, {"true_online": None}, (0.1,), (0.5,), runs=1, steps=30, seed=4)
-    parts = problem.trajectory(30, study.tasks.run_seed(4, 0))
+    parts = problem.trajectory(30, study.run_seed(4, 0))
     assert set(parts.ratios.tolist()) == {0.5, 1.5}
     for part, handed in zip(parts, case.trajectory(0), strict=True):
         np.testing.assert_array_equal(part, handed)

@@ -14,7 +14,7 @@ import pytest
 import trueonline as to
 from tests.study.small_cases import MRP, SEEN, Eager, EagerTrueOnline, Ring, own_accumulate, own_true_online, small
 from trueonline import study
-from trueonline.study import tasks as tasks_module
+from trueonline.study import cases as cases_module
 
 COLUMNS = ["method", "step_size", "trace_decay", "run", "error"]
 STEPS, RUNS, SEED = 60, 3, 5
@@ -166,13 +166,13 @@ def test_labels_become_the_first_columns():
 
 
 @pytest.mark.parametrize("labels", [({"size": 1}, {"size": "large"}), ({"size": 1}, {"colour": 1}), ({"size": 1}, {})])
-def test_cases_whose_labels_differ_are_gathered_or_refused_before_the_work(labels, count_computed):
+def test_cases_whose_labels_differ_are_gathered_or_refused_before_the_work(labels, computed):
     try:
         table = study.run([small(labels=label) for label in labels])
     except pa.ArrowInvalid:
         raise
     except ValueError:
-        assert count_computed == []
+        assert computed == []
     else:
         assert table.num_rows == 2 * 24
 
@@ -308,22 +308,9 @@ def test_a_problem_whose_best_weights_are_zero_is_refused():
 
 
 @pytest.fixture
-def count_computed(monkeypatch):
-    """The names of the tasks that are computed."""
-    names, compute = [], study.Task.compute
-
-    def counting(task):
-        names.append(task.name)
-        return compute(task)
-
-    monkeypatch.setattr(study.Task, "compute", counting)
-    return names
-
-
-@pytest.fixture
 def small_blocks(monkeypatch):
     """A task for every two runs."""
-    monkeypatch.setattr(tasks_module, "STEPS_PER_TASK", 2 * 2 * 2 * 20)
+    monkeypatch.setattr(cases_module, "STEPS_PER_TASK", 2 * 2 * 2 * 20)
 
 
 def cases_of_all_kinds():
@@ -350,16 +337,16 @@ def errors_with_problem(table):
     return {tuple(row.values())[:5]: row["error"] for row in table.to_pylist()}
 
 
-def test_shares_in_one_folder_give_the_same_bits(reference, small_blocks, tmp_path, count_computed):
+def test_shares_in_one_folder_give_the_same_bits(reference, small_blocks, tmp_path, computed):
     cases = cases_of_all_kinds()
     assert study.run(cases, out=tmp_path, share="1/3") is None
     assert study.run(cases, out=tmp_path, share="3/3") is None
     found = study.run(cases, out=tmp_path, share="2/3")
     assert errors_with_problem(found) == errors_with_problem(reference)
     names = [task.name for case in cases for task in case.tasks()]
-    assert sorted(count_computed) == sorted(names), "each task belongs to one share"
+    assert sorted(computed) == sorted(names), "each task belongs to one share"
     assert study.run(cases, out=tmp_path, share="1/3").equals(found)
-    assert len(count_computed) == len(names), "what another share has done is done"
+    assert len(computed) == len(names), "what another share has done is done"
 
 
 def test_dask_gives_the_same_bits(reference, tmp_path):
@@ -413,33 +400,33 @@ def test_two_cases_with_the_same_tasks_both_have_their_results(tmp_path):
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_only_what_is_missing_is_computed(tmp_path, count_computed, small_blocks):
+def test_only_what_is_missing_is_computed(tmp_path, computed, small_blocks):
     case = small(runs=5)
     first = study.run([case], out=tmp_path)
-    assert len(count_computed) == 9
+    assert len(computed) == 9
     assert study.run([small(runs=5)], out=tmp_path).equals(first)
-    assert len(count_computed) == 9, "nothing is computed again"
+    assert len(computed) == 9, "nothing is computed again"
     gone = sorted(tmp_path.iterdir())[::4]
     for path in gone:
         path.unlink()
     assert study.run([case], out=tmp_path).equals(first)
-    assert sorted(count_computed[9:]) == [path.stem for path in gone]
+    assert sorted(computed[9:]) == [path.stem for path in gone]
     bigger = study.run([small(runs=5, steps=21), case], out=tmp_path)
     assert bigger.num_rows == 2 * first.num_rows
-    assert len(count_computed) == 9 + len(gone) + len(small(runs=5, steps=21).tasks())
+    assert len(computed) == 9 + len(gone) + len(small(runs=5, steps=21).tasks())
 
 
-def test_the_function_sweep_resumes_too(tmp_path, count_computed):
+def test_the_function_sweep_resumes_too(tmp_path, computed):
     settings = {"step_sizes": [0.1], "trace_decays": [0.5], "runs": 2, "steps": 10, "out": tmp_path}
     first = to.sweep(MRP, **settings)
     assert to.sweep(MRP, **settings).equals(first)
-    assert len(count_computed) == 3
+    assert len(computed) == 3
 
 
-def test_without_a_folder_nothing_is_kept(count_computed):
+def test_without_a_folder_nothing_is_kept(computed):
     for _ in range(2):
         study.run([small()])
-    assert len(count_computed) == 6
+    assert len(computed) == 6
 
 
 def test_progress_counts_from_what_is_there_to_all(tmp_path, small_blocks):
@@ -496,11 +483,11 @@ def test_a_mistake_in_a_users_learner_is_shown_as_it_is_and_what_was_finished_is
         ({"problem": to.problems.FiniteMRP(np.eye(2), np.eye(2))}, "more than one stationary distribution"),
     ],
 )
-def test_bad_wishes_are_refused_before_anything_runs(given, message, count_computed):
+def test_bad_wishes_are_refused_before_anything_runs(given, message, computed):
     settings = {"problem": MRP, "step_sizes": [0.1], "trace_decays": [0.5], "runs": 1, "steps": 5, **given}
     with pytest.raises(ValueError, match=message):
         to.sweep(**settings)
-    assert count_computed == []
+    assert computed == []
 
 
 @pytest.mark.parametrize(
@@ -515,11 +502,11 @@ def test_bad_wishes_are_refused_before_anything_runs(given, message, count_compu
     ],
     ids=["plain function", "number as method", "kernel with other arguments", "methods", "grid", "engine"],
 )
-def test_wishes_of_the_wrong_type_are_refused_before_anything_runs(given, count_computed):
+def test_wishes_of_the_wrong_type_are_refused_before_anything_runs(given, computed):
     settings = {"problem": MRP, "step_sizes": [0.1], "trace_decays": [0.5], "runs": 1, "steps": 5, **given}
     with pytest.raises(ValueError, match=r"must be|known are|kernel"):
         to.sweep(**settings)
-    assert count_computed == []
+    assert computed == []
 
 
 @pytest.mark.parametrize("name", ["a/b", "../up"])
@@ -530,10 +517,10 @@ def test_any_name_of_a_method_will_do_for_a_folder(name, tmp_path):
 
 
 @pytest.mark.parametrize("share", ["0/3", "4/3", "1/0", "3", "a/b", "1/2/3", "-1/2", "1 / 2", "", "1/2\n"])
-def test_shares_that_are_none_are_refused(share, tmp_path, count_computed):
+def test_shares_that_are_none_are_refused(share, tmp_path, computed):
     with pytest.raises(ValueError, match="shard must be i/N with 1 ≤ i ≤ N"):
         study.run([small()], share=share, out=tmp_path)
-    assert count_computed == []
+    assert computed == []
 
 
 @pytest.mark.parametrize("of", [1, 2, 3, 7])

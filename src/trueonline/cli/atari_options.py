@@ -10,11 +10,7 @@ from trueonline import catalog
 from trueonline.cli import options
 from trueonline.cli.errors import plain_errors
 
-METHODS = [
-    name.removesuffix("_sarsa")
-    for name in catalog.names("control")
-    if not catalog.METHODS[name].options and "alpha" not in catalog.METHODS[name].constants
-]
+AGENTS = [name.removesuffix("_sarsa") for name in catalog.agents(scaled=True)]
 
 atari_options = options.all_of(
     (
@@ -29,7 +25,7 @@ atari_options = options.all_of(
             "--method",
             default="true_online",
             show_default=True,
-            help=f"{', '.join(METHODS)} or random. The protocol published has no Q(λ).",
+            help=f"{', '.join(AGENTS)} or random. The protocol published has no Q(λ).",
         ),
         options.step_size(0.5, "It is divided by the largest number of active features so far."),
         click.option("--fixed-step-size", is_flag=True, help="Take α as it is, without dividing it."),

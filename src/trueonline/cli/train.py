@@ -10,13 +10,11 @@ from trueonline import catalog
 from trueonline.cli import options
 from trueonline.cli.errors import plain_errors
 
-METHODS = [name for name in catalog.names("control") if not catalog.METHODS[name].options]
-
 
 @click.command("train", short_help="Train an agent in a Gymnasium environment.")
 @click.argument("environment", required=False, metavar="ENV")
 @options.listing("registered environments that can be trained on here")
-@options.method_choice(METHODS, "true_online_sarsa")
+@options.method_choice(catalog.agents(), "true_online_sarsa")
 @options.step_size(0.5, "It is divided by the number of active features, so that 1 goes all the way to a target.")
 @click.option("--raw-step-size", is_flag=True, help="Take --step-size as it is, without dividing it.")
 @options.trace_decay

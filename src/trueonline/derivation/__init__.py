@@ -7,7 +7,7 @@ except ImportError:
 
 from trueonline.derivation.backward import Derivation
 from trueonline.derivation.deriving import derive
-from trueonline.derivation.forward_view import ForwardViewError, Max, Min
+from trueonline.derivation.quantities import ForwardViewError, Max, Min
 from trueonline.derivation.refusals import NotDerivableError
 
 __all__ = ["Derivation", "ForwardViewError", "Max", "Min", "NotDerivableError", "derive"]

@@ -10,17 +10,17 @@ from typing import Any
 
 import sympy as sp
 
-from trueonline.core.transition import Transition
 from trueonline.derivation.equations import Equations, lines, targets, updates, with_actions
 from trueonline.derivation.factoring import Factors, tidy
-from trueonline.derivation.forward_view import At, ForwardView, ForwardViewError, Quantity
-from trueonline.derivation.writing import KERNEL, LATEX, TEXT, TIMES, as_float, plus, word, written
+from trueonline.derivation.forward_view import ForwardView
+from trueonline.derivation.method_file import method_file
+from trueonline.derivation.quantities import At, ForwardViewError
+from trueonline.derivation.writing import LATEX, TEXT, TIMES, written
 
 # A method file uses these names for other things:
 TAKEN = {"kernel", "memory", "decay", "imprint", "learn", "recall", "np", "min", "max", "abs"}
 CHECKED = ("dense", "repeated features", "step-size schedule", "constant γ and λ")  # the streams of the short check
 CHECKED_STEPS, CHECKED_STEP_SIZES = 25, (0.001, 0.01)  # short and small, so that hardly any forward view diverges
-BOOTSTRAPPED = (At("V", 0, 1), At("V_max", 0, 1))  # V'
 
 
 @dataclass(frozen=True)
@@ -292,14 +292,11 @@ class Derivation:
         return [(left, f"{now} + {beta}{TIMES[how]}{ratio}({written(delta, how)})")]
 
     def __str__(self) -> str:
-        return "\n".join([lines(self.forward()), "", self._equations(), "", self.check_line()])
+        return "\n".join([lines(self.forward()), "", lines(self.equations()), "", self.check_line()])
 
     def _named(self, pairs: Equations) -> Equations:
         """The same equations, with Q(S, A) for V(S) if the forward view is about actions."""
         return with_actions(pairs) if self.acts else pairs
-
-    def _equations(self) -> str:
-        return lines(self.equations())
 
     def latex(self) -> str:
         """Both views as LaTeX.
@@ -322,78 +319,4 @@ class Derivation:
         str
             The text of the file.
         """
-        f = self.factors
-        c, beta, b = _left(f.c), f.beta, f.b
-        d, correction = _entered(f.d), _entered(f.beta * self.correction)
-        fades = sp.denom(sp.together(c)) == 1 and c.xreplace({At("gamma", 0): sp.Integer(0)}) == 0
-        cut = "" if fades else " if gamma > 0.0 else 0.0  # no trace at a beginning"
-        ended = [part.xreplace({At("gamma", 1): sp.Integer(0)}).has(*BOOTSTRAPPED) for part in (d, correction)]
-        end = "    v_next = v_next if gamma_next > 0.0 else 0.0  # nothing follows an end\n" if any(ended) else ""
-        dutch = plus(_code(beta * b), -beta, KERNEL, "c * trace_x")
-        parts = [_code(part) for part in (c, d, correction)]
-        used = set().union(*(part.free_symbols for part in (c, d, correction, beta, b)))
-        needed = {word(symbol, KERNEL) for symbol in used} | {"x", "reward", "x_next", "gamma_next"}
-        needed |= {"gamma"} if cut else set()
-        rated = "rbar" in self.letters
-        needed |= {"beta", "carried"} if rated else set()
-        begun = "    rate = carried[0]  # R̄\n" if rated else ""
-        delta = f"reward{' - rate' * rated} + gamma_next * v_next - v"
-        ratio, letter = ("rho * ", "ρ") if "rho" in self.letters else ("", "")
-        learned = f"    carried[0] = rate + beta * {ratio}({delta})  # R̄ ← R̄ + β{letter}δ\n" if rated else ""
-        arguments = ", ".join(name for name in Transition._fields if name in needed)
-        numpy = "import numpy as np\n\n" if "np." in "".join([*parts, dutch]) else ""
-        indented = "\n".join(f"    {line}" for line in self._equations().splitlines())
-        if self.view.per_feature:
-            indented += "\n\nA memory with a step-size for each feature writes α_{t,i}·φ_i for φ_i. Then alpha is 1."
-        return f'''"""{self.identifier}: the backward view that was derived from a forward view, and equals it at every step.
-
-{indented}
-"""
-
-{numpy}from trueonline.core.kernels import kernel
-from trueonline.core.memory import decay, imprint, learn, recall
-
-
-@kernel
-def {self.identifier}(memory, {arguments}):
-{begun}    v, trace_x, v_next = recall(memory, x, x_next)  # V ← θᵀφ,  eᵀφ,  V' ← θᵀφ'
-{end}    c = {parts[0]}{cut}
-    d = {parts[1]}
-    decay(memory, c)  # e ← c·e …
-    imprint(memory, x, {dutch}, {parts[2]})  # … and what φ moves
-    learn(memory, d)  # θ ← θ + d·e
-{learned}    return v, {delta}, v_next
-'''
-
-
-# --- Code --------------------------------------------------------------------------------------------
-
-
-def _code(expression: sp.Expr) -> str:
-    return repr(as_float(expression)) if expression.is_Number else written(expression, KERNEL)
-
-
-def constant(name: str) -> sp.Symbol:
-    """The symbol of a quantity without an index."""
-    return Quantity(name, 0, "a constant")
-
-
-def _left(c: sp.Expr) -> sp.Expr:
-    """c with a constant γ that is a factor replaced by γ of the state left, which is 0 at the start of an episode."""
-    gamma = constant("gamma")
-    if gamma not in c.free_symbols:
-        return c
-    rest = sp.cancel(c / gamma)
-    return c if gamma in rest.free_symbols else At("gamma", 0) * rest
-
-
-def _entered(expression: sp.Expr) -> sp.Expr:
-    """The expression with a constant γ that only discounts V' replaced by γ of the state entered, which is 0 at an end."""
-    gamma = constant("gamma")
-    if gamma not in expression.free_symbols:
-        return expression
-    others = expression.xreplace({gamma: sp.Integer(0)})
-    rest = sp.cancel((expression - others) / gamma)
-    nothing = rest.xreplace(dict.fromkeys(BOOTSTRAPPED, sp.Integer(0)))
-    alone = gamma not in rest.free_symbols and nothing == 0 and not others.has(*BOOTSTRAPPED)
-    return others + At("gamma", 1) * rest if alone else expression
+        return method_file(self)

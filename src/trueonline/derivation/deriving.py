@@ -7,11 +7,12 @@ from typing import Any
 
 import sympy as sp
 
-from trueonline.derivation.backward import Derivation, constant
+from trueonline.derivation.backward import Derivation
 from trueonline.derivation.factoring import Factors, factor
 from trueonline.derivation.first_steps import prove
-from trueonline.derivation.forward_view import At, ForwardView, ForwardViewError
+from trueonline.derivation.forward_view import ForwardView
 from trueonline.derivation.later_horizons import confirm_later
+from trueonline.derivation.quantities import At, ForwardViewError, constant
 from trueonline.derivation.refusals import NotDerivableError, not_at_hand
 from trueonline.derivation.writing import NAMES, TEXT, word
 

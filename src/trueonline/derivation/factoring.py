@@ -26,7 +26,8 @@ from itertools import combinations
 
 import sympy as sp
 
-from trueonline.derivation.forward_view import At, ForwardView
+from trueonline.derivation.forward_view import ForwardView
+from trueonline.derivation.quantities import At
 from trueonline.derivation.refusals import (
     STEP_ADVICE,
     WEIGHT_ADVICE,

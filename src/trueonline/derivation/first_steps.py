@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import sympy as sp
 
 from trueonline.derivation.factoring import moved
-from trueonline.derivation.forward_view import At, ForwardViewError
+from trueonline.derivation.quantities import At, ForwardViewError
 
 if TYPE_CHECKING:
     from trueonline.derivation.backward import Derivation

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueonline.derivation.forward_view import FIRST, ForwardViewError, Numbers
+from trueonline.derivation.quantities import FIRST, ForwardViewError, Numbers
 from trueonline.forward.agents import DefinitionAgent
 from trueonline.forward.differential import DifferentialDefinition
 from trueonline.forward.off_policy_returns import FamilyDefinition

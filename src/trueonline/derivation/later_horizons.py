@@ -11,7 +11,8 @@ import numpy as np
 import sympy as sp
 
 from trueonline.derivation.factoring import FIRST_TIMES, HORIZONS, Factors
-from trueonline.derivation.forward_view import FIRST, LAST, VALUES, At, ForwardView, ForwardViewError, Numbers
+from trueonline.derivation.forward_view import ForwardView
+from trueonline.derivation.quantities import FIRST, LAST, VALUES, At, ForwardViewError, Numbers
 from trueonline.derivation.refusals import (
     STEP_ADVICE,
     WEIGHT_ADVICE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from trueonline.derivation.forward_view import ForwardViewError
+from trueonline.derivation.quantities import ForwardViewError
 
 WEIGHT_ADVICE = (
     "Write lam[j] or gamma[j] instead of a number that is made of j, k or h, and give λ_j or γ_j with each transition: "

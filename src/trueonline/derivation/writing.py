@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from trueonline.derivation.forward_view import At, ForwardViewError
+from trueonline.derivation.quantities import At, ForwardViewError
 
 KERNEL, TEXT, LATEX = range(3)
 MINUS, TIMES = ("-", "−", "-"), (" * ", "·", " ")

@@ -1,8 +1,5 @@
 """The Fourier basis: cosines over the observations, scaled to [0, 1]."""
 
-# Kernels are typed by Numba.
-# mypy: allow-untyped-defs, allow-incomplete-defs
-
 from __future__ import annotations
 
 import math

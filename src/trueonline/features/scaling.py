@@ -15,9 +15,6 @@ mapped to half of the range on that side. Choose the size of ordinary values. Di
 Some environments write "unbounded" as the largest float32. So low ≤ −1e9 means −∞, and high ≥ 1e9 means ∞.
 """
 
-# Kernels are typed by Numba.
-# mypy: allow-untyped-defs, allow-incomplete-defs
-
 from __future__ import annotations
 
 import math
@@ -28,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.core.kernels import kernel
-from trueonline.inputs import number, positive
+from trueonline.inputs import floats, number, positive
 
 FAR = 1e9  # a bound of this magnitude means that there is no bound
 
@@ -124,7 +121,7 @@ class Scaling:
 
     def observations(self, X: Any) -> np.ndarray:
         """A batch of observations, one row each. A ValueError says what is wrong with the first bad one."""
-        array = _floats(X, "X")
+        array = floats("X", X)
         if array.ndim != len(self.shape) + 1 or array.shape[1:] != self.shape:
             raise ValueError(f"each row of X must have shape {self.shape}, got X of shape {array.shape}")
         rows = array.reshape(len(array), self.size)
@@ -135,7 +132,7 @@ class Scaling:
 
     @staticmethod
     def _checked(x: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
-        array = _floats(x, name)
+        array = floats(name, x)
         if array.shape != shape:
             raise ValueError(f"{name} must have shape {shape}, got shape {array.shape}")
         bad = np.flatnonzero(~np.isfinite(array))
@@ -155,17 +152,6 @@ def shown(maker: Any) -> str:
     settings = {name: value for name, value in maker.settings().items() if name != "kind"}
     parts = (f"{name}={value!r}" for name, value in settings.items() if name not in defaults or value != defaults[name])
     return f"{type(maker).__name__}({', '.join(parts)})"
-
-
-def _floats(x: Any, name: str) -> np.ndarray:
-    try:
-        array = np.asarray(x)
-    except ValueError as error:
-        raise ValueError(f"{name} must be an array of numbers, got {x!r:.80} ({error})") from None
-    if array.dtype.kind not in "fiu":
-        raise ValueError(f"{name} must be numbers, got dtype {array.dtype}: {x!r:.80}")
-    # Contiguous, aligned and writable: an array of another sort would need entry points of its own.
-    return np.require(array, np.float64, ["C", "A", "W"])
 
 
 def _numbers(name: str, values: Any, check: Callable[[str, Any], float]) -> np.ndarray:

@@ -1,8 +1,5 @@
 """The kernels of tile coding: from an observation to the numbers of its tiles, and from those to hashed indices."""
 
-# Kernels are typed by Numba.
-# mypy: allow-untyped-defs, allow-incomplete-defs
-
 from __future__ import annotations
 
 from typing import Any, NamedTuple

@@ -19,9 +19,9 @@ from trueonline.forward.monte_carlo import EpisodeMonteCarlo, OnlineMonteCarlo
 from trueonline.forward.off_policy_returns import OffPolicySum, OnlineOffPolicyReturn, off_policy_lambda_returns
 from trueonline.forward.other_returns import AverageReturn, ComplexReturn, GammaReturn, NStepReturn, OmegaReturn
 from trueonline.forward.provisional_views import ProvisionalQView, ProvisionalTDView
-from trueonline.forward.swift import SwiftTDEquations
+from trueonline.forward.swift_equations import SwiftTDEquations
 from trueonline.forward.traces import AccumulateSum, ImpliedSum, ReplaceSum
-from trueonline.forward.weighted import OnlineWISGTDReturn, OnlineWISReturn, WISGTDSum
+from trueonline.forward.weighted_returns import OnlineWISGTDReturn, OnlineWISReturn, WISGTDSum
 
 __all__ = [
     "AccumulateSarsaSum",

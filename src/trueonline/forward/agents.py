@@ -13,7 +13,7 @@ from trueonline import inputs
 from trueonline.forward.base import Definition
 from trueonline.forward.differential import OnlineDifferentialReturn
 from trueonline.forward.lambda_returns import OnlineLambdaReturn
-from trueonline.forward.swift import SwiftTDEquations
+from trueonline.forward.swift_equations import SwiftTDEquations
 from trueonline.forward.traces import AccumulateSum, ClearingSum, ReplaceSum
 from trueonline.forward.watkins import WatkinsReturn, WatkinsSum
 from trueonline.inputs import FeaturesLike, Schedule

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from trueonline import inputs
 from trueonline.forward.interim_returns import interim_lambda_return
-from trueonline.forward.off_policy_returns import FamilyDefinition, dutch_trace
-from trueonline.inputs import FeaturesLike, Schedule
-from trueonline.learners.docstrings import LEARNER, SECOND
+from trueonline.forward.off_policy_returns import SecondStepDefinition, dutch_trace
+from trueonline.inputs import FeaturesLike
 
 
-class DifferentialDefinition(FamilyDefinition):
+class DifferentialDefinition(SecondStepDefinition):
     """A history with the estimates of the reward rate, R̄. It begins at 0 and is learned across episodes, as w is.
 
         δ_t = R_{t+1} − R̄_t + γ_{t+1} V(S_{t+1} | w_t) − V(S_t | w_t),   R̄_{t+1} = R̄_t + β_tρ_tδ_t
@@ -22,30 +20,8 @@ class DifferentialDefinition(FamilyDefinition):
     ρ_t is 1 for methods without importance ratios.
     """
 
-    _shared_parameters = LEARNER + SECOND.replace("callable, optional", "callable")
-
     more_scalars = ("reward_rates",)
     reward_rates: list[float]  # R̄_0, R̄_1, …: each from before its transition
-
-    def __init__(
-        self,
-        n_features: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float,
-        initial_weights: ArrayLike | None = None,
-        *,
-        second_step_size: float | Schedule,
-    ) -> None:
-        self._second_step_size = (
-            second_step_size if callable(second_step_size) else inputs.ratio("second_step_size", second_step_size)
-        )
-        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
-
-    @property
-    def second_step_size(self) -> float | Schedule:
-        """The step-size β of the reward rate, or its schedule."""
-        return self._second_step_size
 
     @property
     def reward_rate(self) -> float:
@@ -55,9 +31,6 @@ class DifferentialDefinition(FamilyDefinition):
     def reset(self) -> None:
         self._reward_rate = 0.0
         super().reset()
-
-    def _prepare(self) -> None:
-        self._coming_beta = inputs.at("second_step_size", self._second_step_size, self._steps, inputs.ratio)
 
     def _more(self) -> dict[str, Any]:
         return {**super()._more(), "reward_rates": self._reward_rate}
@@ -85,13 +58,6 @@ class DifferentialDefinition(FamilyDefinition):
         rate = inputs.saved_array(parts, "reward_rate", (), np.float64)
         super()._restore(parts)
         self._reward_rate = float(rate)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "second_step_size": self._second_step_size}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._second_step_size = state["second_step_size"]
-        super().__setstate__(state)
 
 
 class OnlineDifferentialReturn(DifferentialDefinition):

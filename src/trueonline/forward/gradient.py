@@ -10,49 +10,26 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from trueonline import inputs
 from trueonline.forward.off_policy_returns import (
-    FamilyDefinition,
     OffPolicySum,
     OnlineOffPolicyReturn,
+    SecondStepDefinition,
     accumulated,
     dutch_trace,
 )
-from trueonline.inputs import Schedule
-from trueonline.learners.docstrings import LEARNER, SECOND
 
 
-class GradientDefinition(FamilyDefinition):
+class GradientDefinition(SecondStepDefinition):
     """A history with the second weights h and their step-sizes β. h begins at 0 and is learned across episodes, as w is."""
-
-    _shared_parameters = LEARNER + SECOND.replace("callable, optional", "callable")
 
     more_scalars: ClassVar[tuple[str, ...]] = ("betas",)
     more_vectors: ClassVar[tuple[str, ...]] = ("second_then",)
     betas: list[float]  # β_0, β_1, …
     second_then: list[np.ndarray]  # h_0, h_1, …
-
-    def __init__(
-        self,
-        n_features: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float,
-        initial_weights: ArrayLike | None = None,
-        *,
-        second_step_size: float | Schedule,
-    ) -> None:
-        self._second_step_size = (
-            second_step_size if callable(second_step_size) else inputs.ratio("second_step_size", second_step_size)
-        )
-        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
-
-    @property
-    def second_step_size(self) -> float | Schedule:
-        """The step-size β of the second weights, or its schedule."""
-        return self._second_step_size
+    more_learned: ClassVar[tuple[str, ...]] = ("second",)
+    _second: np.ndarray
+    _first_second: np.ndarray
 
     @property
     def second_weights(self) -> np.ndarray:
@@ -62,13 +39,6 @@ class GradientDefinition(FamilyDefinition):
     def reset(self) -> None:
         self._second = np.zeros(self.n_features)
         super().reset()
-
-    def _forget(self) -> None:
-        super()._forget()
-        self._first_second = self._second.copy()
-
-    def _prepare(self) -> None:
-        self._coming_beta = inputs.at("second_step_size", self._second_step_size, self._steps, inputs.ratio)
 
     def _more(self) -> dict[str, Any]:
         return {**super()._more(), "betas": self._coming_beta, "second_then": self._second}
@@ -90,22 +60,6 @@ class GradientDefinition(FamilyDefinition):
         """γ_{j+1} (1 − λ_{j+1}) (h_jᵀe_j^∇) φ_{j+1}: the difference between the gradient and that of TD."""
         share = self.discounts[j] * (1.0 - self.trace_decays[j])
         return share * (self.second_then[j] @ self._correlation_trace(j)) * self.reached[j]
-
-    def _dump(self) -> dict[str, np.ndarray]:
-        return {**super()._dump(), "second": self._second, "first_second": self._first_second}
-
-    def _restore(self, parts: dict[str, np.ndarray]) -> None:
-        for name in ("second", "first_second"):
-            inputs.saved_array(parts, name, (self.n_features,), np.float64)
-        super()._restore(parts)
-        self._second, self._first_second = parts["second"].copy(), parts["first_second"].copy()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "second_step_size": self._second_step_size}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._second_step_size = state["second_step_size"]
-        super().__setstate__(state)
 
 
 class GTDSum(GradientDefinition, OffPolicySum):

@@ -10,21 +10,31 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trueonline import inputs
 from trueonline.forward.base import OffPolicyDefinition
+from trueonline.inputs import Schedule
+from trueonline.learners.docstrings import LEARNER, SECOND
 
 
 class FamilyDefinition(OffPolicyDefinition):
-    """A definition whose history has more series than rewards, γ, λ, α and ρ: `more_scalars` and `more_vectors`."""
+    """A definition whose history has more series than rewards, γ, λ, α and ρ: `more_scalars` and `more_vectors`.
+
+    `more_learned` names the vectors that are learned beside w. `_NAME` is such a vector now, and `_first_NAME` is what it was when
+    the episode began.
+    """
 
     more_scalars: ClassVar[tuple[str, ...]] = ()
     more_vectors: ClassVar[tuple[str, ...]] = ()
+    more_learned: ClassVar[tuple[str, ...]] = ()
 
     def _forget(self) -> None:
         super()._forget()
         for name in (*self.more_scalars, *self.more_vectors):
             setattr(self, name, [])
+        for name in self.more_learned:
+            setattr(self, f"_first_{name}", getattr(self, f"_{name}").copy())
 
     def _more(self) -> dict[str, Any]:
         """The new entries of these series, for the transition that is learned from."""
@@ -50,12 +60,19 @@ class FamilyDefinition(OffPolicyDefinition):
         parts = super()._dump()
         parts |= {name: np.array(getattr(self, name), float) for name in self.more_scalars}
         shape = len(self.x), self.n_features
-        return parts | {name: np.array(getattr(self, name), float).reshape(shape) for name in self.more_vectors}
+        parts |= {name: np.array(getattr(self, name), float).reshape(shape) for name in self.more_vectors}
+        return parts | {name: getattr(self, f"_{name}") for name in self._saved}
+
+    @property
+    def _saved(self) -> list[str]:
+        """The names in files of the vectors that are learned, now and when the episode began."""
+        return [part for name in self.more_learned for part in (name, f"first_{name}")]
 
     def _restore(self, parts: dict[str, np.ndarray]) -> None:
         length = len(np.atleast_1d(parts["x"]))
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(self.more_scalars, (length,))
         shapes |= dict.fromkeys(self.more_vectors, (length, self.n_features))
+        shapes |= dict.fromkeys(self._saved, (self.n_features,))
         for name, shape in shapes.items():
             inputs.saved_array(parts, name, shape, np.float64)
         super()._restore(parts)
@@ -63,6 +80,44 @@ class FamilyDefinition(OffPolicyDefinition):
             setattr(self, name, parts[name].tolist())
         for name in self.more_vectors:
             setattr(self, name, list(parts[name]))
+        for name in self._saved:
+            setattr(self, f"_{name}", parts[name].copy())
+
+
+class SecondStepDefinition(FamilyDefinition):
+    """A definition with a second step-size β: that of what is learned beside w."""
+
+    _shared_parameters = LEARNER + SECOND.replace("callable, optional", "callable")
+
+    def __init__(
+        self,
+        n_features: int,
+        step_size: float | Schedule,
+        trace_decay: float,
+        discount: float,
+        initial_weights: ArrayLike | None = None,
+        *,
+        second_step_size: float | Schedule,
+    ) -> None:
+        self._second_step_size = (
+            second_step_size if callable(second_step_size) else inputs.ratio("second_step_size", second_step_size)
+        )
+        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
+
+    @property
+    def second_step_size(self) -> float | Schedule:
+        """The step-size β of the second weights or of the reward rate, or its schedule."""
+        return self._second_step_size
+
+    def _prepare(self) -> None:
+        self._coming_beta = inputs.at("second_step_size", self._second_step_size, self._steps, inputs.ratio)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "second_step_size": self._second_step_size}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._second_step_size = state["second_step_size"]
+        super().__setstate__(state)
 
 
 class OffPolicySum(FamilyDefinition):

@@ -150,3 +150,15 @@ def marks(name: str, values: Any, rows: int) -> np.ndarray:
 def first_bad(array: np.ndarray) -> str:
     bad = np.flatnonzero(~np.isfinite(array))
     return f", got {array.reshape(-1)[bad[0]]} at position {bad[0]}" if bad.size else ""
+
+
+def floats(name: str, values: Any) -> np.ndarray:
+    """The values as an array of float64. ValueError unless they are numbers."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array of numbers, got {values!r:.80} ({error})") from None
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must be numbers, got dtype {array.dtype}: {values!r:.80}")
+    # Contiguous, aligned and writable: an array of another sort would need entry points of its own.
+    return np.require(array, np.float64, ["C", "A", "W"])

@@ -1,4 +1,7 @@
-"""An update rule of your own as a full method: a learner, an agent, a row for `verify`, and a method for sweeps."""
+"""An update rule of your own as a full method: a learner, an agent, a row for `verify`, and a method for sweeps.
+
+The file is one thing, `method` and what it makes, and half of it documents arguments.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,6 @@ from trueonline.learners.docstrings import LEARNER, PER_FEATURE
 from trueonline.learners.loading import load_one_of
 from trueonline.learners.memory_learner import MemoryLearner
 
-MEMORIES = ("one", "two", "three", "two traces")  # the kind "meta-gradient" needs settings that no rule can ask for
 CONSTANTS = ("gamma", "lam", "alpha")
 _MADE: dict[str, OwnMethod] = {}  # by digest, so that a pickle finds the method of this process
 

@@ -34,9 +34,6 @@ for every sequence, even if an adversary chooses it who knows the bands. The sha
 exactly α unless even the narrowest band is missed less often.
 """
 
-# Kernels are typed by Numba.
-# mypy: allow-untyped-defs, allow-incomplete-defs
-
 from __future__ import annotations
 
 import math

@@ -32,7 +32,7 @@ from trueonline.nexting.sources import (
     without_credentials,
 )
 from trueonline.nexting.sources.addresses import divided_access, local_path
-from trueonline.nexting.sources.chain import is_pattern
+from trueonline.nexting.sources.file_chain import is_pattern
 from trueonline.nexting.stream_checkpoint import KIND, Checkpoint, check_different_files
 from trueonline.nexting.stream_run import Run
 from trueonline.nexting.time_scales import GAP, GAP_HORIZONS

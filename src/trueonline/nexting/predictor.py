@@ -10,7 +10,7 @@ import numpy as np
 
 from trueonline import inputs
 from trueonline.nexting.answers import Answers
-from trueonline.nexting.auto.questions import AutoQuestions
+from trueonline.nexting.auto.auto_questions import AutoQuestions
 from trueonline.nexting.bands import Bands
 from trueonline.nexting.horde_questions import HordeQuestions
 from trueonline.nexting.judging import Judge

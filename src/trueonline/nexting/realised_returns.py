@@ -14,10 +14,9 @@ from G_{t+1} to G_t is an affine map, and maps can be composed in any grouping. 
 composition as a whole. The oldest return is then one multiplication and one addition away. When the older half is used up, one
 pass backwards turns the newer half into the older half. Every sample is touched twice, whatever the window, and nothing is ever
 divided or subtracted.
-"""
 
-# Kernels are typed by Numba.
-# mypy: allow-untyped-defs, allow-incomplete-defs
+The kernels and the class that calls them stand in one file, because both follow this one picture.
+"""
 
 from __future__ import annotations
 

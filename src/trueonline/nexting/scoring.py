@@ -4,9 +4,6 @@ Everything is measured as means over the horizon, and reported in the unit of th
 of its weight has come true. Its mean is that of what has come true, so that a constant signal has no error.
 """
 
-# Kernels are typed by Numba.
-# mypy: allow-untyped-defs, allow-incomplete-defs
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

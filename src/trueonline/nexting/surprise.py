@@ -24,9 +24,6 @@ larger one is news. Right after news it must be ten times rarer, because it is m
 samples. What is not news shows as 0.9 at most.
 """
 
-# Kernels are typed by Numba.
-# mypy: allow-untyped-defs, allow-incomplete-defs
-
 from __future__ import annotations
 
 import math

@@ -14,9 +14,6 @@ is the integral ∫ e^{−s/horizon}·x(t + s) ds / horizon of a signal that kee
 time.
 """
 
-# Kernels are typed by Numba.
-# mypy: allow-untyped-defs, allow-incomplete-defs
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

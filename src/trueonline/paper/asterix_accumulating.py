@@ -10,7 +10,8 @@ import pyarrow as pa
 from scipy import stats
 
 from trueonline.control import atari
-from trueonline.paper.asterix_race import POWER, Collection, Comparison, Race, play
+from trueonline.paper.asterix_collection import Collection, play
+from trueonline.paper.asterix_race import POWER, Comparison, Race
 from trueonline.paper.asterix_runs import COMPARED, SCHEMA, SIMILAR, STEP_SIZES, TRACE_DECAYS, frames_a_second
 from trueonline.paper.experiment import ENOUGH, NOISE, Chart, Claim, Outcome, Settings, table
 from trueonline.paper.style import COLOURS, MARKERS, NAMES, figure

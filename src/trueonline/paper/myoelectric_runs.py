@@ -1,8 +1,5 @@
 """The sweep behind Figure 6: one stream of active features, and the error of every setting that learns from it."""
 
-# Kernels are typed by Numba.
-# mypy: allow-untyped-defs, allow-incomplete-defs
-
 from __future__ import annotations
 
 import hashlib

@@ -1,4 +1,7 @@
-"""Any finite Markov decision process with a behaviour, a target policy to predict for, and linear features."""
+"""Any finite Markov decision process with a behaviour, a target policy to predict for, and linear features.
+
+The file is one class, and most of it documents its methods.
+"""
 
 from __future__ import annotations
 

@@ -5,23 +5,12 @@ try:
 except ImportError:
     raise ImportError("sweeps and studies need PyArrow: pip install 'trueonline[study]'", name="pyarrow") from None
 
+from trueonline.study.cases import Case, Problem, run_seed
+from trueonline.study.execution import execute, execute_tasks, gather, gather_tasks, read_task, run
 from trueonline.study.summary import Summary, show_in_notebooks
 from trueonline.study.sweep_kernel import Method
-from trueonline.study.sweeps import (
-    METHODS,
-    OFF_POLICY,
-    STEP_SIZES,
-    TRACE_DECAYS,
-    applicable,
-    execute,
-    execute_tasks,
-    gather,
-    gather_tasks,
-    read_task,
-    run,
-    sweep,
-)
-from trueonline.study.tasks import Case, Problem, Task, run_seed
+from trueonline.study.sweeps import METHODS, OFF_POLICY, STEP_SIZES, TRACE_DECAYS, applicable, sweep
+from trueonline.study.tasks import Task
 from trueonline.study.work import Work
 
 __all__ = [

@@ -1,30 +1,29 @@
-"""A study is data: cases, each a problem × methods × step-sizes × trace decays × runs. A case expands to tasks.
+"""A task is about a second of work: one method on one problem, all step-sizes and trace decays, some of the runs.
 
-A task is about a second of work: one method on one problem, all step-sizes and trace decays, some of the runs. Its name is
-a hash of everything that determines its result. So no result is computed twice, and no result is taken for another.
+The name of a task is a hash of everything that determines its result. So no result is computed twice, and no result is taken for
+another.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from trueonline.core.kernels import call
-from trueonline.inputs import count, positive, ratios, unit
-from trueonline.study.checks import check_methods, check_problem, grid, initial_weights
-from trueonline.study.fingerprint import fingerprint
 from trueonline.study.sweep_kernel import Method, swept, vector_numbers
-from trueonline.study.trajectories import SHARED
 from trueonline.study.work import Beat
+
+if TYPE_CHECKING:
+    from trueonline.study.cases import Case
 
 SCHEMA = pa.schema(
     [
@@ -35,237 +34,7 @@ SCHEMA = pa.schema(
         ("error", pa.float64()),
     ]
 )
-STEPS_PER_TASK = 20_000_000  # about a second
 FEW = 8  # kernels for so many dense features are compiled for their number
-
-
-class Problem(Protocol):
-    """The attributes that a study needs of a problem. `trueonline.problems.FiniteMRP` has them; a class of yours can too.
-
-    Attributes
-    ----------
-    features : numpy.ndarray
-        The features of the states, one row for each state.
-    metric : numpy.ndarray
-        The matrix A of the error (w − w*)ᵀA(w − w*).
-    lms_weights : numpy.ndarray
-        The weights w* at which the error is zero.
-    discount : float
-        The discount γ.
-    initial_weights : numpy.ndarray, optional
-        The weights that learning begins with, at which the error is 1. The default is zeros.
-    average_reward : bool, optional
-        Whether values are differential, and the error leaves out a constant. False by default.
-    """
-
-    features: np.ndarray
-    metric: np.ndarray
-    lms_weights: np.ndarray
-    discount: float
-
-    def trajectory(self, steps: int, seed: Any) -> tuple[np.ndarray, ...]:
-        """Sample a run.
-
-        Parameters
-        ----------
-        steps : int
-            The number of transitions.
-        seed : list of int
-            The seed of the run, as NumPy takes it. The same seed gives the same run.
-
-        Returns
-        -------
-        tuple of numpy.ndarray
-            The states (steps + 1 of them), the rewards and the discounts. Off-policy problems add the importance ratios.
-        """
-
-
-def run_seed(seed: int, run: int) -> list[int]:
-    """The seed of the trajectory of a run.
-
-    Parameters
-    ----------
-    seed : int
-        The seed of the study.
-    run : int
-        The number of the run.
-
-    Returns
-    -------
-    list of int
-        A seed that NumPy takes. Its constant keeps it apart from the seeds of problems.
-    """
-    return [20160817, seed, run]
-
-
-@dataclass(frozen=True, eq=False)
-class Case:
-    """One problem, and the methods and parameters to sweep on it.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem, such as a `FiniteMRP` or an `OffPolicyProblem`.
-    methods : mapping
-        Names of methods in the results, each with a method: None for the method of this package with that name, a `Method`,
-        a kernel, or a class of learners.
-    step_sizes, trace_decays : tuple of float
-        The grid of α and λ.
-    runs : int
-        The number of runs. All methods and parameters see the same trajectories.
-    steps : int
-        The number of transitions in a run.
-    seed : int
-        The seed of the trajectories.
-    labels : mapping
-        Columns to add to the results, each with its value.
-    after : int
-        The number of steps at the beginning of a run that the error leaves out.
-    version : str
-        A text that is part of the name of each result. Change it when a method changes in a way that its code does not show, such
-        as a compiled library or a file that it reads.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or if a method does not fit the problem.
-    """
-
-    problem: Any
-    methods: Mapping[str, Any]
-    step_sizes: tuple[float, ...]
-    trace_decays: tuple[float, ...]
-    runs: int
-    steps: int
-    seed: int = 0
-    labels: Mapping[str, Any] = field(default_factory=dict)
-    after: int = 0
-    version: str = ""
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.seed, int | np.integer) or isinstance(self.seed, bool) or self.seed < 0:
-            raise ValueError(f"seed must be a whole number ≥ 0, got {self.seed!r}")
-        checked: dict[str, Any] = {
-            "step_sizes": grid("step_sizes", self.step_sizes, positive),
-            "trace_decays": grid("trace_decays", self.trace_decays, unit),
-            "runs": count("runs", self.runs),
-            "steps": count("steps", self.steps),
-            "seed": int(self.seed),
-            "labels": {str(name): str(value) for name, value in self.labels.items()},
-        }
-        after = self.after
-        if not isinstance(after, int | np.integer) or isinstance(after, bool) or not 0 <= after < checked["steps"]:
-            raise ValueError(f"after must be a whole number from 0, and fewer than the {self.steps} steps, got {after!r}")
-        checked["after"] = int(after)
-        if not isinstance(self.version, str):
-            raise ValueError(f"version must be a text, got {self.version!r}")
-        reserved = set(checked["labels"]) & set(SCHEMA.names)
-        if reserved:
-            raise ValueError(f"a label may not be called {sorted(reserved)[0]!r}: the results have a column of that name")
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
-        check_problem(self.problem)
-        check_methods(self.methods, self.problem)
-
-    def fingerprints(self) -> dict[str, Any]:
-        """A value for each method that changes when the method does.
-
-        Returns
-        -------
-        dict
-            From the name of a method to its fingerprint.
-        """
-        return {name: fingerprint(method) for name, method in self.methods.items()}
-
-    def check_repeatable(self) -> None:
-        """Check that results of this case can be told from those of other code.
-
-        Raises
-        ------
-        ValueError
-            If a method refers to something whose content nobody can tell, and there is no `version`.
-        """
-        for name, (_, _, unknown) in self.fingerprints().items():
-            if unknown and not self.version:
-                raise ValueError(
-                    f"results of {name} cannot be kept for another time: the method refers to {unknown[0]}, and nobody could tell "
-                    "whether that is still the same. Give a version, such as version='1', and change it when the method changes, "
-                    "or leave out the folder of results"
-                )
-
-    def trajectory(self, run: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The trajectory of a run, checked, because the kernel does not check it.
-
-        All cases on one process of this package share its trajectories.
-
-        Parameters
-        ----------
-        run : int
-            The number of the run.
-
-        Returns
-        -------
-        tuple of numpy.ndarray
-            States, rewards, discounts and importance ratios.
-
-        Raises
-        ------
-        ValueError
-            If the trajectory does not fit the problem.
-        """
-        known = known_by(self.problem)
-        if known is None:
-            return self._sampled(run)
-        return SHARED.get((known, self.steps, self.seed, run), partial(self._sampled, run))
-
-    def _sampled(self, run: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        parts = (np.asarray(part) for part in self.problem.trajectory(self.steps, run_seed(self.seed, run)))
-        states, rewards, discounts, *more = parts
-        rhos = ratios("the ratios of the problem's trajectory", more[0] if more else None, self.steps)
-        whole = (states.shape, rewards.shape, discounts.shape) == ((self.steps + 1,), (self.steps,), (self.steps,))
-        if not whole or states.dtype.kind not in "iu" or states.min() < 0 or states.max() >= len(self.problem.features):
-            raise ValueError(
-                f"the problem's trajectory must be {self.steps + 1} states from 0 to {len(self.problem.features) - 1} and "
-                f"{self.steps} rewards and discounts, got {states.dtype} {states.shape}, {rewards.shape} and {discounts.shape}"
-            )
-        if not np.isfinite(rewards).all() or not ((discounts >= 0.0) & (discounts <= 1.0)).all():
-            raise ValueError("the problem's trajectory must have finite rewards, and discounts from 0 to 1")
-        return states.astype(np.int32), rewards.astype(np.float64), discounts.astype(np.float64), rhos
-
-    @cached_property
-    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """What kernels need of the problem: features, B, w* and the first weights.
-
-        Where each state has one active feature, its index is enough. B is a diagonal or an upper triangular matrix.
-        """
-        features = np.ascontiguousarray(self.problem.features, np.float64)
-        if (features.sum(axis=1) == 1.0).all() and np.isin(features, (0.0, 1.0)).all():
-            features = features.argmax(axis=1).astype(np.int32)
-        target = np.ascontiguousarray(self.problem.lms_weights, np.float64)
-        return features, _root(self.problem.metric), target, initial_weights(self.problem)
-
-    def tasks(self) -> list[Task]:
-        """Expand the case.
-
-        Returns
-        -------
-        list of Task
-            Tasks of about a second each, in the order of methods and runs.
-        """
-        work = len(self.step_sizes) * len(self.trace_decays) * self.steps
-        block = max(1, min(self.runs, STEPS_PER_TASK // work))
-        runs = [tuple(range(first, min(first + block, self.runs))) for first in range(0, self.runs, block)]
-        prints, content = self.fingerprints(), self._content()  # now: to run a method may change what it refers to
-        return [Task(self, name, some, prints[name], content) for name in self.methods for some in runs]
-
-    def _content(self) -> str:
-        """A hash of everything that determines the results of all tasks of this case. Labels are not part of it."""
-        problem = self.problem
-        about = (self.version, self.steps, self.seed, self.after, problem.discount, known_by(problem))
-        digest = hashlib.sha256(repr(about).encode())
-        grids = np.array(self.step_sizes), np.array(self.trace_decays)
-        _add(digest, *grids, problem.features, problem.metric, problem.lms_weights, initial_weights(problem))
-        return digest.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,7 +69,7 @@ class Task:
         digest = hashlib.sha256(repr((self.method, self.fingerprint, self.runs, self.content)).encode())
         if known_by(self.case.problem) is None:
             for run in self.runs:
-                _add(digest, *self.case.trajectory(run))
+                add_arrays(digest, *self.case.trajectory(run))
         return f"{re.sub(r'[^a-zA-Z0-9_]+', '-', self.method)}-{digest.hexdigest()[:24]}"
 
     @property
@@ -396,7 +165,7 @@ def _is_ours(problem: Any) -> bool:
     )
 
 
-def _add(digest: Any, *arrays: ArrayLike) -> None:
+def add_arrays(digest: Any, *arrays: ArrayLike) -> None:
     """Add arrays to a hash, with their shapes and types."""
     for array in map(np.asarray, arrays):
         digest.update(repr((array.shape, str(array.dtype))).encode())
@@ -428,8 +197,7 @@ def _learner_block(
     case: Case, learner_class: Any, trajectories: Iterable, alphas: np.ndarray, lams: np.ndarray, errors: np.ndarray
 ) -> None:
     """The same with any learner, a step at a time."""
-    problem, first = case.problem, initial_weights(case.problem)
-    root = _root(problem.metric)
+    problem, (_, root, _, first) = case.problem, case.arrays
     w, B, phi = problem.lms_weights, np.diag(root) if root.ndim == 1 else root, np.asarray(problem.features, float)
     initial = np.sum((B @ (first - w)) ** 2)
     begin = {"initial_weights": first} if first.any() else {}
@@ -448,11 +216,3 @@ def _learner_block(
                     if not total < np.inf:
                         break
             error[i, j] = total / (len(rewards) - case.after) / initial if total < np.inf else np.inf
-
-
-def _root(metric: np.ndarray) -> np.ndarray:
-    """B with BᵀB = A, for a positive semi-definite A: its diagonal, or an upper triangular matrix."""
-    if np.array_equal(metric, np.diag(np.diag(metric))):
-        return np.sqrt(np.diag(metric))
-    values, vectors = np.linalg.eigh(metric)
-    return np.asarray(np.linalg.qr((vectors * np.sqrt(np.maximum(values, 0.0))).T, mode="r"))

@@ -25,7 +25,7 @@ from trueonline import catalog
 from trueonline.cli import main
 from trueonline.control.gym import curves, environments, films, train_command, train_runs, train_settings, training
 from trueonline.control.gym.train_runs import SCHEMA, Run
-from trueonline.control.gym.train_settings import METHODS, Linear, Settings
+from trueonline.control.gym.train_settings import Linear, Settings
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 PATIENCE = 120.0  # seconds after which a process that should have ended is taken for hung
@@ -62,14 +62,14 @@ def test_help_shows_every_option_and_examples():
         assert f"{option} " in result.stdout
     assert "divided by the number of" in result.stdout
     assert "trueonline train CartPole-v1\n" in result.stdout
-    for method in METHODS:
+    for method in catalog.agents():
         assert method in result.stdout
 
 
 def test_the_methods_are_the_agents_of_the_package():
-    for name in METHODS:
+    for name in catalog.agents():
         assert issubclass(catalog.METHODS[name].resolve("learner"), to.control.Agent)
-    assert len(METHODS) == 6
+    assert len(catalog.agents()) == 6
 
 
 def test_the_files_hold_what_was_trained(lake):
@@ -355,7 +355,7 @@ def test_settings_make_the_agent_they_describe():
     assert agent(epsilon=0.3).policy == to.control.EpsilonGreedy(0.3)
     scheduled = agent(epsilon=0.5, epsilon_final=0.1, epsilon_steps=100).policy
     assert scheduled.epsilon == Linear(0.5, 0.1, 100)
-    for name in METHODS:
+    for name in catalog.agents():
         assert type(agent(method=name, trace_decay=0.3, discount=0.7)) is catalog.METHODS[name].resolve("learner")
 
 

@@ -11,8 +11,8 @@ from tests.study.cuda.problems import FORMS, MDP, MRP, case
 from tests.study.small_cases import Eager, EagerTrueOnline, Ring, own_accumulate
 from trueonline import catalog, study
 from trueonline.problems import random_mrp
+from trueonline.study import cases as cases_module
 from trueonline.study import engines
-from trueonline.study import tasks as tasks_module
 from trueonline.study.cuda import batches
 from trueonline.study.cuda.engine import run
 
@@ -20,7 +20,7 @@ from trueonline.study.cuda.engine import run
 @pytest.fixture
 def small_blocks(monkeypatch):
     """A task for every two runs of `random_study`."""
-    monkeypatch.setattr(tasks_module, "STEPS_PER_TASK", 2 * 2 * 2 * 12)
+    monkeypatch.setattr(cases_module, "STEPS_PER_TASK", 2 * 2 * 2 * 12)
 
 
 class Weighted(Ring):

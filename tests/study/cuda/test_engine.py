@@ -19,8 +19,8 @@ from tests.study.small_cases import EagerTrueOnline
 from trueonline import study
 from trueonline.cli import main
 from trueonline.problems import random_mrp
+from trueonline.study import cases as cases_module
 from trueonline.study import cuda as package
-from trueonline.study import tasks as tasks_module
 from trueonline.study.cuda.engine import DeviceError, run
 
 METHODS = {"accumulate": None, "true_online": None}
@@ -31,7 +31,7 @@ LOST = "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered"
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
     """A task for every two runs."""
-    monkeypatch.setattr(tasks_module, "STEPS_PER_TASK", 2 * 2 * 2 * 12)
+    monkeypatch.setattr(cases_module, "STEPS_PER_TASK", 2 * 2 * 2 * 12)
 
 
 def cases(number=2):
@@ -274,19 +274,6 @@ def on_device(monkeypatch):
     return give
 
 
-@pytest.fixture
-def computed_here(monkeypatch):
-    """The names of the tasks that the engine local computes."""
-    names, compute = [], study.Task.compute
-
-    def counting(task):
-        names.append(task.name)
-        return compute(task)
-
-    monkeypatch.setattr(study.Task, "compute", counting)
-    return names
-
-
 def learned(device):
     return [task.name for batch in device.batches for launch in batch.launches for task in launch.tasks]
 
@@ -295,38 +282,36 @@ def files(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_the_files_of_a_study_are_those_of_the_engine_local(tmp_path, on_device, computed_here):
+def test_the_files_of_a_study_are_those_of_the_engine_local(tmp_path, on_device, computed):
     device = on_device(OnCpu())
     seen = []
     study.execute(cases(3), tmp_path / "cuda", engine="cuda", progress=lambda *state: seen.append(state[1:]))
     assert sorted(learned(device)) == sorted(task.name for task in tasks_of(cases(3)))
     assert seen == [(number, 18) for number in range(19)]
-    assert computed_here == []
+    assert computed == []
     study.execute(cases(3), tmp_path / "local")
     assert files(tmp_path / "cuda") == files(tmp_path / "local")
-    assert len(files(tmp_path / "cuda")) == len(computed_here) == 18
+    assert len(files(tmp_path / "cuda")) == len(computed) == 18
 
 
 @pytest.mark.parametrize("order", [("cuda", "local"), ("local", "cuda"), ("cuda:1", "cuda")])
-def test_a_study_begun_on_one_engine_and_finished_on_another_computes_nothing_twice(
-    order, tmp_path, on_device, computed_here
-):
+def test_a_study_begun_on_one_engine_and_finished_on_another_computes_nothing_twice(order, tmp_path, on_device, computed):
     device = on_device(OnCpu())
     study.execute(cases(1), tmp_path / "both", engine=order[0])
     study.execute(cases(3), tmp_path / "both", engine=order[1])
     names = [task.name for task in tasks_of(cases(3))]
-    assert sorted(learned(device) + computed_here) == sorted(names)
+    assert sorted(learned(device) + computed) == sorted(names)
     study.execute(cases(3), tmp_path / "local")
     assert files(tmp_path / "both") == files(tmp_path / "local")
 
 
-def test_what_has_no_kernel_runs_here_in_the_same_call(tmp_path, on_device, computed_here):
+def test_what_has_no_kernel_runs_here_in_the_same_call(tmp_path, on_device, computed):
     device = on_device(OnCpu())
     methods = {"td_star": None, "true_online": None, "eager": EagerTrueOnline}
     some = [case(MRP, methods, runs=2, **GRID)]
     found = study.run(some, out=tmp_path / "cuda", engine="cuda")
     assert [name.split("-")[0] for name in learned(device)] == ["true_online"]
-    assert sorted(name.split("-")[0] for name in computed_here) == ["eager", "td_star"]
+    assert sorted(name.split("-")[0] for name in computed) == ["eager", "td_star"]
     assert found.equals(study.run(some, out=tmp_path / "local"))
     errors = found["error"].to_numpy().reshape(3, -1)
     np.testing.assert_allclose(errors[1], errors[2], rtol=1e-9)
@@ -347,7 +332,7 @@ from pathlib import Path
 from tests.study.cuda import test_engine
 from tests.study.cuda.fake_device import OnCpu
 from trueonline import study
-from trueonline.study import cuda, tasks
+from trueonline.study import cases, cuda
 
 class Waiting(OnCpu):
     calls = 0
@@ -359,14 +344,14 @@ class Waiting(OnCpu):
             signal.pause()
         return super().collect(batch)
 
-tasks.STEPS_PER_TASK = 2 * 2 * 2 * 12
+cases.STEPS_PER_TASK = 2 * 2 * 2 * 12
 cuda.device = sys.modules["trueonline.study.cuda.device"] = types.ModuleType("device")
 cuda.device.gpu = lambda number: Waiting(most_bytes=1.0)
 study.execute(test_engine.cases(), sys.argv[1], engine="cuda")
 """
 
 
-def test_a_killed_study_leaves_whole_files_and_goes_on(tmp_path, computed_here):
+def test_a_killed_study_leaves_whole_files_and_goes_on(tmp_path, computed):
     out, waits = tmp_path / "out", tmp_path / "waits"
     command = [sys.executable, "-c", KILLED, str(out), str(waits)]
     process = subprocess.Popen(command, cwd=Path(__file__).parents[3], stderr=subprocess.PIPE, text=True)
@@ -383,7 +368,7 @@ def test_a_killed_study_leaves_whole_files_and_goes_on(tmp_path, computed_here):
     for name in there:
         assert pq.read_table(out / f"{name}.parquet").num_rows == tasks[name].rows
     study.execute(cases(), out)
-    assert sorted(there + computed_here) == sorted(tasks)
+    assert sorted(there + computed) == sorted(tasks)
     study.execute(cases(), tmp_path / "local")
     assert files(out) == files(tmp_path / "local")
 

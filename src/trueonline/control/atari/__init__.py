@@ -1,5 +1,6 @@
 """Sarsa(λ) on Atari games: the emulator, its screens as features, and runs by two protocols (section 5.3)."""
 
+from trueonline.control.atari.backgrounds import learn_background, read_background, write_background
 from trueonline.control.atari.emulator import Emulator, games
 from trueonline.control.atari.runs import (
     DISCOUNT,
@@ -9,10 +10,9 @@ from trueonline.control.atari.runs import (
     PROTOCOLS,
     Run,
     Settings,
-    learn_background,
     play,
 )
-from trueonline.control.atari.screens import N_FEATURES, NTSC, Screens, read_background, write_background
+from trueonline.control.atari.screens import N_FEATURES, NTSC, Screens
 
 __all__ = [
     "DISCOUNT",

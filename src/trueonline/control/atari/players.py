@@ -17,9 +17,7 @@ from trueonline.inputs import check_saved, saved_array, saved_count
 
 # The agents of the catalogue, by the names that the paper's game uses: "accumulate" is accumulate Sarsa(λ).
 AGENTS: dict[str, Any] = {
-    name.removesuffix("_sarsa"): catalog.METHODS[name].resolve("learner")
-    for name in catalog.names("control")
-    if not catalog.METHODS[name].options and "alpha" not in catalog.METHODS[name].constants  # it is divided below
+    name.removesuffix("_sarsa"): catalog.METHODS[name].resolve("learner") for name in catalog.agents(scaled=True)
 }
 
 
@@ -109,7 +107,7 @@ class PublishedPlayer:
         *,
         scaled: bool,
     ) -> None:
-        self.method, self.scaled = published.METHODS[method], scaled
+        self.method, self.scaled = published.CODES[method], scaled
         self.step_size, self.trace_decay, self.discount = step_size, trace_decay, discount
         self.one_in = round(1.0 / epsilon)
         self.w, self.e = np.zeros((2, n_features, n_actions))

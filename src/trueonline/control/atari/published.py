@@ -21,7 +21,7 @@ THRESHOLD = 0.01
 DIVERGED = 1e8
 TIE = 1e-10
 ACCUMULATE, REPLACE, TRUE_ONLINE = range(3)
-METHODS = {"accumulate": ACCUMULATE, "replace": REPLACE, "true_online": TRUE_ONLINE}
+CODES = {"accumulate": ACCUMULATE, "replace": REPLACE, "true_online": TRUE_ONLINE}
 SKIPPED = 3274  # numbers that the program has drawn before its first choice
 
 

@@ -26,13 +26,12 @@ from trueonline import files
 from trueonline.control.atari import published
 from trueonline.control.atari.emulator import SKIP, Emulator
 from trueonline.control.atari.players import AGENTS, AgentPlayer, Player, PublishedPlayer, RandomPlayer
-from trueonline.control.atari.screens import COLOURS, N_FEATURES, TALLY, WIDTH, Screens, averages, checked
+from trueonline.control.atari.screens import N_FEATURES, Screens, checked
 from trueonline.core.kernel_cache import cache_name
-from trueonline.core.kernels import call
 from trueonline.inputs import check_saved, count, positive, saved_array, saved_count, unit
 
 PROTOCOLS = ("paper", "published")
-METHODS = {"paper": (*AGENTS, "random"), "published": (*published.METHODS, "random")}
+METHODS = {"paper": (*AGENTS, "random"), "published": (*published.CODES, "random")}
 FRAMES = 4_320_000  # 20 hours of play
 DISCOUNT, EPSILON = 0.999, 0.01
 LIMIT = 5 * 60 * 60  # frames in five minutes
@@ -295,39 +294,6 @@ class Run:
         fits["action"] = action is None or (type(action) is int and 0 <= action < len(self.emulator.actions))
         check_saved(fits)
         return {**played, "score": score, "action": action, "diverged": diverged}
-
-
-def learn_background(
-    game: str = "asterix", *, decisions: int = 3600, seed: int = 0, beat: Callable[[int], Any] = lambda decisions: None
-) -> np.ndarray:
-    """Learn the most frequent colour of each pixel from random play (Bellemare et al. 2013).
-
-    Parameters
-    ----------
-    game : str
-        The name of the game.
-    decisions : int
-        How many actions to play. The default is five minutes.
-    seed : int
-        The seed of the actions.
-    beat : callable
-        It gets the number of decisions so far.
-
-    Returns
-    -------
-    ndarray of uint8, shape (rows, 160)
-        The colours of the background.
-    """
-    emulator = Emulator(game)
-    rng = np.random.default_rng([2016, seed])
-    counts = np.zeros((emulator.height, WIDTH, COLOURS), np.int64)
-    for decision in range(count("decisions", decisions)):
-        emulator.act(int(rng.integers(len(emulator.actions))))
-        call(TALLY, emulator.now, emulator.before, averages(), counts)
-        if emulator.over:
-            emulator.reset()
-        beat(decision + 1)
-    return (2 * counts.argmax(axis=2)).astype(np.uint8)
 
 
 def play(

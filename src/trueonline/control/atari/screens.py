@@ -14,8 +14,7 @@ and is a table.
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -157,46 +156,3 @@ def checked(background: Any, height: int | None = None) -> np.ndarray:
     if array.dtype.kind not in "iu" or array.min() < 0 or array.max() > 255:
         raise ValueError("a background must be colours from 0 to 255")
     return np.ascontiguousarray(array & 254, np.uint8)
-
-
-def read_background(path: str | Path) -> np.ndarray:
-    """Read a background from a text file: a line `160,210`, then 210 lines of 160 colours.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-
-    Returns
-    -------
-    ndarray of uint8, shape (rows, 160)
-
-    Raises
-    ------
-    ValueError
-        If the file holds something else.
-    """
-    try:
-        lines = Path(path).read_text(encoding="utf-8").split("\n")
-        size = [int(part) for part in lines[0].split(",")]
-        rows = [[int(part) for part in line.strip().rstrip(",").split(",")] for line in lines[1:] if line.strip()]
-    except (ValueError, UnicodeDecodeError):
-        raise ValueError(f"{path} is no background: it must hold a line 160,210 and then whole numbers") from None
-    if size != [WIDTH, len(rows)] or any(len(row) != WIDTH for row in rows):
-        shape = f"{len(rows)} rows of {sorted({len(row) for row in rows})} colours, announced as {lines[0].strip()!r}"
-        raise ValueError(f"{path} must be a background, rows of {WIDTH} colours, got {shape}")
-    return checked(rows)
-
-
-def write_background(background: np.ndarray, file: IO[bytes]) -> None:
-    """Write a background in the format that `read_background` reads.
-
-    Parameters
-    ----------
-    background : ndarray of int, shape (rows, 160)
-        The colours.
-    file : binary file
-        An open file.
-    """
-    rows = [[WIDTH, len(background)], *background.tolist()]
-    file.write("".join(",".join(map(str, row)) + "\n" for row in rows).encode())

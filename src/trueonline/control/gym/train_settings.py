@@ -13,7 +13,6 @@ from trueonline.control.gym import environments
 from trueonline.features.spaces import Maker
 from trueonline.inputs import count, positive, unit
 
-METHODS = tuple(name for name in catalog.names("control") if not catalog.METHODS[name].options)
 LENGTHS = ("episodes", "evaluate")  # settings that may change between two calls: a training can be extended
 
 
@@ -40,7 +39,7 @@ class Settings:
     options : dict
         For `gymnasium.make`.
     method : str
-        One of `METHODS`.
+        One of `catalog.agents()`.
     step_size : float
         α, which is divided by the number of active features if `divided`.
     divided : bool
@@ -82,8 +81,8 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise ValueError(f"unknown method {self.method!r}; known are {', '.join(METHODS)}")
+        if self.method not in catalog.agents():
+            raise ValueError(f"unknown method {self.method!r}; known are {', '.join(catalog.agents())}")
         positive("step-size", self.step_size)
         unit("trace-decay", self.trace_decay)
         unit("discount", self.discount)

@@ -40,9 +40,6 @@ learned from looks at the samples beside it know most of what came true. They lo
 pattern were forecast up to a third worse than naive.
 """
 
-# Kernels are typed by Numba.
-# mypy: allow-untyped-defs, allow-incomplete-defs
-
 from __future__ import annotations
 
 from trueonline.core.kernels import kernel

@@ -1,8 +1,5 @@
 """Kernels that settle features and end ages: how the debts of traced features are paid."""
 
-# Kernels are typed by Numba.
-# mypy: allow-untyped-defs, allow-incomplete-defs
-
 from __future__ import annotations
 
 from trueonline.core.kernels import kernel, outlined

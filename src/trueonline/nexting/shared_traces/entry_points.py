@@ -1,8 +1,5 @@
 """The compiled functions of a horde that Python calls, and how they find the rows of features."""
 
-# Kernels are typed by Numba.
-# mypy: allow-untyped-defs, allow-incomplete-defs
-
 from __future__ import annotations
 
 import numpy as np

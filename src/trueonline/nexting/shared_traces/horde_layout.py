@@ -1,8 +1,5 @@
 """The layout of the memory of a horde, outside of kernels (`Buffers`, arrays) and inside (`Memory`, pointers)."""
 
-# Kernels are typed by Numba.
-# mypy: allow-untyped-defs, allow-incomplete-defs
-
 from __future__ import annotations
 
 from typing import Any, NamedTuple

@@ -1,8 +1,5 @@
 """Kernels that learn from one transition, for all questions. Features are given by their rows and values."""
 
-# Kernels are typed by Numba.
-# mypy: allow-untyped-defs, allow-incomplete-defs
-
 from __future__ import annotations
 
 import numpy as np

@@ -1,8 +1,5 @@
 """The bounds of signals, fixed or running, and the scaling of each signal to [0, 1]."""
 
-# Kernels are typed by Numba.
-# mypy: allow-untyped-defs, allow-incomplete-defs
-
 from __future__ import annotations
 
 import math
@@ -13,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from trueonline.core.kernels import call, kernel, specialise
-from trueonline.inputs import FLOATS, number
+from trueonline.inputs import FLOATS, floats, number
 from trueonline.nexting.signals.signal_blocks import (
     BIG,
     all_finite,
     blank_rows,
     bounded,
     check_finite,
-    floats,
     state_arrays,
 )
 from trueonline.nexting.sources.sample import named

@@ -1,8 +1,5 @@
 """Signals derived from the columns of a stream: velocities, low-passes, envelopes and lags."""
 
-# Kernels are typed by Numba.
-# mypy: allow-untyped-defs, allow-incomplete-defs
-
 from __future__ import annotations
 
 import math
@@ -13,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.core.kernels import call, kernel, specialise
-from trueonline.inputs import FLOATS, positive
+from trueonline.inputs import FLOATS, floats, positive
 from trueonline.nexting.signals.expressions import CALENDAR, ENVELOPE, FUNCTIONS, LAG, LOWPASS, VELOCITY, Expression
 from trueonline.nexting.signals.signal_blocks import (
     BOOLEANS,
@@ -21,7 +18,6 @@ from trueonline.nexting.signals.signal_blocks import (
     blank_rows,
     bounded,
     check_finite,
-    floats,
     state_arrays,
 )
 

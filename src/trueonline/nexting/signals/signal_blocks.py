@@ -1,8 +1,5 @@
 """Checks of blocks of samples and of saved states, for derived signals and for bounds."""
 
-# Kernels are typed by Numba.
-# mypy: allow-untyped-defs, allow-incomplete-defs
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -42,17 +39,6 @@ def blank_rows(blank: np.ndarray, like: np.ndarray) -> np.ndarray:
     """Room for as many rows as another array has. For a single row, a copy is faster than np.empty."""
     rows = like.shape[0] if like.ndim else 0
     return blank.copy() if rows == 1 else np.empty((rows, blank.shape[1]))
-
-
-def floats(name: str, values: Any) -> np.ndarray:
-    """The values as an array of float64. ValueError unless they are numbers."""
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{name} must be an array of numbers, got {values!r:.80} ({error})") from None
-    if array.dtype.kind not in "fiu":
-        raise ValueError(f"{name} must be numbers, got dtype {array.dtype}: {values!r:.80}")
-    return np.require(array, np.float64, ("C", "A", "W"))
 
 
 def check_finite(name: str, array: np.ndarray) -> None:

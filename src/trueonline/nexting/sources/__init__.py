@@ -22,12 +22,12 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from trueonline.nexting.sources.addresses import local_path, scheme_of, shown_address, without_credentials
-from trueonline.nexting.sources.chain import Chain, files_named, is_pattern, not_empty, shown_files
 from trueonline.nexting.sources.cleaning import Cleaner
 from trueonline.nexting.sources.clock import TimeStyle
-from trueonline.nexting.sources.columns import parquet_columns, text_columns
+from trueonline.nexting.sources.file_chain import Chain, files_named, is_pattern, not_empty, shown_files
 from trueonline.nexting.sources.lsl import Lsl
 from trueonline.nexting.sources.mqtt import Mqtt
+from trueonline.nexting.sources.numeric_columns import parquet_columns, text_columns
 from trueonline.nexting.sources.pacing import Paced, check_pace
 from trueonline.nexting.sources.parquet_file import ParquetFile
 from trueonline.nexting.sources.pipes import Pipe

@@ -1,8 +1,5 @@
 """Samples made fit to learn from: in order, with gaps marked, and without NaN."""
 
-# Kernels are typed by Numba.
-# mypy: allow-untyped-defs, allow-incomplete-defs
-
 from __future__ import annotations
 
 import math

@@ -69,7 +69,7 @@ def games(settings: Settings) -> list[runs.Game]:
             Replay(game, actions)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
-        tasks.append(runs.Game(game, actions, runs.METHODS, frames))
+        tasks.append(runs.Game(game, actions, runs.COMPARED, frames))
     return tasks
 
 

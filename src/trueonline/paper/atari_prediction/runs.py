@@ -69,7 +69,7 @@ class Compared:
 
 SWIFT, PLAIN, ADAPTED = "swift_td", "true_online", "adapted"
 SHARES = (0.003, 0.01, 0.03, 0.1, 0.3)  # of the error that an update of plain true online TD(λ) closes
-METHODS = (
+COMPARED = (
     Compared(SWIFT, "SwiftTD", 0.001, {"bound": 0.1, "decay": 0.999, "meta_step_size": 0.001}),
     *(Compared(PLAIN, "TrueOnlineTD", share / N_ACTIVE) for share in SHARES),
     Compared(ADAPTED, "TrueOnlineTD", 0.1, {"bound": 0.1, "meta_step_size": 0.1}),

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from trueonline.study.cases import Case
 from trueonline.study.sweep_kernel import Method, swept
-from trueonline.study.tasks import Case, Task
+from trueonline.study.tasks import Task
 from trueonline.study.work import Work
 
 

@@ -1,6 +1,7 @@
 """An NVIDIA GPU that runs batches: its memory, its streams and the launches of kernels, through CUDA's driver.
 
 A batch is one copy to the device, a launch for each method, and one copy back. Two batches can be under way at a time.
+All calls of the driver stand in this one file.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ import datetime
 import numpy as np
 import pytest
 
-from trueonline.nexting.auto.views import HOUR, MOST_TILES, OTHERS, VALUE, WEEKDAY, WEEKEND, Grid, Views, grids
+from trueonline.nexting.auto.stream_views import HOUR, MOST_TILES, OTHERS, VALUE, WEEKDAY, WEEKEND, Grid, Views, grids
 
 
 def stream(T=400, others=2, seed=0):

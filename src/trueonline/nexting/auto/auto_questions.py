@@ -9,7 +9,7 @@ import numpy as np
 from trueonline import inputs
 from trueonline.nexting.auto.experts import all_experts
 from trueonline.nexting.auto.mixture import Mixture
-from trueonline.nexting.auto.views import Views
+from trueonline.nexting.auto.stream_views import Views
 from trueonline.nexting.question_samples import QuestionSamples
 
 NEXT_LOOKS, NEXT_ROOM = (0.5,), 4  # the next value is known at once

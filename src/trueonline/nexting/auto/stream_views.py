@@ -13,9 +13,6 @@ inside. The hour of the day and the day of the week are taken from the time of t
 Grids with more tiles than `MOST_TILES` are hashed.
 """
 
-# Kernels are typed by Numba.
-# mypy: allow-untyped-defs, allow-incomplete-defs
-
 from __future__ import annotations
 
 import math

@@ -10,14 +10,14 @@ import pytest
 import trueonline as to
 from tests.study.small_cases import MRP, SEEN, Ring, small
 from trueonline import study
-from trueonline.study import tasks as tasks_module
-from trueonline.study.trajectories import Shared
+from trueonline.study import cases as cases_module
+from trueonline.study.shared_trajectories import Shared
 
 
 @pytest.fixture(autouse=True)
 def _empty(monkeypatch):
     """What other tests have left is not there."""
-    monkeypatch.setattr(tasks_module, "SHARED", Shared(2**20))
+    monkeypatch.setattr(cases_module, "SHARED", Shared(2**20))
 
 
 @pytest.fixture

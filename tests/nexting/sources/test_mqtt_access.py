@@ -1,14 +1,12 @@
 """MQTT with users and TLS: a real broker with passwords and a certificate of its own."""
 
 import json
-import shutil
-import subprocess
 import threading
 import time
 
 import pytest
 
-from tests.nexting.mosquitto import Broker, free_port, publisher, with_broker
+from tests.nexting.mosquitto import Guarded, publisher, with_broker
 from trueonline.nexting.sources import Mqtt, open_source
 from trueonline.nexting.sources.addresses import PASSWORD, USER
 
@@ -16,40 +14,6 @@ pytestmark = [
     with_broker,
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # paho leaves some sockets to Python
 ]
-
-
-def certificate(folder, name, signer=None):
-    """A certificate for 127.0.0.1, by openssl: of an authority, or signed by one."""
-    key, made = folder / f"{name}.key", folder / f"{name}.crt"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}"]
-    command += ["-keyout", str(key), "-out", str(made)]
-    if signer is not None:
-        command += ["-CA", str(folder / f"{signer}.crt"), "-CAkey", str(folder / f"{signer}.key")]
-        command += ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE"]
-    subprocess.run(command, check=True, capture_output=True)
-    return made
-
-
-class Guarded(Broker):
-    """Wants a user, also without TLS. Has the certificate of a small authority at another port."""
-
-    def __init__(self, folder):
-        if shutil.which("openssl") is None:
-            pytest.skip("needs openssl")
-        self.ca = certificate(folder, "authority")
-        certificate(folder, "broker", "authority")
-        passwords = folder / "passwords"
-        passwords.write_text("ann:s3cret/@\nbob:pass2word\n")
-        subprocess.run([shutil.which("mosquitto_passwd") or "mosquitto_passwd", "-U", str(passwords)], check=True)
-        self.tls_port, self.open_port = free_port(), free_port()
-        settings = ["per_listener_settings true", "allow_anonymous false", f"password_file {passwords}"]
-        settings += [f"listener {self.open_port} 127.0.0.1", "allow_anonymous true"]
-        settings += [f"listener {self.tls_port} 127.0.0.1", "allow_anonymous false", f"password_file {passwords}"]
-        settings += [f"certfile {folder / 'broker.crt'}", f"keyfile {folder / 'broker.key'}"]
-        super().__init__(folder, *settings)
-
-    def tls_url(self, user="", host="127.0.0.1"):
-        return f"mqtts://{user}{host}:{self.tls_port}/arm"
 
 
 @pytest.fixture(scope="module")

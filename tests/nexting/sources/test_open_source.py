@@ -118,7 +118,7 @@ def test_a_new_kind_of_address_is_a_class_and_an_entry(monkeypatch):
 
 @pytest.mark.parametrize("scheme", sources.SCHEMES)
 def test_every_kind_of_address_is_in_the_docs_and_is_public(scheme):
-    page = (Path(__file__).parents[2] / "docs" / "guides" / "nexting.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "guides" / "nexting.md").read_text()
     for where in (page, sources.__doc__, open_source.__doc__):
         assert f"`{scheme}://" in where
     assert sources.SCHEMES[scheme].__name__ in sources.__all__

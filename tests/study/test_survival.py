@@ -77,19 +77,6 @@ def short(tmp_path_factory):
     return Study(tmp_path_factory.mktemp("short"), runs=5, steps=20)
 
 
-@pytest.fixture
-def computed(monkeypatch):
-    """The names of the tasks that this process computes."""
-    names, compute = [], study.Task.compute
-
-    def counting(task):
-        names.append(task.name)
-        return compute(task)
-
-    monkeypatch.setattr(study.Task, "compute", counting)
-    return names
-
-
 def results(folder):
     """The names of the tasks that have a result."""
     return {path.stem for path in folder.glob("*.parquet")}

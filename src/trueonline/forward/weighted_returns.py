@@ -31,6 +31,9 @@ class UsageDefinition(FamilyDefinition):
 
     more_vectors: ClassVar[tuple[str, ...]] = ("step_sizes_then",)
     step_sizes_then: list[np.ndarray]  # the diagonals of A_1, A_2, …
+    more_learned: ClassVar[tuple[str, ...]] = ("usage",)
+    _usage: np.ndarray
+    _first_usage: np.ndarray
 
     def __init__(
         self,
@@ -69,10 +72,6 @@ class UsageDefinition(FamilyDefinition):
         self._usage = np.full(self.n_features, 1.0 / alpha)
         super().reset()
 
-    def _forget(self) -> None:
-        super()._forget()
-        self._first_usage = self._usage.copy()
-
     def _more(self) -> dict[str, Any]:
         self._usage = self._usage_now()
         return {**super()._more(), "step_sizes_then": self.step_sizes}
@@ -89,15 +88,6 @@ class UsageDefinition(FamilyDefinition):
         t, decays, carried = len(self.x), self._decays(), self._carried()
         shorter = (np.prod(carried[k + 1 : i]) * (1.0 - decays[i]) for i in range(k + 1, t))
         return self.ratios[k] * float(sum(shorter) + np.prod(carried[k + 1 : t]))
-
-    def _dump(self) -> dict[str, np.ndarray]:
-        return {**super()._dump(), "usage": self._usage, "first_usage": self._first_usage}
-
-    def _restore(self, parts: dict[str, np.ndarray]) -> None:
-        for name in ("usage", "first_usage"):
-            inputs.saved_array(parts, name, (self.n_features,), np.float64)
-        super()._restore(parts)
-        self._usage, self._first_usage = parts["usage"].copy(), parts["first_usage"].copy()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "initial_step_size": self._initial_step_size}
@@ -159,6 +149,7 @@ class GradientUsageDefinition(UsageDefinition, GradientDefinition):
 
     _shared_parameters = LEARNER + SECOND.replace("callable, optional", "callable") + INITIAL
     more_vectors = ("second_then", "step_sizes_then")
+    more_learned = ("second", "usage")
 
     def __init__(
         self,

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
+from tests.nexting.predict_calls import predict, read, started
 from tests.nexting.streams import wait_for
-from tests.nexting.test_predict import predict, read, started
 from trueonline.nexting.sources import TextFile
 from trueonline.nexting.sources.positions import skipping
 from trueonline.nexting.sources.rotation import earlier_parts

@@ -1,0 +1,74 @@
+"""The order of the house: what stands in one place only, what may not know what, and lists of files that must follow a move."""
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tools import lowest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "trueonline"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+def imported(path):
+    """The modules that a file imports, wherever in the file."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield "." * node.level + (node.module or "")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests" / "oracles").glob("*.py")), ids=lambda path: path.stem)
+def test_oracles_import_nothing_of_the_package(path):
+    """An oracle that used the package would agree with its mistakes."""
+    known = {"numpy", *sys.stdlib_module_names}
+    assert [name for name in imported(path) if name.partition(".")[0] not in known and name != "tests.oracles"
+            and not name.startswith("tests.oracles.")] == []  # fmt: skip
+
+
+def test_exemptions_from_types_stand_in_one_place_and_name_what_is_there():
+    assert [path for path in SOURCES if re.search(r"^# mypy:", path.read_text("utf-8"), re.MULTILINE)] == []
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["mypy"]
+    (exempt,) = (each["module"] for each in settings["overrides"] if each.get("disallow_untyped_defs") is False)
+    places = [PACKAGE.parent.joinpath(*name.removesuffix(".*").split(".")) for name in exempt]
+    assert [place for place in places if not (place.is_dir() or place.with_suffix(".py").is_file())] == []
+
+
+def test_commands_are_one_file_each_and_short():
+    from trueonline.cli import COMMANDS
+
+    assert {name for name in COMMANDS if not (PACKAGE / "cli" / f"{name}.py").is_file()} == set()
+    lengths = {path.name: len(path.read_text("utf-8").splitlines()) for path in (PACKAGE / "cli").glob("*.py")}
+    assert {name: length for name, length in lengths.items() if length > 200} == {}
+
+
+def test_the_root_holds_the_catalogue_and_at_most_five_other_modules():
+    assert len({path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "catalog"}) <= 5
+
+
+def test_files_that_are_tested_first_or_with_the_lowest_versions_are_there():
+    """A file of tests that moves must not leave these lists silently."""
+    named = re.search(r"^FIRST = \((.*?)^\)", (ROOT / "conftest.py").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    stems = {
+        path.stem for folder in ("tests", "docs") for kind in ("py", "md") for path in (ROOT / folder).rglob(f"*.{kind}")
+    }
+    assert set(re.findall(r'"(\w+)"', named[1])) - stems == {"README"}
+    assert [name for name in lowest.TESTS if not (ROOT / "tests" / name).exists()] == []
+
+
+def test_paths_in_contributing_and_in_the_workflows_lead_somewhere():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    named = {name for name in re.findall(r"`([\w./-]+)`", text) if "/" in name or re.search(r"\.(py|md|toml)$", name)}
+    named = {name for name in named if not re.search(r"[A-Z]{4}|^\.venv|^dist/", name)}
+    places = (ROOT, PACKAGE, PACKAGE.parent, ROOT / "tests", ROOT / "tests" / "nexting" / "sources")
+    assert len(named) > 25
+    assert [name for name in sorted(named) if not any((place / name).exists() for place in places)] == []
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        tests = re.findall(r"\btests/[\w./]+", path.read_text("utf-8"))
+        assert [name for name in tests if not (ROOT / name).exists()] == []
