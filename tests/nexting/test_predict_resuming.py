@@ -79,7 +79,7 @@ def test_stopped_in_good_order_it_goes_on(how, long_log, tmp_path):
     process.send_signal(how)
     _, said = process.communicate()
     assert process.returncode == 130
-    assert "Give the same command again" in said
+    assert "Run the same command again" in said
     rows = len(read(out)["time"])
     assert 0 < rows < 40_000
     told = predict(*command, "--json")

@@ -469,7 +469,7 @@ def test_ctrl_c_stops_says_how_to_go_on_and_keeps_the_checkpoints(start, make, o
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
     told, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, told) == (130, "")
-    assert err.strip() == "Stopped. Finished tasks are kept; run the same command again to go on."
+    assert err.strip() == "Stopped. Finished tasks are kept; run the same command again to resume."
     assert not any(alive(pid) for pid in pids(works))
     (diary / "go").touch()
     again = start(STARTS["console script"], works, out)
@@ -491,7 +491,7 @@ def test_ctrl_c_while_processes_are_still_starting_is_quiet_too(start, make, out
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert err.strip() == "Stopped. Finished tasks are kept; run the same command again to go on."
+    assert err.strip() == "Stopped. Finished tasks are kept; run the same command again to resume."
     assert not any(alive(child.pid) for child in starting)
 
 

@@ -230,7 +230,7 @@ def test_ctrl_c_stops_keeps_what_is_finished_and_says_how_to_go_on(long, tmp_pat
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert "Stopped. Finished tasks are kept; run the same command again to go on." in err
+    assert "Stopped. Finished tasks are kept; run the same command again to resume." in err
     assert "Traceback" not in out + err
     kept = results(tasks)
     assert 0 < len(kept) < len(long.names)

@@ -31,8 +31,8 @@ atari_options = options.all_of(
         click.option("--fixed-step-size", is_flag=True, help="Take α as it is, without dividing it."),
         options.trace_decay,
         options.seed("the choices"),
-        click.option("--frames", type=click.IntRange(1), help="Play for so many frames.  [default: 4,320,000]"),
-        click.option("--episodes", type=click.IntRange(1), help="Play so many episodes instead."),
+        click.option("--frames", type=click.IntRange(1), help="Number of frames to play.  [default: 4,320,000]"),
+        click.option("--episodes", type=click.IntRange(1), help="Number of episodes to play, instead of --frames."),
         click.option(
             "--background",
             type=click.Path(exists=True, dir_okay=False),
@@ -50,7 +50,7 @@ atari_options = options.all_of(
 
 def play(game: str, *, checkpoint: str | None, **given: Any) -> None:
     """Play one run and print what came of it."""
-    stopped = "Stopped." if checkpoint is None else "Stopped. Run the same command again to go on from the checkpoint."
+    stopped = "Stopped." if checkpoint is None else "Stopped. Run the same command again to resume from the checkpoint."
     with plain_errors(stopped, extra="atari"):
         from trueonline.control.atari import play_command
 

@@ -11,7 +11,7 @@ import click
 
 from trueonline.platforms import is_broken_pipe
 
-RESUME = "Stopped. Finished tasks are kept; run the same command again to go on."
+RESUME = "Stopped. Finished tasks are kept; run the same command again to resume."
 
 # The extra of this package that brings a module. Extras in `SHARED` are parts of others: a command asks for its own.
 EXTRAS = {

@@ -1,4 +1,4 @@
-"""`trueonline learn`: pages that explain the ideas, to play with in a browser."""
+"""`trueonline learn`: interactive pages that explain the ideas, in a browser."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trueonline.cli.errors import plain_errors
 @click.option("--list", "as_list", is_flag=True, help="Print the names, titles and files of all pages, and open none.")
 @click.option("--path", "as_path", is_flag=True, help="Print the file of the page instead of opening it.")
 def command(page: str | None, as_list: bool, as_path: bool) -> None:
-    """Open pages that explain the methods, to play with.
+    """Open interactive pages that explain the methods.
 
     PAGE is traces, forward_backward, random_walk or memory. Without it, a page opens that shows them all. The pages are files
     of this package. They need neither a server nor a network.

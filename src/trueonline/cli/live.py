@@ -16,18 +16,20 @@ from trueonline.cli.stream_setup import understood
 @click.command("live")
 @stream_options
 @click.option(
-    "--pace", type=float, help="How fast a file is replayed: 1 is real time, the default for ten minutes or less."
+    "--pace", type=float, help="Speed of replaying a file: 1 is real time, the default for ten minutes or less."
 )
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Where the page is served; beyond this machine with --token."
+    "--host", default="127.0.0.1", show_default=True, help="Address to serve the page on; other machines need --token."
 )
-@click.option("--port", default=8040, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one.")
+@click.option(
+    "--port", default=8040, show_default=True, type=click.IntRange(0, 65535), help="Port of the page; 0 takes a free one."
+)
 @click.option("--token", envvar="TRUEONLINE_TOKEN", help="A secret of 16 characters or more, or $TRUEONLINE_TOKEN.")
 def command(pace: Any, host: str, port: int, token: str | None, limit: int | None, **given: Any) -> None:
-    """Predict as `predict` does, and watch it on a web page.
+    """Predict like `predict`, and show the predictions on a web page.
 
-    The page shows each signal, its prediction with its band, and what came true sliding in behind it. A file that was recorded
-    over more than ten minutes is replayed faster, in a minute or two.
+    The page shows each signal, its prediction with its band, and the true mean as it becomes known. A file that was recorded
+    over more than ten minutes is replayed faster, in about a minute and a half.
 
     \b
     Examples:
@@ -58,4 +60,4 @@ def command(pace: Any, host: str, port: int, token: str | None, limit: int | Non
         predict_command.Warner(say).tell(summary["warnings"])
         click.echo(predict_command.as_text(summary, chosen.out), err=chosen.out == "-")
         if run.checkpoint is not None and not run.ended:
-            say("Give the same command again to go on.")
+            say("Run the same command again to resume.")

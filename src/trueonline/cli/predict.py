@@ -15,18 +15,18 @@ from trueonline.cli.stream_options import stream_options
 from trueonline.cli.stream_setup import understood
 
 
-@click.command("predict", short_help="Predict signals of a stream while learning to.")
+@click.command("predict", short_help="Learn to predict signals of a stream while reading it.")
 @stream_options
-@click.option("--pace", type=float, help="Replay a file so many times as fast as it was recorded; 1 is real time.")
-@click.option("--explain", is_flag=True, help="Say which experts carry the weight in the end, in words.")
+@click.option("--pace", type=float, help="Speed of replaying a file, relative to its recording; 1 is real time.")
+@click.option("--explain", is_flag=True, help="Print the experts with the most weight at the end.")
 @options.as_json
 def command(pace: float | None, explain: bool, as_json: bool, limit: int | None, **given: Any) -> None:
-    """Predict signals of a stream while learning to, and score the predictions against what came true.
+    """Learn to predict signals of a stream while reading it, and score the predictions.
 
     SOURCE is a file (CSV, JSON lines, Parquet), several files, a pattern in quotes such as "logs/*.csv", - for standard
-    input, mqtt://host:port/topic (with TLS mqtts://), lsl://name, or arm, a simulated arm. For each TARGET and --horizon the
-    mean of the coming values is predicted, in the signal's unit, where the nearest values count most. A band around it should
-    hold 90 % of what comes true. The score is set against two forecasts that need no learning.
+    input, mqtt://host:port/topic (with TLS mqtts://), lsl://name, or arm, a simulated arm. For each TARGET and --horizon, the
+    command predicts the mean of the coming values, in the signal's unit. The nearest values count most. A band around the
+    prediction should hold 90 % of the true means. The score compares the predictions with two forecasts that need no learning.
 
     \b
     Examples:
@@ -38,12 +38,12 @@ def command(pace: float | None, explain: bool, as_json: bool, limit: int | None,
           --signals "grip,velocity(grip),envelope(emg, 0.2)" --target grip \\
           --out predictions.parquet
 
-    Signals may be derived: velocity(x), lowpass(x, 0.5), envelope(x, 0.2), lag(x, 5min), hour(time), weekday(time). A name is
-    as in the source, and in double quotes if it has commas. Times are written to OUT as they came in.
+    Signals may be derived: velocity(x), lowpass(x, 0.5), envelope(x, 0.2), lag(x, 5min), hour(time), weekday(time). Write
+    names as in the source, and in double quotes if they have commas. Times in OUT look like those in the source.
 
-    With --out a checkpoint is written every so often. After Ctrl-C or kill -9, give the same command again: it resumes from
-    the last checkpoint, and says what was lost. A file that was read to its end leaves no checkpoint unless one was named.
-    With a named --checkpoint and another source, learning goes on with what was learned before.
+    With --out a checkpoint is written every ten seconds (--every). After Ctrl-C or kill -9, run the same command again: it
+    resumes from the last checkpoint, and says what was lost. When a file was read to its end, the checkpoint is removed,
+    unless --checkpoint names it. With the same --checkpoint, another source continues from what was learned before.
     """
     with plain_errors("Stopped."):
         from trueonline.nexting import predict_command
@@ -51,7 +51,7 @@ def command(pace: float | None, explain: bool, as_json: bool, limit: int | None,
 
         chosen, setup = understood(given, pace)
         if as_json and chosen.out == "-":
-            raise click.UsageError("--json and --out - would both print; give one of them.")
+            raise click.UsageError("--json and --out - would both print; drop one of them.")
         say = partial(click.echo, err=True)
         warn = predict_command.Warner(say)
         run = predict_command.prepare(chosen, setup, sys.stdout, say)
@@ -63,7 +63,7 @@ def command(pace: float | None, explain: bool, as_json: bool, limit: int | None,
         else:
             click.echo(predict_command.as_text(summary, chosen.out, explain), err=chosen.out == "-")
         if run.source.replayable and not run.ended:
-            again = " Give the same command again to go on." if run.checkpoint is not None else ""
+            again = " Run the same command again to resume." if run.checkpoint is not None else ""
             say(f"Stopped before the end.{again}")
             sys.exit(130)
         if run.ended and not summary["samples"]:

@@ -60,16 +60,16 @@ MANY = {"many-mrps", "mrp-grid"}
 )
 @click.option("--games", metavar="GAME,…", help="For atari-prediction: which games of FOLDER.  [default: all]")
 @click.option("--frames", type=click.IntRange(2), help="For atari-prediction: frames of each game.  [default: 210000]")
-@options.share("Of asterix or atari-prediction do ")
+@options.share("For asterix or atari-prediction: do ")
 @options.threads("Threads, processes or workers")
 def command(names: tuple[str, ...], listing: bool, **settings: Any) -> None:
-    """Run the paper's experiments and say of each claim whether it held.
+    """Run the paper's experiments, and say for each claim whether it held.
 
     NAME is one or more experiments. --list shows them all, and which ones run only if they are named. These go beyond the
     paper: textbook, many-mrps, mrp-grid (many classes of random MRPs), mountain-car, offpolicy (learning about one policy
     from another), average-reward (continuing tasks without discount) and atari-prediction (a benchmark that needs
     recorded actions). Each experiment leaves figure.png, figure.pdf, data.csv and data.parquet in OUT/NAME. All
-    experiments of one call leave OUT/report.html, to be opened in a browser, and OUT/verdicts.json. Both replace those of
+    experiments of one call leave OUT/report.html, a page for a browser, and OUT/verdicts.json. Both replace those of
     an earlier call. Results of sweeps are kept in OUT/tasks. After Ctrl-C or a crash, run the same command again: it
     computes only what is missing.
     """

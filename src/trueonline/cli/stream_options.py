@@ -14,47 +14,53 @@ PARAMETERS: dict[str, tuple[Any, Any, str]] = {  # of one learner: type, default
     "step_size": (float, 0.1, "α. It is divided by the number of active features, so that 1 goes all the way."),
     "trace_decay": (float, 0.9, "λ."),
     "tilings": (click.IntRange(1), 8, "Grids, shifted against each other."),
-    "bins": (click.IntRange(1), 10, "Into how many each signal is divided."),
-    "features": (int, 200_000, "How many tiles are hashed to, at most."),
-    "tiles": (click.Choice(["joint", "pairs", "single"]), "joint", "Grids over all signals, every two, or each."),
+    "bins": (click.IntRange(1), 10, "Number of intervals of each signal."),
+    "features": (int, 200_000, "Largest number of features; more tiles are hashed to it."),
+    "tiles": (
+        click.Choice(["joint", "pairs", "single"]),
+        "joint",
+        "Grids over all signals jointly, over each pair, or over each signal.",
+    ),
 }
 
 stream_options = options.all_of(
     (
         click.argument("source", nargs=-1, required=True, callback=lambda context, option, names: one_or_several(names)),
-        click.option("--target", "targets", multiple=True, required=True, help="What to predict: names, with commas."),
         click.option(
-            "--signals",
-            help="What predictions depend on: names, with commas, or all numeric columns: all.  [default: the targets]",
+            "--target", "targets", multiple=True, required=True, help="Signals to predict: names, separated by commas."
         ),
         click.option(
-            "--rate", help="Samples a second: 40, 40Hz; or 5min, 1/300. Times are made from it unless --time is given."
+            "--signals",
+            help="Signals that predictions use: names, separated by commas, or all for all numeric columns.  [default: the targets]",
+        ),
+        click.option(
+            "--rate", help="Samples per second: 40, 40Hz; or 5min, 1/300. Without --time, times are computed from it."
         ),
         click.option(
             "--horizon",
             "horizons",
             multiple=True,
-            help="How far ahead: 500ms, 90s, 15min, 1h, 1d, 20 samples; several with commas. Predictions are the mean of "
-            "the coming values, in the signal's unit; the nearest count most.  [default: 20 samples]",
+            help="How far ahead: 500ms, 90s, 15min, 1h, 1d, 20 samples; several with commas. A prediction is the mean of "
+            "the coming values, in the signal's unit; the nearest values count most.  [default: 20 samples]",
         ),
         click.option(
             "--discount",
             "discounts",
             multiple=True,
-            help="γ instead: a number, or the name of a signal that has it. Predictions are then the return, the discounted sum.",
+            help="γ instead of a horizon: a number, or the name of a signal. A prediction is then the return, the discounted sum.",
         ),
         click.option(
             "--as",
             "meaning",
             type=click.Choice(["mean", "return"]),
-            help="What predictions are.  [default: the mean with --horizon, the return with --discount]",
+            help="Predict the mean or the return.  [default: the mean with --horizon, the return with --discount]",
         ),
         click.option(
             "--coverage",
             default=0.9,
             show_default=True,
             type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
-            help="Share of what comes true that bands should hold.",
+            help="Share of true values that bands should hold.",
         ),
         click.option(
             "--method",
@@ -81,51 +87,55 @@ stream_options = options.all_of(
             default="s",
             show_default=True,
             type=click.Choice(["s", "ms", "us", "ns"]),
-            help="Their unit, unless they are ISO 8601; ms for milliseconds since 1970.",
+            help="Unit of the times, unless they are ISO 8601; ms for milliseconds since 1970.",
         ),
         click.option(
             "--time-format",
             metavar="FORM",
-            help='Their form, if they are neither numbers nor ISO 8601: "%d.%m.%Y %H:%M".',
+            help='Format of the times, if they are neither numbers nor ISO 8601: "%d.%m.%Y %H:%M".',
         ),
         click.option(
             "--max-gap",
-            help="Nothing is learned across a longer gap: 90s, 15min.  [default: 10 samples or 3 horizons, the longer]",
+            help="Nothing is learned across a longer gap: 90s, 15min.  [default: 10 samples or 3 horizons, whichever is longer]",
         ),
         click.option(
             "--missing",
             default="hold",
             show_default=True,
             type=click.Choice(["hold", "skip", "error"]),
-            help="Missing values and NaN: keep the last one, leave the sample out, or stop.",
+            help="Missing values and NaN: use the last good value, leave the sample out, or stop.",
         ),
-        click.option("--follow", is_flag=True, help="Wait for what is appended to a text file."),
+        click.option("--follow", is_flag=True, help="Wait for lines that are appended to a text file."),
         click.option("--out", metavar="FILE", help="Predictions: a .csv, .jsonl or .parquet file, or - to print them."),
-        click.option("--checkpoint", metavar="FILE", help="Where to resume from.  [default: OUT.checkpoint]"),
+        click.option(
+            "--checkpoint",
+            metavar="FILE",
+            help="File to save the state to, and to resume from.  [default: OUT.checkpoint]",
+        ),
         click.option(
             "--every", default=10.0, show_default=True, type=float, help="Seconds between checkpoints, at least."
         ),
         click.option(
             "--fresh",
             is_flag=True,
-            help="Begin from scratch: replace the checkpoint, and whatever files --out and --alerts name.",
+            help="Begin from scratch: replace the checkpoint and the files that --out and --alerts name.",
         ),
         click.option(
             "--mqtt-password-file",
             metavar="FILE",
-            help="The password for a broker.  [default: $TRUEONLINE_MQTT_PASSWORD]",
+            help="File with the password for a broker.  [default: $TRUEONLINE_MQTT_PASSWORD]",
         ),
         click.option(
-            "--mqtt-ca", metavar="FILE", help="Certificates to check a mqtts:// broker by.  [default: the system's]"
+            "--mqtt-ca", metavar="FILE", help="Certificates to check a mqtts:// broker with.  [default: the system's]"
         ),
         click.option(
             "--publish",
             metavar="URL",
             help="Send predictions to mqtt[s]://[user@]host[:port]/topic, alerts to topic/alerts.",
         ),
-        click.option("--alert", type=float, help="Tell of samples whose surprise is at least this, such as 0.999."),
+        click.option("--alert", type=float, help="Print samples whose surprise is at least this, such as 0.999."),
         click.option("--alerts", metavar="FILE", help="Append alerts to a file of JSON lines.  [--alert is then 0.999]"),
-        click.option("--samples", "limit", type=click.IntRange(1), help="Stop after so many."),
+        click.option("--samples", "limit", type=click.IntRange(1), help="Stop after this many samples."),
     )
 )
 

@@ -19,7 +19,7 @@ from trueonline.cli.errors import plain_errors
 @click.option("--raw-step-size", is_flag=True, help="Take --step-size as it is, without dividing it.")
 @options.trace_decay
 @click.option("--discount", default=0.99, show_default=True, type=float, help="γ.")
-@click.option("--epsilon", default=0.1, show_default=True, type=float, help="ε: how often a random action is taken.")
+@click.option("--epsilon", default=0.1, show_default=True, type=float, help="ε: the probability of a random action.")
 @click.option("--epsilon-final", type=float, help="Let ε change to this number, linearly, in --epsilon-steps.")
 @click.option("--epsilon-steps", type=click.IntRange(1), help="How many steps ε takes to reach --epsilon-final.")
 @click.option(
@@ -33,7 +33,7 @@ from trueonline.cli.errors import plain_errors
 @click.option("--tilings", type=click.IntRange(1), help="Tiles: how many grids, shifted against each other.")
 @click.option("--order", type=click.IntRange(1), help="Fourier: how many half waves at most in each dimension.")
 @click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="For the environment; may be repeated.")
-@click.option("--episodes", default=500, show_default=True, type=click.IntRange(1), help="How long to train.")
+@click.option("--episodes", default=500, show_default=True, type=click.IntRange(1), help="Number of training episodes.")
 @click.option("--runs", default=1, show_default=True, type=click.IntRange(1), help="Independent runs, side by side.")
 @click.option("--evaluate", default=20, show_default=True, type=click.IntRange(0), help="Greedy episodes afterwards.")
 @options.seed()
@@ -61,7 +61,7 @@ def command(environment: str | None, listing: bool, **given: Any) -> None:
     bit for bit. To train longer, ask for more --episodes: a training that is finished resumes after its last episode.
     More --runs may be added too. A folder with results of other settings is left alone.
     """
-    with plain_errors("Stopped. Run the same command again to go on from the last checkpoint.", extra="gym"):
+    with plain_errors("Stopped. Run the same command again to resume from the last checkpoint.", extra="gym"):
         from trueonline.control.gym import train_command
 
         if listing:

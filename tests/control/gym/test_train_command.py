@@ -335,7 +335,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert "Stopped. Run the same command again to go on from the last checkpoint." in err
+    assert "Stopped. Run the same command again to resume from the last checkpoint." in err
     assert "Traceback" not in out + err
 
 
