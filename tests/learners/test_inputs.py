@@ -311,7 +311,9 @@ def test_whatever_is_given_is_learned_from_or_refused_whole(learner_class, a, b,
 def test_a_vector_of_integers_is_not_taken_for_indices(n):
     x = np.array([0, 1, 0][:n])
     for learner in (to.TrueOnlineTD(n, 0.1, 0.9, 0.9), to.OnlineLambdaReturn(n, 0.1, 0.9, 0.9)):
-        with pytest.raises(ValueError, match=r"as many as there are features.*np\.asarray\(x, float\), or np\.flatnonzero\(x\)"):
+        with pytest.raises(
+            ValueError, match=r"as many as there are features.*np\.asarray\(x, float\), or np\.flatnonzero\(x\)"
+        ):
             learner.start(x)
         learner.start(x.astype(float))
         with pytest.raises(ValueError, match="as many as there are features"):

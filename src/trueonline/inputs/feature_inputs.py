@@ -28,7 +28,9 @@ def features(x: Any, n: int, *, binary: bool = False, name: str = "x") -> Featur
         x = np.array([x])
     if isinstance(x, tuple):
         if len(x) != 2 or isinstance(x[0], Number):
-            raise ValueError(f"{name} as a tuple must be (indices, values), got {shown(x)}; give a vector as a list or an array")
+            raise ValueError(
+                f"{name} as a tuple must be (indices, values), got {shown(x)}; give a vector as a list or an array"
+            )
         return _pairs(x[0], x[1], n, binary, name)
     array = array_of(x, name)
     if array.ndim != 1:

@@ -94,9 +94,11 @@ def execute_tasks(
         The same as in `execute`.
     """
     store = Store(out)
-    store.begin()
     mine = engines.shard(list({task.name: task for task in tasks}.values()), share)
     missing = store.missing(mine)
+    if missing:
+        engines.check(engine)  # before the folder is made
+    store.begin()
     in_steps = any(task.spawned for task in mine)
     sizes = {task.name: task.steps if in_steps else 1 for task in mine}
     reached = dict.fromkeys((task.name for task in missing), 0)
@@ -328,10 +330,13 @@ def sweep(
     """
     if isinstance(methods, str):
         methods = (methods,)
-    if methods is not None and not isinstance(methods, Iterable):
-        raise ValueError(f"methods must be names, or a mapping from names to methods, got {methods!r}")
     if methods is not None and not isinstance(methods, Mapping):
-        methods = dict.fromkeys(methods)
+        listed = tuple(methods) if isinstance(methods, Iterable) else (methods,)
+        if not all(isinstance(name, str) for name in listed):
+            raise ValueError(
+                f'methods must be names, or a mapping from names to methods, such as {{"mine": my_method}}, got {methods!r}'
+            )
+        methods = dict.fromkeys(listed)
     grids = [tuple(grid) if isinstance(grid, Iterator) else grid for grid in (step_sizes, trace_decays)]
     common: Any = {
         "step_sizes": grids[0],
