@@ -12,8 +12,6 @@ from trueonline import TrueOnlineDifferentialTD, control, study
 from trueonline.catalog import METHODS
 from trueonline.forward import OnlineDifferentialReturn
 from trueonline.paper.experiment import (
-    ENOUGH,
-    NOISE,
     ROUNDING,
     Chart,
     Claim,
@@ -165,7 +163,7 @@ def convergence(problems: list[AverageReward], courses: np.ndarray, settings: Se
             "95 % interval": [low, high],
             "processes": len(problems),
         }
-        claims.append(Claim(claim, at_most(low, high, CLOSE) if len(problems) >= ENOUGH else NOISE, numbers))
+        claims.append(Claim(claim, at_most(low, high, CLOSE), numbers, len(problems)))
     return claims
 
 
@@ -199,7 +197,7 @@ def comparisons(swept: Mapping[str, np.ndarray], settings: Settings) -> list[Cla
             "95 % interval of the ratio, less 1": [low, high],
             "processes": ours.shape[1],
         }
-        claims.append(Claim(claim, at_most(low, high, ROUNDING) if ours.shape[1] >= ENOUGH else NOISE, numbers))
+        claims.append(Claim(claim, at_most(low, high, ROUNDING), numbers, ours.shape[1]))
     return claims
 
 
@@ -265,7 +263,6 @@ def queue_claims(
         "95 % interval": list(interval(samples[SARSA])),
         "runs": runs,
     }
-    decide = at_least if runs >= ENOUGH else lambda *numbers: NOISE
     apart = np.abs(rates[best] - late[SARSA][best])
     apart_samples = interval(weights @ apart)
     against = interval(samples[SARSA] - samples[DISCOUNTED_SARSA])
@@ -273,37 +270,41 @@ def queue_claims(
     return [
         Claim(
             f"Access control: differential Sarsa(λ) earns at least {NEAR:.0%} of what the ε-greedy optimal policy earns",
-            decide(*interval(samples[SARSA]), goal),
+            at_least(*interval(samples[SARSA]), goal),
             {
                 **ours,
                 "exact, optimal policy": exact["optimal"],
                 "exact, ε-greedy": exact["optimal, ε-greedy"],
                 "goal": goal,
             },
+            runs,
         ),
         Claim(
             "Access control: differential Sarsa(λ) earns at least what accepting every customer earns",
-            decide(*interval(samples[SARSA]), exact["accept all"]),
+            at_least(*interval(samples[SARSA]), exact["accept all"]),
             {**ours, "exact, accept all": exact["accept all"]},
+            runs,
         ),
         Claim(
             f"Access control: differential Sarsa(λ) earns at least what Sarsa(λ) with γ = {DISCOUNT} earns, at the best α and λ",
-            decide(*against),
+            at_least(*against),
             {
                 **ours,
                 f"γ = {DISCOUNT}": float(mean[DISCOUNTED_SARSA].max()),
                 "95 % interval of the difference": list(against),
             },
+            runs,
         ),
         Claim(
             "Access control: R̄ of differential Sarsa(λ) agrees with what it earns",
-            at_most(*apart_samples, AGREES) if runs >= ENOUGH else NOISE,
+            at_most(*apart_samples, AGREES),
             {
                 "holds if": f"the mean of |R̄ at the end − mean reward in the second half| is at most {AGREES:g}",
                 "mean": float(apart.mean()),
                 "95 % interval": list(apart_samples),
                 "R̄ of each run": rates[best].tolist(),
             },
+            runs,
         ),
     ]
 
