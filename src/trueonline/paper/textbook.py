@@ -139,7 +139,7 @@ def run(settings: Settings) -> Outcome:
         data,
         {"figure": _picture(means, len(runs))},
         charts,
-        _claims(walk, runs, means, samples),
+        _claims(walk, runs[0], means, samples, len(runs)),
         shown="figure",
         note=f"{len(runs)} runs of {EPISODES} episodes, the same for all methods and settings.",
     )
@@ -185,7 +185,11 @@ def _ratio(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
 
 
 def _claims(
-    walk: FiniteMRP, runs: list[list[Trajectory]], means: dict[str, np.ndarray], samples: dict[str, np.ndarray]
+    walk: FiniteMRP,
+    first: list[Trajectory],
+    means: dict[str, np.ndarray],
+    samples: dict[str, np.ndarray],
+    runs: int,
 ) -> list[Claim]:
     claims = [_intermediate(name, means[name], samples[name]) for name in FIGURES]
     claims.append(_virtually_identical(means, samples))
@@ -218,7 +222,7 @@ def _claims(
             },
         )
     )
-    claims = [replace(claim, samples=len(runs)) for claim in claims]  # those below are about equalities
+    claims = [replace(claim, samples=runs) for claim in claims]  # those below are about equalities
     same = float(np.abs(means["true_online"][0] - means["offline"][0]).max())
     claims.append(
         Claim(
@@ -227,7 +231,7 @@ def _claims(
             {"largest difference of the errors": same},
         )
     )
-    apart = _distance(walk, runs[0][0])
+    apart = _distance(walk, first[0])
     claims.append(
         Claim(
             "True online TD(λ) computes the online λ-return algorithm at every step",
