@@ -70,8 +70,8 @@ FEATURES = [
     ("abcd", "must be floats or integer indices"),
     ({1: 2}, "must be floats or integer indices"),
     ([1.0, 2.0, 3.0, 1j], "must be floats or integer indices"),
-    (True, "got booleans"),
-    (np.array([True] * N), "got booleans; use .*astype"),
+    (True, "must be floats or integer indices, got dtype bool: True"),
+    (np.array([True] * (N - 1)), "n_features = 4 values, got 3"),
     (np.zeros((1, N)), "one-dimensional"),
     ([[1], [1, 2]], "must be an array of numbers"),
     (np.float64(2.0), "one-dimensional"),
@@ -87,7 +87,9 @@ FEATURES = [
     (2**70, "must be floats or integer indices"),
     ([1, 1], "has index 1 more than once"),
     (np.arange(40) % 39, "has index"),
-    (([0], [1.0], [2.0]), r"must be \(indices, values\), got 3 items"),
+    (([0], [1.0], [2.0]), r"must be \(indices, values\), got .*; give a vector as a list or an array"),
+    ((0.5, 1.0), r"must be \(indices, values\), got \(0.5, 1.0\); give a vector as a list or an array"),
+    (([True, False], [1.0, 1.0]), "the indices of x.* must be integers"),
     (([0, 1], [1.0]), "one to one, got shapes"),
     (([0.0], [1.0]), "must be integers"),
     (([0], [NAN]), "must be finite"),
@@ -109,6 +111,25 @@ def test_bad_features(learner_class, x, message):
         with pytest.raises(ValueError, match=message):
             attempt(x)
         assert_unchanged(learner, before)
+
+
+@pytest.mark.parametrize("learner_class", LEARNERS)
+def test_booleans_are_zeros_and_ones(learner_class):
+    X = np.array([[1, 0, 0, 1], [0, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]], bool)
+    rewards = [1.0, -2.0, 0.5]
+    wanted = learner_class(**GOOD)
+    wanted.run(X.astype(float), rewards)
+    for stream in (X, X.tolist(), [*X[:2], *X[2:].astype(float)], sparse.csr_matrix(X)):
+        learner = learner_class(**GOOD)
+        learner.run(stream, rewards)
+        np.testing.assert_allclose(learner.weights, wanted.weights, rtol=1e-12)
+        np.testing.assert_allclose(learner.predict_many(stream), wanted.predict_many(X.astype(float)), rtol=1e-12)
+    learner = learner_class(**GOOD)
+    learner.start(X[0])
+    for reward, x in zip(rewards, (X[1], X[2].tolist(), (np.arange(N), X[3])), strict=True):
+        learner.update(reward, x)
+    np.testing.assert_allclose(learner.weights, wanted.weights, rtol=1e-12)
+    assert learner.predict(X[0]) == pytest.approx(wanted.predict(X[0].astype(float)))
 
 
 @pytest.mark.parametrize("reward", [NAN, INF, -INF, True, "1", None, 1j, [1.0], 10**400])
@@ -146,7 +167,8 @@ STREAMS = [
     ((np.zeros(N), ONES), {}, "one row of features per step"),
     ((np.zeros((N, N, N)), ONES), {}, "one row of features per step"),
     ((np.zeros((N, 3)), ONES), {}, "n_features = 4 values, got 3"),
-    ((EYE > 0, ONES), {}, "got booleans"),
+    ((ONES > 0, ONES), {}, "one row of features per step"),
+    ((EYE[:, 1:] > 0, ONES), {}, "n_features = 4 values, got 3"),
     ((EYE.astype(str), ONES), {}, "must be floats or integer indices"),
     ((np.full((N, 1), N), ONES), {}, r"X\[0\] has index 4"),
     (([0, 1, 2, -1], ONES), {}, r"X\[3\] has index -1"),
@@ -289,7 +311,9 @@ def test_whatever_is_given_is_learned_from_or_refused_whole(learner_class, a, b,
 def test_a_vector_of_integers_is_not_taken_for_indices(n):
     x = np.array([0, 1, 0][:n])
     for learner in (to.TrueOnlineTD(n, 0.1, 0.9, 0.9), to.OnlineLambdaReturn(n, 0.1, 0.9, 0.9)):
-        with pytest.raises(ValueError, match=r"as many as there are features.*astype\(float\), or np\.flatnonzero\(x\)"):
+        with pytest.raises(
+            ValueError, match=r"as many as there are features.*np\.asarray\(x, float\), or np\.flatnonzero\(x\)"
+        ):
             learner.start(x)
         learner.start(x.astype(float))
         with pytest.raises(ValueError, match="as many as there are features"):
@@ -311,6 +335,10 @@ def test_a_vector_of_integers_is_not_taken_for_indices(n):
         ("lam", "trace_decay"),
         ("lambda_", "trace_decay"),
         ("gamma", "discount"),
+        ("λ", "trace_decay"),
+        ("trace_decay_rate", "trace_decay"),
+        ("discount_rate", "discount"),
+        ("initial_weight", "initial_weights"),
     ],
 )
 def test_arguments_by_other_names_are_recognised(name, meant):
@@ -325,6 +353,12 @@ def test_arguments_by_other_names_are_recognised(name, meant):
         to.TrueOnlineTD(3, 0.1, 0.9, 0.9, beta=0.1)
     with pytest.raises(TypeError, match="GTD takes no argument 'beta': use second_step_size"):
         to.GTD(3, 0.1, 0.9, 0.9, beta=0.1)
+    with pytest.raises(TypeError, match=r"GTD takes no argument 'eta': use second_step_size=η·step_size"):
+        to.GTD(3, 0.1, 0.9, 0.9, eta=0.1)
+    with pytest.raises(TypeError, match="TrueOnlineTD takes no argument 'num_features': use n_features"):
+        to.TrueOnlineTD(num_features=3, step_size=0.1, trace_decay=0.9, discount=0.9)
+    with pytest.raises(TypeError, match="ForwardTD takes no argument 'alpha': use step_size"):
+        to.nonlinear.ForwardTD(lambda w, x: (float(w @ x), x), np.zeros(2), alpha=0.1, trace_decay=0.9, discount=0.9)
     with pytest.raises(TypeError, match="TrueOnlineTD: missing a required argument: 'discount'"):
         to.TrueOnlineTD(3, 0.1, 0.9)
 

@@ -1,9 +1,14 @@
-"""The bands of Figure 4, against their definition."""
+"""The bands of Figure 4, against their definition, and what few samples can decide."""
+
+import json
 
 import numpy as np
+import pytest
+from click.testing import CliRunner
 
+from trueonline.cli import main
 from trueonline.paper import random_mrps
-from trueonline.paper.experiment import Settings, resample
+from trueonline.paper.experiment import ENOUGH, FAILS, HOLDS, NOISE, Claim, Settings, resample
 
 
 def test_bands_choose_the_best_step_size_again_in_every_bootstrap_sample(tmp_path):
@@ -20,3 +25,25 @@ def test_bands_choose_the_best_step_size_again_in_every_bootstrap_sample(tmp_pat
         means = errors[:, :, j].mean(axis=0)
         assert np.isclose(table["error"][j].as_py(), means.min(), rtol=1e-12)
         assert table["step_size"][j].as_py() == random_mrps.ALPHAS[means.argmin()]
+
+
+@pytest.mark.parametrize("verdict", [HOLDS, FAILS, NOISE])
+def test_few_samples_decide_nothing(verdict):
+    few, enough = (Claim("c", verdict, {"gap": 1.0}, samples) for samples in (ENOUGH - 1, ENOUGH))
+    assert few.verdict == NOISE
+    assert few.numbers == {"gap": 1.0, "not decided": "the interval comes from 4 only, and at least 5 are needed"}
+    assert (enough.verdict, enough.numbers) == (verdict, {"gap": 1.0})
+    assert Claim("c", verdict).verdict == verdict, "an equality needs no samples"
+
+
+@pytest.mark.parametrize("name", ["fig1", "fig2", "fig4", "appendix-c", "fig9"])
+def test_two_runs_decide_only_equalities(name, tmp_path):
+    result = CliRunner().invoke(main, ["reproduce", name, "--runs", "2", "--out", str(tmp_path)], catch_exceptions=False)
+    assert result.exit_code == 0
+    verdicts = json.loads((tmp_path / "verdicts.json").read_text("utf-8"))
+    undecided = [each for each in verdicts if "not decided" in each["numbers"]]
+    assert {each["verdict"] for each in undecided} == {NOISE}
+    assert f"{len(undecided)} of them cannot be decided by so few runs: intervals need at least 5" in result.output
+    for each in verdicts:
+        if "not decided" not in each["numbers"]:
+            assert not any("95 %" in number for number in each["numbers"]), each

@@ -83,7 +83,7 @@ def judged(runs, change):
     weights = textbook.resample(7)
     samples = {name: np.einsum("br,lar->bla", weights, part) for name, part in errors.items()}
     means = {name: part.mean(axis=2) for name, part in errors.items()}
-    return [claim.verdict for claim in textbook._claims(WALK, runs[0], means, samples)]
+    return [claim.verdict for claim in textbook._claims(WALK, runs[0], means, samples, 7)]
 
 
 def test_claims_hold_where_errors_are_as_the_book_has_them(runs):

@@ -10,6 +10,7 @@ import re
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from types import SimpleNamespace
@@ -326,6 +327,22 @@ def test_without_a_cache_folder_a_script_is_made(bundled, tmp_path, monkeypatch)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert library.__wrapped__() == library.__wrapped__()
     assert len(bundled) == 2
+
+
+def test_a_relative_cache_folder_is_ignored(bundled, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", "cache")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home" / ".cache").mkdir(parents=True, mode=0o700)
+    library.__wrapped__()
+    assert not (tmp_path / "cache").exists()
+    assert len(kept(tmp_path / "home" / ".cache")) == 1
+
+
+def test_charts_are_explained_where_there_are_some(page, tmp_path):
+    assert page.count("click a method") == 1
+    build(tmp_path / "report.html", [replace(SECTIONS[0], charts=[])], ABOUT)
+    assert "click a method" not in (tmp_path / "report.html").read_text("utf-8")
 
 
 # --- what a browser makes of it

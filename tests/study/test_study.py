@@ -602,3 +602,9 @@ def test_a_table_has_each_error_beside_its_run_and_parameters(small_blocks):
     assert [tuple(row.values()) for row in table.to_pylist()] == expected
     given[:] = -1.0
     assert table["error"].to_pylist() == [row[-1] for row in expected], "the array may be used for another task"
+
+
+@pytest.mark.parametrize("methods", [3, to.TrueOnlineTD, [to.TrueOnlineTD], ["true_online", None], [["true_online"]]])
+def test_methods_without_a_name_are_refused(methods):
+    with pytest.raises(ValueError, match=r'methods must be names, or a mapping .* such as \{"mine": my_method\}, got'):
+        to.sweep(to.problems.random_walk(), methods, [0.1], [0.5], runs=1, steps=5)

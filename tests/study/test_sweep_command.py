@@ -254,6 +254,22 @@ def test_a_cluster_that_does_not_answer_is_a_mistake_said_in_a_line(spec, tmp_pa
     assert "127.0.0.1:1" in result.stderr.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--engine", "dask", "the engine dask needs the extra: pip install 'trueonline[dask]'"),
+        ("--engine", "gpu", "unknown engine 'gpu'"),
+        ("--shard", "3/2", "shard must be i/N"),
+    ],
+)
+def test_an_engine_or_a_share_that_is_none_leaves_no_folder(spec, tmp_path, monkeypatch, option, value, message):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    result = sweep(spec, "--out", tmp_path / "out", option, value)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_installed_command_says_mistakes_without_a_traceback_and_without_leaving_a_folder(tmp_path):
     (tmp_path / "spec.toml").write_text('[[problems]]\nkind = "maze"')
     command = [str(BIN / "trueonline"), "sweep", "spec.toml"]

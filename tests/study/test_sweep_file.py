@@ -1,5 +1,6 @@
 """Studies from TOML files: the cases they describe, seeds, methods of one's own, and mistakes."""
 
+import json
 import subprocess
 import sys
 
@@ -96,7 +97,15 @@ def test_a_file_can_name_a_problem_in_arrays(read, tmp_path):
         ('[[problems]]\nkind = "maze"', "unknown kind of problem 'maze'; known are arrays, baird"),
         ("[[problems]]\nk = 3", "unknown kind of problem"),
         (RANDOM + 'representations = ["fourier"]', "unknown representation 'fourier'; known are as_is, binary"),
-        (RANDOM + "branches = 3", "problem 1.*branches"),
+        (
+            RANDOM + "branches = 3",
+            r"problem 1 \(random_mrp\): unknown setting 'branches'; known are average_reward, b, discount, k, kind",
+        ),
+        (
+            RANDOM + 'representation = "tabular"',
+            "unknown setting 'representation'; known are .*, representations, seed, sigma",
+        ),
+        ('[[problems]]\nkind = "arrays"\nfolder = "."', "unknown setting 'folder'; known are .*, path, representations"),
         (RANDOM + 'seed = "x"', "problem 1"),
         ('[[problems]]\nkind = "random_mrp"\nk = 10', "problem 1.*missing"),
         (RANDOM.replace("b = 3", "b = 30"), "b must be at most k = 10, got 30"),
@@ -121,7 +130,7 @@ def test_files_with_mistakes_are_refused(read, text, message):
     ("text", "message"),
     [
         ("step_sizes = 0.1\n" + RANDOM, "step_sizes must be"),
-        ('methods = "true_online"\n' + RANDOM, "methods must be"),
+        ('methods = "true_online"\n' + RANDOM, r'methods must be a list, such as \["true_online"\], got'),
         ("methods = 3\n" + RANDOM, "methods must be"),
         ('methods = [["replace"]]\n' + RANDOM, "method"),
         ("problems = [1]", "problem"),
@@ -270,17 +279,60 @@ def test_a_file_may_name_a_learner_of_ones_own(read, rules):
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["plain_td", "Learner"])
-def test_a_method_of_ones_own_reaches_a_process_that_cannot_import_its_file(read, rules, name):
+def in_a_process(case, folder):
+    """The errors of a case that a process computes which has its methods by value alone."""
     cloudpickle = pytest.importorskip("cloudpickle")
-    (case,) = read(GRID + f'methods = ["mine/rules.py:{name}"]\n' + RANDOM)
     command = (
         "import pickle, sys; (task,) = pickle.load(sys.stdin.buffer).tasks(); print(task.compute()['error'].to_pylist())"
     )
     found = subprocess.run(
-        [sys.executable, "-c", command], input=cloudpickle.dumps(case), capture_output=True, check=True, cwd=rules
+        [sys.executable, "-c", command], input=cloudpickle.dumps(case), capture_output=True, check=True, cwd=folder
     )
-    assert found.stdout.decode().strip() == str(study.run([case])["error"].to_pylist())
+    return json.loads(found.stdout)
+
+
+@pytest.mark.parametrize("name", ["plain_td", "Learner"])
+def test_a_method_of_ones_own_reaches_a_process_that_cannot_import_its_file(read, rules, name):
+    (case,) = read(GRID + f'methods = ["mine/rules.py:{name}"]\n' + RANDOM)
+    assert in_a_process(case, rules) == study.run([case])["error"].to_pylist()
+
+
+NEIGHBOURS = {
+    "helper.py": RULES.replace("alpha * delta", "SHARE * alpha * delta").replace("number = 3", "") + "SHARE = {share}\n",
+    "parts/__init__.py": "from parts.inner import Inner\n",
+    "parts/inner.py": "import trueonline as to\n\n\nclass Inner(to.AccumulateTD):\n    pass\n",
+    "rules.py": "import colorsys, wave\nimport helper, parts\nplain_td = helper.plain_td\nLearner = parts.Inner\n",
+}
+
+
+@pytest.fixture
+def neighbours(tmp_path, monkeypatch):
+    """Two folders whose files have the same names. The command runs in neither."""
+    for folder, share in (("one", 1.0), ("half", 0.5)):
+        for name, text in NEIGHBOURS.items():
+            (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / folder / name).write_text(text.replace("{share}", str(share)))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+
+
+@pytest.mark.parametrize("name", ["plain_td", "Learner"])
+def test_the_file_of_a_method_may_import_its_neighbours_from_anywhere(read, neighbours, name):
+    path = list(sys.path)
+    methods = f'["accumulate", "one/rules.py:{name}", {{ method = "half/rules.py:{name}", name = "half" }}]'
+    (case,) = read(GRID + f"methods = {methods}\n" + RANDOM)
+    assert sys.path == path
+    assert not {"helper", "parts", "parts.inner"} & set(sys.modules)
+    assert "wave" in sys.modules, "only neighbours are forgotten"
+    theirs, ours, half = study.run([case])["error"].to_numpy().reshape(3, -1)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+    assert np.allclose(half, theirs, rtol=1e-9) == (name == "Learner"), "each file has its own neighbours"
+
+
+@pytest.mark.parametrize("name", ["plain_td", "Learner"])
+def test_what_neighbours_define_reaches_a_process_that_cannot_import_them(read, neighbours, tmp_path, name):
+    (case,) = read(GRID + f'methods = ["half/rules.py:{name}"]\n' + RANDOM)
+    assert in_a_process(case, tmp_path) == study.run([case])["error"].to_pylist()
 
 
 def test_the_same_file_gives_the_same_tasks_and_an_edited_one_others(read, rules):

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from difflib import get_close_matches
 from functools import wraps
 from typing import Any, TypeVar
 
-MEANT = {  # how papers and other libraries call an argument
-    **dict.fromkeys(("alpha", "lr", "learning_rate", "stepsize", "eta"), "step_size"),
-    **dict.fromkeys(("lam", "lambda_", "lambd", "lamda", "lmbda", "trace"), "trace_decay"),
-    "lambda": "trace_decay",
-    **dict.fromkeys(("gamma", "discount_factor", "gamma_"), "discount"),
-    **dict.fromkeys(("beta", "second_stepsize", "reward_rate_step_size"), "second_step_size"),
-    **dict.fromkeys(("theta", "meta_stepsize"), "meta_step_size"),
-    **dict.fromkeys(("n", "num_features", "features"), "n_features"),
-    **dict.fromkeys(("num_actions", "actions"), "n_actions"),
-    **dict.fromkeys(("epsilon", "eps"), "policy=trueonline.control.EpsilonGreedy(…)"),
+# How papers and other libraries call an argument, and what to write instead. Of several, the first that a class takes is meant.
+MEANT = {
+    **dict.fromkeys(("alpha", "α", "lr", "learning_rate", "stepsize"), ("step_size",)),
+    "eta": ("second_step_size=η·step_size", "step_size"),
+    **dict.fromkeys(("lambda", "lam", "lambda_", "lambd", "lamda", "lmbda", "λ", "trace", "decay"), ("trace_decay",)),
+    **dict.fromkeys(("gamma", "gamma_", "γ", "discount_factor"), ("discount",)),
+    **dict.fromkeys(("beta", "β", "second_stepsize", "reward_rate_step_size"), ("second_step_size",)),
+    **dict.fromkeys(("theta", "θ", "meta_stepsize"), ("meta_step_size",)),
+    **dict.fromkeys(("n", "num_features", "features", "n_states", "num_states"), ("n_features",)),
+    **dict.fromkeys(("num_actions", "actions"), ("n_actions",)),
+    **dict.fromkeys(("epsilon", "eps", "ε"), ("policy=trueonline.control.EpsilonGreedy(…)",)),
 }
+ALIKE = 0.75  # how much a misspelt name must have in common with an argument
 Init = TypeVar("Init", bound=Callable[..., None])
 
 
@@ -32,8 +35,8 @@ def explains_arguments(init: Init) -> Init:
         unknown = [name for name in named if name not in parameters and name not in taken]
         if unknown:
             name, kind = unknown[0], type(self).__name__
-            meant = MEANT.get(name.lower())
-            if meant is not None and meant.partition("=")[0] in taken:
+            known = [meant for meant in MEANT.get(name.lower(), ()) if meant.partition("=")[0] in taken]
+            for meant in known or get_close_matches(name.lower(), taken, 1, ALIKE):
                 raise TypeError(f"{kind} takes no argument {name!r}: use {meant}")
             raise TypeError(f"{kind} takes no argument {name!r}; it takes {', '.join(taken)}")
         try:

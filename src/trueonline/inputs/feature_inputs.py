@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,10 @@ def features(x: Any, n: int, *, binary: bool = False, name: str = "x") -> Featur
             return np.array([x], np.int64)
         x = np.array([x])
     if isinstance(x, tuple):
-        if len(x) != 2:
-            raise ValueError(f"{name} as a tuple must be (indices, values), got {len(x)} items")
+        if len(x) != 2 or isinstance(x[0], Number):
+            raise ValueError(
+                f"{name} as a tuple must be (indices, values), got {shown(x)}; give a vector as a list or an array"
+            )
         return _pairs(x[0], x[1], n, binary, name)
     array = array_of(x, name)
     if array.ndim != 1:
@@ -44,12 +46,13 @@ def features(x: Any, n: int, *, binary: bool = False, name: str = "x") -> Featur
 
 
 def array_of(x: Any, name: str) -> np.ndarray:
+    """An array of floats or integers. Booleans are the values 0 and 1, never indices."""
     try:
         array = np.asarray(x)
     except ValueError as error:
         raise ValueError(f"{name} must be an array of numbers, got {shown(x)} ({error})") from None
-    if array.dtype.kind == "b":
-        raise ValueError(f"{name} must be floats or integer indices, got booleans; use {name}.astype(float)")
+    if array.dtype.kind == "b" and array.ndim:
+        return array.astype(np.float64)
     if array.dtype.kind not in "fiu":
         end = "; only update takes None, at the end of an episode" if x is None else ""
         raise ValueError(f"{name} must be floats or integer indices, got dtype {array.dtype}: {shown(x)}{end}")
@@ -72,7 +75,7 @@ def _indices(array: np.ndarray, n: int, name: str) -> np.ndarray:
     if array.size == n > 1:
         raise ValueError(
             f"{name} has {n} integers, as many as there are features: integers are indices of active features. For a vector of "
-            f"zeros and ones use floats, {name}.astype(float), or np.flatnonzero({name}); for all features, np.ones({n})"
+            f"zeros and ones use floats, np.asarray({name}, float), or np.flatnonzero({name}); for all features, np.ones({n})"
         )
     return _distinct(array, n, name)
 
@@ -86,7 +89,7 @@ def _distinct(array: np.ndarray, n: int, name: str) -> np.ndarray:
         found, times = np.unique(indices, return_counts=True)
         raise ValueError(
             f"{name} has index {found[times > 1][0]} more than once; give each feature once, as (indices, values) if its "
-            f"value is not 1. (Integers are indices: for {n} values use floats, {name}.astype(float).)"
+            f"value is not 1. (Integers are indices: for {n} values use floats, np.asarray({name}, float).)"
         )
     return indices
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.inputs.feature_inputs import array_of, as_pair, dense, features, is_dense
-from trueonline.inputs.kinds import EMPTY, MAX_FEATURES, Features, Stream
+from trueonline.inputs.kinds import MAX_FEATURES, Features, Stream
 
 
 def stream(X: Any, n: int) -> tuple[Stream, int]:
@@ -35,7 +35,7 @@ def stream(X: Any, n: int) -> tuple[Stream, int]:
         return _ragged(X, n)
     array = array_of(X, "X")
     if array.shape == (0,):
-        raise ValueError(EMPTY)
+        raise ValueError("X has no rows, the stream is empty: give one row of features per step")
     if array.ndim == 1 and array.dtype.kind in "iu":
         array = array[:, None]  # the state at each step
     if array.ndim != 2:

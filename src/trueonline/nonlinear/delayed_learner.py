@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from trueonline import files, inputs
-from trueonline.inputs import Parameters, Parametrised, Schedule
+from trueonline.inputs import Parameters, Parametrised, Schedule, explains_arguments
 from trueonline.nonlinear.delayed_transition import Transition, from_arrays, to_arrays
 from trueonline.nonlinear.horizon import checked_horizon, horizon_within
 from trueonline.nonlinear.value_function import ValueAndGrad, checked_function, checked_weights, evaluate
@@ -22,6 +22,7 @@ class DelayedLearner(Parametrised, ABC):
 
     _kept: Any  # the transitions that are still needed, oldest first
 
+    @explains_arguments
     def __init__(
         self,
         value_and_grad: ValueAndGrad,

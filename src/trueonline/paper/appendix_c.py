@@ -96,6 +96,7 @@ def _claims(results: list[Errors], settings: Settings) -> list[Claim]:
                         f"the same, {other}": float(sum(ours) / len(ours)),
                         "95 % interval of the difference": [low, high],
                     },
+                    results[0].runs,
                 )
             )
     return claims

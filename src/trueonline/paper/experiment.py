@@ -19,7 +19,7 @@ __all__ = [
 ]  # fmt: skip
 
 HOLDS, FAILS, NOISE = "holds", "does not hold", "within noise"
-ENOUGH = 5  # with fewer runs, an interval over runs cannot decide a claim
+ENOUGH = 5  # with fewer samples (runs, MRPs, games) an interval over them cannot decide a claim
 ROUNDING = 1e-9  # a smaller relative difference is rounding: at λ = 0 all methods are the same apart from it
 
 
@@ -56,11 +56,27 @@ class Unfinished(Exception):  # noqa: N818 - not an error
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement, the verdict on it, and the numbers behind the verdict."""
+    """A statement, the verdict on it, and the numbers behind the verdict.
+
+    A verdict that comes from samples names in `samples` how many independent ones there are: runs, MRPs or games. A bootstrap
+    interval over a few samples is much too narrow. So with fewer than `ENOUGH` the verdict is "within noise".
+    """
 
     claim: str
     verdict: str
     numbers: Mapping[str, Any] = field(default_factory=dict)
+    samples: int | None = None  # None if the verdict does not depend on how many there are
+
+    def __post_init__(self) -> None:
+        if self.undecidable:
+            object.__setattr__(self, "verdict", NOISE)
+            why = f"the interval comes from {self.samples} only, and at least {ENOUGH} are needed"
+            object.__setattr__(self, "numbers", {**self.numbers, "not decided": why})
+
+    @property
+    def undecidable(self) -> bool:
+        """Whether there are too few samples for a verdict."""
+        return self.samples is not None and self.samples < ENOUGH
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,7 @@ def _claims(walk: FiniteMRP, settings: Settings, curves: dict[str, np.ndarray], 
                 "central 95 % of runs": [list(part) for part in spread],
                 "runs": len(ratios),
             },
+            len(ratios),
         ),
     ]
 

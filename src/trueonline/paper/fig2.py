@@ -108,6 +108,7 @@ def _claims(problem: FiniteMRP, settings: Settings, rms: dict, samples: dict) ->
         for alpha in (0.05, 0.5, 1.0)
     )
     low, high = interval(best_samples["accumulate"])
+    runs = settings.number(RUNS)
     return [
         Claim(
             "The best step-size of accumulate TD(λ) is about 0.15",
@@ -118,6 +119,7 @@ def _claims(problem: FiniteMRP, settings: Settings, rms: dict, samples: dict) ->
                 "termination probability, inferred from this claim": ONE_STATE_TERMINATION,
                 "by theory p/(2 − p)": ONE_STATE_TERMINATION / (2.0 - ONE_STATE_TERMINATION),
             },
+            runs,
         ),
         Claim(
             "The best step-size of the online λ-return algorithm is 1",
@@ -132,11 +134,13 @@ def _claims(problem: FiniteMRP, settings: Settings, rms: dict, samples: dict) ->
                 "online λ-return": float(rms["true_online"].min()),
                 "interval of the difference": list(interval(gap)),
             },
+            runs,
         ),
         Claim(
             "For small step-sizes the two behave alike, for large ones the difference is huge",
             HOLDS if small < 0.01 and large > 10.0 else FAILS,
             {f"relative difference at α = {STEP_SIZES[0]:g}": small, "ratio of errors at α = 1": large},
+            runs,
         ),
         Claim(
             "True online TD(λ) is the online λ-return algorithm (so its curve stands for both)",

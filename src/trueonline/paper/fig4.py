@@ -97,6 +97,7 @@ def claims(results: list[Errors], settings: Settings) -> list[Claim]:
                         "α and λ of true online": list(each.best_setting("true_online")),
                         f"α and λ of {other}": list(each.best_setting(other)),
                     },
+                    each.runs,
                 )
             )
     counts = {verdict: verdicts.count(verdict) for verdict in sorted(set(verdicts))}
@@ -105,6 +106,7 @@ def claims(results: list[Errors], settings: Settings) -> list[Claim]:
         "domains and representations",
         overall(verdicts),
         {"comparisons, with the paper's three representations": len(verdicts), **counts},
+        results[0].runs,
     )
     return [summary, small_lambda(results), *details]
 
@@ -129,6 +131,7 @@ def small_lambda(results: list[Errors]) -> Claim:
             "largest difference for λ ≤ 0.3, case by case": list(small.values()),
             "largest difference for λ ≥ 0.9, case by case": list(large.values()),
         },
+        results[0].runs,
     )
 
 

@@ -67,13 +67,13 @@ def _claims(results: list[Errors], settings: Settings) -> list[Claim]:
         group = [each for each in results if each.mrp == mrp and each.representation in random_mrps.PAPERS]
         mean[mrp] = float(np.mean([_advantage(each)[0] for each in group]))
         # MRPs are independent of each other, so each is resampled separately.
-        weights = random_mrps.resample(len(group[0].by_method["true_online"]), seed=settings.seed + 1000 * (kind + 1))
+        weights = random_mrps.resample(group[0].runs, seed=settings.seed + 1000 * (kind + 1))
         samples[mrp] = np.mean([_advantage(each, weights) for each in group], axis=0)
     small, noisy, calm = MRPS
     claims = [
-        _larger(small, noisy, mean, samples, "it has fewer states"),
-        _larger(small, calm, mean, samples, "it has fewer states"),
-        _larger(calm, noisy, mean, samples, "it is less stochastic"),
+        _larger(small, noisy, mean, samples, "it has fewer states", results[0].runs),
+        _larger(small, calm, mean, samples, "it has fewer states", results[0].runs),
+        _larger(calm, noisy, mean, samples, "it is less stochastic", results[0].runs),
     ]
     each = next(each for each in results if each.mrp == small and each.representation == "non-binary")
     weights = random_mrps.bootstrap(each, settings)
@@ -92,12 +92,13 @@ def _claims(results: list[Errors], settings: Settings) -> list[Claim]:
                 "interval of that": list(ours),
                 "holds if": "accumulate reaches 0.99 within its interval and true online stays below 0.95",
             },
+            each.runs,
         )
     )
     return claims
 
 
-def _larger(more: str, less: str, mean: dict, samples: dict, why: str) -> Claim:
+def _larger(more: str, less: str, mean: dict, samples: dict, why: str, runs: int) -> Claim:
     low, high = interval(samples[more] - samples[less])
     return Claim(
         f"The advantage over accumulate TD(λ) is larger on MRP {more} than on {less}, because {why}",
@@ -107,6 +108,7 @@ def _larger(more: str, less: str, mean: dict, samples: dict, why: str) -> Claim:
             f"on {less}": mean[less],
             "95 % interval of the difference": [low, high],
         },
+        runs,
     )
 
 

@@ -55,6 +55,10 @@ class Errors:
     representation: str
     by_method: dict[str, np.ndarray]
 
+    @property
+    def runs(self) -> int:
+        return len(self.by_method["true_online"])
+
     def mean(self, method: str) -> np.ndarray:
         return self.by_method[method].mean(axis=0)
 
@@ -136,7 +140,7 @@ def bests(make: Callable[[int], list[study.Case]], mrps: int, at_once: int, sett
 
 
 def bootstrap(errors: Errors, settings: Settings) -> np.ndarray:
-    return resample(len(errors.by_method["true_online"]), seed=settings.seed)
+    return resample(errors.runs, seed=settings.seed)
 
 
 def all_means(results: list[Errors]) -> pa.Table:

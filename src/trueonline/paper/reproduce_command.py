@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.text import Text
 
-from trueonline.paper.experiment import FAILS, HOLDS, NOISE, Settings, Unfinished
+from trueonline.paper.experiment import ENOUGH, FAILS, HOLDS, NOISE, Settings, Unfinished
 from trueonline.paper.registry import DEFAULT, MODULES, experiment
 from trueonline.paper.reproduction import Finished, reproduce
 from trueonline.study import engines
@@ -65,11 +65,15 @@ def run(
         except Unfinished as error:
             print(f"{error}.")
             return
-    verdicts = [claim.verdict for done in finished for claim in done.outcome.claims]
+    claims = [claim for done in finished for claim in done.outcome.claims]
+    verdicts = [claim.verdict for claim in claims]
     counts = ", ".join(
         f"{(n := verdicts.count(name))} {VERDICTS[name][2 if n > 1 else 3]}" for name in VERDICTS if name in verdicts
     )
     print(f"\n{len(verdicts)} claims: {counts}. Open {out}/report.html in a browser.")
+    few = sum(claim.undecidable for claim in claims)
+    if few:
+        print(f"{few} of them cannot be decided by so few runs: intervals need at least {ENOUGH} runs, MRPs or games.")
 
 
 def _say(text: str) -> None:

@@ -149,6 +149,7 @@ def _about(settings: Settings, finished: Sequence[Finished]) -> dict[str, str]:
         "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "time it took": f"{sum(done.seconds for done in finished):.0f} s",
         "runs of a setting": runs,
+        **({} if settings.mrps is None else {"MRPs of each class": str(settings.mrps)}),
         "seed": str(settings.seed),
         "engine": settings.engine,
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",

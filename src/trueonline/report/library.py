@@ -49,8 +49,8 @@ def library() -> str:
 def _place(about: str) -> Path | None:
     """The file for a script that these words describe. None if there is no safe folder."""
     with suppress(OSError, RuntimeError):  # nothing can be written, or there is no home
-        base = os.environ.get("XDG_CACHE_HOME")
-        own = (Path(base) if base else Path.home() / ".cache") / "trueonline"
+        base = Path(os.environ.get("XDG_CACHE_HOME", ""))  # the XDG specification: a relative path is ignored
+        own = (base if base.is_absolute() else Path.home() / ".cache") / "trueonline"
         folder = own / "report"
         if is_guarded(own.parent) and is_own(own, close=True) and is_own(folder):
             return folder / f"vega-{hashlib.sha256(about.encode()).hexdigest()[:24]}.js"

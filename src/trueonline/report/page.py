@@ -21,6 +21,9 @@ from trueonline.report.parts import Section
 TITLE = "True online TD learning: what the reproduction found"
 # verdict → symbol and class. The symbol is for readers who cannot tell the colours apart
 MARKS = {"holds": ("✓", "holds"), "does not hold": ("✗", "fails"), "within noise": ("≈", "noise")}
+HINT = (
+    '<p class="quiet hint">In the charts, click a method to hide or show it, and point at a line to read its values.</p>'
+)
 NONE = '<td class="quiet" colspan="2">no claims judged</td>'
 
 
@@ -37,6 +40,7 @@ def build(path: str | os.PathLike, sections: Sequence[Section], about: Mapping[s
         title=escape(title),
         summary=escape(summary(sections)),
         verdicts=_all_verdicts(sections),
+        hint=HINT if any(section.charts for section in sections) else "",
         sections="\n".join(_section(section) for section in sections),
         about=_rows(about),
     )

@@ -51,10 +51,12 @@ def run(
 
 
 def check(engine: str) -> None:
-    """Check that there is such an engine, and for "cuda" that there is such a GPU, before anything runs. ValueError if not."""
+    """Check that there is such an engine, its GPU and its packages, before anything runs or is written. ValueError if not."""
     _check_name(engine)
     if engine.startswith("cuda"):
         _gpu(engine)
+    elif engine.startswith("dask"):
+        _distributed()
 
 
 def _check_name(engine: str) -> None:
@@ -102,27 +104,24 @@ def _fill(running: dict[Future, Work], waiting: Iterator[Work], pool: ThreadPool
 
 def _run_dask(tasks: Sequence[Work], done: Done, scratch: Scratch, address: str | None, threads: int | None) -> None:
     """Results travel to this process, which stores them, so workers need no shared folder. Lost tasks are retried."""
-    try:
-        from distributed import Client, LocalCluster, as_completed
-    except ImportError:
-        raise ValueError("the engine dask needs the extra: pip install 'trueonline[dask]'") from None
+    distributed = _distributed()
     cluster: Any = address
     try:
         if address is None:
             with ctrl_c_postponed():  # it would reach the workers as well, and each would print where it was
-                cluster = LocalCluster(
+                cluster = distributed.LocalCluster(
                     n_workers=threads or os.cpu_count() or 1,
                     threads_per_worker=1,
                     dashboard_address="127.0.0.1:0",
                     host="127.0.0.1",
                     silence_logs=logging.ERROR,
                 )
-        with Client(cluster) as client:
+        with distributed.Client(cluster) as client:
             futures = {
                 client.submit(_compute, task, scratch(task), key=task.name, retries=5, pure=True): task for task in tasks
             }
             try:
-                for future in as_completed(futures):
+                for future in distributed.as_completed(futures):
                     done(futures.pop(future), future.result())
                     future.release()
             except BaseException:  # Ctrl-C, or the error of a task: the others that have finished are kept
@@ -135,6 +134,15 @@ def _run_dask(tasks: Sequence[Work], done: Done, scratch: Scratch, address: str 
     finally:
         if address is None and cluster is not None:
             cluster.close()
+
+
+def _distributed() -> Any:
+    """Dask's package for clusters. ValueError if it is missing."""
+    try:
+        import distributed
+    except ImportError:
+        raise ValueError("the engine dask needs the extra: pip install 'trueonline[dask]'") from None
+    return distributed
 
 
 def _run_cuda(tasks: Sequence[Work], done: Done, engine: str) -> list[Work]:

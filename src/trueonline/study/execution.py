@@ -85,9 +85,11 @@ def execute_tasks(
         The same as in `execute`.
     """
     store = Store(out)
-    store.begin()
     mine = engines.shard(list({task.name: task for task in tasks}.values()), share)
     missing = store.missing(mine)
+    if missing:
+        engines.check(engine)  # before the folder is made
+    store.begin()
     in_steps = any(task.spawned for task in mine)
     sizes = {task.name: task.steps if in_steps else 1 for task in mine}
     reached = dict.fromkeys((task.name for task in missing), 0)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import importlib.util
 import inspect
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -62,8 +65,9 @@ def load(text: str, folder: Path) -> tuple[str, Any]:
 def _module(path: Path) -> ModuleType:
     """The module of a file, run once for each content.
 
-    The module is in `sys.modules` only while it runs. So the workers of a cluster, which cannot import it, get its classes
-    by value.
+    While it runs, it may import its neighbours, the Python files of its own folder, as a script may. It and its neighbours are in
+    `sys.modules` only until then. So the workers of a cluster, which cannot import them, get their classes by value, and files
+    of the same name in other folders are not confused.
     """
     name = f"trueonline_sweep_{path.stem}_{hashlib.sha256(str(path).encode() + path.read_bytes()).hexdigest()[:12]}"
     if name in _LOADED:
@@ -71,15 +75,37 @@ def _module(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ValueError(f"{path} cannot be loaded as a Python file")
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        with _neighbours(path.parent):
+            sys.modules[name] = module
+            spec.loader.exec_module(module)
     except Exception as error:
         raise ValueError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
-    finally:
-        del sys.modules[name]
     _LOADED[name] = module
     return module
+
+
+@contextmanager
+def _neighbours(folder: Path) -> Iterator[None]:
+    """Let modules of a folder be imported, and forget them afterwards."""
+    before = set(sys.modules)
+    importlib.invalidate_caches()  # the folder may have been written a moment ago
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        tops = {name for name in set(sys.modules) - before if "." not in name and _lies_in(folder, sys.modules[name])}
+        for name in [name for name in sys.modules if name.partition(".")[0] in tops]:
+            del sys.modules[name]
+        with suppress(ValueError):  # the file has removed it
+            sys.path.remove(str(folder))
+
+
+def _lies_in(folder: Path, module: ModuleType) -> bool:
+    """Whether a module or package is in this folder itself, not in a folder below it, where installed packages may be."""
+    place = next(iter(getattr(module, "__path__", ())), None) or getattr(module, "__file__", None)
+    return place is not None and Path(place).parent == folder
 
 
 def _method(value: Any, text: str) -> Any:

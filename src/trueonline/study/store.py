@@ -89,7 +89,7 @@ class Store:
 
     def missing(self, tasks: Iterable[Work]) -> list[Work]:
         """The tasks without a result. Results are vouched for, so they are not decoded."""
-        there = {path.name for path in self.folder.iterdir()}
+        there = {path.name for path in self.folder.iterdir()} if self.folder.is_dir() else set()
         return [task for task in tasks if self.path(task).name not in there or self._opened(task) is None]
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import tokenize
 import tomllib
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +60,7 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "arrays": _from_arrays,
 }
 WITH_ETA = tuple(row.name for row in catalog.METHODS.values() if row.swept and "second_step_size" in row.settings)
+COMMON = ("kind", "label", "representations", "average_reward")  # what every problem may have beside its own settings
 SETTINGS = {"methods", "step_sizes", "trace_decays", "runs", "steps", "after", "seed", "version", "problems"}
 
 
@@ -107,12 +111,13 @@ def _cases(spec: dict[str, Any], table: dict[str, Any], number: int, folder: Pat
         raise ValueError(f"representations must name at least one of {', '.join(REPRESENTATIONS)}")
     _check_known("kind of problem", {str(kind)}, set(PROBLEMS))
     _check_known("representation", {str(name) for name in names}, set(REPRESENTATIONS))
-    if kind == "arrays":
-        arguments["folder"] = folder
+    make = partial(PROBLEMS[kind], folder=folder) if kind == "arrays" else PROBLEMS[kind]
+    known = {*inspect.signature(make).parameters, *COMMON} - {"folder"}
     cases = []
     for more, seed, seed_label in _seeds(arguments, label):
         try:
-            problem = PROBLEMS[kind](**{**arguments, **more})
+            _check_known("setting", set(arguments), known)
+            problem = make(**{**arguments, **more})
             problem = problems.AverageReward(problem) if average else problem  # type: ignore[arg-type]
         except (TypeError, ValueError) as error:
             raise ValueError(f"problem {number} ({kind}): {error}") from None
@@ -193,7 +198,7 @@ def _text(name: str, value: Any) -> str:
 
 def _list(name: str, value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise ValueError(f"{name} must be a list, such as [...], got {value!r}")
+        raise ValueError(f"{name} must be a list, such as {json.dumps([value], default=str)}, got {value!r}")
     return value
 
 

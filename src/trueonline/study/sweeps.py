@@ -119,10 +119,13 @@ def sweep(
     """
     if isinstance(methods, str):
         methods = (methods,)
-    if methods is not None and not isinstance(methods, Iterable):
-        raise ValueError(f"methods must be names, or a mapping from names to methods, got {methods!r}")
     if methods is not None and not isinstance(methods, Mapping):
-        methods = dict.fromkeys(methods)
+        listed = tuple(methods) if isinstance(methods, Iterable) else (methods,)
+        if not all(isinstance(name, str) for name in listed):
+            raise ValueError(
+                f'methods must be names, or a mapping from names to methods, such as {{"mine": my_method}}, got {methods!r}'
+            )
+        methods = dict.fromkeys(listed)
     grids = [tuple(grid) if isinstance(grid, Iterator) else grid for grid in (step_sizes, trace_decays)]
     common: Any = {
         "step_sizes": grids[0],

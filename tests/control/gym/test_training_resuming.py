@@ -78,6 +78,12 @@ def test_an_agent_that_learned_something_else_is_told_how_to_resume_and_how_to_b
     assert (state_of(agent), path.read_bytes()) == (before, content)
 
 
+def test_a_class_of_features_is_not_features():
+    agent = to.control.TrueOnlineSarsa(16, 4, 0.5, 0.9, 0.9)
+    with pytest.raises(ValueError, match="features must be callable, from an observation to x, got the class Table"):
+        to.control.train("FrozenLake-v1", agent, to.features.Table, episodes=1)
+
+
 def test_a_learner_is_not_an_agent():
     learner, features = to.TrueOnlineTD(16, 0.5, 0.9, 0.9), to.features.Table(16)
     message = (

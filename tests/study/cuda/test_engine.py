@@ -434,7 +434,7 @@ def test_without_a_gpu_the_error_says_so_and_names_the_engine_local(without_gpu,
         assert message in result.stderr
         assert "the engine local" in result.stderr
         assert "Traceback" not in result.output
-    assert not list(tmp_path.rglob("*.parquet"))
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_is_finished_already_needs_no_gpu(without_gpu, tmp_path):
@@ -459,6 +459,7 @@ def test_without_the_packages_the_error_names_the_extras(missing, monkeypatch, t
     result = CliRunner().invoke(main, ["sweep", str(spec), "--out", str(tmp_path / "out"), "--engine", "cuda"])
     assert result.exit_code == 1
     assert "trueonline[cuda13]" in result.stderr
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("engine", ["cuda:x", "cuda:", "cuda:-1", "cuda:1.5", "CUDA", "cuda1"])

@@ -95,8 +95,9 @@ def fitting(env: Any, agent: Any, features: Features) -> int:
         raise ValueError(
             f"the agent has {agent.n_actions} actions, but the environment {actions.n}: make it with n_actions={actions.n}"
         )
-    if not callable(features):
-        raise ValueError(f"features must be callable, from an observation to x, got {features!r:.80}")
+    if isinstance(features, type) or not callable(features):
+        given = f"the class {features.__name__}" if isinstance(features, type) else f"{features!r:.80}"
+        raise ValueError(f"features must be callable, from an observation to x, got {given}")
     n_features = getattr(features, "n_features", agent.n_features)
     if n_features != agent.n_features:
         raise ValueError(

@@ -11,8 +11,6 @@ from trueonline import TrueOnlineDifferentialTD, study
 from trueonline.forward import OnlineDifferentialReturn
 from trueonline.paper.average_reward import spec
 from trueonline.paper.experiment import (
-    ENOUGH,
-    NOISE,
     ROUNDING,
     Claim,
     Settings,
@@ -124,7 +122,7 @@ def convergence(problems: list[AverageReward], courses: np.ndarray, settings: Se
             "95 % interval": [low, high],
             "processes": len(problems),
         }
-        claims.append(Claim(claim, at_most(low, high, spec.CLOSE) if len(problems) >= ENOUGH else NOISE, numbers))
+        claims.append(Claim(claim, at_most(low, high, spec.CLOSE), numbers, len(problems)))
     return claims
 
 
@@ -158,5 +156,5 @@ def comparisons(swept: Mapping[str, np.ndarray], settings: Settings) -> list[Cla
             "95 % interval of the ratio, less 1": [low, high],
             "processes": ours.shape[1],
         }
-        claims.append(Claim(claim, at_most(low, high, ROUNDING) if ours.shape[1] >= ENOUGH else NOISE, numbers))
+        claims.append(Claim(claim, at_most(low, high, ROUNDING), numbers, ours.shape[1]))
     return claims

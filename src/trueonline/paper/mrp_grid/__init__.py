@@ -36,6 +36,7 @@ def _seed(*numbers: int) -> np.random.SeedSequence:
 def run(settings: Settings) -> Outcome:
     mrps, runs = settings.mrps or spec.MRPS_OF_A_CLASS, settings.number(spec.RUNS)
     found = list(random_mrps.bests(lambda number: cases(number, settings, runs), mrps, spec.AT_ONCE, settings))
+    settings.say("All results are there. Judging the claims and drawing take about a minute.")
     each = advantages.by_place(found)
     weights = resample(mrps, seed=settings.seed)
     data = advantages.table(each, weights, runs)

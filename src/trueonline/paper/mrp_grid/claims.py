@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueonline.paper.experiment import ENOUGH, FAILS, HOLDS, NOISE, ROUNDING, Claim, Settings, at_least, interval
+from trueonline.paper.experiment import FAILS, HOLDS, NOISE, ROUNDING, Claim, Settings, at_least, interval
 from trueonline.paper.mrp_grid import spec
 from trueonline.paper.mrp_grid.advantages import Place, log_ratios
 from trueonline.paper.random_mrps import PAPERS, Best
@@ -20,8 +20,7 @@ def claims(each: dict[Place, list[Best]], weights: np.ndarray, settings: Setting
         claims.append(everywhere(other, logs, places, weights))
     for representation in PAPERS:
         claims += trends(representation, log_ratios(each, representation, "accumulate"), weights)
-    few = weights.shape[1] < ENOUGH
-    return [Claim(each.claim, NOISE, each.numbers) for each in claims] if few else claims
+    return claims
 
 
 def everywhere(other: str, logs: np.ndarray, places: list[str], weights: np.ndarray) -> Claim:
@@ -53,6 +52,7 @@ def everywhere(other: str, logs: np.ndarray, places: list[str], weights: np.ndar
             "largest mean advantage": float(1.0 - np.exp(means.min())),
             "found in": places[int(means.argmin())],
         },
+        len(logs),
     )
 
 
@@ -82,6 +82,7 @@ def trends(representation: str, logs: np.ndarray, weights: np.ndarray) -> list[C
                     "95 % interval": [float(np.exp(low) - 1.0), float(np.exp(high) - 1.0)],
                     "fit": "least squares of ln(ratio) on log₂ k, log₂ b and σ over all classes",
                 },
+                len(logs),
             )
         )
     return claims

@@ -14,6 +14,12 @@ from trueonline.paper.mrp_grid.advantages import Place, column
 from trueonline.paper.random_mrps import PAPERS, Best
 from trueonline.paper.style import NAMES, figure
 
+WIDEST = 3.4  # characters that fit into a cell of a picture. Longer texts are drawn smaller
+NO_CLASS = {
+    "facecolor": "#EEEEEE",
+    "edgecolor": "#BBBBBB",
+    "hatch": "/////",
+}  # cells without a class: not white, which means 0
 SHADES = 21  # of a colour scale: few, so that a shade can be found on the scale; odd, so that one is white
 
 
@@ -51,7 +57,15 @@ def _cell(k: int, b: int) -> tuple[int, int]:
     return spec.STATES.index(k), spec.BRANCHES.index(0 if b == k else b)
 
 
-def _panels(rows: Sequence[str], name: str, scale: Any, colours: str, values: dict, form: Callable[[float], str]) -> Any:
+def _panels(
+    rows: Sequence[str],
+    name: str,
+    scale: Any,
+    colours: str,
+    values: dict,
+    form: Callable[[float], str],
+    note: str = "",
+) -> Any:
     """Heat maps with b across and k down: one row for each of `rows`, one column for each σ.
 
     `values` has for each row and σ a dictionary from (k, b) to a value, and whether the value is shown as a number.
@@ -70,10 +84,12 @@ def _panels(rows: Sequence[str], name: str, scale: Any, colours: str, values: di
             red, green, blue, _ = shading(scale(value))
             colour = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else "black"
             text, size = (form(value), 6.0) if shown else ("·", 9.0)
+            size *= min(1.0, WIDEST / len(text))
             panel.text(x, y, text, ha="center", va="center", fontsize=size, color=colour)
         drawn = panel.imshow(image, cmap=shading, norm=scale, aspect="auto")
         panel.set_xticks(range(len(spec.BRANCHES)), [f"{b or 'k'}" for b in spec.BRANCHES])
         panel.set_yticks(range(len(spec.STATES)), [f"{k}" for k in spec.STATES])
+        panel.patch.set(**NO_CLASS, linewidth=0.0)
         panel.grid(visible=False)
         panel.tick_params(length=0)
         for side in panel.spines.values():
@@ -81,9 +97,12 @@ def _panels(rows: Sequence[str], name: str, scale: Any, colours: str, values: di
     for panel, sigma in zip(axes[0], spec.NOISES, strict=True):
         panel.set_title(f"σ = {sigma:g}")
     for panel, row in zip(axes[:, 0], rows, strict=True):
-        panel.set_ylabel(f"{row}\nstates k")
-    for panel in axes[-1]:
-        panel.set_xlabel("next states b")
+        panel.set_ylabel(f"{row} features", weight="bold")
+    drawing.supylabel("number of states k", size="medium")
+    drawing.supxlabel(
+        f"number of next states b of each state\n{note}hatched: no class, since b < k (b = k has a column of its own)",
+        size="medium",
+    )
     beyond = "min" if least < scale.vmin else "neither"
     drawing.colorbar(drawn, ax=axes, label=name, shrink=0.8, aspect=30, pad=0.01, extend=beyond)
     return drawing
@@ -100,7 +119,7 @@ def advantages(data: pa.Table, other: str) -> Any:
             decided = row["low"] > ROUNDING or row["high"] < -ROUNDING
             values[row["representation"], row["sigma"]][row["k"], row["b"]] = (100.0 * row["advantage"], decided)
     bound = max(10.0, *(value for cells in values.values() for value, _ in cells.values()))
-    title = f"error below that of {NAMES[other]}, %\n(dot: the 95 % interval contains 0)"
+    title = f"how far the error is below that of {NAMES[other]}, %"
     return _panels(
         rows,
         title,
@@ -108,6 +127,7 @@ def advantages(data: pa.Table, other: str) -> Any:
         "RdBu",
         values,
         lambda value: f"{value:.0f}".replace("-", "−") if abs(value) >= 0.5 else "0",
+        "dot: the 95 % interval contains 0; ",
     )
 
 

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.paper.experiment import (
-    ENOUGH,
     HOLDS,
-    NOISE,
     ROUNDING,
     Claim,
     Settings,
@@ -58,7 +56,7 @@ def diverges(problem: str, at_0: Errors, weights: np.ndarray) -> Claim:
     exceptions = [f"{alpha:g}" for alpha, verdict in zip(spec.ALPHAS, verdicts, strict=True) if verdict != HOLDS]
     return Claim(
         f"{problem}: off-policy TD(0) diverges at every step-size of the grid",
-        _judged(overall(verdicts), len(worse)),
+        overall(verdicts),
         {
             "holds if": "at every step-size the error of more than half of the runs is larger at the end than at the beginning",
             "share of such runs, α by α": [float(share) for share in worse.mean(axis=0)],
@@ -66,6 +64,7 @@ def diverges(problem: str, at_0: Errors, weights: np.ndarray) -> Claim:
             "exceptions": exceptions or "none",
             "runs": len(worse),
         },
+        len(worse),
     )
 
 
@@ -99,13 +98,14 @@ def _ends_below(claim: str, bound: float, errors: Errors, method: str, weights: 
     low, high = interval(errors.best(method, weights))
     return Claim(
         claim,
-        _judged(at_most(low, high, bound), errors.units),
+        at_most(low, high, bound),
         {
             "error at the end": float(errors.best(method)[0]),
             "with": errors.parameters(method),
             "95 % interval": [low, high],
             **_shares(errors, method),
         },
+        errors.units,
     )
 
 
@@ -132,13 +132,10 @@ def _no_worse(place: str, errors: Errors, ours: str, other: str, settings: Setti
     }
     return Claim(
         f"{place}: {NAMES[ours]} at its best is at least as good as {NAMES[other]}",
-        _judged(at_most(low, high, ROUNDING), errors.units),
+        at_most(low, high, ROUNDING),
         numbers,
+        errors.units,
     )
-
-
-def _judged(verdict: str, units: int) -> str:
-    return verdict if units >= ENOUGH else NOISE
 
 
 def _shares(errors: Errors, method: str) -> dict[str, float]:
