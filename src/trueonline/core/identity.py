@@ -3,6 +3,8 @@
 Code of the user is followed to everything that it refers to: constants, helper functions, classes, and what it uses of the user's
 modules. This package and Python's library are known by the names of their parts, other installed packages by names and files.
 Compiled code keeps the values of its first use. So a kernel whose identity has changed since it was compiled is refused.
+
+This is one file because each kind of value is described by a few lines that call those of the others.
 """
 
 from __future__ import annotations

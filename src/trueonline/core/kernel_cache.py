@@ -77,8 +77,11 @@ def cache_folder() -> Path | None:
 
 
 def _parents() -> Iterator[Path]:
-    bases = (os.environ.get("NUMBA_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME"))
-    yield from (Path(base) / "trueonline" for base in bases if base)
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        yield Path(chosen) / "trueonline"
+    usual = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if usual.is_absolute():  # the XDG specification says to ignore a relative path
+        yield usual / "trueonline"
     with suppress(RuntimeError):  # there is no home
         yield Path.home() / ".cache" / "trueonline"
     with suppress(OSError):  # there is no folder for temporary files

@@ -20,6 +20,7 @@ from numba.extending import overload
 
 from trueonline.core.identity import note_compilation
 from trueonline.core.kernel_cache import KernelCache
+from trueonline.core.pieces import PieceCompiler
 
 # Dense loops may sum in any order and fuse multiply with add. Never `nnan` or `ninf`: divergence must stay visible.
 REASSOCIATE = {"reassoc", "contract", "nsz"}
@@ -27,7 +28,8 @@ REASSOCIATE = {"reassoc", "contract", "nsz"}
 # `forceinline` spares reference counting between pieces; the NumPy error model spares a branch per division. Nothing is ever called
 # through a C wrapper.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-_PIECE = {**_OPTIONS, "forceinline": True}
+_INLINED = {**_OPTIONS, "forceinline": True}
+_PIECE = {"no_cpython_wrapper": True, "pipeline_class": PieceCompiler}
 
 _COMPILING = RLock()
 _COMPILERS: dict[Any, Any] = {}
@@ -57,7 +59,7 @@ def kernel(function: Callable) -> Any:
     >>> td_error(1.0, 2.0, 0.5, 4.0)
     3.0
     """
-    return Kernel(function, targetoptions={"nopython": True, **_PIECE})
+    return Kernel(function, targetoptions={"nopython": True, **_INLINED})
 
 
 class Twin(CPUDispatcher):
@@ -74,7 +76,8 @@ class Kernel(Twin):
 
     def __init__(self, py_func: Callable, locals: Any = None, targetoptions: Any = None, **options: Any) -> None:
         super().__init__(py_func, locals, targetoptions, **options)
-        self._twin: Any = Twin(py_func, locals, {**(targetoptions or {}), "no_cpython_wrapper": True}, **options)
+        twin = {**(targetoptions or {}), "no_cpython_wrapper": True}
+        self._twin: Any = Twin(py_func, locals, twin, **{**options, "pipeline_class": PieceCompiler})
 
     @property
     def _numba_type_(self) -> Any:
@@ -97,11 +100,11 @@ def _asks_for_order(kind: Any) -> bool:
 def operation(stub: Callable, *, reassociate: bool = False) -> Callable:
     """Register loops for `stub`: the decorated function gets the argument types and returns an implementation."""
     if not reassociate:
-        return overload(stub, jit_options=cast(Any, _PIECE))
+        return overload(stub, jit_options=cast(Any, {**_INLINED, **_PIECE}))
 
     def register(choose: Callable) -> Callable:
-        for in_order, options in ((True, _PIECE), (False, {**_PIECE, "fastmath": REASSOCIATE})):
-            overload(stub, jit_options=cast(Any, options))(_where(in_order, choose))
+        for in_order, options in ((True, {}), (False, {"fastmath": REASSOCIATE})):
+            overload(stub, jit_options=cast(Any, {**_INLINED, **_PIECE, **options}))(_where(in_order, choose))
         return choose
 
     return register
@@ -120,12 +123,12 @@ def _where(in_order: bool, choose: Callable) -> Callable:
 
 def contracted(function: Callable) -> Any:
     """Compile a function as `kernel` does, with leave to fuse multiply with add, and no other leave."""
-    return Kernel(function, targetoptions={"nopython": True, **_PIECE, "fastmath": {"contract"}})
+    return Kernel(function, targetoptions={"nopython": True, **_INLINED, "fastmath": {"contract"}})
 
 
 def outlined(function: Callable, *, reassociate: bool = False) -> Callable:
     """Compile a rare piece on its own, so that the hot loop around its call stays small."""
-    return numba.njit(function, fastmath=REASSOCIATE if reassociate else False, **_OPTIONS)
+    return numba.njit(function, fastmath=REASSOCIATE if reassociate else False, **_OPTIONS, **_PIECE)
 
 
 def specialise(template: Callable, name: str, key: Callable[[], str | None] = str, **names: Any) -> Any:

@@ -7,6 +7,8 @@ then, with step-size adaptation, the numbers that adaptation keeps for each feat
     place | header, u, z, y | settings, h, alpha, tiles
 
 Each memory has a header of its own, with the numbers of that memory only. Vectors begin at cache lines.
+
+This is one file because the kinds of memory differ only in how they share this one layout.
 """
 
 from __future__ import annotations
