@@ -31,7 +31,7 @@ stream_options = options.all_of(
         ),
         click.option(
             "--signals",
-            help="Signals that predictions use: names, separated by commas, or all for all numeric columns.  [default: the targets]",
+            help="Signals that predictions use: names with commas, or all for all numeric columns.  [default: the targets]",
         ),
         click.option(
             "--rate", help="Samples per second: 40, 40Hz; or 5min, 1/300. Without --time, times are computed from it."
