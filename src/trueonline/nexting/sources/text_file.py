@@ -28,7 +28,7 @@ class TextFile(ReplayableFile):
 
     Every look compares up to 4 KiB at the beginning of a followed file, and up to 4 KiB before the place of reading, with what
     was read there. So a file that was emptied and has grown again between two looks is noticed, unless both are the same as
-    before. A writer that goes on at its old place after the file was emptied leaves zeros before that place. The file is then
+    before. A writer that continues at its old place after the file was emptied leaves zeros before that place. The file is then
     read from that place on, and counted as `truncated`.
 
     A file that is not followed and changes or becomes shorter while it is read, or whose compressed part breaks off, ends
@@ -303,7 +303,7 @@ class _TextReader(FileReader):
         return None
 
     def _moved_on(self) -> bool:
-        """At the end of this file, go on with the one that comes after it, or that has its name now. False if there is none yet."""
+        """At the end of this file, open the next file, or the file that has its name now. False if there is none yet."""
         if not self._next and not self._find_next():
             return False
         self._replaced += 1
