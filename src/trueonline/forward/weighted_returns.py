@@ -19,7 +19,7 @@ from trueonline.learners.docstrings import INITIAL, LEARNER, SECOND
 
 
 class UsageDefinition(FamilyDefinition):
-    """A history with the usage u of the features. u begins at 1/α_0, and goes on across episodes, as w does.
+    """A history with the usage u of the features. u begins at 1/α_0, and is kept across episodes, as w is.
 
         u_{k+1}^t = (1 − η_kφ_k∘φ_k)∘u_k^t + ρ_k^tφ_k∘φ_k   for 0 ≤ k < t,   u_t = u_t^t,   A_t = diag(1/u_t), and 0 where u_t is
         ρ_k^t = ρ_k (Σ_{i=k+1}^{t−1} C_k^{i−1} (1 − γ_iλ_i) + C_k^{t−1}),   C_k^i = ∏_{j=k+1}^{i} γ_jλ_jρ_j

@@ -122,7 +122,7 @@ def prepare(
 
 
 def _longest_gap(setup: Setup) -> float | None:
-    """What was given, or ten samples, or three of the longest horizon. Without a rate the predictor measures what a gap is."""
+    """The setting, or ten samples, or three times the longest horizon. Without a rate the predictor measures it."""
     if setup.max_gap is not None:
         return setup.max_gap
     longest = max((scale.seconds or 0.0 for scale in setup.scales()), default=0.0)

@@ -118,7 +118,7 @@ class Publisher:
         return found
 
     def finish(self) -> None:
-        """Send what waits, for a second, and count the rest as lost. Where samples can wait, go on while the broker takes some."""
+        """Send waiting messages for a second, and count the rest as lost. A recording continues while the broker takes some."""
         with self._changed:
             for _ in range(TURNS if self._patient else 1):
                 before = self._waiting

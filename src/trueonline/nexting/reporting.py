@@ -78,7 +78,7 @@ def report_resumption(run: Run, checkpoint: Checkpoint, say: Say) -> None:
 
 
 def report_new_source(run: Run, checkpoint: Checkpoint, say: Say) -> None:
-    """Say that a run goes on with what was learned from another source."""
+    """Say that a run continues from what was learned from another source."""
     learned = run.predictor.samples
     say(
         f"Continues what was learned from {checkpoint.source}, {learned:,} samples. The new source is read from its beginning."

@@ -52,10 +52,10 @@ class Checkpoint:
         return cls(about, arrays)
 
     def resumes(self, path: str | os.PathLike, setup: dict[str, Any], source: dict[str, Any]) -> bool:
-        """Whether a run resumes in the same source. If not, learning goes on with another one.
+        """Whether a run resumes in the same source. If not, learning continues with another source.
 
-        More files behind those of before are the same source. ValueError if the predictions are others, or if the source is
-        another one before all of the old one was read.
+        The same files with more files after them are the same source. ValueError if the settings of the predictions differ, or
+        if the source is another one and the old one was not read to its end.
         """
         described = dict(self.about["source"])
         before, now = _names(described.pop("source", "")), _names(source["source"])
@@ -68,7 +68,7 @@ class Checkpoint:
         elif not differing:
             raise ValueError(
                 f"the checkpoint {path} is of a run over {shown_source(before)}, which was not read to its end. Give that source "
-                f"again to finish it (without --follow, if it had that), and then {shown_source(now)} to go on with what was "
+                f"again to finish it (without --follow, if it had that), and then {shown_source(now)} to continue from what was "
                 "learned; or --fresh to start from scratch, or another --checkpoint"
             )
         else:

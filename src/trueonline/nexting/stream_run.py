@@ -225,7 +225,7 @@ class Run:
     def finish(self, forget: bool) -> None:
         """Write the last checkpoint and close the output. `forget` removes the checkpoint instead.
 
-        A run from scratch that found no sample has nothing to put in the place of what was there.
+        A run from scratch that found no sample leaves an existing file as it is.
         """
         if self.publisher is not None:
             self.publisher.finish()

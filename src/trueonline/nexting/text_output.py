@@ -64,7 +64,7 @@ class TextOutput(FileOutput):
         self.rows += len(times)
 
     def _begin(self, content: bytes) -> IO[bytes]:
-        """The file with its first rows, in the place of what was there. The mark comes first."""
+        """Replace an existing file by one with the first rows. The mark comes first."""
         beside = place_beside(self._path)
         file = open_beside(beside, self._path)
         try:

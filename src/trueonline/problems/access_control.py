@@ -19,9 +19,9 @@ REJECT, ACCEPT = 0, 1
 class AccessControl:
     """Customers of different priorities wait for some servers. Each is accepted, which pays its priority, or rejected.
 
-    At every step the customer at the head of the queue is accepted (action 1) or rejected (action 0). Then each busy server, that
-    of a customer just accepted included, becomes free with the same probability, and the next customer has a random priority.
-    If no server is free, the customer is rejected whatever the action. State s stands for s // m free servers and the
+    At every step the customer at the head of the queue is accepted (action 1) or rejected (action 0). Then each busy server becomes
+    free with the same probability, also a server that has just accepted a customer, and the next customer has a random priority.
+    If no server is free, the customer is rejected with either action. State s stands for s // m free servers and the
     priority s % m, with m priorities. The task never ends. The question is which customers to turn away so that the mean reward of
     a step is largest.
 

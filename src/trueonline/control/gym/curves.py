@@ -39,8 +39,8 @@ def curve(
 ) -> None:
     """Draw the returns of one run, or of several runs, over the episodes.
 
-    Of one run every return is drawn thin, and the running mean bold. Of several runs the running means are drawn thin, and
-    their mean over the runs bold. From five runs on there is a 95 % interval too (Student's t, at each episode by itself).
+    For one run, every return is drawn thin, and the running mean bold. For several runs, the running means are drawn thin,
+    and their mean over the runs bold. With five runs or more there is a 95 % interval too (Student's t, at each episode by itself).
 
     Parameters
     ----------

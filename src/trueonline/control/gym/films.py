@@ -95,7 +95,7 @@ def film(
 
 
 def _prepare_pygame() -> None:
-    """pygame draws what Gymnasium's own environments look like; where there is no screen, it must be told so."""
+    """Prepare pygame, which draws Gymnasium's own environments, for machines without a screen."""
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")

@@ -107,9 +107,9 @@ def open_source(
     time_format : str, optional
         The form of times that are neither numbers nor ISO 8601, as `datetime.strptime` knows it: "%d.%m.%Y %H:%M".
     follow : bool
-        Wait for more at the end of a text file that grows. Of several files, the last one is followed.
+        Wait for more at the end of a text file that grows. If there are several files, the last one is followed.
     whole_lines : bool
-        Leave the last line of a text file or a pipe if it has no line break. Of several files, this is for the last one.
+        Leave the last line of a text file or a pipe if it has no line break. If there are several files, this applies to the last.
     queue : int
         How many samples may wait in a live source.
     pace : float or "fit", optional
@@ -214,8 +214,8 @@ def columns_of(spec: Spec | Sequence[Spec], time: str | None = None) -> tuple[st
     Parameters
     ----------
     spec : str, path, or a sequence of them
-        As for `open_source`. Of several files, the first one is looked at, and of a text, the first 4,096 rows. A column counts
-        if all its cells there are numbers or missing, and one of them is a number.
+        As for `open_source`. If there are several files, only the first is read, and at most 4,096 rows of a text. A column
+        counts if all its cells in these rows are numbers or missing, and at least one is a number.
     time : str, optional
         The column or key with the times.
 

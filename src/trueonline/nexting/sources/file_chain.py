@@ -19,7 +19,7 @@ SHOWN = 3  # files that a message names
 
 
 class Chain(Source):
-    """The samples of several files, one after another. Times go on, and so does the count of rows.
+    """The samples of several files, one after another. Times and the count of rows continue from file to file.
 
     All files are opened once at the beginning, so that a file that cannot be read is known before anything is learned. Files
     without a byte are left out.

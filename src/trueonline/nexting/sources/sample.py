@@ -238,7 +238,9 @@ class Source(ABC):
         ValueError
             If the source cannot be read again, or if the position was taken in something else. Nothing has changed then.
         """
-        raise ValueError(f"{type(self).__name__} cannot be replayed: what was sent is gone; go on without seek")
+        raise ValueError(
+            f"{type(self).__name__} cannot be replayed: the samples that were sent are gone; continue without seek"
+        )
 
     def finish(self, seconds: float) -> bool:
         """Ask for no new samples, because the run stops. Samples that were sent before can still be read.

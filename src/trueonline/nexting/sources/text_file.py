@@ -25,7 +25,7 @@ class TextFile(ReplayableFile):
 
     Every look compares up to 4 KiB at the beginning of a followed file, and up to 4 KiB before the place of reading, with what
     was read there. So a file that was emptied and has grown again between two looks is noticed, unless both are the same as
-    before. A writer that goes on at its old place after the file was emptied leaves zeros before that place. The file is then
+    before. A writer that continues at its old place after the file was emptied leaves zeros before that place. The file is then
     read from that place on, and counted as `truncated`.
 
     A file that is not followed and changes or becomes shorter while it is read, or whose compressed part breaks off, ends
