@@ -14,21 +14,21 @@ BETWEEN = re.compile(r"(?<=<!-- methods -->\n\n).*?(?=\n<!-- /methods -->)", re.
 
 
 def table():
-    """The README's table of methods, made from the catalogue."""
-    lines = ["| method | class | page |", "|---|---|---|"]
-    for row in catalog.METHODS.values():
-        page = f"[{row.page}](docs/methods/{row.page})"
-        lines.append(f"| {row.title} (`{row.name}`) | `{public_name(row)}` | {page} |")
+    """The README's table of methods, made from the catalogue: a line for each group, with each class once."""
+    lines = ["| for | classes, with their pages |", "|---|---|"]
+    for group in catalog.GROUPS:
+        rows = [row for row in catalog.METHODS.values() if row.group == group]
+        links = {public_name(row): f"[`{public_name(row)}`](docs/methods/{row.page})" for row in rows}
+        lines.append(f"| {group} | {', '.join(links.values())} |")
     return "\n".join(lines) + "\n"
 
 
 def public_name(row):
-    """The class as a user reaches it through `trueonline`, with the options that make it this method."""
+    """The class as a user reaches it through `trueonline`."""
     wanted = row.learner.partition(":")[2].replace("_", "").lower()
     places = (("", top_level), ("control.", control.__all__), ("nonlinear.", nonlinear.__all__))
     (name,) = (prefix + name for prefix, names in places for name in names if name.lower() == wanted)
-    options = "".join(f", {key}={value}" for key, value in row.options.items())
-    return f"{name}(…{options})" if options else name
+    return name
 
 
 def test_the_table_of_methods_is_that_of_the_catalogue():

@@ -188,7 +188,7 @@ class TextReader(FileReader):
         return None
 
     def _moved_on(self) -> bool:
-        """At the end of this file, go on with the one that comes after it, or that has its name now. False if there is none yet."""
+        """At the end of this file, open the next file, or the file that has its name now. False if there is none yet."""
         if not self._next and not self._find_next():
             return False
         self._replaced += 1
