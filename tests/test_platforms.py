@@ -149,7 +149,11 @@ def same(one, another):
 # --- Here and there -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("work", [learning, predicting, sweeping, training, serving], ids=lambda work: work.__name__)
+@pytest.mark.parametrize(
+    "work",
+    [learning, serving, *(pytest.param(work, marks=pytest.mark.long) for work in (predicting, sweeping, training))],
+    ids=lambda work: work.__name__,
+)
 def test_the_result_is_the_same_without_what_windows_lacks(work, tmp_path, monkeypatch, capfd):
     monkeypatch.syspath_prepend(ROOT)  # for processes
     expected = here(work, tmp_path / "here")

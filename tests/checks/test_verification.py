@@ -116,6 +116,8 @@ def test_a_learner_that_cannot_take_a_form_of_features_is_told_which():
 
 
 def test_an_instance_is_not_a_class():
+    with pytest.raises(TypeError, match="learner_class must be a class, got 'true_online'; give the class"):
+        to.verify("true_online")
     with pytest.raises(TypeError, match="learner_class must be a class"):
         to.verify(Own(2, 0.1, 0.9, 0.9))
 

@@ -156,6 +156,10 @@ def test_the_greedy_action_is_taken_more_and_more_often():
         (lambda: Softmax(0.0), "temperature must be a finite number > 0, got 0.0"),
         (lambda: Softmax(np.inf), "temperature must be"),
         (lambda: TrueOnlineSarsa(2, 2, 0.1, 0.9, 0.9, "greedy"), r"policy must be callable as policy\(values, rng, t\)"),
+        (
+            lambda: TrueOnlineSarsa(2, 2, 0.1, 0.9, 0.9, EpsilonGreedy),
+            "got the class EpsilonGreedy; make an object of it",
+        ),
     ],
 )
 def test_bad_policies_are_refused(make, message):

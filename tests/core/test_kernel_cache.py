@@ -88,6 +88,14 @@ def places(monkeypatch, tmp_path):
     cache_folder.cache_clear()
 
 
+def test_a_relative_cache_folder_of_the_user_is_ignored(places, monkeypatch):
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", "cache")
+    monkeypatch.chdir(places)
+    assert cache_folder.__wrapped__() == places / "home" / ".cache" / "trueonline" / cache_name()
+    assert not (places / "cache").exists()
+
+
 def test_the_first_folder_that_can_be_written_is_taken(places):
     assert cache_folder.__wrapped__() == places / "numba" / "trueonline" / cache_name()
     shutil.rmtree(places / "numba")

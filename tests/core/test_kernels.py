@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import numba
 import numpy as np
 import pytest
 
@@ -51,3 +52,37 @@ def test_threads_may_need_different_types_at_the_same_time():
         found = list(pool.map(lambda array: call(entry, array), given))
     assert found == [15.0] * len(given)
     assert len(entry.overloads) == 5
+
+
+@kernel
+def spoken(x):
+    print("half of", x)
+    return 0.5 * x
+
+
+@kernel
+def speaking(x):
+    return spoken(x)
+
+
+def test_a_piece_may_print_whoever_calls_it(capfd):
+    """Texts come from the environment of a piece, which is there although the piece is not compiled on its own."""
+
+    @numba.njit
+    def user(x):
+        return speaking(x)
+
+    assert [speaking(4.0), user(6.0), call(specialise(template, "spoken", cached=False, method=spoken), np.ones(1))] == [
+        2,
+        3,
+        0.5,
+    ]
+    assert capfd.readouterr().out.split("\n") == ["half of 4.0", "half of 6.0", "half of 1.0", ""]
+
+
+def test_pieces_become_no_machine_code_of_their_own():
+    assert speaking(2.0) == 1.0
+    (compiled,) = spoken._twin.overloads.values()
+    assert compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name) == 0
+    (compiled,) = speaking.overloads.values()
+    assert compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name) != 0

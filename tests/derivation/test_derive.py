@@ -133,6 +133,7 @@ def test_a_derived_learner_equals_its_forward_view(view, step):
         ),
     ],
 )
+@pytest.mark.long
 def test_so_do_stranger_ones(view, step):
     found = derived(view, step)
     kind = "dense" if view is weighted else "step-size schedule"
@@ -150,6 +151,7 @@ def test_a_derived_agent_equals_its_forward_view(view):
 
 
 @pytest.mark.parametrize(("view", "step"), [(off_policy_lambda_return, ratio_step), (monte_carlo, None)])
+@pytest.mark.long
 def test_a_derived_learner_keeps_the_contract(view, step):
     """Saved, pickled and copied learners go on; bad input changes nothing; and so on."""
     assert "saved equals continued" in to.check_learner(derived(view, step).learner).kept

@@ -82,6 +82,7 @@ def test_sums_are_bracketed_where_they_are_multiplied():
     assert found["e_t"] == "c_t·(e_{t−1} − (φ_tᵀe_{t−1})·φ_t) + φ_t"
 
 
+@pytest.mark.long
 def test_a_view_may_be_called_anything():
     for name in ("decay", 'x"""\nprint(1)\n"""', "class"):
         view = lambda k, h, R, gamma: R[k + 1] + gamma[k + 1]  # noqa: E731

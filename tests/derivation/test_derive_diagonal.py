@@ -93,6 +93,7 @@ def test_the_matrix_takes_the_place_of_the_step_size():
     )
 
 
+@pytest.mark.long
 def test_the_learner_equals_its_forward_view():
     """On all kinds of streams, with other step-sizes at each step on some of them."""
     report = derived(off_policy_lambda_return, feature_ratio_step).verify(trials=2)
@@ -168,6 +169,7 @@ def test_help_says_what_a_step_size_may_be():
     assert "step_size : float or callable" in one
 
 
+@pytest.mark.long
 def test_it_keeps_the_contract():
     assert "saved equals continued" in to.check_learner(derived(lambda_return, feature_step).learner).kept
 

@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import numpy as np
+import pytest
 
 import trueonline as to
 from trueonline.explorables import FOLDER
@@ -32,6 +33,7 @@ def run(kind, one, found):
         yield delta, learner.weights, learner.trace, learner.weights - before
 
 
+@pytest.mark.long
 def test_everything_on_the_page_equals_the_package(browser):
     rng = np.random.default_rng(7)
     kinds = ["tabular", "overlapping", "random"]

@@ -138,8 +138,9 @@ def by_equations(name, theta, bound, w_0, X, rewards, gammas, lams, ratios, inte
 @pytest.mark.parametrize(
     ("name", "form"),
     [
-        *((name, "pairs") if name in QUICK else pytest.param(name, "pairs", marks=pytest.mark.slow) for name in METHODS),
         ("true_online", "dense"),
+        *(pytest.param(name, "pairs", marks=pytest.mark.long) for name in QUICK),
+        *(pytest.param(name, "pairs", marks=pytest.mark.slow) for name in METHODS if name not in QUICK),
         *(pytest.param(name, "dense", marks=pytest.mark.slow) for name in ("accumulate", "gtd")),
     ],
 )
@@ -185,6 +186,7 @@ def test_true_online_td_equals_its_forward_view_with_a_matrix_of_step_sizes():
 
 
 @pytest.mark.parametrize("name", EVERY)
+@pytest.mark.long
 def test_off_is_off(name):
     """Without it the same code runs as always; with help that has nothing to do, the same weights come out."""
     given = stream(4, name)
@@ -306,6 +308,7 @@ def test_refuses_what_makes_no_sense():
         (to.control.ReplaceSarsa, to.ReplaceTD),
     ],
 )
+@pytest.mark.long
 def test_an_agent_adapts_as_a_learner_does_over_its_features(agent_class, learner_class, tmp_path):
     """ψ(s, a) has the state's feature i at i·actions + a."""
     X, rewards, *_ = stream(8, "replace")

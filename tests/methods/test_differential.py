@@ -280,6 +280,7 @@ def test_verify_compares_the_rate_too():
     assert not to.verify(partial(Forgetful, **BETA), trials=1, steps=10, kinds=["dense"]).exact
 
 
+@pytest.mark.long
 def test_the_derived_method_is_the_built_in_one():
     pytest.importorskip("sympy")
     from trueonline.derivation import views

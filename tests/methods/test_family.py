@@ -37,13 +37,6 @@ def test_gradient_methods_equal_their_definitions_in_every_form(name):
     assert to.verify(METHODS[name], trials=2).max_error < 1e-11
 
 
-@pytest.mark.parametrize(
-    "method", [to.MonteCarlo, to.TrueOnlineEmphaticTD, partial(to.GTD, **GRADIENT), partial(to.TrueOnlineGTD, **GRADIENT)]
-)
-def test_keeps_the_contract(method):
-    assert len(to.check_learner(method).kept) == 10
-
-
 def test_what_is_missing_is_asked_for():
     with pytest.raises(TypeError, match=r"needs second_step_size.*; give the rest with functools\.partial\(GTD, …\)"):
         to.check_learner(to.GTD)

@@ -16,7 +16,9 @@ METHODS = pytest.mark.parametrize("method", [ProvisionalTD, ProvisionalQ])
 DEFINITIONS = {ProvisionalTD: ProvisionalTDView, ProvisionalQ: ProvisionalQView}
 
 
-@pytest.mark.parametrize("method", [ProvisionalQ, pytest.param(ProvisionalTD, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "method", [pytest.param(ProvisionalQ, marks=pytest.mark.long), pytest.param(ProvisionalTD, marks=pytest.mark.slow)]
+)
 def test_equals_its_definition(method):
     report = to.verify(method, definition=DEFINITIONS[method], trials=2)
     assert len(report.rows) == 10
@@ -27,11 +29,6 @@ def test_so_does_the_other_over_active_features():
     """The kernels of all forms, as above, take long to compile."""
     kinds = ["active indices", "states of a table", "repeated features", "large step-size"]
     assert to.verify(ProvisionalTD, definition=ProvisionalTDView, trials=2, kinds=kinds).max_error < 1e-11
-
-
-@pytest.mark.parametrize("method", [ProvisionalTD, pytest.param(ProvisionalQ, marks=pytest.mark.slow)])
-def test_keeps_the_contract(method):
-    assert len(to.check_learner(method).kept) == 10
 
 
 # --- Streams with all that may vary ---------------------------------------------------------------
@@ -133,6 +130,7 @@ MIXED = [
 
 
 @pytest.mark.parametrize(("form", "mean_form"), MIXED)
+@pytest.mark.long
 def test_provisional_q_with_means_equals_its_definition(form, mean_form):
     """In whatever form both are given; indices are those of another mean."""
     drawn = Drawn(1, 60)

@@ -60,6 +60,7 @@ def test_a_long_stream_follows_the_equations(name, form):
 
 
 @each_method
+@pytest.mark.long
 def test_forms_may_change_on_the_way_and_run_equals_updates(name):
     drawn = Drawn(12, 240)
     forms = ["active", "dense", "pairs", "dense", "active", "active"]

@@ -173,6 +173,7 @@ def test_a_file_cut_off_anywhere_after_the_checkpoint_is_completed(tmp_path):
     assert len(lines) == len(set(lines))
 
 
+@pytest.mark.long
 def test_kill_9_loses_no_alert_and_writes_none_twice(tmp_path):
     source = log(tmp_path / "log.csv", 6000, range(10, 5990, 9))
     predict(source, "--alerts", tmp_path / "whole")

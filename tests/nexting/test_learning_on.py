@@ -41,6 +41,7 @@ def test_several_files_give_the_predictions_of_one(tmp_path):
         assert (tmp_path / name).read_bytes() == (tmp_path / "once").read_bytes()
 
 
+@pytest.mark.long
 def test_kill_9_in_any_file_changes_nothing(tmp_path):
     days = [written(tmp_path / f"day{i}.csv", 3000 * i, 3000 * (i + 1)) for i in range(3)]
     predict(*days, *COMMAND, "--out", tmp_path / "whole.csv")

@@ -82,6 +82,7 @@ def test_predictions_are_those_of_a_learner_of_its_own(method, table, tmp_path):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.long
 def test_blocks_make_no_difference():
     columns = recording(600)
     values = np.column_stack(list(columns.values()))

@@ -33,6 +33,7 @@ def long_log(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.long
 def test_kill_9_at_random_moments_changes_nothing(kind, long_log, tmp_path):
     source = long_log / f"log.{kind}"
     whole = predict(source, *COMMAND, "--out", tmp_path / f"whole.{kind}", "--json")
@@ -87,6 +88,7 @@ def test_stopped_in_good_order_it_goes_on(how, long_log, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.long
 def test_a_pipe_that_was_killed_says_what_it_lost(kind, tmp_path):
     out = tmp_path / f"out.{kind}"
     command = ["-", "--rate", "100", "--target", "x", "--out", out, "--every", "0.05", "--json"]
@@ -164,6 +166,7 @@ def test_nothing_old_goes_before_there_is_something_new(tmp_path):
     assert {path: path.read_bytes() for path in before} == before
 
 
+@pytest.mark.long
 def test_a_stream_that_was_killed_before_its_first_sample_goes_on(tmp_path):
     out = tmp_path / "out.csv"
     command = ["-", "--rate", "100", "--target", "x", "--out", out, "--every", "0.05", "--json"]

@@ -213,6 +213,7 @@ def invoke(out, *more):
     return CliRunner().invoke(main, command)
 
 
+@pytest.mark.long
 def test_every_call_continues(short, tmp_path):
     """The folder of runs is all that a later call needs, also on another machine."""
     runs = tmp_path / "runs"

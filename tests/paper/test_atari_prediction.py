@@ -90,6 +90,7 @@ def played(replay, frames):
 
 
 @pytest.mark.parametrize("game", ["pong", "space_invaders", "air_raid"])  # the screen of the last one is higher
+@pytest.mark.long
 def test_the_stream_is_as_described(game):
     actions = actions_of(320)
     X, rewards = played(prediction.Replay(game, actions), 320)
@@ -306,6 +307,7 @@ def reproduced(folder, tmp_path_factory):
         yield out, [CliRunner().invoke(main, command) for _ in range(2)]
 
 
+@pytest.mark.long
 def test_the_study_leaves_pictures_data_and_report(reproduced):
     out, (first, _) = reproduced
     assert first.exit_code == 0, first.output

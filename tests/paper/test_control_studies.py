@@ -49,6 +49,7 @@ def played(few, tmp_path_factory):
     return out, result
 
 
+@pytest.mark.long
 def test_asterix_leaves_figure_background_and_data(played):
     out, _ = played
     for file in ("figure.png", "figure.pdf", "background.png", "background.txt", "data.csv"):

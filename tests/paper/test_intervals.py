@@ -11,6 +11,7 @@ from trueonline.paper import random_mrps
 from trueonline.paper.experiment import ENOUGH, FAILS, HOLDS, NOISE, Claim, Settings, resample
 
 
+@pytest.mark.long
 def test_bands_choose_the_best_step_size_again_in_every_bootstrap_sample(tmp_path):
     alphas, lams, runs = len(random_mrps.ALPHAS), len(random_mrps.LAMS), 4
     errors = np.random.default_rng(1).exponential(size=(runs, alphas, lams))

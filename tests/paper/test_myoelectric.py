@@ -296,6 +296,7 @@ def reproduce(out, *arguments):
     return CliRunner().invoke(main, ["reproduce", "myoelectric", "--out", str(out), *map(str, arguments)])
 
 
+@pytest.mark.long
 def test_simulator_and_recording_side_by_side(small, file, tmp_path):
     out = tmp_path / "out"
     result = reproduce(out, "--data", file, "--columns", "recording=trial", "--rate", 80)

@@ -69,6 +69,7 @@ def errors(table):
 
 
 @every_problem
+@pytest.mark.long
 def test_errors_are_those_of_the_plain_methods(problem):
     found = errors(to.sweep(problem, step_sizes=ALPHAS, trace_decays=LAMS, runs=2, steps=STEPS, seed=SEED))
     assert {key[0] for key in found} == set(NAIVE) == set(study.OFF_POLICY)
@@ -314,6 +315,7 @@ def scaled_down(monkeypatch):
         monkeypatch.setattr(paper.spec, name, value)
 
 
+@pytest.mark.long
 def test_the_study_runs_scaled_down(scaled_down, tmp_path):
     outcome = paper.run(Settings(tmp_path, runs=5))
     assert outcome.data.num_rows == 2 * 2 * 6

@@ -51,6 +51,7 @@ def test_the_list_has_every_experiment():
     assert set(DEFAULT) == set(NAMES) - set(APART)
 
 
+@pytest.mark.long
 def test_every_experiment_leaves_its_files(reproduced):
     out, names, _ = reproduced
     for name in names:
@@ -168,6 +169,7 @@ def test_mrps_of_the_grid_that_differ_in_noise_alone_are_the_same_process(tmp_pa
 
 
 @pytest.mark.usefixtures("small_grid")
+@pytest.mark.long
 def test_the_advantages_of_the_grid_are_those_of_its_mrps(tmp_path):
     arguments = ["reproduce", "mrp-grid", "--out", str(tmp_path), "--mrps", "5", "--runs", "2"]
     result = CliRunner().invoke(main, arguments)

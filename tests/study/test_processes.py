@@ -119,6 +119,7 @@ def test_shares_do_their_part_and_end_with_all(make, out):
     assert [len(work.lives()) for work in works] == [1, 1, 1]
 
 
+@pytest.mark.long
 def test_dask_gives_the_same_and_a_killed_workers_task_goes_on_from_its_checkpoint(make, out):
     works = [*make("ab"), *make("c", deaths=(25,))]
     study.execute_tasks(works, out, engine="dask", threads=2)
@@ -201,6 +202,7 @@ def test_a_work_may_be_killed_five_times_and_takes_no_step_again_but_those_since
     assert not (out / "scratch").exists()
 
 
+@pytest.mark.long
 def test_a_work_that_is_killed_every_time_is_an_error_that_names_it_and_stops_the_others(make, out):
     doomed, *others = [*make("a", deaths=(15,) * 9), *make("b", waits_at=25)]
     with pytest.raises(ValueError, match=rf"{doomed.name} was killed {processes.LIVES} times.* exit code -9 \(Killed\)"):

@@ -382,6 +382,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 def test_dask_runs_kernels_and_classes_of_a_users_script(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(OWN_ON_DASK)
@@ -459,6 +460,7 @@ def test_a_mistake_in_a_users_learner_is_shown_as_it_is_and_what_was_finished_is
         ({"methods": {"mine": None}}, "unknown method 'mine'"),
         ({"methods": []}, "methods must name at least one"),
         ({"methods": {}}, "methods must name at least one"),
+        ({"step_sizes": 0.1}, r"step_sizes must be a list of numbers, got 0\.1; a list may have one number"),
         ({"step_sizes": [0.1, np.nan]}, "step_sizes must be a finite number > 0, got nan"),
         ({"step_sizes": [0.1, 0.0]}, "step_sizes must be a finite number > 0, got 0.0"),
         ({"step_sizes": [np.inf]}, "step_sizes must be a finite number > 0, got inf"),

@@ -261,6 +261,7 @@ def started(*command):
         process.wait(PATIENCE)
 
 
+@pytest.mark.long
 def test_a_dask_cluster_that_loses_a_worker_in_the_middle_of_a_task_ends_with_the_same_results(long, tmp_path):
     dask, contact = str(BIN / "dask"), tmp_path / "scheduler.json"
     with ExitStack() as cluster:

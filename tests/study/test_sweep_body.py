@@ -198,6 +198,7 @@ def long_stream(rng, n, steps=20_000, scale=None, discount=0.99, after=0):
 @pytest.mark.parametrize("after", [0, 19_000])
 @pytest.mark.parametrize("n", [2, 10, 100])
 @pytest.mark.parametrize("name", TABULAR)
+@pytest.mark.long
 def test_long_runs_lose_no_digits(name, n, after):
     stream = long_stream(np.random.default_rng(n), n, after=after)
     plain = check_quick(stream, name, (0.001, 0.1, 0.4), (0.0, 0.9, 1.0))

@@ -371,6 +371,7 @@ def test_the_example_of_an_off_policy_spec_reads():
 # --- The examples ---------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_example_of_a_method_of_ones_own_runs_and_gives_the_answer_it_promises():
     done = subprocess.run([sys.executable, EXAMPLES / "own_method.py"], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
@@ -381,6 +382,7 @@ def test_the_example_of_a_method_of_ones_own_runs_and_gives_the_answer_it_promis
     assert any(line.startswith("verify: not exact") for line in lines)
 
 
+@pytest.mark.long
 def test_the_example_of_a_problem_of_ones_own_runs():
     done = subprocess.run([sys.executable, EXAMPLES / "own_problem.py"], capture_output=True, text=True, check=True)
     assert {line.split()[0] for line in done.stdout.splitlines()[1:]} == {"accumulate", "replace", "true_online"}
@@ -447,6 +449,7 @@ def slurm(tmp_path):
     }
 
 
+@pytest.mark.long
 def test_the_slurm_template_runs_shares_to_the_end_in_plain_bash(spec, tmp_path, slurm):
     said = []
     for number in ("1", "2"):

@@ -292,6 +292,7 @@ def in_a_process(case, folder):
 
 
 @pytest.mark.parametrize("name", ["plain_td", "Learner"])
+@pytest.mark.long
 def test_a_method_of_ones_own_reaches_a_process_that_cannot_import_its_file(read, rules, name):
     (case,) = read(GRID + f'methods = ["mine/rules.py:{name}"]\n' + RANDOM)
     assert in_a_process(case, rules) == study.run([case])["error"].to_pylist()

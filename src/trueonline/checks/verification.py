@@ -157,6 +157,10 @@ def verify(
     >>> to.verify(to.AccumulateTD, definition=to.OnlineLambdaReturn, trials=1, steps=20).exact
     False
     """
+    if isinstance(learner_class, str):
+        raise TypeError(
+            f"learner_class must be a class, got {learner_class!r}; give the class, such as trueonline.TrueOnlineTD"
+        )
     if not callable(learner_class):
         raise TypeError(f"learner_class must be a class, got an instance: {learner_class!r}; give type(learner)")
     truth: Any = definition or _definition(learner_class)

@@ -88,8 +88,9 @@ class Agent(Acting, OverMemory):
                 bad = tuple(int(place) for place in np.argwhere(~np.isfinite(initial_weights))[0])
                 raise ValueError(f"initial_weights must be finite, got {initial_weights[bad]} at {bad}")
             initial_weights = initial_weights.reshape(-1)
-        if policy is not None and not callable(policy):
-            raise ValueError(f"policy must be callable as policy(values, rng, t), got {policy!r}")
+        if policy is not None and (isinstance(policy, type) or not callable(policy)):
+            got = f"the class {policy.__name__}; make an object of it" if isinstance(policy, type) else repr(policy)
+            raise ValueError(f"policy must be callable as policy(values, rng, t), got {got}")
         self._set_step_sizes(second_step_size, bound, meta_step_size)
         total = self.n_features * self.n_actions
         self._parameters = Parameters(total, step_size, trace_decay, discount, initial_weights)

@@ -114,7 +114,7 @@ def is_installed(thing: Any) -> bool:
 
 
 def _look_up(module: str, name: str) -> Any:
-    """What a module has under a name with dots, or None."""
+    """The object that a module has under a dotted name, or None."""
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -313,7 +313,7 @@ WRAPPERS: tuple[tuple[Any, tuple[str, ...]], ...] = (
 
 
 def reached(function: Any) -> dict[str, Any]:
-    """What a function refers to by name: what it closes over, and global names."""
+    """The names that a function uses, from its closure and from its globals, with their values."""
     found = {name: function.__globals__[name] for name in _globals(function.__code__) if name in function.__globals__}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:

@@ -29,7 +29,7 @@ REASSOCIATE = {"reassoc", "contract", "nsz"}
 # through a C wrapper.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _INLINED = {**_OPTIONS, "forceinline": True}
-_PIECE = {"no_cpython_wrapper": True, "pipeline_class": PieceCompiler}
+_PIECE: dict[str, Any] = {"no_cpython_wrapper": True, "pipeline_class": PieceCompiler}
 
 _COMPILING = RLock()
 _COMPILERS: dict[Any, Any] = {}

@@ -59,7 +59,7 @@ LOOK = 16
 
 @kernel
 def cell(k, field):
-    """Where a number of the entry in slot k lies in `tiles`."""
+    """The place in `tiles` of a number of the entry in slot k."""
     before = np.uint64(k) - np.uint64(1)
     return (before // np.uint64(TILE)) * np.uint64(TILE * FIELDS) + np.uint64(field * TILE) + before % np.uint64(TILE)
 

@@ -1,8 +1,8 @@
 """Pieces of kernels become machine code together with the kernels that call them, not on their own.
 
-Numba optimises every function that it compiles, and makes machine code of it. It also links a copy of the function into each caller,
-and optimises that copy again. Python never calls a piece, so the machine code of a piece would never run. Without it kernels compile in
-about three quarters of the time.
+Numba optimises every function that it compiles, and makes machine code of it. It also links a copy of the function into each
+caller, and optimises that copy again. Python never calls a piece, so the machine code of a piece would never run. Without it,
+kernels compile in about three quarters of the time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numba.core.compiler import Compiler
 class PieceLibrary(JITCodeLibrary):
     """The code of a piece, as its callers link it."""
 
-    # Whether the compiler may change the order of sums. Such pieces are optimised here, so that the order is the same in all callers.
+    # Whether the compiler may reorder sums. Such pieces are optimised here, so that the order is the same in all callers.
     reordered = False
 
     def _optimize_final_module(self) -> None:

@@ -17,10 +17,9 @@ with e the trace of the first memory, whose weights are w_1, f that of the secon
 
 Each of these is an operation of `memory`, at the cost it has there, for sparse and for dense features.
 
-An entry that is imprinted when b is large has f_i and b·e_i large and opposed, and w_1 and w_2 grow apart: digits are lost. So
-none of them must live for long. When the traces have decayed by EDGE, f ← f + b·e and w_1 ← w_1 + w_2, with b ← 0 and
-w_2 ← 0 (`fold`), in a pass over the list. It comes whenever a memory would rebase, and does that too, so that none ever does it by
-itself: both keep the same list, entry for entry.
+If b is large when an entry is imprinted, f_i and b·e_i are large with opposite signs, and w_1 and w_2 grow apart. Then digits are
+lost. So when the traces have decayed by EDGE, `fold` passes over the list: f ← f + b·e, w_1 ← w_1 + w_2, b ← 0 and w_2 ← 0. It
+also rebases both memories. So no memory rebases by itself, and both keep the same list, entry for entry.
 """
 
 from __future__ import annotations
@@ -89,9 +88,9 @@ def imprint_both(memory, x, a, b, a_second):
 
 @outlined
 def fold(memory):
-    """f ← f + b·e, w_1 ← w_1 + w_2, b ← 0 and w_2 ← 0; and take entries that have faded from both traces off the lists.
+    """f ← f + b·e, w_1 ← w_1 + w_2, b ← 0 and w_2 ← 0. Entries that have faded from both traces leave the lists.
 
-    Called between a recall and an imprint: nothing is noted then.
+    Call it between a recall and an imprint, when no imprint is noted.
     """
     head, second = memory.head, memory.second
     owing = head[B], head[S], head[C], second.head[S], second.head[C]

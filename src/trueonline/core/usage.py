@@ -1,15 +1,15 @@
 """The usage of features, whose inverse is their step-size (Mahmood and Sutton 2015).
 
-A feature's usage U_i is the weight of what was learned from it so far, with importance ratios in place of ones. Earlier updates are
-forgotten at the rate ηφ_i². An earlier weight is provisional: the ratio of each later action changes it, as the trace v tells.
+The usage U_i of a feature is the sum of the importance weights of its updates so far. Earlier updates are forgotten at the rate
+ηφ_i². An earlier weight is provisional: the ratio of each later action changes it, by the trace v.
 
     U ← (1 − ηφ∘φ)∘(U + (ρ − 1)γλv) + ρφ∘φ        v ← ργλ(1 − ηφ∘φ)∘v + ρφ∘φ        α_i = 1 / U_i, or 0 if U_i = 0
 
-What is kept is v and the rest of the usage, P = U − v, which no later ratio changes:
+The numbers kept are v and P = U − v. No later ratio changes P:
 
     P ← (1 − ηφ∘φ)∘(P + (1 − γλ)v)
 
-Nothing cancels there. U itself would lose its digits where a small ρ takes most of it back, and its inverse would be noise.
+Nothing cancels in this equation. U itself would lose digits when a small ρ subtracts most of it, and its inverse would be noise.
 
 v decays everywhere by one factor, and P changes everywhere by a multiple of v. So (P, v) is a memory of the kind that weights and
 their trace have, with one more operation: at active features, both shrink by a factor. A step costs the active features only.

@@ -1,7 +1,7 @@
 """Monte Carlo prediction with dutch traces, in constant memory (van Hasselt and Sutton 2015).
 
-At every step the weights are those of updating each state of the episode, in turn, towards the return so far: as if the episode
-ended now. Where it does end, they are those of storing the episode and updating towards its whole returns. λ has no meaning here.
+At every step the weights are as if the episode ended now, and each of its states were updated, in turn, towards its return so far.
+At the end of the episode they equal the weights of storing it and updating towards whole returns. λ has no meaning here.
 """
 
 from trueonline.core.kernels import kernel

@@ -1,6 +1,6 @@
 """GTD(λ) (Maei 2011), with second weights h that correct the gradient.
 
-hᵀe, of two long vectors, is carried along: p = hᵀe and q = eᵀe change by inner products with φ alone.
+The inner product hᵀe of two long vectors is kept as a number: p = hᵀe and q = eᵀe change only by inner products with φ.
 """
 
 from trueonline.core.kernels import kernel

@@ -3,7 +3,7 @@
 Derived from the interim forward view, `forward.ProvisionalQView`, as provisional TD(λ) is.
 
 φ belongs to a state and the action taken there, and φ̄ is the mean over the target policy's actions. `x_next` is φ̄' here, not the
-features that are left next. V_old is wᵀφ̄ of the state being left, with the weights of now: what the step before gave back. The
+features of the next action. V_old is wᵀφ̄ of the state being left, with the current weights, as the previous step returned it. The
 action being updated is given, and so it has no ratio.
 """
 

@@ -1,6 +1,6 @@
-"""Provisional TD(λ), or PTD(λ) (after Sutton, Mahmood, Precup and van Hasselt 2014): it takes back where policies part.
+"""Provisional TD(λ), or PTD(λ) (after Sutton, Mahmood, Precup and van Hasselt 2014): it undoes updates where policies differ.
 
-Updates of earlier states are provisional until the actions that follow are known. If ρ = 0 they are taken back, and if ρ > 1 they
+Updates of earlier states are provisional until the actions that follow are known. If ρ = 0 they are undone, and if ρ > 1 they
 count for more. The rule is derived from the interim forward view, `forward.ProvisionalTDView`, without the text of the paper. γ, λ
 and α may differ from step to step. The provisional weights u = γλv are kept as v, which decays as e does. With ρ = 1 throughout and
 a constant α the method is TD(λ) with accumulating traces.

@@ -1,7 +1,7 @@
 """SwiftTD (Javed, Sharifnassab and Sutton 2024): true online TD(λ) with a step-size for each feature, learned by its meta-gradient.
 
 Step-sizes follow their meta-gradient, a bound η limits the rate of learning τ = Σ_i α_i φ_i², and the step-sizes of the active
-features decay where τ exceeds η. α_i stands for e^{β_i}, and h_i for the derivative of w_i by β_i. p and z̄ are its traces.
+features decay if τ exceeds η. α_i stands for e^{β_i}, and h_i for the derivative of w_i by β_i. p and z̄ are its traces.
 
 Departures from the printed algorithm: γ and λ may differ from state to state. A step begins with φ where the printed step ends with
 φ', so that the trace decays by γλ of the state being left. V^δ is V − V_old, which the printed step sums from the changes of w. The
@@ -19,7 +19,7 @@ SMALLEST = 1e-300
 
 
 class Step(NamedTuple):
-    """What is the same for all features at a step."""
+    """The numbers of a step that all features share."""
 
     delta: Any  # δ = R + γ'V' − V_old
     v_delta: Any  # V^δ = V − V_old

@@ -1,8 +1,8 @@
 """TD*(λ) (after Schapire and Warmuth 1996): TD(λ) whose errors consist of the predictions that are made.
 
-The error of a step has V(S') of the weights *after* the step, w' = w + αδe, because that is what the method predicts in S'. The
-equation δ = R + γ'(w + αδe)ᵀφ' − V has one unknown, δ, and so no system of equations has to be solved.
-Departures: γ, λ and α may differ from step to step. The article's text was not at hand (docs/methods/td_star.md).
+The error of a step has V(S') of the weights *after* the step, w' = w + αδe, because this is the value that the method predicts in
+S'. The equation δ = R + γ'(w + αδe)ᵀφ' − V has one unknown, δ, and so no system of equations has to be solved.
+Departures: γ, λ and α may differ from step to step. The article's text was not available (docs/methods/td_star.md).
 """
 
 from trueonline.core.kernels import kernel

@@ -1,9 +1,9 @@
 """True online GTD(λ) (van Hasselt, Mahmood and Sutton 2014): equal at every step to the forward view of w and of h.
 
 Three traces, all of which decay by c = ργλ: the dutch trace e of w, the dutch trace f = ρe^h of h, and the accumulating g = e^∇.
-The correction needs hᵀg, of two long vectors. p = hᵀg and q = fᵀg change by inner products with φ alone. If c > 1, q grows by c a
-step, as the dutch f is held back, and its rounding errors grow by c². So both are summed from scratch before these errors have
-grown tenfold.
+The correction needs the inner product hᵀg of two long vectors. p = hᵀg and q = fᵀg change only by inner products with φ. If c > 1,
+q grows by c per step, because the dutch trace f does not grow, but the rounding errors of q grow by c². So p and q are summed from
+scratch before these errors have grown tenfold.
 """
 
 from trueonline.core.kernels import kernel
@@ -26,7 +26,7 @@ def true_online_gtd(memory, x, reward, x_next, v_old, alpha, beta, gamma, lam, g
     _, g_x, _ = recall(third, x, x_next)
     delta, c, xx = reward + gamma_next * v_next - v, rho * gamma * lam, length_squared(x)
     a = beta * (rho - c * f_x)
-    grown = c * max(1.0, carried[2])  # by as much more than q have its errors grown
+    grown = c * max(1.0, carried[2])  # how much more the errors have grown than q
     if grown > 10.0:
         carried[0], carried[1] = products(second, third)
     carried[2] = c if grown > 10.0 else grown

@@ -1,7 +1,7 @@
 """WIS-GTD(λ) (Mahmood and Sutton 2015): GTD(λ) with a step-size for each feature, 1 over its usage (`core.usage`).
 
-The step-sizes of now multiply the whole trace, and they change at every traced feature if ρ ≠ 1. So nothing can be owed, and a step
-passes over all traced features, not only over the active ones. `alpha` is η, by which usage is forgotten.
+The current step-sizes multiply the whole trace, and change at every traced feature if ρ ≠ 1. So no change can be postponed, and a
+step passes over all traced features, not only over the active ones. `alpha` is η, by which usage is forgotten.
 """
 
 from trueonline.core.kernels import kernel

@@ -1,8 +1,8 @@
 """WIS-TD(λ) (after Mahmood and Sutton 2015): weighted importance sampling, by a step-size for each feature.
 
 The step-size of a feature is 1 over its usage (`core.usage`): a large ratio counts for more without making a larger step. `alpha`
-is η, by which usage is forgotten. Updates of earlier states are provisional: the ratios of later actions change them, as d tells.
-Equal at every step to the forward view, `forward.OnlineWISReturn`. With ρ = 1 throughout and U = 1/η, it is true online TD(λ).
+is η, by which usage is forgotten. Updates of earlier states are provisional: the ratios of later actions change them, by the trace
+d. Equal at every step to the forward view, `forward.OnlineWISReturn`. With ρ = 1 throughout and U = 1/η, it is true online TD(λ).
 """
 
 from trueonline.core.kernels import kernel

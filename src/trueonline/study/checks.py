@@ -16,7 +16,7 @@ from trueonline.study.sweep_kernel import NAMES, Method, swept
 def grid(name: str, given: Any, check: Callable[[str, Any], float]) -> tuple[float, ...]:
     """A grid of distinct numbers, each checked."""
     if not isinstance(given, Iterable) or isinstance(given, str):
-        raise ValueError(f"{name} must be several numbers, got {given!r}")
+        raise ValueError(f"{name} must be a list of numbers, got {given!r}; a list may have one number, as [0.1]")
     values = tuple(check(name, value) for value in given)
     if not values or len(set(values)) < len(values):
         raise ValueError(f"{name} must be distinct numbers, at least one, got {values}")

@@ -128,6 +128,7 @@ atari.play(settings, background, sys.argv[2], every=0.0)
 """
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_goes_on_from_its_checkpoint(background, tmp_path):
     picture, checkpoint = tmp_path / "background.txt", tmp_path / "run.npz"
     with open(picture, "wb") as file:

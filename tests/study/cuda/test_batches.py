@@ -195,6 +195,7 @@ def computed(tasks):
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.long
 def test_every_method_has_the_bits_of_the_engine_local(form):
     tasks = case(FORMS[form], after=3).tasks()
     assert results(tasks) == computed(tasks)
@@ -213,6 +214,7 @@ def test_cells_that_diverge_are_infinite_and_alone():
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.long
 def test_a_study_in_many_batches_has_the_bits_of_one_in_few(seed, small_blocks):
     tasks = random_study(np.random.default_rng(seed))
     expected = computed(tasks)

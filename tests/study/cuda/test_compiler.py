@@ -64,7 +64,9 @@ def instructions(ptx):
 
 
 @pytest.mark.parametrize(
-    ("name", "variant"), VARIANTS, ids=lambda value: str(tuple(value) if isinstance(value, tuple) else value)
+    ("name", "variant"),
+    [each if each[0] == "true_online" else pytest.param(*each, marks=pytest.mark.long) for each in VARIANTS],
+    ids=lambda value: str(tuple(value) if isinstance(value, tuple) else value),
 )
 def test_a_sweep_is_one_kernel_without_calls_fused_operations_or_spills(name, variant):
     rule = method(name)
