@@ -49,7 +49,8 @@ def test_what_a_row_names_and_nobody_wrote_is_named():
 def test_every_rule_file_has_a_row_and_is_listed():
     files = {path.stem for path in (ROOT / "src" / "trueonline" / "methods").glob("*.py")} - {"__init__"}
     rules = {part for row in catalog.METHODS.values() for part in (row.rule, row.varying) if part is not None}
-    assert files <= {rule.partition(":")[0].removeprefix("methods.") for rule in rules}
+    without = files - {rule.partition(":")[0].removeprefix("methods.") for rule in rules}
+    assert not without, f"give {without} a row in catalog.py, as `rule` or `varying`"
     assert files == set(methods.__all__), "methods/__init__.py lists every rule"
 
 
@@ -63,6 +64,27 @@ def test_a_method_equals_its_definition_and_keeps_the_contract(row):
     assert report.exact, report
     if row.rule and not hasattr(row.resolve("learner"), "step"):
         assert len(check_learner(kind).kept) == 10
+
+
+@pytest.mark.parametrize("guide", ["learners.md", "step_sizes.md"])
+def test_a_guide_names_every_linear_learner(guide):
+    text = (ROOT / "docs" / "guides" / guide).read_text(encoding="utf-8")
+    learners = {row.resolve("learner") for row in ROWS if row.rule}
+    missing = {each.__name__ for each in learners if not hasattr(each, "step")} - set(re.findall(r"`(\w+)`", text))
+    assert not missing, f"add {missing} to docs/guides/{guide}"
+
+
+def test_the_guide_to_gpus_names_the_methods_that_run_there():
+    text = (ROOT / "docs" / "guides" / "gpu.md").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"the methods with a kernel for sweeps: (.*?),\n- rules", text, re.DOTALL)
+    assert set(re.findall(r"`(\w+)`", listed)) == set(catalog.names(swept=True))
+
+
+def test_the_example_of_an_off_policy_sweep_says_which_methods_are_the_default():
+    text = (ROOT / "examples" / "off_policy_sweep.toml").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"The default methods are (.*?), and each with true_online_ before it", text)
+    each = re.split(r", | and ", listed)
+    assert {*each, *(f"true_online_{name}" for name in each)} == set(catalog.names("off-policy", swept=True))
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.rule], ids=_name)
