@@ -70,8 +70,8 @@ FEATURES = [
     ("abcd", "must be floats or integer indices"),
     ({1: 2}, "must be floats or integer indices"),
     ([1.0, 2.0, 3.0, 1j], "must be floats or integer indices"),
-    (True, "must be floats or integer indices, got dtype bool: True"),
-    (np.array([True] * (N - 1)), "n_features = 4 values, got 3"),
+    (True, "got booleans"),
+    (np.array([True] * N), r"got booleans; use np\.asarray\(.*, float\)"),
     (np.zeros((1, N)), "one-dimensional"),
     ([[1], [1, 2]], "must be an array of numbers"),
     (np.float64(2.0), "one-dimensional"),
@@ -89,7 +89,7 @@ FEATURES = [
     (np.arange(40) % 39, "has index"),
     (([0], [1.0], [2.0]), r"must be \(indices, values\), got .*; give a vector as a list or an array"),
     ((0.5, 1.0), r"must be \(indices, values\), got \(0.5, 1.0\); give a vector as a list or an array"),
-    (([True, False], [1.0, 1.0]), "the indices of x.* must be integers"),
+    (([True, False], [1.0, 1.0]), "got booleans"),
     (([0, 1], [1.0]), "one to one, got shapes"),
     (([0.0], [1.0]), "must be integers"),
     (([0], [NAN]), "must be finite"),
@@ -111,25 +111,6 @@ def test_bad_features(learner_class, x, message):
         with pytest.raises(ValueError, match=message):
             attempt(x)
         assert_unchanged(learner, before)
-
-
-@pytest.mark.parametrize("learner_class", LEARNERS)
-def test_booleans_are_zeros_and_ones(learner_class):
-    X = np.array([[1, 0, 0, 1], [0, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]], bool)
-    rewards = [1.0, -2.0, 0.5]
-    wanted = learner_class(**GOOD)
-    wanted.run(X.astype(float), rewards)
-    for stream in (X, X.tolist(), [*X[:2], *X[2:].astype(float)], sparse.csr_matrix(X)):
-        learner = learner_class(**GOOD)
-        learner.run(stream, rewards)
-        np.testing.assert_allclose(learner.weights, wanted.weights, rtol=1e-12)
-        np.testing.assert_allclose(learner.predict_many(stream), wanted.predict_many(X.astype(float)), rtol=1e-12)
-    learner = learner_class(**GOOD)
-    learner.start(X[0])
-    for reward, x in zip(rewards, (X[1], X[2].tolist(), (np.arange(N), X[3])), strict=True):
-        learner.update(reward, x)
-    np.testing.assert_allclose(learner.weights, wanted.weights, rtol=1e-12)
-    assert learner.predict(X[0]) == pytest.approx(wanted.predict(X[0].astype(float)))
 
 
 @pytest.mark.parametrize("reward", [NAN, INF, -INF, True, "1", None, 1j, [1.0], 10**400])
@@ -167,8 +148,7 @@ STREAMS = [
     ((np.zeros(N), ONES), {}, "one row of features per step"),
     ((np.zeros((N, N, N)), ONES), {}, "one row of features per step"),
     ((np.zeros((N, 3)), ONES), {}, "n_features = 4 values, got 3"),
-    ((ONES > 0, ONES), {}, "one row of features per step"),
-    ((EYE[:, 1:] > 0, ONES), {}, "n_features = 4 values, got 3"),
+    ((EYE > 0, ONES), {}, "got booleans"),
     ((EYE.astype(str), ONES), {}, "must be floats or integer indices"),
     ((np.full((N, 1), N), ONES), {}, r"X\[0\] has index 4"),
     (([0, 1, 2, -1], ONES), {}, r"X\[3\] has index -1"),

@@ -46,13 +46,13 @@ def features(x: Any, n: int, *, binary: bool = False, name: str = "x") -> Featur
 
 
 def array_of(x: Any, name: str) -> np.ndarray:
-    """An array of floats or integers. Booleans are the values 0 and 1, never indices."""
+    """An array of floats or integers."""
     try:
         array = np.asarray(x)
     except ValueError as error:
         raise ValueError(f"{name} must be an array of numbers, got {shown(x)} ({error})") from None
-    if array.dtype.kind == "b" and array.ndim:
-        return array.astype(np.float64)
+    if array.dtype.kind == "b":
+        raise ValueError(f"{name} must be floats or integer indices, got booleans; use np.asarray({name}, float)")
     if array.dtype.kind not in "fiu":
         end = "; only update takes None, at the end of an episode" if x is None else ""
         raise ValueError(f"{name} must be floats or integer indices, got dtype {array.dtype}: {shown(x)}{end}")

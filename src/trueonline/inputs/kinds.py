@@ -15,8 +15,8 @@ class SparseMatrix(Protocol):
     def tocsr(self) -> Any: ...
 
 
-# User input. Features are an array of floats or booleans, integer indices, one integer, or (indices, values). A stream has one row
-# of features per step: a 2-D array of floats or booleans, a 2-D integer array, a 1-D array of states, a SciPy sparse matrix, a
+# User input. Features are a float array, integer indices, one integer, or (indices, values). A stream has one row
+# of features per step: a 2-D float array, a 2-D integer array, a 1-D array of states, a SciPy sparse matrix, a
 # pair, or a list of features.
 FeaturesLike: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike]
 FeatureStream: TypeAlias = ArrayLike | SparseMatrix | tuple[ArrayLike, ArrayLike] | Sequence[FeaturesLike]

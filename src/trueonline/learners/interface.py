@@ -18,7 +18,7 @@ from trueonline.learners.docstrings import LEARNER, Documented
 class Learner(Documented, Parametrised, ABC):
     """A linear predictor V = wᵀx that learns from a stream of transitions.
 
-    Features x are a float or boolean array of length `n_features`, an integer array of active indices, one integer (the state of
+    Features x are a float array of length `n_features`, an integer array of active indices, one integer (the state of
     a table), or a pair (indices, values). A transition carries a reward, the features of the state that it enters, and γ and λ of
     that state. γ = 0 ends the episode there.
     """
@@ -77,7 +77,7 @@ class Learner(Documented, Parametrised, ABC):
         Parameters
         ----------
         x : features
-            A float or boolean array of length `n_features`, integer indices of active features, one integer, or (indices, values).
+            A float array of length `n_features`, integer indices of active features, one integer, or (indices, values).
         """
 
     @abstractmethod
@@ -181,7 +181,7 @@ class Learner(Documented, Parametrised, ABC):
         Parameters
         ----------
         X : feature stream
-            T + 1 rows of features: a 2-D float or boolean array, a 2-D integer array of active indices, a 1-D integer array of
+            T + 1 rows of features: a 2-D float array, a 2-D integer array of active indices, a 1-D integer array of
             states, a SciPy sparse matrix, a pair of 2-D arrays (indices, values), or a list of features.
         rewards : array_like
             T rewards. `rewards[t]` belongs to the transition from row t to row t + 1.
