@@ -318,6 +318,7 @@ def test_verify_finds_no_mistake_in_the_agents(name):
         assert to.verify(method.agent, trials=1, steps=5).definition == method.definition.__name__
 
 
+@pytest.mark.long
 def test_the_command_verifies_agents():
     result = CliRunner().invoke(main, ["verify", "watkins_q", "--trials", "1", "--steps", "20"])
     assert result.exit_code == 0

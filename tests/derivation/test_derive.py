@@ -273,6 +273,7 @@ def test_a_derived_method_is_the_one_that_is_known():
     )
 
 
+@pytest.mark.long
 def test_a_derived_method_can_be_swept():
     problem = to.problems.random_walk()
     found = derived(lambda_return)

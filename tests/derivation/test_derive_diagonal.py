@@ -80,6 +80,7 @@ def forward(stream, step_sizes):
 # --- The method -----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_matrix_takes_the_place_of_the_step_size():
     found = dict(derived(off_policy_lambda_return, feature_ratio_step).equations())
     assert found["A_t"] == "diag(α_{t,1}, …, α_{t,n})"
@@ -101,6 +102,7 @@ def test_the_learner_equals_its_forward_view():
     assert report.max_error < 1e-12
 
 
+@pytest.mark.long
 def test_a_reward_rate_goes_with_step_sizes_of_features():
     differential = derived(differential_lambda_return, feature_step)
     report = differential.verify(trials=2, kinds=[kind for kind in differential.kinds() if kind.name == "dense"])

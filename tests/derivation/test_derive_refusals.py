@@ -291,6 +291,7 @@ def test_a_beginning_divides_by_nothing():
     assert found.verify(trials=2, steps=25, kinds=["states of a table"]).exact
 
 
+@pytest.mark.long
 def test_factors_may_be_of_the_state_entered():
     """b_k = 1 − λ_{k+1}, c_t = γ_{t+1}, and a step-size with γ_{k+1}: all known when the transition is."""
 

@@ -46,6 +46,7 @@ def test_it_equals_its_definition_and_keeps_the_contract():
     assert len(to.check_learner(OWN.learner).kept) == 10
 
 
+@pytest.mark.long
 def test_adaptation_needs_the_kind_of_trace():
     own, ours = (kind(6, **SETTINGS, bound=0.5) for kind in (OWN.learner, to.AccumulateTD))
     own.run(SPARSE, REWARDS)

@@ -242,6 +242,7 @@ def test_a_saved_agent_goes_on(tmp_path, beta):
 # --- Sweeps, verify and derive ------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_sweep_is_its_learner_step_by_step():
     problem = AverageReward(random_mrp(6, 2, 0.1, seed=2).with_features(np.random.default_rng(0).normal(size=(6, 3))))
     grid = {"step_sizes": [0.05, 0.2], "trace_decays": [0.0, 0.8], "runs": 2, "steps": 60, "seed": 4}

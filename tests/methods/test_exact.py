@@ -18,6 +18,7 @@ from tests.methods.method_streams import (
     examples,
     expected,
     follow,
+    scales_for,
     streams,
     values_for,
 )
@@ -65,7 +66,7 @@ ORACLES = (
 @given(data=st.data())
 def test_updates_equal_the_algorithm_as_printed(method, form, data):
     learner_class, oracle, schedule = METHODS[method]
-    stream = data.draw(streams(values_for(form, learner_class), schedule))
+    stream = data.draw(streams(values_for(form, learner_class), schedule, scales=scales_for(learner_class)))
     assert_follows(follow(stream.learner(learner_class), stream, form), expected(stream, oracle))
 
 

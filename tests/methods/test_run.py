@@ -20,6 +20,7 @@ from tests.methods.method_streams import (
     examples,
     expected,
     follow,
+    scales_for,
     spelt,
     streams,
     values_for,
@@ -78,7 +79,11 @@ def values_of_states(stream: Stream, table: Table, wanted: list[Step]) -> np.nda
 def test_run_equals_the_algorithm_as_printed(form, method, data):
     learner_class, oracle, schedule = METHODS[method]
     values, make = TABLES[form]
-    stream = data.draw(streams("binary" if learner_class.binary and values == "real" else values, schedule))
+    stream = data.draw(
+        streams(
+            "binary" if learner_class.binary and values == "real" else values, schedule, scales=scales_for(learner_class)
+        )
+    )
     wanted, table, rng = expected(stream, oracle), tabled(stream), np.random.default_rng(stream.seed)
     learner = stream.learner(learner_class)
     seen = learner.run(
@@ -116,7 +121,7 @@ def test_run_of_a_definition_equals_its_updates(learner_class, stream, form):
 def test_a_stream_may_come_in_pieces_of_run_and_update(method, data):
     """Pieces that share a row, each in its own form; some of them one `update`."""
     learner_class, oracle, schedule = METHODS[method]
-    stream = data.draw(streams(values_for("mixed", learner_class), schedule))
+    stream = data.draw(streams(values_for("mixed", learner_class), schedule, scales=scales_for(learner_class)))
     wanted, table, rng = expected(stream, oracle), tabled(stream), np.random.default_rng(stream.seed)
     forms = ["2-D floats", "CSR", "2-D pair", "ragged pairs", "list of mixed forms"]
     learner, seen, at = stream.learner(learner_class), [], 0

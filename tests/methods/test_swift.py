@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trueonline as to
-from tests.methods.method_streams import FORMS, assert_follows, expected, follow, streams
+from tests.methods.method_streams import FORMS, assert_follows, expected, follow, scales_for, streams
 from tests.oracles.swift import Swift, swift_td
 from trueonline.core.memory.layout import COUNT, PLACE
 from trueonline.forward import SwiftTDEquations
@@ -43,7 +43,9 @@ def test_predictions_are_those_of_the_published_package(features):
 CHOICES = st.fixed_dictionaries(
     {
         "bound": st.sampled_from([0.01, 0.1, 0.5, 2.0]),
-        "decay": st.sampled_from([0.5, 0.99, 0.999, 1.0]),
+        "decay": st.sampled_from(
+            [0.6, 0.99, 0.999, 1.0]
+        ),  # with 0.5, rounding would decide whether two features exceed the bound
         "meta_step_size": st.sampled_from([0.0, 1e-4, 1e-3, 1e-2]),
         "min_step_size": st.sampled_from([1e-10, 1e-3]),
     }
@@ -54,14 +56,14 @@ CHOICES = st.fixed_dictionaries(
 @settings(max_examples=15, deadline=None)
 @given(data=st.data(), choices=CHOICES)
 def test_updates_equal_the_equations_with_any_settings(form, data, choices):
-    stream = data.draw(streams(FORMS[form]))
+    stream = data.draw(streams(FORMS[form], scales=scales_for(to.SwiftTD)))
     learner = stream.learner(partial(to.SwiftTD, **choices))
     assert_follows(follow(learner, stream, form), expected(stream, partial(swift_td, **choices)))
     assert learner.step_sizes.min() > 0.0
 
 
 @settings(max_examples=20, deadline=None)
-@given(stream=streams("real"), choices=CHOICES)
+@given(stream=streams("real", scales=scales_for(to.SwiftTD)), choices=CHOICES)
 def test_the_definition_is_the_equations_too(stream, choices):
     definition = stream.learner(partial(SwiftTDEquations, **choices))
     assert_follows(follow(definition, stream, trace=False), expected(stream, partial(swift_td, **choices)), trace=False)

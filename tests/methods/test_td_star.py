@@ -113,6 +113,7 @@ def test_it_equals_its_definition_with_a_schedule_and_all_forms():
     assert to.verify(to.TDStar, trials=2, steps=30, kinds=["step-size schedule", "dense"]).max_error < 1e-11
 
 
+@pytest.mark.long
 def test_an_adapted_step_size_is_that_of_each_visit():
     """The trace carries the step-sizes, and δ* = δ / (1 − γ'eᵀφ')."""
     X, rewards, discounts, decays = stream(7, T=50)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
 from click.testing import CliRunner
 
 from tests.processes import start
@@ -82,6 +83,7 @@ def test_the_wall_clock_counts_for_hours(tmp_path):
     assert found[0] == found[1]
 
 
+@pytest.mark.long
 def test_json_lines_survive_kill_9(tmp_path):
     path, out = log(tmp_path / "log.csv", 20_000), tmp_path / "out.jsonl"
     command = [path, "--time", "time", "--rate", "1/300", "--target", "load", "--discount", "0.9"]

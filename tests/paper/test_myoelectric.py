@@ -231,6 +231,7 @@ def piecewise():
 
 
 @pytest.mark.parametrize("size", [200_000, 700])
+@pytest.mark.long
 def test_errors_are_those_of_the_public_learners(small, size):
     """Every method, α and λ, over several pieces; with few features also where hashing leaves fewer than 9 active."""
     recording = piecewise()

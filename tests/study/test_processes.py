@@ -192,6 +192,7 @@ def test_a_process_killed_from_outside_goes_on_from_its_checkpoint(make, out, di
     assert len(works[1].lives()) == 1
 
 
+@pytest.mark.long
 def test_a_work_may_be_killed_five_times_and_takes_no_step_again_but_those_since_the_checkpoint(make, out):
     (work,) = make("a", deaths=(5, 15, 17, 35, 39))
     study.execute_tasks([work], out)
@@ -213,6 +214,7 @@ def test_a_work_that_is_killed_every_time_is_an_error_that_names_it_and_stops_th
     assert (out / "scratch" / doomed.name).is_dir(), "its checkpoint is kept"
 
 
+@pytest.mark.long
 def test_two_studies_at_once_in_one_folder_both_end_with_all(make, out):
     works, raised = make("abc"), []
 

@@ -131,7 +131,16 @@ FORMS = {name: ("tabular", "full B", *(("few", "many") if name != "two rebases" 
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(("name", "form"), [(name, form) for name in RULES for form in FORMS[name]])
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        (name, form)
+        if form in ("tabular", "few") or name == "true_online"
+        else pytest.param(name, form, marks=pytest.mark.long)
+        for name in RULES
+        for form in FORMS[name]
+    ],
+)
 def test_errors_are_those_of_the_equations(name, form, seed):
     rng = np.random.default_rng([seed, *map(ord, form)])
     kind = "tabular" if form in ("tabular", "full B") else "binary" if name == "replace" else "dense"
