@@ -1,4 +1,4 @@
-"""What a whole decision in Asterix costs over the emulator's own five frames."""
+"""The cost of a whole decision in Asterix over the emulator's own five frames."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _frames(ale: Any, before: Any, actions: list) -> float:
 
 
 def _clock(run: atari.Run) -> list[tuple[Any, str, str]]:
-    """What to put clocks on: whose method, which, and as what it counts."""
+    """The methods to time: the object, the name of its method, and the name of the part that it counts as."""
     player: Any = run.player
     emulator = [(run.emulator, "act", "act"), (run.emulator, "features", "features")]
     if run.settings.protocol == "published":

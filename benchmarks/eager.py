@@ -58,7 +58,7 @@ class EagerSparse:
 
 
 def follow(learner: Any, X: Any, rewards: Any) -> None:
-    """What `run` does, one `update` at a time, for any learner that has one. Rows and rewards are best given as lists."""
+    """Do the same as `run`, one `update` at a time, for any learner that has one. Rows and rewards are best given as lists."""
     learner.start(X[0])
     update = learner.update
     for reward, x_next in zip(rewards, X[1:], strict=True):

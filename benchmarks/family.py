@@ -1,4 +1,4 @@
-"""What the rest of the family costs beside true online TD(λ), and against the number of features."""
+"""The cost of the rest of the family beside true online TD(λ), and against the number of features."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def measure(settings: Settings) -> Section:
 
 
 def _run(method: Callable[..., Any], n: int, X: np.ndarray, rewards: np.ndarray) -> Callable[[], object]:
-    """What is timed: the stream once more. It must stay finite, as arithmetic with infinities is another matter."""
+    """The function to time: it learns from the stream once more. Predictions must be finite: infinities take another time."""
     learner = method(n, **PARAMETERS)
     more = {"expected": np.ascontiguousarray(X[::-1])} if isinstance(learner, ProvisionalQ) else {}
     for _ in range(3):

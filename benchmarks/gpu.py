@@ -174,7 +174,7 @@ def _stacked(
 
 
 def _limits(device: Any, some: Sequence[Group]) -> Table:
-    """What each kernel of ours takes, and what limits it."""
+    """The speed and the resources of each kernel of ours, and the resource that limits it."""
     from trueonline.study.cuda import batches
 
     rows = []

@@ -113,7 +113,7 @@ def sweep(method: str, tabular: bool) -> Any:
 
 
 def arguments(group: Group) -> tuple[np.ndarray, ...]:
-    """What a sweep takes."""
+    """The arguments of a sweep."""
     states = group.states.astype(np.int32)
     return group.features, states, group.rewards, group.discounts, group.root, group.target, ALPHAS, LAMS
 

@@ -1,4 +1,4 @@
-"""What a learner with many features, few of them ever touched, takes of the machine's memory."""
+"""The memory of a learner with many features, few of them ever touched."""
 
 from __future__ import annotations
 

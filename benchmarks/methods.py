@@ -1,4 +1,4 @@
-"""What the methods cost beside one another, on sparse features."""
+"""The costs of the methods beside one another, on sparse features."""
 
 from __future__ import annotations
 

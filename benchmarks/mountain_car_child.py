@@ -13,7 +13,7 @@ from time import perf_counter
 import numpy as np
 
 LOW, HIGH = np.array([-1.2, -0.07]), np.array([0.6, 0.07])
-LIMIT = 200  # steps in an episode, which is then cut short
+LIMIT = 200  # steps in an episode, which is then truncated
 
 
 def moved(state, action):

@@ -2,7 +2,7 @@
 
 MushroomRL pins a NumPy older than this package's, so both cannot share an environment: the peers run in an interpreter of
 their own (`--peers-python`), which needs nothing of `trueonline`. They take turns with `trueonline` all the same, because
-each waits in its process until it is told to learn from the stream once more. `make peers` makes the environment. SwiftTD
+each waits in its process for the order to learn from the stream once more. `make peers` makes the environment. SwiftTD
 is built then, and its build file asks for an old scikit-build-core: SKBUILD_MINIMUM_VERSION=0.7 makes a newer one take it.
 """
 
@@ -28,7 +28,7 @@ N = 200_000
 STEPS = 10_000
 FEW = 50  # steps for those that pass over all features
 PARAMETERS = {"step_size": 0.01, "trace_decay": 0.9, "discount": 0.99}
-# What each child is asked for, over how many steps, and what must be known to read its row.
+# For each child: its title, the number of steps, and a remark that a reader of its row needs.
 PEERS = {
     "mushroom": (
         "MushroomRL, TrueOnlineSARSALambda",
@@ -48,12 +48,12 @@ PEERS = {
 }
 
 
-class Missing(Exception):  # noqa: N818 - the table says so, and goes on
+class Missing(Exception):  # noqa: N818 - the table says so, and the benchmark continues
     """A peer cannot be run, for this reason."""
 
 
 class Peer:
-    """A peer in a process of its own, which learns from the stream whenever it is told to."""
+    """A peer in a process of its own, which learns from the stream on request."""
 
     def __init__(self, python: str, name: str, steps: int, stream: Path) -> None:
         child = Path(__file__).with_name("peer_child.py")

@@ -1,4 +1,4 @@
-"""What sections give back, and how it is shown: aligned on the terminal, as Markdown, and as JSON, which can be read back."""
+"""The results of sections, and their display: aligned on the terminal, as Markdown, and as JSON, which can be read back."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def from_data(data: dict[str, Any]) -> Section:
 
 
 def _cell(value: Any) -> Any:
-    """A number with its unit again. What JSON knows by itself is as it was."""
+    """A number with its unit again. A type that JSON has stays as it was."""
     if not isinstance(value, dict):
         return value
     return next(kind(**value) for kind in (Ratio, Seconds, Bytes) if {part.name for part in fields(kind)} == set(value))

@@ -34,8 +34,8 @@ ROOT = Path(__file__).parents[1]
 DATA = ROOT / "docs" / "results" / "data"
 WORK = Path("reproduction") / "stored"  # below ROOT: a folder for each experiment, with what `reproduce` leaves there
 SEED = 0
-# Experiments that take long are stored at a smaller scale. Five runs are the fewest that can decide a claim. Of Asterix all runs
-# that are kept are judged. `trueonline reproduce asterix --scale accumulating --collection docs/results/asterix-runs` adds more.
+# Experiments that take long are stored at a smaller scale. Five runs are the fewest that can decide a claim. All stored runs of
+# Asterix are judged. `trueonline reproduce asterix --scale accumulating --collection docs/results/asterix-runs` adds more.
 # Experiments with many MRPs are stored at the scale that a GPU allows.
 SCALES = {
     "many-mrps": ("--mrps", "1000", "--runs", "50", "--engine", "cuda"),
@@ -126,7 +126,7 @@ def main() -> None:
 
 
 def lacking(name: str, actions: Path | None) -> str | None:
-    """What a part needs and cannot have here. None if it can be run."""
+    """The requirement of a part that is missing here. None if it can be run."""
     if name == RECORDED and actions is None:
         return "no recorded actions, see --actions"
     return without_gpu() if name in ON_GPU else None

@@ -40,7 +40,7 @@ def uniform(n: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """Indices drawn evenly from all n at every step, the worst case for caches; and normal rewards."""
     rng = np.random.default_rng(SEED)
     X = rng.integers(0, n, (steps + 1, ACTIVE))
-    while (twice := (np.diff(np.sort(X, axis=1), axis=1) == 0).any(axis=1)).any():  # rows with a repetition: anew
+    while (twice := (np.diff(np.sort(X, axis=1), axis=1) == 0).any(axis=1)).any():  # rows with a repetition: draw again
         X[twice] = rng.integers(0, n, (int(twice.sum()), ACTIVE))
     return X, rng.normal(size=steps)
 

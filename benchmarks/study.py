@@ -31,7 +31,7 @@ peak = re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text()) 
 print(seconds, int(peak[1]) * 1024)
 """
 
-# What a study of many MRPs takes beside its kernels: problems, trajectories, names, tables, files, and reading them again.
+# The time of a study of many MRPs beside its kernels: problems, trajectories, names, tables, files, and reading them again.
 SHARE = """
 import sys
 from pathlib import Path

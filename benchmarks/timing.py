@@ -1,4 +1,4 @@
-"""Time competitors in turn, so that whatever else the machine does befalls all of them alike."""
+"""Time competitors in turn, so that all other work of the machine slows them alike."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def measure(settings: Settings) -> Section:
 
 
 def _fixed_cost(settings: Settings) -> Table:
-    """What one call of `run` costs before its first step."""
+    """The cost of one call of `run` before its first step."""
     runs = {}
     for n in (10, 1_000, 100_000):
         X, rewards = streams.dense(n, 1, binary=False)

@@ -49,7 +49,7 @@ class Environment:
     Parameters
     ----------
     folder : path
-        Where it is made. There must be nothing.
+        The folder of the environment. Nothing may be there yet.
     interpreter : str
         The Python that it is made with.
     """

@@ -1,7 +1,7 @@
 """Runs tests with the lowest versions that pyproject.toml allows: `make test-lowest`.
 
-uv resolves the lowest version of each package that this one names, and the newest of all others, for the lowest Python. What is
-installed is printed, so that a failure names its versions.
+uv resolves the lowest version of each package that this one names, and the newest of all others, for the lowest Python. The
+installed versions are printed, so that a failure names its versions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from pathlib import Path
 
 from tools.environments import ROOT, Environment, find_python, run, supported
 
-# What a bound can break: everything that calls another package. Tests of single sources, pages and studies add nothing to this.
+# The tests that a bound can break: those of everything that calls another package. Tests of single sources, pages and studies add
+# nothing to this.
 TESTS = (
     *("core", "methods", "learners", "forward", "checks", "features", "problems", "study", "cli", "derivation", "report"),
     *("nexting/sources/test_csv.py", "nexting/sources/test_parquet.py", "nexting/test_predict.py"),

@@ -1,4 +1,4 @@
-"""What both smoke tests use. Nothing of the checkout is imported, and nothing but the installed package and Python."""
+"""The common part of both smoke tests. Nothing of the checkout is imported, and nothing but the installed package and Python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMMAND = str(Path(sysconfig.get_path("scripts"), "trueonline"))
 
 
 def trueonline_command(*arguments: str, status: int = 0) -> str:
-    """What the installed command prints to both streams. AssertionError if its exit status is another."""
+    """The output of the installed command on both streams. AssertionError if its exit status is not `status`."""
     done = subprocess.run([COMMAND, *arguments], capture_output=True, encoding="utf-8", check=False)
     printed = done.stdout + done.stderr
     assert done.returncode == status, f"trueonline {' '.join(arguments)}: status {done.returncode}\n{printed}"

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.2.0"
 
-# What there is, and where. Nothing is imported before it is asked for: `import trueonline` stays instant.
+# The public names, and the modules that define them. Nothing is imported before it is asked for: `import trueonline` stays instant.
 _HOME = {
     "AccumulateTD": "learners.on_policy",
     "ReplaceTD": "learners.on_policy",

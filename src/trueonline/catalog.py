@@ -1,6 +1,6 @@
 """The catalogue: every method once, with its rule, its learner, its definition, its page and its look.
 
-Whatever lists methods reads this file: `verify`, sweeps, sweep files, the commands and their help, plots, and the
+Everything that lists methods reads this file: `verify`, sweeps, sweep files, the commands and their help, plots, and the
 README's table. A row names code as "module:name" and imports it when asked, so this file imports nothing and
 `trueonline --help` stays instant.
 
@@ -49,7 +49,7 @@ class Method:
     learner : str or class
         The class of learners, or of agents.
     definition : str or class
-        What the learner must equal at every step.
+        The class that computes the method by its definition. The learner must equal it at every step.
     page : str
         The page in `docs/methods/` that describes the method.
     rule : str or kernel

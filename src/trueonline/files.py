@@ -34,7 +34,7 @@ NUMBERS = re.compile(r"[<>|][biufcU][1-9]\d{0,6}")  # the types that members may
 HEADER = 2**16  # bytes before the numbers of a member, at most
 BLOCK = 2**20  # bytes that are read at a time
 PATIENCE = 0.1  # seconds for a lock: its holder may just be removing it
-# What reading an archive may end in where some of its bytes are others (a RuntimeError is one that seems to be encrypted).
+# The errors that a damaged archive may raise when it is read (a RuntimeError, if the archive seems to be encrypted).
 DAMAGED = (
     *(OSError, ValueError, KeyError, EOFError, AttributeError, TypeError, RuntimeError, MemoryError, OverflowError),
     *(zipfile.BadZipFile, zlib.error),

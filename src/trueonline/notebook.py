@@ -1,4 +1,4 @@
-"""What people see in a notebook: tables and small pictures, as HTML and SVG without scripts. Every text is escaped.
+"""The display in a notebook: tables and small pictures, as HTML and SVG without scripts. Every text is escaped.
 
 Text and lines take the colour of the page, so that they can be read on light and on dark ones.
 """

@@ -1,4 +1,4 @@
-"""What differs between operating systems. No other module of this package asks where it runs.
+"""The differences between operating systems. No other module of this package asks where it runs.
 
 The questions are about what is there, such as owners of files, not about the name of a system. If something is missing, a
 function does the nearest thing, and its text says what that is.
@@ -233,7 +233,7 @@ def was_killed(code: int) -> bool:
 
 
 def ending_in_words(code: int) -> str:
-    """What ended a process that was killed.
+    """The signal or status that ended a process that was killed.
 
     >>> ending_in_words(-9), ending_in_words(0xC0000005)
     ('Killed', 'status 0xC0000005')

@@ -1,4 +1,4 @@
-"""What people read in a terminal: tables, progress bars, numbers and durations. rich draws the first two."""
+"""The display in a terminal: tables, progress bars, numbers and durations. rich draws the first two."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def rounds_bar(label: str, rounds: int) -> Iterator[Callable[[], None]]:
     Parameters
     ----------
     label : str
-        What is done.
+        The name of the work.
     rounds : int
         How often the function that is yielded will be called.
 
@@ -165,7 +165,7 @@ def rounds_bar(label: str, rounds: int) -> Iterator[Callable[[], None]]:
 class TasksBar:
     """A bar over the tasks of a study, and of the next: call it with (task, done, of).
 
-    Of spawned tasks it counts the steps. What comes without a task was there before: it says nothing about the rate.
+    It counts the steps of spawned tasks. A call without a task counts results that were there before, which do not change the rate.
     """
 
     def __init__(self, label: str) -> None:

@@ -81,7 +81,7 @@ class Report:
         return self.max_error <= self.tolerance
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The HTML that a notebook shows."""
         verdict = "exact" if self.exact else "not exact"
         title = (
             f"{self.method} against {self.definition}: {verdict} (differences up to {self.tolerance:.0e} are rounding)"

@@ -42,7 +42,7 @@ def plain_errors(stopped: str = RESUME, extra: str = "study") -> Iterator[None]:
     Parameters
     ----------
     stopped : str
-        What Ctrl-C prints. It says how to resume.
+        The text that Ctrl-C prints. It says how to resume.
     extra : str
         The extra that brings all packages which the command cannot do without.
     """
@@ -51,7 +51,7 @@ def plain_errors(stopped: str = RESUME, extra: str = "study") -> Iterator[None]:
     except ImportError as error:
         raise click.ClickException(_missing(error, extra)) from None
     except (ValueError, OSError) as error:
-        if is_broken_pipe(error):  # whoever read the output has gone, for example head
+        if is_broken_pipe(error):  # the reader of the output has gone, for example head
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(0)
         raise click.ClickException(str(error)) from None

@@ -1,4 +1,4 @@
-"""What the options of `trueonline predict` and `trueonline live` mean together."""
+"""The meaning of the options of `trueonline predict` and `trueonline live`, taken together."""
 
 from __future__ import annotations
 

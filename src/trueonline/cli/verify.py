@@ -71,7 +71,7 @@ def command(methods: tuple[str, ...], trials: int, steps: int, seed: int, as_jso
 
 
 def _pair(row: catalog.Method) -> tuple[Any, Any]:
-    """What makes the learners of a method, and what makes its definition."""
+    """The callable that makes the learners of a method, and the one that makes its definition."""
     from functools import partial
     from inspect import signature
 

@@ -55,8 +55,8 @@ def identity(thing: Any, *, portable: bool = False, unknown: list[str] | None = 
     """A hash of everything that determines the results of a function, class or value.
 
     `portable` takes functions by their text, so that the hash is the same with another version of Python. Otherwise they are taken
-    by their code, which is what runs even if a file was edited since. What nobody can tell is an UnknownIdentityError. If a list is
-    given as `unknown`, it is described there instead, and left out.
+    by their code, which is what runs even if a file was edited since. A part whose content nobody can tell is an
+    UnknownIdentityError. If a list is given as `unknown`, the part is described there instead, and left out.
     """
     return hashlib.sha256(repr(_Walk(thing, portable, unknown).see(thing)).encode()).hexdigest()
 
@@ -251,7 +251,7 @@ class _Walk:
         return self.see(thing)
 
     def _module(self, module: types.ModuleType, code: types.CodeType | None) -> Any:
-        """What code uses of a module of the user, or all of it."""
+        """The parts of a module of the user that code uses, or all of them."""
         return self._once(module, lambda: self._contents(module, code), code)
 
     def _contents(self, module: types.ModuleType, code: types.CodeType | None) -> Any:

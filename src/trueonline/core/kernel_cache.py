@@ -89,7 +89,7 @@ def _parents() -> Iterator[Path]:
 
 
 class KernelCache(NullCache):
-    """What Numba asks for compiled code before it compiles `name`, and tells of compiled code afterwards.
+    """The cache of `name`: Numba looks for compiled code here before it compiles, and stores compiled code here afterwards.
 
     `variant` tells apart kernels of one name. So does `key` for code outside this package. It is called before code is compiled. If
     it returns None, nothing is kept.

@@ -253,7 +253,7 @@ def is_ours(rule: Any) -> bool:
 
 
 def key_of(rule: Any) -> str | None:
-    """What tells rules of one name apart on disk: the identity of a rule of the user. None if it is unknown."""
+    """The key that distinguishes rules of one name on disk: the identity of a rule of the user. None if it is unknown."""
     try:
         return "" if is_ours(rule) else identity(rule)
     except UnknownIdentityError:

@@ -251,7 +251,7 @@ def listed(buffers: Buffers) -> tuple[np.ndarray, np.ndarray]:
 
 
 def dump(buffers: Buffers) -> dict[str, np.ndarray]:
-    """What the memory keeps beside weights and trace, as a few arrays."""
+    """The contents of the memory beside weights and trace, as a few arrays."""
     now = kept(buffers)
     seen = np.flatnonzero(now.alpha)
     return {

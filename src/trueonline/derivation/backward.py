@@ -232,7 +232,7 @@ class Derivation:
         return verify(self._chosen(plain(self)), self._chosen(made), kinds=kinds, trials=1, steps=CHECKED_STEPS)
 
     def check_line(self) -> str:
-        """What the short check found, as a sentence.
+        """The result of the short check, as a sentence.
 
         Returns
         -------

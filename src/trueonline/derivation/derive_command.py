@@ -1,4 +1,4 @@
-"""What `trueonline derive` does: load a forward view from a file, derive its backward view, print it and write it."""
+"""The command `trueonline derive`: load a forward view from a file, derive its backward view, print it and write it."""
 
 from __future__ import annotations
 

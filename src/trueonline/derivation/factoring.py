@@ -14,7 +14,7 @@ A backward view needs one trace if the target of every update grows by a product
 β_t may be a diagonal matrix, with a step-size for each feature. docs/guides/derive.md has the proof.
 
 This module checks the condition on the targets of the first horizons, as expressions. It reads b, c and d off the growth:
-U_k^{h+1} − U_k^h over the same for k + 1 is b_k c_{k+1} / b_{k+1}, whatever h. `later_horizons` then checks later horizons with
+U_k^{h+1} − U_k^h over the same for k + 1 is b_k c_{k+1} / b_{k+1}, for every h. `later_horizons` then checks later horizons with
 numbers. The derived update is one for all times, so b, c, d, U_t^{t+1} and β_t must not depend on the time itself.
 """
 
@@ -171,7 +171,7 @@ def _known_by(symbol: At, t: int) -> bool:
 def _splits(ratio: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
     """Ways to write it as b_{−1} c_0 / b_0."""
     powers = dict(sp.factor(ratio).as_powers_dict())
-    b = sp.Integer(1)  # whatever is divided by now, and was multiplied by a step before
+    b = sp.Integer(1)  # the factors that are divided by now, and were multiplied by a step before
     for base, power in powers.items():
         if power.is_Number and power < 0 and powers.get(moved(base, -1)) == -power:
             b *= base**-power

@@ -138,7 +138,7 @@ def _refusal(view: ForwardView, numbers: dict[str, Any], k: int, h: int, left: f
 
 
 def _proportional(view: ForwardView, numbers: dict[str, Any], k: int, h: int) -> bool:
-    """Whether U_k grows at h in the same proportion to other targets as at other horizons. (★) says so, whatever its factors."""
+    """Whether U_k grows at h in the same proportion to other targets as at other horizons. (★) says so, for all factors."""
 
     def growth(k: int, h: int) -> float:
         return view.number(k, h + 1, numbers) - view.number(k, h, numbers)
@@ -162,7 +162,7 @@ def _must_be_finite(k: int, h: int, difference: float) -> None:
 
 
 def _drawn(among: Sequence[float], per_feature: bool) -> dict[str, Any]:
-    """Numbers for every quantity that a target may ask for. Where they are possible, some are those of `among`."""
+    """Numbers for every quantity that a target may ask for. Some are those of `among`, if they are in range."""
     rng = np.random.default_rng(20160801)
     size = LAST_TIME + 2
 

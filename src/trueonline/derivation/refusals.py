@@ -23,7 +23,7 @@ class NotDerivableError(ValueError):
     Parameters
     ----------
     message : str
-        What was found, and what to do.
+        The reason, and the remedy.
     k, h : int
         The update and the horizon at which the forward view was refused.
     terms : sympy.Expr

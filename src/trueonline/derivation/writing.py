@@ -161,7 +161,7 @@ def _power(base: sp.Expr, power: sp.Expr, how: int) -> str:
 
 
 def _sense(term: sp.Expr) -> tuple[float, str]:
-    """Of the terms of a sum: rewards before what is bootstrapped from, before what it is compared with."""
+    """The order of the terms of a sum: rewards first, then the bootstrapped values, then the values that are subtracted."""
     if _letters(term) == ["rbar"]:
         return -0.5, str(term)
     ranks = {"R": -1, "rbar": -1, "alpha": 0, "rho": 1, "gamma": 2, "lam": 3, "greedy": 4, "V": 6, "V_max": 6}
@@ -170,7 +170,7 @@ def _sense(term: sp.Expr) -> tuple[float, str]:
 
 
 def _weight(factor: sp.Expr) -> tuple[int, str]:
-    """Of the factors of a product: step-sizes, ratios and discounts before what they weigh."""
+    """The order of the factors of a product: step-sizes, ratios and discounts first, then the rewards and values."""
     ranks = {"alpha": 0, "rho": 1, "gamma": 2, "lam": 3, "greedy": 4, "R": 5, "rbar": 5, "V": 6, "V_max": 6}
     return max((ranks[letter] for letter in _letters(factor)), default=-1), str(factor)
 

@@ -24,7 +24,7 @@ class Page:
     title : str
         The heading.
     sentence : str
-        What there is to see, in one sentence.
+        The subject of the page, in one sentence.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Page:
 
 # In the order in which a newcomer would read them.
 PAGES = (
-    Page("traces", "The traces", "What an eligibility trace is, and why the dutch trace does not overshoot."),
+    Page("traces", "The traces", "The eligibility trace, and why the dutch trace does not overshoot."),
     Page(
         "forward_backward",
         "Forward and backward",

@@ -1,4 +1,4 @@
-"""What `trueonline learn` does: find an explorable page, and open it in a browser."""
+"""The command `trueonline learn`: find an explorable page, and open it in a browser."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class TileCoder:
 
     **Hashing.** With `size`, tile t has the index ⌊h·M / 2³²⌋. Here h is the upper half of splitmix64(t) and M is the
     size, less 1 for a bias. A tile that is seen for the first time at an index that another tile has taken is a
-    collision, and `collisions` counts it. (The count is exact up to 2²⁷ tiles. Beyond that, tiles are told apart by 27
+    collision, and `collisions` counts it. (The count is exact up to 2²⁷ tiles. Beyond that, tiles are distinguished by 27
     bits of their hash, and the count may be too low.) Two tiles of one observation may hash to the same index. The index
     is then listed once, and fewer than `n_active` features are active.
 

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import wraps
 from typing import Any, TypeVar
 
-# How papers and other libraries call an argument, and what to write instead. Of several, the first that a class takes is meant.
+# Names of arguments in papers and other libraries, and the names here. If there are several, the first that a class takes is meant.
 MEANT = {
     **dict.fromkeys(("alpha", "α", "lr", "learning_rate", "stepsize"), ("step_size",)),
     "eta": ("second_step_size=η·step_size", "step_size"),

@@ -1,4 +1,4 @@
-"""What users may give, and what the package makes of it."""
+"""The types of user input, and the forms that the package converts it to."""
 
 from __future__ import annotations
 

@@ -99,5 +99,5 @@ class Acting(Documented, ABC):
         """
 
     def _repr_html_(self) -> str | None:
-        """What a notebook shows."""
+        """The HTML that a notebook shows."""
         return notebook.described(self, ("n_features", "n_actions", "step_size", "trace_decay", "discount", "policy"))

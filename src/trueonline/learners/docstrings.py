@@ -79,7 +79,7 @@ bound : float, optional
     η > 0. The rate of learning τ = Σ_i α_i x_i², the share of its error that an update closes, is kept to η, and so is every
     step-size.
 decay : float, optional
-    In (0, 1]. Where τ exceeds η, the step-size of each active feature is multiplied by this number to the power of x_i².
+    In (0, 1]. If τ exceeds η, the step-size of each active feature is multiplied by this number to the power of x_i².
 meta_step_size : float, optional
     θ ≥ 0, by which the logarithm of each step-size follows its meta-gradient. With 0 the step-sizes are not learned.
 min_step_size : float, optional

@@ -267,7 +267,7 @@ class Learner(Documented, Parametrised, ABC):
         self._restore(state["parts"])
 
     def _repr_html_(self) -> str | None:
-        """What a notebook shows."""
+        """The HTML that a notebook shows."""
         return notebook.described(self, self._settings())
 
     def __repr__(self) -> str:

@@ -63,7 +63,7 @@ class LearnedStepSizes(OverMemory):
 
     @property
     def decay(self) -> float:
-        """What step-sizes are multiplied by where the bound is exceeded and x_i = 1."""
+        """The factor of step-sizes when the bound is exceeded and x_i = 1."""
         return self._learned.decay
 
     @property

@@ -1,4 +1,4 @@
-"""Alerts: samples whose surprise reaches a threshold, told on the terminal and in a file of JSON lines.
+"""Alerts: samples whose surprise reaches a threshold, reported on the terminal and in a file of JSON lines.
 
 The file is only ever appended to. A run that resumes makes the alerts after its checkpoint again. It knows them in the file, and
 writes what is missing. So no alert is lost, and none is there twice.
@@ -48,7 +48,7 @@ class Alert:
     value : float or None
         The value of the target.
     expected : float or None
-        What was expected one sample before: the mean over the horizon, or the next value.
+        The expectation one sample before: the mean over the horizon, or the next value.
     error : float or None
         By how much the value differs from this, or by how much the sample has changed the outlook (the TD error): the more unusual
         of both.
@@ -162,7 +162,7 @@ class Alerts:
     path : str, optional
         A file of JSON lines to append to.
     fresh : bool
-        Replace the file, whatever it is, at the first sample.
+        Replace an existing file of any kind at the first sample.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class Alerts:
         self._file = None if path is None else AlertFile(path, fresh)
 
     def tell(self, answers: Answers, style: TimeStyle) -> list[Alert]:
-        """Tell of new alerts, with times in this style, and return them. Those that a resumed run finds in its file are not new."""
+        """Report new alerts, with times in this style, and return them. Those that a resumed run finds in its file are not new."""
         if self._file is not None:
             self._file.begin()
         found = find_alerts(answers, self._predictor, self.threshold, style)
@@ -183,12 +183,12 @@ class Alerts:
         return found
 
     def resume(self, state: dict[str, Any], replayable: bool) -> None:
-        """Go on after a checkpoint, or from scratch with an empty state. ValueError if alerts are missing in the file."""
+        """Resume after a checkpoint, or from scratch with an empty state. ValueError if alerts are missing in the file."""
         if self._file is not None:
             self._file.resume(state, replayable)
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint needs, once all alerts so far survive a crash."""
+        """The state for a checkpoint, once all alerts so far survive a crash."""
         return {} if self._file is None else self._file.state()
 
     def close(self) -> None:

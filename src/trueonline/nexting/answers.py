@@ -28,7 +28,7 @@ class Answers:
     suspect : array of int of shape (T,), optional
         The number of the question whose newest error is the most unusual. −1 while nothing can be said.
     expected : array of shape (T,), optional
-        What was expected one sample before: the mean over the horizon, or the next value.
+        The expectation one sample before: the mean over the horizon, or the next value.
     usual : array of shape (T,), optional
         The usual size of its error.
     error : array of shape (T,), optional

@@ -1,4 +1,4 @@
-"""Bands around predictions: intervals that hold a given share of what comes true, whatever the stream.
+"""Bands around predictions: intervals that hold a given share of what comes true, for any stream.
 
 A prediction p_k is about M_k = C_{k+1} + γ_{k+1}·M_{k+1}, which is known only later. After samples k + 1 … t,
 

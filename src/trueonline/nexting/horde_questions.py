@@ -89,7 +89,7 @@ class HordeQuestions:
         return []
 
     def advice(self) -> str:
-        """What to do about weights that diverged."""
+        """The remedy for weights that diverged."""
         step_size, trace_decay = self._setup.step_size, self._setup.trace_decay
         return f"give a smaller step-size than {step_size:g}, or a smaller trace decay than {trace_decay:g}"
 

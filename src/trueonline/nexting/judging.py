@@ -49,9 +49,9 @@ class Judge:
         predictions, outlook, values : array of shape (T, questions)
             p_t, (1 − γ)·x_t + γ·p_t, and x_t of each question.
         expected_next : array of shape (T, forecasts)
-            What was expected at each sample, one sample before.
+            The expectation for each sample, one sample before.
         starts : array of bool, of shape (T,)
-            Where something new begins.
+            True at each sample where something new begins.
 
         Returns
         -------

@@ -115,7 +115,7 @@ class Parquet(FileOutput):
 
     def resume(self, rows: int, drop: bool) -> int:
         if rows == 0 and (drop or not self._part(0).exists()):
-            self._begun = False  # whatever is there is of an earlier run
+            self._begun = False  # existing rows belong to an earlier run
             return 0
         self._begin()
         _remove_parts(self._old)

@@ -189,7 +189,7 @@ class Predictor:
         return inside
 
     def begin_another(self) -> None:
-        """Score from now on, because another source begins. What was learned stays."""
+        """Score from now on, because another source begins. Everything learned stays."""
         keys = [scale.key for scale in self.scales]
         self._scores = Scores(keys, self._factors.tolist(), self._has_mean.tolist())
 

@@ -1,7 +1,7 @@
 """Predictions and alerts, sent to a topic of an MQTT broker as they are made.
 
 A sample is a message {"time": …, "predictions": {NAME: {"value": …, "low": …, "high": …}}, "surprise": …}. An alert is a message on
-the topic TOPIC/alerts, as in the file of alerts. Times are as in the output. What is not known is null. The broker acknowledges
+the topic TOPIC/alerts, as in the file of alerts. Times are as in the output. An unknown value is null. The broker acknowledges
 each message (QoS 1), so that one may come twice after a connection was lost, but none is lost unnoticed.
 """
 

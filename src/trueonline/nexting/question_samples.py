@@ -1,4 +1,4 @@
-"""`QuestionSamples`: what there is to know of a block of samples, for whatever answers questions about them."""
+"""`QuestionSamples`: a block of samples, with everything that is needed to answer questions about it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class QuestionSamples(NamedTuple):
     observed : array of shape (T, signals)
         All signals, in the order of `Predictor.observed`.
     cumulants : array of shape (T, questions)
-        What the return of each question sums up.
+        The terms of the return of each question.
     gammas, elapsed : sequence of array of shape (T,)
         For each question, γ of the step into each sample, and its duration in units of the usual one.
     starts : array of bool, of shape (T,)
-        Where something new begins.
+        True at each sample where something new begins.
     """
 
     seconds: np.ndarray

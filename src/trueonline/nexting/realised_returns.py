@@ -12,7 +12,7 @@ Adding each sample to the sums of all waiting samples would cost `window` operat
 from G_{t+1} to G_t is an affine map, and maps can be composed in any grouping. So the waiting samples form two halves. In the
 *older* half each sample keeps the composition of its own map with all later maps of that half. The *newer* half keeps only the
 composition as a whole. The oldest return is then one multiplication and one addition away. When the older half is used up, one
-pass backwards turns the newer half into the older half. Every sample is touched twice, whatever the window, and nothing is ever
+pass backwards turns the newer half into the older half. Every sample is touched twice, for any window, and nothing is ever
 divided or subtracted.
 
 The kernels and the class that calls them stand in one file, because both follow this one picture.

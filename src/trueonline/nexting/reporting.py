@@ -21,7 +21,7 @@ WIDTH, PADDING = 80, 3  # characters in a line of the table, and between two col
 UNFOLDED = 14  # characters of a name that stay on one line, even where the table then is wider
 HEADS = ("question", "error", "newest\nvalue", "mean\nso far", "better\nby", "lately", "in\nband", "scored")
 SMALLEST, LARGEST = 1e-4, 1e7  # beyond these, numbers have an exponent
-SILENT = ("read", "received", "connections", "widened")  # counters that are no news
+SILENT = ("read", "received", "connections", "widened")  # counters that are not news
 
 MEANINGS = {
     "mean": "Predictions over a horizon are means of the coming values, in the unit of the signal.",
@@ -33,7 +33,10 @@ EXPLANATION = (
     "predictions are better than the better of these, over all and over the last five hundred samples or so. A minus says that "
     "they are worse. The last share is how much of what came true lay in the bands."
 )
-UNSCORED = "Of a prediction 99 % has come true after about five horizons without a long gap; this stream was shorter."
+UNSCORED = (
+    "A prediction is scored when 99 % of it has come true. That takes about five horizons without a long gap, and this stream "
+    "was shorter."
+)
 
 Say = Callable[[str], None]
 
@@ -136,7 +139,7 @@ def _print_experts(questions: Sequence[dict[str, Any]]) -> None:
         if not question["experts"]:
             print(f"{question['name']} has one learner and no experts; --method auto has.")
             continue
-        print(f"What {question['name']} listens to now:")
+        print(f"The heaviest experts of {question['name']} now:")
         for each in question["experts"]:
             print(f"  {each['weight']:4.0%}  {each['expert']}")
 

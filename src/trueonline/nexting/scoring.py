@@ -111,7 +111,7 @@ class Scores:
     discounts : sequence of float or str
         γ of each question, or the name under which `follow` gets it.
     factors : sequence of float
-        What turns a mean over the horizon into the unit of the predictions, for each question.
+        The factor from a mean over the horizon to the unit of the predictions, for each question.
     has_mean : sequence of bool
         Whether a question is about a mean over a horizon. If not, it has no naive forecasts.
     """
@@ -136,7 +136,7 @@ class Scores:
         predictions, values, cumulants : array of shape (T, questions)
             Predictions as means over the horizon, the targets, and what the questions sum up.
         starts : array of bool, of shape (T,)
-            Where something new begins.
+            True at each sample where something new begins.
         gammas : array of shape (T, discounts)
             γ of the step into each sample.
         """

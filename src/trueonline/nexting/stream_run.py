@@ -45,8 +45,8 @@ class Run:
 
     `source_options` describe the source for the checkpoint. `counted_times` says that times are made from the numbers of
     samples. A live source then counts from 0 again after a restart, so its times are shifted to after the last sample that was
-    learned from, with a gap between. Where `alerts` and `publisher` are set, they
-    tell of what was not expected, and send all answers to a broker.
+    learned from, with a gap between. If `alerts` is set, it reports surprising samples. If `publisher` is set, it sends all
+    answers to a broker.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Run:
         self.lost = 0 if self.source.replayable else beyond
 
     def learn_on(self, checkpoint: Checkpoint) -> None:
-        """Go on with what was learned from another source. This one is read from its beginning."""
+        """Continue with what was learned from another source. This one is read from its beginning."""
         self.predictor.restore(checkpoint.arrays)
         self.predictor.begin_another()
         self._earlier = {"samples": self.predictor.samples, "counters": self.predictor.counters()}

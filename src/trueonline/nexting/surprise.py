@@ -21,7 +21,7 @@ So a surprise 1 − p of 0.999 comes about once in a thousand samples, or less o
 
 A thing that stays odd is news only once. The largest surprise so far, as log₁₀(1/p), is remembered and fades over 1,000 samples. A
 larger one is news. Right after news it must be ten times rarer, because it is mostly the same event: this margin fades over 16
-samples. What is not news shows as 0.9 at most.
+samples. A surprise that is not news is at most 0.9.
 """
 
 from __future__ import annotations
@@ -197,9 +197,9 @@ class Surprise:
         Parameters
         ----------
         errors : array of shape (T, targets)
-            What happened minus what was expected. NaN where nothing was expected.
+            The outcomes minus the expectations. NaN where nothing was expected.
         starts : array of shape (T,)
-            Booleans that mark where a new stream begins. What is usual stays, and the means begin again.
+            Booleans that mark where a new stream begins. The usual sizes stay, and the means begin again.
 
         Returns
         -------

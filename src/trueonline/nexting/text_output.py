@@ -88,7 +88,7 @@ class TextOutput(FileOutput):
 
     def resume(self, rows: int, drop: bool) -> int:
         if rows == 0 and (drop or not self._is_unfinished()):
-            return 0  # whatever is there is of an earlier run
+            return 0  # existing rows belong to an earlier run
         if not self._path.exists():
             raise ValueError(
                 f"{self._path} is gone, but the checkpoint resumes from its {rows:,} rows; start from scratch with --fresh"

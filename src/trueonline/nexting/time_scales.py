@@ -29,7 +29,7 @@ from trueonline.nexting.signals import number_text, spelling
 USUAL = 1000.0  # samples over which the usual time between samples is measured
 GAP, GAP_HORIZONS = 10.0, 3.0  # a gap of more than ten samples and three horizons begins something new
 UNITS = {"d": 86400.0, "h": 3600.0, "min": 60.0, "s": 1.0}
-# What a pace remembers: the time before, the usual time between samples, how many samples there were, and the gaps it found.
+# The memory of a pace: the time before, the usual time between samples, how many samples there were, and the gaps it found.
 BEFORE, USUALLY, COUNT, GAPS = range(4)
 
 
@@ -56,7 +56,7 @@ class TimeScale:
 
     @property
     def key(self) -> float | str:
-        """What tells γ of this scale from that of others: a number, or the name of a signal or horizon."""
+        """The key that distinguishes γ of this scale from others: a number, or the name of a signal or horizon."""
         return self.discount if self.discount is not None else f"@{self.label}"
 
     @property
@@ -65,7 +65,7 @@ class TimeScale:
         return not isinstance(self.discount, str) and self.discount != 1.0
 
     def factor(self, rate: float | None) -> float:
-        """What turns a mean over the horizon into the prediction: 1, or 1/(1 − γ) for the return."""
+        """The factor from a mean over the horizon to the prediction: 1, or 1/(1 − γ) for the return."""
         if self.mean or not self.has_mean:
             return 1.0
         return 1.0 / (1.0 - self.gamma(rate))
@@ -149,7 +149,7 @@ def duration_text(seconds: float) -> str:
 
 
 def follow(memory, given, gap_samples, gap_seconds, times, starts, spans, elapsed, begins):
-    """Measure the times between samples. Where a gap is too long, something new begins."""
+    """Measure the times between samples. After a gap that is too long, something new begins."""
     for t in range(times.size):
         span = times[t] - memory[BEFORE]
         usual = given if given > 0.0 else memory[USUALLY]
@@ -199,7 +199,7 @@ class Pace:
         times : array of shape (T,)
             Rising times in seconds, except at starts.
         starts : array of bool, of shape (T,)
-            Where something new begins.
+            True at each sample where something new begins.
 
         Returns
         -------

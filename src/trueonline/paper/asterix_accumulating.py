@@ -93,7 +93,7 @@ def _runs(number: int) -> str:
 
 
 def _cost(race: Race, hours: float) -> str:
-    """What a decision would take, and what the paper's own numbers cost."""
+    """The cost of a decision, and of the paper's own number of runs."""
     needed = race.needed()
     paper = f"The paper's {PAPER:,} runs would take about {PAPER * hours:,.0f} core-hours"
     if needed is None:

@@ -109,7 +109,7 @@ def play(settings: Settings, collection: Collection, background: np.ndarray, say
 
 
 def _is_mine(name: str, share: str | None) -> bool:
-    """Whether a run belongs to the share "i/N". Its name decides, so machines agree whatever else is done already."""
+    """Whether a run belongs to the share "i/N". Its name alone decides, so machines agree, no matter which runs are done."""
     if share is None:
         return True
     match = re.fullmatch(r"(\d+)/(\d+)", share)

@@ -125,7 +125,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Needed:
-    """What a decision needs: runs of each method's best setting, and the 95 % interval of that from the scores so far."""
+    """The number of runs of each method's best setting that a decision needs, and its 95 % interval, from the scores so far."""
 
     runs: int
     low: int
@@ -133,7 +133,7 @@ class Needed:
 
 
 class Race:
-    """What the scores so far say: which settings are in the race, the best, the comparisons, and the runs to play next."""
+    """The state of the race after the scores so far: the settings in it, the best, the comparisons, and the runs to play next."""
 
     def __init__(self, scores: Mapping[Setting, Mapping[int, float]]) -> None:
         self.scores = {setting: dict(runs) for setting, runs in scores.items() if runs}

@@ -1,4 +1,4 @@
-"""What `trueonline reproduce` does: run experiments, and print each claim with its verdict as soon as it is known."""
+"""The command `trueonline reproduce`: run experiments, and print each claim with its verdict as soon as it is known."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class AccessControl:
     servers : int
         The number of servers.
     priorities : array_like
-        What the customers of each priority pay. All priorities are equally likely.
+        The payment of a customer of each priority. All priorities are equally likely.
     free_probability : float
         The probability with which a busy server becomes free at a step.
 
@@ -108,7 +108,7 @@ class AccessControl:
         Returns
         -------
         reward : float
-            What the customer pays.
+            The payment of the customer, or 0 if it is not served.
         state : int
             The next state.
 

@@ -69,7 +69,7 @@ def check_features(features: np.ndarray, k: int) -> None:
 
 
 def start_states(start: Any, k: int) -> tuple[int | np.ndarray, np.ndarray]:
-    """Where an episode begins, as a state or as a probability for each state, and the same as probabilities in any case."""
+    """The first state of an episode or a probability for each state, as given, and the probabilities in both cases."""
     if isinstance(start, int | np.integer) and not isinstance(start, bool) and 0 <= start < k:
         shares = np.zeros(k)
         shares[start] = 1.0

@@ -65,7 +65,7 @@ class AverageReward:
 
     @cached_property
     def lms_weights(self) -> np.ndarray:
-        """The weights at which the error is least. Of several, the shortest."""
+        """The weights at which the error is least. If there are several, the shortest."""
         return np.linalg.lstsq(self._centred, np.sqrt(self.process.stationary) * self.values)[0]
 
     @cached_property

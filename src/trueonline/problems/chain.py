@@ -20,7 +20,7 @@ class Chain:
     shares : numpy.ndarray
         ``shares[s, o]`` is the probability of outcome o in state s. Outcomes that never happen take no room.
     width : int
-        The number of next states. One that is no state is the end of an episode.
+        The number of next states. One that is not a state is the end of an episode.
     rest : int, optional
         The outcome that takes what the probabilities lack to 1 by rounding, by default the last one that is possible.
     """
@@ -72,7 +72,7 @@ class Chain:
         return states, outcomes, noise
 
     def _stroll(self, choices: np.ndarray, first: np.ndarray, states: np.ndarray, outcomes: np.ndarray) -> None:
-        """What `walk` does."""
+        """Do the same as `walk`, without compiled code."""
         cumulative, possible, begins = self._cumulative.tolist(), self._outcomes.tolist(), first.tolist()
         states[0] = here = begins[0]
         for t, choice in enumerate(choices.tolist()):
@@ -92,7 +92,7 @@ def walk(
     states: np.ndarray,
     outcomes: np.ndarray,
 ) -> None:
-    """Follow the choices, numbers from 0 to 1. Where an episode ends, the next state is the first of another one."""
+    """Follow the choices, numbers from 0 to 1. When an episode ends, the next state is the first of another one."""
     states[0] = here = first[0]
     for t in range(choices.size):
         # Bisection for the first outcome whose cumulative probability exceeds the choice: one of `left`, from `low` on. A product

@@ -175,7 +175,7 @@ class OffPolicyProblem:
 
     @cached_property
     def lms_weights(self) -> np.ndarray:
-        """The weights that minimise Σ_s d(s) (v_π(s) − wᵀφ(s))². Of several, the shortest."""
+        """The weights that minimise Σ_s d(s) (v_π(s) − wᵀφ(s))². If there are several, the shortest."""
         root = np.sqrt(self.stationary)[:, None]
         return np.linalg.lstsq(root * self.features, root[:, 0] * self.values)[0]
 

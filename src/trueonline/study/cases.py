@@ -158,7 +158,7 @@ class Case:
         return {name: fingerprint(method) for name, method in self.methods.items()}
 
     def check_repeatable(self) -> None:
-        """Check that results of this case can be told from those of other code.
+        """Check that results of this case can be distinguished from those of other code.
 
         Raises
         ------
@@ -214,9 +214,9 @@ class Case:
 
     @cached_property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """What kernels need of the problem: features, B, w* and the first weights.
+        """The arrays of the problem that kernels need: features, B, w* and the first weights.
 
-        Where each state has one active feature, its index is enough. B is a diagonal or an upper triangular matrix.
+        If each state has one active feature, its index is enough. B is a diagonal or an upper triangular matrix.
         """
         features = np.ascontiguousarray(self.problem.features, np.float64)
         if (features.sum(axis=1) == 1.0).all() and np.isin(features, (0.0, 1.0)).all():

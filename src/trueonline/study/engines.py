@@ -146,7 +146,7 @@ def _distributed() -> Any:
 
 
 def _run_cuda(tasks: Sequence[Work], done: Done, engine: str) -> list[Work]:
-    """Run sweeps on a GPU, and return the tasks that are no sweeps by kernels."""
+    """Run sweeps on a GPU, and return the tasks that are not sweeps by kernels."""
     gpu = _gpu(engine)
     from trueonline.study.cuda import batches
     from trueonline.study.cuda import engine as on_gpu

@@ -54,7 +54,7 @@ def execute(
     ------
     ValueError
         If `engine` or `share` is not one of those above, if there is no such GPU or it has too little memory for one task, or if
-        a method cannot be told from another (see `Case.version`).
+        a method cannot be distinguished from another (see `Case.version`).
     OSError
         If a result cannot be written, or if the GPU stops answering. Results that are stored stay.
     """

@@ -13,7 +13,7 @@ ROOM = 64 * 2**20  # bytes: all runs of a process of the paper are one or two mi
 
 
 class Shared:
-    """What was sampled last, up to so many bytes. Threads that ask for the same at the same time sample it once.
+    """The newest trajectories, up to so many bytes. Threads that ask for one trajectory at the same time sample it once.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ import pyarrow as pa
 from trueonline import notebook
 
 SWEPT = {"method", "step_size", "trace_decay", "run", "error"}  # the columns by which the table of a sweep is known
-BEST = ("method", "error", "standard_error", "step_size", "trace_decay")  # columns that are no label of a problem
+BEST = ("method", "error", "standard_error", "step_size", "trace_decay")  # columns that are not labels of a problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Summary:
         )
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The HTML that a notebook shows."""
         from trueonline.study import sweep_figure
 
         if not self.table.num_rows:

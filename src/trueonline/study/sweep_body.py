@@ -22,7 +22,7 @@ TRUST = 1e-4  # an error below this share of P and c²R, at their largest, has l
 
 
 class Given(NamedTuple):
-    """What learners learn about, and how their error is measured: ‖B(w − w*)‖² after each step but the first `after`."""
+    """The problem of the learners, and the measure of their error: ‖B(w − w*)‖² after each step but the first `after`."""
 
     features: Any  # of each state: all of them (floats), or the index of the active one (integers)
     root: Any  # B, `Diagonal` or `Triangular`

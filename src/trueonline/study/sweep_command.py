@@ -1,4 +1,4 @@
-"""What `trueonline sweep` does: run the sweep of a file, write its table, print the best parameters, draw them."""
+"""The command `trueonline sweep`: run the sweep of a file, write its table, print the best parameters, draw them."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def _name(rule: Any) -> str:
 
 
 def swept(name: str, method: Any) -> Any:
-    """What a case's method stands for: a `Method`, or a class of learners that goes a step at a time.
+    """The method of a case, resolved: a `Method`, or a class of learners that takes one step at a time.
 
     A method of one's own is swept by its kernel, also where its class of learners is given.
     """

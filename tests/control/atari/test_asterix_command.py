@@ -241,7 +241,7 @@ def test_wrong_usage_is_said_to_be_wrong(arguments):
 
 def test_bad_backgrounds_are_refused_in_one_line(tmp_path):
     (tmp_path / "b.txt").write_text("a poem\nin two lines\n")
-    assert "b.txt is no background" in refused("asterix", "--background", tmp_path / "b.txt")
+    assert "b.txt is not a background" in refused("asterix", "--background", tmp_path / "b.txt")
     (tmp_path / "b.txt").write_text("160,2\n" + 2 * (",".join(["0"] * 160) + "\n"))
     assert "210 rows of 160 colours" in refused("asterix", "--background", tmp_path / "b.txt")
 

@@ -91,7 +91,7 @@ def test_what_is_no_background_is_refused(text, message, tmp_path):
 
 def test_a_picture_is_no_background_text(tmp_path):
     (tmp_path / "b.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)))
-    with pytest.raises(ValueError, match=r"b\.png is no background"):
+    with pytest.raises(ValueError, match=r"b\.png is not a background"):
         atari.read_background(tmp_path / "b.png")
     with pytest.raises(FileNotFoundError):
         atari.read_background(tmp_path / "none.txt")

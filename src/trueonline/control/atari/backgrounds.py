@@ -36,7 +36,7 @@ def read_background(path: str | Path) -> np.ndarray:
         size = [int(part) for part in lines[0].split(",")]
         rows = [[int(part) for part in line.strip().rstrip(",").split(",")] for line in lines[1:] if line.strip()]
     except (ValueError, UnicodeDecodeError):
-        raise ValueError(f"{path} is no background: it must hold a line 160,210 and then whole numbers") from None
+        raise ValueError(f"{path} is not a background: it must hold a line 160,210 and then whole numbers") from None
     if size != [WIDTH, len(rows)] or any(len(row) != WIDTH for row in rows):
         shape = f"{len(rows)} rows of {sorted({len(row) for row in rows})} colours, announced as {lines[0].strip()!r}"
         raise ValueError(f"{path} must be a background, rows of {WIDTH} colours, got {shape}")

@@ -1,4 +1,4 @@
-"""What the commands `asterix` and `atari` do: one run, with a bar while it plays."""
+"""The commands `asterix` and `atari`: one run, with a bar while it plays."""
 
 from __future__ import annotations
 

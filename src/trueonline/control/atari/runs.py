@@ -5,7 +5,7 @@
 with its background and seed it plays that program's episodes.
 
 Both take an action for five frames, explore with ε = 0.01 and discount by γ = 0.999. Both divide α by the largest number of
-active features so far, unless told otherwise: the text does not say so, but its step-sizes of up to 2 make sense only then.
+active features so far, by default: the text does not say so, but its step-sizes of up to 2 make sense only then.
 Both see averaged colours, as ALE 0.4.4, which the paper names, showed them. The score of an episode is in the game's points.
 """
 
@@ -287,7 +287,7 @@ class Run:
             setattr(self, name, value)
 
     def _checked_now(self, now: dict[str, Any]) -> dict[str, Any]:
-        """Where the run stood. ValueError if a number is impossible."""
+        """The state of a saved run, checked. ValueError if a number is impossible."""
         score, action, diverged = now["score"], now["action"], now["diverged"]
         played = {name: saved_count(name, now[name]) for name in ("frames", "played")}
         fits = {"score": type(score) is int, "diverged": type(diverged) is bool}

@@ -156,7 +156,7 @@ def _seed(rng: np.random.Generator) -> Any:
 
 
 def _named(thing: Any) -> Any:
-    """What tells a maker of features, a schedule or a policy from another, as far as can be seen; never an address."""
+    """A description that tells a maker of features, a schedule or a policy from others, as far as can be seen, not by address."""
     if hasattr(thing, "settings"):
         return thing.settings()
     if isinstance(thing, partial):
@@ -183,7 +183,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _differences(there: Any, here: Any, name: str = "") -> list[str]:
-    """Where two settings differ, in words."""
+    """The differences between two settings, in words."""
     if isinstance(there, dict) and isinstance(here, dict):
         names = dict.fromkeys([*there, *here])
         return [

@@ -53,7 +53,7 @@ def curve(
     window : int, optional
         Episodes in a running mean. By default a twentieth of all, and at most 100.
     label : str
-        What the vertical axis shows.
+        The label of the vertical axis.
 
     Raises
     ------

@@ -42,7 +42,7 @@ def make(name: str, **options: Any) -> Any:
         raise ValueError(f"unknown environment {name!r}{hint}") from None
     except (gym.error.Error, ImportError) as error:
         raise ValueError(f"the environment {name!r} cannot be made: {error}") from None
-    except Exception as error:  # whatever the environment's own constructor does
+    except Exception as error:  # the environment's own constructor may raise anything
         given = ", ".join(f"{key}={value!r}" for key, value in options.items()) or "no options"
         raise ValueError(
             f"the environment {name!r} cannot be made with {given}: {type(error).__name__}: {error}"
@@ -118,12 +118,12 @@ def discrete(env: Any) -> Any:
 
 
 def title(env: Any) -> str:
-    """What to call an environment."""
+    """The name of an environment."""
     return env.spec.id if env.spec is not None else type(env.unwrapped).__name__
 
 
 def described(env: Any) -> dict[str, Any]:
-    """What tells one environment from another, as far as can be seen from outside; JSON-able."""
+    """A description that tells one environment from another, as far as can be seen from outside. JSON can hold it."""
     spec, base = env.spec, type(env.unwrapped)
     kwargs = {name: value for name, value in (spec.kwargs if spec else {}).items() if name != "render_mode"}
     return {

@@ -54,7 +54,7 @@ def film(
     options : dict, optional
         For `gymnasium.make`.
     frames : int
-        Pictures in the film, at most. Of a long episode only every n-th picture is taken.
+        Pictures in the film, at most. Only every n-th picture of a long episode is taken.
     width : int
         Pixels of the longer side, at most.
     max_steps : int
@@ -118,7 +118,7 @@ def _picture(made: Any, name: str, width: int) -> Any:
 
     try:
         drawn = np.asarray(made.render())
-    except Exception as error:  # whatever an environment's own code comes up with
+    except Exception as error:  # an environment's own code may raise anything
         raise ValueError(f"{name} cannot be filmed: {error}") from error
     if drawn.ndim != 3 or drawn.shape[2] != 3 or drawn.dtype != np.uint8:
         raise ValueError(f"{name} cannot be filmed: its pictures are {drawn.dtype} of shape {drawn.shape}, not RGB")
@@ -131,7 +131,7 @@ def _picture(made: Any, name: str, width: int) -> Any:
 
 
 def _writer(path: Path) -> Callable[[list[Any], float], None]:
-    """What writes pictures to this path; ValueError where that cannot be done, before anything is played."""
+    """The function that writes pictures to this path. ValueError if that is impossible, before anything is played."""
     if path.suffix == ".gif":
         try:
             import PIL  # noqa: F401

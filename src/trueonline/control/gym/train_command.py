@@ -1,4 +1,4 @@
-"""What `trueonline train` does: the runs of one training that are missing, and everything that they leave."""
+"""The command `trueonline train`: the runs of one training that are missing, and all files that they leave."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def train(
     Parameters
     ----------
     settings : Settings
-        What determines the runs. More episodes than the folder holds extend its runs.
+        The settings, which determine the runs. More episodes than the folder holds extend its runs.
     out : path-like
         The folder.
     runs : int

@@ -1,4 +1,4 @@
-"""What `trueonline train` leaves in its folder: settings, tables, the curve, the agent and the film."""
+"""The files that `trueonline train` leaves in its folder: settings, tables, the curve, the agent and the film."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class Settings:
         return environments.make(self.environment, **self.options)
 
     def features_for(self, env: Any) -> Maker:
-        """What makes features of the observations of an environment."""
+        """The maker of features for the observations of an environment."""
         try:
             maker = features.from_space(env.observation_space, self.features, **self.feature_options)
         except TypeError:

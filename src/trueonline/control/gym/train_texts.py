@@ -27,7 +27,7 @@ def headline(settings: Settings, maker: Maker) -> str:
 
 
 def intention(settings: Settings, maker: Maker, runs: int) -> Iterable[str]:
-    """What is about to be done, a line each."""
+    """The settings of the training that is about to begin, a line each."""
     yield f"{settings.environment} with {settings.row.title}"
     alpha = f"{settings.alpha(maker):.4g}"
     if settings.divided:
@@ -52,7 +52,7 @@ def _features(maker: Maker) -> str:
 
 
 def summary(trained: Trained) -> Iterable[str]:
-    """What came of it, a line each."""
+    """The results of a training, a line each."""
     returns = trained.by_run("train", "return")
     last = returns[:, -RECENT:]
     which = f"last {last.shape[1]}" if last.shape[1] < returns.shape[1] else f"all {last.shape[1]}"

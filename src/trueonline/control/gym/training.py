@@ -128,7 +128,7 @@ def train(
     episodes : int, optional
         How many episodes to train, those in the checkpoint included.
     steps : int, optional
-        Train until there are at least so many steps. With `episodes` too, whatever comes first ends the training.
+        Train until there are at least so many steps. With `episodes` too, the limit that is reached first ends the training.
     seed : int or sequence of int
         Episode k is reset with a seed that depends on `seed` and k only.
     checkpoint : path-like, optional

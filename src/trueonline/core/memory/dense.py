@@ -156,7 +156,7 @@ def _shift_dense(memory, x, b):
         for i in range(x.size):
             memory.u[i] += b * share(
                 memory, i, x.values[i]
-            )  # whatever is noted is added to that: it makes no difference when
+            )  # noted changes are added to this later: the order makes no difference
 
     return shift_dense
 

@@ -36,11 +36,11 @@ PLACE = 24
 # The settings of step-size adaptation, α of this step, the form of the method, how often α was bounded, and D.
 BOUND, META, ALPHA, ACCUMULATES, WEIGHED, BOUNDED, LARGEST = range(7)
 TUNING = 8
-# What adaptation keeps of each feature, side by side: r of this step, H − w, n, and H of this step.
+# The numbers that adaptation keeps for each feature, side by side: r of this step, H − w, n, and H of this step.
 RATE, PAST, USUAL, KEPT = range(4)
 OF_FEATURE = 4
 
-# Of a memory with learned step-sizes (`core.meta_gradient`): its settings, and what each entry of the list has in a tile.
+# A memory with learned step-sizes (`core.meta_gradient`): its settings, and the fields of each entry of the list in a tile.
 SETTINGS = 8
 PHI, P, Z_BAR, H, H_OLD, STEP_SIZE = range(6)
 FIELDS = 6
@@ -199,7 +199,7 @@ def tuning(buffers: Buffers, memories: int) -> np.ndarray:
 
 
 def of_features(buffers: Buffers, memories: int) -> np.ndarray:
-    """What step-size adaptation keeps of each feature, a row for each."""
+    """The numbers that step-size adaptation keeps for each feature, a row for each."""
     n = len(buffers.places) // memories // 2
     first = PLACE + memories * _length(n) + TUNING
     return buffers.numbers[first : first + OF_FEATURE * n].reshape(n, OF_FEATURE)

@@ -97,7 +97,7 @@ class AutoQuestions:
         return {"clipped": 0, "widened": 0, "collisions": 0}
 
     def advice(self) -> str:
-        """What to do about weights that diverged. From a sound state they cannot."""
+        """The remedy for weights that diverged. From a sound state they cannot diverge."""
         return "the checkpoint is damaged; start from scratch with --fresh"
 
     def state(self) -> dict[str, np.ndarray]:
@@ -123,6 +123,6 @@ def _forecasts(
     view: Views,
     mixture: Mixture,
 ) -> np.ndarray:
-    """What a mixture forecasts of the first of the signals that it sees."""
+    """The forecasts of a mixture for the first of the signals that it sees."""
     X, bases = view.see(samples.seconds, seen, gammas)
     return mixture.run_checked(X, seen[:, 0].copy(), bases, gammas, elapsed, samples.starts)

@@ -26,7 +26,7 @@ class FeatureSet:
     Parameters
     ----------
     name : str
-        What the features tell, in words, such as "hour of the day and value".
+        The content of the features, in words, such as "hour of the day and value".
     n_features : int
         How many features there are.
     n_active : int

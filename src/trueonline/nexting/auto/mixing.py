@@ -1,10 +1,10 @@
 """The weights of a mixture's experts: ML-Poly (Gaillard, Stoltz and van Erven 2014) with fading memory, and its regret bound.
 
-**What is mixed.** At sample t expert i forecasts f_{i,t}. The mixture forecasts p_t = Σ_i w_i f_{i,t}, with weights w_i ≥ 0 that
+**The mixture.** At sample t expert i forecasts f_{i,t}. The mixture forecasts p_t = Σ_i w_i f_{i,t}, with weights w_i ≥ 0 that
 sum to 1.
 
-**What the weights learn from.** A forecast is about M_t, the mean over the coming horizon, which is known late. So sample k is
-*looked at* as soon as its open weight W_k = γ_{k+1} ⋯ γ_t has fallen to certain shares of the whole (`LOOKS`). What is open is
+**The targets of the weights.** A forecast is about M_t, the mean over the coming horizon, which is known late. So sample k is
+*looked at* as soon as its open weight W_k = γ_{k+1} ⋯ γ_t has fallen to certain shares of the whole (`LOOKS`). The open part is
 completed by the mixture's newest forecast:
 
     y_k = A_k + W_k·p_t      A_k = the part of M_k that is known
@@ -32,7 +32,7 @@ left out no more than B̂ in all. Hence
 
     R̂_i ≤ B̂ + √((B̂² + Ŝ_i) · (K + Σ_j log₂(1 + Ŝ_j / B̂₁²)))
 
-This bounds Σ_looks d^{−n}·(loss of the mixture − loss of expert i) for every expert, whatever the stream does. Without delay, as
+This bounds Σ_looks d^{−n}·(loss of the mixture − loss of expert i) for every expert and every stream. Without delay, as
 for γ = 0, K is zero. `Mixture.regret_bound` computes the bound, divided by the weight of the newest look.
 
 The regret could be that of the weights of now instead of those of the forecast. Then K would vanish. But weights that have just

@@ -39,7 +39,7 @@ class Mixture:
     return times 1 − γ.
 
     **Experts.** A naive expert forecasts a *base* b_t, such as the newest value. A learner corrects a base by *shaping* (Ng, Harada
-    and Russell 1999). The cumulant (1 − γ_{t+1})·x_{t+1} + γ_{t+1}·b_{t+1} − b_t has the return M_t − b_t, whatever b is. So a
+    and Russell 1999). The cumulant (1 − γ_{t+1})·x_{t+1} + γ_{t+1}·b_{t+1} − b_t has the return M_t − b_t, for every b. So a
     learner that has learned nothing forecasts the base, and what it learns is a correction. Learners are true online TD(λ) over
     binary features, with the rule and the memory of `TrueOnlineTD`.
 
@@ -200,7 +200,7 @@ class Mixture:
         discounts : float or array of shape (T,)
             γ of the step into each sample, in [0, 1].
         starts : array of bool, of shape (T,), optional
-            Where a new stream begins. Nothing is learned across it.
+            True at the first sample of a new stream. Nothing is learned across it.
         elapsed : array of shape (T,), optional
             The time since the sample before, in units of the usual time. λ of that step is raised to it.
 

@@ -1,4 +1,4 @@
-"""What a mixture does with a block of samples, compiled: the experts learn, forecasts come true, and weights follow."""
+"""The compiled loop of a mixture over a block of samples: the experts learn, forecasts come true, and weights follow."""
 
 from trueonline.core.forms import Active, pointer
 from trueonline.core.kernels import kernel, specialise

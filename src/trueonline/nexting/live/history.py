@@ -2,7 +2,7 @@
 
 A bucket has the times of its first and last sample, the mean of every column, and the lowest and highest value of every signal.
 A bucket that is written never changes. When all places are taken, every two buckets become one, in new arrays. So readers in
-other threads need no lock: whatever arrays they hold stay as they are.
+other threads need no lock: the arrays that they hold never change.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The learner copies new samples into a ring and continues. It takes no lock and waits for nobody. Every page reads from the ring
 at its own pace, from where it stopped. A slow page gets more samples at a time. A page that is too slow for the ring gets the
-number of samples that it missed. What has left the ring is still there in the buckets of the history, which reach back to the
-beginning. So no memory grows, whatever a page does and however long the stream.
+number of samples that it missed. Samples that have left the ring are still in the buckets of the history, which reach back
+to the beginning. So memory is bounded, for any behaviour of a page and any length of the stream.
 """
 
 from __future__ import annotations
@@ -82,13 +82,13 @@ class Past(NamedTuple):
 
 
 class Status(NamedTuple):
-    """What was reported last. `number` counts the reports, and the rest are messages; empty before the first."""
+    """The newest report. `number` counts the reports, and the rest are messages, which are empty before the first report."""
 
     number: int = 0
     words: str = ""
     scores: bytes = b""
     alerts: str = ""
-    experts: Sequence[Any] = ()  # of each question, because a page is told of its own questions only
+    experts: Sequence[Any] = ()  # of each question, because a page gets those of its own questions only
 
 
 class Hub:
@@ -104,7 +104,7 @@ class Hub:
     signals : sequence of str
         The signals, in the order of `Answers.signals`.
     title : str
-        What the page is called.
+        The title of the page.
     kept : int
         The newest samples that pages get one by one.
     offset : float, optional
@@ -149,7 +149,7 @@ class Hub:
         Parameters
         ----------
         answers : Answers
-            The samples with their predictions. Where `low` and `high` are None, there is no band.
+            The samples with their predictions. If `low` and `high` are None, there is no band.
         received : float, optional
             The time of arrival in seconds since 1970. The default is now.
 
@@ -225,7 +225,7 @@ class Hub:
 
     @property
     def status(self) -> Status:
-        """What was reported last."""
+        """The newest report."""
         return self._status
 
     def listen(self, wake: Callable[[], None]) -> None:

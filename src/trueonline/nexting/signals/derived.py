@@ -117,7 +117,7 @@ class Signals:
     **Names.** A text that begins with the name of a function and `(`, with no space between, and ends in `)` is a call. Every
     other text is a column: `force (N)`, `velocity (m/s)`. So a column called `velocity(m/s)` cannot be used until it is
     renamed. In a call, spaces around a name are stripped, commas within a name must be in parentheses or the name in double
-    quotes, and parentheses should come in pairs. A signal can be requested once, whatever its spelling.
+    quotes, and parentheses should come in pairs. A signal can be requested only once, even with different spellings.
 
     **Starts.** The first sample, and a sample marked as a start, has no previous sample. Times must rise from every sample to
     the next unless the next one is a start.

@@ -192,7 +192,7 @@ def _chain(specs: list[str], signals: Sequence[str], clock: dict[str, Any], foll
 
 
 def _files(specs: list[str]) -> list[str]:
-    """The files that several names stand for. ValueError if one of them is no file."""
+    """The files that several names stand for. ValueError if one of them is not a file."""
     others = [spec for spec in specs if is_live(spec) or _scheme(spec)]
     if others:
         raise ValueError(f"several sources must all be files, got {shown_address(others[0])}; name it alone")

@@ -25,11 +25,11 @@ HEAD = re.compile(
     r"(?i:mqtts?):/*|.{2,}?://", re.DOTALL
 )  # an address of MQTT may lack a slash by mistake; C:// is a drive
 FILE = re.compile(r"(?i:file):(?://(?P<host>[^/]*))?(?P<path>/.*)", re.DOTALL)
-NAMELESS = ("arm://", "lsl://")  # addresses that never have a user, whatever an @ means in them
+NAMELESS = ("arm://", "lsl://")  # addresses that never have a user, even with an @ in them
 
 
 def scheme_of(spec: str) -> str:
-    """What precedes :// in an address, in small letters. "" for a path: one letter is a drive of Windows.
+    """The part before :// in an address, in small letters. "" for a path: one letter is a drive of Windows.
 
     >>> [scheme_of(spec) for spec in ("MQTT://host/topic", "logs/arm.csv", "C:/arm.csv", "C://arm.csv")]
     ['mqtt', '', '', '']

@@ -117,7 +117,7 @@ class Cleaner:
 
     These rules apply to each sample in turn:
 
-    1. A sample whose time is not finite, or beyond ±1e11 s, has no time. It is dropped, whatever the policy, and counted as
+    1. A sample whose time is not finite, or beyond ±1e11 s, has no time. It is dropped under every policy, and counted as
        `dropped_time`. (Times since the epoch in milliseconds, taken for seconds, are such times.)
     2. A sample with the time of the one kept last is a duplicate, and one with an earlier time is late. Both are dropped.
     3. After 1,000 late samples in a row, the clock was set back. The next sample, however early, is kept as a start and
@@ -207,7 +207,7 @@ class Cleaner:
         return Clean(kept_times[:kept], kept_values[:kept], starts[:kept], block.offset)
 
     def counters(self) -> dict[str, int]:
-        """What was counted so far.
+        """The counts so far.
 
         Returns
         -------
@@ -245,7 +245,7 @@ class Cleaner:
         Parameters
         ----------
         state : dict
-            What `state` returned. The signals must be the same. The gap and the policy may be others.
+            The return value of `state`. The signals must be the same. The gap and the policy may be others.
 
         Raises
         ------

@@ -36,7 +36,7 @@ class TimeStyle:
     zone : str
         The zone of ISO 8601: "Z", or an offset from UTC such as "+02:00", or "" for none.
     separator : {"T", " "}
-        What stands between date and time in ISO 8601.
+        The character between date and time in ISO 8601.
     """
 
     unit: str = "s"
@@ -75,7 +75,7 @@ class TimeStyle:
         Parameters
         ----------
         kept : dict
-            What `as_json` returned.
+            The return value of `as_json`.
 
         Returns
         -------
@@ -174,7 +174,7 @@ class TimeStyle:
 
 
 def _shortest(x: float) -> str:
-    """A number with the digits that seconds can hold: 1.1 becomes 1.1 whatever it was multiplied by."""
+    """A number with the digits that seconds can hold: 1.1 becomes 1.1, for any factor that it was multiplied by."""
     return f"{x:.16g}" if abs(x) < 1e16 else str(int(x))
 
 
@@ -182,7 +182,7 @@ def _shortest(x: float) -> str:
 class Clock:
     """How samples get their times: from the column `time`, in `unit` since the epoch, or from `rate` without a column.
 
-    With both, the column is used. The column may hold ISO 8601 such as 2024-05-01T12:00:00.25+02:00, whatever the unit.
+    With both, the column is used. The column may hold ISO 8601 such as 2024-05-01T12:00:00.25+02:00, for any unit.
     Without a time zone that is UTC. With a `form`, it holds times in that form, as `datetime.strptime` knows it. With a rate,
     the sample of row i has the time i / rate. Rows that cannot be read count in i, because time went on. `first` is the number
     of the first row, if other files come before it.

@@ -34,7 +34,7 @@ Problems = dict[int, tuple[object, object]]  # number of a row → what is wrong
 
 
 class CsvRows:
-    """The rows below a first line, `header`. `complain` is told about the first row that is malformed.
+    """The rows below a first line, `header`. `complain` is called with the first malformed row of each block.
 
     `separator` is the one that the file names, "" if it names none. `latin` says whether any row was not UTF-8.
     """
@@ -137,7 +137,7 @@ class CsvRows:
         return numbers, matrix
 
     def _table(self, text: bytes) -> tuple[Any, dict[int, tuple[int, str]]]:
-        """What pyarrow makes of lines and one more, and the rows with too few or too many cells."""
+        """The table that pyarrow makes of lines and one more, and the rows with too few or too many cells."""
         try:
             return self._read(text, self._kinds)
         except self._pa.ArrowInvalid:

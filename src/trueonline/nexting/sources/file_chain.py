@@ -65,7 +65,7 @@ class Chain(Source):
         return block
 
     def _go_on(self) -> None:
-        """Go on with the next file."""
+        """Continue with the next file."""
         rows = self._rows + self._source.position()["row"]
         following = self._open(self.paths[self._at + 1], rows)
         self._counted, self._complaint = Counter(self.counters()), self.complaint()
@@ -123,7 +123,7 @@ class Chain(Source):
 
     @property
     def lost(self) -> str:  # type: ignore[override]
-        """What the file that is read could not find again."""
+        """The missing part of the file that is read, or ""."""
         return self._source.lost
 
     def counters(self) -> dict[str, int]:

@@ -16,7 +16,7 @@ QUIET = 0.25  # seconds without a sample after which nothing more is under way
 
 
 class LiveSource(Source):
-    """What sources with a queue have in common.
+    """The common part of sources with a queue.
 
     They count `malformed` samples, `connections`, samples `received`, samples that made way for newer ones because the reader
     was too slow (`dropped_overflow`), and samples that were still in the queue when the time of `finish` was over

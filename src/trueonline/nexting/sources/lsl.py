@@ -105,7 +105,7 @@ class Lsl(LiveSource):
                     first, time = inlet.pull_sample(PULL)
                     if first is None:
                         continue
-                    values, times = inlet.pull_chunk(0.0, CHUNK)  # whatever else has come
+                    values, times = inlet.pull_chunk(0.0, CHUNK)  # all other samples that have come
                 except RuntimeError:  # pylsl's LostError is one
                     connection = None
                     while connection is None and not self._stop.is_set():
@@ -115,14 +115,14 @@ class Lsl(LiveSource):
                     continue
                 self._put([time, *times], [first, *values], places, offset)
             self._put_rest(inlet, places, offset)
-        except Exception as error:  # whatever it is, the reader must hear of it
+        except Exception as error:  # the reader must hear of every error
             self._ring.fail(error)
 
     def _put(self, times: list[float], values: list[Any], places: np.ndarray, offset: float) -> None:
         self._ring.put(np.array(times) + offset, np.array(values, np.float64)[:, places])
 
     def _put_rest(self, inlet: Any, places: np.ndarray, offset: float) -> None:
-        """What has come before the stop. A stream that is faster than this would otherwise never end."""
+        """Put the samples that came before the stop, a limited number of chunks: a fast stream would otherwise never end."""
         for _ in range(RESTS):
             try:
                 values, times = inlet.pull_chunk(0.0, CHUNK)
@@ -147,7 +147,7 @@ class Lsl(LiveSource):
 
 
 def _hush(pylsl: Any) -> None:
-    """Has no effect where liblsl has been used before, or is too old to be told."""
+    """Make liblsl log errors only. This has no effect if liblsl has been used before, or is too old for it."""
     if os.environ.get("LSLAPICFG") or any(os.path.exists(os.path.expanduser(path)) for path in SETTINGS):
         return
     tell = getattr(getattr(getattr(pylsl, "lib", None), "lib", None), "lsl_set_config_content", None)

@@ -183,5 +183,5 @@ def fitting_pace(source: Source) -> float:
 
 
 def _round(pace: float) -> float:
-    """Two digits, because it is told in words."""
+    """A pace with two digits, because people read it."""
     return float(f"{pace:.2g}")

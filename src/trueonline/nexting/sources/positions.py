@@ -26,7 +26,7 @@ def skipping(position: dict[str, Any], block: Block, rows: int) -> dict[str, Any
     position : dict
         The position from which `block` was read. A source that makes its samples from a seed has no checksums in it.
     block : Block
-        What was read there.
+        The block that was read there.
     rows : int
         How many samples of the block were used.
 

@@ -1,4 +1,4 @@
-"""What all files have in common: they can be read again from any position, and none is held in memory."""
+"""The common part of all files: they can be read again from any position, and none is held in memory."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from trueonline.nexting.sources.sample import ROWS, Block, Patience, nothing
 
-QUEUE = 2**16  # samples that may wait, unless told otherwise
+QUEUE = 2**16  # samples that may wait, by default
 
 
 class Ring:

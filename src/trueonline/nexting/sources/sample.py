@@ -231,7 +231,7 @@ class Source(ABC):
         Parameters
         ----------
         position : dict
-            What `position` returned, perhaps in an earlier process.
+            The return value of `position`, perhaps in an earlier process.
 
         Raises
         ------
@@ -259,17 +259,17 @@ class Source(ABC):
 
     @abstractmethod
     def counters(self) -> dict[str, int]:
-        """What was counted since the beginning: `malformed`, and others that a kind of source has."""
+        """The counts since the beginning: `malformed`, and others that a kind of source has."""
 
     def complaint(self) -> str | None:
-        """What was wrong with the first input that could not be used, or None.
+        """The fault of the first input that could not be used, or None.
 
         Only this process's reading counts. A quotation has about 100 characters at most.
         """
         return None
 
     def remark(self) -> str:
-        """What the user should know about how the source is read, or ""."""
+        """A remark for the user about how the source is read, or ""."""
         return ""
 
     def progress(self) -> float | None:

@@ -49,7 +49,7 @@ class Text:
         self._lines.restart(0)
 
     def skip_line(self, offset: int) -> None:
-        """What comes from `offset` on is not the rest of the line before. Pass over it up to a line break."""
+        """Skip the bytes from `offset` on up to a line break. They are not the rest of the line before."""
         if self._lines.tail:
             self._report("a line broke off when the file was cut or replaced", self._lines.tail, False)
         self._lines.restart(offset, rest_of_line=True)
@@ -78,7 +78,7 @@ class Text:
 
     @property
     def separator(self) -> str:
-        """What separates the cells of a CSV text, or ""."""
+        """The separator of the cells of a CSV text, or ""."""
         return "" if self._rows is None else self._rows.separator
 
     @property
@@ -101,7 +101,7 @@ class Text:
         return self._unterminated + (self._left or self._ended)
 
     def position(self) -> dict[str, Any]:
-        """Where the next row begins."""
+        """The place where the next row begins, and the counts up to there."""
         return {
             "columns": self.columns,
             "offset": self._lines.offset - self._ended,
@@ -122,7 +122,7 @@ class Text:
         return ""
 
     def complaint(self) -> str | None:
-        """What was wrong with the first line that could not be read, or None."""
+        """The fault of the first line that could not be read, or None."""
         return self._objects.complaint()
 
     def feed(self, data: bytes) -> None:

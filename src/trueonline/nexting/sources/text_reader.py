@@ -91,7 +91,7 @@ class TextReader(FileReader):
         return block
 
     def blocks(self) -> Iterator[Block]:
-        """A last line without a line break is left alone, because whoever read it used all of its block."""
+        """A last line without a line break is left alone, because its earlier reader used all of its block."""
         while True:
             block = self._text.take()
             if block is not None:

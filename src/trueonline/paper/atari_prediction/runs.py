@@ -203,7 +203,7 @@ def learn(learner: Any, X: np.ndarray, rewards: np.ndarray, predictions: np.ndar
 
 
 def returns_of(rewards: np.ndarray) -> np.ndarray:
-    """G_t, the discounted sum of the rewards after frame t. What follows the last frame counts as 0.
+    """G_t, the discounted sum of the rewards after frame t. Rewards after the last frame count as 0.
 
     >>> returns_of(np.array([5.0, 0.0, 1.0])).tolist()
     [0.98, 1.0, 0.0]

@@ -26,7 +26,7 @@ def claims(each: dict[Place, list[Best]], weights: np.ndarray, settings: Setting
 def everywhere(other: str, logs: np.ndarray, places: list[str], weights: np.ndarray) -> Claim:
     """A claim about all classes at once. Its intervals contain all means with 95 % together.
 
-    Of hundreds of separate intervals some would exclude 0 by chance. Here a mean may be `width` standard errors away, where
+    Some of hundreds of separate intervals would exclude 0 by chance. Here a mean may be `width` standard errors away, where
     `width` is the 95 % quantile of the largest distance, in standard errors, that a bootstrap sample has in any class.
     """
     means, samples = logs.mean(axis=0), weights @ logs

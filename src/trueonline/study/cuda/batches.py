@@ -73,7 +73,7 @@ class Batch(NamedTuple):
 
 
 def sweeps(tasks: Sequence[Work]) -> tuple[list[Task], list[Work]]:
-    """The tasks that are sweeps by kernels, and the others: learners that go a step at a time, and what is no sweep."""
+    """The tasks that are sweeps by kernels, and the others: learners that take single steps, and tasks that are not sweeps."""
     some: list[Task] = []
     others: list[Work] = []
     for task in tasks:
@@ -106,7 +106,7 @@ def plan(tasks: Sequence[Task], most_bytes: float, most_steps: float) -> Iterato
 
 
 def _shape(task: Task) -> tuple:
-    """What all tasks of a batch have in common."""
+    """The sizes and parameters that all tasks of a batch share."""
     case = task.case
     features, root, _, _ = case.arrays
     sizes = (features.shape, features.dtype.str, root.shape, case.steps, case.after, float(case.problem.discount))

@@ -118,7 +118,7 @@ def to_ptx(rule: Any, memory: str, variant: Variant, capability: tuple[int, int]
         except Exception as error:  # Numba has many kinds
             raise ValueError(
                 f"the rule {rule.py_func.__name__} cannot be compiled for a GPU: {_gist(str(error))}; the engine local can run "
-                "whatever Numba compiles"
+                "every rule that Numba compiles"
             ) from error
     (mangled,) = re.findall(r"\.entry\s+([\w$]+)", text)
     return text.replace(mangled, ENTRY)
@@ -156,7 +156,7 @@ def link(ptx: str, capability: tuple[int, int]) -> Compiled:
 
 
 def _gist(message: str) -> str:
-    """What a message of Numba says first, and where. The rest is how Numba got there."""
+    """The first line of a message of Numba, with its file and line. The rest says how Numba got there."""
     lines = (line.strip().rstrip(":") for line in message.splitlines())
     first = next((line for line in lines if line and not line.startswith("Failed in ")), "no reason is known")
     where = re.search(r'File "([^"<]+)", line (\d+)', message)

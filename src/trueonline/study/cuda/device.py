@@ -156,7 +156,7 @@ class Gpu:
 
     @property
     def name(self) -> str:
-        """What the GPU calls itself."""
+        """The name of the GPU, as its driver gives it."""
         return _checked(driver.cuDeviceGetName(128, self._device)).decode().strip("\0 ")
 
     @property
@@ -238,7 +238,7 @@ class Gpu:
         Parameters
         ----------
         ticket : Ticket
-            What `submit` returned.
+            The return value of `submit`.
 
         Returns
         -------
@@ -260,7 +260,7 @@ class Gpu:
         Parameters
         ----------
         kernel : Kernel
-            What `describe` returned.
+            The return value of `describe`.
 
         Returns
         -------

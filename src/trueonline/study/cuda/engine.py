@@ -22,7 +22,7 @@ class DeviceError(RuntimeError):
 
 
 class Device(Protocol):
-    """What runs batches. `cuda.device.Gpu` does."""
+    """A device that runs batches, such as `cuda.device.Gpu`."""
 
     def turn(self) -> AbstractContextManager[object]:
         """Be the one who uses the device. Other threads wait."""
@@ -74,7 +74,7 @@ def _run(tasks: Sequence[Task], done: Callable[[Task, pa.Table], None], device: 
 
 
 def _submitted(tasks: Sequence[Task], device: Device) -> Iterator[tuple[Batch, Any]]:
-    """The batches of these tasks, each started. Where the device has no room for one, it gets smaller ones."""
+    """The batches of these tasks, each started. If the device has no room for a batch, it gets smaller ones."""
     with _answering():
         most_bytes = device.most_bytes
     for some in plan(tasks, most_bytes, device.most_steps):

@@ -1,4 +1,4 @@
-"""What kernels for GPUs are compiled for, beside the rule and its kind of memory."""
+"""The variants of a kernel for GPUs: everything that it is compiled for, beside the rule and its kind of memory."""
 
 from __future__ import annotations
 

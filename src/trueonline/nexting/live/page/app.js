@@ -153,7 +153,7 @@ function tellScore(chart) {
   chart.score.textContent = wait ? `error: ${wait}` : overall;
   chart.lately.textContent = lately;
   chart.lately.title = skillWords(recent);
-  chart.score.title = wait && "an error is told when what was predicted has come, but for a millionth";
+  chart.score.title = wait && "the error is shown once what was predicted has come, but for a millionth";
 }
 
 // --- Drawing ---------------------------------------------------------------------------------------
