@@ -14,6 +14,7 @@ def test_the_gallery_is_not_empty():
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.long
 def test_an_example_of_the_gallery_draws_one_picture(example, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")

@@ -141,6 +141,7 @@ def test_so_do_stranger_ones(view, step):
 
 
 @pytest.mark.parametrize("view", [watkins, cautious_sarsa, constant_lambda_return, idle_maximum])
+@pytest.mark.long
 def test_a_derived_agent_equals_its_forward_view(view):
     found = derived(view)
     constant = ("gamma", "lam") if found.constants else ()

@@ -38,6 +38,7 @@ from trueonline.derivation.writing import KERNEL, TEXT, written
         (weighted, None),
     ],
 )
+@pytest.mark.long
 def test_derive_says_how_far_the_views_differ(view, step):
     found = derived(view, step)
     assert found.checked.exact

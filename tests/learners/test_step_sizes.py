@@ -240,6 +240,7 @@ GROWTH = [(([0], [1.0]), 0.0), (([0], [1000.0]), 1.0)]  # the same feature, a th
 
 
 @pytest.mark.parametrize("name", [each for each, name in zip(EVERY, METHODS, strict=True) if name != "replace"])
+@pytest.mark.long
 def test_neither_the_state_nor_those_before_it_go_beyond_the_return(name):
     """The return is 1 throughout, and values begin at 0. Provisional methods do not shorten a trace that is too long."""
     for episode in (SPIKE, STILL) if name in PROVISIONAL else (SPIKE, STILL, GROWTH):

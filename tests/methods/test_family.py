@@ -51,6 +51,7 @@ def stream(seed, n=6, T=60):
     return rng.normal(size=(T + 1, n)) / 2, rng.normal(size=T), discounts
 
 
+@pytest.mark.long
 def test_with_beta_zero_and_no_ratios_gtd_is_td():
     X, rewards, discounts = stream(0)
     settings = {"n_features": 6, "step_size": 0.1, "trace_decay": 0.8, "discount": 0.9}

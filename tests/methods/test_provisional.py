@@ -190,6 +190,7 @@ def test_long_streams_equal_eager_arithmetic(method, stream):
 
 
 @METHODS
+@pytest.mark.long
 def test_features_may_change_their_form(method):
     """Entries then leave the lists of both memories, and come back, each by itself."""
     drawn = Drawn(3, 600, ratios=(0.5, 1.0, 1.5), ends=0.01)
@@ -275,6 +276,7 @@ def test_with_lambda_zero_nothing_is_provisional():
 
 @METHODS
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.long
 def test_steps_and_runs_are_the_same(method, form):
     drawn = Drawn(8, 150)
     mean_form = FORMS["pairs"] if method is ProvisionalQ else None

@@ -79,6 +79,7 @@ def test_forms_may_change_on_the_way_and_run_equals_updates(name):
 
 
 @each_method
+@pytest.mark.long
 def test_without_ratios_it_is_the_method_with_a_constant_step_size(name):
     drawn = Drawn(13, 300, ratios=(1.0,), ends=0.0)
     plain = {"wis_td": to.TrueOnlineTD, "wis_gtd": partial(to.GTD, **SECOND)}

@@ -31,6 +31,7 @@ def returns_of(values, gamma):
 
 @pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
 @pytest.mark.parametrize("source", ["log.csv", "log.parquet", "log.csv.gz"])
+@pytest.mark.long
 def test_the_score_is_that_of_the_predictions_in_the_file(source, out, table, tmp_path):
     told = predict(table / source, *COMMAND, "--out", tmp_path / out, "--json")
     values = recording()["force"]
@@ -149,6 +150,7 @@ def test_a_discount_that_is_a_signal_ends_what_is_predicted(tmp_path):
 # --- What comes in --------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_what_is_dropped_is_counted(tmp_path):
     rows = [(t / 10, 1.0 + t % 3) for t in range(200)]
     text = [f"{time!r},{value!r}" for time, value in rows]
@@ -284,6 +286,7 @@ def test_it_stops_at_a_number_of_samples_and_goes_on_from_there(source, table, t
     ("hours", "method"),
     [(1, "auto"), (3, "true_online"), pytest.param(7 * 24, "true_online", marks=pytest.mark.slow)],
 )
+@pytest.mark.long
 def test_a_long_stream_does_not_grow_memory(hours, method):
     psutil = pytest.importorskip("psutil")
     setup = Setup(signals=["a", "b"], targets=["a"], horizons=[1.0, 60.0], rate=40.0, method=method)

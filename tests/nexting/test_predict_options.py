@@ -62,6 +62,7 @@ def test_a_file_that_is_not_ours_is_not_replaced(table, tmp_path):
     assert len(read(tmp_path / "empty.csv")["time"]) == 3000
 
 
+@pytest.mark.long
 def test_two_runs_do_not_write_one_file(table, tmp_path):
     out = tmp_path / "out.csv"
     process = started("arm", "--target", "force", "--out", out, "--pace", "1")

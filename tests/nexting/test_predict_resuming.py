@@ -71,6 +71,7 @@ def test_kill_9_at_random_moments_changes_nothing(kind, long_log, tmp_path):
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.long
 def test_stopped_in_good_order_it_goes_on(how, long_log, tmp_path):
     out = tmp_path / "out.csv"
     command = [long_log / "log.csv", *COMMAND, "--out", out, "--every", "0.05"]

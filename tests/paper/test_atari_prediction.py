@@ -324,6 +324,7 @@ def test_the_study_leaves_pictures_data_and_report(reproduced):
     assert [verdict["verdict"] for verdict in verdicts if "geometric" in verdict["claim"]] == [NOISE, NOISE], "two games"
 
 
+@pytest.mark.long
 def test_a_second_call_computes_nothing(reproduced):
     out, (first, second) = reproduced
     assert "640 frames of 2 games" in first.stderr

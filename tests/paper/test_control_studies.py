@@ -65,6 +65,7 @@ def test_asterix_leaves_figure_background_and_data(played):
     assert page.count("data:image/png;base64,") == 1, "the background is shown"
 
 
+@pytest.mark.long
 def test_asterix_says_beforehand_what_it_will_take(played):
     _, result = played
     assert re.search(r"8 runs, 12,000 frames\. At [\d,]+ frames a second .* of core time", result.stderr)

@@ -38,6 +38,7 @@ def test_few_samples_decide_nothing(verdict):
 
 
 @pytest.mark.parametrize("name", ["fig1", "fig2", "fig4", "appendix-c", "fig9"])
+@pytest.mark.long
 def test_two_runs_decide_only_equalities(name, tmp_path):
     result = CliRunner().invoke(main, ["reproduce", name, "--runs", "2", "--out", str(tmp_path)], catch_exceptions=False)
     assert result.exit_code == 0

@@ -80,6 +80,7 @@ def test_errors_are_those_of_the_plain_methods(problem):
 
 @pytest.mark.parametrize("eta", [0.0, 0.01, 3.0])
 @pytest.mark.parametrize(("name", "rule"), [("gtd", gtd), ("true_online_gtd", true_online_gtd)])
+@pytest.mark.long
 def test_a_method_may_have_a_second_step_size(name, rule, eta):
     methods = {"by name": study.Method(name, second=eta), "by kernel": study.Method(rule, second=eta)}
     if rule is true_online_gtd:

@@ -65,6 +65,7 @@ def test_every_experiment_leaves_its_files(reproduced):
     assert not list(out.rglob("*.part"))
 
 
+@pytest.mark.long
 def test_the_verdicts_are_said_in_file_terminal_and_report(reproduced):
     out, names, printed = reproduced
     verdicts = json.loads((out / "verdicts.json").read_text())
@@ -196,6 +197,7 @@ def test_the_advantages_of_the_grid_are_those_of_its_mrps(tmp_path):
 
 
 @pytest.mark.usefixtures("small_grid")
+@pytest.mark.long
 def test_mrps_that_are_swept_one_after_another_are_counted_together(tmp_path, monkeypatch):
     monkeypatch.setattr(mrp_grid.spec, "AT_ONCE", 2)
     counts = []

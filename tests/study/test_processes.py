@@ -433,6 +433,7 @@ def start(tmp_path):
 
 
 @pytest.mark.parametrize("how", STARTS.values(), ids=STARTS)
+@pytest.mark.long
 def test_processes_can_be_spawned_however_python_was_started(start, make, out, how):
     works = make("a")
     process = start(how, works, out)

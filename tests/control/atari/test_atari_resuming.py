@@ -37,6 +37,7 @@ def advance(run, decisions):
 
 
 @pytest.mark.parametrize(("protocol", "method"), ALL)
+@pytest.mark.long
 def test_a_run_that_is_stopped_and_resumed_is_one_that_never_stopped(protocol, method, background, tmp_path, monkeypatch):
     """Stopped before the first decision, at the end of an episode (decision 30), and at random ones."""
     if protocol == "paper":
@@ -246,6 +247,7 @@ def test_a_checkpoint_whose_parts_are_missing_or_do_not_fit_is_refused_and_nothi
             assert state(run) == before
 
 
+@pytest.mark.long
 def test_a_checkpoint_with_crafted_numbers_is_refused_and_nothing_changes(background, tmp_path):
     run = atari.Run(atari.Settings(protocol="published", episodes=1), background)
     advance(run, 20)
