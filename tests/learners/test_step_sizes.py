@@ -139,7 +139,7 @@ def by_equations(name, theta, bound, w_0, X, rewards, gammas, lams, ratios, inte
     ("name", "form"),
     [
         ("true_online", "dense"),
-        *(pytest.param(name, "pairs", marks=pytest.mark.long) for name in QUICK),
+        *(pytest.param(name, "pairs", marks=pytest.mark.long) for name in sorted(QUICK)),
         *(pytest.param(name, "pairs", marks=pytest.mark.slow) for name in METHODS if name not in QUICK),
         *(pytest.param(name, "dense", marks=pytest.mark.slow) for name in ("accumulate", "gtd")),
     ],
