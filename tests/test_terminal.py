@@ -2,8 +2,18 @@
 
 import io
 import sys
+from types import SimpleNamespace
+
+import pytest
 
 from trueonline import terminal
+
+
+class Screen(io.StringIO):
+    """A terminal."""
+
+    def isatty(self):
+        return True
 
 
 def test_a_table_that_goes_to_a_file_is_plain_and_whole(capsys, monkeypatch):
@@ -22,10 +32,6 @@ def test_a_table_that_goes_to_a_file_is_plain_and_whole(capsys, monkeypatch):
 
 
 def test_a_narrow_terminal_wraps_cells_and_loses_nothing(monkeypatch):
-    class Screen(io.StringIO):
-        def isatty(self):
-            return True
-
     screen = Screen()
     monkeypatch.setattr(sys, "stdout", screen)
     monkeypatch.setenv("COLUMNS", "30")
@@ -45,3 +51,17 @@ def test_bars_show_nothing_where_there_is_no_terminal(capsys):
         bar(1, 0.5, 10)
     captured = capsys.readouterr()
     assert (captured.out.strip(), captured.err.strip()) == ("", "")
+
+
+@pytest.mark.parametrize(("resumed_at", "rate"), [(None, " 200 samples/s"), (300, " 50 samples/s")])
+def test_the_rate_of_a_stream_counts_from_where_the_run_began(monkeypatch, resumed_at, rate):
+    screen, clock = Screen(), iter([0.0, 2.0])
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(terminal, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    source = SimpleNamespace(progress=lambda: 1.0)
+    with terminal.StreamBar() as bar:
+        bar(SimpleNamespace(samples=400, resumed_at=resumed_at, source=source, dropped=dict, ended=True))
+    assert f"400 samples {rate}  left 0:00:00" in screen.getvalue()

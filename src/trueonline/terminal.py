@@ -226,14 +226,11 @@ class StreamBar:
         self.console = console(stderr=True)
         self.bar: Progress | None = None
         self.begun = self.due = time.monotonic()
-        self.first: int | None = None
         self.run: Any = None
 
     def __call__(self, run: Any) -> None:
         self.run = run
         now, samples = time.monotonic(), run.samples
-        if self.first is None:
-            self.first = samples
         if now < self.due or not self.console.is_terminal:
             return
         self.due = now + self.EVERY
@@ -242,7 +239,7 @@ class StreamBar:
             self._begin("Learning" if share is not None else "Listening")
         assert self.bar is not None
         elapsed = now - self.begun
-        news = f"{samples:,} samples  {amount((samples - self.first) / max(elapsed, 1e-9), 'samples')}/s"
+        news = f"{samples:,} samples  {amount((samples - (run.resumed_at or 0)) / max(elapsed, 1e-9), 'samples')}/s"
         dropped = sum(run.dropped().values())
         news += f"  {dropped:,} dropped" if dropped else ""
         if share is not None and share > 0.0:

@@ -115,11 +115,12 @@ def test_a_learner_that_cannot_take_a_form_of_features_is_told_which():
     assert to.verify(DenseOnly, kinds=["dense", "dense, binary"], trials=1).exact
 
 
-def test_an_instance_is_not_a_class():
+@pytest.mark.parametrize("check", [to.verify, to.check_learner])
+def test_an_instance_is_not_a_class(check):
     with pytest.raises(TypeError, match="learner_class must be a class, got 'true_online'; give the class"):
-        to.verify("true_online")
-    with pytest.raises(TypeError, match="learner_class must be a class"):
-        to.verify(Own(2, 0.1, 0.9, 0.9))
+        check("true_online")
+    with pytest.raises(TypeError, match=r"learner_class must be a class, got an instance: .*; give type\(learner\)"):
+        check(Own(2, 0.1, 0.9, 0.9))
 
 
 def test_a_learner_may_name_its_own_definition():

@@ -11,7 +11,7 @@ import pytest
 from tests.nexting.predict_calls import COMMAND, predict, read, recording
 from trueonline import AccumulateTD, ReplaceTD, TrueOnlineTD, files
 from trueonline.features import TileCoder
-from trueonline.nexting import arm
+from trueonline.nexting import arm, reporting
 from trueonline.nexting.predictor import DivergedError, Predictor, Setup
 from trueonline.nexting.sources import Block, Clean, Cleaner
 
@@ -303,3 +303,8 @@ def test_a_long_stream_does_not_grow_memory(hours, method):
     assert predictor.samples > hours * 3600 * 40 - 2 * 4096
     assert sizes[-1][1] < 1.01 * sizes[2][1]  # lists of traced features are not always as long
     assert sizes[-1][0] - sizes[2][0] < 2**25
+
+
+def test_the_text_below_the_table_explains_every_column():
+    for head in reporting.HEADS[1:]:
+        assert f'"{" ".join(head.split())}"' in reporting.EXPLANATION

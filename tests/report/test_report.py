@@ -228,6 +228,9 @@ def test_sentences():
 
     assert summary([section("holds")]) == "1 of 1 claim holds."
     assert summary([section("does not hold", "holds", "does not hold")]) == "1 of 3 claims hold, 2 do not."
+    few = {"claim": "c", "verdict": "within noise", "numbers": {"not decided": "2 runs"}}
+    told = "1 of 3 claims hold, 2 within noise. 1 cannot be decided, because there were too few runs."
+    assert summary([section("holds", "within noise"), Section("f", "F", "", [], [few], 1)]) == told
     assert duration(12.2) == "12 s"
 
 
@@ -269,7 +272,7 @@ def test_other_refusals(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="different names"):
         build(tmp_path / "r.html", [SECTIONS[1], SECTIONS[1]], {})
     monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(ValueError, match=r"install trueonline\[report\]"):
+    with pytest.raises(ValueError, match=r"pip install 'trueonline\[report\]'"):
         library.__wrapped__()
 
 

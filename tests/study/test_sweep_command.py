@@ -122,6 +122,13 @@ def test_the_figure_shows_every_method_that_did_not_diverge(spec, tmp_path):
     assert png.read_bytes()[:4] == b"\x89PNG"
 
 
+def test_lines_of_a_figure_can_be_told_apart():
+    looks = sweep_figure.looks_of(["gtd, η = 0.25", "gtd, η = 4", "mine", "yours", "mine", "theirs", "true_online"])
+    assert len({(look.colour, look.dashes, look.marker) for look in looks.values()}) == len(looks) == 6
+    assert looks["gtd, η = 0.25"] == to.catalog.METHODS["gtd"].look
+    assert looks["gtd, η = 4"].colour == looks["gtd, η = 0.25"].colour
+
+
 def test_a_figure_of_an_unknown_kind_is_refused_before_anything_is_computed(spec, tmp_path):
     result = sweep(spec, "--out", tmp_path / "out", "--figure", "sweep.jpeg")
     assert result.exit_code == 1

@@ -107,7 +107,8 @@ def test_a_file_can_name_a_problem_in_arrays(read, tmp_path):
         ),
         ('[[problems]]\nkind = "arrays"\nfolder = "."', "unknown setting 'folder'; known are .*, path, representations"),
         (RANDOM + 'seed = "x"', "problem 1"),
-        ('[[problems]]\nkind = "random_mrp"\nk = 10', "problem 1.*missing"),
+        ('[[problems]]\nkind = "random_mrp"\nk = 10', r"problem 1 \(random_mrp\): b and sigma must be set, as in b = …"),
+        ('[[problems]]\nkind = "arrays"', r"problem 1 \(arrays\): path must be set"),
         (RANDOM.replace("b = 3", "b = 30"), "b must be at most k = 10, got 30"),
         (RANDOM.replace("0.1", "-0.1"), "must be a finite number ≥ 0, got -0.1"),
         ('methods = ["td"]\n' + RANDOM, "unknown method 'td'; known are accumulate, emphatic, gtd, monte_carlo"),
@@ -119,6 +120,7 @@ def test_a_file_can_name_a_problem_in_arrays(read, tmp_path):
         ("runs = 0\n" + RANDOM, "runs must be a whole number from 1"),
         ("runs = 2.5\n" + RANDOM, "runs must be a whole number from 1"),
         ("seed = -1\n" + RANDOM, "seed must be a whole number ≥ 0"),
+        ("seed = [1, 2]\n" + RANDOM, r"seed above \[\[problems\]\] must be one number, got \[1, 2\]; write a list below"),
     ],
 )
 def test_files_with_mistakes_are_refused(read, text, message):

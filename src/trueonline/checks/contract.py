@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from trueonline.checks.verification import check_class
 from trueonline.learners.loading import load
 
 N, T, DISCOUNT = 6, 40, 0.95  # the stream: its features, its transitions, its discount
@@ -59,7 +60,7 @@ def check_learner(learner_class: Callable[..., Any]) -> Contract:
     AssertionError
         With every broken clause of the contract.
     TypeError
-        If the class needs other arguments.
+        If `learner_class` is not a class, or needs other arguments.
 
     Examples
     --------
@@ -68,6 +69,7 @@ def check_learner(learner_class: Callable[..., Any]) -> Contract:
     TrueOnlineTD keeps the contract: repeatable, inputs unmodified, copies given, run equals updates, pieces equal the \
 whole, sparse equals dense, copied equals continued, saved equals continued, reset equals new, bad input changes nothing
     """
+    check_class(learner_class)
     case = _Case(learner_class)
     try:
         case.new()

@@ -95,6 +95,16 @@ class Report:
         return "\n".join(lines)
 
 
+def check_class(learner_class: Any) -> None:
+    """Refuse a name or an instance in place of a class. TypeError says what to give."""
+    if isinstance(learner_class, str):
+        raise TypeError(
+            f"learner_class must be a class, got {learner_class!r}; give the class, such as trueonline.TrueOnlineTD"
+        )
+    if not callable(learner_class):
+        raise TypeError(f"learner_class must be a class, got an instance: {learner_class!r}; give type(learner)")
+
+
 def verify(
     learner_class: Callable[..., Any],
     definition: Callable[..., Any] | None = None,
@@ -157,12 +167,7 @@ def verify(
     >>> to.verify(to.AccumulateTD, definition=to.OnlineLambdaReturn, trials=1, steps=20).exact
     False
     """
-    if isinstance(learner_class, str):
-        raise TypeError(
-            f"learner_class must be a class, got {learner_class!r}; give the class, such as trueonline.TrueOnlineTD"
-        )
-    if not callable(learner_class):
-        raise TypeError(f"learner_class must be a class, got an instance: {learner_class!r}; give type(learner)")
+    check_class(learner_class)
     truth: Any = definition or _definition(learner_class)
     rows = []
     for kind in _chosen(kinds):

@@ -28,10 +28,11 @@ MEANINGS = {
     "return": "Predictions with a discount are returns: discounted sums of the coming values.",
 }
 EXPLANATION = (
-    "The error is the mean absolute difference between a prediction and what came true, over the scored samples: those of which "
-    "at least 99 % has come true. Beside it stand the errors of two forecasts that need no learning, and by how much the "
-    "predictions are better than the better of these, over all and over the last five hundred samples or so. A minus says that "
-    "they are worse. The last share is how much of what came true lay in the bands."
+    '"error" is the mean absolute difference between a prediction and what came true. "newest value" and "mean so far" are the '
+    'errors of two forecasts that need no learning. "better by" compares the error with the smaller of these two. If it is '
+    'negative, the predictions are worse. "lately" is the same over the last five hundred samples or so. "in band" is the share '
+    'of what came true that lay in the bands. "scored" counts the samples behind the errors: those of which at least 99 % has '
+    "come true."
 )
 UNSCORED = (
     "A prediction is scored when 99 % of it has come true. That takes about five horizons without a long gap, and this stream "

@@ -157,8 +157,8 @@ EXPERIMENT = Experiment(
 λ = 1 (section 3.2). The line of true online TD(λ) is also the line of the online λ-return algorithm. Bands are 95 %
 intervals.
 
-The picture of the example is lost. The reward is 1 at the end and 0 before, so the value is 1. The probability p of ending
-is inferred from the text. The mean squared error of accumulate TD(1) is smallest at α = p/(2 − p), and the text gives α ≈
-0.15. So p = 1/4, which gives α = 1/7.""",
+Only the text of the paper was at hand, not its picture of the example. The reward is 1 at the end and 0 before, so the
+value is 1. The probability p of ending is inferred from the text. The mean squared error of accumulate TD(1) is smallest at
+α = p/(2 − p), and the text gives α ≈ 0.15. So p = 1/4, which gives α = 1/7.""",
     run,
 )

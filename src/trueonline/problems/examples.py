@@ -1,6 +1,6 @@
 """The small examples of section 3, and the random walks of the textbooks.
 
-The pictures of the paper's examples are lost. Its text determines the rewards and values.
+Only the text of the paper was at hand, not its pictures of the examples. The text determines the rewards and values.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def library() -> str:
         import altair
         import vl_convert
     except ImportError as error:
-        raise ValueError(f"the report needs Altair and vl-convert ({error}); install trueonline[report]") from None
+        raise ValueError(f"the report needs Altair and vl-convert ({error}): pip install 'trueonline[report]'") from None
     vega_lite = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
     place = _place(repr((vega_lite, version("vl-convert-python"), ENTRY)))
     kept = None if place is None else _read(place)

@@ -48,8 +48,9 @@ def build(path: str | os.PathLike, sections: Sequence[Section], about: Mapping[s
 
 
 def summary(sections: Sequence[Section]) -> str:
-    """The outcome in a sentence."""
-    verdicts = [str(verdict["verdict"]) for section in sections for verdict in section.verdicts]
+    """The outcome in a sentence, and how many claims had too few samples to be decided."""
+    claims = [verdict for section in sections for verdict in section.verdicts]
+    verdicts = [str(claim["verdict"]) for claim in claims]
     if not verdicts:
         return "No claims were judged."
     one = len(verdicts) == 1
@@ -58,7 +59,8 @@ def summary(sections: Sequence[Section]) -> str:
         count = verdicts.count(verdict)
         if count and verdict != "holds":
             parts.append(f"{count} {('does not' if count == 1 else 'do not') if verdict == 'does not hold' else verdict}")
-    return ", ".join(parts) + "."
+    few = sum("not decided" in claim.get("numbers", {}) for claim in claims)
+    return ", ".join(parts) + "." + (f" {few} cannot be decided, because there were too few runs." if few else "")
 
 
 def duration(seconds: float) -> str:

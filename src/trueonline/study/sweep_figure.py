@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,6 +17,12 @@ from trueonline.report.look import figure, look
 from trueonline.study import results
 
 FORMATS = (".png", ".pdf", ".svg")
+MORE: tuple[tuple[tuple[int, ...], str], ...] = (  # dashes and markers of further methods with the same look
+    ((5, 2), "^"),
+    ((2, 2), "v"),
+    ((6, 2, 1, 2), "P"),
+    ((1, 1), "X"),
+)
 ACROSS = 3  # panels in a row
 ROOM = (
     1.5  # the axis ends at so many times the error before learning, or the worst of the best: larger ones do not matter
@@ -48,6 +56,7 @@ def save(table: pa.Table, file: IO[bytes], kind: str) -> None:
     """Draw the results of a sweep to an open file, as png, pdf or svg."""
     labels = results.labels(table)
     means, best = (some.to_pylist() for some in (results.means(table), results.best(table)))
+    looks = looks_of(row["method"] for row in best)
     problems = list(dict.fromkeys(tuple(row[name] for name in labels) for row in best))
     with look():
         across = min(ACROSS, len(problems))
@@ -59,7 +68,7 @@ def save(table: pa.Table, file: IO[bytes], kind: str) -> None:
             for row in rows:
                 keys = {name: row[name] for name in (*labels, "method", "trace_decay")}
                 line = [each for each in means if all(each[name] == value for name, value in keys.items())]
-                _line(panel, row["method"], row["trace_decay"], line)
+                _line(panel, row["method"], looks[row["method"]], row["trace_decay"], line)
             errors = [row["error"] for row in rows if math.isfinite(row["error"])]
             if errors:
                 _frame(panel, max(errors))
@@ -74,10 +83,27 @@ def save(table: pa.Table, file: IO[bytes], kind: str) -> None:
         drawn.savefig(file, format=kind)
 
 
-def _line(panel: Any, method: str, trace_decay: float, points: list[dict[str, Any]]) -> None:
+def looks_of(methods: Iterable[str]) -> dict[str, catalog.Look]:
+    """The look of each method. Methods of your own, or one method with several η, share a colour and differ in the rest."""
+    looks: dict[str, catalog.Look] = {}
+    for method in dict.fromkeys(methods):
+        row = _row(method)
+        look = first = row.look if row is not None else catalog.Look()
+        more = iter(MORE)
+        while look in looks.values() and (other := next(more, None)) is not None:
+            look = replace(first, dashes=other[0], marker=other[1])
+        looks[method] = look
+    return looks
+
+
+def _row(method: str) -> Any:
+    """The method in the catalogue, with η or without. None for a method of your own."""
+    return catalog.METHODS.get(method.partition(",")[0])
+
+
+def _line(panel: Any, method: str, known: catalog.Look, trace_decay: float, points: list[dict[str, Any]]) -> None:
     """One method: the mean error with its standard error over the step-sizes that did not diverge."""
-    row = catalog.METHODS.get(method.partition(",")[0])
-    known = row.look if row is not None else catalog.Look()
+    row = _row(method)
     title = method if row is None else method.replace(row.name, row.title, 1)
     points = sorted((point for point in points if math.isfinite(point["error"])), key=lambda point: point["step_size"])
     x, y = ([point[name] for point in points] for name in ("step_size", "error"))

@@ -90,6 +90,10 @@ def read(path: str | Path) -> list[study.Case]:
     _check_known("setting", set(spec), SETTINGS)
     for name in ("methods", "step_sizes", "trace_decays"):
         _list(name, spec.get(name, [None]))
+    if isinstance(spec.get("seed"), list):
+        raise ValueError(
+            f"seed above [[problems]] must be one number, got {spec['seed']!r}; write a list below [[problems]]"
+        )
     tables = spec.get("problems")
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
         raise ValueError(f"{path} names no problem: add a [[problems]] with kind = one of {', '.join(PROBLEMS)}")
@@ -112,11 +116,15 @@ def _cases(spec: dict[str, Any], table: dict[str, Any], number: int, folder: Pat
     _check_known("kind of problem", {str(kind)}, set(PROBLEMS))
     _check_known("representation", {str(name) for name in names}, set(REPRESENTATIONS))
     make = partial(PROBLEMS[kind], folder=folder) if kind == "arrays" else PROBLEMS[kind]
-    known = {*inspect.signature(make).parameters, *COMMON} - {"folder"}
+    parameters = inspect.signature(make).parameters
+    known = {*parameters, *COMMON} - {"folder"}
+    missing = [name for name, each in parameters.items() if each.default is each.empty and name not in arguments]
     cases = []
     for more, seed, seed_label in _seeds(arguments, label):
         try:
             _check_known("setting", set(arguments), known)
+            if missing:
+                raise ValueError(f"{' and '.join(missing)} must be set, as in {missing[0]} = …")
             problem = make(**{**arguments, **more})
             problem = problems.AverageReward(problem) if average else problem  # type: ignore[arg-type]
         except (TypeError, ValueError) as error:

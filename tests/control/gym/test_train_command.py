@@ -75,6 +75,8 @@ def test_the_methods_are_the_agents_of_the_package():
 def test_the_files_hold_what_was_trained(lake):
     out, result = lake
     assert sorted(path.name for path in out.iterdir()) == [*FILES, "film.gif", "settings.json", "tasks"]
+    told = result.output.partition(f"{out}/{{")[2].partition("}")[0]
+    assert sorted(told.split(", ")) == [*FILES, "film.gif", "settings.json"]
     env = environments.make("FrozenLake-v1", is_slippery=False)
     features = to.features.Table(16)
     agent = to.control.TrueOnlineSarsa(16, 4, 0.5, 0.9, 0.99, to.control.EpsilonGreedy(0.1), seed=[0, 0])

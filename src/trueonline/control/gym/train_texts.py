@@ -66,7 +66,8 @@ def summary(trained: Trained) -> Iterable[str]:
         runs = ", ".join(map(str, trained.diverged))
         where = f"in run {runs} " if trained.runs > 1 else ""
         yield _row("diverged", f"{where}the weights are no longer finite numbers: try a smaller --step-size")
-    names = ["episodes.csv", "episodes.parquet", *(["evaluation.csv"] if trained.settings.evaluate else [])]
+    tables = ["episodes", *(["evaluation"] if trained.settings.evaluate else [])]
+    names = [f"{table}.{ending}" for table in tables for ending in ("csv", "parquet")]
     names += ["curve.png", "agent.npz", "settings.json", *([] if trained.no_film else ["film.gif"])]
     yield _row("files", f"{trained.out}/{{{', '.join(names)}}}")
 
