@@ -1,6 +1,6 @@
-# Two commands do everything on a new machine with Python ≥ 3.11, make and git:
+# These commands do everything on a new machine with Python ≥ 3.11, make and git:
 #   make reproduce   sets up and runs the paper's prediction study; leaves reproduction/report.html
-#   make test        sets up and runs every check
+#   make test        sets up and runs the linters, the type checker and the tests, but for long and slow ones
 #   make docs        sets up and builds the documentation site; leaves docs/_build/index.html
 # Others: docs-serve, results (about 40 minutes: every experiment and benchmark, for the site), peers, test-long (tests of seconds, most of
 # them for kernels that few others need), test-slow (studies of minutes), test-hostile (20 minutes of damaged files, kills and bad calls),

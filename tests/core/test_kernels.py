@@ -86,3 +86,23 @@ def test_pieces_become_no_machine_code_of_their_own():
     assert compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name) == 0
     (compiled,) = speaking.overloads.values()
     assert compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name) != 0
+
+
+@kernel
+def is_even(n):
+    return True if n == 0 else is_odd(n - 1)
+
+
+@kernel
+def is_odd(n):
+    return False if n == 0 else is_even(n - 1)
+
+
+def test_pieces_may_call_each_other():
+    """They find each other by the addresses of their machine code, so there must be some."""
+
+    @numba.njit
+    def user(n):
+        return is_even(n)
+
+    assert [user(n) for n in range(4)] == [True, False, True, False]

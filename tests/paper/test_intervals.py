@@ -32,7 +32,7 @@ def test_bands_choose_the_best_step_size_again_in_every_bootstrap_sample(tmp_pat
 def test_few_samples_decide_nothing(verdict):
     few, enough = (Claim("c", verdict, {"gap": 1.0}, samples) for samples in (ENOUGH - 1, ENOUGH))
     assert few.verdict == NOISE
-    assert few.numbers == {"gap": 1.0, "not decided": "the interval comes from 4 only, and at least 5 are needed"}
+    assert few.numbers == {"gap": 1.0, "not decided": "4 of at least 5 samples (runs, MRPs or games)"}
     assert (enough.verdict, enough.numbers) == (verdict, {"gap": 1.0})
     assert Claim("c", verdict).verdict == verdict, "an equality needs no samples"
 

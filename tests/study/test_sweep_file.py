@@ -338,6 +338,18 @@ def test_what_neighbours_define_reaches_a_process_that_cannot_import_them(read, 
     assert in_a_process(case, tmp_path) == study.run([case])["error"].to_pylist()
 
 
+def test_a_neighbour_with_the_name_of_a_module_of_python_is_followed(read, tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "trace", raising=False)
+    found = []
+    for folder, share in (("one", 1.0), ("half", 0.5)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "trace.py").write_text(f"SHARE = {share}\n")
+        rule = "import trace\n" + RULES.replace("alpha * delta", "trace.SHARE * alpha * delta")
+        (tmp_path / folder / "rules.py").write_text(rule)
+        found += read(GRID + f'methods = ["{folder}/rules.py:plain_td"]\n' + RANDOM)
+    assert names(found[0]) != names(found[1])
+
+
 def test_the_same_file_gives_the_same_tasks_and_an_edited_one_others(read, rules):
     text = GRID + 'methods = ["mine/rules.py:plain_td"]\n' + RANDOM
     (first,), (again,) = read(text), read(text)

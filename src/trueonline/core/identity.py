@@ -102,10 +102,11 @@ def is_installed(thing: Any) -> bool:
     """Whether a module, function or class is of this package, of Python or of an installed package, and not code of the user.
 
     A function or class that no module has under its name was made when code ran. It may hold anything, and is never installed.
+    Nor is a module that is not imported under its name: a file of the user may have the name of a module of Python.
     """
     thing = thing.py_func if isinstance(thing, Dispatcher) else thing
     if isinstance(thing, types.ModuleType):
-        return _is_installed(thing.__name__)
+        return sys.modules.get(thing.__name__) is thing and _is_installed(thing.__name__)
     if not isinstance(thing, type | types.FunctionType | types.BuiltinFunctionType):
         return False
     name = thing.__module__ or "builtins"

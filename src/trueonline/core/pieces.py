@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core.codegen import JITCodeLibrary
+from numba.core.codegen import JITCodeLibrary, RuntimeLinker
 from numba.core.compiler import Compiler
 
 
@@ -20,11 +20,18 @@ class PieceLibrary(JITCodeLibrary):
     # Whether the compiler may reorder sums. Such pieces are optimised here, so that the order is the same in all callers.
     reordered = False
 
+    @property
+    def _calls_itself_through_others(self) -> bool:
+        return any(each.name.startswith(RuntimeLinker.PREFIX) for each in self._final_module.global_variables)
+
     def _optimize_final_module(self) -> None:
-        if self.reordered:
+        if self.reordered or self._calls_itself_through_others:
             super()._optimize_final_module()
 
     def _finalize_final_module(self) -> None:
+        if self._calls_itself_through_others:  # such pieces find each other by the addresses of their machine code
+            super()._finalize_final_module()
+            return
         self._finalize_dynamic_globals()
         # A piece that prints reads texts from its environment, which its callers find by the name of a variable.
         environments = (each for each in self._final_module.global_variables if each.name.startswith("_ZN08NumbaEnv"))

@@ -70,7 +70,7 @@ class Claim:
     def __post_init__(self) -> None:
         if self.undecidable:
             object.__setattr__(self, "verdict", NOISE)
-            why = f"the interval comes from {self.samples} only, and at least {ENOUGH} are needed"
+            why = f"{self.samples} of at least {ENOUGH} samples (runs, MRPs or games)"
             object.__setattr__(self, "numbers", {**self.numbers, "not decided": why})
 
     @property
