@@ -112,6 +112,7 @@ def test_help_imports_neither_numpy_nor_numba():
         ("sweep spec.toml", "pyarrow", "study"),
         ("sweep spec.toml --engine dask", "distributed", "dask"),
         ("reproduce --list", "pyarrow", "report"),
+        ("reproduce fig1 --runs 1", "altair", "report"),
         ("train CartPole-v1", "pyarrow", "gym"),
         ("train CartPole-v1", "gymnasium", "gym"),
         ("asterix --frames 10", "ale_py", "atari"),

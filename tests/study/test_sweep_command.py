@@ -74,7 +74,7 @@ def test_the_command_writes_the_results_and_prints_the_best(spec, tmp_path):
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["results.csv", "results.parquet", "tasks"]
     assert len(list((tmp_path / "out" / "tasks").glob("*.parquet"))) == TASKS
     lines = result.stdout.splitlines()
-    assert lines[-1] == f"All {ROWS} results are in {tmp_path}/out/results.parquet and {tmp_path}/out/results.csv"
+    assert lines[-1] == f"All {ROWS} results are in {tmp_path}/out/results.parquet and {tmp_path}/out/results.csv."
     best = tables.best(expected)
     assert [line.split()[-4:] for line in lines[2:-2]] == [
         [f"{row[name]:.4g}" for name in ("error", "standard_error", "step_size", "trace_decay")]

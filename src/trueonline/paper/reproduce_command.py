@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ def run(
     games. `collection` is the folder of the runs that asterix keeps. The rest goes to `Settings`.
     """
     engines.check(given["engine"])  # also where no experiment has a sweep
+    import_module("altair")  # the report needs it. If it is missing, that must not show at the end
     if data is not None:
         from trueonline.nexting import recordings  # slow to import
 

@@ -42,4 +42,4 @@ def run(
         Path(figure).parent.mkdir(parents=True, exist_ok=True)
         sweep_figure.draw(table, figure)
         say(f"The figure is in {figure}.")
-    say(f"All {table.num_rows:,} results are in {out}/results.parquet and {out}/results.csv")
+    say(f"All {table.num_rows:,} results are in {out}/results.parquet and {out}/results.csv.")
