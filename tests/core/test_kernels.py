@@ -109,7 +109,7 @@ def test_pieces_may_call_each_other():
 
 
 def parity(n):
-    return method(n)  # noqa: F821
+    return method(n)
 
 
 def test_pieces_that_call_each_other_are_not_kept_on_disk(tmp_path, monkeypatch):
