@@ -106,3 +106,16 @@ def test_pieces_may_call_each_other():
         return is_even(n)
 
     assert [user(n) for n in range(4)] == [True, False, True, False]
+
+
+def parity(n):
+    return method(n)
+
+
+def test_pieces_that_call_each_other_are_not_kept_on_disk(tmp_path, monkeypatch):
+    """Another process would call the addresses of this one."""
+    monkeypatch.setattr("trueonline.core.kernel_cache.cache_folder", lambda: tmp_path)
+    assert call(specialise(parity, "is_even", method=is_even), 4)
+    assert not list(tmp_path.iterdir())
+    assert call(specialise(parity, "abs", method=abs), 4) == 4
+    assert len(list(tmp_path.iterdir())) == 1

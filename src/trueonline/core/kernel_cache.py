@@ -30,6 +30,7 @@ from numba.core.compiler import CompileResult
 from numba.core.funcdesc import _dynamic_modname, _dynamic_module
 from numba.core.serialize import dumps
 
+from trueonline.core.pieces import calls_by_address
 from trueonline.platforms import is_guarded, is_own, rename_over, user_number
 
 DIGEST = 32  # bytes before the content of a file
@@ -113,8 +114,8 @@ class KernelCache(NullCache):
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write compiled code."""
         path = self._path(sig, data.codegen)
-        if path is None or data.lifted or data.library.has_dynamic_globals:
-            return
+        if path is None or data.lifted or data.library.has_dynamic_globals or calls_by_address(data.library):
+            return  # addresses are those of this process
         write(path, dumps(data._reduce()))
 
     def _path(self, sig: Any, codegen: Any) -> Path | None:

@@ -14,22 +14,23 @@ from numba.core.codegen import JITCodeLibrary, RuntimeLinker
 from numba.core.compiler import Compiler
 
 
+def calls_by_address(library: Any) -> bool:
+    """Whether there are functions in the code that call each other. They find each other by addresses, which Numba sets."""
+    return any(each.name.startswith(RuntimeLinker.PREFIX) for each in library._final_module.global_variables)
+
+
 class PieceLibrary(JITCodeLibrary):
     """The code of a piece, as its callers link it."""
 
     # Whether the compiler may reorder sums. Such pieces are optimised here, so that the order is the same in all callers.
     reordered = False
 
-    @property
-    def _calls_itself_through_others(self) -> bool:
-        return any(each.name.startswith(RuntimeLinker.PREFIX) for each in self._final_module.global_variables)
-
     def _optimize_final_module(self) -> None:
-        if self.reordered or self._calls_itself_through_others:
+        if self.reordered or calls_by_address(self):
             super()._optimize_final_module()
 
     def _finalize_final_module(self) -> None:
-        if self._calls_itself_through_others:  # such pieces find each other by the addresses of their machine code
+        if calls_by_address(self):  # these are addresses of machine code
             super()._finalize_final_module()
             return
         self._finalize_dynamic_globals()
