@@ -182,7 +182,7 @@ def test_kill_9_loses_no_alert_and_writes_none_twice(tmp_path):
     program = [sys.executable, "-m", "tests.nexting.surprising", *more]
     draw = random.Random(0)
     for _ in range(3):
-        process = start([*program, "--pace", "2000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = start([*program, "--pace", "400"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         size = file.stat().st_size if file.exists() else 0
         while process.poll() is None and (not file.exists() or file.stat().st_size <= size):
             time.sleep(0.01)
