@@ -65,8 +65,8 @@ def picture_text(rows=210, columns=160, head=None, colour="4"):
 
 
 BAD_BACKGROUNDS = {
-    "empty": ("", "no background"),
-    "words": ("once upon a time\n", "no background"),
+    "empty": ("", "not a background"),
+    "words": ("once upon a time\n", "not a background"),
     "a row too few": (picture_text(209, head="160,210"), "209 rows"),
     "rows too short": (picture_text(210, 159), "159"),
     "one row too short": (picture_text().rstrip("\n").removesuffix(",4"), r"\[159, 160\]"),
@@ -76,8 +76,8 @@ BAD_BACKGROUNDS = {
     "too large a colour": (picture_text(colour="256"), "from 0 to 255"),
     "a negative colour": (picture_text(colour="-2"), "from 0 to 255"),
     "a huge colour": (picture_text(colour="9" * 30), "from 0 to 255"),
-    "a colour with a point": (picture_text(colour="4.5"), "no background"),
-    "a missing colour": (picture_text().replace("4,4,4", "4,,4", 1), "no background"),
+    "a colour with a point": (picture_text(colour="4.5"), "not a background"),
+    "a missing colour": (picture_text().replace("4,4,4", "4,,4", 1), "not a background"),
     "no rows": ("160,0\n", "background"),
 }
 
