@@ -48,7 +48,9 @@ def test_kill_9_in_any_file_changes_nothing(tmp_path):
     command = [*days, *COMMAND, "--out", tmp_path / "out.csv", "--every", "0.02"]
     checkpoint, killed_in = tmp_path / "out.csv.checkpoint", []
     for day in days:
-        process = started(*command, "--pace", "60")  # five seconds a day: enough to be seen in each, also on a busy machine
+        process = started(
+            *command, "--pace", "60"
+        )  # five seconds a day: enough to be seen in each, also on a busy machine
         while not checkpoint.exists() or files.read_learner(checkpoint)[1]["position"]["of"]["file"] != str(day):
             assert process.poll() is None, f"it was never seen in {day}"
             time.sleep(0.005)
