@@ -2,7 +2,11 @@
 
 import signal
 import subprocess
+import time
+from collections.abc import Callable
 from typing import Any
+
+PATIENCE = 120.0  # seconds after which a process that should have ended is taken for hung
 
 
 def start(arguments: list[str], **options: Any) -> subprocess.Popen:
@@ -11,6 +15,14 @@ def start(arguments: list[str], **options: Any) -> subprocess.Popen:
     A shell lets background commands ignore SIGINT, and their children inherit that.
     """
     return subprocess.Popen(arguments, preexec_fn=_interruptible, **options)  # noqa: PLW1509
+
+
+def wait_for(condition: Callable[[], Any], what: str) -> None:
+    """Wait until a condition holds, but not for ever."""
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until, f"in {PATIENCE:.0f} s there was no {what}"
+        time.sleep(0.01)
 
 
 def _interruptible() -> None:

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import psutil
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from tests import processes as processes_of_tests
+from tests.processes import PATIENCE, wait_for
 from tests.study.toy_work import Counting, expected
 from trueonline import problems, study
 from trueonline.study import engines, processes
@@ -25,7 +25,6 @@ from trueonline.terminal import TasksBar
 
 BIN = Path(sys.executable).parent
 ROOT = Path(__file__).parents[2]
-PATIENCE = 120.0  # seconds after which a process that should have ended is taken for hung
 
 
 @pytest.fixture(autouse=True)
@@ -58,13 +57,6 @@ def out(tmp_path):
 def right(works, out):
     found = study.gather_tasks(works, out)
     return found is not None and found.equals(pa.concat_tables(expected(work.label, work.number) for work in works))
-
-
-def wait_for(condition, what):
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < until, f"in {PATIENCE:.0f} s there was no {what}"
-        time.sleep(0.01)
 
 
 def alive(number):

@@ -21,13 +21,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.processes import start
+from tests.processes import PATIENCE, start, wait_for
 from trueonline import files, study
 from trueonline.study import store, sweep_file
 from trueonline.study.store import Store
 
 BIN = Path(sys.executable).parent
-PATIENCE = 120.0  # seconds after which a process that should have ended is taken for hung
 
 SPEC = """
 step_sizes = [0.01, 0.03, 0.1, 0.3]
@@ -80,13 +79,6 @@ def short(tmp_path_factory):
 def results(folder):
     """The names of the tasks that have a result."""
     return {path.stem for path in folder.glob("*.parquet")}
-
-
-def wait_for(condition, what):
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < until, f"in {PATIENCE:.0f} s there was no {what}"
-        time.sleep(0.01)
 
 
 def end(process):

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from PIL import Image
 
 import trueonline as to
-from tests.processes import start
+from tests.processes import PATIENCE, start
 from trueonline import catalog
 from trueonline.cli import main
 from trueonline.control.gym import curves, environments, films, train_command, train_runs, train_settings, training
@@ -28,7 +28,6 @@ from trueonline.control.gym.train_runs import SCHEMA, Run
 from trueonline.control.gym.train_settings import Linear, Settings
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-PATIENCE = 120.0  # seconds after which a process that should have ended is taken for hung
 
 LAKE = ("FrozenLake-v1", "--episodes", "30", "--evaluate", "4", "--option", "is_slippery=false")
 SETTINGS = Settings("FrozenLake-v1", {"is_slippery": False}, episodes=30, evaluate=4)

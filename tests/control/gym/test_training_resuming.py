@@ -12,9 +12,7 @@ import pytest
 
 import trueonline as to
 from tests.control.gym.trainings import CASES, Recorder, Scripted, Stop, agent_for, assert_same, state_of, table, trained
-
-PATIENCE = 120.0  # seconds after which a process that should have ended is taken for hung
-
+from tests.processes import PATIENCE
 
 # --- Going on -------------------------------------------------------------------------------------
 
