@@ -40,7 +40,7 @@ CONSTANTS = ("gamma", "lam", "alpha")  # that may stand without an index
 
 
 class ForwardViewError(ValueError):
-    """A function that is not a forward view, or a forward view that is used for what it is not.
+    """A function that is not a forward view, or a wrong use of a forward view.
 
     The message names the target, the step-size or the quantity, and says what to write instead.
     """
