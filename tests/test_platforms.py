@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -34,18 +35,28 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = Path(to.__file__).parent
 LINUX = os.path.exists("/proc/self/fd")  # where open files are listed: the simulation needs that
 SOURCES = sorted(PACKAGE.rglob("*.py"))
+ROWS = "".join(f"{t / 10},{t % 7}\n" for t in range(300))  # of standard input
 PREDICT = ["--time", "time", "--target", "Δx", "--horizon", "1s", "--method", "true_online", "--features", "5000"]
 
 
-def simulated(work, folder, sent=b""):
-    """Do a work where Windows is simulated. Return all that it prints."""
-    folder.mkdir()
+RESULT = "The result is "  # stands before a result of tests/without_posix.py
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory):
+    """What each work prints where Windows is simulated, and its result. One process does them all."""
+    folder = tmp_path_factory.mktemp("there")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), str(ROOT)])}
     environment |= {"PYTHONIOENCODING": "cp1252", "PYTHONWARNDEFAULTENCODING": "1"}
-    command = [sys.executable, "-m", "tests.without_posix", work, str(folder)]
-    done = subprocess.run(command, env=environment, cwd=folder, input=sent, capture_output=True, check=False)
+    environment["HOME"] = os.environ["NUMBA_CACHE_DIR"]  # Windows takes compiled kernels from the home alone
+    names = [work.__name__ for work in (*WORKS, printing, piping)]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.without_posix", str(folder), *names],
+        env=environment, cwd=folder, input=f"time,Δx\n{ROWS}".encode(), capture_output=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode(errors="replace")
-    return done.stdout
+    parts = re.split(rf"\n{RESULT}(.*)\n", done.stdout.decode("utf-8"))
+    return dict(zip(names, zip(parts[::2], map(json.loads, parts[1::2]), strict=False), strict=True))
 
 
 def here(work, folder):
@@ -136,6 +147,9 @@ def printing(folder):
     run("verify", "true_online", "--steps", "5", "--trials", "1")
 
 
+WORKS = (learning, serving, predicting, sweeping, training)
+
+
 def run(*arguments):
     main([str(argument) for argument in arguments], standalone_mode=False)
 
@@ -149,23 +163,17 @@ def same(one, another):
 # --- Here and there -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "work",
-    [learning, serving, *(pytest.param(work, marks=pytest.mark.long) for work in (predicting, sweeping, training))],
-    ids=lambda work: work.__name__,
-)
-def test_the_result_is_the_same_without_what_windows_lacks(work, tmp_path, monkeypatch, capfd):
+@pytest.mark.parametrize("work", WORKS, ids=lambda work: work.__name__)
+def test_the_result_is_the_same_without_what_windows_lacks(work, tmp_path, monkeypatch, capfd, request):
     monkeypatch.syspath_prepend(ROOT)  # for processes
     expected = here(work, tmp_path / "here")
     if LINUX:
-        printed = simulated(work.__name__, tmp_path / "there")
-        assert json.loads(printed.splitlines()[-1]) == json.loads(json.dumps(expected))
+        assert request.getfixturevalue("there")[work.__name__][1] == json.loads(json.dumps(expected))
 
 
 @pytest.mark.skipif(not LINUX, reason="the simulation needs /proc")
-def test_standard_input_is_read_without_poll(tmp_path):
-    rows = "".join(f"{t / 10},{t % 7}\n" for t in range(300))
-    printed = simulated("piping", tmp_path / "there", f"time,Δx\n{rows}".encode()).decode()
+def test_standard_input_is_read_without_poll(there):
+    printed = there["piping"][0]
     head, *lines = printed.splitlines()
     assert head.startswith("time,Δx")
     assert [float(line.partition(",")[0]) for line in lines if "," in line] == [t / 10 for t in range(300)]
@@ -173,9 +181,8 @@ def test_standard_input_is_read_without_poll(tmp_path):
 
 
 @pytest.mark.skipif(not LINUX, reason="the simulation needs /proc")
-def test_tables_are_printed_whatever_the_encoding(tmp_path):
-    printed = simulated("printing", tmp_path / "there")
-    assert "──" in printed.decode("utf-8")
+def test_tables_are_printed_whatever_the_encoding(there):
+    assert "──" in there["printing"][0]
 
 
 # --- What the sources may say ---------------------------------------------------------------------
@@ -285,11 +292,13 @@ def test_a_file_that_somebody_reads_is_renamed_over_a_moment_later(no_owners, tm
 def test_without_owners_the_home_is_trusted_alone(no_owners, tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
     for folder, fits in ((tmp_path / "home" / ".cache", True), (tmp_path / "shared", False), (tmp_path / "homes", False)):
-        assert platforms.is_guarded(folder) is fits
-        assert platforms.is_own(folder / "trueonline") is fits
+        with nullcontext() if fits else pytest.raises(PermissionError, match="outside the user's home"):
+            platforms.write_own(folder / "trueonline", "code", b"words")
+            assert platforms.read_own(folder / "trueonline", "code") == b"words"
     (tmp_path / "home" / "link").symlink_to(tmp_path / "shared")
-    assert not platforms.is_own(tmp_path / "home" / "link")
-    assert not platforms.is_guarded(tmp_path / "home" / "link" / "inner")
+    for folder in (tmp_path / "home" / "link", tmp_path / "home" / "link" / "inner"):
+        with pytest.raises(PermissionError, match="outside the user's home"):
+            platforms.make_own(folder)
 
 
 @pytest.mark.parametrize("kind", [platforms.Polled, platforms.Fetched] if hasattr(os, "mkfifo") else [platforms.Fetched])

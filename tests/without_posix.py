@@ -1,5 +1,5 @@
-"""An interpreter in which this package finds only what Windows has: `python -m tests.without_posix WORK FOLDER` does a work of
-`tests/test_platforms.py` there, and prints the result as JSON.
+"""An interpreter in which this package finds only what Windows has: `python -m tests.without_posix FOLDER WORK …` does works of
+`tests/test_platforms.py` there, and prints each result behind what the work prints, as JSON in a line of its own.
 
 - Modules of this package cannot import what Windows lacks. Their `os`, `signal`, `select`, `socket` and `time` have only what it
   has, and they cannot open a folder. Other libraries keep all of this, because they were built for the system on which this runs.
@@ -112,5 +112,6 @@ if __name__ in (
 if __name__ == "__main__":
     from tests import test_platforms
 
-    work, folder = sys.argv[1:]
-    print(json.dumps(getattr(test_platforms, work)(Path(folder))))
+    for work in sys.argv[2:]:
+        result = test_platforms.here(getattr(test_platforms, work), Path(sys.argv[1]) / work)
+        print(f"\n{test_platforms.RESULT}{json.dumps(result)}", flush=True)

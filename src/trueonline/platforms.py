@@ -69,39 +69,81 @@ def user_number() -> int:
     return os.getuid() if HAS_OWNERS else 0
 
 
-def is_guarded(folder: Path) -> bool:
-    """Make a folder, and say whether others may not rename what is in it. On Windows that holds inside the user's home."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+# --- Folders that nobody else can change ----------------------------------------------------------
+#
+# What lies in such a folder may be run. So neither the folder nor one above it may be another user's, or open to others. Each is
+# opened inside the one above it and looked at while it is open, so nobody can exchange a folder after it was checked. On Windows,
+# where Python reads no rights, these are the folders in the user's home.
+
+
+def make_own(folder: Path) -> None:
+    """Make a folder, or take the one that is there. OSError if somebody else could change it, or if it cannot be written."""
+    with _opened(folder) as at:
+        if not (os.access(folder, os.W_OK) if at is None else os.access(".", os.W_OK, dir_fd=at)):
+            raise PermissionError(errno.EACCES, "it cannot be written", str(folder))
+
+
+def read_own(folder: Path, name: str) -> bytes:
+    """The content of a file in a folder of `make_own`. OSError if there is none, or if somebody else could change it."""
+    with _opened(folder) as at:
+        if at is None:
+            return (folder / name).read_bytes()
+        with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=at), "rb") as file:
+            _check_owner(os.fstat(file.fileno()), folder / name)
+            return file.read()
+
+
+def write_own(folder: Path, name: str, content: bytes) -> None:
+    """Write a file to a folder of `make_own`: beside its place, and then renamed. OSError if that fails."""
+    beside = f"{name}.{os.getpid()}-{threading.get_ident()}.part"
+    with _opened(folder) as at:
+        if at is None:
+            (folder / beside).write_bytes(content)
+            return rename_over(folder / beside, folder / name)
+        try:
+            with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=at), "wb") as file:
+                file.write(content)
+            os.replace(beside, name, src_dir_fd=at, dst_dir_fd=at)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(beside, dir_fd=at)
+            raise
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int | None]:
+    """Open a folder that nobody else can change. None on Windows, which opens no folders."""
+    path = Path(os.path.realpath(folder.parent)) / folder.name
     if not HAS_OWNERS:
-        return _is_at_home(folder)
-    mode = folder.stat().st_mode
-    return not mode & 0o022 or bool(mode & stat.S_ISVTX)
-
-
-def is_own(folder: Path, close: bool = False) -> bool:
-    """Make a folder, and say whether this user owns it and nobody else may write to it. `close` takes that right from others.
-
-    On Windows these are the folders inside the user's home.
-    """
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode):
-        return False
-    if not HAS_OWNERS:
-        return _is_at_home(folder)
-    if found.st_uid != os.geteuid():
-        return False
-    if close:
-        folder.chmod(found.st_mode & 0o755)
-    return close or not found.st_mode & 0o022
-
-
-def _is_at_home(folder: Path) -> bool:
+        path.mkdir(parents=True, exist_ok=True)
+        if not path.resolve().is_relative_to(Path.home().resolve()):
+            raise PermissionError(errno.EPERM, "it is outside the user's home", str(folder))
+        yield None
+        return
+    flags = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
+    at = os.open(path.anchor, flags)
     try:
-        return folder.resolve().is_relative_to(Path.home().resolve())
-    except RuntimeError:  # there is no home
-        return False
+        for part in path.parts[1:]:
+            _check_owner(os.fstat(at), folder, above=True)
+            try:
+                inner = os.open(part, flags, dir_fd=at)
+            except FileNotFoundError:
+                with suppress(FileExistsError):  # another process was faster
+                    os.mkdir(part, 0o700, dir_fd=at)
+                inner = os.open(part, flags, dir_fd=at)
+            os.close(at)
+            at = inner
+        _check_owner(os.fstat(at), folder)
+        yield at
+    finally:
+        os.close(at)
+
+
+def _check_owner(found: os.stat_result, path: Path, above: bool = False) -> None:
+    """Check that nobody else can change what was opened. A folder above may be root's, who lets others write to a sticky one."""
+    closed = not found.st_mode & 0o022 or (above and found.st_mode & stat.S_ISVTX and found.st_uid == 0)
+    if not closed or found.st_uid not in ((0, os.geteuid()) if above else (os.geteuid(),)):
+        raise PermissionError(errno.EPERM, "somebody else could change it", str(path))
 
 
 # --- Bytes as they arrive -------------------------------------------------------------------------

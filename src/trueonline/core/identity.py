@@ -1,98 +1,78 @@
 """The identity of code: a hash that changes when a function, a class or a value would give other results.
 
-Code of the user is followed to everything that it refers to: constants, helper functions, classes, and what it uses of the user's
-modules. This package and Python's library are known by the names of their parts, other installed packages by names and files.
-Compiled code keeps the values of its first use. So a kernel whose identity has changed since it was compiled is refused.
+It is over-cautious. Everything of the user's that is loaded counts, whether the code needs it or not. Recomputing a result once too
+often costs time, but an old result that is taken for a new one is wrong. Counted are:
 
-This is one file because each kind of value is described by a few lines that call those of the others.
+- the files of the user's modules, and the code of every function that is alive in them. The code is what runs, even if a file was
+  edited after it was imported;
+- the values that the code refers to: closures, defaults, attributes, and variables of the user's modules by their names;
+- the files of this package behind the parts that the code refers to (`core/sources.py`), and the versions of installed packages.
 """
 
 from __future__ import annotations
 
 import copyreg
 import dis
-import enum
+import gc
 import hashlib
-import importlib
-import importlib.util
 import inspect
 import os
 import pickle
+import re
 import sys
 import sysconfig
+import textwrap
 import types
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from contextlib import suppress
 from functools import cache, cached_property, lru_cache, partial
+from importlib.machinery import EXTENSION_SUFFIXES
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
+from trueonline import catalog
+from trueonline.core.sources import PACKAGE, meaning, package_code
+
 PLAIN = bool | int | float | complex | str | bytes | type(None) | type(Ellipsis) | type(NotImplemented)
-DESCRIPTORS = (
-    *(types.MethodDescriptorType, types.WrapperDescriptorType),
-    *(types.GetSetDescriptorType, types.MemberDescriptorType),
-)
-# Attributes of a class that say nothing of its results, or are made from attributes that do.
-LEFT_OUT = {
-    *("__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__", "__abstractmethods__"),
-    *("__dataclass_fields__", "__dataclass_params__", "__match_args__", "__firstlineno__", "__static_attributes__"),
-    *("__parameters__", "__orig_bases__", "__annotate_func__", "__annotations_cache__", "__conditional_annotations__"),
-    "_abc_impl",
-}
-UNTOLD = ("globals", "eval", "exec", "locals")  # functions by which code may refer to anything
-ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
+# What a row of the catalogue says of results. The rest is about pages and pictures.
+ROW = ("memory", "trace", "binary", "greedy", "cuts", "options", "settings", "constants", "per_feature", "adapts")
+WRAPPERS = (property, staticmethod, classmethod, cached_property, type(lru_cache(repr)))
+WRAPPED = ("fget", "fset", "fdel", "__func__", "func", "__wrapped__")
+SITES = {"site-packages", "dist-packages"}
+UNTOLD = ("globals", "eval", "exec", "locals", "__import__")  # functions by which code may refer to anything
+APART: list[types.ModuleType] = []  # modules of the user that were imported, and are not in `sys.modules`
 
 
 class UnknownIdentityError(ValueError):
     """A thing of which nobody can tell whether it would give the same results again."""
 
 
-def identity(thing: Any, *, portable: bool = False, unknown: list[str] | None = None) -> str:
-    """A hash of everything that determines the results of a function, class or value.
+def identity(thing: Any, *, unknown: list[str] | None = None) -> str:
+    """A hash of everything that may determine the results of a function, class or value.
 
-    `portable` takes functions by their text, so that the hash is the same with another version of Python. Otherwise they are taken
-    by their code, which is what runs even if a file was edited since. A part whose content nobody can tell is an
-    UnknownIdentityError. If a list is given as `unknown`, the part is described there instead, and left out.
+    A part whose content nobody can tell is an UnknownIdentityError. If a list is given as `unknown`, the part is described there
+    instead, and left out.
     """
-    return hashlib.sha256(repr(_Walk(thing, portable, unknown).see(thing)).encode()).hexdigest()
+    walk = _Walk(unknown, by_text=False)
+    seen = walk.see_all(thing)
+    users = _world(walk) if walk.users else None
+    return _hash((seen, users, sorted(walk.versions), package_code(*walk.package)))
 
 
-# --- Compiled code --------------------------------------------------------------------------------
+def text_identity(thing: Any, *, unknown: list[str] | None = None) -> str:
+    """A hash of the text of a function, and of the values and functions that it refers to by name.
 
-_COMPILED: WeakKeyDictionary[Any, str | None] = (
-    WeakKeyDictionary()
-)  # functions of users, with their identities when compiled
-_CHECKING: set[int] = set()
-
-
-def note_compilation(function: Any) -> None:
-    """Remember what a function of the user is when it is compiled. ValueError if it was compiled as something else before."""
-    if not is_installed(function):
-        check_compiled(function)
-        if function not in _COMPILED:
-            try:
-                _COMPILED[function] = identity(function)
-            except UnknownIdentityError:
-                _COMPILED[function] = None
+    It is for files that users keep: it is the same in another program, and with other versions of Python and of this package.
+    """
+    return _hash(_Walk(unknown, by_text=True).see_all(thing))
 
 
-def check_compiled(function: Any) -> None:
-    """ValueError if what a compiled function refers to has changed since: compiled code keeps the old values."""
-    if _COMPILED.get(function) is None or id(function) in _CHECKING:
-        return
-    _CHECKING.add(id(function))
-    try:
-        if identity(function) != _COMPILED[function]:
-            raise ValueError(
-                f"{function.__name__} was compiled when something that it refers to, such as a global constant, had another "
-                "value, and compiled code keeps that value; define the function again, or start Python again"
-            )
-    finally:
-        _CHECKING.discard(id(function))
+def _hash(seen: Any) -> str:
+    return hashlib.sha256(repr(seen).encode("utf-8", "backslashreplace")).hexdigest()
 
 
 # --- What is the user's ---------------------------------------------------------------------------
@@ -106,12 +86,12 @@ def is_installed(thing: Any) -> bool:
     """
     thing = thing.py_func if isinstance(thing, Dispatcher) else thing
     if isinstance(thing, types.ModuleType):
-        return sys.modules.get(thing.__name__) is thing and _is_installed(thing.__name__)
+        return sys.modules.get(thing.__name__) is thing and _owner(thing.__name__) is not None
     if not isinstance(thing, type | types.FunctionType | types.BuiltinFunctionType):
         return False
     name = thing.__module__ or "builtins"
     found = _look_up(name, thing.__qualname__)
-    return (found.py_func if isinstance(found, Dispatcher) else found) is thing and _is_installed(name)
+    return (found.py_func if isinstance(found, Dispatcher) else found) is thing and _owner(name) is not None
 
 
 def _look_up(module: str, name: str) -> Any:
@@ -122,60 +102,130 @@ def _look_up(module: str, name: str) -> Any:
     return found
 
 
-def _is_installed(name: str) -> bool:
-    if _is_known(name):
-        return True
+def _owner(name: str) -> str | None:
+    """Who owns a module: "trueonline", "Python", the name and version of an installed distribution, or None if the user does."""
     file = getattr(sys.modules.get(name), "__file__", None)
-    return file is not None and bool({"site-packages", "dist-packages"} & set(Path(file).parts))
-
-
-def _is_known(name: str) -> bool:
-    """Whether a module is of this package or of Python."""
-    top, file = name.partition(".")[0], getattr(sys.modules.get(name), "__file__", None)
-    if top == "trueonline" or file is None:
-        return top == "trueonline" or top in sys.stdlib_module_names
-    installed = {"site-packages", "dist-packages"} & set(Path(file).parts)
-    return file.startswith(sysconfig.get_path("stdlib") + os.sep) and not installed
+    top = name.partition(".")[0]
+    if file is None:
+        return "Python" if top in sys.stdlib_module_names and top != "__main__" else None if top == name else _owner(top)
+    return _file_owner(file)
 
 
 @cache
-def _file_digest(name: str) -> str:
-    """A hash of the file of an installed module, which another version of its package may have changed."""
-    file = getattr(sys.modules.get(name), "__file__", None)
-    if _is_known(name) or file is None or not file.endswith(".py"):
-        return ""
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+def _file_owner(file: str) -> str | None:
+    folder, name = os.path.split(file)
+    inside = _real(folder) + os.sep
+    if inside.startswith(_real(PACKAGE) + os.sep):
+        return "trueonline"
+    for place in (inside + name, *map(str, (Path(inside), *Path(inside).parents))):
+        if (found := _installed_files().get(os.path.normcase(place))) is not None:
+            return found
+    known = tuple(_real(sysconfig.get_path(each)) + os.sep for each in ("stdlib", "scripts"))
+    return "Python" if inside.startswith(known) and not SITES & set(Path(inside).parts) else None
+
+
+_real = cache(os.path.realpath)
+
+
+@cache
+def _installed_files() -> dict[str, str]:
+    """The files of installed distributions, with names and versions. One that was installed from a folder here is the user's.
+
+    The lists of files are read as text, which takes a tenth of the time of `Distribution.files`. Distributions of a system may
+    have no list. Then whole packages are theirs. (Distributions of Conda name a folder of the machine that made them.)
+    """
+    from importlib.metadata import distributions  # late, because few programs come here
+    from urllib.request import url2pathname
+
+    found: dict[str, str] = {}
+    for each in distributions():
+        root, record = os.path.realpath(str(each.locate_file(""))), each.read_text("RECORD")
+        known = re.search(r"^([^/\n]+)\.dist-info/", record or "", re.MULTILINE)  # faster than to parse the metadata
+        folder = re.search(r'"url": *"file://([^"]*)"', each.read_text("direct_url.json") or "")
+        names = re.findall(r"^[^,\n]+\.(?:py|so|pyd)(?=,)", record or "", re.MULTILINE)
+        if record is None and Path(root).name in SITES:
+            names = [f"{top}{end}" for top in (each.read_text("top_level.txt") or "").split() for end in ("", ".py")]
+        if folder is None or not Path(url2pathname(folder[1])).is_dir():
+            label = known[1] if known else f"{each.name}-{each.version}"
+            found.update(dict.fromkeys((os.path.normcase(f"{root}/{name}") for name in names), label))
+    return found
+
+
+# --- All code of the user -------------------------------------------------------------------------
+
+
+def _world(walk: _Walk) -> Any:
+    """The files of all modules of the user, and the code of all functions that are alive in them and in `walk.spaces`."""
+    loaded = [(name, each) for name, each in sys.modules.items() if isinstance(each, types.ModuleType)]
+    users = [*APART, *(each for name, each in loaded if _owner(name) is None)]
+    spaces = {id(space): space for space in (*map(vars, users), *walk.spaces.values())}
+    codes: set[str] = set()
+    for function in gc.get_referrers(*spaces.values()):
+        if isinstance(function, types.FunctionType) and id(function.__globals__) in spaces:
+            codes.update(_code_hash(code) for code in _nested(function.__code__))
+    for value in [value for space in spaces.values() for value in space.values()]:
+        walk.note_owner(value)
+    files = {str(space["__file__"]) for space in spaces.values() if space.get("__file__")}
+    texts = {walk.guarded(partial(_file_meaning, file)) for file in files if _file_owner(file) is None}
+    return sorted(texts), sorted(codes)
+
+
+@lru_cache(maxsize=100_000)  # a program asks again and again, and most of its code stays
+def _code_hash(code: types.CodeType) -> str:
+    return _hash(_code(code))
+
+
+def _file_meaning(file: str) -> str:
+    if file.endswith(tuple(EXTENSION_SUFFIXES)):
+        raise UnknownIdentityError(f"the module {Path(file).name}, which is not Python code that can be read")
+    try:
+        return meaning(Path(file).read_bytes())
+    except OSError as error:
+        raise UnknownIdentityError(f"the module {file}, which cannot be read ({error.strerror})") from None
 
 
 # --- The walk -------------------------------------------------------------------------------------
 
 
 class _Walk:
-    """Walks through a thing and what it refers to. Things that were seen before, or are being seen, get a number.
+    """Walks through a thing and what it refers to. Things that were seen before, or are being seen, get a number."""
 
-    The thing itself is followed even if it is of an installed package.
-    """
-
-    def __init__(self, first: Any, portable: bool, unknown: list[str] | None) -> None:
-        self._first = first.py_func if isinstance(first, Dispatcher) else first
-        self._portable, self._unknown = portable, unknown
-        self._numbers: dict[Any, int] = {}
+    def __init__(self, unknown: list[str] | None, by_text: bool) -> None:
+        self._unknown, self._by_text = unknown, by_text
+        self._numbers: dict[int, int] = {}
         self._alive: list[Any] = []  # so that no other thing gets the same id
+        self._names: set[str] = set()  # in all code that was seen
+        self._modules: dict[str, types.ModuleType] = {}  # that were seen, of the user and of this package
+        self.users = False  # whether code of the user was seen
+        self.spaces: dict[int, dict[str, Any]] = {}  # the globals of its functions
+        self.package: set[str] = set()  # modules of this package whose parts were seen
+        self.versions: set[str] = set()  # of installed packages whose parts were seen
+
+    def see_all(self, thing: Any) -> Any:
+        """A thing, and of all modules that it leads to the variables whose names are in its code."""
+        done: set[tuple[str, str]] = set()
+        seen = [self.see(thing)]
+        while todo := sorted({(at, name) for at in self._modules for name in self._names} - done):
+            done.update(todo)
+            for at, name in todo:
+                value = None
+                with suppress(Exception):  # what `__getattr__` of a module raises
+                    value = getattr(self._modules[at], name)
+                seen.append((at, name, self.see(value)))
+        return seen
 
     def see(self, thing: Any) -> Any:
         """A plain value that changes when the thing does."""
         if isinstance(thing, PLAIN) and type(thing).__module__ == "builtins":
             return type(thing).__name__, repr(thing)
-        if isinstance(thing, np.generic):
-            return repr(thing.dtype.descr), thing.tobytes()
-        return self._once(thing, lambda: self._see(thing))
+        if id(thing) in self._numbers:
+            return "seen before", self._numbers[id(thing)]
+        self._numbers[id(thing)] = len(self._numbers)
+        self._alive.append(thing)
+        return self.guarded(partial(self._see, thing))
 
-    def _once(self, thing: Any, look: Any, *about: Any) -> Any:
-        key = (id(thing), *map(id, about))
-        if key in self._numbers:
-            return "seen before", self._numbers[key]
-        self._numbers[key] = len(self._numbers)
-        self._alive.append((thing, about))
+    def guarded(self, look: Any) -> Any:
+        """What `look` returns. If nobody can tell, that is noted, or an error."""
         try:
             return look()
         except UnknownIdentityError as error:
@@ -184,35 +234,47 @@ class _Walk:
             self._unknown.append(str(error))
             return "unknown"
 
+    def note_owner(self, thing: Any) -> None:
+        """Note the version of the installed package, or the module of this package, that a thing or its class is from."""
+        if isinstance(thing, types.ModuleType):  # of a module of this package, the parts count that are used
+            name = thing.__name__ if thing.__name__.partition(".")[0] != "trueonline" else "builtins"
+        else:
+            thing = thing.py_func if isinstance(thing, Dispatcher) else thing
+            name = (thing if isinstance(thing, type | types.FunctionType) else type(thing)).__module__
+        owner = _owner(str(name))
+        if owner == "trueonline":
+            self.package.add(name)
+        elif owner not in (None, "Python"):
+            self.versions.add(owner)
+
     def _see(self, thing: Any) -> Any:
-        if self._is_by_name(thing):
-            module = thing.__name__ if isinstance(thing, types.ModuleType) else str(thing.__module__)
-            return "installed", module, getattr(thing, "__qualname__", ""), _file_digest(module)
+        if isinstance(thing, types.ModuleType):
+            if not is_installed(thing) or thing.__name__.partition(".")[0] == "trueonline":
+                self._modules[thing.__name__] = thing
+            self.note_owner(thing)
+            return "module", thing.__name__
+        if is_installed(thing):
+            self.note_owner(thing)
+            return "installed", thing.__module__, thing.__qualname__, self._row(thing)
         if isinstance(thing, types.FunctionType):
             return self._function(thing)
         if isinstance(thing, type):
             return self._class(thing)
         if isinstance(thing, Dispatcher):
-            check_compiled(thing.py_func)
-            return "compiled", repr(sorted(thing.targetoptions.items(), key=repr)), self.see(thing.py_func)
-        for kinds, parts in WRAPPERS:
-            if isinstance(thing, kinds):
-                return type(thing).__name__, [self.see(getattr(thing, part)) for part in parts]
-        if isinstance(thing, DESCRIPTORS):
-            return type(thing).__name__, thing.__name__
-        if isinstance(thing, types.BuiltinFunctionType) and not isinstance(thing.__self__, types.ModuleType | None):
-            return thing.__name__, self.see(thing.__self__)
-        if isinstance(thing, types.ModuleType):
-            return self._module(thing, None)
-        if isinstance(thing, types.BuiltinFunctionType):
-            raise UnknownIdentityError(f"{_named(thing)}, which is not Python code that can be read")
+            options = (sorted(thing.targetoptions.items(), key=repr), thing.locals)
+            fixed = () if getattr(thing, "_can_compile", True) else tuple(thing.overloads)  # types that the user named
+            return "compiled", repr((options, fixed)), self.see(thing.py_func)
+        if isinstance(thing, WRAPPERS):
+            return type(thing).__name__, [self.see(getattr(thing, name, None)) for name in WRAPPED]
         return self._value(thing)
 
-    def _is_by_name(self, thing: Any) -> bool:
-        function = thing.py_func if isinstance(thing, Dispatcher) else thing
-        if function is self._first and not _is_known(getattr(function, "__module__", None) or "builtins"):
-            return False
-        return is_installed(thing)
+    def _row(self, thing: Any) -> Any:
+        """What the catalogue says of a class of learners, whose rule is imported when it is needed."""
+        row: Any = getattr(thing, "method", None)
+        if self._by_text or not isinstance(row, catalog.Method) or row.rule is None:
+            return None
+        parts = (row.resolve("rule"), row.resolve("varying"), *(getattr(row, name) for name in ROW))
+        return [self.see(part) for part in parts]
 
     def _value(self, thing: Any) -> Any:
         kind = type(thing)
@@ -225,61 +287,40 @@ class _Walk:
             return kind.__name__, [self.see(part) for part in sorted(thing, key=repr)]
         if kind in (dict, types.MappingProxyType):
             return kind.__name__, [(self.see(key), self.see(part)) for key, part in thing.items()]
-        if isinstance(thing, enum.Enum):
-            return self.see(kind), thing.name
-        if is_dataclass(kind) and is_installed(kind):
-            return self.see(kind), [(field.name, self.see(getattr(thing, field.name))) for field in fields(kind)]
         return self._object(thing)
 
     def _function(self, function: Any) -> Any:
-        text = _text(function) if self._portable else None
-        code, refers = function.__code__, reached(function)
-        untold = [name for name in UNTOLD if name in _globals(code) and name not in function.__globals__]
+        self.users, self.spaces[id(function.__globals__)] = True, function.__globals__
+        used: set[str] = set()
+        for code in _nested(function.__code__):
+            words = (each for each in code.co_consts if isinstance(each, str) and each.isidentifier())
+            self._names.update(code.co_names, words)  # words may be arguments of `getattr`
+            used.update(each.argval for each in dis.get_instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
+            if "import_module" in code.co_names:
+                used.add("__import__")
+        untold = [name for name in UNTOLD if name in used and name not in function.__globals__]
         if untold:
             raise UnknownIdentityError(f"{untold[0]}() in {function.__name__}, which may refer to anything")
-        seen = [
-            self._code(code) if text is None else text,
+        refers = {name: function.__globals__[name] for name in used if name in function.__globals__}
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            if cell != types.CellType():  # it is assigned
+                refers[name] = cell.cell_contents
+        text = _text(function) if self._by_text else None
+        seen = (
+            [_code(code) for code in _nested(function.__code__)] if text is None else text,
             *(self.see(part) for part in (function.__defaults__, function.__kwdefaults__, vars(function))),
-            [(name, self._used(name, part, code)) for name, part in refers.items()],
-            [self._module(module, code) for module in _imports(function) if not is_installed(module)],
-        ]
+            [(name, self.see(refers[name])) for name in sorted(refers)],
+            [self.see(module) for module in _imports(function)],
+        )
         return "function", function.__name__, seen
 
-    def _used(self, name: str, thing: Any, code: types.CodeType) -> Any:
-        """A thing that code refers to. If the code only takes attributes of a module of the user, these alone count."""
-        if isinstance(thing, types.ModuleType) and not is_installed(thing):
-            return self._module(thing, code if _takes_attributes_only(name, code) else None)
-        return self.see(thing)
-
-    def _module(self, module: types.ModuleType, code: types.CodeType | None) -> Any:
-        """The parts of a module of the user that code uses, or all of them."""
-        return self._once(module, lambda: self._contents(module, code), code)
-
-    def _contents(self, module: types.ModuleType, code: types.CodeType | None) -> Any:
-        if not (getattr(module, "__file__", None) or ".py").endswith((".py", ".pyc")):
-            raise UnknownIdentityError(f"the module {module.__name__}, which is not Python code that can be read")
-        names = {name for name in vars(module) if name[:2] != "__" or name == "__getattr__"}
-        if code is not None:
-            names &= {each.argval for each in _instructions(code) if isinstance(each.argval, str)}
-        return module.__name__, [
-            (
-                name,
-                self._module(part, code)
-                if isinstance(part, types.ModuleType) and not is_installed(part)
-                else self.see(part),
-            )
-            for name, part in ((name, vars(module)[name]) for name in sorted(names))
-        ]
-
-    def _code(self, code: types.CodeType) -> Any:
-        constants = [self._code(part) if isinstance(part, types.CodeType) else _constant(part) for part in code.co_consts]
-        names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-        counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
-        return code.co_code, code.co_exceptiontable, constants, names, counts
-
     def _class(self, kind: type) -> Any:
-        own = [(name, self.see(vars(kind)[name])) for name in sorted(vars(kind)) if name not in LEFT_OUT]
-        return "class", kind.__qualname__, own, [self.see(base) for base in (*kind.__bases__, type(kind))]
+        self.users = True
+        # Other names with underscores, such as `__doc__`, say nothing of results, or are made from what does.
+        own = [(name, self.see(value)) for name, value in sorted(vars(kind).items(), key=itemgetter(0))
+               if name != "_abc_impl" and (name[:2] != "__" or callable(value))]  # fmt: skip
+        above = [self.see(base) for base in (*kind.__bases__, type(kind))]
+        return "class", kind.__qualname__, own, above, self._row(kind)
 
     def _object(self, thing: Any) -> Any:
         """An object by what a pickle of it would hold, and by its attributes. Nothing is pickled."""
@@ -290,94 +331,61 @@ class _Walk:
             raise UnknownIdentityError(f"{_named(thing)} ({error})") from None
         if isinstance(parts, str):  # the name of the only one of its kind, such as a function of NumPy
             module = pickle.whichmodule(thing, parts)  # type: ignore[attr-defined]
-            if not _is_installed(module) or _look_up(module, parts) is not thing:
+            if _owner(module) is None or _look_up(module, parts) is not thing:
                 raise UnknownIdentityError(_named(thing))
             return module, parts
         make, arguments, state, items, pairs = (*parts, None, None, None)[:5]
-        own = (
-            None if is_installed(type(thing)) else getattr(thing, "__dict__", None)
-        )  # a class of the user may leave out some
+        # What a class of the user leaves out of a pickle may matter.
+        own = None if is_installed(type(thing)) else getattr(thing, "__dict__", None)
         return [self.see(part) for part in (make, arguments, state, list(items or ()), list(pairs or ()), own)]
-
-
-WRAPPERS: tuple[tuple[Any, tuple[str, ...]], ...] = (
-    (property, ("fget", "fset", "fdel")),
-    ((staticmethod, classmethod), ("__func__",)),
-    (types.MethodType, ("__func__", "__self__")),
-    (cached_property, ("func",)),
-    (partial, ("func", "args", "keywords")),
-    (type(lru_cache(repr)), ("__wrapped__",)),
-)
 
 
 # --- Code -----------------------------------------------------------------------------------------
 
 
-def reached(function: Any) -> dict[str, Any]:
-    """The names that a function uses, from its closure and from its globals, with their values."""
-    found = {name: function.__globals__[name] for name in _globals(function.__code__) if name in function.__globals__}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:  # it is not assigned yet
-            continue
-    return {name: found[name] for name in sorted(found)}
-
-
-def _instructions(code: types.CodeType) -> Iterator[dis.Instruction]:
-    """All instructions of a function, and of functions within it."""
-    yield from dis.get_instructions(code)
+def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code of a function, and of functions within it."""
+    yield code
     for part in code.co_consts:
         if isinstance(part, types.CodeType):
-            yield from _instructions(part)
+            yield from _nested(part)
 
 
-def _globals(code: types.CodeType) -> set[str]:
-    return {each.argval for each in _instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-
-
-def _takes_attributes_only(name: str, code: types.CodeType) -> bool:
-    """Whether each use of a name is followed by one of its attributes."""
-    each = [one for one in _instructions(code) if one.opname not in ("CACHE", "PUSH_NULL", "PRECALL")]
-    loads = [i for i, one in enumerate(each) if one.opname.startswith("LOAD_") and one.argval == name]
-    return all(i + 1 < len(each) and each[i + 1].opname in ATTRIBUTE for i in loads if each[i].opname not in ATTRIBUTE)
+def _code(code: types.CodeType) -> Any:
+    """The code of a function, without places in files."""
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+    return code.co_code, code.co_exceptiontable, _constant(code.co_consts), names, counts
 
 
 def _constant(value: Any) -> Any:
     """A constant in code. The order of a set differs from process to process."""
     if isinstance(value, frozenset):
         return "set", sorted(map(repr, map(_constant, value)))
+    if isinstance(value, types.CodeType):
+        return "code", value.co_qualname
     return [_constant(part) for part in value] if isinstance(value, tuple) else repr(value)
 
 
 def _imports(function: Any) -> Iterator[types.ModuleType]:
-    """The modules that a function imports when it runs, with those above and below them that it names."""
-    constants: list[Any] = []
-    for each in _instructions(function.__code__):
-        if each.opname == "LOAD_CONST":
-            constants.append(each.argval)
-        elif each.opname == "IMPORT_NAME":
-            level, names = constants[-2:]
-            yield from _imported(each.argval, level, names, function.__globals__.get("__package__") or "")
-
-
-def _imported(name: str, level: int, names: tuple[str, ...] | None, package: str) -> Iterator[types.ModuleType]:
-    try:
-        full = importlib.util.resolve_name("." * level + name, package) if level else name
-        module = importlib.import_module(full)
-        yield module
-        for top in ["".join(full.split(".")[:1])] if names is None else []:
-            yield importlib.import_module(top)
-        for each in names or ():
-            if not hasattr(module, each) and each != "*":
-                yield importlib.import_module(f"{full}.{each}")
-    except ImportError:
-        raise UnknownIdentityError(f"the module {'.' * level}{name}, which cannot be imported") from None
+    """Import the modules that a function imports when it runs."""
+    for code in _nested(function.__code__):
+        constants: list[Any] = []
+        for each in dis.get_instructions(code):
+            if each.opname in ("LOAD_CONST", "LOAD_SMALL_INT"):
+                constants.append(each.argval)
+            elif each.opname == "IMPORT_NAME":
+                level, names = constants[-2:]
+                try:
+                    yield __import__(each.argval, function.__globals__, None, names or (), level)
+                except ImportError:
+                    name = "." * level + each.argval
+                    raise UnknownIdentityError(f"the module {name}, which cannot be imported") from None
 
 
 def _text(function: Any) -> str | None:
     try:
-        return inspect.getsource(function)
+        return meaning(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError):  # made by exec, or typed at a prompt
         return None
 

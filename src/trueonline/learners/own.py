@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from trueonline.catalog import OWN_MEMORIES, TRACES, Method
-from trueonline.core.identity import identity
+from trueonline.core.identity import text_identity
 from trueonline.core.memory.layout import CARRIED
 from trueonline.core.transition import asked
 from trueonline.inputs import Schedule
@@ -28,7 +29,8 @@ from trueonline.learners.loading import load_one_of
 from trueonline.learners.memory_learner import MemoryLearner
 
 CONSTANTS = ("gamma", "lam", "alpha")
-_MADE: dict[str, OwnMethod] = {}  # by digest, so that a pickle finds the method of this process
+# By digest, so that a pickle finds the method of this process. A method that nothing else holds is collected.
+_MADE: WeakValueDictionary[str, OwnMethod] = WeakValueDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +56,7 @@ class OwnMethod(Method):
         about: tuple = (self.name, self.memory, self.trace, self.binary, self.greedy, self.cuts, self.constants)
         about += ("per feature",) if self.per_feature else ()
         unknown: list[str] = []
-        digest = identity((about, self.source or self.rule, self.varying), portable=True, unknown=unknown)[:16]
+        digest = text_identity((about, self.source or self.rule, self.varying), unknown=unknown)[:16]
         return secrets.token_hex(8) if unknown else digest  # a file can then be loaded by this process alone
 
     @cached_property

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from trueonline.control import atari
 from trueonline.control.atari.screens import WIDTH
-from trueonline.core.kernel_cache import cache_name
+from trueonline.core.sources import package_code
 from trueonline.files import read_json, write_json
 from trueonline.paper.experiment import Settings
 from trueonline.report.page import duration
@@ -107,7 +107,7 @@ class Runs:
 @cache
 def code() -> tuple[str, str]:
     """The versions of our kernels and of the emulator."""
-    return cache_name(), version("ale-py")
+    return package_code(__name__, "trueonline.methods"), version("ale-py")
 
 
 def _play(

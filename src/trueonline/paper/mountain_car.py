@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from trueonline import catalog, control, features, study
-from trueonline.core.kernel_cache import cache_name
+from trueonline.core.sources import package_code
 from trueonline.files import read_json, write_json
 from trueonline.paper.experiment import (
     Chart,
@@ -67,7 +67,7 @@ class Runs:
 
     @property
     def name(self) -> str:
-        fixed = (TILINGS, LONGEST, cache_name(), version("gymnasium"))
+        fixed = (TILINGS, LONGEST, package_code(__name__, "trueonline.methods"), version("gymnasium"))
         about = json.dumps([asdict(self), fixed], sort_keys=True)
         return f"mountain-car-{self.method}-{hashlib.sha256(about.encode()).hexdigest()[:24]}"
 

@@ -15,11 +15,11 @@ import pyarrow as pa
 from trueonline import catalog, study
 from trueonline.core import memory
 from trueonline.core.forms import Active, pointer
-from trueonline.core.kernel_cache import cache_name
 from trueonline.core.kernels import call, kernel, specialise
 from trueonline.core.loops import attach, rule
 from trueonline.core.memory import decay
 from trueonline.core.memory.layout import CARRIED
+from trueonline.core.sources import package_code
 from trueonline.core.transition import asking, on_policy
 from trueonline.features import TileCoder
 from trueonline.nexting.recordings import SIGNALS, Recording
@@ -188,7 +188,14 @@ class Sweep:
 
     @cached_property
     def name(self) -> str:
-        about = (self.stream.digest, self.method, self.step_sizes, self.trace_decays, HUGE, cache_name())
+        about = (
+            self.stream.digest,
+            self.method,
+            self.step_sizes,
+            self.trace_decays,
+            HUGE,
+            package_code(__name__, "trueonline.methods"),
+        )
         return f"myoelectric-{self.method}-{hashlib.sha256(repr(about).encode()).hexdigest()[:24]}"
 
     @property

@@ -1,7 +1,7 @@
 """Vega, Vega-Lite and vega-embed as one script. It takes seconds to make, so it is kept in the user's cache folder.
 
-A browser runs the script. So the folder is used only if this user owns it and nobody else may write to it, and a file only if its
-seal fits. Without such a folder the script is made again for each program.
+A browser runs the script. So a folder and its file are used only if nobody else can change them, and a file only if its seal fits.
+Without such a folder the script is made again for each program.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from trueonline.files import UNSEALED, is_sealed, seal, write_whole
-from trueonline.platforms import is_guarded, is_own
+from trueonline.files import UNSEALED, is_sealed, seal
+from trueonline.platforms import make_own, read_own, write_own
 
 ENTRY = "window.vegaEmbed = vegaEmbed;"
 SEAL = b"\n// "  # before the seal, at the end of a kept script
@@ -35,32 +35,24 @@ def library() -> str:
     except ImportError as error:
         raise ValueError(f"the report needs Altair and vl-convert ({error}): pip install 'trueonline[report]'") from None
     vega_lite = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    place = _place(repr((vega_lite, version("vl-convert-python"), ENTRY)))
-    kept = None if place is None else _read(place)
-    if kept is not None:
-        return kept
+    folder, about = _folder(), repr((vega_lite, version("vl-convert-python"), ENTRY))
+    name = f"vega-{hashlib.sha256(about.encode()).hexdigest()[:24]}.js"
+    with suppress(OSError):
+        content = b"" if folder is None else read_own(folder, name)
+        if is_sealed(content):
+            return content.rpartition(SEAL)[0].decode()
     script = vl_convert.javascript_bundle(ENTRY, vl_version=vega_lite).replace("</script", r"<\/script")
-    if place is not None:
-        with suppress(OSError):  # such as a full disk
-            write_whole(place, lambda file: file.write(seal(script.encode() + SEAL + UNSEALED)))
+    with suppress(OSError):  # such as a full disk
+        if folder is not None:
+            write_own(folder, name, seal(script.encode() + SEAL + UNSEALED))
     return script
 
 
-def _place(about: str) -> Path | None:
-    """The file for a script that these words describe. None if there is no safe folder."""
+def _folder() -> Path | None:
+    """The folder for scripts. None if there is no safe one."""
     with suppress(OSError, RuntimeError):  # nothing can be written, or there is no home
         base = Path(os.environ.get("XDG_CACHE_HOME", ""))  # the XDG specification: a relative path is ignored
-        own = (base if base.is_absolute() else Path.home() / ".cache") / "trueonline"
-        folder = own / "report"
-        if is_guarded(own.parent) and is_own(own, close=True) and is_own(folder):
-            return folder / f"vega-{hashlib.sha256(about.encode()).hexdigest()[:24]}.js"
+        folder = (base if base.is_absolute() else Path.home() / ".cache") / "trueonline" / "report"
+        make_own(folder)
+        return folder
     return None
-
-
-def _read(place: Path) -> str | None:
-    """A kept script. None if there is none, or if it is not as it was written."""
-    try:
-        content = place.read_bytes()
-    except OSError:
-        return None
-    return content.rpartition(SEAL)[0].decode() if is_sealed(content) else None

@@ -20,7 +20,7 @@ import pyarrow as pa
 import trueonline
 from trueonline import files
 from trueonline.control.atari.prediction import N_ACTIVE, N_FEATURES, Replay
-from trueonline.core.kernel_cache import cache_name
+from trueonline.core.sources import package_code
 from trueonline.inputs import saved_array
 from trueonline.paper.experiment import Settings
 from trueonline.report.page import duration
@@ -92,7 +92,17 @@ class Game:
     @cached_property
     def name(self) -> str:
         methods = [[each.name, each.learner, each.step_size, dict(each.options)] for each in self.methods]
-        fixed = [DISCOUNT, TRACE_DECAY, WINDOWS, SHORTEST, STRETCH, AFTER, MARKS, cache_name(), version("ale-py")]
+        fixed = [
+            DISCOUNT,
+            TRACE_DECAY,
+            WINDOWS,
+            SHORTEST,
+            STRETCH,
+            AFTER,
+            MARKS,
+            package_code(__name__, "trueonline.methods"),
+            version("ale-py"),
+        ]
         about = json.dumps([self.game, self.actions, methods, self.frames, fixed], sort_keys=True)
         return f"atari-prediction-{self.game}-{hashlib.sha256(about.encode()).hexdigest()[:24]}"
 
