@@ -463,6 +463,27 @@ def names(group: str | None = None, *, swept: bool | None = None) -> tuple[str, 
     return tuple(row.name for row in _ROWS if group in (None, row.group) and (swept is None or row.swept == swept))
 
 
+def sweepable() -> tuple[str, ...]:
+    """The names of the methods that sweeps take: predictions from one vector of features. Some have no kernel of a sweep.
+
+    Returns
+    -------
+    tuple of str
+
+    Examples
+    --------
+    >>> [name for name in sweepable() if not METHODS[name].swept]
+    ['monte_carlo', 'swift_td', 'td_star', 'provisional_td', 'wis_td']
+    """
+    return tuple(
+        row.name
+        for row in _ROWS
+        if row.group in ("prediction", "off-policy", "average reward")
+        and row.name != "provisional_q"  # it needs φ̄' too
+        and (row.swept or "second_step_size" not in row.settings)  # without a kernel a method has one step-size there
+    )
+
+
 def agents(*, scaled: bool = False) -> tuple[str, ...]:
     """The names of the agents that commands make: the methods of control whose learner needs no options.
 

@@ -5,6 +5,7 @@ The processes are real ones, and so are the kills. Where one must come in the mi
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import pytest
 
 from tests import processes as processes_of_tests
 from tests.processes import PATIENCE, wait_for
-from tests.study.toy_work import Counting, expected
+from tests.study.toy_work import MISTAKES, Counting, expected
 from trueonline import problems, study
 from trueonline.study import engines, processes
 from trueonline.study.store import Store
@@ -111,7 +112,6 @@ def test_shares_do_their_part_and_end_with_all(make, out):
     assert [len(work.lives()) for work in works] == [1, 1, 1]
 
 
-@pytest.mark.long
 def test_dask_gives_the_same_and_a_killed_workers_task_goes_on_from_its_checkpoint(make, out):
     works = [*make("ab"), *make("c", deaths=(25,))]
     study.execute_tasks(works, out, engine="dask", threads=2)
@@ -184,7 +184,6 @@ def test_a_process_killed_from_outside_goes_on_from_its_checkpoint(make, out, di
     assert len(works[1].lives()) == 1
 
 
-@pytest.mark.long
 def test_a_work_may_be_killed_five_times_and_takes_no_step_again_but_those_since_the_checkpoint(make, out):
     (work,) = make("a", deaths=(5, 15, 17, 35, 39))
     study.execute_tasks([work], out)
@@ -195,7 +194,6 @@ def test_a_work_may_be_killed_five_times_and_takes_no_step_again_but_those_since
     assert not (out / "scratch").exists()
 
 
-@pytest.mark.long
 def test_a_work_that_is_killed_every_time_is_an_error_that_names_it_and_stops_the_others(make, out):
     doomed, *others = [*make("a", deaths=(15,) * 9), *make("b", waits_at=25)]
     with pytest.raises(ValueError, match=rf"{doomed.name} was killed {processes.LIVES} times.* exit code -9 \(Killed\)"):
@@ -206,7 +204,6 @@ def test_a_work_that_is_killed_every_time_is_an_error_that_names_it_and_stops_th
     assert (out / "scratch" / doomed.name).is_dir(), "its checkpoint is kept"
 
 
-@pytest.mark.long
 def test_two_studies_at_once_in_one_folder_both_end_with_all(make, out):
     works, raised = make("abc"), []
 
@@ -250,11 +247,18 @@ def test_what_a_process_killed_before_it_could_tidy_up_left_is_removed(make, out
         ("SystemExit", RuntimeError, "SystemExit: 3"),
     ],
 )
-def test_what_a_work_raises_is_raised_here_with_its_type_message_and_traceback(make, out, mistake, kind, message):
-    (work,) = make("a", mistake=mistake)
-    with pytest.raises(kind) as raised:
+def test_what_a_work_raises_travels_with_its_type_message_and_traceback(mistake, kind, message):
+    with pytest.raises(BaseException) as raised:  # noqa: PT011  (of any kind)
+        MISTAKES[mistake]()
+    found = pickle.loads(pickle.dumps(processes._portable(raised.value)))
+    assert (type(found), str(found)) == (kind, message)
+    assert "toy_work.py" in "".join(found.__notes__)
+
+
+def test_what_a_work_raises_is_raised_here(make, out):
+    (work,) = make("a", mistake="OwnValueError")
+    with pytest.raises(ValueError, match="this and that") as raised:
         study.execute_tasks([work], out)
-    assert (type(raised.value), str(raised.value)) == (kind, message)
     assert "toy_work.py" in "".join(raised.value.__notes__)
     assert len(work.lives()) == 1, "it would be the same again"
 
@@ -425,7 +429,6 @@ def start(tmp_path):
 
 
 @pytest.mark.parametrize("how", STARTS.values(), ids=STARTS)
-@pytest.mark.long
 def test_processes_can_be_spawned_however_python_was_started(start, make, out, how):
     works = make("a")
     process = start(how, works, out)

@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+import tempfile
 
 import numba
 import numpy as np
@@ -15,6 +16,7 @@ import trueonline as to
 from tests.study.small_cases import MRP, SEEN, Eager, EagerTrueOnline, Ring, own_accumulate, own_true_online, small
 from trueonline import study
 from trueonline.study import cases as cases_module
+from trueonline.study.store import Store
 
 COLUMNS = ["method", "step_size", "trace_decay", "run", "error"]
 STEPS, RUNS, SEED = 60, 3, 5
@@ -378,16 +380,16 @@ class Wrapped:
 if __name__ == "__main__":
     methods = {"accumulate": None, "kernel": mine, "class": Wrapped}
     case = to.study.Case(to.problems.random_walk(), methods, (0.1,), (0.9,), runs=1, steps=30)
-    print(*to.study.run([case], engine="dask", threads=1)["error"].to_pylist())
+    print(*to.study.run([case, case], engine="dask", threads=1)["error"].to_pylist())
 """
 
 
-@pytest.mark.long
 def test_dask_runs_kernels_and_classes_of_a_users_script(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(OWN_ON_DASK)
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
-    ours, own_kernel, own_class = map(float, done.stdout.split())
+    ours, own_kernel, own_class, *again = map(float, done.stdout.split())
+    assert again == [ours, own_kernel, own_class], "the same case twice"
     assert own_kernel == pytest.approx(ours, rel=1e-9)
     assert own_class == pytest.approx(ours, rel=1e-9)
 
@@ -428,6 +430,25 @@ def test_without_a_folder_nothing_is_kept(computed):
     for _ in range(2):
         study.run([small()])
     assert len(computed) == 6
+
+
+def test_without_a_folder_results_stay_in_memory(monkeypatch, tmp_path, small_blocks):
+    cases = [small(problem, {"true_online": None, "mine": EagerTrueOnline}, runs=3) for problem in (MRP, Ring())]
+    expected, seen = study.run(cases, out=tmp_path), []
+    monkeypatch.setattr(Store, "__init__", lambda *_: pytest.fail("a store was made"))
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda *_, **__: pytest.fail("a folder was made"))
+    assert study.run(cases, progress=lambda *state: seen.append(state[1:])).equals(expected)
+    assert seen == [(number, 8) for number in range(9)]
+
+
+def test_without_a_folder_ctrl_c_begins_no_further_task(computed, small_blocks):
+    def interrupt(task, done, of):
+        if done == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        study.run([small(runs=40)], threads=1, progress=interrupt)
+    assert len(computed) < 10, "of 60"
 
 
 def test_progress_counts_from_what_is_there_to_all(tmp_path, small_blocks):
@@ -610,3 +631,10 @@ def test_a_table_has_each_error_beside_its_run_and_parameters(small_blocks):
 def test_methods_without_a_name_are_refused(methods):
     with pytest.raises(ValueError, match=r'methods must be names, or a mapping .* such as \{"mine": my_method\}, got'):
         to.sweep(to.problems.random_walk(), methods, [0.1], [0.5], runs=1, steps=5)
+
+
+def test_problems_of_the_package_and_of_users_share_a_kernel():
+    """Numba compiles a kernel again for an array that is read-only, as the features of a `FiniteMRP` are."""
+    for problem in (SEEN["non-binary"], Ring()):
+        case = small(problem)
+        assert all(part.flags.writeable and part.flags.c_contiguous for part in (*case.arrays, *case.trajectory(0)))

@@ -120,6 +120,19 @@ def test_a_file_can_name_a_problem_in_arrays(read, tmp_path):
         ("runs = 0\n" + RANDOM, "runs must be a whole number from 1"),
         ("runs = 2.5\n" + RANDOM, "runs must be a whole number from 1"),
         ("seed = -1\n" + RANDOM, "seed must be a whole number ≥ 0"),
+        ("methods = [3]\n" + RANDOM, "unknown method '3'; known are accumulate"),
+        (
+            'methods = [{ method = "gtd", beta = 1 }]\n' + RANDOM,
+            "unknown setting of a method 'beta'; known are eta, method",
+        ),
+        ('methods = [{ method = "gtd" }]\n' + RANDOM, "or true_online_differential and at least one η"),
+        ('methods = [{ method = "gtd", eta = [] }]\n' + RANDOM, "or true_online_differential and at least one η"),
+        ('methods = [{ method = "emphatic", eta = 1 }]\n' + RANDOM, "name others without settings"),
+        ('methods = [{ method = "gtd", eta = [1, -1] }]\n' + RANDOM, "eta must be a finite number ≥ 0, got -1"),
+        ('methods = [{ method = "gtd", eta = true }]\n' + RANDOM, "eta must be a finite number ≥ 0, got True"),
+        ("after = 100\n" + RANDOM, "after must be a whole number from 0, and fewer than the 100 steps, got 100"),
+        ('[[problems]]\nkind = "random_mdp"\nn_states = 3', r"problem 1 \(random_mdp\)"),
+        ('[[problems]]\nkind = "baird"\nrepresentations = ["tabular"]', "error at zero weights is zero"),
         ("seed = [1, 2]\n" + RANDOM, r"seed above \[\[problems\]\] must be one number, got \[1, 2\]; write a list below"),
     ],
 )
@@ -264,21 +277,15 @@ def rules(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["plain_td", "as_data"])
-def test_a_file_may_name_a_rule_of_ones_own(read, rules, name):
-    """It has the numbers of accumulate TD(λ), whose rule it is."""
-    methods = f'methods = ["accumulate", "mine/rules.py:{name}", {{ method = "mine/rules.py:{name}", name = "again" }}]\n'
-    (case,) = read(GRID + methods + RANDOM)
-    assert list(case.methods) == ["accumulate", name, "again"]
-    theirs, ours, again = study.run([case])["error"].to_numpy().reshape(3, -1)
-    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
-    np.testing.assert_array_equal(ours, again)
-
-
-def test_a_file_may_name_a_learner_of_ones_own(read, rules):
-    (case,) = read(GRID + 'methods = ["accumulate", "mine/rules.py:Learner"]\n' + RANDOM)
-    theirs, ours = study.run([case])["error"].to_numpy().reshape(2, -1)
-    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+def test_a_file_may_name_rules_methods_and_learners_of_ones_own(read, rules):
+    """All have the numbers of accumulate TD(λ), whose rule they have."""
+    own = '"mine/rules.py:plain_td", "mine/rules.py:as_data", { method = "mine/rules.py:Learner", name = "again" }'
+    (case,) = read(GRID + f'methods = ["accumulate", {own}]\n' + RANDOM)
+    assert list(case.methods) == ["accumulate", "plain_td", "as_data", "again"]
+    theirs, rule, data, learner = study.run([case])["error"].to_numpy().reshape(4, -1)
+    np.testing.assert_allclose(rule, theirs, rtol=1e-9)
+    np.testing.assert_array_equal(rule, data)
+    np.testing.assert_allclose(learner, theirs, rtol=1e-9)
 
 
 def in_a_process(case, folder):
@@ -294,7 +301,6 @@ def in_a_process(case, folder):
 
 
 @pytest.mark.parametrize("name", ["plain_td", "Learner"])
-@pytest.mark.long
 def test_a_method_of_ones_own_reaches_a_process_that_cannot_import_its_file(read, rules, name):
     (case,) = read(GRID + f'methods = ["mine/rules.py:{name}"]\n' + RANDOM)
     assert in_a_process(case, rules) == study.run([case])["error"].to_pylist()
@@ -308,22 +314,29 @@ NEIGHBOURS = {
 }
 
 
-@pytest.fixture
-def neighbours(tmp_path, monkeypatch):
-    """Two folders whose files have the same names. The command runs in neither."""
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Two folders whose files have the same names. All tests use these, so that their rules are compiled once."""
+    root = tmp_path_factory.mktemp("neighbours")
     for folder, share in (("one", 1.0), ("half", 0.5)):
         for name, text in NEIGHBOURS.items():
-            (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / folder / name).write_text(text.replace("{share}", str(share)))
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
+            (root / folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / folder / name).write_text(text.replace("{share}", str(share)))
+    return root
+
+
+@pytest.fixture
+def neighbours(folders, tmp_path, monkeypatch):
+    """The folders, while the command runs elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    return folders
 
 
 @pytest.mark.parametrize("name", ["plain_td", "Learner"])
 def test_the_file_of_a_method_may_import_its_neighbours_from_anywhere(read, neighbours, name):
     path = list(sys.path)
-    methods = f'["accumulate", "one/rules.py:{name}", {{ method = "half/rules.py:{name}", name = "half" }}]'
-    (case,) = read(GRID + f"methods = {methods}\n" + RANDOM)
+    one, half = (f'method = "{neighbours}/{folder}/rules.py:{name}", name = "{folder}"' for folder in ("one", "half"))
+    (case,) = read(GRID + f'methods = ["accumulate", {{ {one} }}, {{ {half} }}]\n' + RANDOM)
     assert sys.path == path
     assert not {"helper", "parts", "parts.inner"} & set(sys.modules)
     assert "wave" in sys.modules, "only neighbours are forgotten"
@@ -334,7 +347,7 @@ def test_the_file_of_a_method_may_import_its_neighbours_from_anywhere(read, neig
 
 @pytest.mark.parametrize("name", ["plain_td", "Learner"])
 def test_what_neighbours_define_reaches_a_process_that_cannot_import_them(read, neighbours, tmp_path, name):
-    (case,) = read(GRID + f'methods = ["half/rules.py:{name}"]\n' + RANDOM)
+    (case,) = read(GRID + f'methods = ["{neighbours}/half/rules.py:{name}"]\n' + RANDOM)
     assert in_a_process(case, tmp_path) == study.run([case])["error"].to_pylist()
 
 
@@ -353,7 +366,7 @@ def test_a_neighbour_with_the_name_of_a_module_of_python_is_followed(read, tmp_p
 def test_the_same_file_gives_the_same_tasks_and_an_edited_one_others(read, rules):
     text = GRID + 'methods = ["mine/rules.py:plain_td"]\n' + RANDOM
     (first,), (again,) = read(text), read(text)
-    assert first.methods["plain_td"] is again.methods["plain_td"], "a file is loaded once"
+    assert first.methods["plain_td"].rule is again.methods["plain_td"].rule, "a file is loaded once"
     (rules / "mine" / "rules.py").write_text(RULES.replace("alpha * delta", "0.5 * alpha * delta"))
     (edited,) = read(text)
     assert names(edited) != names(first)
@@ -364,7 +377,10 @@ def test_the_same_file_gives_the_same_tasks_and_an_edited_one_others(read, rules
     [
         ('"mine/none.py:plain_td"', r"a file that does not exist: .*none\.py"),
         ('"mine/rules.py:slow_td"', r"rules\.py has no 'slow_td'; its rules are plain_td"),
-        ('"mine/rules.py:number"', "must be a kernel, a Method or a class of learners, got int"),
+        (
+            '"mine/rules.py:number"',
+            "neither a class of learners nor an update rule: a rule must be a compiled kernel, got 3",
+        ),
         ('"mine/rules.py"', r'must be "path/to/file\.py:name", got'),
         ('"mine/broken.py:plain_td"', r"broken\.py cannot be loaded: ZeroDivisionError"),
         ('{ method = "mine/rules.py:plain_td", eta = 4.0 }', "eta is a setting of gtd and true_online_gtd"),

@@ -1,6 +1,8 @@
 """The name of a task: a hash of everything that determines its result, so that no result is taken for another."""
 
+import ast
 import os
+import shutil
 import threading
 
 import numpy as np
@@ -9,9 +11,10 @@ import pytest
 import trueonline as to
 from tests.study.small_cases import MRP, SEEN, EagerTrueOnline, Ring, own_accumulate, own_true_online, small
 from trueonline import study
+from trueonline.core import identity, sources
 from trueonline.core.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, recall
-from trueonline.study import fingerprint as fingerprint_module
+from trueonline.study import own_methods
 from trueonline.study.store import Store
 
 
@@ -65,8 +68,91 @@ def test_names_change_with_the_source_of_a_method(monkeypatch):
     with_kernel = {names(small(methods={"mine": method}))[0] for method in (own_true_online, own_accumulate)}
     assert len(with_kernel) == 2
     before = names(small())
-    monkeypatch.setattr(fingerprint_module, "code_name", lambda: "hash-of-other-code")
+    monkeypatch.setattr(identity, "package_code", lambda *modules: "hash-of-other-code")
     assert set(before).isdisjoint(names(small()))
+
+
+# --- This package ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def copied(tmp_path, monkeypatch):
+    """A copy of this package, which tasks are named by."""
+    shutil.copytree(sources.PACKAGE, tmp_path / "trueonline", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(sources, "PACKAGE", tmp_path / "trueonline")
+    sources._file.cache_clear()
+    yield tmp_path / "trueonline"
+    sources._file.cache_clear()
+    sources._module.cache_clear()
+
+
+def edited(path, edit):
+    tree = ast.parse(path.read_text("utf-8"))
+    edit(tree)
+    path.write_text(f"# other words\n\n{ast.unparse(tree)}\n", "utf-8")
+
+
+def change_words(tree):
+    """Give everything another docstring and other annotations."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            if ast.get_docstring(node) is not None:
+                del node.body[0]
+            node.body.insert(0, ast.Expr(ast.Constant("Other words.")))
+        if isinstance(node, ast.AnnAssign):
+            node.annotation = ast.Name("Other")
+        if isinstance(node, ast.FunctionDef):
+            node.returns = ast.Name("Other")
+            for each in (*node.args.args, *node.args.kwonlyargs):
+                each.annotation = ast.Name("Other")
+
+
+def change_operator(tree):
+    arithmetic = ast.Add | ast.Sub | ast.Mult
+    first = next(node for node in ast.walk(tree) if isinstance(node, ast.BinOp) and isinstance(node.op, arithmetic))
+    first.op = ast.Sub() if isinstance(first.op, ast.Add) else ast.Add()
+
+
+def newly_named():
+    sources._module.cache_clear()
+    return names(small(methods={"true_online": None, "gtd": study.Method("gtd")}))
+
+
+def test_no_comment_docstring_or_annotation_of_this_package_changes_a_name(copied):
+    before = newly_named()
+    for path in copied.rglob("*.py"):
+        edited(path, change_words)
+    assert newly_named() == before
+
+
+def test_an_operator_changes_the_names_of_what_it_may_change_the_results_of(copied):
+    memory = [f"core/memory/{path.name}" for path in copied.glob("core/memory/*.py") if " * " in path.read_text("utf-8")]
+    expected = {
+        "methods/true_online_td.py": (True, False),
+        "methods/gtd.py": (False, True),
+        **dict.fromkeys((*memory, "problems/chain.py", "problems/finite_mrp.py"), (True, True)),
+        **dict.fromkeys(("study/sweep_body.py", "study/cases.py"), (True, True)),
+        **dict.fromkeys(("problems/off_policy_problem.py", "learners/memory_learner.py"), (False, False)),
+        **dict.fromkeys(("features/fourier.py", "forward/lambda_returns.py", "study/summary.py"), (False, False)),
+    }
+    assert len(memory) > 2
+    before, found = newly_named(), {}
+    for file in expected:
+        text = (copied / file).read_bytes()
+        edited(copied / file, change_operator)
+        found[file] = tuple(name != old for name, old in zip(newly_named(), before, strict=True))
+        (copied / file).write_bytes(text)
+    assert found == expected
+
+
+def test_a_row_of_the_catalogue_changes_names_of_its_method_alone(copied):
+    before = newly_named()
+    path = copied / "catalog.py"
+    path.write_text(f"{path.read_text('utf-8')}\nMORE = 1\n", "utf-8")
+    assert newly_named() == before
+
+
+# --- Methods of the user --------------------------------------------------------------------------
 
 
 def closing_over(gain):
@@ -109,6 +195,19 @@ def test_names_change_with_what_a_method_closes_over(one, other):
     assert names(small(methods={"mine": one})) != names(small(methods={"mine": other}))
 
 
+def test_a_file_beside_that_of_a_method_counts(tmp_path):
+    """It is imported for what it does, and is forgotten afterwards (`study.own_methods`)."""
+    rule = "import effects\nimport trueonline as to\n@to.kernel\ndef mine(memory, reward): return 0.0, 0.0, 0.0\n"
+    (tmp_path / "rule.py").write_text(rule)
+    found = []
+    for gain in (1, 1, 10):
+        (tmp_path / "effects.py").write_text(f"GAIN = {gain}\n")
+        own_methods._LOADED.clear()  # as in another process
+        identity.APART.clear()
+        found += names(small(methods=dict([own_methods.load("rule.py:mine", tmp_path)])))
+    assert found[0] == found[1] != found[2]
+
+
 TYPED = """
 SCALE = np.float64({scale})
 @kernel
@@ -138,11 +237,16 @@ def test_a_sweep_into_the_same_folder_never_returns_results_of_other_code(tmp_pa
     def swept(out, **numbers):
         return to.sweep(MRP, {"mine": typed(**numbers)}, **settings, out=out)["error"].to_pylist()
 
-    for change in ({}, {"scale": 0.5}, {"factor": 0.5}, {"gain": 0.5}):
+    for change in ({}, {"scale": 0.5}):
         assert swept(tmp_path, **change) == swept(None, **change)
-    assert len(list(tmp_path.glob("*.parquet"))) == 4
+    assert len(list(tmp_path.glob("*.parquet"))) == 2
     swept(tmp_path, scale=0.5)
-    assert len(list(tmp_path.glob("*.parquet"))) == 4
+    assert len(list(tmp_path.glob("*.parquet"))) == 2
+
+
+def test_names_change_with_every_number_that_a_kernel_without_a_file_refers_to():
+    changes = ({}, {"scale": 0.5}, {"factor": 0.5}, {"gain": 0.5})
+    assert len({name for change in changes for name in names(small(methods={"mine": typed(**change)}))}) == 4
 
 
 def test_results_that_nobody_could_tell_apart_are_not_kept(tmp_path):
@@ -215,7 +319,7 @@ def test_every_byte_of_a_result_is_vouched_for(tmp_path):
 @pytest.mark.parametrize("method", [own_accumulate, to.TrueOnlineTD], ids=["kernel", "class"])
 def test_names_of_a_users_method_change_with_the_package_below_it(method, monkeypatch):
     before = names(small(methods={"mine": method}))
-    monkeypatch.setattr(fingerprint_module, "code_name", lambda: "hash-of-other-code")
+    monkeypatch.setattr(identity, "package_code", lambda *modules: "hash-of-other-code")
     assert names(small(methods={"mine": method})) != before
 
 

@@ -9,13 +9,14 @@ import click
 
 Decorator = Callable[[Any], Any]
 
-engine = click.option(
-    "--engine",
-    default="local",
-    show_default=True,
-    help="local (all cores), cuda (sweeps on an NVIDIA GPU), cuda:NUMBER (another GPU), dask (a cluster on this machine) or "
-    "dask:ADDRESS (an existing one). All give the same results.",
-)
+
+def engine(gpu: str = "") -> Decorator:
+    """`--engine`, where the work is done. `gpu` tells of the engines that are GPUs, if the command has work for them."""
+    text = f"local (all cores), {gpu}dask (a cluster on this machine) or dask:ADDRESS (an existing one). All give the same results."
+    return click.option("--engine", default="local", show_default=True, help=text)
+
+
+sweep_engine = engine("cuda (sweeps on an NVIDIA GPU), cuda:NUMBER (another GPU), ")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 
 

@@ -44,7 +44,7 @@ MANY = {"many-mrps", "mrp-grid"}
     type=click.IntRange(0),
     help="For --scale accumulating: play N more runs, then judge all; 0 only judges.  [default: until decided]",
 )
-@options.engine
+@options.sweep_engine
 @click.option("--data", metavar="FILE", help="For myoelectric: a recording (CSV or Parquet) beside the simulated arm.")
 @click.option(
     "--columns",

@@ -15,6 +15,7 @@ def _names(group: str) -> str:
     return ", ".join(catalog.names(group, swept=True))
 
 
+_SLOW = " and ".join(", ".join(name for name in catalog.sweepable() if not catalog.METHODS[name].swept).rsplit(", ", 1))
 HELP = f"""Sweep methods over step-sizes and trace decays on the problems that the TOML file SPEC describes.
 
 Each result is a file in OUT/tasks as soon as it is computed. The same command again computes only what is missing. At
@@ -29,7 +30,7 @@ and, for problems with a behaviour policy and a target policy,
 and, for problems with average_reward = true,
 {fill(_names("average reward"), 74, initial_indent="  ", subsequent_indent="  ")}
 
-A rule of your own is named by its file, "my_rule.py:my_rule". monte_carlo, td_star, swift_td, provisional_td and wis_td can be
+A rule of your own is named by its file, "my_rule.py:my_rule". {_SLOW} can be
 swept too, one step at a time. Problems with two policies are baird, collision, off_policy.two_state, random_mdp, and arrays
 that hold a behaviour and a target. GTD(λ) and differential TD(λ) have a second step-size, η times the first: write
 {{ method = "gtd", eta = [0.25, 4.0] }} in the list. With after = 80 the first 80 steps do not count.
@@ -63,7 +64,7 @@ An example of SPEC (all but [[problems]] may be left out):
     metavar="FILE",
     help="Draw the error over α, each method at its best λ. The ending (.png, .pdf, .svg) says the format.",
 )
-@options.engine
+@options.sweep_engine
 @options.share()
 @options.threads()
 def command(spec: str, out: str, figure: str | None, engine: str, share: str | None, threads: int | None) -> None:

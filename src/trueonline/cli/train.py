@@ -39,7 +39,7 @@ from trueonline.cli.errors import plain_errors
 @options.seed()
 @click.option("--film/--no-film", default=True, show_default=True, help="Film a greedy episode of the first run.")
 @options.folder(None, "  [default: train/ENV]")
-@options.engine
+@options.engine()
 @options.threads("Runs at a time")
 def command(environment: str | None, listing: bool, **given: Any) -> None:
     """Train an agent in the Gymnasium environment ENV, which must have discrete actions.

@@ -8,8 +8,8 @@ except ImportError:
 from trueonline.study.cases import Case, Problem, run_seed
 from trueonline.study.execution import execute, execute_tasks, gather, gather_tasks, read_task, run
 from trueonline.study.summary import Summary, show_in_notebooks
-from trueonline.study.sweep_kernel import Method
 from trueonline.study.sweeps import METHODS, OFF_POLICY, STEP_SIZES, TRACE_DECAYS, applicable, sweep
+from trueonline.study.swept_methods import Method
 from trueonline.study.tasks import Task
 from trueonline.study.work import Work
 

@@ -11,9 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from trueonline.inputs import count, positive, ratios, unit
-from trueonline.study.checks import check_methods, check_problem, grid, initial_weights
+from trueonline.study.checks import check_problem, grid, initial_weights
 from trueonline.study.fingerprint import fingerprint
 from trueonline.study.shared_trajectories import SHARED
+from trueonline.study.swept_methods import resolved
 from trueonline.study.tasks import SCHEMA, Task, add_arrays, known_by
 
 STEPS_PER_TASK = 20_000_000  # about a second
@@ -88,7 +89,7 @@ class Case:
         The problem, such as a `FiniteMRP` or an `OffPolicyProblem`.
     methods : mapping
         Names of methods in the results, each with a method: None for the method of this package with that name, a `Method`,
-        a kernel, or a class of learners.
+        a kernel, or a class of learners. The case holds each as a `Method` or a class of learners.
     step_sizes, trace_decays : tuple of float
         The grid of α and λ.
     runs : int
@@ -142,10 +143,10 @@ class Case:
         reserved = set(checked["labels"]) & set(SCHEMA.names)
         if reserved:
             raise ValueError(f"a label may not be called {sorted(reserved)[0]!r}: the results have a column of that name")
+        check_problem(self.problem)
+        checked["methods"] = resolved(self.methods, self.problem)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        check_problem(self.problem)
-        check_methods(self.methods, self.problem)
 
     def fingerprints(self) -> dict[str, Any]:
         """A value for each method that changes when the method does.
@@ -155,7 +156,9 @@ class Case:
         dict
             From the name of a method to its fingerprint.
         """
-        return {name: fingerprint(method) for name, method in self.methods.items()}
+        sampling = getattr(self.problem, "process", self.problem)
+        known = () if known_by(self.problem) is None else (type(self.problem), type(sampling))
+        return {name: fingerprint(method, type(self), *known) for name, method in self.methods.items()}
 
     def check_repeatable(self) -> None:
         """Check that results of this case can be distinguished from those of other code.
@@ -165,7 +168,7 @@ class Case:
         ValueError
             If a method refers to something whose content nobody can tell, and there is no `version`.
         """
-        for name, (_, _, unknown) in self.fingerprints().items():
+        for name, (_, unknown) in self.fingerprints().items():
             if unknown and not self.version:
                 raise ValueError(
                     f"results of {name} cannot be kept for another time: the method refers to {unknown[0]}, and nobody could tell "
@@ -218,10 +221,11 @@ class Case:
 
         If each state has one active feature, its index is enough. B is a diagonal or an upper triangular matrix.
         """
-        features = np.ascontiguousarray(self.problem.features, np.float64)
+        # Copies, because Numba compiles again for arrays that are read-only.
+        features = np.array(self.problem.features, np.float64, order="C")
         if (features.sum(axis=1) == 1.0).all() and np.isin(features, (0.0, 1.0)).all():
             features = features.argmax(axis=1).astype(np.int32)
-        target = np.ascontiguousarray(self.problem.lms_weights, np.float64)
+        target = np.array(self.problem.lms_weights, np.float64)
         return features, _root(self.problem.metric), target, initial_weights(self.problem)
 
     def tasks(self) -> list[Task]:

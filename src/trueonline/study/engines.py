@@ -27,14 +27,20 @@ AnyWork = TypeVar("AnyWork", bound=Work)
 
 
 def run(
-    tasks: Sequence[Work], engine: str, done: Done, moved: Moved, scratch: Scratch, *, threads: int | None = None
+    tasks: Sequence[Work],
+    engine: str,
+    done: Done,
+    moved: Moved = lambda task, steps, begun: None,
+    scratch: Scratch | None = None,
+    *,
+    threads: int | None = None,
 ) -> None:
     """Run tasks on an engine. `done` is called with each task and its result, one at a time.
 
     `engine` is "local", "dask" for a cluster on this machine, "dask:tcp://host:port" for a cluster that runs already,
     "cuda" for a GPU, or "cuda:1" for another one. At most `threads` tasks run at a time, by default one for each core. `moved` is
     called now and then with a spawned task, its finished steps, and whether it has just started or resumed. `scratch` gives the
-    folder of a spawned task's checkpoints.
+    folder of a spawned task's checkpoints. Without spawned tasks it is not needed.
     """
     _check_name(engine)
     if not tasks:
@@ -45,18 +51,30 @@ def run(
     if engine == "local":
         limit = threads or os.cpu_count() or 1
         _run_threads([task for task in tasks if not task.spawned], done, limit)
-        processes.run([task for task in tasks if task.spawned], done, moved, scratch, min(limit, MOST_CHILDREN))
+        if spawned := [task for task in tasks if task.spawned]:
+            assert scratch is not None, "they have checkpoints"
+            processes.run(spawned, done, moved, scratch, min(limit, MOST_CHILDREN))
     else:
-        _run_dask(tasks, done, scratch, engine.partition(":")[2] or None, threads)
+        _run_dask(tasks, done, scratch, _address(engine), threads)
 
 
 def check(engine: str) -> None:
-    """Check that there is such an engine, its GPU and its packages, before anything runs or is written. ValueError if not."""
+    """Check that there is such an engine, its GPU and its packages, before anything runs or is written. ValueError if not.
+
+    OSError if nobody answers at the address of a cluster.
+    """
     _check_name(engine)
     if engine.startswith("cuda"):
         _gpu(engine)
     elif engine.startswith("dask"):
-        _distributed()
+        distributed, address = _distributed(), _address(engine)
+        if address is not None:
+            distributed.Client(address).close()
+
+
+def _address(engine: str) -> str | None:
+    """The address of the cluster of "dask:ADDRESS"; None for a cluster on this machine."""
+    return engine.partition(":")[2] or None
 
 
 def _check_name(engine: str) -> None:
@@ -102,7 +120,9 @@ def _fill(running: dict[Future, Work], waiting: Iterator[Work], pool: ThreadPool
         running[pool.submit(task.compute)] = task
 
 
-def _run_dask(tasks: Sequence[Work], done: Done, scratch: Scratch, address: str | None, threads: int | None) -> None:
+def _run_dask(
+    tasks: Sequence[Work], done: Done, scratch: Scratch | None, address: str | None, threads: int | None
+) -> None:
     """Results travel to this process, which stores them, so workers need no shared folder. Lost tasks are retried."""
     distributed = _distributed()
     cluster: Any = address
@@ -118,7 +138,7 @@ def _run_dask(tasks: Sequence[Work], done: Done, scratch: Scratch, address: str 
                 )
         with distributed.Client(cluster) as client:
             futures = {
-                client.submit(_compute, task, scratch(task), key=task.name, retries=5, pure=True): task for task in tasks
+                client.submit(_compute, task, scratch and scratch(task), retries=5, pure=False): task for task in tasks
             }
             try:
                 for future in distributed.as_completed(futures):
@@ -168,9 +188,9 @@ def _gpu(engine: str) -> Any:
     return device.gpu(int(engine.partition(":")[2] or 0))
 
 
-def _compute(task: Work, scratch: Path) -> pa.Table:
+def _compute(task: Work, scratch: Path | None) -> pa.Table:
     """Compute a task on a worker. With a shared folder, the task of a lost worker resumes from its checkpoint."""
-    if not task.spawned:
+    if scratch is None or not task.spawned:
         return task.compute()
     try:
         scratch.parents[1].stat()  # the folder of the results: if it is missing, it is not shared

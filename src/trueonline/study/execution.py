@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -90,29 +88,36 @@ def execute_tasks(
     if missing:
         engines.check(engine)  # before the folder is made
     store.begin()
-    in_steps = any(task.spawned for task in mine)
-    sizes = {task.name: task.steps if in_steps else 1 for task in mine}
-    reached = dict.fromkeys((task.name for task in missing), 0)
-    whole = sum(sizes.values())
-    so_far = whole - sum(sizes[name] for name in reached)
-    progress(None, so_far, whole)
-
-    def reach(task: Work, steps: int, fresh: bool) -> None:
-        nonlocal so_far
-        so_far += steps - reached[task.name]
-        reached[task.name] = steps
-        progress(task if fresh else None, so_far, whole)
-
-    def moved(task: Work, steps: int, begun: bool) -> None:
-        reach(task, min(steps, sizes[task.name] - 1), fresh=not begun)  # the last step counts when the result is stored
-
-    def stored(task: Work) -> None:
-        reach(task, sizes[task.name], fresh=True)
-
-    with Writer(store, stored) as writer:
-        engines.run(missing, engine, writer.write, moved, store.scratch, threads=threads)
+    count = _Count(mine, missing, progress)
+    with Writer(store, count.finish) as writer:
+        engines.run(missing, engine, writer.write, count.move, store.scratch, threads=threads)
     if share is None:
         store.tidy()
+
+
+class _Count:
+    """What is finished of some tasks, told to `progress`: in tasks, or in steps if some are long."""
+
+    def __init__(self, tasks: Sequence[Work], missing: Sequence[Work], progress: Progress) -> None:
+        self._progress, self._in_steps = progress, any(task.spawned for task in tasks)
+        self._reached = {id(task): 0 for task in missing}  # not by name, which may take long to find
+        self._whole = sum(map(self._size, tasks))
+        self._so_far = self._whole - sum(map(self._size, missing))
+        progress(None, self._so_far, self._whole)
+
+    def _size(self, task: Work) -> int:
+        return task.steps if self._in_steps else 1
+
+    def _reach(self, task: Work, steps: int, fresh: bool) -> None:
+        self._so_far += steps - self._reached[id(task)]
+        self._reached[id(task)] = steps
+        self._progress(task if fresh else None, self._so_far, self._whole)
+
+    def move(self, task: Work, steps: int, begun: bool) -> None:
+        self._reach(task, min(steps, self._size(task) - 1), fresh=not begun)  # the last step counts at the end
+
+    def finish(self, task: Work) -> None:
+        self._reach(task, self._size(task), fresh=True)
 
 
 def read_task(task: Work, out: str | os.PathLike) -> pa.Table | None:
@@ -187,7 +192,7 @@ def run(cases: Sequence[Case], out: str | os.PathLike | None = None, **options: 
     cases : sequence of Case
         The cases. All must have the same names of labels.
     out : path, optional
-        The folder of the results, by default a temporary one.
+        The folder of the results. By default the results stay in memory.
     **options
         `engine`, `share`, `threads` and `progress`, as in `execute`.
 
@@ -205,16 +210,38 @@ def run(cases: Sequence[Case], out: str | os.PathLike | None = None, **options: 
         raise ValueError("a study needs at least one case")
     if len({tuple(case.labels) for case in cases}) > 1:
         raise ValueError(f"all cases must have the same labels, got {sorted({tuple(case.labels) for case in cases})}")
-    if out is None and options.get("share") is not None:
-        raise ValueError("a share needs a folder that all shares have in common: give out")
-    with contextlib.nullcontext(out) if out is not None else tempfile.TemporaryDirectory() as folder:
-        for case in cases if out is not None else ():
-            case.check_repeatable()
-        tasks = [case.tasks() for case in cases]
-        execute_tasks([task for some in tasks for task in some], folder, **options)
-        found = [gather_tasks(some, folder) for some in tasks]
+    if out is None:
+        return _in_memory(cases, **options)
+    for case in cases:
+        case.check_repeatable()
+    tasks = [case.tasks() for case in cases]
+    execute_tasks([task for some in tasks for task in some], out, **options)
+    found = [gather_tasks(some, out) for some in tasks]
     tables = [table and _labelled(table, case.labels) for case, table in zip(cases, found, strict=True)]
     return None if any(table is None for table in tables) else pa.concat_tables(tables)
+
+
+def _in_memory(
+    cases: Sequence[Case],
+    *,
+    engine: str = "local",
+    share: str | None = None,
+    threads: int | None = None,
+    progress: Progress = lambda task, done, of: None,
+) -> pa.Table:
+    """The results of all cases, which go nowhere else."""
+    if share is not None:
+        raise ValueError("a share needs a folder that all shares have in common: give out")
+    engines.check(engine)
+    tasks = [task for case in cases for task in case.tasks()]
+    count, found = _Count(tasks, tasks, progress), dict[Work, pa.Table]()
+
+    def done(task: Work, table: pa.Table) -> None:
+        found[task] = table
+        count.finish(task)
+
+    engines.run(tasks, engine, done, threads=threads)
+    return pa.concat_tables(_labelled(found[task], task.case.labels) for task in tasks)
 
 
 def _labelled(table: pa.Table, labels: Mapping[str, Any]) -> pa.Table:

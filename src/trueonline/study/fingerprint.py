@@ -1,29 +1,15 @@
-"""The fingerprint of a method, which changes when the method does."""
+"""The fingerprint of a method, which changes when its results may."""
 
 from __future__ import annotations
 
-import hashlib
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from trueonline.core.identity import identity
-
-# The parts of this package that determine the result of a task.
-FOLDERS = ("catalog.py", "core", "features", "forward", "inputs", "learners", "methods", "problems", "study")
+from trueonline.study.swept_methods import Method
 
 
-def fingerprint(method: Any) -> tuple[str, str | None, tuple[str, ...]]:
-    """The sources of this package, the identity of a user's method, and what it refers to of which nobody can tell anything."""
+def fingerprint(method: Any, *parts: Any) -> tuple[str, tuple[str, ...]]:
+    """The identity of a `Method` or a class of learners with other parts of a sweep, and what nobody can tell anything about."""
+    about = (method.update, method.memories, method.second, method.kind) if isinstance(method, Method) else method
     unknown: list[str] = []
-    return code_name(), None if method is None else identity(method, unknown=unknown), tuple(unknown)
-
-
-@cache
-def code_name() -> str:
-    """A hash of the sources that determine results."""
-    package = Path(__file__).parents[1]
-    files = [
-        path for name in FOLDERS for path in ([package / name] if name[-3:] == ".py" else (package / name).rglob("*.py"))
-    ]
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(files))).hexdigest()[:16]
+    return identity((about, *parts), unknown=unknown), tuple(unknown)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
-import inspect
 import re
 import sys
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from trueonline import catalog, study
+from trueonline.core.identity import APART
 
 FORM = '"path/to/file.py:name"'
 _LOADED: dict[str, ModuleType] = {}
@@ -39,13 +38,13 @@ def load(text: str, folder: Path) -> tuple[str, Any]:
     -------
     name : str
         The name of the method.
-    method : kernel, study.Method or class of learners
-        The method, as `study.Case` takes it.
+    method : object
+        What the file calls by that name. `study.Case` checks it.
 
     Raises
     ------
     ValueError
-        If there is no such file or name, or if the name is not a method.
+        If there is no such file or name.
     """
     match = re.fullmatch(r"(.+\.py):(\w+)", text)
     if match is None:
@@ -59,7 +58,7 @@ def load(text: str, folder: Path) -> tuple[str, Any]:
         rules = [each for each, function in functions.items() if function and function.__module__ == module.__name__]
         known = f"; its rules are {', '.join(rules)}" if rules else ""
         raise ValueError(f"{path} has no {name!r}{known}")
-    return name, _method(getattr(module, name), text)
+    return name, getattr(module, name)
 
 
 def _module(path: Path) -> ModuleType:
@@ -97,7 +96,7 @@ def _neighbours(folder: Path) -> Iterator[None]:
     finally:
         tops = {name for name in set(sys.modules) - before if "." not in name and _lies_in(folder, sys.modules[name])}
         for name in [name for name in sys.modules if name.partition(".")[0] in tops]:
-            del sys.modules[name]
+            APART.append(sys.modules.pop(name))
         with suppress(ValueError):  # the file has removed it
             sys.path.remove(str(folder))
 
@@ -106,12 +105,3 @@ def _lies_in(folder: Path, module: ModuleType) -> bool:
     """Whether a module or package is in this folder itself, not in a folder below it, where installed packages may be."""
     place = next(iter(getattr(module, "__path__", ())), None) or getattr(module, "__file__", None)
     return place is not None and Path(place).parent == folder
-
-
-def _method(value: Any, text: str) -> Any:
-    if isinstance(value, study.Method | catalog.Method) or inspect.isclass(value) or hasattr(value, "py_func"):
-        return value
-    raise ValueError(
-        f"the method {text!r} must be a kernel, a Method or a class of learners, got {type(value).__name__}; a rule needs "
-        "the decorator trueonline.kernel"
-    )

@@ -11,8 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from trueonline.files import write_whole
-
-KEYS = ("method", "step_size", "trace_decay", "run", "error")
+from trueonline.study.tasks import SCHEMA
 
 
 def write(table: pa.Table, path: str | Path) -> None:
@@ -44,7 +43,7 @@ def query(sql: str, **tables: pa.Table) -> pa.Table:
 
 def labels(table: pa.Table) -> list[str]:
     """The columns that tell one problem from another."""
-    return [name for name in table.column_names if name not in KEYS]
+    return [name for name in table.column_names if name not in SCHEMA.names]
 
 
 def _quoted(name: str) -> str:

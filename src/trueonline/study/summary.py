@@ -9,9 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from trueonline import notebook
-
-SWEPT = {"method", "step_size", "trace_decay", "run", "error"}  # the columns by which the table of a sweep is known
-BEST = ("method", "error", "standard_error", "step_size", "trace_decay")  # columns that are not labels of a problem
+from trueonline.study.tasks import SCHEMA
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +39,9 @@ class Summary:
         return results.best(self.table)
 
     def __str__(self) -> str:
-        labels = [name for name in self.best.column_names if name not in BEST]
+        from trueonline.study import results
+
+        labels = results.labels(self.table)
         return "\n".join(
             f"{', '.join([*(str(row[name]) for name in labels), row['method']])}: error {row['error']:.4g} with "
             f"step_size {row['step_size']:g}, trace_decay {row['trace_decay']:g}"
@@ -72,4 +72,4 @@ def show_in_notebooks() -> None:
 
 def _as_html(table: pa.Table) -> str | None:
     """The summary of a sweep. None for any other table, which is then shown as before."""
-    return Summary(table)._repr_html_() if set(table.column_names) >= SWEPT else None
+    return Summary(table)._repr_html_() if set(table.column_names) >= set(SCHEMA.names) else None

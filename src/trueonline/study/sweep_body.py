@@ -99,6 +99,7 @@ def learner(memory, carried, off, given, run, alpha, lam):
             0.0,
             given.discount,
             lam,
+            0,
         )
         touched = about(memory, x, x_next)
         _, _, v_old = rule(memory, transition)

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from trueonline import catalog, features, files, problems, study
+from trueonline import features, files, problems, study
 from trueonline.inputs import ratio
-from trueonline.study import own_methods, sweep_kernel
+from trueonline.study import own_methods
+from trueonline.study.swept_methods import NAMES, WITH_ETA
 from trueonline.terminal import shortest  # names of methods must differ
 
 Problem = problems.FiniteMRP | problems.OffPolicyProblem | problems.AverageReward
@@ -59,7 +60,6 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "off_policy.two_state": problems.off_policy.two_state,
     "arrays": _from_arrays,
 }
-WITH_ETA = tuple(row.name for row in catalog.METHODS.values() if row.swept and "second_step_size" in row.settings)
 COMMON = ("kind", "label", "representations", "average_reward")  # what every problem may have beside its own settings
 SETTINGS = {"methods", "step_sizes", "trace_decays", "runs", "steps", "after", "seed", "version", "problems"}
 
@@ -178,7 +178,7 @@ def _entry(entry: Any, folder: Path) -> dict[str, Any]:
     if isinstance(entry, str) and own_methods.is_file(entry):
         entry = {"method": entry}
     if not isinstance(entry, dict):
-        _check_known("method", {str(entry)}, set(sweep_kernel.NAMES))
+        _check_known("method", {str(entry)}, set(NAMES))
         return {entry: None}
     _check_known("setting of a method", set(entry), {"method", "eta", "name"})
     method = entry.get("method")

@@ -86,7 +86,7 @@ def sweep(
     engine : str
         "local", "cuda", "cuda:NUMBER", "dask" or "dask:ADDRESS", as in `study.execute`. All give the same results, bit for bit.
     out : path, optional
-        A folder that keeps the results, so that a sweep can be resumed. By default a temporary one.
+        A folder that keeps the results, so that a sweep can be resumed. By default the results stay in memory.
     after : int
         The number of steps at the beginning of a run that the error leaves out.
     version : str

@@ -19,7 +19,8 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from trueonline.core.kernels import call
-from trueonline.study.sweep_kernel import Method, swept, vector_numbers
+from trueonline.study.sweep_kernel import vector_numbers
+from trueonline.study.swept_methods import Method
 from trueonline.study.work import Beat
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ SCHEMA = pa.schema(
         ("error", pa.float64()),
     ]
 )
-FEW = 8  # kernels for so many dense features are compiled for their number
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +73,11 @@ class Task:
         return f"{re.sub(r'[^a-zA-Z0-9_]+', '-', self.method)}-{digest.hexdigest()[:24]}"
 
     @property
+    def resolved(self) -> Any:
+        """The method: a `Method`, or a class of learners."""
+        return self.case.methods[self.method]
+
+    @property
     def rows(self) -> int:
         """The number of rows of the result."""
         return len(self.runs) * len(self.case.step_sizes) * len(self.case.trace_decays)
@@ -97,7 +102,7 @@ class Task:
         pyarrow.Table
             A table with the columns of `schema`.
         """
-        case, method = self.case, swept(self.method, self.case.methods[self.method])
+        case, method = self.case, self.resolved
         alphas, lams = np.array(case.step_sizes), np.array(case.trace_decays)
         errors = np.empty((len(self.runs), len(alphas), len(lams)))
         trajectories = [case.trajectory(run) for run in self.runs]
@@ -119,8 +124,7 @@ class Task:
         ValueError
             If the method has γ as a constant, and the trajectories have other discounts.
         """
-        method = swept(self.method, self.case.methods[self.method])
-        row = method.row if isinstance(method, Method) else getattr(method, "method", None)
+        row = self.resolved.row if isinstance(self.resolved, Method) else getattr(self.resolved, "method", None)
         if "gamma" in getattr(row, "constants", ()):
             for trajectory in trajectories:
                 _check_constant(trajectory, self.case.problem.discount)
@@ -186,8 +190,7 @@ def _kernel_block(
 ) -> None:
     features, root, target, first = case.arrays
     n = len(target)
-    few = n if features.dtype == np.float64 and n <= FEW else 0
-    kernel, numbers = method.kernel(few), np.empty(vector_numbers(n, method.memories or 1))
+    kernel, numbers = method.kernel, np.empty(vector_numbers(n, method.memories or 1))
     measure = (root, target, first, float(case.problem.discount), method.second, case.after)
     for trajectory, error in zip(trajectories, errors, strict=True):
         call(kernel, numbers, features, n, trajectory, measure, alphas, lams, error)

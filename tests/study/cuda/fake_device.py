@@ -47,5 +47,5 @@ class OnCpu:
                 batch.roots[case], batch.targets[case], batch.firsts[case], batch.discount, launch.method.second, batch.after,
             )  # fmt: skip
             arrays = batch.features[case], batch.n, run, measure, batch.alphas, batch.lams, error
-            call(launch.method.kernel(), numbers, *arrays)
+            call(launch.method.kernel, numbers, *arrays)
         return errors

@@ -110,11 +110,8 @@ def test_every_task_gets_the_errors_of_its_own_runs(seed, small_blocks):
                 found[task] = mine
     assert set(found) == set(tasks)
     for task, errors in found.items():
-        alphas, lams, method = task.case.step_sizes, task.case.trace_decays, task.case.methods[task.method]
-        second = getattr(method, "second", None)
-        marks = [
-            marked(task.case.trajectory(run), task.case.arrays, 1.0 if second is None else second) for run in task.runs
-        ]
+        alphas, lams, second = task.case.step_sizes, task.case.trace_decays, task.resolved.second
+        marks = [marked(task.case.trajectory(run), task.case.arrays, second) for run in task.runs]
         expected = np.array(marks)[:, None, None] + np.array(alphas)[:, None] + 10.0 * np.array(lams)
         np.testing.assert_allclose(errors, expected, rtol=1e-13)
 
@@ -195,7 +192,6 @@ def computed(tasks):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.long
 def test_every_method_has_the_bits_of_the_engine_local(form):
     tasks = case(FORMS[form], after=3).tasks()
     assert results(tasks) == computed(tasks)
@@ -214,7 +210,6 @@ def test_cells_that_diverge_are_infinite_and_alone():
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.long
 def test_a_study_in_many_batches_has_the_bits_of_one_in_few(seed, small_blocks):
     tasks = random_study(np.random.default_rng(seed))
     expected = computed(tasks)

@@ -1,6 +1,7 @@
 """Sweeps as CUDA's machine code: every rule compiles to code that is inlined, never fuses, and stays in registers."""
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ TABLE = Variant(tabular=True, diagonal=True, few=0, shared=True)
 DENSE = {few: Variant(tabular=False, diagonal=False, few=few, shared=False) for few in (4, 5, 7)}
 MANY = Variant(tabular=False, diagonal=False, few=0, shared=True)
 PAPERS = ("accumulate", "replace", "true_online")
+EVERY_DAY = [("true_online", TABLE), ("true_online", DENSE[5])]
 
 
 def lambda_return(k, h, R, V, gamma, lam):
@@ -57,6 +59,12 @@ def method(name):
     return OWN[name]() if name in OWN else Method(two_rebases if name == "two rebases" else name)
 
 
+@cache
+def ptx_of(name, variant):
+    rule = method(name)
+    return to_ptx(rule.update, rule.kind, variant, H200)
+
+
 def instructions(ptx):
     """The instructions, without their operands and predicates."""
     lines = (re.sub(r"^@!?%p\d+\s+", "", line.strip()) for line in ptx.splitlines())
@@ -65,12 +73,11 @@ def instructions(ptx):
 
 @pytest.mark.parametrize(
     ("name", "variant"),
-    [each if each[0] == "true_online" else pytest.param(*each, marks=pytest.mark.long) for each in VARIANTS],
+    [each if each[0] == "true_online" else pytest.param(*each, marks=pytest.mark.apart) for each in VARIANTS],
     ids=lambda value: str(tuple(value) if isinstance(value, tuple) else value),
 )
 def test_a_sweep_is_one_kernel_without_calls_fused_operations_or_spills(name, variant):
-    rule = method(name)
-    ptx = to_ptx(rule.update, rule.kind, variant, H200)
+    ptx = ptx_of(name, variant)
     found = set(instructions(ptx))
     assert "mul.rn.f64" in found
     assert "add.rn.f64" in found
@@ -90,14 +97,12 @@ def test_a_sweep_is_one_kernel_without_calls_fused_operations_or_spills(name, va
 
 def test_spilled_bytes_are_seen():
     """A kernel that may use few registers has to spill, so the check above can fail."""
-    rule = Method("true_online")
-    ptx = to_ptx(rule.update, rule.kind, DENSE[7], H200)
-    cramped, places = re.subn(r"(\.entry[^)]*\))", r"\1 .maxnreg 32", ptx)
+    cramped, places = re.subn(r"(\.entry[^)]*\))", r"\1 .maxnreg 32", ptx_of("true_online", DENSE[5]))
     assert places == 1
     assert link(cramped, H200).spilled > 0
 
 
-@pytest.mark.parametrize("capability", [T4, A100], ids=["sm_75", "sm_80"])
+@pytest.mark.parametrize("capability", [T4, pytest.param(A100, marks=pytest.mark.apart)], ids=["sm_75", "sm_80"])
 def test_older_devices_get_code_of_their_own(capability):
     rule = Method("true_online")
     ptx = to_ptx(rule.update, rule.kind, TABLE, capability)

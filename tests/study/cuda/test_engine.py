@@ -313,6 +313,7 @@ def test_what_has_no_kernel_runs_here_in_the_same_call(tmp_path, on_device, comp
     assert [name.split("-")[0] for name in learned(device)] == ["true_online"]
     assert sorted(name.split("-")[0] for name in computed) == ["eager", "td_star"]
     assert found.equals(study.run(some, out=tmp_path / "local"))
+    assert found.equals(study.run(some, engine="cuda")), "in memory"
     errors = found["error"].to_numpy().reshape(3, -1)
     np.testing.assert_allclose(errors[1], errors[2], rtol=1e-9)
 

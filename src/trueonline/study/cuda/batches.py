@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trueonline.study.cases import Case
-from trueonline.study.sweep_kernel import Method, swept
+from trueonline.study.swept_methods import Method
 from trueonline.study.tasks import Task
 from trueonline.study.work import Work
 
@@ -77,7 +77,7 @@ def sweeps(tasks: Sequence[Work]) -> tuple[list[Task], list[Work]]:
     some: list[Task] = []
     others: list[Work] = []
     for task in tasks:
-        if isinstance(task, Task) and isinstance(swept(task.method, task.case.methods[task.method]), Method):
+        if isinstance(task, Task) and isinstance(task.resolved, Method):
             some.append(task)
         else:
             others.append(task)
@@ -130,7 +130,7 @@ def gather(tasks: Sequence[Task]) -> Batch:
     trajectories = [cases[key].trajectory(run) for key, run in rows]
     launches: dict[tuple, tuple[Method, list[Task]]] = {}
     for task in tasks:
-        method = swept(task.method, task.case.methods[task.method])
+        method = task.resolved
         task.check(trajectories[rows[id(task.case), run]] for run in task.runs)
         launches.setdefault((method.update, method.kind, method.second), (method, []))[1].append(task)
     features, roots, targets, firsts = (np.stack(part) for part in zip(*(c.arrays for c in cases.values()), strict=True))

@@ -7,8 +7,9 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from trueonline.core.kernel_cache import cache_folder, read, write
-from trueonline.core.loops import key_of
+from trueonline.core.identity import UnknownIdentityError, identity
+from trueonline.core.kernel_cache import read, write
+from trueonline.core.sources import package_code
 from trueonline.study.cuda.variants import ENTRY, Variant
 
 __all__ = ["ENTRY", "Variant", "machine_code"]
@@ -16,17 +17,20 @@ __all__ = ["ENTRY", "Variant", "machine_code"]
 
 def machine_code(rule: Any, memory: str, variant: Variant, capability: tuple[int, int]) -> bytes:
     """The sweep of a rule for GPUs of this compute capability, from disk or compiled now."""
-    folder, key = cache_folder(), key_of(rule)
-    name = f"cuda.{rule.py_func.__name__}"
-    about = repr((name, memory, tuple(variant), capability, key, _versions()))
-    path = None if folder is None or key is None else folder / f"{name}-{hashlib.sha256(about.encode()).hexdigest()[:24]}"
-    content = None if path is None else read(path)
+    name, code = f"cuda.{rule.py_func.__name__}", package_code("trueonline.study.cuda.compiler")
+    try:
+        key: str | None = identity(rule)
+    except UnknownIdentityError:
+        key = None
+    about = repr((name, memory, tuple(variant), capability, key, code, _versions()))
+    file = f"{name}-{hashlib.sha256(about.encode()).hexdigest()[:24]}"
+    content = None if key is None else read(file)
     if content is None:
         from trueonline.study.cuda.compiler import compile_sweep
 
         content = compile_sweep(rule, memory, variant, capability).cubin
-        if path is not None:
-            write(path, content)
+        if key is not None:
+            write(file, content)
     return content
 
 

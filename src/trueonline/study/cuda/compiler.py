@@ -106,6 +106,7 @@ def to_ptx(rule: Any, memory: str, variant: Variant, capability: tuple[int, int]
     """The sweep of a rule over a kind of memory, as PTX. ValueError if the rule cannot be compiled for a GPU."""
     names: dict[str, Any] = {
         **names_of(rule, memory, variant.few),
+        "FEW": variant.few,
         "Rooted": Diagonal if variant.diagonal else Triangular,
     }
     template = room_few if variant.few else room_shared if variant.shared else room_global

@@ -20,8 +20,8 @@ from cuda.bindings import driver
 from trueonline.study.cuda import code
 from trueonline.study.cuda.batches import Batch, Launch
 from trueonline.study.cuda.engine import DeviceError, OutOfMemoryError
-from trueonline.study.tasks import FEW
 
+FEW = 8  # kernels for so many dense features, in all memories of a learner, are compiled for their number
 STREAMS = 4  # launches of a batch that may run side by side
 ALIGNED = 256
 BLOCK = 128  # threads of a block, where shared memory does not ask for fewer
