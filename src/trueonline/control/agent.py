@@ -122,7 +122,7 @@ class Agent(Acting, OverMemory):
     def reset(self) -> None:
         """Forget what was learned, and return to the initial weights. The random numbers continue."""
         method = self.method
-        self._entries = compiled(self._rule(), method.greedy, method.cuts, self.binary, self._is_adapted, method.memory)
+        self._entries = compiled(self._rule(), method.memory, self._is_adapted)
         self._allocate()
         self._here: Features | None = None
         self._action: int | None = None
@@ -194,12 +194,12 @@ class Agent(Acting, OverMemory):
         """Write the values of all actions to q; return x in one of the package's forms."""
         if inputs.native(x):
             try:
-                self._entries.values(*self._memory, x, q)
+                self._entries.values(*self._memory, *inputs.given(x), q)
                 return x
             except (TypeError, ValueError):
                 pass  # another form of features, or bad input
         x = inputs.features(x, self.n_features, binary=self.binary, name=name)
-        call(self._entries.values, *self._memory, x, q)
+        call(self._entries.values, *self._memory, *inputs.given(x), q)
         return x
 
     def _choose(self, t: int) -> int:
@@ -218,11 +218,12 @@ class Agent(Acting, OverMemory):
         self, here: Features, action: int, reward: float, x: Features, following: int, numbers: np.ndarray
     ) -> None:
         """Learn from a transition. Features that have changed their form are converted, so each form is compiled once."""
+        now, then = inputs.given(here), inputs.given(x)
         try:
-            self._entries.transition(*self._memory, here, action, reward, x, self._q, following, numbers)
+            self._entries.transition(*self._memory, *now, action, reward, *then, self._q, following, numbers)
         except TypeError:  # another form, or the first transition
-            here, x = inputs.alike(here, x, self.n_features)
-            call(self._entries.transition, *self._memory, here, action, reward, x, self._q, following, numbers)
+            now = inputs.given(inputs.like(here, x, self.n_features))
+            call(self._entries.transition, *self._memory, *now, action, reward, *then, self._q, following, numbers)
 
     def _stand(self, x: Features, action: int) -> None:
         self._here = (x[0].copy(), x[1].copy()) if isinstance(x, tuple) else x.copy()

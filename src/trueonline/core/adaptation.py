@@ -64,7 +64,7 @@ from trueonline.core.memory.layout import (
     holds_two_traces,
 )
 from trueonline.core.memory.operations import place, weight_in
-from trueonline.core.memory.upkeep import MIDDLE, REACH, gather, rebase, spread
+from trueonline.core.memory.upkeep import MIDDLE, REACH, rebase
 from trueonline.core.transition import with_step_sizes
 
 BY_RATIO, BY_EMPHASIS = 1.0, 2.0  # what updates may be weighed by
@@ -104,8 +104,13 @@ def prepare(memory, t):
         excess = np.log(t.alpha * fresh / bound) if t.alpha * fresh > bound else 0.0
         adapt(memory, x, delta, rho, t.alpha, theta, excess)
     emphasised = tuning[WEIGHED] == BY_EMPHASIS
-    fresh *= rho * (emphasis(t.carried[0], t.gamma, t.lam, t.rho_old, t.interest)[1] if emphasised else 1.0)
-    left = bound - carried(memory, x, t.rho * t.gamma * t.lam, bound) if tuning[ACCUMULATES] != 0.0 else bound
+    if emphasised:
+        fresh *= rho * emphasis(t.carried[0], t.gamma, t.lam, t.rho_old, t.interest)[1]
+    else:
+        fresh *= rho
+    left = bound
+    if tuning[ACCUMULATES] != 0.0:
+        left = bound - carried(memory, x, t.rho * t.gamma * t.lam, bound)
     within = bounded(t.alpha, fresh, left)
     tuning[ALPHA] = within
     tuning[BOUNDED] += within < t.alpha
@@ -244,10 +249,10 @@ def _weight(memory, i):
 def stamp(memory, i, a_z, b_y):
     """e_i ← e_i + s·a_z and w_i ← w_i + b_y + c·a_z. So the caller divides by s, once for many."""
     if memory.head[DENSE] != 0.0:
-        memory.z[i + np.uint64(1)] += a_z
+        memory.z[i + 1] += a_z
         memory.u[i] += b_y
         return
-    k = np.uint64(memory.slot[i])
+    k = memory.slot[i]
     if k != 0:
         memory.z[k] += a_z
         memory.y[k] += b_y
@@ -263,7 +268,7 @@ def stamp(memory, i, a_z, b_y):
 
 
 def tidy(memory, x):
-    """Bring the memory into the layout for such features, with s in a range where entries can be stamped."""
+    """Bring s into a range where entries can be stamped. x tells the layout."""
     raise NotImplementedError("for kernels only")
 
 
@@ -271,8 +276,6 @@ def tidy(memory, x):
 def _tidy(memory, x):
     def tidy_dense(memory, x):
         head = memory.head
-        if head[DENSE] == 0.0:
-            spread(memory)
         if abs(head[S] - MIDDLE) > REACH:
             for i in range(memory.n):
                 memory.u[i] += head[C] * memory.z[i + 1]
@@ -280,8 +283,6 @@ def _tidy(memory, x):
             head[S], head[C] = 1.0, 0.0
 
     def tidy_sparse(memory, x):
-        if memory.head[DENSE] != 0.0:
-            gather(memory)
         if abs(memory.head[S] - MIDDLE) > REACH:
             rebase(memory)
 

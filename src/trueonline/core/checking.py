@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.extending import intrinsic
 
-from trueonline.core.forms import Active, Dense, entry, is_a
-from trueonline.core.kernels import operation, outlined
+from trueonline.core.forms import Dense, entry, is_a
+from trueonline.core.kernels import operation, outlined, primitive
 
 
 def acceptable(n, x, binary):
@@ -41,51 +40,40 @@ def _acceptable_dense(n, x, binary):
 def _acceptable_sparse(n, x, binary):
     if is_a(Dense, x):
         return None
-    plain = is_a(Active, x)
 
     def acceptable_sparse(n, x, binary):
         # Few indices seldom share their last six binary digits, or the six before: then none need be compared with
         # another. All of this is reductions, which are vectorised.
-        wrong, last, before, most = 0, np.uint64(0), np.uint64(0), np.uint64(n)
+        one, wrong, last, before = np.int64(1), 0, np.int64(0), np.int64(0)
         for j in range(x.size):
             i, x_i = entry(x, j)
-            wrong += i >= most or not np.isfinite(x_i) or (binary and x_i != 0.0 and x_i != 1.0)
-            last |= np.uint64(1) << (i & np.uint64(63))
-            before |= np.uint64(1) << ((i >> np.uint64(6)) & np.uint64(63))
-        distinct = ones(last) == x.size or ones(before) == x.size
-        return (
-            x.size >= 0
-            and not (plain and x.size == n and n > 1)
-            and wrong == 0
-            and (distinct or distinct_for_sure(x.indices, x.size))
-        )
+            # Without `and` and `or`, which would branch. x − x is 0 for finite numbers only.
+            wrong += (i < 0) | (i >= n) | (x_i - x_i != 0.0) | (binary & (x_i != 0.0) & (x_i != 1.0))
+            last |= one << (i & 63)
+            before |= one << ((i >> 6) & 63)
+        fine = (wrong == 0) & ((x.each != 0) | (x.size != n) | (n == 1))
+        if fine and ones(last) != x.size and ones(before) != x.size:
+            fine = distinct_for_sure(x.indices, x.size)
+        return fine
 
     return acceptable_sparse
 
 
-@intrinsic
+@primitive
 def ones(context: Any, word: Any) -> Any:
     """How many binary digits of a word are 1."""
-    return types.int64(types.uint64), lambda context, builder, signature, arguments: builder.ctpop(arguments[0])
+    return types.int64(types.int64), lambda context, builder, signature, arguments: builder.ctpop(arguments[0])
 
 
 @outlined
 def distinct_for_sure(indices, size):
-    """Whether all indices differ. Rising indices do; otherwise all pairs are compared, or many indices are sorted."""
+    """Whether all indices differ. Rising indices do. Otherwise all pairs are compared, four or more at a time."""
     falls = same = 0
     for j in range(1, size):
         falls += indices[j] <= indices[j - 1]
     if falls == 0:
         return True
-    if size <= 32:
-        for j in range(1, size):
-            for k in range(j):
-                same += indices[j] == indices[k]
-        return same == 0
-    ordered = np.empty(size, np.int64)
-    for j in range(size):
-        ordered[j] = indices[j]
-    ordered.sort()
     for j in range(1, size):
-        same += ordered[j] == ordered[j - 1]
+        for k in range(j):
+            same += indices[j] == indices[k]
     return same == 0

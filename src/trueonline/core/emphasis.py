@@ -8,7 +8,8 @@ from trueonline.core.kernels import kernel
 @kernel
 def emphasis(follow_on, gamma, lam, rho_old, interest):
     """F and M of this step, from F of the step before. After γ = 0 both are I for every λ."""
-    if gamma == 0.0:
-        return interest, interest
-    follow_on = rho_old * gamma * follow_on + interest  # F ← ρ_{t−1}γF + I
-    return follow_on, lam * interest + (1.0 - lam) * follow_on  # M ← λI + (1 − λ)F
+    f = m = interest
+    if gamma != 0.0:
+        f = rho_old * gamma * follow_on + interest  # F ← ρ_{t−1}γF + I
+        m = lam * interest + (1.0 - lam) * f  # M ← λI + (1 − λ)F
+    return f, m

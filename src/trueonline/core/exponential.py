@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.extending import intrinsic
 
-from trueonline.core.kernels import contracted
+from trueonline.core.kernels import contracted, primitive
 
 MOST = 700.0  # e^700 is below the largest number, and e^−700 above the smallest
 SHIFT = 1.5 * 2.0**52  # a number this large has no binary digits behind the point: adding it rounds to an integer
@@ -16,7 +15,7 @@ LOG2_E = 1.4426950408889634
 LN_2, LN_2_REST = 0.693147180369123816490, 1.90821492927058770002e-10  # the first has zeros at its end: k·LN_2 is exact
 
 
-@intrinsic
+@primitive
 def bits(context: Any, number: Any) -> Any:
     """The binary digits of a number, as an integer."""
     return types.int64(types.float64), lambda context, builder, signature, arguments: builder.bitcast(
@@ -24,7 +23,7 @@ def bits(context: Any, number: Any) -> Any:
     )
 
 
-@intrinsic
+@primitive
 def from_bits(context: Any, digits: Any) -> Any:
     """The number with these binary digits."""
     return types.float64(types.int64), lambda context, builder, signature, arguments: builder.bitcast(

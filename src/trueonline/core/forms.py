@@ -1,7 +1,7 @@
 """Features inside a kernel: named tuples of pointers, because arrays would be counted in and out of every operation.
 
-`Dense`, `Active` and `Pairs` are the three forms of features. `Chosen` turns each of them into the block features ψ(s, a) of a
-state and an action. These types choose the operations on the memory.
+Users give `Dense` or `Sparse` features. `Active` and `Pairs` are sparse features that this package makes itself. `Chosen` turns any
+of them into the block features ψ(s, a) of a state and an action. These types choose the operations on the memory.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
-from numba.extending import intrinsic
 
-from trueonline.core.kernels import operation
+from trueonline.core.compose import UNKNOWN
+from trueonline.core.kernels import kernel, operation, primitive
+from trueonline.core.syntax import NotInlinableError
 
 
-@intrinsic
+@primitive
 def pointer(context: Any, array: Any, offset: Any) -> Any:
     """The address of an entry of a contiguous array, as a typed pointer: indexed without reference counting."""
 
@@ -31,6 +32,15 @@ class Dense(NamedTuple):
 
     values: Any
     before: Any
+    size: Any
+
+
+class Sparse(NamedTuple):
+    """The indices of the active features, and every `each`-th value: all are the first value where `each` is 0."""
+
+    indices: Any
+    values: Any
+    each: Any
     size: Any
 
 
@@ -64,11 +74,13 @@ class Chosen(NamedTuple):
 
 def is_a(kind: type, x: Any) -> bool:
     """Whether a Numba type is one of the kinds above."""
+    if x is UNKNOWN:
+        raise NotInlinableError("a type that is not known")
     return isinstance(x, types.NamedTuple | types.NamedUniTuple) and x.instance_class is kind
 
 
 def entry(x, j):
-    """The j-th given feature: its index, unsigned so that no loop looks for negative ones, and its value."""
+    """The j-th given feature: its index and its value."""
     raise NotImplementedError("for kernels only")
 
 
@@ -78,59 +90,65 @@ def _entry(x, j):
 
         def entry_chosen(x, j):
             i, x_i = entry(x.features, j)
-            return i * np.uint64(x.actions) + np.uint64(x.action), x_i
+            return i * x.actions + x.action, x_i
 
         return entry_chosen
     if is_a(Dense, x):
-        return lambda x, j: (np.uint64(j), x.values[j])
+        return lambda x, j: (j, x.values[j])
+    if is_a(Sparse, x):
+        return lambda x, j: (np.int64(x.indices[j]), x.values[j * x.each])
     if is_a(Pairs, x):
-        return lambda x, j: (np.uint64(x.indices[j]), x.values[j])
-    return lambda x, j: (np.uint64(x.indices[j]), 1.0)
+        return lambda x, j: (np.int64(x.indices[j]), x.values[j])
+    return lambda x, j: (np.int64(x.indices[j]), 1.0)
 
 
 # --- From arrays to features ----------------------------------------------------------------------
 
 
-def view(x):
-    """A float array, an integer array, or a pair of both, as features."""
+def view(x, values):
+    """The features of a state: a float array and None, or an array of indices with one value for each, or with one for all."""
     raise NotImplementedError("for kernels only")
 
 
 @operation(view)
-def _view(x):
-    if isinstance(x, types.BaseTuple):
-        return lambda x: Pairs(pointer(x[0], 0), pointer(x[1], 0), x[0].size if x[0].size == x[1].size else -1)
-    if isinstance(x.dtype, types.Integer):
-        return lambda x: Active(pointer(x, 0), x.size)
-    return lambda x: Dense(pointer(x, 0), pointer(x, 0), x.size)
+def _view(x, values):
+    if isinstance(values, types.NoneType):
+        return lambda x, values: Dense(pointer(x, 0), pointer(x, 0), x.size)
+    return lambda x, values: Sparse(pointer(x, 0), pointer(values, 0), np.int64(values.size == x.size), x.size)
 
 
 def row(X, t):
-    """Row t of a 2-D float array, of a 2-D integer array, or of a CSR triple (indptr, indices, values), as features."""
+    """Row t of a 2-D float array, or of a CSR triple (indptr, indices, values) with a value for each index, or one for all."""
     raise NotImplementedError("for kernels only")
 
 
 @operation(row)
 def _row(X, t):
     if isinstance(X, types.BaseTuple):
-        return lambda X, t: Pairs(pointer(X[1], X[0][t]), pointer(X[2], X[0][t]), X[0][t + 1] - X[0][t])
-    if isinstance(X.dtype, types.Integer):
-        return lambda X, t: Active(pointer(X, t * X.shape[1]), X.shape[1])
-    return lambda X, t: Dense(pointer(X, t * X.shape[1]), pointer(X, max(t - 1, 0) * X.shape[1]), X.shape[1])
+        return lambda X, t: piece(X[1], X[2], X[0][t], X[0][t + 1], np.int64(X[1].size == X[2].size))
+    return lambda X, t: Dense(pointer(X, t * X.shape[1]), pointer(X, (t - (t > 0)) * X.shape[1]), X.shape[1])
 
 
-def shortened(x, size):
-    """The features in the first `size` entries of a buffer."""
+@kernel
+def piece(indices, values, first, last, each):
+    """Some of the indices, and their values."""
+    return Sparse(pointer(indices, first), pointer(values, first * each), each, last - first)
+
+
+def held(numbers, places, first, n, length, values):
+    """The features that a learner holds, of which the buffers have a copy; `values` is None if they are dense."""
     raise NotImplementedError("for kernels only")
 
 
-@operation(shortened)
-def _shortened(x, size):
-    if is_a(Pairs, x):
-        return lambda x, size: Pairs(x.indices, x.values, size)
-    if is_a(Active, x):
-        return lambda x, size: Active(x.indices, size)
-    return lambda x, size: Dense(x.values, x.before, size)
+@operation(held)
+def _held(numbers, places, first, n, length, values):
+    def sparse(numbers, places, first, n, length, values):
+        return Sparse(pointer(places, places.size - n), pointer(numbers, first), 1, np.int64(length))
+
+    def dense(numbers, places, first, n, length, values):
+        return Dense(pointer(numbers, first), pointer(numbers, first), n)
+
+    return dense if isinstance(values, types.NoneType) else sparse
 
 
 def earlier(x):
@@ -141,16 +159,6 @@ def earlier(x):
 @operation(earlier)
 def _earlier(x):
     return (lambda x: Dense(x.before, x.before, x.size)) if is_a(Dense, x) else (lambda x: x)
-
-
-def certain(x):
-    """Whether features of this kind have been checked beforehand."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(certain)
-def _certain(x):
-    return (lambda x: False) if is_a(Dense, x) else (lambda x: True)
 
 
 def copy(buffer, x):
@@ -164,13 +172,9 @@ def _copy(buffer, x):
         for j in range(x.size):
             buffer.values[j] = x.values[j]
 
-    def copy_active(buffer, x):
+    def copy_sparse(buffer, x):
         for j in range(x.size):
             buffer.indices[j] = x.indices[j]
+            buffer.values[j] = x.values[j * x.each]
 
-    def copy_pairs(buffer, x):
-        for j in range(x.size):
-            buffer.indices[j] = x.indices[j]
-            buffer.values[j] = x.values[j]
-
-    return copy_pairs if is_a(Pairs, x) else copy_active if is_a(Active, x) else copy_dense
+    return copy_dense if is_a(Dense, x) else copy_sparse

@@ -6,7 +6,6 @@ A learner carries its *place* from step to step, in front of its memory: V_old, 
 
 from __future__ import annotations
 
-from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,23 +13,31 @@ from numba import types
 
 from trueonline.core import adaptation
 from trueonline.core.checking import acceptable
-from trueonline.core.forms import certain, copy, earlier, pointer, row, shortened, view
-from trueonline.core.identity import UnknownIdentityError, identity, is_installed
-from trueonline.core.kernels import inlined, kernel, operation, specialise
+from trueonline.core.family import merged, number_of
+from trueonline.core.forms import copy, earlier, held, pointer, row, view
+from trueonline.core.identity import is_installed
+from trueonline.core.kernels import inlined, kept_with, kernel, operation, specialise
 from trueonline.core.memory import KINDS, decay, settle_all, value
 from trueonline.core.memory.layout import (
+    BINARY,
     CARRIED,
     COMING,
+    FEATURES,
     GAMMA,
     GREEDY,
+    HOLDING,
     LAM,
     LENGTH,
     NOT_BINARY,
+    PLACE,
     RHO_OLD,
+    RULE,
     STEPS,
     V_OLD,
+    at,
     attach_one,
 )
+from trueonline.core.memory.operations import value_in
 from trueonline.core.transition import (
     ALPHA,
     BETA,
@@ -53,171 +60,176 @@ def rule(memory, transition):
 
 
 @kernel
+def prepare(memory, transition):
+    """The transition as it is. (`adaptation` has another.)"""
+    return transition
+
+
+@kernel
 def follow(memory, x):
     """Nothing. (`adaptation` has another.)"""
 
 
 attach = attach_one
-BINARY = False
 
 
 # --- Templates ------------------------------------------------------------------------------------
 
 
-def transit(numbers, places, here, x, expected, reward):
-    """Learn from one transition out of the features in the buffer `here` into x, which the buffer then holds; return δ.
-
-    ValueError for bad input or a buffer that is too small.
-    """
-    memory, place, settings = attach(numbers, places), pointer(numbers, 0), pointer(numbers, COMING)
-    held, x_next = view(here), view(x)
-    if not (np.isfinite(reward) and x_next.size <= held.size and acceptable(memory.n, x_next, BINARY)):
-        raise ValueError
-    now = shortened(held, int(place[LENGTH]))
-    transition = Transition(
-        now,
+@kernel
+def arriving(x, reward, x_next, x_expected, v_old, gamma, lam, rho_old, greedy, carried, settings, which):
+    """The transition from x to x_next, with the numbers that Python gives in `settings`."""
+    return Transition(
+        x,
         reward,
         x_next,
-        view(expected),
-        place[V_OLD],
+        x_expected,
+        v_old,
         settings[ALPHA],
         settings[BETA],
-        place[GAMMA],
-        place[LAM],
+        gamma,
+        lam,
         settings[GAMMA_NEXT],
         settings[LAM_NEXT],
         settings[RHO],
-        place[RHO_OLD],
+        rho_old,
         settings[INTEREST],
-        pointer(numbers, CARRIED),
-        place[GREEDY],
+        carried,
+        greedy,
         settings[DISCOUNT],
         settings[TRACE_DECAY],
+        which,
     )
-    _, delta, v_next = rule(memory, transition)
+
+
+def transit(numbers, places, x, values, expected, expected_values, reward):
+    """Learn from one transition out of the features that the buffers hold into x, which they then hold; return δ.
+
+    ValueError for bad input.
+    """
+    memory, place = attach(numbers, places), pointer(numbers, 0)
+    x_next, x_expected = view(x, values), view(expected, expected_values)
+    fine = acceptable(memory.n, x_next, place[BINARY] != 0.0)
+    if not (fine and reward - reward == 0.0):  # it is not finite
+        raise ValueError
+    now, which = held(numbers, places, PLACE, memory.n, place[LENGTH], values), int(place[RULE])
+    v_old, gamma, lam, rho_old, greedy = place[V_OLD], place[GAMMA], place[LAM], place[RHO_OLD], place[GREEDY]
+    carried, settings = pointer(numbers, CARRIED), pointer(numbers, COMING)
+    transition = arriving(now, reward, x_next, x_expected, v_old, gamma, lam, rho_old, greedy, carried, settings, which)
+    _, delta, v_next = rule(memory, prepare(memory, transition))
     follow(memory, now)
     settle_all(memory, now)
-    place[V_OLD], place[GAMMA], place[LAM] = v_next, settings[GAMMA_NEXT], settings[LAM_NEXT]
-    place[RHO_OLD] = settings[RHO]
+    place[V_OLD] = v_next
+    place[GAMMA] = transition.gamma_next
+    place[LAM] = transition.lam_next
+    place[RHO_OLD] = transition.rho
     place[STEPS] += 1.0
     place[LENGTH] = x_next.size
-    copy(held, x_next)
+    copy(now, x_next)
     return delta
 
 
-def step(numbers, places, here, x, reward):
+def step(numbers, places, x, values, reward):
     """`transit` with φ' as φ̄'."""
-    return transit(numbers, places, here, x, x, reward)
+    return transit(numbers, places, x, values, x, values, reward)
 
 
-def step_expected(numbers, places, here, x, expected, reward):
+def step_expected(numbers, places, x, values, expected, expected_values, reward):
     """`transit` with a φ̄' of its own."""
-    if not acceptable(attach(numbers, places).n, view(expected), BINARY):
+    fine = acceptable(int(numbers[FEATURES]), view(expected, expected_values), numbers[BINARY] != 0.0)
+    if not fine:
         raise ValueError
-    return transit(numbers, places, here, x, expected, reward)
+    return transit(numbers, places, x, values, expected, expected_values, reward)
 
 
-def run(numbers, places, X, expected, rewards, series, constants, starts, values):
+def run(numbers, places, X, expected, rewards, series, starts, sure, values):
     """Learn from a stream; write V_t(S_t) to `values`; return whether all was well.
 
-    `series` are α, β, γ, λ, ρ and I of each transition; an array of one entry stands for a constant. No transition leads into
-    row t + 1 where `starts` is set. Rows must have been checked, unless they are dense, `expected` is None and the rule is of this
-    package. Such rows are checked during learning, at no cost: the value of a row that is not finite is not finite, and `replace`
-    counts features that are not binary. So for such rows the caller must be able to undo.
+    `series` has a row for each transition, or one for all: the numbers that `core.transition` lists. No transition leads into row
+    t + 1 where `starts` is set. If the rows are not `sure` to be good, learning ends at a value that is not finite: that of a bad
+    row is not, and the caller must be able to undo. `replace` counts features that are not binary.
     """
-    alphas, betas, gammas, lams, rhos, interests = series
-    discount, trace_decay = constants
-    memory, place = attach(numbers, places), pointer(numbers, 0)
-    head = memory.head
+    memory, place, each = attach(numbers, places), pointer(numbers, 0), np.int64(series.shape[0] > 1) * series.shape[1]
     v_old, gamma, lam, steps, rho_old = place[V_OLD], place[GAMMA], place[LAM], place[STEPS], place[RHO_OLD]
-    x, last = row(X, 0), row(X, rewards.size)
-    if not (certain(x) or (acceptable(memory.n, x, BINARY) and acceptable(memory.n, last, BINARY))):
-        return False
+    carried, greedy, which = pointer(numbers, CARRIED), place[GREEDY], int(place[RULE])
+    x = row(X, 0)
     for t in range(rewards.size):
         x_next = row(X, t + 1)
-        if starts[min(t + 1, starts.size - 1)]:
+        if starts[t + 1]:
             settle_all(memory, earlier(x))
             v, v_next = value(memory, x), value(memory, x_next)
             v_old = gamma = 0.0
             decay(memory, 0.0)  # those beside it decay by γ = 0 at the next step
-            if BINARY and not (certain(x) or acceptable(memory.n, x, BINARY)):  # it is not imprinted, so not looked at
-                return False
         else:
-            gamma_next, lam_next = gammas[min(t, gammas.size - 1)], lams[min(t, lams.size - 1)]
-            rho = rhos[min(t, rhos.size - 1)]
-            transition = Transition(
-                x,
-                rewards[t],
-                x_next,
-                row_or(expected, X, t + 1),
-                v_old,
-                alphas[min(t, alphas.size - 1)],
-                betas[min(t, betas.size - 1)],
-                gamma,
-                lam,
-                gamma_next,
-                lam_next,
-                rho,
-                rho_old,
-                interests[min(t, interests.size - 1)],
-                pointer(numbers, CARRIED),
-                place[GREEDY],
-                discount,
-                trace_decay,
+            settings, x_expected = pointer(series, t * each), row_or(expected, x_next, t + 1)
+            transition = arriving(
+                x, rewards[t], x_next, x_expected, v_old, gamma, lam, rho_old, greedy, carried, settings, which
             )
-            v, _, v_next = rule(memory, transition)
+            v, _, v_next = rule(memory, prepare(memory, transition))
             follow(memory, x)
-            v_old, gamma, lam, rho_old = v_next, gamma_next, lam_next, rho
+            v_old, gamma, lam, rho_old = v_next, transition.gamma_next, transition.lam_next, transition.rho
             steps += 1.0
-        sound = np.isfinite(v_next) and not (BINARY and head[NOT_BINARY] != 0.0)
-        if not (certain(x) or sound or acceptable(memory.n, x_next, BINARY)):
+        if not sure and (v - v != 0.0 or v_next - v_next != 0.0):  # they are not finite
             return False
         values[t] = v
         x = x_next
     settle_all(memory, earlier(x))
-    place[V_OLD], place[GAMMA], place[LAM], place[STEPS], place[RHO_OLD] = v_old, gamma, lam, steps, rho_old
-    return head[NOT_BINARY] == 0.0
+    place[V_OLD] = v_old
+    place[GAMMA] = gamma
+    place[LAM] = lam
+    place[STEPS] = steps
+    place[RHO_OLD] = rho_old
+    return memory.head[NOT_BINARY] == 0.0
 
 
-def predict(numbers, places, x):
+def predict(numbers, places, x, values):
     """wᵀx; ValueError for bad input."""
-    memory = attach(numbers, places)
-    features = view(x)
-    if not acceptable(memory.n, features, BINARY):
+    features = view(x, values)
+    fine = acceptable(int(numbers[FEATURES]), features, numbers[BINARY] != 0.0)
+    if not fine:
         raise ValueError
-    return value(memory, features)
+    return summed(numbers, places, features)
 
 
 def predict_many(numbers, places, X, values):
     """values[t] ← wᵀx_t for every row; return the number of the first unacceptable row, or −1."""
-    memory = attach(numbers, places)
     for t in range(values.size):
         x = row(X, t)
-        if not acceptable(memory.n, x, BINARY):
+        fine = acceptable(int(numbers[FEATURES]), x, numbers[BINARY] != 0.0)
+        if not fine:
             return t
-        values[t] = value(memory, x)
+        values[t] = summed(numbers, places, x)
     return -1
 
 
-def check(numbers, places, X, rows):
+def check(n, binary, X, rows):
     """The number of the first unacceptable row, or −1."""
-    memory = attach(numbers, places)
     for t in range(rows):
-        if not acceptable(memory.n, row(X, t), BINARY):
+        fine = acceptable(n, row(X, t), binary)
+        if not fine:
             return t
     return -1
 
 
-def row_or(expected, X, t):
-    """Row t of `expected`, or of X where `expected` is None."""
+@kernel
+def summed(numbers, places, x):
+    """wᵀx, with the weights of all memories that hold a part of them."""
+    v = value_in(at(numbers, places, 0), x)
+    if numbers[HOLDING] > 1.0:
+        v += value_in(at(numbers, places, 1), x)
+    return v
+
+
+def row_or(expected, x, t):
+    """Row t of `expected`, or x where `expected` is None."""
     raise NotImplementedError("for kernels only")
 
 
 @operation(row_or)
-def _row_or(expected, X, t):
+def _row_or(expected, x, t):
     if isinstance(expected, types.NoneType):
-        return lambda expected, X, t: row(X, t)
-    return lambda expected, X, t: row(expected, t)
+        return lambda expected, x, t: x
+    return lambda expected, x, t: row(expected, t)
 
 
 # --- Compiling ------------------------------------------------------------------------------------
@@ -234,17 +246,13 @@ class Entries(NamedTuple):
     check: Any
 
 
-def names_of(rule: Any, memory: str, *, binary: bool, adapted: bool) -> dict[str, Any]:
+def names_of(rule: Any, memory: str, *, adapted: bool) -> dict[str, Any]:
     """The global names of the templates: the rule, the attachment to its kind of memory, and step-size adaptation or nothing."""
     kind = KINDS[memory]
-    attach = kind.attach_rated if adapted else kind.attach
-    ask = asking(rule, adaptation.prepare) if adapted else asking(rule)
-    return {"rule": ask, "BINARY": binary, "attach": attach, "follow": adaptation.follow if adapted else follow}
-
-
-def name_of(rule: Any, adapted: bool) -> str:
-    """The name of a rule's entry points. Adapted entry points have another name, so that both have a place in the cache."""
-    return f"{rule.py_func.__name__}{'_adapted' * adapted}"
+    ask = rule if rule is merged() else asking(rule)
+    if adapted:
+        return {"rule": ask, "attach": kind.attach_rated, "prepare": adaptation.prepare, "follow": adaptation.follow}
+    return {"rule": ask, "attach": kind.attach, "prepare": prepare, "follow": follow}
 
 
 def is_ours(rule: Any) -> bool:
@@ -252,27 +260,19 @@ def is_ours(rule: Any) -> bool:
     return (rule.py_func.__module__ or "").startswith("trueonline.methods.") and is_installed(rule)
 
 
-def key_of(rule: Any) -> str | None:
-    """The key that distinguishes rules of one name on disk: the identity of a rule of the user. None if it is unknown."""
-    try:
-        return "" if is_ours(rule) else identity(rule)
-    except UnknownIdentityError:
-        return None
+def compiled(rule: Any, memory: str = "one", adapted: bool = False) -> Entries:
+    """The entry points of a rule over a kind of memory. They are kept with the rule, and are collected with it."""
+    rule = rule if number_of(rule, memory) is None else merged()
+    made = kept_with(rule)
+    if (memory, adapted) not in made:
+        names = names_of(rule, memory, adapted=adapted)
+        names["transit"] = inlined(transit, **names)
+        name = f"{rule.py_func.__name__}{'_adapted' * adapted}"
+        made[memory, adapted] = Entries(
+            *(specialise(each, name, **names) for each in (step, step_expected, run)), *READERS
+        )
+    return made[memory, adapted]
 
 
-@cache
-def readers(memory: str, binary: bool) -> tuple[Any, ...]:
-    """The entry points that read weights and features. No rule takes part in them, so all rules share them."""
-    names = {"attach": KINDS[memory].attach, "BINARY": binary}
-    return tuple(specialise(template, memory.replace(" ", "_"), **names) for template in (predict, predict_many, check))
-
-
-@cache
-def compiled(rule: Any, memory: str = "one", binary: bool = False, adapted: bool = False) -> Entries:
-    """The entry points of a rule over a kind of memory."""
-    names = names_of(rule, memory, binary=binary, adapted=adapted)
-    names["transit"] = inlined(transit, **names)
-    learners = (
-        specialise(each, name_of(rule, adapted), partial(key_of, rule), **names) for each in (step, step_expected, run)
-    )
-    return Entries(*learners, *readers(memory, binary))
+# No rule takes part in reading, so all rules and kinds of memory share these entry points.
+READERS = tuple(specialise(template, "any") for template in (predict, predict_many, check))

@@ -46,8 +46,8 @@ from trueonline.core.memory.layout import (
     _stride,
     beyond,
     each,
+    features,
     parts,
-    size,
 )
 from trueonline.core.memory.upkeep import DROP
 from trueonline.inputs.saved_arrays import check_saved, saved_array, saved_count
@@ -75,10 +75,10 @@ def enter(memory, x, alpha):
     for j in range(x.size):
         i, x_i = entry(x, j)
         if x_i != 0.0:
-            k = np.uint64(memory.slot[i])
+            k = memory.slot[i]
             if k == 0:
                 count += 1
-                k = np.uint64(count)
+                k = count
                 _enlist(memory, i, k, alpha)
             memory.tiles[cell(k, PHI)] = x_i
             v += memory.y[k] * x_i
@@ -103,7 +103,7 @@ def value_ahead(memory, x):
     v = 0.0
     for j in range(x.size):
         i, x_i = entry(x, j)
-        v += (memory.u[i] + memory.y[np.uint64(memory.slot[i])]) * x_i
+        v += (memory.u[i] + memory.y[memory.slot[i]]) * x_i
     return v
 
 
@@ -227,7 +227,7 @@ class Kept(NamedTuple):
 
 def kept(buffers: Buffers) -> Kept:
     """The numbers behind the one memory in these buffers."""
-    n, numbers = size(buffers), beyond(buffers, 1)
+    n, numbers = features(buffers), beyond(buffers, 1)
     stride = _stride.py_func(n)
     tiles = numbers[SETTINGS + 2 * stride :].reshape(-1, FIELDS, TILE)
     return Kept(numbers[:SETTINGS], numbers[SETTINGS:][:n], numbers[SETTINGS + stride :][:n], tiles)
@@ -268,7 +268,7 @@ def rebuild(buffers: Buffers, saved: dict[str, np.ndarray]) -> None:
     h, p and z̄ may be any numbers, because learners diverge. Step-sizes are positive, or NaN.
     """
     (one,) = each(buffers, 1)
-    count, n = int(one.numbers[COUNT]), size(buffers)
+    count, n = int(one.numbers[COUNT]), features(buffers)
     settings = saved_array(saved, "settings", (SETTINGS,), np.float64)
     shape = np.asarray(saved.get("seen")).shape[:1]
     seen = saved_array(saved, "seen", shape, np.int64)

@@ -18,9 +18,9 @@ from numba import types
 from numba.core import cgutils
 from numba.core.datamodel import models
 from numba.core.errors import RequireLiteralValue
-from numba.extending import intrinsic, register_model
+from numba.extending import register_model
 
-from trueonline.core.kernels import InOrder, operation
+from trueonline.core.kernels import InOrder, operation, primitive
 
 
 class Near(InOrder):
@@ -79,7 +79,7 @@ register_model(Counted)(models.OpaqueModel)
 # --- Making them ----------------------------------------------------------------------------------
 
 
-@intrinsic
+@primitive
 def since(context: Any, base: Any, offset: Any) -> Any:
     """The numbers from `offset` on, of an array, of a plain pointer, or of a pointer of these kinds."""
     kind = base if isinstance(base, Strided) else Near(base.dtype)
@@ -96,7 +96,7 @@ def since(context: Any, base: Any, offset: Any) -> Any:
     return kind(base, types.int64), generate
 
 
-@intrinsic
+@primitive
 def on_stack(context: Any, size: Any) -> Any:
     """So many floats on the stack, where they end up in registers if their number is small. The number must be a constant."""
     if not isinstance(size, types.IntegerLiteral):
@@ -111,7 +111,7 @@ def on_stack(context: Any, size: Any) -> Any:
     return kind(size), generate
 
 
-@intrinsic
+@primitive
 def strided(context: Any, base: Any, offset: Any, stride: Any) -> Any:
     """Every `stride`-th number from `offset` on."""
     kind = Strided(base.dtype)
@@ -125,7 +125,7 @@ def strided(context: Any, base: Any, offset: Any, stride: Any) -> Any:
     return kind(base, types.int64, types.int64), generate
 
 
-@intrinsic
+@primitive
 def folded(context: Any, y: Any) -> Any:
     """The u that is part of y."""
     kind = Folded(y)
@@ -138,13 +138,13 @@ def folded(context: Any, y: Any) -> Any:
     return kind(y), generate
 
 
-@intrinsic
+@primitive
 def slots(context: Any) -> Any:
     """The place of entry i on its list is i + 1."""
     return Counted(1)(), lambda context, builder, signature, arguments: context.get_dummy_value()
 
 
-@intrinsic
+@primitive
 def owners(context: Any) -> Any:
     """The entry at place k of its list is k − 1."""
     return Counted(-1)(), lambda context, builder, signature, arguments: context.get_dummy_value()
@@ -167,7 +167,7 @@ def _address(context: Any, builder: Any, kind: Any, value: Any, index: Any) -> i
     return builder.gep(made.base, [builder.mul(index, made.stride) if isinstance(kind, Strided) else index])
 
 
-@intrinsic
+@primitive
 def _load(context: Any, vector: Any, index: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load(_address(context, builder, signature.args[0], *arguments))
@@ -175,7 +175,7 @@ def _load(context: Any, vector: Any, index: Any) -> Any:
     return vector.dtype(vector, types.int64), generate
 
 
-@intrinsic
+@primitive
 def _store(context: Any, vector: Any, index: Any, value: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.store(arguments[2], _address(context, builder, signature.args[0], *arguments[:2]))
@@ -184,7 +184,7 @@ def _store(context: Any, vector: Any, index: Any, value: Any) -> Any:
     return types.void(vector, types.int64, vector.dtype), generate
 
 
-@intrinsic
+@primitive
 def _behind(context: Any, u: Any) -> Any:
     """The y of which u is part."""
 

@@ -11,10 +11,10 @@ A rule returns V(S), δ and V(S'). V(S') is `v_old` of the next step.
 from __future__ import annotations
 
 import inspect
-from functools import cache
 from typing import Any, NamedTuple
 
 from trueonline.core.kernels import kernel
+from trueonline.core.syntax import made_of
 
 
 class Transition(NamedTuple):
@@ -38,7 +38,10 @@ class Transition(NamedTuple):
     greedy: Any  # 1 if the action taken in S was greedy, else 0 (agents only)
     discount: Any  # γ as the learner's constant
     trace_decay: Any  # λ as the learner's constant
+    which: Any  # the number of the rule, in kernels that several rules share (`core.family`); rules cannot ask for it
 
+
+ASKED = Transition._fields[:-1]
 
 # The numbers of a transition that Python passes to the loops, in one array of this order:
 ALPHA, BETA, GAMMA_NEXT, LAM_NEXT, RHO, INTEREST, DISCOUNT, TRACE_DECAY = range(8)
@@ -47,34 +50,29 @@ ALPHA, BETA, GAMMA_NEXT, LAM_NEXT, RHO, INTEREST, DISCOUNT, TRACE_DECAY = range(
 ARGUMENTS = {"rho": "ratio", "interest": "interest", "x_expected": "x_expected", "beta": "second_step_size"}
 
 
-@cache
 def asked(rule: Any) -> tuple[str, ...]:
     """The names in a rule's signature, without `memory`; TypeError for a name that transitions do not have."""
     function = getattr(rule, "py_func", None)
     if function is None:
         raise TypeError(f"a rule must be a compiled kernel, got {rule!r}; decorate it with trueonline.kernel")
     memory, *names = inspect.signature(function).parameters or [""]
-    unknown = [name for name in names if name not in Transition._fields]
+    unknown = [name for name in names if name not in ASKED]
     if memory != "memory" or unknown:
         wrong = f"asks for {unknown[0]!r}" if unknown else f"begins with {memory!r}"
         raise TypeError(
             f"the rule {function.__name__} {wrong}; its first argument must be memory, and the others must be among "
-            f"{', '.join(Transition._fields)}"
+            f"{', '.join(ASKED)}"
         )
     return tuple(names)
 
 
-@cache
-def asking(rule: Any, prepare: Any = None) -> Any:
-    """A kernel (memory, transition) that calls `rule` with the parts that its signature names, inlined.
-
-    `prepare` may change the transition before that: step-size adaptation does.
-    """
-    arguments = "".join(f", transition.{name}" for name in asked(rule))
-    scope: dict[str, Any] = {"rule": rule, "prepare": prepare}
-    prepared = "    transition = prepare(memory, transition)\n" if prepare is not None else ""
-    exec(f"def ask(memory, transition):\n{prepared}    return rule(memory{arguments})", scope)
-    return kernel(scope["ask"])
+def asking(rule: Any) -> Any:
+    """A kernel (memory, transition) that calls `rule` with the parts that its signature names. It is kept with the rule."""
+    if "ask" not in vars(rule):
+        arguments = "".join(f", transition.{name}" for name in asked(rule))
+        text = f"def ask(memory, transition):\n    return rule(memory{arguments})\n"
+        rule.ask = kernel(made_of(text, "ask", {"rule": rule}))
+    return rule.ask
 
 
 @kernel
@@ -99,6 +97,7 @@ def with_step_sizes(t, alpha, beta):
         t.greedy,
         t.discount,
         t.trace_decay,
+        t.which,
     )
 
 
@@ -124,4 +123,5 @@ def on_policy(x, reward, x_next, v_old, alpha, gamma, lam, gamma_next, carried):
         0.0,
         gamma_next,
         lam,
+        0,
     )

@@ -17,13 +17,11 @@ their trace have, with one more operation: at active features, both shrink by a 
 
 from __future__ import annotations
 
-import numpy as np
-
 from trueonline.core.forms import Dense, entry, is_a
 from trueonline.core.kernels import operation, outlined
 from trueonline.core.memory import decay, learn, used_step_size
-from trueonline.core.memory.layout import COUNT, DENSE, C, S
-from trueonline.core.memory.upkeep import MIDDLE, REACH, gather, rebase, spread
+from trueonline.core.memory.layout import COUNT, C, S
+from trueonline.core.memory.upkeep import MIDDLE, REACH, rebase
 
 
 @outlined
@@ -46,8 +44,6 @@ def _use_sparse(usage, x, eta, rho, decayed):
 
     def use_sparse(usage, x, eta, rho, decayed):
         head = usage.head
-        if head[DENSE] != 0.0:
-            gather(usage)
         learn(usage, 1.0 - decayed)
         decay(usage, rho * decayed)
         if abs(head[S] - MIDDLE) > REACH:
@@ -57,12 +53,12 @@ def _use_sparse(usage, x, eta, rho, decayed):
         for j in range(x.size):
             i, x_i = entry(x, j)
             kept, fresh = 1.0 - eta * x_i * x_i, rho * x_i * x_i / head[S]
-            k = np.uint64(usage.slot[i])
+            k = usage.slot[i]
             if k == 0:
                 count += 1
                 usage.slot[i] = count
                 usage.owner[count] = i
-                k = np.uint64(count)
+                k = count
                 usage.z[k] = usage.y[k] = 0.0
             usage.u[i] *= kept
             usage.y[k] = kept * usage.y[k] - head[C] * fresh
@@ -79,9 +75,6 @@ def _use_dense(usage, x, eta, rho, decayed):
 
     def use_dense(usage, x, eta, rho, decayed):
         head = usage.head
-        if head[DENSE] == 0.0:
-            pay(usage)
-            spread(usage)
         learn(usage, 1.0 - decayed)
         decay(usage, rho * decayed)
         s, c = head[S], head[C]

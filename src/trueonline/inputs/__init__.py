@@ -1,17 +1,18 @@
 """Checks of user input. Every error names the argument, the value given, and the fix.
 
 Inside the package features have one of three contiguous forms: a float64 array of length n_features, an int64 array of active
-indices, or a pair of both. A stream of features is a 2-D float64 array, a 2-D int64 array, or a CSR triple.
+indices, or a pair of both. A stream of features is a 2-D float64 array or a CSR triple. All arrays are writable, so that kernels
+are compiled for one type.
 """
 
 from trueonline.inputs.arguments import explains_arguments
 from trueonline.inputs.feature_inputs import (
     FLOATS,
     INTEGERS,
-    alike,
     as_pair,
     dense,
     features,
+    given,
     is_dense,
     length,
     like,
@@ -21,6 +22,7 @@ from trueonline.inputs.feature_inputs import (
 from trueonline.inputs.kinds import (
     EMPTY,
     MAX_FEATURES,
+    ONE,
     SINGULAR,
     Features,
     FeaturesLike,
@@ -54,6 +56,7 @@ __all__ = [
     "FLOATS",
     "INTEGERS",
     "MAX_FEATURES",
+    "ONE",
     "SINGULAR",
     "FeatureStream",
     "Features",
@@ -63,7 +66,6 @@ __all__ = [
     "Schedule",
     "SparseMatrix",
     "Stream",
-    "alike",
     "along",
     "as_pair",
     "at",
@@ -73,6 +75,7 @@ __all__ = [
     "explains_arguments",
     "features",
     "floats",
+    "given",
     "is_dense",
     "length",
     "like",

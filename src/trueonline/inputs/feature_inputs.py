@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.inputs.kinds import Features, Stream
+from trueonline.inputs.kinds import ONE, Features, Stream
 from trueonline.inputs.numbers import first_bad, shown
 
 FLOATS, INTEGERS = np.dtype(np.float64), np.dtype(np.int64)
@@ -16,8 +16,15 @@ FLOATS, INTEGERS = np.dtype(np.float64), np.dtype(np.int64)
 def native(x: Any) -> bool:
     """Whether a kernel may read x. Numba would misread other byte orders, and is slow to refuse."""
     if type(x) is np.ndarray:
-        return x.dtype is FLOATS or x.dtype is INTEGERS
-    return type(x) is tuple and len(x) == 2 and native(x[0]) and native(x[1])
+        return (x.dtype is FLOATS or x.dtype is INTEGERS) and x.flags.carray
+    return type(x) is tuple and len(x) == 2 and native(x[0]) and native(x[1]) and len(x[0]) == len(x[1])
+
+
+def given(x: Features) -> tuple[np.ndarray, np.ndarray | None]:
+    """Features as kernels take them: floats and None, or indices and their values, or one value for all."""
+    if isinstance(x, tuple):
+        return x
+    return (x, None) if x.dtype is FLOATS else (x, ONE)
 
 
 def features(x: Any, n: int, *, binary: bool = False, name: str = "x") -> Features:
@@ -116,15 +123,6 @@ def dense(x: Features, n: int) -> np.ndarray:
 def length(x: Features) -> int:
     """The number of entries of the features."""
     return len(x[0]) if isinstance(x, tuple) else len(x)
-
-
-def alike(x: Features, y: Features, n: int) -> tuple[Features, Features]:
-    """Both features in one form: dense if y is dense, pairs if the two forms differ otherwise."""
-    if isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and x.dtype == y.dtype:
-        return x, y
-    if isinstance(y, np.ndarray) and y.dtype.kind == "f":
-        return dense(x, n), y
-    return as_pair(x), as_pair(y)
 
 
 def is_dense(x: Features | Stream) -> bool:

@@ -21,7 +21,7 @@ class SparseMatrix(Protocol):
 FeaturesLike: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike]
 FeatureStream: TypeAlias = ArrayLike | SparseMatrix | tuple[ArrayLike, ArrayLike] | Sequence[FeaturesLike]
 
-# The package's own forms: contiguous arrays.
+# The package's own forms: contiguous, aligned and writable arrays. The values of a stream in CSR form may be `ONE`, for all.
 Features: TypeAlias = np.ndarray | tuple[np.ndarray, np.ndarray]
 Stream: TypeAlias = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray]
 Schedule: TypeAlias = Callable[[int], float]
@@ -34,3 +34,4 @@ SINGULAR = {
 
 MAX_FEATURES = 2**31 - 2  # places in the memory are 32-bit
 EMPTY = "the stream is empty: give at least two rows of features and one reward"
+ONE = np.ones(1)  # the value of all active features that have no values

@@ -99,7 +99,7 @@ def rewards(values: Any, rows: int) -> np.ndarray:
         raise ValueError(
             f"rewards must be one fewer than the rows of X (one per transition), got {array.size} rewards for {rows} rows"
         )
-    array = np.ascontiguousarray(array, np.float64)
+    array = np.require(array, np.float64, ("C", "A", "W"))
     if not np.isfinite(array).all():
         raise ValueError(f"rewards must be finite{first_bad(array)}")
     return array
@@ -130,7 +130,7 @@ def units(name: str, values: Any, steps: int, default: float) -> np.ndarray:
     array = np.asarray(values)
     if array.dtype.kind not in "fiu" or array.shape not in ((), (steps,)):
         raise ValueError(f"{name} must be {steps} numbers, one per transition, got {array.dtype} of shape {array.shape}")
-    array = np.ascontiguousarray(array, np.float64).reshape(-1)
+    array = np.require(array, np.float64, ("C", "A", "W")).reshape(-1)
     wrong = np.flatnonzero(~((array >= 0.0) & (array <= 1.0)))
     if wrong.size:
         raise ValueError(f"{name} must lie in [0, 1], got {array[wrong[0]]} at position {wrong[0]}")
@@ -144,7 +144,7 @@ def marks(name: str, values: Any, rows: int) -> np.ndarray:
     array = np.asarray(values)
     if array.dtype.kind != "b" or array.shape != (rows,):
         raise ValueError(f"{name} must be {rows} booleans, one per row of X, got {array.dtype} of shape {array.shape}")
-    return np.ascontiguousarray(array)
+    return np.require(array, np.bool_, ("C", "A", "W"))
 
 
 def first_bad(array: np.ndarray) -> str:

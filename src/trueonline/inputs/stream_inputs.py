@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.inputs.feature_inputs import array_of, as_pair, dense, features, is_dense
-from trueonline.inputs.kinds import MAX_FEATURES, Features, Stream
+from trueonline.inputs.kinds import MAX_FEATURES, ONE, Features, Stream
 
 
 def stream(X: Any, n: int) -> tuple[Stream, int]:
@@ -29,8 +29,7 @@ def stream(X: Any, n: int) -> tuple[Stream, int]:
                 "X as a pair must be 2-D integer indices and values of the same shape, "
                 f"got {where.dtype} {where.shape} and {what.dtype} {what.shape}"
             )
-        starts = np.arange(len(where) + 1, dtype=np.int64) * where.shape[1]
-        return (starts, where.astype(np.int64).ravel(), what.astype(np.float64).ravel()), len(where)
+        return _rows(where, what.astype(np.float64).ravel()), len(where)
     if isinstance(X, Sequence) and not isinstance(X, str | bytes) and _differ(X):
         return _ragged(X, n)
     array = array_of(X, "X")
@@ -43,10 +42,16 @@ def stream(X: Any, n: int) -> tuple[Stream, int]:
     if array.dtype.kind in "iu":
         if array.dtype.kind == "u" and array.size and array.max() > MAX_FEATURES:
             raise ValueError(f"X has index {array.max()}, but indices go from 0 to n_features − 1 = {n - 1}")
-        return np.ascontiguousarray(array, np.int64), len(array)
+        return _rows(array, ONE), len(array)
     if array.shape[1] != n:
         raise ValueError(f"each row of X must have n_features = {n} values, got {array.shape[1]}")
-    return np.ascontiguousarray(array, np.float64), len(array)
+    return np.require(array, np.float64, ("C", "A", "W")), len(array)
+
+
+def _rows(indices: np.ndarray, values: np.ndarray) -> Stream:
+    """Rows with the same number of indices as a CSR triple."""
+    starts = np.arange(len(indices) + 1, dtype=np.int64) * indices.shape[1]
+    return starts, np.require(indices, np.int64, ("C", "A", "W")).ravel(), values
 
 
 def _differ(X: Sequence) -> bool:
@@ -74,7 +79,7 @@ def row(X: Stream, t: int) -> Features:
     """Row t of a stream."""
     if isinstance(X, tuple):
         piece = slice(X[0][t], X[0][t + 1])
-        return X[1][piece], X[2][piece]
+        return (X[1][piece], X[2][piece]) if len(X[1]) == len(X[2]) else X[1][piece]
     return X[t]
 
 

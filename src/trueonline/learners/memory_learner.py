@@ -15,11 +15,25 @@ from trueonline.core.kernels import call
 from trueonline.core.loops import Entries, compiled, is_ours
 from trueonline.core.memory import KINDS
 from trueonline.core.memory.layout import COMING, LENGTH, PLACE, RATE
-from trueonline.core.transition import ARGUMENTS, GAMMA_NEXT, asked
-from trueonline.inputs import Features, FeaturesLike, FeatureStream, Schedule, Stream, explains_arguments
+from trueonline.core.transition import ARGUMENTS, GAMMA_NEXT, LAM_NEXT, asked
+from trueonline.inputs import (
+    FLOATS,
+    INTEGERS,
+    ONE,
+    Features,
+    FeaturesLike,
+    FeatureStream,
+    Schedule,
+    Stream,
+    explains_arguments,
+)
 from trueonline.learners.docstrings import ADAPTATION, INITIAL, LEARNER, SECOND
 from trueonline.learners.interface import Learner
 from trueonline.learners.over_memory import OverMemory, idle
+
+DENSE, SPARSE = "dense", "sparse"
+WHOLE = frozenset((int, np.int64, np.int32))
+NUMBERS = frozenset((float, int, np.float64, np.float32, np.int64, np.int32))
 
 
 class MemoryLearner(OverMemory, Learner):
@@ -27,9 +41,9 @@ class MemoryLearner(OverMemory, Learner):
 
     _shared_parameters = LEARNER + SECOND + ADAPTATION + INITIAL
     _entries: Entries
-    # The features of the current state: a buffer in the form of the features last seen, or None between episodes.
-    _here: Features | None = None
-    # The entry point with everything but features and reward bound to it, if an ordinary transition needs nothing else.
+    # The form of the features of the current state, of which the buffers hold a copy. None between episodes.
+    _form: str | None = None
+    # The entry point with the buffers bound to it, unless step-sizes change with time.
     _quick: Callable | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -62,15 +76,20 @@ class MemoryLearner(OverMemory, Learner):
         Learner.__init__(self, n_features, step_size, trace_decay, discount, initial_weights)
 
     def reset(self) -> None:
-        self._entries = compiled(self._rule(), self.method.memory, self.binary, self._is_adapted)
+        self._entries = compiled(self._rule(), self.method.memory, self._is_adapted)
         self._allocate()
-        self._note_ordinary_numbers()
-        self._here = self._quick = None
+        self._form = None
+        self._bind()
 
-    def _note_ordinary_numbers(self) -> None:
-        """Leave the numbers of an ordinary transition where `step` finds them."""
+    def _bind(self) -> None:
+        """Leave the numbers of an ordinary transition where `step` finds them, and bind the buffers to it."""
+        self._single = np.zeros(1, np.int64)
+        self._usual = self._parameters.discount, self._parameters.trace_decay
+        self._coming = self._memory.numbers[COMING:PLACE]
+        self._quick = None
         if not callable(self.step_size) and not callable(self._second_step_size):
-            self._memory.numbers[COMING:PLACE] = self._numbers()
+            self._coming[:] = self._numbers()
+            self._quick = partial(self._entries.step, *self._memory)
 
     @property
     def weights(self) -> np.ndarray:
@@ -88,25 +107,35 @@ class MemoryLearner(OverMemory, Learner):
     def _checked(self, x: Any, name: str) -> Features:
         return inputs.features(x, self.n_features, binary=self.binary, name=name)
 
-    def _stand(self, x: Features, room: int = 0) -> None:
-        """Hold a copy of x, in a buffer with room for at least that many active features."""
-        room = 2 * max(room, inputs.length(x))
-        if isinstance(x, tuple):
-            self._here = np.resize(x[0], room), np.resize(x[1], room)
+    def _stand(self, x: Features) -> None:
+        """Hold a copy of x, and bring the memories into the layout for such features."""
+        self._lay_out(inputs.is_dense(x))
+        indices, values = memory.here(self._memory)
+        length = inputs.length(x)
+        if inputs.is_dense(x):
+            values[:] = x
         else:
-            self._here = x.copy() if x.dtype.kind == "f" else np.resize(x, room)
-        self._memory.numbers[LENGTH] = inputs.length(x)
-        if not callable(self.step_size) and not callable(self._second_step_size):
-            self._quick = partial(self._entries.step, *self._memory, self._here)
+            indices[:length], values[:length] = inputs.as_pair(x)
+        self._memory.numbers[LENGTH] = length
+        self._form = DENSE if inputs.is_dense(x) else SPARSE
+
+    def _lay_out(self, dense: bool) -> None:
+        """Bring the memories into the layout for dense features, or for sparse ones."""
+        if self.method.memory == "meta-gradient":  # it treats dense features as sparse
+            return
+        memories = self._each()
+        if KINDS[self.method.memory].usage:
+            memory.pay(memories[-1])
+        for one in (*memories, *([self._meta()] if self._is_adapted else [])):
+            memory.lay_out(one, dense)
 
     def _standing(self) -> Features:
         """The features of the current state."""
-        if self._here is None:
+        if self._form is None:
             raise RuntimeError("no episode has begun: call start(x) with its first features before update")
+        indices, values = memory.here(self._memory)
         length = int(self._memory.numbers[LENGTH])
-        if isinstance(self._here, tuple):
-            return self._here[0][:length], self._here[1][:length]
-        return self._here[:length]
+        return values.copy() if self._form is DENSE else (indices[:length].astype(np.int64), values[:length].copy())
 
     def _numbers(
         self,
@@ -138,56 +167,93 @@ class MemoryLearner(OverMemory, Learner):
         interest: float | None = None,
         x_expected: FeaturesLike | None = None,
     ) -> float:
-        quick, ready = self._quick, inputs.native(x_next)
-        ordinary = discount is None and trace_decay is None and ratio is None and interest is None and x_expected is None
-        if ready and quick is not None and ordinary and isinstance(reward, float):
-            try:
-                return quick(x_next, reward)
-            except (TypeError, ValueError):
-                pass  # another form of features, or bad input; nothing has changed, and the code below finds out
+        quick, form = self._quick, self._form
+        if quick is not None and ratio is None and interest is None and x_expected is None:
+            x, values, found = self._parts(x_next)
+            if found is form and form is not None and type(reward) in NUMBERS:  # Numba would take a boolean for a number
+                try:
+                    reward = float(reward)
+                    if discount is None and trace_decay is None:
+                        return quick(x, values, reward)
+                    coming = self._varied(discount, trace_decay)
+                    try:
+                        return quick(x, values, reward)
+                    finally:
+                        coming[GAMMA_NEXT], coming[LAM_NEXT] = self._usual
+                except (OverflowError, TypeError, ValueError):
+                    pass  # no kernel yet, or bad input; nothing has changed, and the code below finds out
+        return self._update(reward, x_next, discount, trace_decay, ratio, interest, x_expected)
+
+    def _parts(self, x: Any) -> tuple[Any, Any, str | None]:
+        """Features as kernels take them, and their form. The form is None if they have to be checked first."""
+        kind = type(x)
+        if kind is np.ndarray:
+            kind = x.dtype
+            if kind is INTEGERS:
+                return (
+                    (x if x.flags.carray else x.copy()),
+                    ONE,
+                    SPARSE,
+                )  # kernels take contiguous, aligned and writable arrays
+            if kind is FLOATS:
+                return (x if x.flags.carray else x.copy()), None, DENSE
+        elif kind in WHOLE:
+            if -1 < x < self._parameters.n_features:
+                self._single[0] = x
+                return self._single, ONE, SPARSE
+        elif kind is tuple and inputs.native(x) and x[0].dtype is INTEGERS:
+            return *x, SPARSE
+        return None, None, None
+
+    def _varied(self, discount: Any, trace_decay: Any) -> np.ndarray:
+        """Leave γ and λ of the state that is entered where `step` finds them. ValueError if they have to be checked first."""
+        gamma, lam = self._usual
+        gamma, lam = gamma if discount is None else discount, lam if trace_decay is None else trace_decay
+        if self.method.constants or not (type(gamma) is type(lam) is float and 0.0 <= gamma <= 1.0 and 0.0 <= lam <= 1.0):
+            raise ValueError
+        self._coming[GAMMA_NEXT], self._coming[LAM_NEXT] = gamma, lam
+        return self._coming
+
+    def _update(
+        self, reward: Any, x_next: Any, discount: Any, trace_decay: Any, ratio: Any, interest: Any, x_expected: Any
+    ) -> float:
+        """Learn from any transition, after a look at everything that is given."""
         self._refuse(ratio=ratio, interest=interest, x_expected=x_expected)
         if self.method.constants:
             self._refuse_others(discount, trace_decay)
         here = self._standing()
         reward = inputs.number("reward", reward)
         numbers = self._numbers(discount, trace_decay, ratio, interest)
-        coming = self._memory.numbers[COMING:PLACE]
-        ordinary_numbers = coming.copy()
+        x = here if x_next is None else self._checked(x_next, "x_next")
+        expected = None if x_expected is None else self._checked(x_expected, "x_expected")
+        if x_next is None:
+            numbers[GAMMA_NEXT] = 0.0
+        elif inputs.is_dense(x) != (self._form is DENSE):
+            self._stand(inputs.like(here, x, self.n_features))
+        coming, ordinary = self._coming, self._coming.copy()
+        coming[:] = numbers
         try:
-            if x_next is None:
-                numbers[GAMMA_NEXT] = 0.0
-                coming[:] = numbers
-                delta = call(self._entries.step, *self._memory, self._here, here, reward)
-                self._here = self._quick = None
-                return delta
-            coming[:] = numbers
-            return self._transition(reward, here, x_next, x_expected)
+            if expected is None:
+                delta = call(self._entries.step, *self._memory, *inputs.given(x), reward)
+            else:
+                expected = inputs.like(expected, x, self.n_features)
+                delta = call(
+                    self._entries.step_expected, *self._memory, *inputs.given(x), *inputs.given(expected), reward
+                )
         finally:
-            coming[:] = ordinary_numbers
-
-    def _transition(self, reward: float, here: Features, x_next: Any, x_expected: Any) -> float:
-        """Learn from a transition whose numbers are in their place: at once, or after a look at the features."""
-        expecting = x_expected is not None
-        entry = self._entries.step_expected if expecting else self._entries.step
-        if inputs.native(x_next) and (not expecting or inputs.native(x_expected)):
-            try:
-                features = (x_next, x_expected) if expecting else (x_next,)
-                return entry(*self._memory, self._here, *features, reward)
-            except (TypeError, ValueError):
-                pass  # another form of features, or bad input
-        expected = self._checked(x_expected, "x_expected") if expecting else None
-        here, x = inputs.alike(here, self._checked(x_next, "x_next"), self.n_features)
-        features = (x,) if expected is None else (x, inputs.like(expected, x, self.n_features))
-        self._stand(here, room=inputs.length(x))
-        return call(entry, *self._memory, self._here, *features, reward)
+            coming[:] = ordinary
+        if x_next is None:
+            self._form = None
+        return delta
 
     def predict(self, x: FeaturesLike) -> float:
-        if inputs.native(x):
+        features, values, form = self._parts(x)
+        if form is not None:
             try:
-                return self._entries.predict(*self._memory, x)
+                return self._entries.predict(*self._memory, features, values)
             except (TypeError, ValueError):
-                pass  # another form of features, or bad input
-        return call(self._entries.predict, *self._memory, self._checked(x, "x"))
+                pass  # no kernel yet, or bad input
+        return call(self._entries.predict, *self._memory, *inputs.given(self._checked(x, "x")))
 
     def predict_many(self, X: FeatureStream) -> np.ndarray:
         rows, length = inputs.stream(X, self.n_features)
@@ -225,21 +291,39 @@ class MemoryLearner(OverMemory, Learner):
             inputs.ratios("interests", interests, T),
         )
         means = self._expected(expected, X, rows)
-        in_steps = self.per_feature and callable(self.step_size)
-        shown = inputs.is_dense(X) and means is None and is_ours(self._rule())  # other rules may not show a bad row
-        on_the_way = shown and not in_steps
-        if not on_the_way:
+        if self.per_feature and callable(self.step_size):
             self._check(X, rows)
-        if in_steps:
             return self._run_in_steps(X, R, series[2:], fresh, means)
-        before = self._snapshot() if on_the_way else None
-        if fresh[0] or self._here is None or not inputs.same(self._standing(), inputs.row(X, 0)):
-            memory.begin(self._memory)
-        values, constants = np.empty(T), (self.discount, self.trace_decay)
-        if not call(self._entries.run, *self._memory, X, means, R, series, constants, fresh, values):
-            assert before is not None, "the rows were checked"
-            self._undo(before)
+        # A bad row that is dense shows in its value, unless a rule of one's own does not look at it, or it begins a stream.
+        shown = inputs.is_dense(X) and means is None and is_ours(self._rule()) and not (self.binary and fresh[1:].any())
+        if shown:
+            for t in (0, rows - 1):
+                self._checked(X[t], f"X[{t}]")
+        else:
             self._check(X, rows)
+        begins = fresh[0] or self._form is None or not inputs.same(self._standing(), inputs.row(X, 0))
+        before = self._snapshot() if shown else None
+        table = np.empty((max(map(len, series)), PLACE - COMING))
+        table[:, -2:] = self.discount, self.trace_decay
+        for column, each in enumerate(series):
+            table[:, column] = each
+        values = np.empty(T)
+        try:
+            for sure in (not shown, True):
+                self._lay_out(inputs.is_dense(X))
+                if begins:
+                    memory.begin(self._memory)
+                if call(self._entries.run, *self._memory, X, means, R, table, fresh, sure, values):
+                    break
+                assert before is not None, "the rows were checked"
+                self._undo(before)
+                self._check(X, rows)  # if all are good, weights have diverged
+        except (
+            BaseException
+        ):  # such as a bad row: the features that the buffers hold keep their form, so the memories must
+            if self._form is not None:
+                self._lay_out(self._form is DENSE)
+            raise
         self._stand(inputs.row(X, rows - 1))
         return values
 
@@ -248,7 +332,7 @@ class MemoryLearner(OverMemory, Learner):
     ) -> np.ndarray:
         """The same for checked rows, one transition at a time: the kernel of `run` knows one step-size for each feature."""
         self._parameters.check_alphas(self.steps, ~fresh[1:])
-        if fresh[0] or self._here is None or not inputs.same(self._standing(), inputs.row(X, 0)):
+        if fresh[0] or self._form is None or not inputs.same(self._standing(), inputs.row(X, 0)):
             self.start(inputs.row(X, 0))
         values = np.empty(len(R))
         names = ("discount", "trace_decay", "ratio", "interest")
@@ -276,7 +360,7 @@ class MemoryLearner(OverMemory, Learner):
 
     def _check(self, X: Stream, rows: int, name: str = "X") -> None:
         """Raise the error of the first unacceptable row, if there is one."""
-        bad = call(self._entries.check, *self._memory, X, rows)
+        bad = call(self._entries.check, self.n_features, self.binary, X, rows)
         if bad >= 0:
             self._checked(inputs.row(X, bad), f"{name}[{bad}]")
 
@@ -296,14 +380,14 @@ class MemoryLearner(OverMemory, Learner):
 
     def _dump(self) -> dict[str, np.ndarray]:
         parts = self._dump_memory()
-        if self._here is not None:
+        if self._form is not None:
             here = self._standing()
             parts |= {"here_indices": here[0], "here": here[1]} if isinstance(here, tuple) else {"here": here}
         return parts
 
     def _restore(self, parts: dict[str, np.ndarray]) -> None:
         self._restore_memory(parts)
-        self._note_ordinary_numbers()
+        self._bind()
         if "here" in parts:
             x = (parts["here_indices"], parts["here"]) if "here_indices" in parts else parts["here"]
             self._stand(self._checked(x, "the saved features"))

@@ -10,12 +10,14 @@ from trueonline import inputs
 from trueonline.catalog import Method
 from trueonline.core import memory
 from trueonline.core.adaptation import LEAST, MOST, form_of
+from trueonline.core.family import number_of
 from trueonline.core.memory import KINDS, Buffers
 from trueonline.core.memory.layout import (
     ACCUMULATES,
     BOUND,
     BOUNDED,
     DENSE,
+    FIXED,
     LARGEST,
     META,
     PAST,
@@ -183,6 +185,10 @@ class OverMemory(Parametrised):
         learned = self.method.memory == "meta-gradient"
         with inputs.room_for(what, n * (32.0 * self._memories + 64.0 * self._is_adapted + 64.0 * learned)):
             buffers = memory.allocate(n, weights, self._memories, self._is_adapted, learned)
+        method = self.method
+        cuts = method.cuts and method.greedy  # the best action was not taken
+        which = number_of(self._rule(), method.memory) or 0
+        buffers.numbers[FIXED] = n, method.binary, KINDS[method.memory].holding, which, method.greedy, cuts
         self._tune(buffers)
         if KINDS[self.method.memory].usage:
             alpha = self._parameters.alpha(0) if self._initial_step_size is None else self._initial_step_size
@@ -233,7 +239,9 @@ class OverMemory(Parametrised):
         inputs.saved_array(parts, "u", (n,), np.float64)  # before anything is allocated
         restored = self._empty()
         place = inputs.saved_array(parts, "place", (PLACE,), np.float64)
+        own = restored.numbers[FIXED].copy()
         restored.numbers[:PLACE] = memory.checked_place(place, n)
+        restored.numbers[FIXED] = own  # never those of a file
         for number, one in enumerate(memory.each(restored, self._memories), 1):
             prefix = f"{number}_" if number > 1 else ""
             memory.rebuild(one, {name.removeprefix(prefix): parts[name] for name in parts if name.startswith(prefix)})

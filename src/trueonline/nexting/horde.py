@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from trueonline import files, inputs
 from trueonline.core.kernels import call
-from trueonline.inputs import FLOATS, FeaturesLike, FeatureStream
+from trueonline.inputs import FLOATS, Features, FeaturesLike, FeatureStream
 from trueonline.nexting.horde_inputs import (
     Triple,
     checked_cumulants,
@@ -211,14 +211,14 @@ class Horde:
         outcome = None
         if is_ready(cumulants, FLOATS) and is_sparse(x_next):
             with suppress(TypeError):  # not compiled for these types yet
-                outcome = self._step(gammas, cumulants, x_next, deltas)
+                outcome = self._step(gammas, cumulants, *inputs.given(cast(Features, x_next)), deltas)
         if outcome != DONE:  # nothing has changed: check everything and try again
             C = checked_cumulants(cumulants, (len(self._questions),))
             x = self._checked(x_next, "x_next")
             if not is_sparse(x):
                 x = inputs.as_pair(x)
             self._hold(inputs.length(x))
-            while call(STEP, tuple(self._memory), self._binary, gammas, C, x, deltas) == FULL:
+            while call(STEP, tuple(self._memory), self._binary, gammas, C, *inputs.given(x), deltas) == FULL:
                 self._grow()
         self.steps += 1
         return deltas
@@ -298,11 +298,11 @@ class Horde:
         answers = np.empty(len(self._questions))
         if is_sparse(x):
             with suppress(TypeError):
-                if PREDICT(tuple(self._memory), self._binary, x, answers) == DONE:
+                if PREDICT(tuple(self._memory), self._binary, *inputs.given(cast(Features, x)), answers) == DONE:
                     return answers
         features = self._checked(x, "x")
         pair = features if is_sparse(features) else inputs.as_pair(features)
-        call(PREDICT, tuple(self._memory), self._binary, pair, answers)
+        call(PREDICT, tuple(self._memory), self._binary, *inputs.given(pair), answers)
         return answers
 
     def _last_features(self) -> tuple[np.ndarray, np.ndarray]:

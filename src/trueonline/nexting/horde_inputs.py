@@ -89,7 +89,7 @@ def is_ready(x: Any, dtype: np.dtype) -> bool:
 def is_sparse(x: Any) -> bool:
     """Whether x is indices, or a pair of indices and values, that a kernel can check."""
     if type(x) is tuple:
-        return len(x) == 2 and is_ready(x[0], INTEGERS) and is_ready(x[1], FLOATS)
+        return len(x) == 2 and is_ready(x[0], INTEGERS) and is_ready(x[1], FLOATS) and len(x[0]) == len(x[1])
     return is_ready(x, INTEGERS)
 
 
@@ -97,7 +97,7 @@ def list_of_indices(X: Any) -> tuple[Triple, int] | None:
     """Rows of indices that differ in length, as a tile coder returns them. None for any other stream."""
     if type(X) is list and X and all(type(x) is np.ndarray and x.dtype is INTEGERS and x.ndim == 1 for x in X):
         indices = np.concatenate(X)
-        return (_ends([len(x) for x in X]), indices, np.ones(len(indices))), len(X)
+        return (_ends([len(x) for x in X]), indices, inputs.ONE), len(X)
     return None
 
 
@@ -105,10 +105,8 @@ def compressed(X: inputs.Stream) -> Triple:
     """Any stream in one form: where rows end, indices and values."""
     if isinstance(X, tuple):
         return X
-    if X.dtype == FLOATS:
-        rows, indices = np.nonzero(X)
-        return _ends(np.bincount(rows, minlength=len(X))), np.ascontiguousarray(indices), X[rows, indices]
-    return np.arange(len(X) + 1, dtype=np.int64) * X.shape[1], X.reshape(-1), np.ones(X.size)
+    rows, indices = np.nonzero(X)
+    return _ends(np.bincount(rows, minlength=len(X))), np.ascontiguousarray(indices), X[rows, indices]
 
 
 def _ends(lengths: Any) -> np.ndarray:

@@ -212,7 +212,7 @@ class Surprise:
         """
         T = len(starts)
         surprise, suspect, usual = np.zeros(T), np.full(T, -1, np.int64), np.full(T, np.nan)
-        call(_FOLLOW, *self._state.values(), np.ascontiguousarray(errors, float), starts, surprise, suspect, usual)
+        call(_FOLLOW, *self._state.values(), np.require(errors, float, ("C", "A", "W")), starts, surprise, suspect, usual)
         return surprise, suspect, usual
 
     def state(self) -> dict[str, np.ndarray]:

@@ -16,6 +16,7 @@ from trueonline.control.gym.train_runs import Run, resume_earlier
 from trueonline.control.gym.train_settings import Settings, option
 from trueonline.control.gym.train_texts import intention, suitable, summary
 from trueonline.inputs import count
+from trueonline.study import engines
 from trueonline.study.store import Store
 from trueonline.terminal import EpisodesBar, TasksBar, print_table
 
@@ -80,7 +81,7 @@ def train(
     film : bool
         Whether to film a greedy episode of the first run.
     engine, threads
-        As in `study.execute_tasks`.
+        As in `study.execute_tasks`, without engines for GPUs.
     say : callable
         It gets what is about to be done, line by line.
 
@@ -91,9 +92,12 @@ def train(
     Raises
     ------
     ValueError
-        If the folder holds a training with other settings, or a longer one. Nothing changes then.
+        If there is no such engine, or if the folder holds a training with other settings, or a longer one. Nothing changes then.
     """
     out, runs = Path(out), count("runs", runs)
+    if engine.startswith("cuda"):
+        raise ValueError(f"--engine must be local, dask or dask:ADDRESS, got {engine!r}: agents do not train on a GPU")
+    engines.check(engine)
     tasks = [Run(settings, number) for number in range(runs)]
     with closing(settings.environment_made()) as env:
         maker = settings.features_for(env)

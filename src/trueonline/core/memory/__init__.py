@@ -28,7 +28,19 @@ is enough: an imprint is only noted, and made by the next recall (or `settle`) w
 This folder is the only place that knows how weights and trace are stored.
 """
 
-from trueonline.core.memory.arrays import begin, checked_place, dump, rebuild, set_weights, snapshot, trace, undo, weights
+from trueonline.core.memory.arrays import (
+    begin,
+    checked_place,
+    dump,
+    lay_out,
+    pay,
+    rebuild,
+    set_weights,
+    snapshot,
+    trace,
+    undo,
+    weights,
+)
 from trueonline.core.memory.dense import noted
 from trueonline.core.memory.layout import (
     KINDS,
@@ -43,6 +55,9 @@ from trueonline.core.memory.layout import (
     attach_one,
     beyond,
     each,
+    features,
+    first_memory,
+    here,
     meta,
     of_features,
     size,
@@ -88,12 +103,17 @@ __all__ = [
     "dump",
     "each",
     "erase",
+    "features",
+    "first_memory",
+    "here",
     "imprint",
+    "lay_out",
     "learn",
     "length_squared",
     "meta",
     "noted",
     "of_features",
+    "pay",
     "products",
     "rate",
     "rebuild",

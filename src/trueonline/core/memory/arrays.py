@@ -14,15 +14,17 @@ from trueonline.core.memory.layout import (
     LENGTH,
     NOT_BINARY,
     NOTED,
-    PLACE,
     RHO_OLD,
     ROOM,
+    SPARE,
     STEPS,
     V_OLD,
     Buffers,
     C,
     S,
     _stride,
+    features,
+    first_memory,
     parts,
     size,
 )
@@ -62,7 +64,8 @@ def set_weights(one: Buffers, value: float) -> None:
 
 def begin(all_of_it: Buffers) -> None:
     """e ← 0 and V_old ← 0: the beginning of an episode. Traces beside the first decay by γ = 0 at the next step."""
-    all_of_it.numbers[[V_OLD, GAMMA, PLACE + S]] = 0.0
+    numbers = all_of_it.numbers
+    numbers[V_OLD] = numbers[GAMMA] = numbers[first_memory(features(all_of_it)) + S] = 0.0
 
 
 def snapshot(one: Buffers) -> tuple[np.ndarray, np.ndarray]:
@@ -76,6 +79,43 @@ def undo(one: Buffers, before: tuple[np.ndarray, ...]) -> None:
     """Restore the copy of `snapshot`."""
     for now, then in zip(one, before, strict=True):
         now[: len(then)] = then
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def lay_out(one: Buffers, dense: bool) -> None:
+    """Bring a memory into the layout for dense features, or back to the list of the entries that carry trace.
+
+    In the dense layout z_k belongs to entry k − 1, and slot, owner and y are not used. Neither e nor w changes.
+    """
+    head = one.numbers
+    if bool(head[DENSE]) == dense:
+        return
+    u, z, y, slot, owner = parts(one)
+    if dense:
+        listed = slice(1, int(head[COUNT]) + 1)
+        owners, traces = owner[listed], z[listed].copy()
+        u[owners] += y[listed]
+        z[1:] = 0.0  # all of them: beyond the list z holds what entries left behind
+        z[owners + 1] = traces
+    else:
+        owners = np.flatnonzero(z[1:])
+        count = len(owners)
+        z[1 : count + 1], y[1 : count + 1], owner[1 : count + 1] = z[owners + 1], 0.0, owners
+        slot[:] = 0
+        slot[owners] = np.arange(1, count + 1)
+        head[[COUNT, ROOM]] = count, 2 * count + SPARE
+    head[DENSE] = dense
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def pay(one: Buffers) -> None:
+    """y ← y + c·z over the list, and c ← 0."""
+    head = one.numbers
+    if not head[DENSE]:
+        _, z, y, _, _ = parts(one)
+        listed = slice(1, int(head[COUNT]) + 1)
+        y[listed] += head[C] * z[listed]
+        head[C] = 0.0
 
 
 def dump(one: Buffers) -> dict[str, np.ndarray]:

@@ -1,7 +1,8 @@
 """The operations of a memory on dense features, which make every entry traced.
 
-z_k belongs to entry k − 1, and y is not needed: every step passes over all entries and pays what is owed on its way. One pass
-is enough, because an imprint is only noted, and made by the next recall (or `settle`) while it reads.
+Python has brought the memory into the layout for them (`arrays.lay_out`): z_k belongs to entry k − 1, and y is not needed. Every
+step passes over all entries and pays what is owed on its way. One pass is enough, because an imprint is only noted, and made by
+the next recall (or `settle`) while it reads.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from trueonline.core.memory.operations import (
     trace_along,
     value_in,
 )
-from trueonline.core.memory.upkeep import spread
 
 IMPRINT, REPLACE = 1.0, 2.0  # what may be noted
 
@@ -32,8 +32,6 @@ def _recall_dense(memory, x, x_next):
 
     def recall_dense(memory, x, x_next):
         head = memory.head
-        if head[DENSE] == 0.0:
-            spread(memory)
         s, c, a, b, owed = noted(memory)
         v = trace_x = v_next = 0.0
         if head[NOTED] == REPLACE:
@@ -79,8 +77,13 @@ def noted(memory):
 def note(memory, kind, a, b):
     """Leave an imprint to the next recall. From here on s and c count from after the imprint."""
     head = memory.head
-    head[NOTED], head[NOTED_S], head[NOTED_C], head[NOTED_A], head[NOTED_B] = kind, head[S], head[C], a, b
-    head[S], head[C] = 1.0, 0.0
+    head[NOTED] = kind
+    head[NOTED_S] = head[S]
+    head[NOTED_C] = head[C]
+    head[NOTED_A] = a
+    head[NOTED_B] = b
+    head[S] = 1.0
+    head[C] = 0.0
 
 
 @operation(settle, reassociate=True)
@@ -100,8 +103,9 @@ def _settle_dense(memory, x):
             head[NOT_BINARY] += not_binary
         elif head[NOTED] == IMPRINT:
             for i in range(x.size):
-                memory.u[i] += c * memory.z[i + 1] + b * share(memory, i, x.values[i])
-                memory.z[i + 1] = s * memory.z[i + 1] + a * share(memory, i, x.values[i])
+                x_i = share(memory, i, x.values[i])
+                memory.u[i] += c * memory.z[i + 1] + b * x_i
+                memory.z[i + 1] = s * memory.z[i + 1] + a * x_i
         head[NOTED] = 0.0
 
     return settle_dense

@@ -1,10 +1,11 @@
 """The layout of a memory's numbers, and how kernels reach them.
 
-A learner's numbers lie in one array: its *place* (the numbers that it carries from step to step), then one to four memories,
-then, with step-size adaptation, the numbers that adaptation keeps for each feature, or the numbers of learned step-sizes.
+A learner's numbers lie in one array: its *place* (the numbers that it carries from step to step), the values of its current
+features, then one to four memories, then, with step-size adaptation, the numbers that adaptation keeps for each feature, or the
+numbers of learned step-sizes. The indices of its current features lie behind the places on lists.
 
-    place | header, u, z, y | header, u, z, y | … | tuning | of each feature | header, u, z, y | slot, owner
-    place | header, u, z, y | settings, h, alpha, tiles
+    place | here | header, u, z, y | header, u, z, y | … | tuning | of each feature | header, u, z, y | slot, owner
+    place | here | header, u, z, y | settings, h, alpha, tiles
 
 Each memory has a header of its own, with the numbers of that memory only. Vectors begin at cache lines.
 
@@ -30,6 +31,10 @@ HEADER = 16
 
 # The place: what a learner carries from one step to the next. CARRIED is the first of three numbers that belong to the rule.
 V_OLD, GAMMA, LAM, STEPS, LENGTH, RHO_OLD, GREEDY, CARRIED = range(8)
+# … and what never changes: the number of features, whether they must be binary, how many memories hold the weights, the number of
+# the rule, and for agents whether they bootstrap from the best action, and whether the trace is cut if they take another.
+FEATURES, BINARY, HOLDING, RULE, BEST, CUTS = range(10, 16)
+FIXED = slice(10, 16)
 COMING = 16  # the first of the numbers of the coming transition, in the order of `core.transition`
 PLACE = 24
 
@@ -165,18 +170,18 @@ def allocate(
     n: int, weights: np.ndarray | None = None, memories: int = 1, rated: bool = False, learned: bool = False
 ) -> Buffers:
     """Memories of n features, the first with these weights or zeros, and no trace; with adapted or learned step-sizes."""
-    length = _length(n)
-    total = PLACE + memories * length + _rated_length(n) * rated + _learned_length(n) * learned
+    length, first = _length(n), first_memory(n)
+    total = first + memories * length + _rated_length(n) * rated + _learned_length(n) * learned
     numbers = np.zeros(total + LINE)
     skip = -(numbers.ctypes.data // numbers.itemsize) % LINE
     numbers = numbers[skip : skip + total]
-    numbers[RHO_OLD] = 1.0
-    for head in numbers[PLACE : PLACE + memories * length].reshape(memories, length):
+    numbers[[RHO_OLD, FEATURES, HOLDING]] = 1.0, n, 1.0
+    for head in numbers[first : first + memories * length].reshape(memories, length):
         head[S] = 1.0
         head[ROOM] = SPARE
     if weights is not None:
-        numbers[PLACE + HEADER : PLACE + HEADER + n] = weights
-    buffers = Buffers(numbers, np.zeros(memories * (2 * n + 1), np.int32))
+        numbers[first + HEADER : first + HEADER + n] = weights
+    buffers = Buffers(numbers, np.zeros(memories * (2 * n + 1) + n, np.int32))
     if rated:
         head = meta(buffers, memories).numbers
         head[S], head[ROOM] = 1.0, SPARE
@@ -185,32 +190,44 @@ def allocate(
 
 def each(buffers: Buffers, memories: int) -> list[Buffers]:
     """The memories that lie in these buffers, each by itself."""
-    width = len(buffers.places) // memories
-    length = _length(width // 2)
-    numbers, places = buffers.numbers[PLACE:], buffers.places
+    n = features(buffers)
+    length, width = _length(n), 2 * n + 1
+    numbers, places = buffers.numbers[first_memory(n) :], buffers.places
     return [Buffers(numbers[i * length : (i + 1) * length], places[i * width : (i + 1) * width]) for i in range(memories)]
+
+
+def features(buffers: Buffers) -> int:
+    """The number of features of the memories in these buffers."""
+    return int(buffers.numbers[FEATURES])
+
+
+def here(buffers: Buffers) -> tuple[np.ndarray, np.ndarray]:
+    """Room for the indices and values of the current features."""
+    n = features(buffers)
+    return buffers.places[len(buffers.places) - n :], buffers.numbers[PLACE : PLACE + n]
 
 
 def tuning(buffers: Buffers, memories: int) -> np.ndarray:
     """The settings and the counter of step-size adaptation."""
-    n = len(buffers.places) // memories // 2
-    first = PLACE + memories * _length(n)
-    return buffers.numbers[first : first + TUNING]
+    return beyond(buffers, memories)[:TUNING]
 
 
 def of_features(buffers: Buffers, memories: int) -> np.ndarray:
     """The numbers that step-size adaptation keeps for each feature, a row for each."""
-    n = len(buffers.places) // memories // 2
-    first = PLACE + memories * _length(n) + TUNING
-    return buffers.numbers[first : first + OF_FEATURE * n].reshape(n, OF_FEATURE)
+    n = features(buffers)
+    return beyond(buffers, memories)[TUNING : TUNING + OF_FEATURE * n].reshape(n, OF_FEATURE)
 
 
 def meta(buffers: Buffers, memories: int) -> Buffers:
     """The memory of step-size adaptation: the logarithms of step-sizes, and their trace."""
-    n = len(buffers.places) // memories // 2
-    first = PLACE + memories * _length(n) + TUNING + OF_FEATURE * n
-    behind = buffers.numbers[first + _length(n) :].view(np.int32)
-    return Buffers(buffers.numbers[first : first + _length(n)], behind[: 2 * n + 1])
+    n = features(buffers)
+    numbers = beyond(buffers, memories)[TUNING + OF_FEATURE * n :]
+    return Buffers(numbers[: _length(n)], numbers[_length(n) :].view(np.int32)[: 2 * n + 1])
+
+
+def first_memory(n: int) -> int:
+    """Where the first memory of n features begins."""
+    return PLACE + _stride.py_func(n)
 
 
 def _length(n: int) -> int:
@@ -230,7 +247,8 @@ def _learned_length(n: int) -> int:
 
 def beyond(buffers: Buffers, memories: int) -> np.ndarray:
     """All numbers behind the memories: those of step-sizes that are adapted or learned."""
-    return buffers.numbers[PLACE + memories * _length(len(buffers.places) // memories // 2) :]
+    n = features(buffers)
+    return buffers.numbers[first_memory(n) + memories * _length(n) :]
 
 
 def size(one: Buffers) -> int:
@@ -261,9 +279,11 @@ def parts(one: Buffers) -> tuple[np.ndarray, ...]:
 
 
 @kernel
-def at(numbers, places, n, which):
-    """One of the memories of n features that lie in these buffers."""
-    return memory_at(numbers, PLACE + which * (HEADER + 3 * _stride(n)), places, which * (2 * n + 1), n)
+def at(numbers, places, which):
+    """One of the memories that lie in these buffers."""
+    n = int(numbers[FEATURES])
+    stride = _stride(n)
+    return memory_at(numbers, PLACE + stride + which * (HEADER + 3 * stride), places, which * (2 * n + 1), n)
 
 
 @kernel
@@ -283,56 +303,57 @@ def memory_at(numbers, first, places, place, n):
 
 @kernel
 def attach_one(numbers, places):
-    return at(numbers, places, places.size // 2, 0)
+    return at(numbers, places, 0)
 
 
 @kernel
 def attach_two(numbers, places):
-    m = at(numbers, places, places.size // 4, 0)
-    return Several(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, at(numbers, places, m.n, 1), None, None)
+    m = at(numbers, places, 0)
+    return Several(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, at(numbers, places, 1), None, None)
 
 
 @kernel
 def attach_three(numbers, places):
-    m = at(numbers, places, places.size // 6, 0)
-    second, third = at(numbers, places, m.n, 1), at(numbers, places, m.n, 2)
+    m = at(numbers, places, 0)
+    second, third = at(numbers, places, 1), at(numbers, places, 2)
     return Several(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, third, None)
 
 
 @kernel
 def attach_two_and_usage(numbers, places):
-    m = at(numbers, places, places.size // 6, 0)
-    second, usage = at(numbers, places, m.n, 1), at(numbers, places, m.n, 2)
+    m = at(numbers, places, 0)
+    second, usage = at(numbers, places, 1), at(numbers, places, 2)
     return Several(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, None, usage)
 
 
 @kernel
 def attach_three_and_usage(numbers, places):
     """Only the first is written to with the step-sizes of the features: the others have a step-size of their own."""
-    m = at(numbers, places, places.size // 8, 0)
-    second, third, usage = at(numbers, places, m.n, 1), at(numbers, places, m.n, 2), at(numbers, places, m.n, 3)
+    m = at(numbers, places, 0)
+    second, third, usage = at(numbers, places, 1), at(numbers, places, 2), at(numbers, places, 3)
     return Used(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, third, usage)
 
 
 @kernel
 def attach_two_traces_and_usage(numbers, places):
     """Both memories are written to with the step-sizes of the features, because both hold a part of the weights."""
-    m = at(numbers, places, places.size // 6, 0)
-    t, usage = at(numbers, places, m.n, 1), at(numbers, places, m.n, 2)
+    m = at(numbers, places, 0)
+    t, usage = at(numbers, places, 1), at(numbers, places, 2)
     second = Used(t.n, t.head, t.u, t.z, t.y, t.slot, t.owner, None, None, usage)
     return Used(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, None, usage)
 
 
 @kernel
 def attach_two_traces(numbers, places):
-    m = at(numbers, places, places.size // 4, 0)
-    return TwoTraces(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, at(numbers, places, m.n, 1))
+    m = at(numbers, places, 0)
+    return TwoTraces(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, at(numbers, places, 1))
 
 
 @kernel
-def rated(numbers, n, memory, second, third):
+def rated(numbers, memory, second, third):
     """A memory with the step-sizes of its features, which follow the memories in the buffer."""
-    m, first = memory, numbers.size - (n + 1) - (HEADER + 3 * _stride(n))
+    m, n = memory, memory.n
+    first = numbers.size - (n + 1) - (HEADER + 3 * _stride(n))
     told, kept = pointer(numbers, first - OF_FEATURE * n - TUNING), pointer(numbers, first - OF_FEATURE * n)
     meta = memory_at(numbers, first, numbers.view(np.int32), 2 * (numbers.size - (n + 1)), n)
     return Rated(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, second, third, told, kept, meta)
@@ -340,34 +361,30 @@ def rated(numbers, n, memory, second, third):
 
 @kernel
 def attach_one_rated(numbers, places):
-    n = places.size // 2
-    return rated(numbers, n, at(numbers, places, n, 0), None, None)
+    return rated(numbers, at(numbers, places, 0), None, None)
 
 
 @kernel
 def attach_two_rated(numbers, places):
-    n = places.size // 4
-    return rated(numbers, n, at(numbers, places, n, 0), at(numbers, places, n, 1), None)
+    return rated(numbers, at(numbers, places, 0), at(numbers, places, 1), None)
 
 
 @kernel
 def attach_three_rated(numbers, places):
-    n = places.size // 6
-    second, third = at(numbers, places, n, 1), at(numbers, places, n, 2)
-    return rated(numbers, n, at(numbers, places, n, 0), second, third)
+    second, third = at(numbers, places, 1), at(numbers, places, 2)
+    return rated(numbers, at(numbers, places, 0), second, third)
 
 
 @kernel
 def attach_two_traces_rated(numbers, places):
     """Both memories are rated, because both hold a part of the weights."""
-    n = places.size // 4
-    second = rated(numbers, n, at(numbers, places, n, 1), None, None)
-    return rated(numbers, n, at(numbers, places, n, 0), second, None)
+    second = rated(numbers, at(numbers, places, 1), None, None)
+    return rated(numbers, at(numbers, places, 0), second, None)
 
 
 @kernel
 def attach_meta_gradient(numbers, places):
-    m = at(numbers, places, places.size // 2, 0)
+    m = at(numbers, places, 0)
     tiles = numbers.size - _in_tiles(m.n)
     alpha, h = tiles - _stride(m.n), tiles - 2 * _stride(m.n)
     more = pointer(numbers, h - SETTINGS), pointer(numbers, h), pointer(numbers, alpha), pointer(numbers, tiles)

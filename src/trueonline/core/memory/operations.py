@@ -88,7 +88,7 @@ def used_step_size(usage, i):
 @kernel
 def place(memory, i):
     """The index of the trace of feature i: its slot, or i + 1 in the dense layout."""
-    return np.uint64(memory.slot[i]) if memory.head[DENSE] == 0.0 else np.uint64(i) + np.uint64(1)
+    return memory.slot[i] if memory.head[DENSE] == 0.0 else i + 1
 
 
 @kernel

@@ -13,7 +13,7 @@ from trueonline.core.forms import Dense, is_a
 from trueonline.core.kernels import kernel, operation
 from trueonline.core.memory.dense import REPLACE, noted
 from trueonline.core.memory.layout import COUNT, DENSE, NOTED, PAID_C, PAID_S, ROOM, C, Memory, S, Several
-from trueonline.core.memory.upkeep import in_place, rebase, spread
+from trueonline.core.memory.upkeep import in_place, rebase
 from trueonline.core.pointers import folded, owners, slots
 
 # --- Making one -----------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def _enlist_all(memory, first, dense):
     return (enlist_one, enlist_two, enlist_three)[others]
 
 
-# --- Upkeep: no entry is ever taken off the list, and a memory in the dense layout stays there -----
+# --- Upkeep: no entry is ever taken off the list -----
 
 
 @operation(rebase)
@@ -97,11 +97,6 @@ def _rebase_in_place(memory):
         head[S], head[C] = 1.0, 0.0
 
     return rebase_in_place
-
-
-@operation(spread)
-def _spread_in_place(memory):
-    return (lambda memory: None) if in_place(memory) else None
 
 
 # --- The distance from a target -------------------------------------------------------------------

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from trueonline.core.forms import Dense, entry, is_a
 from trueonline.core.kernels import operation
 from trueonline.core.memory.layout import COUNT, DENSE, C, S
@@ -19,7 +17,7 @@ from trueonline.core.memory.operations import (
     trace_along,
     value_in,
 )
-from trueonline.core.memory.upkeep import EDGE, MIDDLE, REACH, gather, rebase
+from trueonline.core.memory.upkeep import EDGE, MIDDLE, REACH, rebase
 
 
 @operation(shift)
@@ -56,18 +54,16 @@ def _recall_sparse(memory, x, x_next):
         return None
 
     def recall_sparse(memory, x, x_next):
-        if memory.head[DENSE] != 0.0:
-            gather(memory)
         c = memory.head[C]
         v = trace_x = v_next = 0.0
         for j in range(x.size):
             i, x_i = entry(x, j)
-            k = np.uint64(memory.slot[i])
+            k = memory.slot[i]
             v += (memory.u[i] + (memory.y[k] + c * memory.z[k])) * x_i
             trace_x += memory.z[k] * x_i
         for j in range(x_next.size):
             i, x_i = entry(x_next, j)
-            k = np.uint64(memory.slot[i])
+            k = memory.slot[i]
             v_next += (memory.u[i] + (memory.y[k] + c * memory.z[k])) * x_i
         return v, memory.head[S] * trace_x, v_next
 
@@ -85,11 +81,11 @@ def _value_sparse(memory, x):
         if memory.head[DENSE] != 0.0:
             for j in range(x.size):
                 i, x_i = entry(x, j)
-                v += (memory.u[i] + c * memory.z[i + np.uint64(1)]) * x_i
+                v += (memory.u[i] + c * memory.z[i + 1]) * x_i
         else:
             for j in range(x.size):
                 i, x_i = entry(x, j)
-                k = np.uint64(memory.slot[i])
+                k = memory.slot[i]
                 v += (memory.u[i] + (memory.y[k] + c * memory.z[k])) * x_i
         return v
 
@@ -105,7 +101,7 @@ def _trace_along_sparse(memory, x):
         total = 0.0
         for j in range(x.size):
             i, x_i = entry(x, j)
-            total += memory.z[np.uint64(memory.slot[i])] * x_i
+            total += memory.z[memory.slot[i]] * x_i
         return memory.head[S] * total
 
     return trace_along_sparse
@@ -125,7 +121,7 @@ def _imprint_sparse(memory, x, a, b):
         for j in range(x.size):
             i, x_i = entry(x, j)
             x_i = share(memory, i, x_i)
-            k = np.uint64(memory.slot[i])
+            k = memory.slot[i]
             if k == 0:
                 count += 1
                 memory.slot[i] = count
@@ -154,7 +150,7 @@ def _replace_sparse(memory, x):
             i, x_i = entry(x, j)
             if x_i == 1.0:
                 one = unit * share(memory, i, 1.0)
-                k = np.uint64(memory.slot[i])
+                k = memory.slot[i]
                 if k == 0:
                     count += 1
                     memory.slot[i] = count
@@ -178,7 +174,7 @@ def _erase_sparse(memory, x):
         c = memory.head[C]
         for j in range(x.size):
             i, x_i = entry(x, j)
-            k = np.uint64(memory.slot[i])
+            k = memory.slot[i]
             if k != 0 and x_i == 1.0:
                 memory.y[k] += c * memory.z[k]
                 memory.z[k] = 0.0
@@ -189,13 +185,13 @@ def _erase_sparse(memory, x):
 @operation(action_values)
 def _action_values(memory, x, values):
     def action_values_of_blocks(memory, x, values):
-        c, actions = memory.head[C], np.uint64(values.size)
+        c, actions = memory.head[C], values.size
         for a in range(values.size):
             values[a] = 0.0
         for j in range(x.size):
             i, x_i = entry(x, j)
             for a in range(actions):
-                k = np.uint64(memory.slot[i * actions + a])
+                k = memory.slot[i * actions + a]
                 values[a] += (memory.u[i * actions + a] + (memory.y[k] + c * memory.z[k])) * x_i
 
     return action_values_of_blocks

@@ -21,19 +21,6 @@ def in_place(memory: Any) -> bool:
     return isinstance(memory.types[memory.fields.index("slot")], Counted)
 
 
-def _rescale(y, z, count, s, c):
-    """y ← y + c·z and z ← s·z over the list; return the trace's 1-norm."""
-    norm = 0.0
-    for k in range(1, count + 1):
-        y[k] += c * z[k]
-        z[k] *= s
-        norm += abs(z[k])
-    return norm
-
-
-_rescale = outlined(_rescale, reassociate=True)
-
-
 def rebase(memory):
     """Pay what is owed (c ← 0, s ← 1), and take faded entries off the list when it has doubled since the last look."""
     raise NotImplementedError("for kernels only")
@@ -44,11 +31,16 @@ def _rebase(memory):
     return None if in_place(memory) else (lambda memory: _rebase_list(memory))  # noqa: PLW0108  (an overload needs a function)
 
 
-@outlined
 def _rebase_list(memory):
-    count = int(memory.head[COUNT])
-    norm = _rescale(memory.y, memory.z, count, memory.head[S], memory.head[C])
-    memory.head[S], memory.head[C] = 1.0, 0.0
+    count, s, c = int(memory.head[COUNT]), memory.head[S], memory.head[C]
+    y, z = memory.y, memory.z
+    norm = 0.0
+    for k in range(1, count + 1):
+        y[k] += c * z[k]
+        z[k] *= s
+        norm += abs(z[k])
+    memory.head[S] = 1.0
+    memory.head[C] = 0.0
     if count >= memory.head[ROOM] or (norm == 0.0 and memory.head[ROOM] < np.inf):
         kept = 0
         for k in range(1, count + 1):
@@ -66,47 +58,7 @@ def _rebase_list(memory):
         memory.head[ROOM] = 2 * kept + SPARE
 
 
-def spread(memory):
-    """From the list to the dense layout: z_k belongs to entry k − 1; slot, owner and y go unused."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(spread)
-def _spread(memory):
-    return None if in_place(memory) else (lambda memory: _spread_list(memory))  # noqa: PLW0108
-
-
-@outlined
-def _spread_list(memory):
-    count = int(memory.head[COUNT])
-    for k in range(1, count + 1):
-        memory.u[memory.owner[k]] += memory.y[k]
-    if count > 0:  # otherwise y stays untouched, so that a learner of dense features alone has two vectors in use
-        for k in range(1, memory.n + 1):
-            memory.y[k] = 0.0
-        for k in range(1, count + 1):
-            memory.y[memory.owner[k] + 1] = memory.z[k]
-    for k in range(1, memory.n + 1):  # all of them: beyond the list z holds what entries left behind
-        memory.z[k] = memory.y[k] if count > 0 else 0.0
-    memory.head[DENSE] = 1.0
-
-
-@outlined
-def gather(memory):
-    """From the dense layout back to the list of the entries that carry trace."""
-    count = 0
-    for i in range(memory.n):
-        z = memory.z[i + 1]
-        memory.slot[i] = 0
-        if z != 0.0:
-            count += 1
-            memory.slot[i] = count
-            memory.owner[count] = i
-            memory.z[count] = z
-            memory.y[count] = 0.0
-    memory.head[COUNT] = count
-    memory.head[ROOM] = 2 * count + SPARE
-    memory.head[DENSE] = 0.0
+_rebase_list = outlined(_rebase_list, reassociate=True)
 
 
 @outlined

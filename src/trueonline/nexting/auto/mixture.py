@@ -124,8 +124,9 @@ class Mixture:
             at = sum(map(len, numbers)), sum(map(len, places))
             plan.append([*at, own.n_features, columns[own.name], own.n_active, names.index(each.base)])
             rates.append([each.step_size / own.n_active, each.trace_decay])
-            numbers.append(memory_of_it.numbers[layout.PLACE :])
-            places.append(memory_of_it.places)
+            (one,) = layout.each(memory_of_it, 1)
+            numbers.append(one.numbers)
+            places.append(one.places)
         self._plan = np.array(plan, np.int64).reshape(-1, 6)
         self._rates = np.array(rates).reshape(-1, 2)
         self._numbers, self._places = np.concatenate(numbers), np.concatenate(places)
@@ -214,7 +215,7 @@ class Mixture:
         ValueError
             If the block does not fit. Nothing has changed then.
         """
-        x = np.ascontiguousarray(values, float)
+        x = np.require(values, float, ("C", "A", "W"))
         T = len(x) if x.ndim == 1 else -1
         rows, naive = np.ascontiguousarray(X), np.ascontiguousarray(bases, float)
         gammas, spans = (

@@ -77,8 +77,10 @@ def run(
         known[now], open_weight[now], made[now] = 0.0, 1.0, out[t]
         state[SAMPLES] += 1.0
         state[GAMMA], state[ELAPSED] = gamma, elapsed[t]
-        last[:] = X[t]
-        last_bases[:] = bases[t]
+        for i in range(last.size):
+            last[i] = X[t, i]
+        for i in range(last_bases.size):
+            last_bases[i] = bases[t, i]
 
 
 RUN = specialise(run, "mixture")

@@ -142,7 +142,8 @@ def see(table, means, usual, counts, row, seconds, signals, gammas, X, bases):
         means[FAST] += max(least, 1.0 - gamma**4) * (x - means[FAST])
         means[SLOW] += max(least, 1.0 - gamma) * (x - means[SLOW])
         means[SLOWER] += max(least, 1.0 - gamma**0.25) * (x - means[SLOWER])
-        bases[t] = means
+        for i in range(means.size):  # Numba compiles a message about shapes for an array as a whole
+            bases[t, i] = means[i]
         row[VALUE] = placed(x, usual[VALUE], counts[0])
         row[LEVEL] = placed(means[SLOW], usual[LEVEL], counts[0])
         row[SLOPE] = placed(x - means[FAST], usual[SLOPE], counts[0])

@@ -66,16 +66,12 @@ def finite(numbers):
     return wrong == 0
 
 
-def step(buffers, binary, discounts, cumulants, x, deltas):
+def step(buffers, binary, discounts, cumulants, x, x_values, deltas):
     """Learn from one transition into x, and write the TD errors to `deltas`. If it returns BAD or FULL, nothing has changed."""
     m = attach(buffers)
-    features = view(x)
-    if not (
-        cumulants.size == m.questions
-        and finite(cumulants)
-        and features.size <= m.most
-        and acceptable(m.n, features, binary)
-    ):
+    features = view(x, x_values)
+    fine, known = acceptable(m.n, features, binary), finite(cumulants)
+    if not (fine and known and cumulants.size == m.questions and features.size <= m.most):
         return BAD
     here, there, values = np.empty(m.most, np.int64), np.empty(m.most, np.int64), np.empty(m.most)
     size = locate(m, features, pointer(there, 0), pointer(values, 0))
@@ -124,16 +120,18 @@ def all_finite(numbers):
 def check(n, X, binary):
     """The number of the first row with bad features, or −1."""
     for t in range(X[0].size - 1):
-        if not acceptable(n, row(X, t), binary):
+        fine = acceptable(n, row(X, t), binary)
+        if not fine:
             return t
     return -1
 
 
-def predict(buffers, binary, x, answers):
+def predict(buffers, binary, x, x_values, answers):
     """answers_q ← wᵀx for all questions. The memory does not change. Return DONE or BAD."""
     m = attach(buffers)
-    features = view(x)
-    if not acceptable(m.n, features, binary):
+    features = view(x, x_values)
+    fine = acceptable(m.n, features, binary)
+    if not fine:
         return BAD
     for q in range(m.questions):
         m.sum[q] = 0.0
