@@ -50,7 +50,7 @@ def _race(section: Section, settings: Settings, stream: str, X: np.ndarray, rewa
     if c_loops.available():
         rows.append((stream, "C, lazy", times.per_step("lazy", STEPS), times.ratio("lazy", "run")))
         if stream == "tile-coded":
-            section.targets.append(at_most("`run` against the lazy loop in C", 1.3, times.ratio("run", "lazy")))
+            section.targets.append(at_most("`run` against the lazy loop in C", 1.2, times.ratio("run", "lazy")))
     times = race(slow, rounds=settings.rounds, tries=2)
     if c_loops.available():
         ratio = times.ratio("eager", "run", some, STEPS)

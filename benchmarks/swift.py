@@ -10,7 +10,7 @@ from benchmarks import c_loops, streams
 from benchmarks.report import Section, Settings, Table, at_least, at_most
 from benchmarks.timing import race
 from trueonline import SwiftTD, TrueOnlineTD
-from trueonline.core.memory.layout import COUNT, PLACE
+from trueonline.core.memory.layout import COUNT, each
 
 N, ACTIVE = 400_000, 8_402
 EPSILON = 1e-9
@@ -72,7 +72,7 @@ def _race(section: Section, settings: Settings, stream: str, X: np.ndarray, rewa
     section.targets.append(
         at_most(f"adapted step-sizes against the eager loop in C, {stream}, α = {alpha:g}", MOST, adaptive)
     )
-    traced = int(learner._memory.numbers[PLACE + COUNT])
+    traced = int(each(learner._memory, 1)[0].numbers[COUNT])
     row = (times.per_step("run", steps), f"{traced:,}", times.per_step("C", steps), f"{eager.traced:,}", ratio, adaptive)
     return stream, f"{alpha:g}", f"{learner.bounded / learner.steps:.0%}", *row
 

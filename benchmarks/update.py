@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks import streams
 from benchmarks.eager import EagerDense, EagerSparse, follow
-from benchmarks.report import Section, Settings, Table, Target, at_least
+from benchmarks.report import Section, Settings, Table, Target, at_least, at_most
 from benchmarks.timing import race
 from trueonline import TrueOnlineTD
 
@@ -62,9 +62,47 @@ def measure(settings: Settings) -> Section:
     table.append((what, "`update`", took, "1"))
     table.append((what, "NumPy", times.per_step("numpy", few), times.ratio("numpy", "update", few, STEPS)))
     section.tables.append(Table(("features", "what", "per call", "takes, against `update`"), table))
+    section.tables.append(_cliffs(section, settings))
     section.tables.append(_fixed_cost(settings))
     section.targets.append(Target(f"`update`, {what}", "≤ 2.5 µs", took, took.seconds <= 2.5e-6))
     return section
+
+
+def _cliffs(section: Section, settings: Settings) -> Table:
+    """The same features and numbers given in other ways, against an array of indices and a Python float."""
+    calls = 1_000
+    active, state = np.array([7, 90, 150, 160, 333, 722, 1044, 1167, 1911]), np.array([7])
+    read_only, strided = active.copy(), np.repeat(active, 2)[::2]
+    read_only.flags.writeable = False
+    ways = {
+        "an array of 9 indices, a float reward": (active, 1.0, {}),
+        "an int reward": (active, 1, {}),
+        "a NumPy reward, float32": (active, np.float32(1.0), {}),
+        "a NumPy reward, float64": (active, np.float64(1.0), {}),
+        "`discount=` given": (active, 1.0, {"discount": 0.9}),
+        "`trace_decay=` given": (active, 1.0, {"trace_decay": 0.5}),
+        "a read-only array": (read_only, 1.0, {}),
+        "an array that is not contiguous": (strided, 1.0, {}),
+        "an array of 1 index, a float reward": (state, 1.0, {}),
+        "an int state": (7, 1.0, {}),
+    }
+    races = {}
+    for name, (x, reward, more) in ways.items():
+        learner = TrueOnlineTD(2_000, **PARAMETERS)
+        learner.start(x)
+        races[name] = partial(_repeat, learner, x, reward, more, calls)
+    times = race(races, rounds=settings.rounds)
+    first, *_, one, single = ways
+    rows = [(name, times.per_step(name, calls), times.ratio(name, one if name == single else first)) for name in ways]
+    for name in ways:
+        if name not in (first, one):
+            section.targets.append(at_most(name, 1.5, times.ratio(name, one if name == single else first)))
+    return Table(("`update` with", "per call", "against an array and a float"), rows)
+
+
+def _repeat(learner: TrueOnlineTD, x: object, reward: float, more: dict, calls: int) -> None:
+    for _ in range(calls):
+        learner.update(reward, x, **more)
 
 
 def _fixed_cost(settings: Settings) -> Table:
