@@ -1,9 +1,9 @@
 # These commands do everything on a new machine with Python ≥ 3.11, make and git:
 #   make reproduce   sets up and runs the paper's prediction study; leaves reproduction/report.html
-#   make test        sets up and runs the linters, the type checker and the tests, but for long and slow ones
+#   make test        sets up and runs the linters, the type checker and the tests of every day
 #   make docs        sets up and builds the documentation site; leaves docs/_build/index.html
-# Others: docs-serve, results (about 40 minutes: every experiment and benchmark, for the site), peers, test-long (tests of seconds, most of
-# them for kernels that few others need), test-slow (studies of minutes), test-hostile (20 minutes of damaged files, kills and bad calls),
+# Others: docs-serve, results (about 40 minutes: every experiment and benchmark, for the site), peers, test-apart (tests of the documentation,
+# of benchmarks and in a browser), test-slow (studies of minutes), test-hostile (20 minutes of damaged files, kills and bad calls),
 # test-lowest (the lowest versions of other packages), dist (build a release and try it), coverage, bench, format, clean.
 
 PYTHON ?= python3
@@ -15,7 +15,7 @@ JOBS ?= 3
 # An interpreter that has the packages that the benchmarks compare with. `make peers` makes this one.
 PEERS ?= $(VENV)/peers/bin/python
 
-.PHONY: reproduce test docs docs-serve results peers test-long test-slow test-hostile test-lowest dist coverage bench format clean
+.PHONY: reproduce test docs docs-serve results peers test-apart test-slow test-hostile test-lowest dist coverage bench format clean
 .DELETE_ON_ERROR:
 
 reproduce: $(VENV)/installed
@@ -27,7 +27,7 @@ test: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -m "not slow and not long" -n $(JOBS) --dist loadfile
+	$(BIN)/pytest -m "not slow and not apart" -n $(JOBS) --dist loadfile
 
 # Every warning stops it. Tutorials and the gallery are executed; a page that did not change is not executed again. Pages are read one
 # after another: kernels of notebooks that start together may take each other's ports.
@@ -49,8 +49,8 @@ peers:
 	-$(VENV)/peers/bin/python -m pip install --quiet --disable-pip-version-check mushroom-rl
 	-SKBUILD_MINIMUM_VERSION=0.7 $(VENV)/peers/bin/python -m pip install --quiet --disable-pip-version-check numpy swifttd
 
-test-long: $(VENV)/installed-dev
-	$(BIN)/pytest -m "long and not slow" -n $(JOBS) --dist loadfile
+test-apart: $(VENV)/installed-dev
+	$(BIN)/pytest -m "apart and not slow" -n $(JOBS) --dist loadfile
 
 test-slow: $(VENV)/installed-dev
 	$(BIN)/pytest -m slow

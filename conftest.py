@@ -2,33 +2,31 @@
 
 import os
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
 # Several processes run tests side by side: threads of the linear algebra would only wait for each other, and spin meanwhile.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# Compiled kernels stay for the next run, but not among those of the user. The commands that tests start find them too.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parent / ".pytest_cache" / "kernels"))
+
 collect_ignore = ["docs/conf.py", "docs/_ext"]  # they need what only `make docs` installs
 if find_spec("numba_cuda") is None:  # there is none for macOS
     collect_ignore += ["src/trueonline/study/cuda/compiler.py", "src/trueonline/study/cuda/device.py"]
 
-# Files that take long, in the order in which they are handed out. Those that compile different kernels come first, and side by
-# side: the others, and the commands that tests start, then find them on disk. All that is not named here is short.
+DOCS = Path(__file__).parent / "docs"
+
+# Files in the order in which they are handed out. The first compiles the kernels of all methods. Those behind it take long and need
+# few of these kernels. All others come last: they are short, and find the kernels on disk.
 FIRST = (
-    "test_agents_exact", "test_agent_mistakes", "test_agent_saving", "test_agent_inputs", "test_agent_reductions",
-    "test_derive", "test_derive_refusals", "test_step_sizes", "test_provisional", "test_exact", "test_run",
-    "test_off_policy_study", "test_family",
-    "test_differential", "test_batches", "test_sweep_body", "test_compiler",
-    "test_horde", "test_catalog", "test_sweep_file",
-    "test_atari_resuming", "test_atari_screens", "test_atari_published", "test_atari_runs",
-    "test_processes", "test_platforms", "test_paper", "test_survival", "test_predict", "test_predict_resuming",
-    "test_predict_options", "test_study",
-    "test_mqtt", "test_lsl",
-    "test_page", "test_feed", "test_live_command",
-    "test_control_studies", "test_text_files", "test_positions", "test_cleaning", "test_csv", "README",
-    "test_asterix_command", "test_train_command", "test_sweep_command",
-    "test_myoelectric", "test_verification", "test_cli", "test_training", "test_training_resuming", "test_evaluation",
-    "test_report", "nexting", "derive",
+    "test_catalog", "test_derive_refusals", "test_paper", "test_derive", "test_sweep_body", "test_processes", "test_compiler",
+    "test_derive_diagonal", "test_derive_check", "test_off_policy_study", "test_survival", "test_batches", "test_engine",
+    "test_predict", "test_horde", "test_platforms", "test_mqtt", "test_lsl", "test_control_studies", "test_atari_prediction",
+    "test_atari_resuming", "test_train_command", "test_asterix_race", "test_myoelectric", "test_predict_resuming",
+    "test_learning_on", "test_alerts", "test_user_formats", "test_positions", "test_study", "test_sweep_file",
+    "test_sweep_command", "test_page", "test_random_walk_page", "test_benchmarks_gpu",
 )  # fmt: skip
 
 
@@ -37,7 +35,11 @@ def pytest_configure(config):
         config.option.loadscopereorder = False
 
 
+@pytest.hookimpl(tryfirst=True)  # before the tests are chosen by their marks
 def pytest_collection_modifyitems(items):
+    for item in items:
+        if {"browser", "chromium"} & {*getattr(item, "fixturenames", ())} or DOCS in item.path.parents:
+            item.add_marker("apart")
     places = {name: place for place, name in enumerate(FIRST)}
     items.sort(key=lambda item: places.get(item.path.stem, len(places)))
 

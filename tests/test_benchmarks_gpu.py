@@ -12,6 +12,8 @@ by_hand = import_module("benchmarks.gpu_by_hand")
 in_jax = import_module("benchmarks.gpu_jax")
 problems = import_module("benchmarks.gpu_problems")
 
+pytestmark = pytest.mark.apart
+
 CLOSE = 1e-9  # relative, for errors below 1,000
 
 
@@ -57,7 +59,6 @@ def test_differences_are_seen():
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no C++ compiler g++")
-@pytest.mark.long
 def test_the_sweep_by_hand_is_the_sweep(groups, expected):
     """The arithmetic of the kernels, one lane at a time."""
     assert any(np.isinf(values).any() for values in expected.values())
@@ -65,7 +66,6 @@ def test_the_sweep_by_hand_is_the_sweep(groups, expected):
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no C++ compiler g++")
-@pytest.mark.long
 def test_the_lanes_of_a_warp_share_their_work():
     """With 32 lanes, which share traces and rewards, on the smallest class."""
     small = problems.groups((1,), runs=1)[:3]
@@ -97,7 +97,6 @@ def test_what_the_sweep_by_hand_cannot_do_is_refused(groups):
 
 
 @pytest.mark.skipif(not in_jax.available(), reason="JAX is not installed")
-@pytest.mark.long
 def test_the_sweep_in_jax_is_the_sweep(groups, expected):
     measured = in_jax.measure(groups, rounds=1)
     same(measured.errors, expected)

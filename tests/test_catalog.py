@@ -58,7 +58,7 @@ def test_every_rule_file_has_a_row_and_is_listed():
 def test_a_method_equals_its_definition_and_keeps_the_contract(row):
     """What `verify` and `check_learner` say of every row: a row without a place in either cannot pass."""
     kind = partial(row.resolve("learner"), **row.options, **row.settings)
-    report = verify(kind, trials=1, steps=20)
+    report = verify(kind, trials=1, steps=30)
     definition = row.resolve("definition")
     assert report.definition == definition.__name__
     assert report.exact, report

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.apart
+
 GALLERY = Path(__file__).parents[1] / "examples" / "gallery"
 EXAMPLES = sorted(GALLERY.glob("*/plot_*.py"))
 
@@ -14,7 +16,6 @@ def test_the_gallery_is_not_empty():
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-@pytest.mark.long
 def test_an_example_of_the_gallery_draws_one_picture(example, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")

@@ -12,6 +12,8 @@ sys.path[:0] = [str(Path(__file__).parents[1] / "docs" / "_ext")]  # as docs/con
 search = import_module("whole_search")
 light = import_module("light_pages")
 
+pytestmark = pytest.mark.apart
+
 WHOLE = f"Search.setIndex({json.dumps({'docnames': ['index', 'guides/a', 'gone']})})"
 
 

@@ -27,6 +27,8 @@ store = import_module("benchmarks.store")
 report = import_module("benchmarks.report")
 peers = import_module("benchmarks.peers")
 
+pytestmark = pytest.mark.apart
+
 MACHINE = {
     "date": "2026-01-01 00:00 UTC",
     "CPU": "some",

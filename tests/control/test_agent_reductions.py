@@ -235,7 +235,6 @@ for each, value in zip(made, ("predict", "values"), strict=True):
 """
 
 
-@pytest.mark.long
 def test_features_in_the_byte_order_of_the_network_are_read_rightly():
     """Whatever was given before: in a process of its own, because it depends on what came first."""
     subprocess.run([sys.executable, "-c", BYTES], check=True, capture_output=True)

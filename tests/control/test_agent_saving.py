@@ -93,10 +93,13 @@ def assert_goes_on(agent, stream: Stream, form: str, through, tmp_path, at=(0, 1
         np.testing.assert_array_equal(other.weights, stream.initial)
 
 
+# One class saves all agents: every agent in one form, and one agent in every form.
+CASES = [*((name, "indices") for name in METHODS), ("true online", "dense"), ("true online", "pairs")]
+
+
 @every_way
-@pytest.mark.parametrize("form", ["dense", "indices", "pairs"])
+@pytest.mark.parametrize(("name", "form"), CASES)
 @pytest.mark.parametrize("schedule", [False, True], ids=["α constant", "α varying"])
-@every_method
 def test_an_agent_goes_on_bit_for_bit(name, schedule, form, through, tmp_path):
     method = METHODS[name]
     stream = draw(14, "binary")._replace(step_size=halve if schedule else 0.1)

@@ -30,7 +30,7 @@ from trueonline.control import (
 @pytest.mark.parametrize("schedule", [False, True], ids=["α constant", "α varying"])
 def test_every_agent_equals_its_equations_at_every_step(name, form, schedule):
     method = METHODS[name]
-    for seed in range(4):
+    for seed in range(2):
         stream = draw(seed, values_for(form, method.binary), schedule=schedule)
         agent = stream.agent(method.agent, wavering, **method.options)
         oracle = stream.oracle(method.varying if schedule else method.oracle, wavering)

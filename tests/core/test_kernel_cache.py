@@ -1,75 +1,113 @@
 """Compiled kernels on disk: where they lie, what is loaded, and what happens when that cannot be."""
 
-import inspect
 import os
 import shutil
+import subprocess
 import sys
 import warnings
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
 import trueonline
-from trueonline import catalog
 from trueonline.core import kernel_cache
-from trueonline.core.identity import identity
-from trueonline.core.kernel_cache import cache_folder, cache_name, kernel_sources
-from trueonline.core.kernels import call, kernel, specialise
+from trueonline.core.kernel_cache import cache_folder
+from trueonline.core.kernels import call, kept_with, kernel, specialise
 
-# --- The list of sources that the cache's name is made of -----------------------------------------
+# --- What names a kernel: its meaning -------------------------------------------------------------
 
-
-def reached(function, seen):
-    """The functions of this package that a kernel is made of: those that it names, and those behind overloads."""
-    function = getattr(function, "py_func", function)
-    if not inspect.isfunction(function) or function in seen:
-        return
-    seen.add(function)
-    codes = [function.__code__]
-    while codes:
-        code = codes.pop()
-        codes += [constant for constant in code.co_consts if inspect.iscode(constant)]
-        for name in code.co_names:
-            reached(function.__globals__.get(name), seen)
-
-
-def test_every_source_of_a_kernel_is_part_of_the_name_of_the_cache():
-    """A file that moves must not leave the list: the cache would then keep kernels of its old text."""
-    package = Path(trueonline.__file__).parent
-    functions = set()
-    for path in package.rglob("*.py"):
-        if "numba" not in path.read_text() and "core.kernels" not in path.read_text():
-            continue
-        if find_spec("numba_cuda") is None and path.parent.name == "cuda":  # there is none for macOS
-            continue
-        module = import_module(".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__"))
-        for value in list(vars(module).values()):
-            if hasattr(value, "py_func"):
-                reached(value, functions)
-    for row in catalog.METHODS.values():
-        if row.rule is not None:
-            reached(row.resolve("rule"), functions)
-            reached(row.resolve("varying"), functions)
-    ours = {
-        Path(inspect.getsourcefile(function)) for function in functions if function.__module__.startswith("trueonline.")
-    }
-    assert len(ours) > 20
-    assert ours <= set(kernel_sources())
+NAMED = """
+import sys
+sys.path.insert(0, {package!r})
+import numba, numpy as np
+from trueonline.core import kernels
+from trueonline.core.loops import compiled
+from trueonline.core.memory import allocate
+from trueonline.methods.accumulate_td import accumulate_td
+from trueonline.methods.gtd import gtd
+buffers = allocate(4), allocate(4, memories=2)
+for rule, memory, at in ((accumulate_td, "one", buffers[0]), (gtd, "two", buffers[1])):
+    entry = compiled(rule, memory).step
+    kinds = tuple(numba.typeof(each) for each in (*at, np.zeros(1, np.int64), np.ones(1), 1.0))
+    composed = kernels.compose(entry.template, kinds, kernels._Knowledge)
+    print(hash(kernels._meaning(composed)))
+"""
 
 
-def test_an_edit_of_a_kernel_gives_the_cache_another_name(tmp_path, monkeypatch):
-    package = tmp_path / "trueonline"
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    """The meanings of two kernels of a copy of this package, after a file of it was edited."""
+    package = tmp_path_factory.mktemp("copy") / "trueonline"
     shutil.copytree(Path(trueonline.__file__).parent, package)
-    monkeypatch.setattr(kernel_cache, "__file__", str(package / "core" / "kernel_cache.py"))
-    names = []
-    for edited in ("core/memory/upkeep.py", "methods/gtd.py", "features/tile_kernels.py", "report/page.py"):
-        (package / edited).write_text((package / edited).read_text() + "\n# edited\n")
-        names.append(kernel_cache.cache_name.__wrapped__())
-    assert len(set(names[:3])) == 3
-    assert names[3] == names[2], "no kernel was edited"
+
+    def meanings(file=None, old="", new=""):
+        text = "" if file is None else (package / file).read_text()
+        assert old in text
+        if file is not None:
+            (package / file).write_text(text.replace(old, new, 1))
+        environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": ""}
+        command = [sys.executable, "-c", NAMED.format(package=str(package.parent))]
+        found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+        if file is not None:
+            (package / file).write_text(text)
+        return found
+
+    return meanings
+
+
+def test_a_kernel_is_named_by_what_it_reaches_and_by_nothing_else(named):
+    accumulate, gtd = named()
+    learn = ("memory.head[C] += b * memory.head[S]", "memory.head[C] += b * memory.head[S] * 1.0")
+    edits = {  # which of the two kernels an edit changes
+        ("methods/gtd.py", "c > 0.0", "c >= 0.0"): (False, True),
+        ("methods/gtd.py", "    share = gamma_next", "    # a comment\n\n    share = gamma_next"): (False, False),
+        ("methods/accumulate_td.py", "    v, _, v_next", '    """A docstring."""\n    v, _, v_next'): (False, False),
+        ("methods/accumulate_td.py", "lam, gamma_next):", "lam: float, gamma_next) -> tuple:"): (False, False),
+        ("core/memory/operations.py", *learn): (True, True),
+        ("core/memory/upkeep.py", "DROP = 1e-20", "DROP = 1e-19"): (True, True),
+        ("core/memory/upkeep.py", "<= DROP * norm", "< DROP * norm"): (True, True),
+        ("core/memory/dense.py", "trace_x += z * x.values[i]", "trace_x += z * x.values[i] * 2.0"): (False, False),
+        ("core/forms.py", "return builder.gep(first, [arguments[1]])", "return builder.gep(first, [arguments[0]])"): (
+            True,
+            True,
+        ),
+    }
+    for edit, changed in edits.items():
+        now = named(*edit)
+        assert (now[0] != accumulate, now[1] != gtd) == changed, edit
+
+
+COUNTED = """
+import numpy as np
+from numba.core import event
+import trueonline as to
+
+class Count(event.Listener):
+    ends = 0
+    def on_start(self, event): pass
+    def on_end(self, event): self.ends += 1
+
+count = Count()
+event.register("numba:compile", count)
+learner = to.AccumulateTD(n_features=3, step_size=0.1, trace_decay=0.9, discount=0.9)
+learner.start([1])
+learner.update(1.0, [2])
+print(count.ends, learner.weights)
+"""
+
+
+def test_another_process_finds_the_kernels_and_compiles_nothing(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", COUNTED]
+    first, again = (
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split(maxsplit=1)
+        for _ in range(2)
+    )
+    assert int(first[0]) > 0
+    assert int(again[0]) == 0
+    assert first[1] == again[1]
 
 
 # --- The folder -----------------------------------------------------------------------------------
@@ -92,21 +130,21 @@ def test_a_relative_cache_folder_of_the_user_is_ignored(places, monkeypatch):
     monkeypatch.delenv("NUMBA_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", "cache")
     monkeypatch.chdir(places)
-    assert cache_folder.__wrapped__() == places / "home" / ".cache" / "trueonline" / cache_name()
+    assert cache_folder.__wrapped__() == places / "home" / ".cache" / "trueonline"
     assert not (places / "cache").exists()
 
 
 def test_the_first_folder_that_can_be_written_is_taken(places):
-    assert cache_folder.__wrapped__() == places / "numba" / "trueonline" / cache_name()
+    assert cache_folder.__wrapped__() == places / "numba" / "trueonline"
     shutil.rmtree(places / "numba")
     (places / "numba").touch()
-    assert cache_folder.__wrapped__() == places / "cache" / "trueonline" / cache_name()
+    assert cache_folder.__wrapped__() == places / "cache" / "trueonline"
     shutil.rmtree(places / "cache")
     (places / "cache").touch()
-    assert cache_folder.__wrapped__() == places / "home" / ".cache" / "trueonline" / cache_name()
+    assert cache_folder.__wrapped__() == places / "home" / ".cache" / "trueonline"
     shutil.rmtree(places / "home")
     (places / "home").touch()
-    assert cache_folder.__wrapped__() == places / "tmp" / f"trueonline-{os.getuid()}" / cache_name()
+    assert cache_folder.__wrapped__() == places / "tmp" / f"trueonline-{os.getuid()}"
 
 
 def test_a_folder_is_for_this_user_alone(places):
@@ -117,41 +155,85 @@ def test_a_folder_is_for_this_user_alone(places):
         os.umask(before)
     assert folder.stat().st_mode & 0o777 == folder.parent.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o777)  # others could have put kernels there
-    assert cache_folder.__wrapped__() == places / "cache" / "trueonline" / cache_name()
+    assert cache_folder.__wrapped__() == places / "cache" / "trueonline"
 
 
-def test_a_folder_above_that_is_open_to_others_is_closed(places):
+# Others plant a folder at the first place. What lies there would be run.
+
+
+def another_owner(path):
+    os.chown(path, os.geteuid() + 4321, -1)
+
+
+def open_to_others(path):
+    path.chmod(0o777)
+
+
+def sticky_of_another_owner(path):
+    path.chmod(0o1777)
+    another_owner(path)
+
+
+def link(path):
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to(path.with_name("elsewhere"))
+
+
+@pytest.mark.parametrize("where", ["numba/trueonline", "numba", ""], ids=["itself", "above", "far above"])
+@pytest.mark.parametrize("attack", [another_owner, open_to_others, sticky_of_another_owner])
+def test_a_folder_that_others_can_change_is_not_used(attack, where, places, monkeypatch):
+    if attack is not open_to_others and os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    first = places / "first"
+    (first / "numba" / "trueonline").mkdir(parents=True)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(first / "numba"))
+    assert cache_folder.__wrapped__() == first / "numba" / "trueonline"
+    attack(first / where)
+    assert cache_folder.__wrapped__() == places / "cache" / "trueonline"
+
+
+def test_a_sticky_folder_of_root_is_safe(places):
+    if os.geteuid() != 0:
+        pytest.skip("only root can make one")
     (places / "numba").mkdir()
-    (places / "numba" / "trueonline").mkdir()
-    (places / "numba" / "trueonline").chmod(0o777)
-    assert cache_folder.__wrapped__() == places / "numba" / "trueonline" / cache_name()
-    assert (places / "numba" / "trueonline").stat().st_mode & 0o777 == 0o755
+    (places / "numba").chmod(0o1777)  # as the folder for temporary files
+    assert cache_folder.__wrapped__() == places / "numba" / "trueonline"
 
 
-@pytest.mark.parametrize("planted", ["above", "itself", "link"])
-def test_a_folder_that_another_user_planted_is_not_used(planted, places, monkeypatch):
-    """What lies there would be run."""
-    for name in ("numba", "cache", "home"):
-        (places / name).touch()
-    above = places / "tmp" / f"trueonline-{os.getuid()}"
-    if planted == "link":
-        (places / "theirs").mkdir()
-        above.symlink_to(places / "theirs")
-    else:
-        (above / cache_name()).mkdir(parents=True)
-        foreign = above if planted == "above" else above / cache_name()
-        look = Path.lstat
+def test_a_link_in_the_place_of_the_folder_is_not_followed(places):
+    link(cache_folder.__wrapped__())
+    assert cache_folder.__wrapped__() == places / "cache" / "trueonline"
 
-        def lstat(path):
-            seen = list(look(path))
-            seen[4] += path == foreign  # the owner
-            return os.stat_result(seen)
 
-        monkeypatch.setattr(Path, "lstat", lstat)
+def test_a_link_above_the_folder_is_as_safe_as_the_folder_that_it_leads_to(places):
     folder = cache_folder.__wrapped__()
-    assert above not in (folder, *folder.parents)
-    assert folder.parent == places / "tmp"
-    assert folder.stat().st_mode & 0o777 == 0o700
+    link(folder.parent)
+    assert cache_folder.__wrapped__() == folder
+    open_to_others(places / "elsewhere")
+    assert cache_folder.__wrapped__() == places / "cache" / "trueonline"
+
+
+@pytest.mark.parametrize("attack", [another_owner, open_to_others, link])
+def test_a_file_that_others_can_change_is_not_read(attack, places):
+    if attack is another_owner and os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    kernel_cache.write("code", b"words")
+    assert kernel_cache.read("code") == b"words"
+    attack(cache_folder() / "code")
+    assert kernel_cache.read("code") is None
+    kernel_cache.write("code", b"others")  # a file is replaced, and a link is not followed
+    assert kernel_cache.read("code") == b"others"
+
+
+def test_a_folder_that_is_opened_to_others_later_is_not_read_or_written(places):
+    kernel_cache._warn_once.cache_clear()
+    kernel_cache.write("code", b"words")
+    open_to_others(cache_folder())
+    assert kernel_cache.read("code") is None
+    with pytest.warns(RuntimeWarning, match="somebody else could change it"):
+        kernel_cache.write("more", b"words")
+    assert [path.name for path in cache_folder().iterdir()] == ["code"]
+    kernel_cache._warn_once.cache_clear()
 
 
 # --- Files ----------------------------------------------------------------------------------------
@@ -176,7 +258,7 @@ def test_code_is_kept_for_each_type(places):
     assert [path.stat().st_mtime_ns for path in sorted(cache_folder().iterdir())] == written
 
 
-def test_damaged_code_is_removed_and_compiled_again(places):
+def test_damaged_code_is_compiled_again(places):
     call(fresh(), 2.0)
     (path,) = cache_folder().iterdir()
     whole = path.read_bytes()
@@ -193,10 +275,10 @@ def test_damaged_code_is_removed_and_compiled_again(places):
 def test_a_cache_that_cannot_be_written_is_done_without_and_one_warning_says_so(places, monkeypatch):
     kernel_cache._warn_once.cache_clear()
 
-    def full(path, content):
+    def full(folder, name, content):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(kernel_cache, "write_own", full)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         assert call(fresh(), 2.0) == 4.0
@@ -214,16 +296,7 @@ def test_every_byte_of_a_kernel_may_be_another_one(places):
     rng = np.random.default_rng(1)
     for at in rng.choice(len(whole), 300, replace=False):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ (1 << rng.integers(8))]) + whole[at + 1 :])
-        assert kernel_cache.read(path) is None
-        assert not path.exists()
-
-
-def test_a_folder_in_which_others_may_rename_is_not_used(places):
-    (places / "numba").mkdir()
-    (places / "numba").chmod(0o777)
-    assert cache_folder.__wrapped__() == places / "cache" / "trueonline" / cache_name()
-    (places / "numba").chmod(0o1777)  # as the folder for temporary files
-    assert cache_folder.__wrapped__() == places / "numba" / "trueonline" / cache_name()
+        assert kernel_cache.read(path.name) is None
 
 
 def test_without_any_folder_nothing_is_kept(places, monkeypatch):
@@ -235,8 +308,7 @@ def test_without_any_folder_nothing_is_kept(places, monkeypatch):
     for name in ("numba", "cache", "home"):
         (places / name).touch()
     monkeypatch.setattr("tempfile.gettempdir", nowhere)
-    monkeypatch.setattr("tempfile.mkdtemp", nowhere)
-    with pytest.warns(RuntimeWarning, match="none can be written"):
+    with pytest.warns(RuntimeWarning, match="there is none that can be written"):
         assert call(fresh(), 2.0) == 4.0
     kernel_cache._warn_once.cache_clear()
 
@@ -252,19 +324,34 @@ def entry(x):
     return scaled(x)
 
 
-def test_a_constant_that_changed_after_compiling_is_refused(places, monkeypatch):
-    """Compiled code keeps the old value, and must not be kept, or taken, for that of the new one."""
+def test_a_constant_that_changed_after_compiling_makes_another_kernel(places, monkeypatch):
+    """Compiled code keeps the old value, and must not be taken for that of the new one, in this process or from disk."""
 
     @kernel
     def scaled(x):
         return RATE * x
 
-    assert call(specialise(entry, "a", lambda: identity(scaled), scaled=scaled), 2.0) == 2.0
+    for rate in (1.0, 0.5, 1.0):
+        monkeypatch.setattr(sys.modules[__name__], "RATE", rate)
+        assert call(specialise(entry, "rate", scaled=scaled), 2.0) == 2.0 * rate
+    assert len(list(cache_folder().iterdir())) == 2
+
+
+def test_a_function_that_numba_compiled_keeps_its_constants_and_is_refused_if_they_change(monkeypatch):
+    @numba.njit
+    def helper(x):
+        return RATE * x
+
+    @kernel
+    def scaled(x):
+        return helper(x)
+
+    made = kept_with(scaled)
+    made["rate"] = specialise(entry, "helper", scaled=scaled)
+    assert call(made["rate"], 2.0) == 2.0
     monkeypatch.setattr(sys.modules[__name__], "RATE", 0.5)
-    with pytest.raises(ValueError, match=r"scaled was compiled when something that it refers to.* had another value"):
-        call(specialise(entry, "b", lambda: identity(scaled), scaled=scaled), 2)
-    monkeypatch.setattr(sys.modules[__name__], "RATE", 1.0)
-    assert call(specialise(entry, "c", lambda: identity(scaled), scaled=scaled), 2) == 2
+    with pytest.raises(ValueError, match="helper was compiled when RATE had another value"):
+        kept_with(scaled)
 
 
 def test_a_rule_that_claims_to_be_of_this_package_is_not_taken_for_one():

@@ -12,12 +12,13 @@ from trueonline.core.memory import attach_one, decay, imprint, learn, recall, re
 from trueonline.core.memory.layout import COUNT, DENSE, SPARE, parts
 
 N = 7
+ONE = np.ones(1)
 
 
 @njit
-def one_step(numbers, places, x, g, a, b, c, replacing):
+def one_step(numbers, places, x, values, g, a, b, c, replacing):
     m = attach_one(numbers, places)
-    features = view(x)
+    features = view(x, values)
     found = recall(m, features, features)
     decay(m, g)
     if replacing:
@@ -31,8 +32,9 @@ def one_step(numbers, places, x, g, a, b, c, replacing):
 
 def step(form, buffers, x, *numbers):
     indices = np.flatnonzero(x)
-    given = {"dense": x, "pairs": (indices, x[indices]), "active": indices}[form]
-    return one_step(*buffers, given, *numbers)
+    given = {"dense": (x, None), "pairs": (indices, x[indices]), "active": (indices, np.ones(1))}[form]
+    memory.lay_out(only(buffers), form == "dense")
+    return one_step(*buffers, *given, *numbers)
 
 
 def only(buffers):
@@ -95,7 +97,7 @@ def test_faded_entries_leave_the_list():
     rng = np.random.default_rng(1)
     longest = 0
     for _ in range(steps):
-        one_step(*buffers, rng.choice(n, size=3, replace=False), 0.8, 1.0, 0.0, 0.01, False)
+        one_step(*buffers, rng.choice(n, size=3, replace=False), ONE, 0.8, 1.0, 0.0, 0.01, False)
         longest = max(longest, int(only(buffers).numbers[COUNT]))
     # 0.8^206 < 1e-20: at most 3 · 206 entries matter, the list may double before it is looked through, and it is looked
     # through only when it is rebased, every 21 steps.
@@ -107,9 +109,9 @@ def test_faded_entries_leave_the_list():
 def test_an_entry_that_cancels_to_zero_is_not_listed_twice():
     buffers = memory.allocate(3)
     x = np.array([1])
-    one_step(*buffers, x, 1.0, 1.0, 0.0, 0.5, False)
-    one_step(*buffers, x, 1.0, -1.0, 0.0, 0.5, False)  # e = 0 exactly, as the dutch trace at α = 2 has it
-    one_step(*buffers, x, 1.0, 1.0, 0.0, 0.5, False)
+    one_step(*buffers, x, ONE, 1.0, 1.0, 0.0, 0.5, False)
+    one_step(*buffers, x, ONE, 1.0, -1.0, 0.0, 0.5, False)  # e = 0 exactly, as the dutch trace at α = 2 has it
+    one_step(*buffers, x, ONE, 1.0, 1.0, 0.0, 0.5, False)
     assert_sound(buffers)
     np.testing.assert_array_equal(memory.trace(only(buffers)), [0.0, 1.0, 0.0])
     np.testing.assert_array_equal(memory.weights(only(buffers)), [0.0, 1.0, 0.0])
@@ -117,19 +119,20 @@ def test_an_entry_that_cancels_to_zero_is_not_listed_twice():
 
 def test_what_entries_left_behind_on_the_list_is_no_trace():
     buffers = memory.allocate(2)
-    one_step(*buffers, np.array([1]), 0.5, 1.0, 0.0, 0.3, False)
-    one_step(*buffers, np.array([], np.int64), 0.0, 1.0, 0.0, 0.5, False)  # e ← 0: the list is empty
+    one_step(*buffers, np.array([1]), ONE, 0.5, 1.0, 0.0, 0.3, False)
+    one_step(*buffers, np.array([], np.int64), ONE, 0.0, 1.0, 0.0, 0.5, False)  # e ← 0: the list is empty
     before = memory.weights(only(buffers))
-    one_step(*buffers, np.array([1.0, 0.0]), 1.0, 1.0, 0.0, 0.7, False)
+    memory.lay_out(only(buffers), True)
+    one_step(*buffers, np.array([1.0, 0.0]), None, 1.0, 1.0, 0.0, 0.7, False)
     np.testing.assert_allclose(memory.trace(only(buffers)), [1.0, 0.0])
     np.testing.assert_allclose(memory.weights(only(buffers)), before + np.array([0.7, 0.0]))
 
 
 def test_divergence_stays_visible():
     buffers = memory.allocate(4)
-    one_step(*buffers, np.array([0, 1]), 0.5, 1.0, 0.0, np.inf, False)
+    one_step(*buffers, np.array([0, 1]), ONE, 0.5, 1.0, 0.0, np.inf, False)
     for _ in range(200):  # long enough for many rebases
-        one_step(*buffers, np.array([2]), 0.5, 1.0, 0.0, 0.1, False)
+        one_step(*buffers, np.array([2]), ONE, 0.5, 1.0, 0.0, 0.1, False)
     assert not np.isfinite(memory.weights(only(buffers))[:2]).any()
 
 
@@ -163,7 +166,7 @@ def test_rebuilt_memory_is_the_same_bit_for_bit(form):
 )
 def test_parts_that_do_not_fit_are_refused(spoil):
     buffers = memory.allocate(N)
-    one_step(*buffers, np.array([1, 4]), 0.5, 1.0, 0.0, 0.1, False)
+    one_step(*buffers, np.array([1, 4]), ONE, 0.5, 1.0, 0.0, 0.1, False)
     saved = memory.dump(only(buffers))
     spoil(saved)
     with pytest.raises(ValueError, match=r"its \w+ does not fit"):

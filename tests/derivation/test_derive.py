@@ -116,9 +116,11 @@ def test_the_first_steps_are_compared_as_symbols():
 @pytest.mark.parametrize(("view", "step"), [(lambda_return, None), (off_policy_lambda_return, ratio_step)])
 def test_a_derived_learner_equals_its_forward_view(view, step):
     """Dense and sparse, several episodes that end in all ways or are cut short, with all that varies varying."""
-    report = derived(view, step).verify(trials=2)
+    found = derived(view, step)
+    few = [kind for kind in found.kinds() if kind.name in ("dense", "active indices", "states of a table")]
+    report = found.verify(trials=2, **({} if step else {"kinds": few}))  # all forms are compiled for one of them
     assert report.definition.endswith("ForwardView")
-    assert (report.steps, len(report.rows)) == (50, 10)
+    assert (report.steps, len(report.rows)) == (50, 10 if step else 3)
     assert report.max_error < 1e-12
 
 
@@ -133,7 +135,6 @@ def test_a_derived_learner_equals_its_forward_view(view, step):
         ),
     ],
 )
-@pytest.mark.long
 def test_so_do_stranger_ones(view, step):
     found = derived(view, step)
     kind = "dense" if view is weighted else "step-size schedule"
@@ -141,7 +142,6 @@ def test_so_do_stranger_ones(view, step):
 
 
 @pytest.mark.parametrize("view", [watkins, cautious_sarsa, constant_lambda_return, idle_maximum])
-@pytest.mark.long
 def test_a_derived_agent_equals_its_forward_view(view):
     found = derived(view)
     constant = ("gamma", "lam") if found.constants else ()
@@ -151,11 +151,9 @@ def test_a_derived_agent_equals_its_forward_view(view):
     assert to.verify(found.agent, kinds=kinds, trials=2, steps=40).max_error < 1e-12
 
 
-@pytest.mark.parametrize(("view", "step"), [(off_policy_lambda_return, ratio_step), (monte_carlo, None)])
-@pytest.mark.long
-def test_a_derived_learner_keeps_the_contract(view, step):
-    """Saved, pickled and copied learners go on; bad input changes nothing; and so on."""
-    assert "saved equals continued" in to.check_learner(derived(view, step).learner).kept
+def test_a_derived_learner_keeps_the_contract():
+    """Saved, pickled and copied learners go on; bad input changes nothing; and so on. γ is a constant of this view."""
+    assert "saved equals continued" in to.check_learner(derived(monte_carlo).learner).kept
 
 
 def test_a_file_is_loaded_by_the_class_that_wrote_it_alone(tmp_path):
@@ -274,7 +272,6 @@ def test_a_derived_method_is_the_one_that_is_known():
     )
 
 
-@pytest.mark.long
 def test_a_derived_method_can_be_swept():
     problem = to.problems.random_walk()
     found = derived(lambda_return)

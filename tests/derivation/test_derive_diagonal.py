@@ -80,7 +80,6 @@ def forward(stream, step_sizes):
 # --- The method -----------------------------------------------------------------------------------
 
 
-@pytest.mark.long
 def test_the_matrix_takes_the_place_of_the_step_size():
     found = dict(derived(off_policy_lambda_return, feature_ratio_step).equations())
     assert found["A_t"] == "diag(α_{t,1}, …, α_{t,n})"
@@ -94,7 +93,6 @@ def test_the_matrix_takes_the_place_of_the_step_size():
     )
 
 
-@pytest.mark.long
 def test_the_learner_equals_its_forward_view():
     """On all kinds of streams, with other step-sizes at each step on some of them."""
     report = derived(off_policy_lambda_return, feature_ratio_step).verify(trials=2)
@@ -102,7 +100,6 @@ def test_the_learner_equals_its_forward_view():
     assert report.max_error < 1e-12
 
 
-@pytest.mark.long
 def test_a_reward_rate_goes_with_step_sizes_of_features():
     differential = derived(differential_lambda_return, feature_step)
     report = differential.verify(trials=2, kinds=[kind for kind in differential.kinds() if kind.name == "dense"])
@@ -147,6 +144,15 @@ def test_a_run_is_its_updates(stream, varying):
             updated.update(rewards[t], X[t + 1], ratio=ratios[t])
     assert ran.steps == updated.steps == 2 * T - 1
     np.testing.assert_allclose(ran.weights, updated.weights, rtol=1e-10, atol=1e-12)
+    for mark in (True, False):  # the next stream begins where the learner stands: anew, or with the trace
+        back, begins = X[::-1].copy() if mark else X, np.zeros(T + 1, bool)
+        begins[0] = mark
+        ran.run(back, rewards, ratios=ratios, starts=begins)
+        if mark:
+            updated.start(back[0])
+        for t in range(T):
+            updated.update(rewards[t], back[t + 1], ratio=ratios[t])
+        np.testing.assert_allclose(ran.weights, updated.weights, rtol=1e-9, atol=1e-11)
 
 
 def test_step_sizes_can_be_read_and_saved(stream, tmp_path):
@@ -171,9 +177,9 @@ def test_help_says_what_a_step_size_may_be():
     assert "step_size : float or callable" in one
 
 
-@pytest.mark.long
 def test_it_keeps_the_contract():
-    assert "saved equals continued" in to.check_learner(derived(lambda_return, feature_step).learner).kept
+    learner = derived(off_policy_lambda_return, feature_ratio_step).learner
+    assert "saved equals continued" in to.check_learner(learner).kept
 
 
 @pytest.mark.parametrize(

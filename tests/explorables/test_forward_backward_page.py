@@ -3,7 +3,6 @@
 from itertools import pairwise
 
 import numpy as np
-import pytest
 
 import trueonline as to
 from trueonline.explorables import FOLDER
@@ -33,7 +32,6 @@ def run(kind, one, found):
         yield delta, learner.weights, learner.trace, learner.weights - before
 
 
-@pytest.mark.long
 def test_everything_on_the_page_equals_the_package(browser):
     rng = np.random.default_rng(7)
     kinds = ["tabular", "overlapping", "random"]

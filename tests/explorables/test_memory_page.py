@@ -80,7 +80,6 @@ def settings():
     return [random_setting(rng) for _ in range(SETTINGS)]
 
 
-@pytest.mark.long
 def test_weights_and_traces_are_those_of_the_learners(browser, settings):
     """The error allowed is 1e-12 of the largest weight, or of 1."""
     browser.open("memory")

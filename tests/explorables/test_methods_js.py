@@ -69,7 +69,6 @@ def learned(kind, one):
 
 
 @pytest.mark.parametrize("method", LEARNERS)
-@pytest.mark.long
 def test_a_method_equals_the_learner_of_the_package(browser, method):
     rng = np.random.default_rng(1)
     cases = [settings(rng, method=method, steps=25) for _ in range(SETTINGS)]

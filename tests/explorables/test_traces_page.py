@@ -50,7 +50,6 @@ def test_the_moves_go_the_part_of_the_way_that_the_trace_says(browser):
         assert len(places) == (2 if name == "replace" else visits + 1)
 
 
-@pytest.mark.long
 def test_the_one_state_example_is_that_of_the_learners(browser):
     """Values relative to the largest so far: with accumulating traces they diverge."""
     rng = np.random.default_rng(4)

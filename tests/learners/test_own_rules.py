@@ -88,3 +88,20 @@ def test_a_learner_with_a_second_step_size_shows_it():
 def test_an_unknown_constant_is_refused(wrong):
     with pytest.raises(ValueError, match="constants must be a tuple of names among gamma, lam, alpha"):
         to.method(towards_rewards, constants=wrong)
+
+
+def test_carried_numbers_are_shown_as_a_copy():
+    @to.kernel
+    def counting(memory, x, reward, carried):
+        v = value(memory, x)
+        carried[0] += 1.0
+        return v, reward - v, 0.0
+
+    learner = to.method(counting).learner(**SETTINGS)
+    learner.start(0)
+    learner.update(1.0, 1)
+    before = learner.carried
+    learner.update(1.0, 2)
+    assert before.tolist() == [1.0, 0.0, 0.0]
+    learner.carried[:] = 7.0
+    assert learner.carried.tolist() == [2.0, 0.0, 0.0]

@@ -62,7 +62,7 @@ ORACLES = (
 
 @each_method
 @pytest.mark.parametrize("form", FORMS)
-@examples(max_examples=10)
+@examples(max_examples=6)
 @given(data=st.data())
 def test_updates_equal_the_algorithm_as_printed(method, form, data):
     learner_class, oracle, schedule = METHODS[method]
@@ -79,7 +79,7 @@ def test_true_online_equals_the_online_forward_view(schedule, form, data):
     assert_follows(follow(stream.learner(to.TrueOnlineTD), stream, form), wanted)
 
 
-@examples(max_examples=25)
+@examples(max_examples=12)
 @given(stream=streams("states"))
 def test_true_online_equals_the_tabular_algorithm_as_printed(stream):
     """Algorithm 6."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import trueonline as to
 from tests.methods.method_streams import FORMS, assert_follows, expected, follow, scales_for, streams
 from tests.oracles.swift import Swift, swift_td
-from trueonline.core.memory.layout import COUNT, PLACE
+from trueonline.core.memory.layout import COUNT, each
 from trueonline.forward import SwiftTDEquations
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "swifttd_predictions.npz"
@@ -91,7 +91,8 @@ def test_without_meta_learning_and_bound_it_is_true_online_td():
 
 
 def listed(learner):
-    return int(learner._memory.numbers[PLACE + COUNT])
+    (one,) = each(learner._memory, 1)
+    return int(one.numbers[COUNT])
 
 
 def test_features_leave_the_list_when_they_fade_and_return_with_what_they_learned():

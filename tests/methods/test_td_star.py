@@ -1,4 +1,4 @@
-"""TD*(λ): its errors consist of the predictions that it makes."""
+"""TD*(λ): its errors consist of the predictions that it makes. `tests/test_catalog.py` compares it with its definition."""
 
 import numpy as np
 import pytest
@@ -8,11 +8,6 @@ from tests.oracles import prediction as naive
 from trueonline.forward import ImpliedSum
 
 N, T = 12, 400
-FORMS = {
-    "dense": lambda x: x.copy(),
-    "active": np.flatnonzero,
-    "pairs": lambda x: (np.flatnonzero(x), x[x != 0.0]),
-}
 
 
 def stream(seed, T=T, ends=0.05):
@@ -31,18 +26,6 @@ def episodes_of(X, rewards, discounts, decays, alpha):
             alphas = np.full(t + 1 - first, alpha)
             yield naive.Episode(X[first : t + 2], rewards[part], discounts[part], decays[part], alphas)
             first = t + 1
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_every_form_of_features_follows_the_equations(form):
-    X, rewards, discounts, decays = stream(1)
-    wanted = list(naive.td_star(episodes_of(X, rewards, discounts, decays, 0.05), np.zeros(N)))
-    learner = to.TDStar(N, 0.05, trace_decay=0.5, discount=0.5)
-    learner.start(FORMS[form](X[0]))
-    for t, (w, e) in enumerate(wanted):
-        learner.update(rewards[t], FORMS[form](X[t + 1]), discounts[t], decays[t])
-        np.testing.assert_allclose(learner.weights, w, rtol=1e-11, atol=1e-13)
-        np.testing.assert_allclose(learner.trace, e, rtol=1e-11, atol=1e-13)
 
 
 def test_the_definition_follows_the_equations():
@@ -98,22 +81,6 @@ def test_without_bootstrapping_it_is_td():
     np.testing.assert_array_equal(star.run(X, rewards), plain.run(X, rewards))
 
 
-def test_saved_it_continues_bit_for_bit(tmp_path):
-    X, rewards, discounts, decays = stream(6)
-    learner = to.TDStar(N, 0.05, trace_decay=0.5, discount=0.5)
-    learner.run(X[:201], rewards[:200], discounts[:200], trace_decays=decays[:200])
-    learner.save(tmp_path / "star.npz")
-    other = to.load(tmp_path / "star.npz")
-    for each in (learner, other):
-        each.run(X[200:], rewards[200:], discounts[200:], trace_decays=decays[200:])
-    np.testing.assert_array_equal(other.weights, learner.weights)
-
-
-def test_it_equals_its_definition_with_a_schedule_and_all_forms():
-    assert to.verify(to.TDStar, trials=2, steps=30, kinds=["step-size schedule", "dense"]).max_error < 1e-11
-
-
-@pytest.mark.long
 def test_an_adapted_step_size_is_that_of_each_visit():
     """The trace carries the step-sizes, and δ* = δ / (1 − γ'eᵀφ')."""
     X, rewards, discounts, decays = stream(7, T=50)

@@ -6,8 +6,10 @@ import sys
 import time
 
 import pytest
+from click.testing import CliRunner
 
 from tests.nexting.predict_calls import COMMAND, predict, read, started
+from trueonline.cli import main
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,6 @@ def test_a_file_that_is_not_ours_is_not_replaced(table, tmp_path):
     assert len(read(tmp_path / "empty.csv")["time"]) == 3000
 
 
-@pytest.mark.long
 def test_two_runs_do_not_write_one_file(table, tmp_path):
     out = tmp_path / "out.csv"
     process = started("arm", "--target", "force", "--out", out, "--pace", "1")
@@ -163,7 +164,7 @@ def test_the_table_for_people(table, tmp_path):
 def test_the_table_is_plain_text_that_fits_80_columns_even_with_long_names():
     targets = "force,envelope(velocity(position, 0.25), 0.125)"
     command = ["predict", "arm", "--target", targets, "--horizon", "0.5s", "--samples", "2000"]
-    done = subprocess.run([sys.executable, "-m", "trueonline", *command], capture_output=True, text=True, check=True)
+    done = CliRunner().invoke(main, command)
     assert "\x1b" not in done.stdout + done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
     for word in ("question", "force@0.5s", "envelope(", "\n@0.5s", "scored", "2,000 samples"):

@@ -33,20 +33,19 @@ def long_log(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-@pytest.mark.long
 def test_kill_9_at_random_moments_changes_nothing(kind, long_log, tmp_path):
     source = long_log / f"log.{kind}"
     whole = predict(source, *COMMAND, "--out", tmp_path / f"whole.{kind}", "--json")
     draw = random.Random(kind)
-    out, kills = tmp_path / f"out.{kind}", 0
+    out, kills, most = tmp_path / f"out.{kind}", 0, 2 if kind == "csv" else 1
     checkpoint = tmp_path / f"out.{kind}.checkpoint"
     while True:
-        slowly = ("--pace", "40") if kills < 4 else ()  # so that there is something to kill
+        slowly = ("--pace", "40") if kills < most else ()  # so that there is something to kill
         process = started(source, *COMMAND, "--out", out, "--every", "0.05", "--json", *slowly)
         before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
         while process.poll() is None and not (checkpoint.exists() and checkpoint.stat().st_mtime_ns > before):
             time.sleep(0.01)
-        if kills == 4:
+        if kills == most:
             break
         time.sleep(draw.random() * 0.5)
         process.kill()
@@ -71,7 +70,6 @@ def test_kill_9_at_random_moments_changes_nothing(kind, long_log, tmp_path):
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.long
 def test_stopped_in_good_order_it_goes_on(how, long_log, tmp_path):
     out = tmp_path / "out.csv"
     command = [long_log / "log.csv", *COMMAND, "--out", out, "--every", "0.05"]
@@ -89,7 +87,6 @@ def test_stopped_in_good_order_it_goes_on(how, long_log, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-@pytest.mark.long
 def test_a_pipe_that_was_killed_says_what_it_lost(kind, tmp_path):
     out = tmp_path / f"out.{kind}"
     command = ["-", "--rate", "100", "--target", "x", "--out", out, "--every", "0.05", "--json"]
@@ -167,7 +164,6 @@ def test_nothing_old_goes_before_there_is_something_new(tmp_path):
     assert {path: path.read_bytes() for path in before} == before
 
 
-@pytest.mark.long
 def test_a_stream_that_was_killed_before_its_first_sample_goes_on(tmp_path):
     out = tmp_path / "out.csv"
     command = ["-", "--rate", "100", "--target", "x", "--out", out, "--every", "0.05", "--json"]

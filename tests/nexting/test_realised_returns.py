@@ -124,7 +124,6 @@ def test_what_cannot_be_known_is_truncated():
     assert (score.scored, score.truncated, score.mean_return) == (0, 5_000, None)
 
 
-@pytest.mark.long
 def test_a_long_stream_does_not_grow_memory():
     returns = Returns([0.99, 0.9])
     block = np.random.default_rng(0).normal(size=(4096, 2))

@@ -199,8 +199,9 @@ def test_other_seeds_of_the_study_are_other_runs(tmp_path):
 
 @pytest.fixture(scope="module")
 def short():
-    """Runs of 1,500 frames. Tasks carry their settings with them, so that their processes need not know."""
+    """Runs of 1,500 frames, in threads: processes would do the same, and spend their time on beginning."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(asterix_runs.Runs, "spawned", False)
         learn = atari.learn_background
         patch.setattr(atari, "learn_background", partial(learn, decisions=100))
         patch.setattr(asterix_accumulating, "outcome", partial(asterix_accumulating.outcome, frames=1500))
@@ -213,7 +214,6 @@ def invoke(out, *more):
     return CliRunner().invoke(main, command)
 
 
-@pytest.mark.long
 def test_every_call_continues(short, tmp_path):
     """The folder of runs is all that a later call needs, also on another machine."""
     runs = tmp_path / "runs"

@@ -1,4 +1,7 @@
-"""The studies of control, scaled down: Asterix in real processes, and Mountain Car in one and in threads."""
+"""The studies of control, scaled down, in threads: processes would do the same, and spend their time on beginning.
+
+One task of each study runs in a process of its own.
+"""
 
 import json
 import re
@@ -38,6 +41,7 @@ def few():
         patch.setattr(asterix_runs, "TRACE_DECAYS", (0.9,))
         patch.setattr(atari, "learn_background", partial(LEARN, decisions=100))
         patch.setattr(atari, "Run", Short)
+        patch.setattr(asterix_runs.Runs, "spawned", False)
         yield tiny
 
 
@@ -49,7 +53,6 @@ def played(few, tmp_path_factory):
     return out, result
 
 
-@pytest.mark.long
 def test_asterix_leaves_figure_background_and_data(played):
     out, _ = played
     for file in ("figure.png", "figure.pdf", "background.png", "background.txt", "data.csv"):
@@ -65,7 +68,6 @@ def test_asterix_leaves_figure_background_and_data(played):
     assert page.count("data:image/png;base64,") == 1, "the background is shown"
 
 
-@pytest.mark.long
 def test_asterix_says_beforehand_what_it_will_take(played):
     _, result = played
     assert re.search(r"8 runs, 12,000 frames\. At [\d,]+ frames a second .* of core time", result.stderr)
@@ -111,7 +113,7 @@ def test_a_task_of_asterix_is_a_run_by_hand(played, few):
     assert (row["score"], row["episodes"], row["frames"]) == (run.mean_score, len(run.episodes), run.played)
 
 
-def test_a_task_of_asterix_goes_on_where_it_was_stopped(few, tmp_path):
+def test_a_task_of_asterix_goes_on_where_it_was_stopped(few, tmp_path, monkeypatch):
     background = LEARN(decisions=50)
     task = asterix_runs.tasks(Settings(tmp_path), background)[1]
     expected = task.compute()
@@ -128,6 +130,9 @@ def test_a_task_of_asterix_goes_on_where_it_was_stopped(few, tmp_path):
     files.write_json(scratch / "run-0.json", {**kept, "score": -1.0})
     again = task.compute(scratch)
     assert again["score"].to_pylist() == [-1.0, expected["score"].to_pylist()[1]], "and not played again"
+    monkeypatch.setattr(asterix_runs.Runs, "spawned", True)
+    study.execute_tasks([task], tmp_path / "tasks")  # in a process of its own
+    assert study.read_task(task, tmp_path / "tasks").equals(expected)
 
 
 def test_the_paper_scale_is_the_papers(tmp_path, monkeypatch):
@@ -157,7 +162,6 @@ def test_intervals_are_students():
 
 
 def test_mountain_car_compares_the_methods(tmp_path, monkeypatch):
-    """In threads: eight processes would do the same, and spend their time on beginning."""
     monkeypatch.setattr(mountain_car.Runs, "spawned", False)
     monkeypatch.setattr(mountain_car, "STEP_SIZES", (0.5,))
     monkeypatch.setattr(mountain_car, "TRACE_DECAYS", (0.0, 0.9))

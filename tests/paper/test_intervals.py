@@ -1,17 +1,12 @@
 """The bands of Figure 4, against their definition, and what few samples can decide."""
 
-import json
-
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from trueonline.cli import main
 from trueonline.paper import random_mrps
 from trueonline.paper.experiment import ENOUGH, FAILS, HOLDS, NOISE, Claim, Settings, resample
 
 
-@pytest.mark.long
 def test_bands_choose_the_best_step_size_again_in_every_bootstrap_sample(tmp_path):
     alphas, lams, runs = len(random_mrps.ALPHAS), len(random_mrps.LAMS), 4
     errors = np.random.default_rng(1).exponential(size=(runs, alphas, lams))
@@ -19,7 +14,7 @@ def test_bands_choose_the_best_step_size_again_in_every_bootstrap_sample(tmp_pat
     each = random_mrps.Errors("(1, 1, 0)", "tabular", {"true_online": errors})
     table = random_mrps.at_best_alpha([each], Settings(tmp_path, seed=3))
     counts = np.rint(resample(runs, seed=3) * runs).astype(int)
-    for j in range(lams):
+    for j in (0, lams // 2, lams - 1):
         best = [min(np.repeat(errors[:, i, j], drawn).mean() for i in range(alphas)) for drawn in counts]
         assert np.isclose(table["low"][j].as_py(), np.quantile(best, 0.025), rtol=1e-9)
         assert np.isclose(table["high"][j].as_py(), np.quantile(best, 0.975), rtol=1e-9)
@@ -35,17 +30,3 @@ def test_few_samples_decide_nothing(verdict):
     assert few.numbers == {"gap": 1.0, "not decided": "4 of at least 5 samples (runs, MRPs or games)"}
     assert (enough.verdict, enough.numbers) == (verdict, {"gap": 1.0})
     assert Claim("c", verdict).verdict == verdict, "an equality needs no samples"
-
-
-@pytest.mark.parametrize("name", ["fig1", "fig2", "fig4", "appendix-c", "fig9"])
-@pytest.mark.long
-def test_two_runs_decide_only_equalities(name, tmp_path):
-    result = CliRunner().invoke(main, ["reproduce", name, "--runs", "2", "--out", str(tmp_path)], catch_exceptions=False)
-    assert result.exit_code == 0
-    verdicts = json.loads((tmp_path / "verdicts.json").read_text("utf-8"))
-    undecided = [each for each in verdicts if "not decided" in each["numbers"]]
-    assert {each["verdict"] for each in undecided} == {NOISE}
-    assert f"{len(undecided)} of them cannot be decided by so few runs: intervals need at least 5" in result.output
-    for each in verdicts:
-        if "not decided" not in each["numbers"]:
-            assert not any("95 %" in number for number in each["numbers"]), each

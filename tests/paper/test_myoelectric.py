@@ -231,7 +231,6 @@ def piecewise():
 
 
 @pytest.mark.parametrize("size", [200_000, 700])
-@pytest.mark.long
 def test_errors_are_those_of_the_public_learners(small, size):
     """Every method, α and λ, over several pieces; with few features also where hashing leaves fewer than 9 active."""
     recording = piecewise()
@@ -297,7 +296,6 @@ def reproduce(out, *arguments):
     return CliRunner().invoke(main, ["reproduce", "myoelectric", "--out", str(out), *map(str, arguments)])
 
 
-@pytest.mark.long
 def test_simulator_and_recording_side_by_side(small, file, tmp_path):
     out = tmp_path / "out"
     result = reproduce(out, "--data", file, "--columns", "recording=trial", "--rate", 80)

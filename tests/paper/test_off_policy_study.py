@@ -21,18 +21,19 @@ from trueonline.problems import counterexamples as off_policy
 STEPS, SEED = 40, 5
 ALPHAS, LAMS = (0.02, 0.3), (0.0, 0.7, 1.0)
 MDP = random_mdp(6, 3, 2, 0.1, distance=0.7, seed=1)
+# Features have the width of Baird's, because a kernel is compiled for each width:
 PROBLEMS = {
     "two states": off_policy.two_state(),
     "Baird": baird(),
     "tabular": MDP,
     "tabular, begun elsewhere": MDP.with_features(np.eye(6), np.arange(6.0)),
-    "binary": MDP.with_features(to.features.binary_code(6)),
+    "binary": MDP.with_features(np.pad(to.features.binary_code(6), [(0, 0), (0, 5)])),
     "episodic": OffPolicyProblem(  # two states; action 0 goes on, action 1 ends
         [[[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]],
         [[[0.0, 1.0, 0.0], [0.0, 0.0, -1.0]], [[2.0, 0.0, 0.0], [0.0, 0.0, 0.5]]],
         behaviour=[[0.7, 0.3], [0.4, 0.6]],
         target=[[0.4, 0.6], [0.9, 0.1]],
-        features=[[1.0, 0.5], [0.0, 2.0]],
+        features=np.pad([[1.0, 0.5], [0.0, 2.0]], [(0, 0), (0, 6)]),
         discount=0.9,
     ),
 }
@@ -69,7 +70,6 @@ def errors(table):
 
 
 @every_problem
-@pytest.mark.long
 def test_errors_are_those_of_the_plain_methods(problem):
     found = errors(to.sweep(problem, step_sizes=ALPHAS, trace_decays=LAMS, runs=2, steps=STEPS, seed=SEED))
     assert {key[0] for key in found} == set(NAIVE) == set(study.OFF_POLICY)
@@ -80,7 +80,6 @@ def test_errors_are_those_of_the_plain_methods(problem):
 
 @pytest.mark.parametrize("eta", [0.0, 0.01, 3.0])
 @pytest.mark.parametrize(("name", "rule"), [("gtd", gtd), ("true_online_gtd", true_online_gtd)])
-@pytest.mark.long
 def test_a_method_may_have_a_second_step_size(name, rule, eta):
     methods = {"by name": study.Method(name, second=eta), "by kernel": study.Method(rule, second=eta)}
     if rule is true_online_gtd:
@@ -316,7 +315,6 @@ def scaled_down(monkeypatch):
         monkeypatch.setattr(paper.spec, name, value)
 
 
-@pytest.mark.long
 def test_the_study_runs_scaled_down(scaled_down, tmp_path):
     outcome = paper.run(Settings(tmp_path, runs=5))
     assert outcome.data.num_rows == 2 * 2 * 6

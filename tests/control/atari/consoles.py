@@ -18,7 +18,6 @@ EUROPEAN = ["klax", "sir_lancelot"]
 HIGHER = ["carnival"]  # screens of 214 rows
 OTHERWISE = ["berzerk", "demon_attack", "private_eye", "solaris"]  # their first screen may differ after a reset
 LEARNERS = ["accumulate", "replace", "true_online"]
-ALL = [(protocol, method) for protocol, methods in atari.METHODS.items() for method in methods]
 N, BIAS = 28_673, 28_672
 
 

@@ -12,9 +12,6 @@ import numpy as np
 import pytest
 
 import trueonline as to
-from tests.control.atari.consoles import (
-    ALL,
-)
 from tests.saved_files import rewrite
 from trueonline import files
 from trueonline.control import atari
@@ -36,8 +33,12 @@ def advance(run, decisions):
         run._decide()
 
 
-@pytest.mark.parametrize(("protocol", "method"), ALL)
-@pytest.mark.long
+# One class saves all agents (tests/control/test_agent_saving.py), so one agent stands for them.
+PLAYERS = [("paper", "true_online"), *((protocol, "random") for protocol in atari.METHODS)]
+PLAYERS += [("published", method) for method in atari.METHODS["published"][:-1]]
+
+
+@pytest.mark.parametrize(("protocol", "method"), PLAYERS)
 def test_a_run_that_is_stopped_and_resumed_is_one_that_never_stopped(protocol, method, background, tmp_path, monkeypatch):
     """Stopped before the first decision, at the end of an episode (decision 30), and at random ones."""
     if protocol == "paper":
@@ -124,12 +125,11 @@ PLAYING = """
 import sys
 from trueonline.control import atari
 background = atari.read_background(sys.argv[1])
-settings = atari.Settings(protocol="published", step_size=1.5, trace_decay=0.95, seed=8, frames=8000)
+settings = atari.Settings(protocol="published", step_size=1.5, trace_decay=0.95, seed=8, frames=5000)
 atari.play(settings, background, sys.argv[2], every=0.0)
 """
 
 
-@pytest.mark.long
 def test_a_run_that_is_killed_goes_on_from_its_checkpoint(background, tmp_path):
     picture, checkpoint = tmp_path / "background.txt", tmp_path / "run.npz"
     with open(picture, "wb") as file:
@@ -147,10 +147,10 @@ def test_a_run_that_is_killed_goes_on_from_its_checkpoint(background, tmp_path):
         time.sleep(0.05 * rng.random())  # perhaps while the next one is written
         os.kill(process.pid, signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
-    settings = atari.Settings(protocol="published", step_size=1.5, trace_decay=0.95, seed=8, frames=8_000)
+    settings = atari.Settings(protocol="published", step_size=1.5, trace_decay=0.95, seed=8, frames=5_000)
     run = atari.Run(settings, background)
     run.resume(checkpoint)
-    assert 0 < run.played + run.frames < 8_000
+    assert 0 < run.played + run.frames < 5_000
     run.play()
     whole = atari.play(settings, background)
     assert state(run) == state(whole)
@@ -247,7 +247,6 @@ def test_a_checkpoint_whose_parts_are_missing_or_do_not_fit_is_refused_and_nothi
             assert state(run) == before
 
 
-@pytest.mark.long
 def test_a_checkpoint_with_crafted_numbers_is_refused_and_nothing_changes(background, tmp_path):
     run = atari.Run(atari.Settings(protocol="published", episodes=1), background)
     advance(run, 20)

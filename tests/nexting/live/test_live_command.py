@@ -114,7 +114,6 @@ def test_a_port_that_is_taken_costs_no_predictions(tmp_path):
     assert out.read_text() == "time,x@1s\n0.0,1.0\n"
 
 
-@pytest.mark.long
 def test_samples_from_a_pipe_reach_the_page_at_once(browser):
     with command("-", "--rate", 40, "--time", "time", "--target", "x", stdin=subprocess.PIPE) as process:
         browser.open(process)

@@ -454,7 +454,6 @@ def test_a_token_does_not_stay_in_the_address(browser, feed):
         until(lambda: browser.js("return window.trueonline?.connected"))
 
 
-@pytest.mark.long
 def test_a_zoomed_stretch_is_kept_when_the_samples_go(browser):
     hub = small_hub(kept=1200)
     publish(hub, 1200)

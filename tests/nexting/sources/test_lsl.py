@@ -105,7 +105,7 @@ def test_an_outlet_may_be_killed_and_come_back_with_other_channels(outlet, sourc
 
 @with_lsl
 def test_every_sample_of_an_outlet_at_1_khz_is_kept(outlet):
-    n = 10_000
+    n = 3_000
     running = outlet("a,b", name="fast", total=n)
     with open_source("lsl://fast", ["b"]) as source:
         cleaner, kept, end = Cleaner(source.signals, max_gap=0.5), [], time.monotonic() + n / 1000 + PATIENCE

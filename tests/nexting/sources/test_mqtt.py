@@ -260,8 +260,7 @@ def sender(broker):
 
 
 @with_broker
-@pytest.mark.parametrize("seconds", [15, pytest.param(60, marks=pytest.mark.slow)])
-@pytest.mark.long
+@pytest.mark.parametrize("seconds", [5, pytest.param(60, marks=pytest.mark.slow)])
 def test_at_1_khz_every_sample_is_kept_once_or_accounted_for(broker, sender, seconds):
     n, faults = 1000 * seconds, 1000 * seconds // 5000
     with open_source(broker.url(), ["number"]) as source:
@@ -403,7 +402,6 @@ def test_what_was_wrong_with_the_first_message_is_told(broker, publish):
 
 
 @with_broker
-@pytest.mark.long
 def test_predict_goes_on_when_the_broker_and_then_the_command_are_killed(broker, publish, tmp_path):
     out, checkpoint = tmp_path / "out.csv", tmp_path / "out.csv.checkpoint"
     command = [
