@@ -20,6 +20,15 @@ from trueonline.core.identity import UnknownIdentityError, identity, text_identi
 from trueonline.core.kernels import kernel
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _small_heap():
+    """The collector passes over what was there before: in a process of many tests that takes most of the time."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 def made(text, name="mine", **space):
     """What a text defines, as if typed at a prompt: there is no file to look into."""
     space = {"__name__": "__typed__", "np": np, "kernel": kernel, **space}
