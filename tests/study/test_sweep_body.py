@@ -6,9 +6,7 @@ import pytest
 from tests.oracles import average_reward, family, prediction
 from tests.study.own_rules import late_decay, plain_late_decay, plain_two_rebases, two_rebases
 from trueonline import catalog
-from trueonline.core.kernels import call
 from trueonline.study import Method
-from trueonline.study.sweep_kernel import vector_numbers
 
 ONE = np.ones(1)
 
@@ -32,14 +30,16 @@ class Stream:
     def errors(self, method, alphas, lams, *, plain_sum=False, second=0.5):
         """The errors of the compiled sweep. `plain_sum` gives B as a full matrix, for which the error is summed at every step."""
         method = method if isinstance(method, Method) else Method(method, second=second)
-        n, root = len(self.target), np.linalg.cholesky(self.metric).T.copy()
+        root = np.linalg.cholesky(self.metric).T.copy()
         if (root == np.diag(np.diag(root))).all() and not plain_sum:
             root = np.diag(root).copy()
-        numbers, found = np.empty(vector_numbers(n, method.memories)), np.empty((len(alphas), len(lams)))
-        run = self.states, self.rewards, self.discounts, self.ratios
-        measure = root, self.target, self.first, 0.9, method.second, self.after
-        call(method.kernel, numbers, self.features, n, run, measure, np.array(alphas), np.array(lams), found)
-        return found
+        found = np.empty((1, len(alphas), len(lams)))
+        arrays, run = (
+            (self.features, root, self.target, self.first),
+            (self.states, self.rewards, self.discounts, self.ratios),
+        )
+        method.sweep(arrays, 0.9, self.after, [run], np.array(alphas), np.array(lams), found)
+        return found[0]
 
     def mean_error(self, weights):
         """The error from its definition, of the weights after every step."""

@@ -17,9 +17,8 @@ from trueonline.core.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, recall, replace
 from trueonline.core.syntax import NotInlinableError, assigned, definition, made_of
 
-ALONE = (
-    "true_online_td",
-)  # the rule that people meet first has kernels of its own, which compile in two thirds of the time
+# Learners of the rule that people meet first have kernels of their own, which compile in two thirds of the time.
+ALONE = "true_online_td"
 OPERATIONS = {decay: ("g",), imprint: ("a", "b"), replace: (), learn: ("c",)}
 
 
@@ -28,13 +27,13 @@ def members() -> dict[Any, int]:
     """The rules that share a kernel, and their numbers."""
     rows = [row for row in catalog.METHODS.values() if row.memory == "one" and row.group != "control" and row.rule]
     rules = dict.fromkeys(rule for row in rows for rule in (row.resolve("rule"), row.resolve("varying")))
-    fit = (rule for rule in rules if rule.py_func.__name__ not in ALONE and _taken_apart(rule, "") is not None)
+    fit = (rule for rule in rules if _taken_apart(rule, "") is not None)
     return {rule: number for number, rule in enumerate(fit)}
 
 
 def number_of(rule: Any, memory: str) -> int | None:
-    """The number of a rule in the kernel that it shares with others. None if it has a kernel of its own."""
-    return members().get(rule) if memory == "one" else None
+    """The number of a rule in the kernel that its learners share with others. None if they have a kernel of their own."""
+    return members().get(rule) if memory == "one" and rule.py_func.__name__ != ALONE else None
 
 
 @cache

@@ -31,6 +31,7 @@ class Given(NamedTuple):
     discount: Any  # γ
     second: Any  # η: β = ηα
     after: Any
+    which: Any  # the number of the rule, in kernels that several rules share (`core.family`)
 
 
 class Diagonal(NamedTuple):
@@ -40,9 +41,11 @@ class Diagonal(NamedTuple):
 
 
 class Triangular(NamedTuple):
-    """An upper triangular matrix, row by row, with its zeros."""
+    """An upper triangular matrix. Entry (i, j) stands at i·row + j, and is zero from j = i + width on."""
 
     entries: Any
+    row: Any
+    width: Any
 
 
 class Run(NamedTuple):
@@ -99,7 +102,7 @@ def learner(memory, carried, off, given, run, alpha, lam):
             0.0,
             given.discount,
             lam,
-            0,
+            given.which,
         )
         touched = about(memory, x, x_next)
         _, _, v_old = rule(memory, transition)
@@ -265,8 +268,8 @@ def _squared(root, off, n):
         total = 0.0
         for i in range(n):
             part = 0.0
-            for j in range(i, n):
-                part += root.entries[i * n + j] * off[j]
+            for j in range(i, min(i + root.width, n)):
+                part += root.entries[i * root.row + j] * off[j]
             total += part * part
         return total
 

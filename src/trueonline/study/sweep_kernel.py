@@ -6,6 +6,7 @@ from typing import Any
 
 from numba import types
 
+from trueonline.core.family import members, merged
 from trueonline.core.kernels import inlined, kept_with, kernel, operation, specialise
 from trueonline.core.memory import KINDS
 from trueonline.core.memory.layout import HEADER
@@ -19,11 +20,11 @@ from trueonline.study.sweep_body import Diagonal, Given, Run, Triangular, learne
 def sweep(numbers, features, n, run, measure, alphas, lams, errors):
     """Write to errors[i, j] the error of a learner with α_i and λ_j on a run (`sweep_body.learner`)."""
     states, rewards, discounts, ratios = run
-    root, target, first, discount, second, after = measure
+    root, target, first, discount, second, after, which = measure
     own, vectors = on_stack(OWN), since(numbers, 0)
     memory = lay_out(own, vectors, n, features)
     off = since(vectors, 2 * MEMORIES * n)
-    given = Given(since(features, 0), rooted(root), since(target, 0), since(first, 0), discount, second, after)
+    given = Given(since(features, 0), rooted(root), since(target, 0), since(first, 0), discount, second, after, which)
     trajectory = Run(
         since(states, 0), since(rewards, 0), since(discounts, 0), since(ratios, 0), ratios.size - 1, rewards.size
     )
@@ -33,13 +34,17 @@ def sweep(numbers, features, n, run, measure, alphas, lams, errors):
 
 
 def rooted(root):
-    """B, from the diagonal of a matrix or from an upper triangular one."""
+    """B, from its diagonal, or from an upper triangular matrix. A matrix of one row stands for a diagonal too."""
     raise NotImplementedError("for kernels only")
 
 
 @operation(rooted)
 def _rooted(root):
-    return (lambda root: Diagonal(since(root, 0))) if root.ndim == 1 else (lambda root: Triangular(since(root, 0)))
+    def matrix(root):
+        rows, n = root.shape
+        return Triangular(since(root, 0), n if rows == n else 0, n if rows == n else 1)
+
+    return (lambda root: Diagonal(since(root, 0))) if root.ndim == 1 else matrix
 
 
 # --- Where the numbers of a learner lie -----------------------------------------------------------
@@ -100,7 +105,7 @@ def names_of(rule: Any, memory: str, few: int = 0) -> dict[str, Any]:
     memories = KINDS[memory].memories
     lists = CARRIED + memories * HEADER
     if "swept" not in vars(rule):
-        rule.swept = inlined(sweep_body.learner, rule=asking(rule))
+        rule.swept = inlined(sweep_body.learner, rule=rule if rule is merged() else asking(rule))
     return {
         "learner": rule.swept,
         "lay_out": LAYOUTS[memory],
@@ -112,6 +117,7 @@ def names_of(rule: Any, memory: str, few: int = 0) -> dict[str, Any]:
 
 def compiled(rule: Any, memory: str) -> Any:
     """The sweep kernel of a rule over a kind of memory."""
+    rule = merged() if memory == "one" and rule in members() else rule
     made = kept_with(rule)
     if ("sweep", memory) not in made:
         made["sweep", memory] = specialise(sweep, rule.py_func.__name__, **names_of(rule, memory))

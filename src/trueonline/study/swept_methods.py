@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from trueonline import catalog
+from trueonline.core.family import members
+from trueonline.core.kernels import call
 from trueonline.core.memory import KINDS
 from trueonline.core.transition import asked
 from trueonline.inputs import ratio
 from trueonline.study.checks import initial_weights
-from trueonline.study.sweep_kernel import compiled
+from trueonline.study.sweep_kernel import compiled, vector_numbers
 
 NAMES = catalog.sweepable()  # that a case may give without a method
 WITH_ETA = tuple(row.name for row in catalog.METHODS.values() if row.swept and "second_step_size" in row.settings)
@@ -72,10 +74,26 @@ class Method:
         """The update rule, a kernel."""
         return self.rule if self.row is None else self.row.resolve("rule")
 
-    @property
-    def kernel(self) -> Any:
-        """The compiled sweep."""
-        return compiled(self.update, self.kind)
+    def sweep(
+        self,
+        arrays: Sequence[np.ndarray],
+        discount: float,
+        after: int,
+        trajectories: Iterable,
+        alphas: np.ndarray,
+        lams: np.ndarray,
+        errors: np.ndarray,
+    ) -> None:
+        """Write the error of each trajectory, step-size and trace decay. `arrays` are features, B, w* and the first weights."""
+        features, root, target, first = arrays
+        rule, n = self.update, len(target)
+        root = (
+            root if features.ndim == 1 else np.atleast_2d(root)
+        )  # with dense features, one kernel serves both forms of B
+        measure = root, target, first, discount, self.second, after, members().get(rule, 0)
+        entry, numbers = compiled(rule, self.kind), np.empty(vector_numbers(n, KINDS[self.kind].memories))
+        for trajectory, error in zip(trajectories, errors, strict=True):
+            call(entry, numbers, features, n, trajectory, measure, alphas, lams, error)
 
 
 def _named(rule: Any) -> Any:

@@ -18,8 +18,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from trueonline.core.kernels import call
-from trueonline.study.sweep_kernel import vector_numbers
 from trueonline.study.swept_methods import Method
 from trueonline.study.work import Beat
 
@@ -188,12 +186,7 @@ def _check_constant(trajectory: tuple, discount: float) -> None:
 def _kernel_block(
     case: Case, method: Method, trajectories: Iterable, alphas: np.ndarray, lams: np.ndarray, errors: np.ndarray
 ) -> None:
-    features, root, target, first = case.arrays
-    n = len(target)
-    kernel, numbers = method.kernel, np.empty(vector_numbers(n, method.memories or 1))
-    measure = (root, target, first, float(case.problem.discount), method.second, case.after)
-    for trajectory, error in zip(trajectories, errors, strict=True):
-        call(kernel, numbers, features, n, trajectory, measure, alphas, lams, error)
+    method.sweep(case.arrays, float(case.problem.discount), case.after, trajectories, alphas, lams, errors)
 
 
 def _learner_block(

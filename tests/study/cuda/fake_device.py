@@ -6,9 +6,7 @@ from contextlib import nullcontext
 
 import numpy as np
 
-from trueonline.core.kernels import call
 from trueonline.study.cuda.engine import OutOfMemoryError
-from trueonline.study.sweep_kernel import vector_numbers
 
 
 class OnCpu:
@@ -38,14 +36,10 @@ class OnCpu:
         return [self._launch(batch, launch) for launch in batch.launches]
 
     def _launch(self, batch, launch):
-        numbers = np.empty(vector_numbers(batch.n, launch.method.memories))
         errors = np.empty((len(launch.rows), len(batch.alphas), len(batch.lams)))
         for row, error in zip(launch.rows, errors, strict=True):
             case = batch.cases[row]
             run = batch.states[row], batch.rewards[row], batch.discounts[row], batch.ratios[row]
-            measure = (
-                batch.roots[case], batch.targets[case], batch.firsts[case], batch.discount, launch.method.second, batch.after,
-            )  # fmt: skip
-            arrays = batch.features[case], batch.n, run, measure, batch.alphas, batch.lams, error
-            call(launch.method.kernel, numbers, *arrays)
+            arrays = batch.features[case], batch.roots[case], batch.targets[case], batch.firsts[case]
+            launch.method.sweep(arrays, batch.discount, batch.after, [run], batch.alphas, batch.lams, error[None])
         return errors

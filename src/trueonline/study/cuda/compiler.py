@@ -19,13 +19,26 @@ from numba import cuda, types
 from numba.cuda import dispatcher
 from numba.cuda.cudadrv import nvvm
 
+from trueonline.core.kernels import kernel
 from trueonline.core.pointers import on_stack, since, strided
 from trueonline.study.cuda.variants import ENTRY, Variant
 from trueonline.study.sweep_body import Diagonal, Given, Run, Triangular, learner
 from trueonline.study.sweep_kernel import LISTS, MEMORIES, OWN, lay_out, names_of
 
 FEW = 0  # a placeholder: the number of features, where it is known when the kernel is compiled
-Rooted = Diagonal  # a placeholder: the form of B
+
+
+@kernel
+def diagonal(entries, n):
+    return Diagonal(entries)
+
+
+@kernel
+def triangular(entries, n):
+    return Triangular(entries, n, n)
+
+
+rooted = diagonal  # a placeholder: the form of B
 
 
 def sweep_grid(
@@ -51,12 +64,13 @@ def sweep_grid(
             case = np.int64(cases[row])
             given = Given(
                 since(features, case * width),
-                Rooted(since(roots, case * root_size)),
+                rooted(since(roots, case * root_size), size),
                 since(targets, case * n),
                 since(firsts, case * n),
                 discount,
                 second,
                 after,
+                0,
             )
             trajectory = Run(
                 since(states, row * (steps + 1)),
@@ -107,7 +121,7 @@ def to_ptx(rule: Any, memory: str, variant: Variant, capability: tuple[int, int]
     names: dict[str, Any] = {
         **names_of(rule, memory, variant.few),
         "FEW": variant.few,
-        "Rooted": Diagonal if variant.diagonal else Triangular,
+        "rooted": diagonal if variant.diagonal else triangular,
     }
     template = room_few if variant.few else room_shared if variant.shared else room_global
     with _for_capability(capability):
