@@ -19,7 +19,7 @@ PEERS ?= $(VENV)/peers/bin/python
 .DELETE_ON_ERROR:
 
 reproduce: $(VENV)/installed
-	$(BIN)/trueonline verify --trials 5
+	$(BIN)/trueonline verify
 	$(BIN)/trueonline reproduce --out reproduction
 
 test: $(VENV)/installed-dev

@@ -44,7 +44,7 @@ truncated. Off-policy methods get importance ratios, some of them 0.
 
 @click.command("verify", help=HELP, short_help="Check that methods equal their definitions.")
 @click.argument("methods", nargs=-1, metavar="[METHOD]...")
-@click.option("--trials", default=20, show_default=True, type=click.IntRange(1), help="Random streams of each kind.")
+@click.option("--trials", default=5, show_default=True, type=click.IntRange(1), help="Random streams of each kind.")
 @click.option("--steps", default=50, show_default=True, type=click.IntRange(2), help="Transitions in each stream.")
 @options.seed("the streams")
 @options.as_json

@@ -36,17 +36,16 @@ from trueonline.core.syntax import (
     PURE,
     NotInlinableError,
     Renamed,
-    assigned,
     definition,
     is_pure,
     is_read_once,
     is_stored,
     names_in,
-    read_early,
+    piece,
     reduced,
     steady,
     stored,
-    with_one_exit,
+    stores_of,
     without_idle,
 )
 
@@ -75,7 +74,7 @@ def compose(function: Any, kinds: tuple[Any, ...], knowledge: Any) -> Composed:
     """The text of a kernel for arguments of these types."""
     text = _Text(knowledge)
     name = text.add(Apart(function, ()), kinds)
-    module = ast.fix_missing_locations(_Signed().visit(ast.Module(text.functions, [])))
+    module = _Signed().visit(ast.Module(text.functions, []))
     return Composed(name, ast.unparse(module), text.names, text.options, text.read)
 
 
@@ -186,7 +185,7 @@ class _Body:
             self.stores[name] = 1
             scope.local[name] = ast.Name(name, ast.Load())
         self.kinds.update(zip(given, kinds, strict=False))
-        self._declare(node.body, scope)
+        self._declare(stores_of(node.body), scope)
         made = _Made(self.tuples)
         self.statements = without_idle([made.visit(each) for each in self.block(node.body, scope)])
 
@@ -346,19 +345,12 @@ class _Body:
                 setattr(node, field, self.expression(part, scope, [], inline=False))
         return node
 
-    def _declare(self, nodes: list[ast.stmt], scope: _Scope) -> None:
+    def _declare(self, stores: Counter[str], scope: _Scope) -> None:
         """Give every local name of a function a name that nothing else in the text has."""
-        stores = Counter(
-            each.id
-            for node in nodes
-            for each in ast.walk(node)
-            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-        )
-        early = read_early(nodes)
         for name, times in sorted(stores.items()):
             if name not in scope.local:
                 scope.local[name] = ast.Name(self.fresh(name), ast.Load())
-            self.stores[cast(ast.Name, scope.local[name]).id] += times + (name in early)
+            self.stores[cast(ast.Name, scope.local[name]).id] += times
 
     def fresh(self, wanted: str) -> str:
         name, n = wanted, 1
@@ -510,13 +502,11 @@ class _Body:
     def _inlined(self, function: Any, arguments: list[ast.expr], outer: _Scope, done: list[ast.stmt]) -> ast.expr:
         """The value of a call; the statements of its body go to `done`."""
         node = definition(function)
-        names = [each.arg for each in node.args.args]
+        names, body, changed, stores = piece(node)
         if len(names) != len(arguments) or any(isinstance(each, ast.Starred) for each in arguments):
             raise NotInlinableError("defaults")
         if function.__code__ in outer.outer:
             raise NotInlinableError("it calls itself")
-        body = with_one_exit(node.body)
-        changed = assigned(node.body)
         new: list[ast.stmt] = []
         scope, taken = _Scope(function, outer.outer), set(self.taken)
         for name, argument in zip(names, arguments, strict=True):
@@ -524,7 +514,7 @@ class _Body:
                 len(names) == 1 and is_read_once(node, name) and is_pure(argument)
             )
             scope.local[name] = argument if plain else self._kept(argument, new, name, name in changed)
-        self._declare(body, scope)
+        self._declare(stores, scope)
         value = self._exit(body, scope, new, None)
         done += new
         self.finished |= self.taken - taken

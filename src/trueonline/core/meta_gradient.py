@@ -195,14 +195,11 @@ def look(memory):
     kept = 0
     for k in range(1, count + 1):
         i = memory.owner[k]
-        faded = (
-            abs(memory.z[k]) <= DROP * of_z
-            and abs(tiles[cell(k, Z_BAR)]) <= DROP * of_z_bar
-            and abs(tiles[cell(k, P)] / tiles[cell(k, STEP_SIZE)]) <= DROP * of_p
-        )
+        z_bar, p, alpha = tiles[cell(k, Z_BAR)], tiles[cell(k, P)], tiles[cell(k, STEP_SIZE)]
+        faded = abs(memory.z[k]) <= DROP * of_z and abs(z_bar) <= DROP * of_z_bar and abs(p / alpha) <= DROP * of_p
         if faded:
             memory.u[i], memory.slot[i] = memory.y[k], 0
-            memory.h[i], memory.alpha[i] = tiles[cell(k, H)], tiles[cell(k, STEP_SIZE)]
+            memory.h[i], memory.alpha[i] = tiles[cell(k, H)], alpha
         else:
             kept += 1
             if kept < k:

@@ -7,10 +7,11 @@ import ast
 import hashlib
 import inspect
 import linecache
+from collections import Counter
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 PURE = {"pointer", "int64"}  # functions that do nothing but return a value
@@ -103,6 +104,34 @@ def read_early(nodes: list[ast.stmt], known: frozenset[str] = frozenset()) -> se
             found |= read_early(part, stored if name == "body" else known)
         known = known if blocks else stored
     return found
+
+
+class Piece(NamedTuple):
+    """What the composer wants to know about a function that it inlines."""
+
+    arguments: list[str]
+    body: list[ast.stmt]  # with one exit
+    changed: set[str]  # the names that it assigns to
+    stores: Counter[str]  # how often the body does, and once more for a name that is read early
+
+
+@lru_cache(maxsize=1024)
+def piece(node: Any) -> Piece:
+    """A function's syntax tree as a piece. NotInlinableError if it returns from a loop."""
+    body = with_one_exit(node.body)
+    return Piece([each.arg for each in node.args.args], body, assigned(node.body), stores_of(body))
+
+
+def stores_of(nodes: list[ast.stmt]) -> Counter[str]:
+    """How often statements assign to each name. A name that is read early counts once more."""
+    stores = Counter(
+        each.id
+        for node in nodes
+        for each in ast.walk(node)
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+    )
+    stores.update(read_early(nodes) & stores.keys())
+    return stores
 
 
 def is_expression(function: Any, kinds: tuple[type, ...] = (ast.expr,)) -> bool:
@@ -206,7 +235,12 @@ def definition(function: Any) -> Any:
     ours = code.co_filename.startswith(PACKAGE)  # its files do not change while they run
     if node is None or not (ours or code in _codes(code.co_filename, lines, code.co_flags & FUTURE)):
         raise NotInlinableError("its text is not known")
-    return ast.FunctionDef("lambda_", node.args, [ast.Return(node.body)], []) if isinstance(node, ast.Lambda) else node
+    return _as_function(node) if isinstance(node, ast.Lambda) else node
+
+
+@lru_cache(maxsize=1024)
+def _as_function(node: ast.Lambda) -> ast.FunctionDef:
+    return ast.FunctionDef("lambda_", node.args, [ast.Return(node.body)], [])
 
 
 @lru_cache(maxsize=256)

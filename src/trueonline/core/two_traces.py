@@ -19,10 +19,12 @@ Each of these is an operation of `memory`, at the cost it has there, for sparse 
 
 If b is large when an entry is imprinted, f_i and b·e_i are large with opposite signs, and w_1 and w_2 grow apart. Then digits are
 lost. So when the traces have decayed by EDGE, `fold` passes over the list: f ← f + b·e, w_1 ← w_1 + w_2, b ← 0 and w_2 ← 0. It
-also rebases both memories. So no memory rebases by itself, and both keep the same list, entry for entry.
+also rebases both memories. So no memory rebases by itself, and both keep the same list, entry for entry (`list_alike` begins it).
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -97,8 +99,6 @@ def fold(memory):
     if head[DENSE] != 0.0:
         _pay_dense(memory.u, memory.z, second.u, second.z, memory.n, owing)
     else:
-        if not _alike(memory.owner, second.owner, int(head[COUNT]), int(second.head[COUNT])):
-            align(memory)
         count = int(head[COUNT])
         norm, norm_too = _pay(memory.y, memory.z, second.y, second.z, count, owing)
         if count >= head[ROOM] or (norm == 0.0 and norm_too == 0.0):
@@ -131,18 +131,10 @@ def _pay_dense(u, z, u_too, z_too, n, owing):
         z_too[i + 1] = s_too * z_too[i + 1] + b * z[i + 1]
 
 
-def _alike(owner, owner_too, count, count_too):
-    """Whether two lists are the same."""
-    differ = int(count != count_too)
-    for k in range(1, min(count, count_too) + 1):
-        differ += owner[k] != owner_too[k]
-    return differ == 0
+_pay, _pay_dense = (outlined(each, reassociate=True) for each in (_pay, _pay_dense))
 
 
-_pay, _pay_dense, _alike = (outlined(each, reassociate=True) for each in (_pay, _pay_dense, _alike))
-
-
-@outlined
+@kernel
 def drop(memory, norm, norm_too):
     """Take entries off both lists that are below DROP of the whole in both traces."""
     head, second = memory.head, memory.second
@@ -162,38 +154,19 @@ def drop(memory, norm, norm_too):
     head[ROOM] = 2 * kept + SPARE
 
 
-@outlined
-def align(memory):
-    """Give both lists the entries of both: needed once when features are no longer dense."""
-    second = memory.second
-    _enter(memory, second)
-    _enter(second, memory)
-    count = int(second.head[COUNT])
-    y, z = np.empty(count + 1), np.empty(count + 1)
-    for k in range(1, count + 1):
-        y[k], z[k] = second.y[k], second.z[k]
-    for k in range(1, count + 1):
-        i = memory.owner[k]
-        old = second.slot[i]
-        second.y[k], second.z[k], second.owner[k] = y[old], z[old], i
-    for k in range(1, count + 1):
-        second.slot[second.owner[k]] = k
-
-
-@kernel
-def _enter(memory, other):
-    """Put the entries on the list of another memory on the list of this one too, without trace."""
-    count = int(memory.head[COUNT])
-    for k in range(1, int(other.head[COUNT]) + 1):
-        i = other.owner[k]
-        if memory.slot[i] == 0:
-            count += 1
-            memory.slot[i], memory.owner[count] = count, i
-            memory.y[count] = memory.z[count] = 0.0
-    memory.head[COUNT] = count
-
-
 # --- Seen from Python -----------------------------------------------------------------------------
+
+
+def list_alike(holding: Sequence[Buffers]) -> None:
+    """Let the memories that hold the weights have the same list, if there are two of them."""
+    if len(holding) < 2:
+        return
+    first, second = (memories.traced(one) for one in holding)
+    if holding[0].numbers[DENSE] or not np.array_equal(first, second):
+        owners = np.union1d(first, second)
+        for one in holding:
+            memories.lay_out(one, True)
+            memories.lay_out(one, False, owners)
 
 
 def owed(place: np.ndarray, first: Buffers, second: Buffers) -> np.ndarray:

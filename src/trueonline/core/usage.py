@@ -98,12 +98,14 @@ def _learn_by_usage(memory, x, b):
     def learn_dense(memory, x, b):
         b *= memory.head[S]
         for i in range(x.size):
-            memory.u[i] += b * used_step_size(memory.usage, i) * memory.z[i + 1]
+            alpha = used_step_size(memory.usage, i)
+            memory.u[i] += b * alpha * memory.z[i + 1]
 
     def learn_listed(memory, x, b):
         b *= memory.head[S]
         for k in range(1, int(memory.head[COUNT]) + 1):
-            memory.y[k] += b * used_step_size(memory.usage, memory.owner[k]) * memory.z[k]
+            alpha = used_step_size(memory.usage, memory.owner[k])
+            memory.y[k] += b * alpha * memory.z[k]
 
     return learn_dense if is_a(Dense, x) else learn_listed
 
@@ -118,6 +120,7 @@ def _shift_by_usage(memory, x, b):
     def shift_by_usage_of_each(memory, x, b):
         for j in range(x.size):
             i, x_i = entry(x, j)
-            memory.u[i] += b * used_step_size(memory.usage, i) * x_i
+            alpha = used_step_size(memory.usage, i)
+            memory.u[i] += b * alpha * x_i
 
     return shift_by_usage_of_each

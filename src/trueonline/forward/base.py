@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import wraps
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,27 @@ from trueonline.learners.interface import Learner
 
 VECTORS = ("x", "reached", "weights_then")  # of the history
 SCALARS = ("rewards", "discounts", "trace_decays", "alphas", "ratios", "next_values", "deltas")
+
+
+def of_the_past(method: Callable[[Any, int], Any]) -> Callable[[Any, int], Any]:
+    """A method of a definition and a time j that needs nothing later than j: its value is computed once in a history."""
+
+    @wraps(method)
+    def known(self: Any, j: int) -> Any:
+        if (method, j) not in self._past:
+            self._past[method, j] = method(self, j)
+        return self._past[method, j]
+
+    return known
+
+
+def products_after(factors: np.ndarray, k: int) -> np.ndarray:
+    """∏_{i=k+1}^{j} f_i for j = k, k + 1, …: 1, f_{k+1}, f_{k+1}f_{k+2}, …
+
+    >>> products_after(np.array([9.0, 9.0, 2.0, 3.0]), 1)
+    array([1., 2., 6.])
+    """
+    return np.cumprod(np.append(1.0, factors[k + 1 :]))
 
 
 class Definition(Learner):
@@ -35,6 +57,7 @@ class Definition(Learner):
 
     def _forget(self) -> None:
         """Begin a history: the weights now are its w_0."""
+        self._past: dict[Any, Any] = {}  # (`of_the_past`)
         self._first_weights = self._weights.copy()
         self.x: list[np.ndarray] = []  # φ_0, φ_1, …
         self.reached: list[np.ndarray] = []  # φ_1, φ_2, …: the features entered, zero at the end of an episode
@@ -192,6 +215,7 @@ class Definition(Learner):
             inputs.saved_array(parts, name, shape, np.float64)
         units = {name: (parts[name] >= 0.0) & (parts[name] <= 1.0) for name in ("discounts", "trace_decays")}
         inputs.check_saved({**units, **{name: np.isfinite(parts[name]) for name in ("alphas", "rewards", "ratios")}})
+        self._past = {}
         self._weights, self._first_weights = parts["weights"].copy(), parts["first_weights"].copy()
         self._steps = inputs.saved_count("steps", inputs.saved_array(parts, "steps", (), np.int64))
         for name in VECTORS:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from trueonline.forward.base import of_the_past, products_after
 from trueonline.forward.off_policy_returns import (
     OffPolicySum,
     OnlineOffPolicyReturn,
@@ -52,10 +53,12 @@ class GradientDefinition(SecondStepDefinition):
     def _second_redone(self) -> np.ndarray:
         """h after the last transition of the history."""
 
+    @of_the_past
     def _correlation_trace(self, j: int) -> np.ndarray:
         """e_j^∇ = Σ_{i=0}^{j} (∏_{m=i+1}^{j} γ_mλ_mρ_m) ρ_iφ_i."""
         return accumulated(self.x, self._carried(), np.array(self.ratios), j, self.n_features)
 
+    @of_the_past
     def _correction(self, j: int) -> np.ndarray:
         """γ_{j+1} (1 − λ_{j+1}) (h_jᵀe_j^∇) φ_{j+1}: the difference between the gradient and that of TD."""
         share = self.discounts[j] * (1.0 - self.trace_decays[j])
@@ -106,14 +109,14 @@ class OnlineGTDReturn(GradientDefinition, OnlineOffPolicyReturn):
         h = self._first_second.copy()
         carried = self._carried()
         for k, phi in enumerate(self.x):
-            ahead = (np.prod(carried[k + 1 : j + 1]) * self.deltas[j] for j in range(k, len(self.x)))
-            h = h + self.betas[k] * (self.ratios[k] * sum(ahead) - h @ phi) * phi
+            ahead = products_after(carried, k) @ self.deltas[k:]
+            h = h + self.betas[k] * (self.ratios[k] * ahead - h @ phi) * phi
         return h
 
     @property
     def correlation_trace(self) -> np.ndarray:
         """The trace e^∇."""
-        return self._correlation_trace(len(self.x) - 1)
+        return np.array(self._correlation_trace(len(self.x) - 1))
 
     @property
     def second_trace(self) -> np.ndarray:

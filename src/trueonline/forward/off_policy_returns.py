@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueonline import inputs
-from trueonline.forward.base import OffPolicyDefinition
+from trueonline.forward.base import OffPolicyDefinition, of_the_past
 from trueonline.inputs import Schedule
 from trueonline.learners.docstrings import LEARNER, SECOND
 
@@ -130,6 +130,7 @@ class OffPolicySum(FamilyDefinition):
         """The factors with which φ_0, φ_1, … enter the trace: ρ_0, ρ_1, …"""
         return np.array(self.ratios)
 
+    @of_the_past
     def _trace_at(self, j: int) -> np.ndarray:
         return accumulated(self.x, self._carried(), self._entering(), j, self.n_features)
 
@@ -139,7 +140,7 @@ class OffPolicySum(FamilyDefinition):
 
     @property
     def trace(self) -> np.ndarray:
-        return self._trace_at(len(self.x) - 1)
+        return np.array(self._trace_at(len(self.x) - 1))
 
 
 class OnlineOffPolicyReturn(FamilyDefinition):

@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from trueonline.forward.base import Definition
+from trueonline.forward.base import Definition, of_the_past
 
 
 class TraceSum(Definition):
@@ -25,12 +25,13 @@ class TraceSum(Definition):
 
     @property
     def trace(self) -> np.ndarray:
-        return self._trace_at(len(self.x) - 1)
+        return np.array(self._trace_at(len(self.x) - 1))
 
 
 class AccumulateSum(TraceSum):
     """Accumulating traces: e_j = Σ_{i=0}^{j} (∏_{m=i+1}^{j} γ_mλ_m) φ_i."""
 
+    @of_the_past
     def _trace_at(self, j: int) -> np.ndarray:
         decays = self._decays()
         return sum((np.prod(decays[i + 1 : j + 1]) * self.x[i] for i in range(j + 1)), np.zeros(self.n_features))
@@ -70,6 +71,7 @@ class ReplaceSum(TraceSum):
 
     binary = True
 
+    @of_the_past
     def _trace_at(self, j: int) -> np.ndarray:
         decays = self._decays()
         e = np.zeros(self.n_features)
@@ -86,6 +88,7 @@ class ClearingSum(TraceSum):
 
     binary = True
 
+    @of_the_past
     def _trace_at(self, j: int) -> np.ndarray:
         decays = self._decays()
         e = np.zeros((self.n_features // self.n_actions, self.n_actions))

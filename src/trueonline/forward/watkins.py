@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueonline.forward.base import Definition
+from trueonline.forward.base import Definition, of_the_past
 from trueonline.forward.interim_returns import interim_lambda_return
 from trueonline.forward.traces import TraceSum
 
@@ -42,6 +42,7 @@ class WatkinsReturn(Definition):
 class WatkinsSum(TraceSum):
     """Accumulating traces that a non-greedy action cuts: e_j = Σ_{i=0}^{j} (∏_{m=i+1}^{j} γ_mλ_m[A_m is greedy]) ψ_i."""
 
+    @of_the_past
     def _trace_at(self, j: int) -> np.ndarray:
         decays = self._decays() * np.array([True, *self.goes_on])[: len(self.x)]
         return sum((np.prod(decays[i + 1 : j + 1]) * self.x[i] for i in range(j + 1)), np.zeros(self.n_features))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueonline import inputs
+from trueonline.forward.base import products_after
 from trueonline.forward.gradient import GradientDefinition, GTDSum, OnlineGTDReturn
 from trueonline.forward.off_policy_returns import FamilyDefinition, off_policy_lambda_returns
 from trueonline.inputs import Schedule
@@ -85,9 +86,9 @@ class UsageDefinition(FamilyDefinition):
 
     def _total_weight(self, k: int) -> float:
         """ρ_k^t, for the latest horizon t."""
-        t, decays, carried = len(self.x), self._decays(), self._carried()
-        shorter = (np.prod(carried[k + 1 : i]) * (1.0 - decays[i]) for i in range(k + 1, t))
-        return self.ratios[k] * float(sum(shorter) + np.prod(carried[k + 1 : t]))
+        decays, carried = self._decays(), self._carried()
+        along = products_after(carried, k)
+        return self.ratios[k] * float(along[:-1] @ (1.0 - decays[k + 1 :]) + along[-1])
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "initial_step_size": self._initial_step_size}
@@ -122,13 +123,14 @@ class OnlineWISReturn(UsageDefinition):
     def _error(self, k: int) -> float:
         """Δ_k^t, for the latest horizon t."""
         t, decays, carried = len(self.x), self._decays(), self._carried()
+        along = products_after(carried, k)
         total = flat = 0.0  # flat is R_{k+1} + ⋯ + R_i
         for i in range(k + 1, t + 1):
             flat += self.rewards[i - 1]
             gamma, ends = self.discounts[i - 1], flat - self._entered(k)
             bootstraps = ends + self.next_values[i - 1]
             long = gamma - decays[i] if i < t else gamma  # γ(1 − λ), and γ at the horizon
-            total += np.prod(carried[k + 1 : i]) * ((1.0 - gamma) * ends + long * bootstraps)
+            total += along[i - 1 - k] * ((1.0 - gamma) * ends + long * bootstraps)
         return total
 
     def _redone(self) -> np.ndarray:

@@ -16,6 +16,7 @@ from trueonline.core.loops import Entries, compiled, is_ours
 from trueonline.core.memory import KINDS
 from trueonline.core.memory.layout import COMING, LENGTH, PLACE, RATE
 from trueonline.core.transition import ARGUMENTS, GAMMA_NEXT, LAM_NEXT, asked
+from trueonline.core.two_traces import list_alike
 from trueonline.inputs import (
     FLOATS,
     INTEGERS,
@@ -126,6 +127,8 @@ class MemoryLearner(OverMemory, Learner):
         memories = self._each()
         if KINDS[self.method.memory].usage:
             memory.pay(memories[-1])
+        if not dense:
+            list_alike(memories[: KINDS[self.method.memory].holding])
         for one in (*memories, *([self._meta()] if self._is_adapted else [])):
             memory.lay_out(one, dense)
 

@@ -29,6 +29,7 @@ from trueonline.core.memory.layout import (
     WEIGHED,
 )
 from trueonline.core.transition import asked
+from trueonline.core.two_traces import list_alike
 from trueonline.inputs import Parametrised, Schedule
 
 USUAL_BOUND = 0.1  # where step-sizes adapt and no bound is given: that of SwiftTD
@@ -247,6 +248,8 @@ class OverMemory(Parametrised):
             memory.rebuild(one, {name.removeprefix(prefix): parts[name] for name in parts if name.startswith(prefix)})
         holding = memory.each(restored, self._memories)[: KINDS[self.method.memory].holding]
         inputs.check_saved({"layout": len({float(one.numbers[DENSE]) for one in holding}) == 1})
+        if not holding[0].numbers[DENSE]:
+            list_alike(holding)
         if self._is_adapted:
             self._restore_adaptation(restored, parts)
         self._memory = restored

@@ -38,6 +38,7 @@ from trueonline.core.memory.arrays import (
     set_weights,
     snapshot,
     trace,
+    traced,
     undo,
     weights,
 )
@@ -127,6 +128,7 @@ __all__ = [
     "snapshot",
     "trace",
     "trace_along",
+    "traced",
     "tuning",
     "undo",
     "used_step_size",

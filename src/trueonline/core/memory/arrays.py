@@ -81,9 +81,15 @@ def undo(one: Buffers, before: tuple[np.ndarray, ...]) -> None:
         now[: len(then)] = then
 
 
+def traced(one: Buffers) -> np.ndarray:
+    """The entries on the list, or in the dense layout those that carry trace."""
+    _, z, _, _, owner = parts(one)
+    return np.flatnonzero(z[1:]) if one.numbers[DENSE] else owner[1 : int(one.numbers[COUNT]) + 1]
+
+
 @np.errstate(over="ignore", invalid="ignore")
-def lay_out(one: Buffers, dense: bool) -> None:
-    """Bring a memory into the layout for dense features, or back to the list of the entries that carry trace.
+def lay_out(one: Buffers, dense: bool, owners: np.ndarray | None = None) -> None:
+    """Bring a memory into the layout for dense features, or back to a list: of these entries, or of all that carry trace.
 
     In the dense layout z_k belongs to entry k − 1, and slot, owner and y are not used. Neither e nor w changes.
     """
@@ -98,7 +104,7 @@ def lay_out(one: Buffers, dense: bool) -> None:
         z[1:] = 0.0  # all of them: beyond the list z holds what entries left behind
         z[owners + 1] = traces
     else:
-        owners = np.flatnonzero(z[1:])
+        owners = traced(one) if owners is None else owners
         count = len(owners)
         z[1 : count + 1], y[1 : count + 1], owner[1 : count + 1] = z[owners + 1], 0.0, owners
         slot[:] = 0

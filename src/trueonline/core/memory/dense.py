@@ -158,9 +158,8 @@ def _shift_dense(memory, x, b):
 
     def shift_dense(memory, x, b):
         for i in range(x.size):
-            memory.u[i] += b * share(
-                memory, i, x.values[i]
-            )  # noted changes are added to this later: the order makes no difference
+            x_i = share(memory, i, x.values[i])
+            memory.u[i] += b * x_i  # noted changes are added to this later: the order makes no difference
 
     return shift_dense
 

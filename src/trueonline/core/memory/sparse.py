@@ -28,7 +28,8 @@ def _shift_sparse(memory, x, b):
     def shift_sparse(memory, x, b):
         for j in range(x.size):
             i, x_i = entry(x, j)
-            memory.u[i] += b * share(memory, i, x_i)
+            x_i = share(memory, i, x_i)
+            memory.u[i] += b * x_i
 
     return shift_sparse
 
