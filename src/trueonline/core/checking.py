@@ -10,6 +10,8 @@ from numba import types
 from trueonline.core.forms import Dense, entry, is_a
 from trueonline.core.kernels import operation, outlined, primitive
 
+SEEN = 2048  # numbers that `acceptable_row` needs
+
 
 def acceptable(n, x, binary):
     """Whether x has the right length or distinct indices in range, and finite values (or, if `binary`, only 0 and 1).
@@ -57,6 +59,32 @@ def _acceptable_sparse(n, x, binary):
         return fine
 
     return acceptable_sparse
+
+
+def acceptable_row(n, x, binary, seen, t):
+    """The same for row t of a stream. `seen` holds, for the last digits of indices, the last row that had such an index."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(acceptable_row)
+def _acceptable_row(n, x, binary, seen, t):
+    if is_a(Dense, x):
+        return lambda n, x, binary, seen, t: acceptable(n, x, binary)
+
+    def acceptable_row_sparse(n, x, binary, seen, t):
+        wrong = shared = 0
+        for j in range(x.size):
+            i = np.uint64(x.indices[j])  # a negative index is a large number
+            wrong += i >= np.uint64(n)
+            end = i & np.uint64(SEEN - 1)
+            shared += seen[end] == t
+            seen[end] = t
+        fine = (wrong == 0) & ((x.each != 0) | (x.size != n) | (n == 1))
+        if fine and (shared > 0 or x.each != 0):
+            fine = acceptable(n, x, binary)
+        return fine
+
+    return acceptable_row_sparse
 
 
 @primitive

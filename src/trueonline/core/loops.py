@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 
 from trueonline.core import adaptation
-from trueonline.core.checking import acceptable
+from trueonline.core.checking import acceptable, acceptable_row
 from trueonline.core.family import merged, number_of
 from trueonline.core.forms import copy, earlier, held, pointer, row, view
 from trueonline.core.identity import is_installed
@@ -202,10 +202,10 @@ def predict_many(numbers, places, X, values):
     return -1
 
 
-def check(n, binary, X, rows):
-    """The number of the first unacceptable row, or −1."""
+def check(n, binary, X, rows, seen):
+    """The number of the first unacceptable row, or −1. `seen` is −1 everywhere."""
     for t in range(rows):
-        fine = acceptable(n, row(X, t), binary)
+        fine = acceptable_row(n, row(X, t), binary, seen, t)
         if not fine:
             return t
     return -1

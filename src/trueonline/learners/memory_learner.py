@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from trueonline import inputs
 from trueonline.core import memory
+from trueonline.core.checking import SEEN
 from trueonline.core.kernels import call
 from trueonline.core.loops import Entries, compiled, is_ours
 from trueonline.core.memory import KINDS
@@ -363,7 +364,7 @@ class MemoryLearner(OverMemory, Learner):
 
     def _check(self, X: Stream, rows: int, name: str = "X") -> None:
         """Raise the error of the first unacceptable row, if there is one."""
-        bad = call(self._entries.check, self.n_features, self.binary, X, rows)
+        bad = call(self._entries.check, self.n_features, self.binary, X, rows, np.full(SEEN, -1))
         if bad >= 0:
             self._checked(inputs.row(X, bad), f"{name}[{bad}]")
 
