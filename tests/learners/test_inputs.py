@@ -377,3 +377,15 @@ def test_more_features_than_the_memory_holds_are_refused(monkeypatch):
     ):
         with pytest.raises(ValueError, match=message):
             make()
+
+
+def test_indices_of_a_stream_are_told_apart_however_far_they_lie():
+    X = np.array([[1, 1 + 2048, 1 + 3 * 2048], [1, 1 + 2048, 2], [5, 1, 1 + 2048]])
+    learner = to.TrueOnlineTD(10_000, step_size=0.1, trace_decay=0.9, discount=0.9)
+    assert np.isfinite(learner.run(X, np.ones(2))).all()
+    before = learner.weights
+    for column in (0, 1):
+        X[2, 2] = X[2, column]
+        with pytest.raises(ValueError, match=r"X\[2\]"):
+            learner.run(X, np.ones(2))
+    np.testing.assert_array_equal(learner.weights, before)
