@@ -41,9 +41,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from trueonline.core.forms import pointer
 from trueonline.core.kernels import call, kernel, specialise
 from trueonline.inputs import check_saved, saved_array, unit
-from trueonline.nexting.realised_returns import queues_of, turn
+from trueonline.nexting.realised_returns import (
+    PLACE,
+    QUESTION,
+    SIZE,
+    SLOT,
+    SPACE,
+    clear,
+    plan_of,
+    queues_of,
+    receive,
+    turn,
+)
 
 OPEN = 0.2  # an error counts when at most this share of the return's weight is open
 UNKNOWABLE = 0.995  # nothing is known of a return of which more is open
@@ -63,6 +75,7 @@ ROUNDING = 1e-12  # of the prediction: no band is narrower
 HEAD, WAITING, OLDER, SINCE = range(4)
 PREDICTION, LOW, HIGH, SUM = range(4)  # what a waiting sample has for each question
 ABOVE, BELOW = range(2)
+FILLED, NEXT = range(2)  # columns of the memory: how many errors there are, and the slot of the next
 JUDGED, INSIDE = range(2)  # columns of the counts: bands that came true well enough, and those that held what came true
 
 
@@ -72,125 +85,132 @@ JUDGED, INSIDE = range(2)  # columns of the counts: bands that came true well en
 @kernel
 def quantile(errors, n, level, side):
     """The error that a share `level` of the n sorted errors exceeds. For BELOW: of the negative errors."""
+    sign, start = 1 - 2 * side, side * (n - 1)  # the smallest error, or the largest, is the first
     rank = (1.0 - level) * (n + 1)
     if rank >= n:
-        largest = errors[n - 1] if side == ABOVE else -errors[0]
+        largest = sign * errors[start + sign * (n - 1)]
         return largest + abs(largest) * (((n + 1) * level) ** -STRETCH - 1.0)
     whole = max(int(rank), 1)
     part = max(rank - whole, 0.0)
-    if side == ABOVE:
-        return errors[whole - 1] * (1.0 - part) + errors[whole] * part
-    return -errors[n - whole] * (1.0 - part) - errors[n - 1 - whole] * part
+    return sign * errors[start + sign * (whole - 1)] * (1.0 - part) + sign * errors[start + sign * whole] * part
 
 
 @kernel
-def keep(error, ordered, recent, at):
-    """Put an error into the sorted memory, in the place of the oldest if the memory is full. `at`: errors in memory, next slot."""
-    n = at[0]
+def keep(error, ordered, recent, memory):
+    """Put an error into the sorted memory, in the place of the oldest if the memory is full."""
+    n, slot = memory[FILLED], memory[NEXT]
+    memory[FILLED], memory[NEXT] = n + (n < KEPT), (slot + 1) % KEPT
+    k = n  # the place that is free
     if n == KEPT:
-        n -= 1
-        for k in range(np.searchsorted(ordered, recent[at[1]]), n):
-            ordered[k] = ordered[k + 1]
-    k = n
+        k, end = n - KEPT, n
+        while k < end:
+            middle = (k + end) // 2
+            if ordered[middle] < recent[slot]:
+                k = middle + 1
+            else:
+                end = middle
+    while k + 1 < n and ordered[k + 1] <= error:
+        ordered[k] = ordered[k + 1]
+        k += 1
     while k > 0 and ordered[k - 1] > error:
         ordered[k] = ordered[k - 1]
         k -= 1
-    ordered[k] = recent[at[1]] = error
-    at[0] = n + 1
-    at[1] = (at[1] + 1) % KEPT
+    ordered[k] = recent[slot] = error
 
 
 @kernel
-def open_weight(ring, weights, newer_weight):
-    """The open weight of the oldest waiting sample."""
-    return newer_weight if ring[OLDER] == 0 else weights[ring[HEAD]] * newer_weight
+def judge(own, each, error, step, alpha, least, excess, other, count):
+    """Count whether the band that was given held what came true, and how far misses of each side are beyond those that are due."""
+    low, high, true = own[LOW * each], own[HIGH * each], own[PREDICTION] + error
+    if low <= high:  # a band was given
+        above, below = true > high, true < low
+        excess[0] = max(excess[0] + step * (above - alpha), least)
+        excess[other] = max(excess[other] + step * (below - alpha), least)
+        count[JUDGED] += 1
+        count[INSIDE] += 1 - above - below
 
 
 @kernel
 def come_true(
-    g, maps, newest, alpha, rings, slots, weights, newer, newer_weight, ordered, recent, memory, excess, counts
-):
+    maps, left, weight, newest, newer, first, size, slots, oldest, each, ring, ordered, recent, memory, excess, counts,
+    alpha, least,
+):  # fmt: skip
     """Take the oldest waiting sample, of `maps` that have their map, for true: learn from its errors."""
-    ring = rings[g]
-    head, room = ring[HEAD], weights.size
-    if ring[OLDER] == 0:
-        turn(slots[SUM], weights, head, maps)
-        ring[OLDER] = maps
-        newer_weight[g] = 1.0
-        newer[:] = 0.0
-    left = weights[head] * newer_weight[g]
-    if left <= UNKNOWABLE:
-        least = -math.log(NARROWEST / alpha) / SPEED
-        ring[SINCE] += 1
-        kept = SPACING * ring[SINCE] >= maps
-        step = min(1.0, COUNTED / maps)
-        for q in range(newer.size):
-            p = slots[PREDICTION, head, q]
-            error = (slots[SUM, head, q] + weights[head] * newer[q] + left * newest[q] - p) / math.sqrt(1.0 - left * left)
-            if not math.isfinite(error):
-                continue
-            if kept or memory[q, 0] < EVERY:
-                keep(error, ordered[q], recent[q], memory[q])
-            low, high = slots[LOW, head, q], slots[HIGH, head, q]
-            if low <= high:  # a band was given
-                above, below = 1.0 if p + error > high else 0.0, 1.0 if p + error < low else 0.0
-                excess[ABOVE, q] = max(excess[ABOVE, q] + step * (above - alpha), least)
-                excess[BELOW, q] = max(excess[BELOW, q] + step * (below - alpha), least)
-                counts[q, JUDGED] += 1
-                counts[q, INSIDE] += above + below == 0.0
-        if kept:
-            ring[SINCE] = 0
-    ring[HEAD] = (head + 1) % room
-    ring[WAITING] -= 1
-    ring[OLDER] -= 1
+    ring[SINCE] += 1
+    kept, step, known = SPACING * ring[SINCE] >= maps, min(1.0, COUNTED / maps), math.sqrt(1.0 - left * left)
+    for q in range(size):
+        own, k = pointer(slots, oldest + q), first + q
+        note = pointer(memory, 2 * k)
+        error = (own[SUM * each] + weight * newer[q] + left * newest[q] - own[PREDICTION]) / known
+        if math.isfinite(error):
+            if kept or note[FILLED] < EVERY:
+                keep(error, pointer(ordered, k * KEPT), pointer(recent, k * KEPT), note)
+            judge(own, each, error, step, alpha, least, pointer(excess, k), excess.shape[1], pointer(counts, 2 * k))
+    if kept:
+        ring[SINCE] = 0
+
+
+@kernel
+def give(p, n, ordered, alpha, excess, other, end, beside, own, each):
+    """Give the band of a prediction, and let both wait."""
+    own[PREDICTION] = p
+    for side in range(2):
+        if n >= FIRST:
+            level = min(alpha * math.exp(-SPEED * excess[side * other]), NARROWEST)
+            sign = 1 - 2 * side
+            end[side * beside] = p + sign * quantile(ordered, n, level, side) + sign * (ROUNDING * abs(p))
+        own[(HIGH - side) * each] = end[side * beside]
 
 
 def follow(
-    firsts, rooms, alpha, slots, weights, newer, newer_weight, rings, ordered, recent, memory, excess, counts,
-    predictions, cumulants, gammas, starts, low, high,
+    plan, alpha, slots, weights, newer, newer_weight, rings, ordered, recent, memory, excess, counts,
+    predictions, cumulants, gammas, starts, ends,
 ):  # fmt: skip
-    """Learn from what comes true at each sample, and give the bands of its predictions."""
-    at = slot = 0
-    for g in range(rooms.size):
-        first, last, room = firsts[g], firsts[g + 1], rooms[g]
-        size = room * (last - first)
-        waiting = slots[4 * at : 4 * (at + size)].reshape(4, room, last - first)
-        w, ring, back = weights[slot : slot + room], rings[g], newer[first:last]
-        at, slot = at + size, slot + room
-        for t in range(starts.size):
-            if starts[t]:  # what waits will never come true
-                ring[WAITING] = ring[OLDER] = 0
-                newer_weight[g] = 1.0
-                back[:] = 0.0
-            elif ring[WAITING] > 0:  # the newest gets its map: M = C + γ·(the later M)
-                i = (ring[HEAD] + ring[WAITING] - 1) % room
-                w[i] = gammas[t, g]
-                for q in range(back.size):
-                    waiting[SUM, i, q] = cumulants[t, first + q]
-                    back[q] += newer_weight[g] * cumulants[t, first + q]
-                newer_weight[g] *= w[i]
-                while ring[WAITING] > 0 and (open_weight(ring, w, newer_weight[g]) <= OPEN or ring[WAITING] == room):
-                    come_true(
-                        g, ring[WAITING], predictions[t, first:last], alpha, rings, waiting, w, back, newer_weight,
-                        ordered[first:last], recent[first:last], memory[first:last], excess[:, first:last],
-                        counts[first:last],
-                    )  # fmt: skip
-                if ring[WAITING] == 0:
-                    newer_weight[g] = 1.0
-                    back[:] = 0.0
-            i = (ring[HEAD] + ring[WAITING]) % room
-            ring[WAITING] += 1
-            for q in range(first, last):
-                p = predictions[t, q]
-                if memory[q, 0] >= FIRST:
-                    tolerance = ROUNDING * abs(p)
-                    share = alpha * math.exp(-SPEED * excess[ABOVE, q])
-                    high[t, q] = p + quantile(ordered[q], memory[q, 0], min(share, NARROWEST), ABOVE) + tolerance
-                    share = alpha * math.exp(-SPEED * excess[BELOW, q])
-                    low[t, q] = p - quantile(ordered[q], memory[q, 0], min(share, NARROWEST), BELOW) - tolerance
-                waiting[PREDICTION, i, q - first] = p
-                waiting[LOW, i, q - first] = low[t, q]
-                waiting[HIGH, i, q - first] = high[t, q]
+    """Learn from what comes true at each sample, and give the bands of its predictions: all upper ends, then all lower ends."""
+    samples, questions = starts.size, newer.size
+    least = -math.log(NARROWEST / alpha) / SPEED
+    for g in range(plan.shape[0]):
+        queue, ring = pointer(plan, g * plan.shape[1]), pointer(rings, g * 4)
+        first, size, room, at = queue[QUESTION], queue[SIZE], queue[SPACE], 4 * queue[PLACE]
+        each = room * size  # the predictions that wait; as many ends of bands and sums are behind them
+        weight, back = pointer(weights, queue[SLOT]), pointer(newer, first)
+        head, waiting, older, back_weight = ring[HEAD], ring[WAITING], ring[OLDER], newer_weight[g]
+        for t in range(samples):
+            prediction = pointer(predictions, t * questions + first)
+            if starts[t]:
+                waiting = 0  # what waits will never come true
+            if waiting > 0:
+                i = (head + waiting - 1) % room
+                own = pointer(slots, at + SUM * each + i * size)
+                receive(own, pointer(cumulants, t * questions + first), back, back_weight, size)
+                weight[i] = gammas[t, g]
+                back_weight *= weight[i]
+            while waiting > 0:
+                if not ((weight[head] if older > 0 else 1.0) * back_weight <= OPEN or waiting == room):
+                    break
+                if older == 0:
+                    turn(slots, at + SUM * each, size, weight, room, head, waiting)
+                    older, back_weight = waiting, 1.0
+                    clear(back, size)
+                left = weight[head] * back_weight
+                if left <= UNKNOWABLE:
+                    oldest = at + head * size
+                    come_true(waiting, left, weight[head], prediction, back, first, size, slots, oldest, each, ring, ordered,
+                              recent, memory, excess, counts, alpha, least)  # fmt: skip
+                head = (head + 1) % room
+                waiting -= 1
+                older -= 1
+            if waiting == 0:
+                older, back_weight = 0, 1.0
+                clear(back, size)
+            i = (head + waiting) % room
+            waiting += 1
+            for q in range(size):
+                k, own = first + q, pointer(slots, at + i * size + q)
+                end, errors = pointer(ends, t * questions + k), pointer(ordered, k * KEPT)
+                give(prediction[q], memory[k, FILLED], errors, alpha, pointer(excess, k), questions, end,
+                     samples * questions, own, each)  # fmt: skip
+        ring[HEAD], ring[WAITING], ring[OLDER], newer_weight[g] = head, waiting, older, back_weight
 
 
 _FOLLOW = specialise(follow, "bands")
@@ -229,8 +249,9 @@ class Bands:
         self.coverage = unit("coverage", coverage)
         if not 0.0 < self.coverage < 1.0:
             raise ValueError(f"coverage must be above 0 and below 1, got {coverage}: 0.9 gives bands that hold 90 %")
-        self.discounts, self._order, sizes, self._firsts = queues_of(discounts)
+        self.discounts, self._order, sizes, firsts = queues_of(discounts)
         self._rooms = np.array([_room(discount) for discount in self.discounts], np.int64)
+        self._plan = plan_of(firsts, self._rooms)
         queues, questions = len(sizes), len(self._order)
         # Waiting samples in rings, the newer half as a whole, then the errors that came true and what they say.
         self._state: dict[str, np.ndarray] = {
@@ -268,11 +289,11 @@ class Bands:
         if gammas is None:
             gammas = np.tile(np.array(self.discounts, float), (len(starts), 1))
         V, C = predictions.take(self._order, axis=1), cumulants.take(self._order, axis=1)
-        low, high = np.full((2, *V.shape), np.nan)
+        ends = np.full((2, *V.shape), np.nan)
         alpha = (1.0 - self.coverage) / 2.0
-        call(_FOLLOW, self._firsts, self._rooms, alpha, *self._state.values(), V, C, gammas, starts, low, high)
-        back = np.argsort(self._order)
-        return low.take(back, axis=1), high.take(back, axis=1)
+        call(_FOLLOW, self._plan, alpha, *self._state.values(), V, C, gammas, starts, ends)
+        high, low = ends.take(np.argsort(self._order), axis=2)
+        return low, high
 
     def inside(self) -> np.ndarray:
         """The share of what came true that the bands have held, for each question. NaN if nothing has come true yet."""

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trueonline.core.forms import pointer
 from trueonline.core.kernels import call, kernel, specialise
 from trueonline.inputs import check_saved, saved_array, unit
 
@@ -38,6 +39,9 @@ ABSOLUTE, SQUARED, MEAN, SPREAD, RECENT = range(5)  # rows of the totals, which 
 SCORED, TRUNCATED = range(2)  # columns of the counts, which have one row for each queue
 # Columns of the rings, which have one row for each queue: the oldest slot, the samples that wait, those of the older half.
 HEAD, WAITING, OLDER = range(3)
+# Columns of the plan, likewise: the first question and how many there are, the samples that may wait, the first slot of these, the
+# first number of these slots, and for `Returns` whether returns are means.
+QUESTION, SIZE, SPACE, SLOT, PLACE, MEANS = range(6)
 MOST = 2**62  # no stream has as many samples
 
 
@@ -45,103 +49,100 @@ MOST = 2**62  # no stream has as many samples
 
 
 @kernel
-def turn(sums, weights, head, maps):
-    """Turn the newer half into the older half: compose each map with all later maps."""
-    room = weights.size
+def turn(sums, at, size, weights, room, head, maps):
+    """Turn the newer half into the older half: compose each map with all later maps. A slot has `size` sums."""
     for k in range(maps - 2, -1, -1):
-        i, j = (head + k) % room, (head + k + 1) % room
-        for q in range(sums.shape[1]):
-            sums[i, q] += weights[i] * sums[j, q]
+        i = (head + k) % room
+        j = (i + 1) % room
+        own, later = pointer(sums, at + i * size), pointer(sums, at + j * size)
+        for q in range(size):
+            own[q] += weights[i] * later[q]
         weights[i] *= weights[j]
 
 
 @kernel
-def score(g, i, means, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent):
-    """Compare the predictions of the sample in slot i with what is known of its returns. A mean is that of what is known."""
-    left = weights[i] * newer_weight[g]  # the weight that is still open
-    if not left <= KNOWN:
-        counts[g, TRUNCATED] += 1
-        return
-    counts[g, SCORED] += 1
-    opened[g] += left
-    share, fading = 1.0 / counts[g, SCORED], 1.0 / min(counts[g, SCORED], recent)
-    whole = 1.0 - left if means[g] else 1.0
-    for q in range(newer.size):
-        realised = (sums[i, q] + weights[i] * newer[q]) / whole
-        error = abs(kept[i, q] - realised)
-        totals[ABSOLUTE, q] += error
-        totals[SQUARED, q] += error * error
-        away = realised - totals[MEAN, q]
-        totals[MEAN, q] += away * share
-        totals[SPREAD, q] += away * (realised - totals[MEAN, q])
-        totals[RECENT, q] += (error - totals[RECENT, q]) * fading
+def score(known, weight, newer, whole, made, totals, first, size, questions, share, rate):
+    """Compare the predictions of a sample with what is known of its returns: the errors, and the mean and spread of the returns."""
+    fading = max(share, rate)
+    for q in range(size):
+        total = pointer(totals, first + q)
+        realised = (known[q] + weight * newer[q]) / whole
+        error, away = abs(made[q] - realised), realised - total[MEAN * questions]
+        mean = total[MEAN * questions] + away * share
+        total[ABSOLUTE * questions] += error
+        total[SQUARED * questions] += error * error
+        total[MEAN * questions] = mean
+        total[SPREAD * questions] += away * (realised - mean)
+        total[RECENT * questions] += (error - total[RECENT * questions]) * fading
 
 
 @kernel
-def remove_oldest(g, maps, means, rings, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent):
-    """Remove the oldest waiting sample, scored or truncated. `maps` is the number of waiting samples that have their map."""
-    head = rings[g, HEAD]
-    if rings[g, OLDER] == 0:
-        turn(sums, weights, head, maps)
-        rings[g, OLDER] = maps
-        newer_weight[g] = 1.0
-        newer[:] = 0.0
-    score(g, head, means, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent)
-    rings[g, HEAD] = (head + 1) % weights.size
-    rings[g, WAITING] -= 1
-    rings[g, OLDER] -= 1
+def receive(own, cumulant, back, back_weight, size):
+    """Give the newest sample the sums of its map, G = C + γ·(the later return), and the newer half the same as a whole."""
+    for q in range(size):
+        own[q] = cumulant[q]
+        back[q] += back_weight * cumulant[q]
 
 
 @kernel
-def is_whole(g, weights, newer_weight, rings):
-    """Whether nothing that matters is open any more of the return of the oldest waiting sample."""
-    older = weights[rings[g, HEAD]] if rings[g, OLDER] > 0 else 1.0
-    return older * newer_weight[g] <= EXACT
-
-
-@kernel
-def release_all(g, means, rings, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent):
-    """Remove all waiting samples, because the stream breaks off. The newest has no return at all."""
-    for maps in range(rings[g, WAITING] - 1, 0, -1):
-        remove_oldest(g, maps, means, rings, kept, sums, weights, newer, newer_weight, opened, counts, totals, recent)
-    counts[g, TRUNCATED] += rings[g, WAITING]
-    rings[g, WAITING] = rings[g, OLDER] = 0
-    newer_weight[g] = 1.0
-    newer[:] = 0.0
+def clear(numbers, size):
+    """Set numbers to zero."""
+    for q in range(size):
+        numbers[q] = 0.0
 
 
 def follow(
-    firsts, windows, means, kept, sums, weights, newer, newer_weight, rings, opened, counts, totals, recent, ending,
+    plan, kept, sums, weights, newer, newer_weight, rings, opened, counts, totals, rate, ending,
     predictions, cumulants, gammas, starts,
 ):  # fmt: skip
-    """Give the cumulants of new samples to the waiting samples, and let the new predictions wait. `ending`: the stream ends."""
-    at = slot = 0
-    for g in range(windows.size):
-        first, last, room = firsts[g], firsts[g + 1], windows[g]
-        size = room * (last - first)
-        v, a = kept[at : at + size].reshape(room, last - first), sums[at : at + size].reshape(room, last - first)
-        p = weights[slot : slot + room]
-        back, total = newer[first:last], totals[:, first:last]
-        at, slot = at + size, slot + room
-        for t in range(starts.size):
-            if starts[t]:
-                release_all(g, means, rings, v, a, p, back, newer_weight, opened, counts, total, recent)
-            elif rings[g, WAITING] > 0:  # the newest gets its map: G = C + γ·(the later return)
-                i = (rings[g, HEAD] + rings[g, WAITING] - 1) % room
-                p[i] = gammas[t, g]
-                for q in range(back.size):
-                    a[i, q] = cumulants[t, first + q]
-                    back[q] += newer_weight[g] * a[i, q]
-                newer_weight[g] *= p[i]
-                while rings[g, WAITING] == room or (rings[g, WAITING] > 0 and is_whole(g, p, newer_weight, rings)):
-                    maps = rings[g, WAITING]
-                    remove_oldest(g, maps, means, rings, v, a, p, back, newer_weight, opened, counts, total, recent)
-            i = (rings[g, HEAD] + rings[g, WAITING]) % room
-            for q in range(back.size):
-                v[i, q] = predictions[t, first + q]
-            rings[g, WAITING] += 1
-        if ending:
-            release_all(g, means, rings, v, a, p, back, newer_weight, opened, counts, total, recent)
+    """Give the cumulants of new samples to the waiting samples, and let the new predictions wait. `ending`: the stream ends.
+
+    The oldest sample is removed, scored or truncated, when nothing that matters is open any more, when there is no more room, and
+    when the stream breaks off. A mean is that of what is known. One loop does all this, because every copy is compiled again.
+    """
+    samples, questions = starts.size, newer.size
+    for g in range(plan.shape[0]):
+        queue, ring, count = pointer(plan, g * plan.shape[1]), pointer(rings, g * 3), pointer(counts, g * 2)
+        first, size, room, at = queue[QUESTION], queue[SIZE], queue[SPACE], queue[PLACE]
+        weight, back = pointer(weights, queue[SLOT]), pointer(newer, first)
+        head, waiting, older, back_weight = ring[HEAD], ring[WAITING], ring[OLDER], newer_weight[g]
+        for t in range(samples + ending):
+            breaks = t == samples or starts[t]
+            waiting -= breaks  # now the number of samples that have their map, or get it: the newest has no return at all
+            if waiting > 0 and not breaks:
+                i = (head + waiting - 1) % room
+                receive(pointer(sums, at + i * size), pointer(cumulants, t * questions + first), back, back_weight, size)
+                weight[i] = gammas[t, g]
+                back_weight *= weight[i]
+            while waiting > 0:
+                if not (breaks or waiting == room or (weight[head] if older > 0 else 1.0) * back_weight <= EXACT):
+                    break
+                if older == 0:
+                    turn(sums, at, size, weight, room, head, waiting)
+                    older, back_weight = waiting, 1.0
+                    clear(back, size)
+                left = weight[head] * back_weight  # the weight that is still open
+                if left <= KNOWN:
+                    count[SCORED] += 1
+                    opened[g] += left
+                    own, made = pointer(sums, at + head * size), pointer(kept, at + head * size)
+                    whole = 1.0 - left * queue[MEANS]
+                    score(own, weight[head], back, whole, made, totals, first, size, questions, 1.0 / count[SCORED], rate)
+                else:
+                    count[TRUNCATED] += 1
+                head = (head + 1) % room
+                waiting -= 1
+                older -= 1
+            if breaks:
+                count[TRUNCATED] += waiting + 1
+                waiting = 0
+            if t < samples:
+                i = (head + waiting) % room
+                made, prediction = pointer(kept, at + i * size), pointer(predictions, t * questions + first)
+                for q in range(size):
+                    made[q] = prediction[q]
+                waiting += 1
+        ring[HEAD], ring[WAITING], ring[OLDER], newer_weight[g] = head, waiting, older, back_weight
 
 
 _FOLLOW = specialise(follow, "returns")
@@ -164,6 +165,13 @@ def queues_of(
     firsts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     checked = tuple(d if isinstance(d, str) else unit("discount", d) for d in keys)
     return checked, np.argsort(member, kind="stable"), sizes, firsts
+
+
+def plan_of(firsts: np.ndarray, rooms: np.ndarray, *more: Sequence[bool]) -> np.ndarray:
+    """Where the numbers of each queue are, for kernels: a table of whole numbers with a row for each queue."""
+    sizes = np.diff(firsts)
+    slots, places = (np.cumsum(each) - each for each in (rooms, rooms * sizes))
+    return np.column_stack([firsts[:-1], sizes, rooms, slots, places, *more]).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -238,9 +246,9 @@ class Returns:
     ) -> None:
         self.discounts, self._order, sizes, self._firsts = queues_of(discounts)
         self._windows = _windows(self.discounts, sizes, memory)
-        self._recent = recent
         flags = dict(zip(discounts, means or [False] * len(discounts), strict=True))
-        self._means = np.array([flags[discount] for discount in self.discounts], np.bool_)
+        self._plan = plan_of(self._firsts, self._windows, [flags[discount] for discount in self.discounts])
+        self._rate = 1.0 / recent
         room, slots = int((self._windows * sizes).sum()), int(self._windows.sum())
         queues, questions = len(sizes), len(self._order)
         # Waiting samples, in rings (prediction, sum, weight), then the newer half as a whole, then counts and totals.
@@ -283,7 +291,7 @@ class Returns:
     def _update(
         self, state: dict, V: np.ndarray, C: np.ndarray, gammas: np.ndarray, starts: np.ndarray, end: bool
     ) -> None:
-        call(_FOLLOW, self._firsts, self._windows, self._means, *state.values(), self._recent, end, V, C, gammas, starts)
+        call(_FOLLOW, self._plan, *state.values(), self._rate, end, V, C, gammas, starts)
 
     def scores(self) -> list[Score]:
         """The score of each question so far, as if the stream ended here. The state does not change."""
