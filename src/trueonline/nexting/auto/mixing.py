@@ -59,46 +59,47 @@ REGRET, SQUARES, WEIGHT = range(3)  # rows of the table, which has one column fo
 
 
 @kernel
-def mixed(weights, forecasts):
+def mixed(weights, forecasts, size):
     """Σ_i w_i f_i, as a difference from the first forecast: forecasts that agree are mixed without rounding."""
     total = 0.0
-    for i in range(weights.size):
+    for i in range(size):
         total += weights[i] * (forecasts[i] - forecasts[0])
     return forecasts[0] + total
 
 
 @kernel
-def look(table, carried, fade, forecasts, p, y, regrets):
+def look(regret, squares, weights, carried, fade, forecasts, p, y, size):
     """Learn the weights from one look: the forecasts of a sample, that of the mixture, and what has come true."""
-    weights = table[WEIGHT]
-    g = 1.0 if p > y else -1.0 if p < y else 0.0
-    largest = size = 0.0
-    for i in range(weights.size):
-        regrets[i] = g * (p - forecasts[i])
-        largest = max(largest, abs(regrets[i]))
-        size += abs(regrets[i])
+    g = (p > y) - (p < y)
+    largest = sum_of_sizes = 0.0
+    for i in range(size):
+        r = abs(g * (p - forecasts[i]))
+        largest = max(largest, r)
+        sum_of_sizes += r
     carried[SEEN] += 1.0
-    carried[SIZE] += max(1.0 / USUAL, 1.0 / carried[SEEN]) * (size / weights.size - carried[SIZE])
-    if not carried[SIZE] > LEAST:
-        return  # nobody has disagreed yet, or by next to nothing
-    scale, bound = 1.0 / carried[SIZE], fade * carried[LARGEST]
-    largest *= scale
-    carried[FADED] += 1.0
-    if carried[FADED] == 1.0:
-        carried[FIRST] = largest
-    if largest > bound:
-        scale *= bound / largest
-        bound = largest
-    carried[LARGEST] = bound
-    total = mean = 0.0
-    for i in range(weights.size):
-        r = scale * regrets[i]
-        mean += weights[i] * r
-        table[REGRET, i] = max(fade * table[REGRET, i] + r, FLOOR)
-        table[SQUARES, i] = fade * fade * table[SQUARES, i] + r * r
-        weights[i] = max(table[REGRET, i], 0.0) / (bound * bound + table[SQUARES, i]) if bound > 0.0 else 0.0
-        total += weights[i]
-    carried[DELAY] += 2.0 * mean * carried[TOTAL] / fade
-    carried[TOTAL] = total
-    for i in range(weights.size):
-        weights[i] = weights[i] / total if total > 0.0 else 1.0 / weights.size
+    carried[SIZE] += max(1.0 / USUAL, 1.0 / carried[SEEN]) * (sum_of_sizes / size - carried[SIZE])
+    if carried[SIZE] > LEAST:  # else nobody has disagreed yet, or by next to nothing
+        scale, bound = 1.0 / carried[SIZE], fade * carried[LARGEST]
+        largest *= scale
+        carried[FADED] += 1.0
+        if carried[FADED] == 1.0:
+            carried[FIRST] = largest
+        if largest > bound:
+            scale *= bound / largest
+            bound = largest
+        carried[LARGEST] = bound
+        total = mean = 0.0
+        for i in range(size):
+            r = scale * (g * (p - forecasts[i]))
+            mean += weights[i] * r
+            regret[i] = max(fade * regret[i] + r, FLOOR)
+            squares[i] = fade * fade * squares[i] + r * r
+            if bound > 0.0:
+                weights[i] = max(regret[i], 0.0) / (bound * bound + squares[i])
+            else:
+                weights[i] = 0.0
+            total += weights[i]
+        carried[DELAY] += 2.0 * mean * carried[TOTAL] / fade
+        carried[TOTAL] = total
+        for i in range(size):
+            weights[i] = weights[i] / total if total > 0.0 else 1.0 / size

@@ -150,7 +150,6 @@ class Mixture:
             "made": np.zeros(room),
         }
         self._state["table"][WEIGHT] = 1.0 / size
-        self._regrets = np.zeros(size)
 
     @property
     def samples(self) -> int:
@@ -260,9 +259,11 @@ class Mixture:
         """
         out = np.empty(len(values))
         call(
-            RUN, self._plan, self._rates, *self._settings, self._numbers, self._places, *self._state.values(), self._regrets,
+            RUN, self._plan, self._rates, *self._settings, self._numbers, self._places, *self._state.values(),
             X, values, bases, gammas, elapsed, starts, out,
         )  # fmt: skip
+        if len(values):
+            self._state["last"][:], self._state["last_bases"][:] = X[-1], bases[-1]
         return out
 
     # --- Saving -----------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from trueonline.core.kernels import kernel, specialise
 from trueonline.core.memory import decay, value
 from trueonline.core.memory.layout import memory_at
 from trueonline.methods.true_online_td import true_online_td
-from trueonline.nexting.auto.mixing import WEIGHT, look, mixed
+from trueonline.nexting.auto.mixing import look, mixed
 
 # Columns of the plan, which has one row for each learner: where its memory begins in both buffers, its number of features,
 # where its active features stand in a row of X, how many they are, and its base.
@@ -16,71 +16,79 @@ HEAD, WAITING, LOOKED = range(3)  # of the ring; from LOOKED on, for each look, 
 
 
 @kernel
-def learn_experts(t, now, begins, plan, rates, naive, numbers, places, v_old, last, last_bases, state, forecasts,
-                  X, values, bases, gamma):  # fmt: skip
-    """Let the learners learn from the transition into sample t, and write the forecasts of all experts to row `now`."""
+def learn_experts(
+    t, begins, plan, rates, naive, numbers, places, v_old, last, state, forecast, X, x, base, base_before, gamma
+):
+    """Let the learners learn from the transition into sample t, and write the forecasts of all experts."""
     for i in range(naive.size):
-        forecasts[now, i] = bases[t, naive[i]]
+        forecast[i] = base[naive[i]]
     for i in range(plan.shape[0]):
-        memory = memory_at(numbers, plan[i, NUMBERS], places, plan[i, PLACES], plan[i, FEATURES])
-        base, width = plan[i, BASE], plan[i, WIDTH]
-        x_next = Active(pointer(X, t * X.shape[1] + plan[i, COLUMN]), width)
+        own, rate = pointer(plan, i * 6), pointer(rates, i * 2)
+        memory = memory_at(numbers, own[NUMBERS], places, own[PLACES], own[FEATURES])
+        column, b = own[COLUMN], base[own[BASE]]
+        x_next = Active(pointer(X, t * X.shape[1] + column), own[WIDTH])
         if begins:
             decay(memory, 0.0)
             v_old[i] = 0.0
         else:
-            x = Active(pointer(last, plan[i, COLUMN]), width)
+            active = pointer(last, column)
+            if t > 0:
+                active = pointer(X, (t - 1) * X.shape[1] + column)
             # The cumulant of the shaped question, (1 − γ)x' + γb' − b, as differences: exactly zero where nothing changes.
-            cumulant = (1.0 - gamma) * (values[t] - bases[t, base]) + (bases[t, base] - last_bases[base])
-            lam = rates[i, TRACE_DECAY]
+            cumulant = (1.0 - gamma) * (x - b) + (b - base_before[own[BASE]])
+            lam = rate[TRACE_DECAY]
             if state[ELAPSED] != 1.0:
                 lam = lam ** state[ELAPSED]
             _, _, v_next = true_online_td(
-                memory, x, cumulant, x_next, v_old[i], rates[i, STEP_SIZE], state[GAMMA], lam, gamma
+                memory, Active(active, own[WIDTH]), cumulant, x_next, v_old[i], rate[STEP_SIZE], state[GAMMA], lam, gamma
             )
             v_old[i] = v_next
-        forecasts[now, naive.size + i] = bases[t, base] + value(memory, x_next)
+        forecast[naive.size + i] = b + value(memory, x_next)
 
 
 def run(
     plan, rates, naive, looks, fade, numbers, places, v_old, last, last_bases, state, table, carried, ring, forecasts, known,
-    open_weight, made, regrets, X, values, bases, gammas, elapsed, starts, out,
+    open_weight, made, X, values, bases, gammas, elapsed, starts, out,
 ):  # fmt: skip
     """Learn from a block of samples, and write the mixture's forecast at each of them."""
-    room, weights = open_weight.size, table[WEIGHT]
+    size, room = forecasts.shape[1], open_weight.size
+    regret, squares, weights = pointer(table, 0), pointer(table, size), pointer(table, 2 * size)
+    looked, now_known, now_open = pointer(ring, LOOKED), pointer(known, 0), pointer(open_weight, 0)
+    sums, v, told, base_before = pointer(carried, 0), pointer(v_old, 0), pointer(state, 0), pointer(last_bases, 0)
     for t in range(values.size):
-        begins, gamma = starts[t] or state[SAMPLES] == 0.0, gammas[t]
+        gamma, base, head, waiting = gammas[t], pointer(bases, t * bases.shape[1]), ring[HEAD], ring[WAITING]
+        begins = starts[t] or told[SAMPLES] == 0.0
         if begins:
-            ring[WAITING:] = 0
-        for j in range(ring[WAITING]):  # what has come true of the waiting samples: M = (1 − γ)x' + γM'
-            k = (ring[HEAD] + j) % room
-            known[k] += open_weight[k] * (1.0 - gamma) * values[t]
-            open_weight[k] *= gamma
-        now = (ring[HEAD] + ring[WAITING]) % room
-        learn_experts(t, now, begins, plan, rates, naive, numbers, places, v_old, last, last_bases, state, forecasts,
-                      X, values, bases, gamma)  # fmt: skip
+            waiting = 0
+            for number in range(looks.size):
+                looked[number] = 0
+        for j in range(waiting):  # what has come true of the waiting samples: M = (1 − γ)x' + γM'
+            k = (head + j) % room
+            now_known[k] += now_open[k] * (1.0 - gamma) * values[t]
+            now_open[k] *= gamma
+        now = (head + waiting) % room
+        newest = pointer(forecasts, now * size)
+        learn_experts(
+            t, begins, plan, rates, naive, numbers, places, v, last, told, newest, X, values[t], base, base_before, gamma
+        )
         for number in range(looks.size):
-            while ring[LOOKED + number] < ring[WAITING]:
-                k = (ring[HEAD] + ring[LOOKED + number]) % room
-                full = ring[LOOKED + number] == 0 and ring[WAITING] == room - 1
-                if open_weight[k] > looks[number] and not full:
+            while looked[number] < waiting:
+                k = (head + looked[number]) % room
+                full = looked[number] == 0 and waiting == room - 1
+                if now_open[k] > looks[number] and not full:
                     break
-                y = known[k] + open_weight[k] * mixed(weights, forecasts[now])
-                look(table, carried, fade, forecasts[k], made[k], y, regrets)
-                ring[LOOKED + number] += 1
-        done = ring[LOOKED + looks.size - 1]
-        ring[HEAD] = (ring[HEAD] + done) % room
-        ring[WAITING] += 1 - done
+                y = now_known[k] + now_open[k] * mixed(weights, newest, size)
+                look(regret, squares, weights, sums, fade, pointer(forecasts, k * size), made[k], y, size)
+                looked[number] += 1
+        done = looked[looks.size - 1]
         for number in range(looks.size):
-            ring[LOOKED + number] -= done
-        out[t] = mixed(weights, forecasts[now])
-        known[now], open_weight[now], made[now] = 0.0, 1.0, out[t]
-        state[SAMPLES] += 1.0
-        state[GAMMA], state[ELAPSED] = gamma, elapsed[t]
-        for i in range(last.size):
-            last[i] = X[t, i]
-        for i in range(last_bases.size):
-            last_bases[i] = bases[t, i]
+            looked[number] -= done
+        ring[HEAD], ring[WAITING] = (head + done) % room, waiting + 1 - done
+        out[t] = mixed(weights, newest, size)
+        now_known[now], now_open[now], made[now] = 0.0, 1.0, out[t]
+        told[SAMPLES] += 1.0
+        told[GAMMA], told[ELAPSED] = gamma, elapsed[t]
+        base_before = base
 
 
 RUN = specialise(run, "mixture")
