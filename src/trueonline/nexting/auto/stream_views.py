@@ -21,7 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trueonline.core.kernels import call, kernel, specialise
+from trueonline.core.forms import pointer
+from trueonline.core.kernels import call, specialise
 from trueonline.inputs import check_saved, saved_array
 from trueonline.nexting.auto.experts import BASES, FeatureSet
 
@@ -36,8 +37,8 @@ MONDAY = 4  # of the week of 1970-01-01, a Thursday, in days
 VALUE, LEVEL, SLOPE, TREND, HOUR, WEEKDAY, WEEKEND, OTHERS = range(8)
 HOLD, MEAN, FAST, SLOW, SLOWER = range(5)  # columns of the bases, in the order of `BASES`
 PLACE, SPREAD = range(2)  # columns of the usual sizes, which have one row for each coordinate
-COORDINATE, BINS, CIRCLE = range(3)  # numbers of a dimension of a grid
-SHAPE = 3  # numbers of a grid before its dimensions: tilings, dimensions, features
+TILING, DIMENSIONS, SHAPE = range(3)  # of a tiling: which of its grid, how many dimensions, then those of each dimension
+COORDINATE, BINS, CELLS = range(3)
 MOST_DIMENSIONS = 8
 
 
@@ -51,21 +52,29 @@ class Grid:
     tilings: int
 
     @property
+    def cells(self) -> tuple[int, ...]:
+        """The tiles along each dimension. A grid that is shifted has one more than bins, except along a circle."""
+        return tuple(bins + (each != HOUR) for each, bins in zip(self.coordinates, self.bins, strict=True))
+
+    @property
     def tiles(self) -> int:
-        """The number of tiles. A grid that is shifted has one more along each dimension, except along a circle."""
-        cells = (bins + (each != HOUR) for each, bins in zip(self.coordinates, self.bins, strict=True))
-        return self.tilings * math.prod(cells)
+        """The number of tiles."""
+        return self.tilings * math.prod(self.cells)
 
     @property
     def features(self) -> FeatureSet:
         """The features."""
         return FeatureSet(self.name, min(self.tiles, MOST_TILES), self.tilings)
 
-    def row(self) -> list[int]:
-        """The grid in numbers."""
-        sides = zip(self.coordinates, self.bins, strict=True)
-        numbers = [number for each, bins in sides for number in (each, bins, int(each == HOUR))]
-        return [self.tilings, len(self.bins), self.features.n_features, *numbers]
+    def rows(self) -> list[list[int]]:
+        """Each tiling in numbers."""
+        sides = [number for side in zip(self.coordinates, self.bins, self.cells, strict=True) for number in side]
+        sides += [0] * (3 * MOST_DIMENSIONS - len(sides))
+        return [[k, len(self.bins), *sides] for k in range(self.tilings)]
+
+    def shifts(self) -> list[list[float]]:
+        """The shift of each tiling along each dimension, in bins."""
+        return [[(k * (2 * i + 1) / self.tilings) % 1.0 for i in range(MOST_DIMENSIONS)] for k in range(self.tilings)]
 
 
 def grids(others: Sequence[str]) -> list[Grid]:
@@ -90,82 +99,65 @@ def grids(others: Sequence[str]) -> list[Grid]:
     return [*own, *pairs, Grid("all signals", (VALUE, *(OTHERS + i for i in seen)), (6,) * (1 + len(seen)), 4)]
 
 
-# --- In kernels -----------------------------------------------------------------------------------
+# --- In a kernel ----------------------------------------------------------------------------------
 
 
-@kernel
-def placed(x, usual, samples):
-    """The coordinate of x, and its usual place and spread brought up to date."""
-    rate = max(1.0 / USUAL, 1.0 / samples)
-    away = x - usual[PLACE]
-    if samples == 1.0:
-        usual[PLACE] = x
-    else:
-        usual[PLACE] += rate * away
-        usual[SPREAD] += rate * (abs(away) - usual[SPREAD])
-    away = x - usual[PLACE]
-    size = usual[SPREAD] + abs(away)
-    return 0.5 + 0.5 * away / size if size > 0.0 else 0.5
+def see(table, shifts, usual, counts, row, seconds, signals, gammas, X, bases):
+    """Write the active tiles and the bases at each sample of a block. The target is the first signal.
 
-
-@kernel
-def tile(grid, k, row):
-    """The active tile of tiling k of a grid."""
-    tilings, dimensions, features = grid[0], grid[1], grid[2]
-    code = np.uint64(k)
-    for i in range(dimensions):
-        bins = grid[SHAPE + 3 * i + BINS]
-        shift = (k * (2 * i + 1) / tilings) % 1.0
-        place = int(row[grid[SHAPE + 3 * i + COORDINATE]] * bins + shift)
-        if grid[SHAPE + 3 * i + CIRCLE]:
-            code = code * np.uint64(bins) + np.uint64(place % bins)
-        else:
-            code = code * np.uint64(bins + 1) + np.uint64(min(max(place, 0), bins))
-    tiles = tilings
-    for i in range(dimensions):
-        tiles *= grid[SHAPE + 3 * i + BINS] + 1 - grid[SHAPE + 3 * i + CIRCLE]
-    if tiles > features:  # the finaliser of SplitMix64 (Steele, Lea and Flood 2014) spreads the codes
-        code = (code ^ (code >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        code = (code ^ (code >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        code = (code ^ (code >> np.uint64(31))) % np.uint64(features)
-    return code
-
-
-def see(table, means, usual, counts, row, seconds, signals, gammas, X, bases):
-    """Write the active features and the bases at each sample of a block. The target is the first signal."""
+    `bases` begins with those of the sample before. Codes of tiles are whole numbers that hashing may still have to make smaller.
+    """
+    width = signals.shape[1]
     for t in range(seconds.size):
-        x = signals[t, 0]
         counts[0] += 1.0
-        least, gamma = 1.0 / counts[0], max(gammas[t], SHORTEST)
-        means[HOLD] = x
-        means[MEAN] += least * (x - means[MEAN])
-        means[FAST] += max(least, 1.0 - gamma**4) * (x - means[FAST])
-        means[SLOW] += max(least, 1.0 - gamma) * (x - means[SLOW])
-        means[SLOWER] += max(least, 1.0 - gamma**0.25) * (x - means[SLOWER])
-        for i in range(means.size):  # Numba compiles a message about shapes for an array as a whole
-            bases[t, i] = means[i]
-        row[VALUE] = placed(x, usual[VALUE], counts[0])
-        row[LEVEL] = placed(means[SLOW], usual[LEVEL], counts[0])
-        row[SLOPE] = placed(x - means[FAST], usual[SLOPE], counts[0])
-        row[TREND] = placed(means[FAST] - means[SLOW], usual[TREND], counts[0])
+        samples, gamma, signal = counts[0], max(gammas[t], SHORTEST), pointer(signals, t * width)
+        x, least, before, base = signal[0], 1.0 / samples, pointer(bases, t * 5), pointer(bases, (t + 1) * 5)
+        base[HOLD] = x
+        base[MEAN] = before[MEAN] + least * (x - before[MEAN])
+        base[FAST] = before[FAST] + max(least, 1.0 - gamma * gamma * (gamma * gamma)) * (x - before[FAST])
+        base[SLOW] = before[SLOW] + max(least, 1.0 - gamma) * (x - before[SLOW])
+        base[SLOWER] = before[SLOWER] + max(least, 1.0 - gamma**0.25) * (x - before[SLOWER])
         day = math.floor(seconds[t] / DAY)
         weekday = (day - MONDAY) % 7.0
-        row[HOUR] = seconds[t] / DAY - day
-        row[WEEKDAY] = (weekday + 0.5) / 7.0
+        row[VALUE], row[LEVEL], row[SLOPE], row[TREND] = x, base[SLOW], x - base[FAST], base[FAST] - base[SLOW]
+        row[HOUR], row[WEEKDAY] = seconds[t] / DAY - day, (weekday + 0.5) / 7.0
         row[WEEKEND] = 0.75 if weekday >= 5.0 else 0.25
-        for i in range(1, signals.shape[1]):
-            row[OTHERS + i - 1] = placed(signals[t, i], usual[OTHERS + i - 1], counts[0])
-        column = 0
-        for g in range(table.shape[0]):
-            for k in range(table[g, 0]):
-                X[t, column] = tile(table[g], k, row)
-                column += 1
+        rate = max(1.0 / USUAL, least)
+        for i in range(row.size):
+            if i >= HOUR:
+                if i < OTHERS:
+                    continue
+                row[i] = signal[i - OTHERS + 1]
+            own = pointer(usual, 2 * i)
+            if samples == 1.0:
+                own[PLACE] = row[i]
+            else:
+                away = row[i] - own[PLACE]
+                own[PLACE] += rate * away
+                own[SPREAD] += rate * (abs(away) - own[SPREAD])
+            away = row[i] - own[PLACE]
+            size = own[SPREAD] + abs(away)
+            row[i] = 0.5 + 0.5 * away / size if size > 0.0 else 0.5
+        for column in range(table.shape[0]):
+            tiling = pointer(table, column * table.shape[1])
+            code = tiling[TILING]
+            for i in range(tiling[DIMENSIONS]):
+                side = pointer(table, column * table.shape[1] + SHAPE + 3 * i)
+                code = code * side[CELLS] + int(row[side[COORDINATE]] * side[BINS] + shifts[column, i]) % side[CELLS]
+            X[t, column] = code
 
 
 _SEE = specialise(see, "views")
 
 
 # --- In Python ------------------------------------------------------------------------------------
+
+
+def _spread(codes: np.ndarray) -> np.ndarray:
+    """Codes as random numbers: the finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
+    codes = (codes ^ (codes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    codes = (codes ^ (codes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return codes ^ (codes >> np.uint64(31))
 
 
 class Views:
@@ -195,12 +187,10 @@ class Views:
         made = grids(others)
         self.feature_sets = tuple(each.features for each in made)
         self.bases = tuple(BASES)
-        self._table = np.zeros((len(made), SHAPE + 3 * MOST_DIMENSIONS), np.int64)
-        for own, each in zip(self._table, made, strict=True):
-            numbers = each.row()
-            own[: len(numbers)] = numbers
+        self._table = np.array([row for each in made for row in each.rows()])
+        self._shifts = np.array([row for each in made for row in each.shifts()])
+        self._hashed = np.flatnonzero([each.tiles > MOST_TILES for each in made for _ in range(each.tilings)])
         coordinates = OTHERS + len(others)
-        self._width = sum(each.n_active for each in self.feature_sets)
         self._row = np.zeros(coordinates)
         self._state = {"means": np.zeros(len(BASES)), "usual": np.zeros((coordinates, 2)), "counts": np.zeros(1)}
 
@@ -223,9 +213,14 @@ class Views:
         array of shape (T, bases)
             The bases.
         """
-        X, bases = np.empty((len(seconds), self._width), np.int64), np.empty((len(seconds), len(self.bases)))
-        call(_SEE, self._table, *self._state.values(), self._row, seconds, signals, gammas, X, bases)
-        return X, bases
+        means, usual, counts = self._state.values()
+        X, bases = np.empty((len(seconds), len(self._table)), np.int64), np.empty((len(seconds) + 1, len(self.bases)))
+        bases[0] = means
+        call(_SEE, self._table, self._shifts, usual, counts, self._row, seconds, signals, gammas, X, bases)
+        means[:] = bases[-1]
+        if self._hashed.size:
+            X[:, self._hashed] = _spread(X[:, self._hashed].astype(np.uint64)) % np.uint64(MOST_TILES)
+        return X, bases[1:]
 
     def state(self) -> dict[str, np.ndarray]:
         """Copy everything that `restore` needs to resume exactly."""
