@@ -30,6 +30,7 @@ import math
 
 import numpy as np
 
+from trueonline.core.forms import pointer
 from trueonline.core.kernels import call, kernel, specialise
 from trueonline.inputs import check_saved, count, saved_array
 
@@ -56,29 +57,21 @@ SEEN, RUN = range(2)  # columns of the counts: errors, and errors since the stre
 
 
 @kernel
-def place(value):
-    """The place of a figure's logarithm in the histogram, in bins."""
-    return min(max(value / WIDTH + BINS // 2, 0.0), BINS - 0.5)
-
-
-@kernel
 def exceeded(bins, at):
     """The probability of a figure at this place or beyond."""
-    total = 0.0
+    total = above = share = excess = 0.0
     for b in range(BINS):
         total += bins[b]
     if total < ENOUGH:
         return 1.0
-    above, last = 0.0, BINS - 1
-    while last > 0 and above + bins[last] < TAIL * total:
+    last = int(BINS - 0.5)
+    while above + bins[last] < TAIL * total:
         above += bins[last]
         last -= 1
     if at <= last + 1:
-        share = 0.0
         for b in range(int(at), BINS):
             share += bins[b]
         return share / total
-    excess = 0.0
     for b in range(last + 1, BINS):
         excess += bins[b] * (b + 0.5 - (last + 1))
     shape = (excess * WIDTH + SAMPLES * PRIOR) / (above + SAMPLES)
@@ -86,67 +79,67 @@ def exceeded(bins, at):
 
 
 @kernel
-def weigh(error, scale, count, means, pending, bins):
+def weigh(error, usual, count, mean, pending, bins, target):
     """The smallest probability of a target's four figures, 1 while nothing can be said. The new error becomes part of the past."""
     size = abs(error)
-    if count[SEEN] == 0:
-        scale[0] = size
-    z = 0.0 if size == 0.0 else size / scale[0] if scale[0] > 0.0 else math.inf
     count[SEEN] += 1
     count[RUN] += 1
+    z = size / usual if size > 0.0 else 0.0
     rate = max(1.0 / LENGTH, 1.0 / count[RUN])
     bent = math.asinh(min(z, 1e12))
-    means[0] += rate * ((bent if error > 0.0 else -bent) - means[0])
-    means[1] += rate * (bent - means[1])
-    least, slot = 1.0, count[SEEN] % LENGTH
+    mean[0] += rate * (math.copysign(bent, error) - mean[0])
+    mean[1] += rate * (bent - mean[1])
+    least = 1.0
     for figure in range(4):
-        if pending[figure, slot] >= 0.0:  # from LENGTH errors ago
+        row = 4 * target + figure
+        known, place = pointer(bins, row * BINS), pointer(pending, row * LENGTH + count[SEEN] % LENGTH)
+        if place[0] >= 0.0:  # from LENGTH errors ago
             for b in range(BINS):
-                bins[figure, b] *= 1.0 - FORGET
-            bins[figure, int(pending[figure, slot])] += 1.0
-        pending[figure, slot] = -1.0
-        if figure != JUMP and count[RUN] < LENGTH:
-            continue
-        value = z if figure == JUMP else abs(means[0]) if figure == DRIFT else means[1]
-        value = math.log(min(max(value, 1e-4), 1e12))
-        at = place(value if figure == JUMP else -SQUARED * value if figure == SILENCE else SQUARED * value)
-        if count[SEEN] > WARM:
-            least = min(least, exceeded(bins[figure], at))
-        pending[figure, slot] = at
-    if scale[0] == 0.0:
-        scale[0] = size
-    else:
-        scale[0] += max(RATE, 1.0 / count[SEEN]) * (min(size, OUTLIER * scale[0]) - scale[0])
+                known[b] *= 1.0 - FORGET
+            known[int(place[0])] += 1.0
+        place[0] = -1.0
+        if figure == JUMP or count[RUN] >= LENGTH:
+            value = z if figure == JUMP else abs(mean[0]) if figure == DRIFT else mean[1]
+            power = 1.0 if figure == JUMP else -SQUARED if figure == SILENCE else SQUARED
+            value = power * math.log(min(max(value, 1e-4), 1e12))
+            place[0] = min(max(value / WIDTH + BINS // 2, 0.0), BINS - 0.5)  # in bins
+            if count[SEEN] > WARM:
+                least = min(least, exceeded(known, place[0]))
     return least
 
 
 def follow(scales, counts, means, pending, bins, peak, errors, starts, surprise, suspect, usual):
     """Weigh the errors of each sample."""
+    largest = pointer(peak, 0)
     for t in range(starts.size):
-        if starts[t]:
-            counts[:, RUN] = 0
-        least, weighed = 2.0, 0
+        least, weighed = 2.0, 0.0
         for k in range(scales.size):
-            if not math.isfinite(errors[t, k]):
+            error, count = errors[t, k], pointer(counts, 2 * k)
+            if starts[t]:
+                count[RUN] = 0
+            if not math.isfinite(error):
                 continue
-            size = scales[k]
-            p = weigh(errors[t, k], scales[k : k + 1], counts[k], means[k], pending[k], bins[k])
-            if counts[k, SEEN] <= WARM:
-                continue
-            weighed += 1
-            if p < least:
-                least, suspect[t], usual[t] = p, k, size
-        peak[0] *= FADE
-        peak[1] *= 1.0 - 1.0 / LENGTH
-        if weighed == 0:
-            continue
-        least = max(min(least * 4 * weighed, 1.0), LEAST)
-        news = -math.log10(least)
-        if news > peak[0] + peak[1]:
-            peak[0], peak[1] = news, MARGIN
-        else:
-            least = max(least, 10.0**-SHOWN)
-        surprise[t] = 1.0 - least
+            before, size = scales[k], abs(error)
+            scale = size if count[SEEN] == 0 else before
+            p = weigh(error, scale, count, pointer(means, 2 * k), pending, bins, k)
+            if scale == 0.0:
+                scales[k] = size
+            else:
+                scales[k] = scale + max(RATE, 1.0 / count[SEEN]) * (min(size, OUTLIER * scale) - scale)
+            if count[SEEN] > WARM:
+                weighed += 1.0
+                if p < least:
+                    least, suspect[t], usual[t] = p, k, before
+        largest[0] *= FADE
+        largest[1] *= 1.0 - 1.0 / LENGTH
+        if weighed > 0.0:
+            least = max(min(least * 4 * weighed, 1.0), LEAST)
+            news = -math.log10(least)
+            if news > largest[0] + largest[1]:
+                largest[0], largest[1] = news, MARGIN
+            else:
+                least = max(least, 10.0**-SHOWN)
+            surprise[t] = 1.0 - least
 
 
 _FOLLOW = specialise(follow, "surprise")
