@@ -37,11 +37,20 @@ TIME = 0  # the place of the previous sample's time in the memory; NaN if there 
 @kernel
 def rising(times, starts, before):
     """Whether every time is finite, and later than the previous time unless it is a start."""
-    wrong = 0
+    wrong = False
     for k in range(times.size):
-        wrong += not np.isfinite(times[k]) or (times[k] <= before and not starts[k])
+        wrong |= (not math.isfinite(times[k])) | ((times[k] <= before) & (not starts[k]))
         before = times[k]
-    return wrong == 0
+    return not wrong
+
+
+@kernel
+def fits(before, columns, times, values, starts):
+    """Whether a block has the right shape, rising times and finite values."""
+    if values.shape[0] != times.size or values.shape[1] != columns or starts.size != times.size:
+        return False
+    in_order, finite = rising(times, starts, before), all_finite(values)
+    return in_order and finite
 
 
 @kernel
@@ -73,9 +82,7 @@ def derive(program, seconds, wanted, memory, marks, row, gains, times, values, s
     `row` holds the columns of one sample, then the result of each step of the program.
     """
     columns = row.size - program.shape[0]
-    if values.shape != (times.size, columns) or starts.size != times.size:
-        return False
-    if not (rising(times, starts, memory[TIME]) and all_finite(values)):
+    if not fits(memory[TIME], columns, times, values, starts):
         return False
     for k in range(times.size):
         t, dt = times[k], times[k] - memory[TIME]
@@ -105,7 +112,18 @@ def derive(program, seconds, wanted, memory, marks, row, gains, times, values, s
     return True
 
 
-_DERIVE = specialise(derive, "signals")
+def select(columns, wanted, memory, times, values, starts, out):
+    """The same if nothing has to be derived: most streams need no more, and this is compiled in a quarter of the time."""
+    if not fits(memory[TIME], columns, times, values, starts):
+        return False
+    for k in range(times.size):
+        memory[TIME] = times[k]
+        for j in range(wanted.size):
+            out[k, j] = bounded(values[k, wanted[j]])
+    return True
+
+
+_DERIVE, _SELECT = specialise(derive, "signals"), specialise(select, "signals")
 
 
 # --- In Python ------------------------------------------------------------------------------------
@@ -179,8 +197,10 @@ class Signals:
         self._marks = np.zeros((len(self._rooms), 3), np.int64)
         row, gains = np.zeros(len(used) + len(program)), np.zeros(len(seconds) - len(self._rooms))
         self._blank = np.zeros((1, len(wanted)))
-        self._arrays = (program, seconds, wanted, self._memory, self._marks, row, gains)
-        self._quick = partial(_DERIVE, *self._arrays)
+        self._kernel = _DERIVE if len(program) else _SELECT
+        every = (program, seconds, wanted, self._memory, self._marks, row, gains)
+        self._arrays: tuple[Any, ...] = every if len(program) else (len(used), wanted, self._memory)
+        self._quick = partial(self._kernel, *self._arrays)
 
     @property
     def forgotten(self) -> int:
@@ -229,7 +249,7 @@ class Signals:
         if self._calendar:
             values = np.column_stack([values, *(_calendar(name, times + offset) for name in self._calendar)])
         out = blank_rows(self._blank, times)
-        call(_DERIVE, *self._arrays, times, values, starts, out)
+        call(self._kernel, *self._arrays, times, values, starts, out)
         return out
 
     def _checked(self, times: Any, values: Any, starts: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

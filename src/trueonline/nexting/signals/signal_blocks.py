@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from trueonline.core.forms import pointer
 from trueonline.core.kernels import kernel
 
 BIG = 1e100  # numbers beyond are moved here
@@ -25,11 +27,10 @@ def bounded(x):
 @kernel
 def all_finite(values):
     """Whether all numbers of a matrix are finite."""
-    wrong = 0
-    for k in range(values.shape[0]):
-        for j in range(values.shape[1]):
-            wrong += not np.isfinite(values[k, j])
-    return wrong == 0
+    wrong, all_values = False, pointer(values, 0)
+    for k in range(values.size):
+        wrong |= not math.isfinite(all_values[k])
+    return not wrong
 
 
 # --- In Python ------------------------------------------------------------------------------------
