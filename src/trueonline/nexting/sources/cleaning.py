@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from trueonline.core.forms import pointer
 from trueonline.core.kernels import call, kernel, specialise
 from trueonline.inputs import FLOATS, number, positive
 from trueonline.nexting.sources.sample import Block, Clean, named
@@ -42,55 +43,57 @@ def clean(times, values, policy, max_gap, last, counts, out_times, out_values, s
     `last` holds the last value of each signal, then the time that was kept last, then the first and the newest of the late
     times that rise up to now. NaN stands for none yet.
     """
-    size = values.shape[1]
-    kept = 0
+    size, kept = values.shape[1], 0
+    held_values, span, count = pointer(last, 0), pointer(last, size + 1), pointer(counts, 0)
     for k in range(times.size):
-        t, before = times[k], last[size]
-        counts[SAMPLES] += 1
+        t, before = times[k], held_values[size]
+        count[SAMPLES] += 1
         if not abs(t) <= LATEST:
-            counts[TIMELESS] += 1
+            count[TIMELESS] += 1
             continue
         if t == before:
-            counts[DUPLICATE] += 1
+            count[DUPLICATE] += 1
             continue
-        set_back = t < before
-        if set_back and late(t, last[size + 1 :], counts):
+        if late(t, before, span, count):
             continue
-        complete = True
+        set_back, complete = t < before, True
+        given, taken = pointer(values, k * size), pointer(out_values, kept * size)
         held = 0
         for j in range(size):
-            x = values[k, j]
+            x = given[j]
             if abs(x) <= LARGEST:
                 if policy == HOLD:
-                    last[j] = x
-            elif policy == HOLD and not np.isnan(last[j]):
-                x = last[j]
+                    held_values[j] = x
+            elif policy == HOLD and not np.isnan(held_values[j]):
+                x = held_values[j]
                 held += 1
             elif policy == ERROR:
                 return kept, k, j
             else:
                 complete = False
-            out_values[kept, j] = x
-        if counts[RUN] and (complete or not set_back):
-            counts[RUN] = counts[RISING] = 0
-            last[size + 1 :] = np.nan
+            taken[j] = x
+        if count[RUN] and (complete or not set_back):
+            count[RUN] = count[RISING] = 0
+            span[0] = span[1] = np.nan
         if not complete:
-            counts[MISSING] += 1
+            count[MISSING] += 1
             continue
         gap = t - before > max_gap
-        counts[GAPS] += gap
-        counts[SET_BACK] += set_back
-        counts[HELD] += held
+        count[GAPS] += gap
+        count[SET_BACK] += set_back
+        count[HELD] += held
         out_times[kept] = t
         starts[kept] = gap or set_back or np.isnan(before)
-        last[size] = t
+        held_values[size] = t
         kept += 1
     return kept, -1, -1
 
 
 @kernel
-def late(t, span, counts):
-    """Whether a sample with an earlier time than the one kept last is late. If not, the clock was set back."""
+def late(t, before, span, counts):
+    """Whether a sample is late. If not, but its time is earlier than the one kept last, the clock was set back."""
+    if not t < before:
+        return False
     rises = counts[RISING] > 0 and t > span[1]
     risen = rises and counts[RISING] >= LEAST_RISING and span[1] - span[0] > LONG_RISING
     if risen or counts[RUN] >= MOST_LATE:
@@ -102,7 +105,7 @@ def late(t, span, counts):
         span[1] = t
     elif counts[RISING] == 0 or t < span[1]:
         counts[RISING] = 1
-        span[:] = t
+        span[0] = span[1] = t
     return True
 
 
