@@ -84,14 +84,14 @@ JUDGED, INSIDE = range(2)  # columns of the counts: bands that came true well en
 
 @kernel
 def quantile(errors, n, level, side):
-    """The error that a share `level` of the n sorted errors exceeds. For BELOW: of the negative errors."""
+    """The error that a share `level`, at most ½, of the n sorted errors exceeds. For BELOW: of the negative errors."""
     sign, start = 1 - 2 * side, side * (n - 1)  # the smallest error, or the largest, is the first
     rank = (1.0 - level) * (n + 1)
     if rank >= n:
         largest = sign * errors[start + sign * (n - 1)]
         return largest + abs(largest) * (((n + 1) * level) ** -STRETCH - 1.0)
-    whole = max(int(rank), 1)
-    part = max(rank - whole, 0.0)
+    whole = int(rank)
+    part = rank - whole
     return sign * errors[start + sign * (whole - 1)] * (1.0 - part) + sign * errors[start + sign * whole] * part
 
 
@@ -177,8 +177,9 @@ def follow(
         head, waiting, older, back_weight = ring[HEAD], ring[WAITING], ring[OLDER], newer_weight[g]
         for t in range(samples):
             prediction = pointer(predictions, t * questions + first)
-            if starts[t]:
-                waiting = 0  # what waits will never come true
+            if starts[t]:  # what waits will never come true
+                waiting, older, back_weight = 0, 0, 1.0
+                clear(back, size)
             if waiting > 0:
                 i = (head + waiting - 1) % room
                 own = pointer(slots, at + SUM * each + i * size)
@@ -200,9 +201,6 @@ def follow(
                 head = (head + 1) % room
                 waiting -= 1
                 older -= 1
-            if waiting == 0:
-                older, back_weight = 0, 1.0
-                clear(back, size)
             i = (head + waiting) % room
             waiting += 1
             for q in range(size):

@@ -263,7 +263,7 @@ class Mixture:
             X, values, bases, gammas, elapsed, starts, out,
         )  # fmt: skip
         if len(values):
-            self._state["last"][:], self._state["last_bases"][:] = X[-1], bases[-1]
+            self._state["last"], self._state["last_bases"] = X[-1].copy(), bases[-1].copy()
         return out
 
     # --- Saving -----------------------------------------------------------------------------------

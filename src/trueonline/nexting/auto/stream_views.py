@@ -102,21 +102,24 @@ def grids(others: Sequence[str]) -> list[Grid]:
 # --- In a kernel ----------------------------------------------------------------------------------
 
 
-def see(table, shifts, usual, counts, row, seconds, signals, gammas, X, bases):
+def see(table, shifts, means, usual, counts, row, seconds, signals, gammas, X, bases):
     """Write the active tiles and the bases at each sample of a block. The target is the first signal.
 
-    `bases` begins with those of the sample before. Codes of tiles are whole numbers that hashing may still have to make smaller.
+    The numbers of tiles may still have to be hashed.
     """
-    width = signals.shape[1]
+    width, mean = signals.shape[1], pointer(means, 0)
     for t in range(seconds.size):
         counts[0] += 1.0
-        samples, gamma, signal = counts[0], max(gammas[t], SHORTEST), pointer(signals, t * width)
-        x, least, before, base = signal[0], 1.0 / samples, pointer(bases, t * 5), pointer(bases, (t + 1) * 5)
-        base[HOLD] = x
-        base[MEAN] = before[MEAN] + least * (x - before[MEAN])
-        base[FAST] = before[FAST] + max(least, 1.0 - gamma * gamma * (gamma * gamma)) * (x - before[FAST])
-        base[SLOW] = before[SLOW] + max(least, 1.0 - gamma) * (x - before[SLOW])
-        base[SLOWER] = before[SLOWER] + max(least, 1.0 - gamma**0.25) * (x - before[SLOWER])
+        samples, gamma = counts[0], max(gammas[t], SHORTEST)
+        signal, base = pointer(signals, t * width), pointer(bases, t * 5)
+        x, least = signal[0], 1.0 / samples
+        mean[HOLD] = x
+        mean[MEAN] += least * (x - mean[MEAN])
+        mean[FAST] += max(least, 1.0 - gamma * gamma * (gamma * gamma)) * (x - mean[FAST])
+        mean[SLOW] += max(least, 1.0 - gamma) * (x - mean[SLOW])
+        mean[SLOWER] += max(least, 1.0 - gamma**0.25) * (x - mean[SLOWER])
+        for i in range(5):
+            base[i] = mean[i]
         day = math.floor(seconds[t] / DAY)
         weekday = (day - MONDAY) % 7.0
         row[VALUE], row[LEVEL], row[SLOPE], row[TREND] = x, base[SLOW], x - base[FAST], base[FAST] - base[SLOW]
@@ -213,14 +216,11 @@ class Views:
         array of shape (T, bases)
             The bases.
         """
-        means, usual, counts = self._state.values()
-        X, bases = np.empty((len(seconds), len(self._table)), np.int64), np.empty((len(seconds) + 1, len(self.bases)))
-        bases[0] = means
-        call(_SEE, self._table, self._shifts, usual, counts, self._row, seconds, signals, gammas, X, bases)
-        means[:] = bases[-1]
+        X, bases = np.empty((len(seconds), len(self._table)), np.int64), np.empty((len(seconds), len(self.bases)))
+        call(_SEE, self._table, self._shifts, *self._state.values(), self._row, seconds, signals, gammas, X, bases)
         if self._hashed.size:
             X[:, self._hashed] = _spread(X[:, self._hashed].astype(np.uint64)) % np.uint64(MOST_TILES)
-        return X, bases[1:]
+        return X, bases
 
     def state(self) -> dict[str, np.ndarray]:
         """Copy everything that `restore` needs to resume exactly."""
