@@ -102,3 +102,12 @@ def test_blocks_make_no_difference_and_a_state_resumes():
     np.testing.assert_array_equal(np.vstack([part[1] for part in parts]), bases)
     with pytest.raises(ValueError, match="does not fit"):
         views.restore({**views.state(), "means": np.full(5, np.inf)})
+
+
+def test_the_order_of_signals_in_memory_makes_no_difference():
+    signals, times = np.random.default_rng(0).normal(size=(50, 3)), 60.0 * np.arange(50)
+    by_row, by_column = (
+        Views(["a", "b"]).see(times, each, np.full(50, 0.9)) for each in (signals, np.asfortranarray(signals))
+    )
+    for one, other in zip(by_row, by_column, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -217,7 +217,8 @@ class Views:
             The bases.
         """
         X, bases = np.empty((len(seconds), len(self._table)), np.int64), np.empty((len(seconds), len(self.bases)))
-        call(_SEE, self._table, self._shifts, *self._state.values(), self._row, seconds, signals, gammas, X, bases)
+        rows = np.ascontiguousarray(signals)  # for pointers to them
+        call(_SEE, self._table, self._shifts, *self._state.values(), self._row, seconds, rows, gammas, X, bases)
         if self._hashed.size:
             X[:, self._hashed] = _spread(X[:, self._hashed].astype(np.uint64)) % np.uint64(MOST_TILES)
         return X, bases
