@@ -120,7 +120,7 @@ def keep(error, ordered, recent, memory):
 
 @kernel
 def judge(own, each, error, step, alpha, least, excess, other, count):
-    """Count whether the band that was given held what came true, and how far misses of each side are beyond those that are due."""
+    """Count whether the band that was given held what came true, and the misses of each side beyond those that are due."""
     low, high, true = own[LOW * each], own[HIGH * each], own[PREDICTION] + error
     if low <= high:  # a band was given
         above, below = true > high, true < low
@@ -166,7 +166,7 @@ def follow(
     plan, alpha, slots, weights, newer, newer_weight, rings, ordered, recent, memory, excess, counts,
     predictions, cumulants, gammas, starts, ends,
 ):  # fmt: skip
-    """Learn from what comes true at each sample, and give the bands of its predictions: all upper ends, then all lower ends."""
+    """Learn from what comes true at each sample, and give the bands of its predictions: all upper ends, then all lower."""
     samples, questions = starts.size, newer.size
     least = -math.log(NARROWEST / alpha) / SPEED
     for g in range(plan.shape[0]):

@@ -39,8 +39,8 @@ ABSOLUTE, SQUARED, MEAN, SPREAD, RECENT = range(5)  # rows of the totals, which 
 SCORED, TRUNCATED = range(2)  # columns of the counts, which have one row for each queue
 # Columns of the rings, which have one row for each queue: the oldest slot, the samples that wait, those of the older half.
 HEAD, WAITING, OLDER = range(3)
-# Columns of the plan, likewise: the first question and how many there are, the samples that may wait, the first slot of these, the
-# first number of these slots, and for `Returns` whether returns are means.
+# Columns of the plan, likewise: the first question and how many there are, the samples that may wait, the first slot of
+# these, the first number of these slots, and for `Returns` whether returns are means.
 QUESTION, SIZE, SPACE, SLOT, PLACE, MEANS = range(6)
 MOST = 2**62  # no stream has as many samples
 
@@ -62,7 +62,7 @@ def turn(sums, at, size, weights, room, head, maps):
 
 @kernel
 def score(known, weight, newer, whole, made, totals, first, size, questions, share, rate):
-    """Compare the predictions of a sample with what is known of its returns: the errors, and the mean and spread of the returns."""
+    """Compare the predictions of a sample with what is known of its returns: errors, and the mean and spread of returns."""
     fading = max(share, rate)
     for q in range(size):
         total = pointer(totals, first + q)
@@ -97,8 +97,9 @@ def follow(
 ):  # fmt: skip
     """Give the cumulants of new samples to the waiting samples, and let the new predictions wait. `ending`: the stream ends.
 
-    The oldest sample is removed, scored or truncated, when nothing that matters is open any more, when there is no more room, and
-    when the stream breaks off. A mean is that of what is known. One loop does all this, because every copy is compiled again.
+    The oldest sample is removed, scored or truncated, when nothing that matters is open any more, when there is no more
+    room, and when the stream breaks off. A mean is that of what is known. One loop does all this, because every copy would
+    be compiled again.
     """
     samples, questions = starts.size, newer.size
     for g in range(plan.shape[0]):
