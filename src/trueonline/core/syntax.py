@@ -95,9 +95,16 @@ def read_early(nodes: list[ast.stmt], known: frozenset[str] = frozenset()) -> se
     """The names that are read where no assignment stands before, in the same block or around it: a loop may have left a value."""
     found: set[str] = set()
     for node in nodes:
-        blocks = [(name, part) for name, part in ast.iter_fields(node) if name in ("body", "orelse")]
-        inside = {id(each) for _, part in blocks for one in part for each in ast.walk(one)}
-        own = [each for each in ast.walk(node) if isinstance(each, ast.Name) and id(each) not in inside]
+        parts = dict(ast.iter_fields(node))
+        blocks = [(name, parts.pop(name)) for name in ("body", "orelse") if name in parts]
+        expressions = (one for part in parts.values() for one in (part if isinstance(part, list) else [part]))
+        own = [
+            each
+            for one in expressions
+            if isinstance(one, ast.AST)
+            for each in ast.walk(one)
+            if isinstance(each, ast.Name)
+        ]
         found |= {each.id for each in own if isinstance(each.ctx, ast.Load)} - known
         stored = known | {each.id for each in own if isinstance(each.ctx, ast.Store)}
         for name, part in blocks:
