@@ -1,5 +1,6 @@
 """How the tests run: the longest files first, one thread to each process, and doctests in folders of their own."""
 
+import gc
 import os
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,6 +43,16 @@ def pytest_collection_modifyitems(items):
             item.add_marker("apart")
     places = {name: place for place, name in enumerate(FIRST)}
     items.sort(key=lambda item: places.get(item.path.stem, len(places)))
+
+
+def pytest_collection_finish():
+    """What was imported stays: the garbage collector, and tests that ask it for all functions, need not pass over it each time."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure():
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

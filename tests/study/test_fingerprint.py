@@ -5,7 +5,7 @@ import types
 import numpy as np
 
 import trueonline as to
-from trueonline.study.fingerprint import fingerprint
+from trueonline.study.fingerprint import fingerprints
 
 TEXT = """
 import trueonline as to
@@ -23,6 +23,10 @@ def rule(share=0.5, more=""):
     module = types.ModuleType("my_rules")
     exec(TEXT.format(share=share, more=more), vars(module))
     return module.mine
+
+
+def fingerprint(method):
+    return fingerprints([({"mine": method}, ())])[0]["mine"]
 
 
 def test_a_global_number_or_a_helper_is_part_of_a_method():

@@ -51,16 +51,39 @@ class UnknownIdentityError(ValueError):
     """A thing of which nobody can tell whether it would give the same results again."""
 
 
-def identity(thing: Any, *, unknown: list[str] | None = None) -> str:
+def identity(thing: Any) -> str:
     """A hash of everything that may determine the results of a function, class or value.
 
-    A part whose content nobody can tell is an UnknownIdentityError. If a list is given as `unknown`, the part is described there
-    instead, and left out.
+    A part whose content nobody can tell is an UnknownIdentityError.
     """
-    walk = _Walk(unknown, by_text=False)
-    seen = walk.see_all(thing)
-    users = _world(walk) if walk.users else None
-    return _hash((seen, users, sorted(walk.versions), package_code(*walk.package)))
+    ((found, unknown),) = identities(thing)
+    if unknown:
+        raise UnknownIdentityError(unknown[0])
+    return found
+
+
+def identities(*things: Any) -> list[tuple[str, tuple[str, ...]]]:
+    """The identity of each thing, and descriptions of its parts whose content nobody can tell, which are left out.
+
+    All are of one moment. So the code of the user is looked through once, which takes most of the time in large programs.
+    """
+    walks = [_Walk([], by_text=False) for _ in things]
+    seen = [walk.see_all(thing) for walk, thing in zip(walks, things, strict=True)]
+    # The modules come after that, because it imports those that functions import.
+    modules = {id(vars(each)): vars(each) for each in _users_modules()} if any(walk.users for walk in walks) else {}
+    codes = _codes({*modules}.union(*(walk.spaces for walk in walks)))
+    world = _Walk([], by_text=False)
+    shared, found = world.look_through(modules, codes), list[tuple[str, tuple[str, ...]]]()
+    for walk, own in zip(walks, seen, strict=True):
+        users: Any = None
+        if walk.users:  # besides its modules, the namespaces that only this thing leads to
+            users = shared, walk.look_through({key: walk.spaces[key] for key in {*walk.spaces} - {*modules}}, codes)
+            walk.versions |= world.versions
+            walk.package |= world.package
+            walk.unknown = [*(walk.unknown or ()), *(world.unknown or ())]
+        about = own, users, sorted(walk.versions), package_code(*walk.package)
+        found.append((_hash(about), tuple(walk.unknown or ())))
+    return found
 
 
 def text_identity(thing: Any, *, unknown: list[str] | None = None) -> str:
@@ -154,20 +177,19 @@ def _installed_files() -> dict[str, str]:
 # --- All code of the user -------------------------------------------------------------------------
 
 
-def _world(walk: _Walk) -> Any:
-    """The files of all modules of the user, and the code of all functions that are alive in them and in `walk.spaces`."""
+def _users_modules() -> list[types.ModuleType]:
     loaded = [(name, each) for name, each in sys.modules.items() if isinstance(each, types.ModuleType)]
-    users = [*APART, *(each for name, each in loaded if _owner(name) is None)]
-    spaces = {id(space): space for space in (*map(vars, users), *walk.spaces.values())}
-    codes: set[str] = set()
-    for function in gc.get_referrers(*spaces.values()):
-        if isinstance(function, types.FunctionType) and id(function.__globals__) in spaces:
-            codes.update(_code_hash(code) for code in _nested(function.__code__))
-    for value in [value for space in spaces.values() for value in space.values()]:
-        walk.note_owner(value)
-    files = {str(space["__file__"]) for space in spaces.values() if space.get("__file__")}
-    texts = {walk.guarded(partial(_file_meaning, file)) for file in files if _file_owner(file) is None}
-    return sorted(texts), sorted(codes)
+    return [*APART, *(each for name, each in loaded if _owner(name) is None)]
+
+
+def _codes(spaces: set[int]) -> dict[int, set[str]]:
+    """Hashes of the code of all functions that are alive in some namespaces, which are given by their ids."""
+    found: dict[int, set[str]] = {space: set() for space in spaces}
+    # `gc.get_referrers` would compare everything that is referred to with each of the namespaces.
+    for each in gc.get_objects() if spaces else ():
+        if type(each) is types.FunctionType and id(each.__globals__) in found:
+            found[id(each.__globals__)].update(map(_code_hash, _nested(each.__code__)))
+    return found
 
 
 @lru_cache(maxsize=100_000)  # a program asks again and again, and most of its code stays
@@ -191,7 +213,7 @@ class _Walk:
     """Walks through a thing and what it refers to. Things that were seen before, or are being seen, get a number."""
 
     def __init__(self, unknown: list[str] | None, by_text: bool) -> None:
-        self._unknown, self._by_text = unknown, by_text
+        self.unknown, self._by_text = unknown, by_text
         self._numbers: dict[int, int] = {}
         self._alive: list[Any] = []  # so that no other thing gets the same id
         self._names: set[str] = set()  # in all code that was seen
@@ -229,10 +251,18 @@ class _Walk:
         try:
             return look()
         except UnknownIdentityError as error:
-            if self._unknown is None:
+            if self.unknown is None:
                 raise
-            self._unknown.append(str(error))
+            self.unknown.append(str(error))
             return "unknown"
+
+    def look_through(self, spaces: dict[int, dict[str, Any]], codes: dict[int, set[str]]) -> Any:
+        """The files behind namespaces of the user, and the code that is alive in them. Notes who owns what they name."""
+        for value in [value for space in spaces.values() for value in space.values()]:
+            self.note_owner(value)
+        files = {str(space["__file__"]) for space in spaces.values() if space.get("__file__")}
+        texts = {self.guarded(partial(_file_meaning, file)) for file in files if _file_owner(file) is None}
+        return sorted(texts), sorted(set[str]().union(*(codes[key] for key in spaces)))
 
     def note_owner(self, thing: Any) -> None:
         """Note the version of the installed package, or the module of this package, that a thing or its class is from."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ import numpy as np
 
 from trueonline.inputs import count, positive, ratios, unit
 from trueonline.study.checks import check_problem, grid, initial_weights
-from trueonline.study.fingerprint import fingerprint
+from trueonline.study.fingerprint import fingerprints
 from trueonline.study.shared_trajectories import SHARED
 from trueonline.study.swept_methods import resolved
 from trueonline.study.tasks import SCHEMA, Task, add_arrays, known_by
@@ -148,34 +148,6 @@ class Case:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
-    def fingerprints(self) -> dict[str, Any]:
-        """A value for each method that changes when the method does.
-
-        Returns
-        -------
-        dict
-            From the name of a method to its fingerprint.
-        """
-        sampling = getattr(self.problem, "process", self.problem)
-        known = () if known_by(self.problem) is None else (type(self.problem), type(sampling))
-        return {name: fingerprint(method, type(self), *known) for name, method in self.methods.items()}
-
-    def check_repeatable(self) -> None:
-        """Check that results of this case can be distinguished from those of other code.
-
-        Raises
-        ------
-        ValueError
-            If a method refers to something whose content nobody can tell, and there is no `version`.
-        """
-        for name, (_, unknown) in self.fingerprints().items():
-            if unknown and not self.version:
-                raise ValueError(
-                    f"results of {name} cannot be kept for another time: the method refers to {unknown[0]}, and nobody could tell "
-                    "whether that is still the same. Give a version, such as version='1', and change it when the method changes, "
-                    "or leave out the folder of results"
-                )
-
     def trajectory(self, run: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The trajectory of a run, checked, because the kernel does not check it.
 
@@ -236,10 +208,19 @@ class Case:
         list of Task
             Tasks of about a second each, in the order of methods and runs.
         """
+        return expand([self])[0]
+
+    def _determining(self) -> tuple[type, ...]:
+        """The classes that determine the results of every method."""
+        sampling = getattr(self.problem, "process", self.problem)
+        return (type(self), *(() if known_by(self.problem) is None else (type(self.problem), type(sampling))))
+
+    def _expanded(self, prints: Mapping[str, Any]) -> list[Task]:
+        """The tasks, given the fingerprints of the methods."""
         work = len(self.step_sizes) * len(self.trace_decays) * self.steps
         block = max(1, min(self.runs, STEPS_PER_TASK // work))
         runs = [tuple(range(first, min(first + block, self.runs))) for first in range(0, self.runs, block)]
-        prints, content = self.fingerprints(), self._content()  # now: to run a method may change what it refers to
+        content = self._content()
         return [Task(self, name, some, prints[name], content) for name in self.methods for some in runs]
 
     def _content(self) -> str:
@@ -250,6 +231,25 @@ class Case:
         grids = np.array(self.step_sizes), np.array(self.trace_decays)
         add_arrays(digest, *grids, problem.features, problem.metric, problem.lms_weights, initial_weights(problem))
         return digest.hexdigest()
+
+
+def expand(cases: Sequence[Case], kept: bool = False) -> list[list[Task]]:
+    """The tasks of each case.
+
+    The methods of all cases get their fingerprints at once, which is faster, and before one of them runs, because to run a method
+    may change what it refers to. If results are kept, a method that refers to something whose content nobody can tell is a
+    ValueError, unless its case has a `version`.
+    """
+    prints = fingerprints([(case.methods, case._determining()) for case in cases])
+    for case, found in zip(cases, prints, strict=True):
+        for name, (_, unknown) in found.items():
+            if kept and unknown and not case.version:
+                raise ValueError(
+                    f"results of {name} cannot be kept for another time: the method refers to {unknown[0]}, and nobody could tell "
+                    "whether that is still the same. Give a version, such as version='1', and change it when the method changes, "
+                    "or leave out the folder of results"
+                )
+    return [case._expanded(found) for case, found in zip(cases, prints, strict=True)]
 
 
 def _root(metric: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from trueonline.study import engines
-from trueonline.study.cases import Case
+from trueonline.study.cases import Case, expand
 from trueonline.study.store import Store
 from trueonline.study.work import Work
 from trueonline.study.writer import Writer
@@ -56,9 +56,7 @@ def execute(
     OSError
         If a result cannot be written, or if the GPU stops answering. Results that are stored stay.
     """
-    for case in cases:
-        case.check_repeatable()
-    tasks = [task for case in cases for task in case.tasks()]
+    tasks = [task for some in expand(cases, kept=True) for task in some]
     execute_tasks(tasks, out, engine=engine, share=share, threads=threads, progress=progress)
 
 
@@ -212,9 +210,7 @@ def run(cases: Sequence[Case], out: str | os.PathLike | None = None, **options: 
         raise ValueError(f"all cases must have the same labels, got {sorted({tuple(case.labels) for case in cases})}")
     if out is None:
         return _in_memory(cases, **options)
-    for case in cases:
-        case.check_repeatable()
-    tasks = [case.tasks() for case in cases]
+    tasks = expand(cases, kept=True)
     execute_tasks([task for some in tasks for task in some], out, **options)
     found = [gather_tasks(some, out) for some in tasks]
     tables = [table and _labelled(table, case.labels) for case, table in zip(cases, found, strict=True)]
@@ -233,7 +229,7 @@ def _in_memory(
     if share is not None:
         raise ValueError("a share needs a folder that all shares have in common: give out")
     engines.check(engine)
-    tasks = [task for case in cases for task in case.tasks()]
+    tasks = [task for some in expand(cases) for task in some]
     count, found = _Count(tasks, tasks, progress), dict[Work, pa.Table]()
 
     def done(task: Work, table: pa.Table) -> None:
