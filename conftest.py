@@ -51,7 +51,8 @@ def pytest_collection_finish():
     gc.freeze()
 
 
-def pytest_unconfigure():
+@pytest.hookimpl(tryfirst=True)  # Hypothesis may ask the collector for what refers to an object
+def pytest_sessionfinish():
     gc.unfreeze()
 
 
