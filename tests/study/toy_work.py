@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from trueonline import files, study
+from trueonline import files
 
 SCHEMA = pa.schema([("label", pa.string()), ("step", pa.int64()), ("value", pa.int64())])
 
@@ -133,6 +133,8 @@ class Counting:
 
 def execute(plan):
     """Run what a JSON text describes: `out`, and `works`, and possibly `threads`."""
+    from trueonline import study  # not in the processes of works
+
     settings = json.loads(plan)
     works = [Counting(**work) for work in settings["works"]]
     study.execute_tasks(works, settings["out"], threads=settings.get("threads", 2))
