@@ -56,24 +56,31 @@ class EagerTrueOnline(Eager):
         super().__init__("true_online", n_features, step_size, trace_decay, discount)
 
 
+# Rules of users. They have the names and the texts of two rules of the package, so that their kernels are found on disk.
+
+
 @kernel
-def own_true_online(memory, x, reward, x_next, v_old, alpha, gamma, lam, gamma_next):
+def true_online_td(memory, x, reward, x_next, v_old, alpha, gamma, lam, gamma_next):
     v, trace_x, v_next = recall(memory, x, x_next)
     delta = reward + gamma_next * v_next - v
     decay(memory, gamma * lam)
-    imprint(memory, x, 1.0 - alpha * gamma * lam * trace_x, -alpha * (v - v_old))
+    dutch = 1.0 - alpha * gamma * lam * trace_x
+    imprint(memory, x, dutch, -alpha * (v - v_old))
     learn(memory, alpha * (delta + v - v_old))
     return v, delta, v_next
 
 
 @numba.njit
-def own_accumulate(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
+def accumulate_td(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
     v, _, v_next = recall(memory, x, x_next)
     delta = reward + gamma_next * v_next - v
     decay(memory, gamma * lam)
     imprint(memory, x, 1.0, 0.0)
     learn(memory, alpha * delta)
     return v, delta, v_next
+
+
+own_true_online, own_accumulate = true_online_td, accumulate_td
 
 
 class Ring:

@@ -299,9 +299,6 @@ def test_off_policy_problems_and_methods_can_be_named(tmp_path):
     policies = {name: getattr(two, name) for name in parts} | {"rewards": np.ones((2, 2, 2)), "discount": 0.5, "start": 1}
     np.savez(tmp_path / "mine.npz", **policies)
     (tmp_path / "spec.toml").write_text(OFF_POLICY)
-    result = sweep(tmp_path / "spec.toml", "--out", tmp_path / "out")
-    assert result.exit_code == 0, result.stderr
-    found = pq.read_table(tmp_path / "out" / "results.parquet")
 
     mdp = to.problems.random_mdp(5, 2, 2, 0.1, distance=0.7, seed=3)
     meant = {
@@ -319,12 +316,21 @@ def test_off_policy_problems_and_methods_can_be_named(tmp_path):
         "true_online_gtd, η = 0.1234567": study.Method("true_online_gtd", second=0.1234567),
     }
     grid = {"step_sizes": [0.01, 0.1], "trace_decays": [0.0, 0.9], "runs": 2, "steps": 30, "after": 10, "seed": 1}
-    expected = [to.sweep(problem, methods, **grid).to_pylist() for problem in meant.values()]
-    labels = [{"problem": problem, "representation": name} for problem, name in meant]
-    assert found.to_pylist() == [label | row for label, rows in zip(labels, expected, strict=True) for row in rows], (
-        "the same numbers as from Python"
-    )
-    assert len({row["error"] for row in expected[0]}) > 10
+    expected = [study.Case(problem, methods, **grid) for problem in meant.values()]
+    cases = sweep_file.read(tmp_path / "spec.toml")
+    assert [tuple(case.labels.values()) for case in cases] == [*meant]
+    assert [[task.name for task in case.tasks()] for case in cases] == [
+        [task.name for task in case.tasks()] for case in expected
+    ]
+
+    first, _, _ = OFF_POLICY.partition('[[problems]]\nkind = "off_policy.two_state"')  # one problem is enough to run
+    (tmp_path / "spec.toml").write_text(first)
+    result = sweep(tmp_path / "spec.toml", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.stderr
+    label = {"problem": "baird 1", "representation": "as_is"}
+    found, same = pq.read_table(tmp_path / "out" / "results.parquet").to_pylist(), study.run(expected[:1]).to_pylist()
+    assert found == [label | row for row in same], "the same numbers as from Python"
+    assert len({row["error"] for row in same}) > 10
 
 
 def test_by_default_every_problem_has_the_methods_that_apply_to_it(tmp_path):

@@ -11,6 +11,8 @@ import trueonline as to
 from trueonline import study
 from trueonline.study import sweep_file
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 MRP = to.problems.random_mrp(10, 3, 0.1, seed=1)
 GRID = "step_sizes = [0.1]\ntrace_decays = [0.5]\nruns = 2\nsteps = 10\nseed = 4\n"
 RANDOM = '[[problems]]\nkind = "random_mrp"\nk = 10\nb = 3\nsigma = 0.1\n'
@@ -244,6 +246,7 @@ def test_a_random_walk_has_the_size_that_the_file_gives(read):
 
 # --- Methods of one's own -------------------------------------------------------------------------
 
+# The rule has the name and the text of one of the package, so that its kernel is found on disk.
 RULES = """
 import trueonline as to
 from trueonline import study
@@ -252,20 +255,21 @@ from trueonline.core.memory import decay, imprint, learn, recall
 
 
 @kernel
-def plain_td(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
-    v, _, v_next = recall(memory, x, x_next)
+def true_online_td(memory, x, reward, x_next, v_old, alpha, gamma, lam, gamma_next):
+    v, trace_x, v_next = recall(memory, x, x_next)
     delta = reward + gamma_next * v_next - v
     decay(memory, gamma * lam)
-    imprint(memory, x, 1.0, 0.0)
-    learn(memory, alpha * delta)
+    dutch = 1.0 - alpha * gamma * lam * trace_x
+    imprint(memory, x, dutch, -alpha * (v - v_old))
+    learn(memory, alpha * (delta + v - v_old))
     return v, delta, v_next
 
 
-class Learner(to.AccumulateTD):
+class Learner(to.TrueOnlineTD):
     pass
 
 
-as_data = study.Method(plain_td)
+as_data = study.Method(true_online_td)
 number = 3
 """
 
@@ -278,39 +282,34 @@ def rules(tmp_path):
 
 
 def test_a_file_may_name_rules_methods_and_learners_of_ones_own(read, rules):
-    """All have the numbers of accumulate TD(λ), whose rule they have."""
-    own = '"mine/rules.py:plain_td", "mine/rules.py:as_data", { method = "mine/rules.py:Learner", name = "again" }'
-    (case,) = read(GRID + f'methods = ["accumulate", {own}]\n' + RANDOM)
-    assert list(case.methods) == ["accumulate", "plain_td", "as_data", "again"]
+    """All have the numbers of true online TD(λ), whose rule they have."""
+    own = '"mine/rules.py:true_online_td", "mine/rules.py:as_data", { method = "mine/rules.py:Learner", name = "again" }'
+    (case,) = read(GRID + f'methods = ["true_online", {own}]\n' + RANDOM)
+    assert list(case.methods) == ["true_online", "true_online_td", "as_data", "again"]
     theirs, rule, data, learner = study.run([case])["error"].to_numpy().reshape(4, -1)
     np.testing.assert_allclose(rule, theirs, rtol=1e-9)
     np.testing.assert_array_equal(rule, data)
     np.testing.assert_allclose(learner, theirs, rtol=1e-9)
 
 
-def in_a_process(case, folder):
-    """The errors of a case that a process computes which has its methods by value alone."""
+def in_a_process(cases, folder):
+    """The errors of cases that a process computes which has their methods by value alone."""
     cloudpickle = pytest.importorskip("cloudpickle")
     command = (
-        "import pickle, sys; (task,) = pickle.load(sys.stdin.buffer).tasks(); print(task.compute()['error'].to_pylist())"
+        "import pickle, sys; tasks = [case.tasks()[0] for case in pickle.load(sys.stdin.buffer)]; "
+        "print([task.compute()['error'].to_pylist() for task in tasks])"
     )
     found = subprocess.run(
-        [sys.executable, "-c", command], input=cloudpickle.dumps(case), capture_output=True, check=True, cwd=folder
+        [sys.executable, "-c", command], input=cloudpickle.dumps(cases), capture_output=True, check=True, cwd=folder
     )
     return json.loads(found.stdout)
 
 
-@pytest.mark.parametrize("name", ["plain_td", "Learner"])
-def test_a_method_of_ones_own_reaches_a_process_that_cannot_import_its_file(read, rules, name):
-    (case,) = read(GRID + f'methods = ["mine/rules.py:{name}"]\n' + RANDOM)
-    assert in_a_process(case, rules) == study.run([case])["error"].to_pylist()
-
-
 NEIGHBOURS = {
-    "helper.py": RULES.replace("alpha * delta", "SHARE * alpha * delta").replace("number = 3", "") + "SHARE = {share}\n",
+    "helper.py": RULES.replace("number = 3", ""),
     "parts/__init__.py": "from parts.inner import Inner\n",
-    "parts/inner.py": "import trueonline as to\n\n\nclass Inner(to.AccumulateTD):\n    pass\n",
-    "rules.py": "import colorsys, wave\nimport helper, parts\nplain_td = helper.plain_td\nLearner = parts.Inner\n",
+    "parts/inner.py": "import trueonline as to\n\n\nclass Inner(to.TrueOnlineTD):\n    pass\n",
+    "rules.py": "import colorsys, wave\nimport helper, parts\ntrue_online_td = helper.true_online_td\nLearner = parts.Inner\n",
 }
 
 
@@ -318,10 +317,10 @@ NEIGHBOURS = {
 def folders(tmp_path_factory):
     """Two folders whose files have the same names. All tests use these, so that their rules are compiled once."""
     root = tmp_path_factory.mktemp("neighbours")
-    for folder, share in (("one", 1.0), ("half", 0.5)):
+    for folder, share in (("one", ""), ("half", "0.5 * ")):
         for name, text in NEIGHBOURS.items():
             (root / folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / folder / name).write_text(text.replace("{share}", str(share)))
+            (root / folder / name).write_text(text.replace("learn(memory, alpha", f"learn(memory, {share}alpha"))
     return root
 
 
@@ -332,11 +331,11 @@ def neighbours(folders, tmp_path, monkeypatch):
     return folders
 
 
-@pytest.mark.parametrize("name", ["plain_td", "Learner"])
+@pytest.mark.parametrize("name", ["true_online_td", "Learner"])
 def test_the_file_of_a_method_may_import_its_neighbours_from_anywhere(read, neighbours, name):
     path = list(sys.path)
     one, half = (f'method = "{neighbours}/{folder}/rules.py:{name}", name = "{folder}"' for folder in ("one", "half"))
-    (case,) = read(GRID + f'methods = ["accumulate", {{ {one} }}, {{ {half} }}]\n' + RANDOM)
+    (case,) = read(GRID + f'methods = ["true_online", {{ {one} }}, {{ {half} }}]\n' + RANDOM)
     assert sys.path == path
     assert not {"helper", "parts", "parts.inner"} & set(sys.modules)
     assert "wave" in sys.modules, "only neighbours are forgotten"
@@ -345,10 +344,12 @@ def test_the_file_of_a_method_may_import_its_neighbours_from_anywhere(read, neig
     assert np.allclose(half, theirs, rtol=1e-9) == (name == "Learner"), "each file has its own neighbours"
 
 
-@pytest.mark.parametrize("name", ["plain_td", "Learner"])
-def test_what_neighbours_define_reaches_a_process_that_cannot_import_them(read, neighbours, tmp_path, name):
-    (case,) = read(GRID + f'methods = ["{neighbours}/half/rules.py:{name}"]\n' + RANDOM)
-    assert in_a_process(case, tmp_path) == study.run([case])["error"].to_pylist()
+def test_methods_reach_a_process_that_can_import_neither_their_files_nor_their_neighbours(read, rules, neighbours):
+    files = ("mine/rules.py", f"{neighbours}/half/rules.py")
+    methods = [f"{file}:{name}" for file in files for name in ("true_online_td", "Learner")]
+    cases = [case for method in methods for case in read(GRID + f'methods = ["{method}"]\n' + RANDOM)]
+    assert len(cases) == 4
+    assert in_a_process(cases, rules) == [study.run([case])["error"].to_pylist() for case in cases]
 
 
 def test_a_neighbour_with_the_name_of_a_module_of_python_is_followed(read, tmp_path, monkeypatch):
@@ -357,17 +358,17 @@ def test_a_neighbour_with_the_name_of_a_module_of_python_is_followed(read, tmp_p
     for folder, share in (("one", 1.0), ("half", 0.5)):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "trace.py").write_text(f"SHARE = {share}\n")
-        rule = "import trace\n" + RULES.replace("alpha * delta", "trace.SHARE * alpha * delta")
+        rule = "import trace\n" + RULES.replace("learn(memory, alpha", "learn(memory, trace.SHARE * alpha")
         (tmp_path / folder / "rules.py").write_text(rule)
-        found += read(GRID + f'methods = ["{folder}/rules.py:plain_td"]\n' + RANDOM)
+        found += read(GRID + f'methods = ["{folder}/rules.py:true_online_td"]\n' + RANDOM)
     assert names(found[0]) != names(found[1])
 
 
 def test_the_same_file_gives_the_same_tasks_and_an_edited_one_others(read, rules):
-    text = GRID + 'methods = ["mine/rules.py:plain_td"]\n' + RANDOM
+    text = GRID + 'methods = ["mine/rules.py:true_online_td"]\n' + RANDOM
     (first,), (again,) = read(text), read(text)
-    assert first.methods["plain_td"].rule is again.methods["plain_td"].rule, "a file is loaded once"
-    (rules / "mine" / "rules.py").write_text(RULES.replace("alpha * delta", "0.5 * alpha * delta"))
+    assert first.methods["true_online_td"].rule is again.methods["true_online_td"].rule, "a file is loaded once"
+    (rules / "mine" / "rules.py").write_text(RULES.replace("learn(memory, alpha", "learn(memory, 0.5 * alpha"))
     (edited,) = read(text)
     assert names(edited) != names(first)
 
@@ -375,17 +376,20 @@ def test_the_same_file_gives_the_same_tasks_and_an_edited_one_others(read, rules
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ('"mine/none.py:plain_td"', r"a file that does not exist: .*none\.py"),
-        ('"mine/rules.py:slow_td"', r"rules\.py has no 'slow_td'; its rules are plain_td"),
+        ('"mine/none.py:true_online_td"', r"a file that does not exist: .*none\.py"),
+        ('"mine/rules.py:slow_td"', r"rules\.py has no 'slow_td'; its rules are true_online_td"),
         (
             '"mine/rules.py:number"',
             "neither a class of learners nor an update rule: a rule must be a compiled kernel, got 3",
         ),
         ('"mine/rules.py"', r'must be "path/to/file\.py:name", got'),
-        ('"mine/broken.py:plain_td"', r"broken\.py cannot be loaded: ZeroDivisionError"),
-        ('{ method = "mine/rules.py:plain_td", eta = 4.0 }', "eta is a setting of gtd and true_online_gtd"),
-        ('{ method = "mine/rules.py:plain_td", name = "" }', "name must be a text"),
-        ('{ method = "mine/rules.py:plain_td", name = "accumulate" }, "accumulate"', "methods has 'accumulate' twice"),
+        ('"mine/broken.py:true_online_td"', r"broken\.py cannot be loaded: ZeroDivisionError"),
+        ('{ method = "mine/rules.py:true_online_td", eta = 4.0 }', "eta is a setting of gtd and true_online_gtd"),
+        ('{ method = "mine/rules.py:true_online_td", name = "" }', "name must be a text"),
+        (
+            '{ method = "mine/rules.py:true_online_td", name = "accumulate" }, "accumulate"',
+            "methods has 'accumulate' twice",
+        ),
         ('{ method = "accumulate", name = "mine" }', "a method with settings must be"),
     ],
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 import trueonline as to
-from trueonline import catalog, study
+from trueonline import study
 from trueonline.problems import AverageReward, random_mdp, random_mrp
 
 MRP, MDP = random_mrp(10, 3, 0.1, seed=1), random_mdp(10, 3, 2, 0.1, distance=0.7, seed=1)
@@ -24,18 +24,6 @@ FORMS = {
 SETTINGS = {"step_sizes": (0.01, 0.2, 60.0), "trace_decays": (0.0, 0.7, 1.0), "runs": 3, "steps": 30, "seed": 3}
 
 
-def fitting(problem):
-    """The swept methods for a problem."""
-    found = {}
-    for name in catalog.names(swept=True):
-        try:
-            study.Case(problem, {name: None}, **SETTINGS)
-        except ValueError:
-            continue
-        found[name] = None
-    return found
-
-
-def case(problem, methods=None, **changes):
+def case(problem, methods, **changes):
     """A case of a few milliseconds."""
-    return study.Case(problem, methods or fitting(problem), **{**SETTINGS, **changes})
+    return study.Case(problem, methods, **{**SETTINGS, **changes})

@@ -8,13 +8,15 @@ import pytest
 
 from tests.study.cuda.fake_device import OnCpu
 from tests.study.cuda.problems import FORMS, MDP, MRP, case
-from tests.study.small_cases import Eager, EagerTrueOnline, Ring, own_accumulate
+from tests.study.small_cases import Eager, EagerTrueOnline, Ring, own_true_online
 from trueonline import catalog, study
 from trueonline.problems import random_mrp
 from trueonline.study import cases as cases_module
 from trueonline.study import engines
 from trueonline.study.cuda import batches
 from trueonline.study.cuda.engine import run
+
+pytestmark = pytest.mark.usefixtures("small_heap")
 
 
 @pytest.fixture
@@ -49,7 +51,7 @@ def random_study(rng):
             "true_online": None,
             "gtd": study.Method("gtd", second=float(rng.choice([0.0, 0.5]))),
             "also gtd": study.Method("gtd", second=0.5),
-            "own": own_accumulate,
+            "own": own_true_online,
         }
         some = rng.choice(list(methods), size=rng.integers(1, 5), replace=False)
         found.append(
@@ -96,32 +98,12 @@ class Marking:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_every_task_gets_the_errors_of_its_own_runs(seed, small_blocks):
+def test_plans_keep_their_limits_and_every_task_gets_the_errors_of_its_own_runs(seed, small_blocks):
+    """What goes together has one shape."""
     rng = np.random.default_rng(seed)
     tasks = random_study(rng)
-    found = {}
-    for some in batches.plan(
-        tasks, most_bytes=float(rng.choice([1e9, 3e4, 1.0])), most_steps=float(rng.choice([1e9, 400]))
-    ):
-        batch = batches.gather(some)
-        for launch, errors in zip(batch.launches, Marking().collect(batch), strict=True):
-            for task, mine in batches.split(launch, errors):
-                assert task not in found
-                found[task] = mine
-    assert set(found) == set(tasks)
-    for task, errors in found.items():
-        alphas, lams, second = task.case.step_sizes, task.case.trace_decays, task.resolved.second
-        marks = [marked(task.case.trajectory(run), task.case.arrays, second) for run in task.runs]
-        expected = np.array(marks)[:, None, None] + np.array(alphas)[:, None] + 10.0 * np.array(lams)
-        np.testing.assert_allclose(errors, expected, rtol=1e-13)
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_plans_keep_their_limits_and_what_goes_together_has_one_shape(seed, small_blocks):
-    rng = np.random.default_rng(seed)
-    tasks = random_study(rng)
-    most_bytes, most_steps = float(rng.choice([1e9, 2e4, 6e3])), float(rng.choice([1e9, 500.0]))
-    planned = list(batches.plan(tasks, most_bytes, most_steps))
+    most_bytes, most_steps = float(rng.choice([1e9, 3e4, 2e4, 6e3, 1.0])), float(rng.choice([1e9, 500.0]))
+    planned, found = list(batches.plan(tasks, most_bytes, most_steps)), {}
     assert Counter(task for some in planned for task in some) == Counter(tasks)
     for some in planned:
         batch = batches.gather(some)
@@ -136,6 +118,16 @@ def test_plans_keep_their_limits_and_what_goes_together_has_one_shape(seed, smal
             assert sum(task.steps for task in some) <= most_steps
             trajectories = (batch.states, batch.rewards, batch.discounts, batch.ratios)
             assert sum(part.nbytes for part in trajectories) + sum(8 * task.rows for task in some) <= most_bytes
+        for launch, errors in zip(batch.launches, Marking().collect(batch), strict=True):
+            for task, mine in batches.split(launch, errors):
+                assert task not in found
+                found[task] = mine
+    assert set(found) == set(tasks)
+    for task, errors in found.items():
+        alphas, lams, second = task.case.step_sizes, task.case.trace_decays, task.resolved.second
+        marks = [marked(task.case.trajectory(run), task.case.arrays, second) for run in task.runs]
+        expected = np.array(marks)[:, None, None] + np.array(alphas)[:, None] + 10.0 * np.array(lams)
+        np.testing.assert_allclose(errors, expected, rtol=1e-13)
 
 
 def test_the_methods_of_a_case_share_its_trajectories(small_blocks):
@@ -169,7 +161,7 @@ def test_problems_with_and_without_ratios_may_be_in_one_batch():
 
 
 def test_what_no_kernel_sweeps_is_told_apart():
-    methods = {"true_online": None, "td_star": None, "own": own_accumulate, "eager": EagerTrueOnline}
+    methods = {"true_online": None, "td_star": None, "own": own_true_online, "eager": EagerTrueOnline}
     some, others = batches.sweeps(case(MRP, methods).tasks())
     assert [task.method for task in some] == ["true_online", "own"]
     assert [task.method for task in others] == ["td_star", "eager"]
@@ -191,19 +183,27 @@ def computed(tasks):
     return {task.name: task.compute()["error"].to_numpy().tobytes() for task in tasks}
 
 
+# One of each kind of memory: batches tell methods apart by their rule, their kind of memory and their second step-size.
+EACH_KIND = dict.fromkeys(("true_online", "gtd", "true_online_gtd"))
+
+
 @pytest.mark.parametrize("form", FORMS)
-def test_every_method_has_the_bits_of_the_engine_local(form):
-    tasks = case(FORMS[form], after=3).tasks()
+def test_methods_have_the_bits_of_the_engine_local(form):
+    few = EACH_KIND if "average" not in form else {"true_online_differential": None}
+    tasks = case(FORMS[form], few, after=3).tasks()
     assert results(tasks) == computed(tasks)
 
 
-def test_every_swept_method_is_among_them():
-    assert {task.method for problem in FORMS.values() for task in case(problem).tasks()} == set(catalog.names(swept=True))
+def test_every_kind_of_memory_is_among_them():
+    kinds = {study.Method(name).kind for name in catalog.names(swept=True)}
+    assert {study.Method(name).kind for name in EACH_KIND} == kinds
 
 
 def test_cells_that_diverge_are_infinite_and_alone():
     """The largest step-size of these cases diverges, and no other cell is touched by it."""
-    errors = np.concatenate([task.compute()["error"].to_numpy() for task in case(FORMS["few"], steps=400).tasks()])
+    errors = np.concatenate(
+        [task.compute()["error"].to_numpy() for task in case(FORMS["few"], EACH_KIND, steps=400).tasks()]
+    )
     errors = errors.reshape(-1, 3, 3)
     assert np.isinf(errors[:, 2, 1]).any()
     assert np.isfinite(errors[:, 0]).all()
@@ -238,7 +238,7 @@ def test_a_constant_discount_is_checked_before_anything_is_learned():
         "own",
         learner=None,
         definition=None,
-        rule=own_accumulate,
+        rule=own_true_online,
         swept=True,
         constants=("gamma",),
     )
