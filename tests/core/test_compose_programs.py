@@ -11,6 +11,8 @@ from trueonline.core import kernels
 from trueonline.core.compose import compose
 from trueonline.core.kernels import kernel, outlined
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 NEG = -3
 TWO = 2
 FLAG = True

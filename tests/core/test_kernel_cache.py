@@ -1,5 +1,6 @@
 """Compiled kernels on disk: where they lie, what is loaded, and what happens when that cannot be."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -19,46 +20,51 @@ from trueonline.core.kernels import call, kept_with, kernel, specialise
 # --- What names a kernel: its meaning -------------------------------------------------------------
 
 NAMED = """
-import sys
-sys.path.insert(0, {package!r})
+import json, os, sys
+from pathlib import Path
 import numba, numpy as np
-from trueonline.core import kernels
-from trueonline.core.loops import compiled
-from trueonline.core.memory import allocate
-from trueonline.methods.accumulate_td import accumulate_td
-from trueonline.methods.gtd import gtd
-buffers = allocate(4), allocate(4, memories=2)
-for rule, memory, at in ((accumulate_td, "one", buffers[0]), (gtd, "two", buffers[1])):
-    entry = compiled(rule, memory).step
-    kinds = tuple(numba.typeof(each) for each in (*at, np.zeros(1, np.int64), np.ones(1), 1.0))
-    composed = kernels.compose(entry.template, kinds, kernels._Knowledge)
-    print(hash(kernels._meaning(composed)))
+
+sys.dont_write_bytecode = True  # a file may be edited twice in a second
+package = Path(sys.argv[1])
+sys.path.insert(0, str(package.parent))
+
+def tell():
+    from trueonline.core import kernels
+    from trueonline.core.loops import compiled
+    from trueonline.core.memory import allocate
+    from trueonline.methods.accumulate_td import accumulate_td
+    from trueonline.methods.gtd import gtd
+    assert Path(kernels.__file__).is_relative_to(package)
+    buffers, found = (allocate(4), allocate(4, memories=2)), []
+    for rule, memory, at in ((accumulate_td, "one", buffers[0]), (gtd, "two", buffers[1])):
+        entry = compiled(rule, memory).step
+        kinds = tuple(numba.typeof(each) for each in (*at, np.zeros(1, np.int64), np.ones(1), 1.0))
+        found.append(hash(kernels._meaning(kernels.compose(entry.template, kinds, kernels._Knowledge))))
+    print(json.dumps(found), flush=True)
+
+for file, old, new in json.loads(sys.argv[2]):
+    text = (package / file).read_text()
+    assert old in text
+    (package / file).write_text(text.replace(old, new, 1))
+    child = os.fork()  # it has Numba, and nothing of the package
+    if child == 0:
+        tell()
+        os._exit(0)
+    os.waitpid(child, 0)
+    (package / file).write_text(text)
 """
 
 
-@pytest.fixture(scope="module")
-def named(tmp_path_factory):
-    """The meanings of two kernels of a copy of this package, after a file of it was edited."""
-    package = tmp_path_factory.mktemp("copy") / "trueonline"
-    shutil.copytree(Path(trueonline.__file__).parent, package)
-
-    def meanings(file=None, old="", new=""):
-        text = "" if file is None else (package / file).read_text()
-        assert old in text
-        if file is not None:
-            (package / file).write_text(text.replace(old, new, 1))
-        environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": ""}
-        command = [sys.executable, "-c", NAMED.format(package=str(package.parent))]
-        found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
-        if file is not None:
-            (package / file).write_text(text)
-        return found
-
-    return meanings
+def meanings(package, edits):
+    """The meanings of two kernels of a copy of this package, after each edit of a file of it."""
+    shutil.copytree(Path(trueonline.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": ""}
+    command = [sys.executable, "-c", NAMED, str(package), json.dumps(edits)]
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return [tuple(json.loads(line)) for line in found.stdout.splitlines()]
 
 
-def test_a_kernel_is_named_by_what_it_reaches_and_by_nothing_else(named):
-    accumulate, gtd = named()
+def test_a_kernel_is_named_by_what_it_reaches_and_by_nothing_else(tmp_path):
     learn = ("memory.head[C] += b * memory.head[S]", "memory.head[C] += b * memory.head[S] * 1.0")
     edits = {  # which of the two kernels an edit changes
         ("methods/gtd.py", "c > 0.0", "c >= 0.0"): (False, True),
@@ -74,9 +80,8 @@ def test_a_kernel_is_named_by_what_it_reaches_and_by_nothing_else(named):
             True,
         ),
     }
-    for edit, changed in edits.items():
-        now = named(*edit)
-        assert (now[0] != accumulate, now[1] != gtd) == changed, edit
+    (accumulate, gtd), *found = meanings(tmp_path / "trueonline", [("methods/gtd.py", "", ""), *edits])
+    assert {edit: (now[0] != accumulate, now[1] != gtd) for edit, now in zip(edits, found, strict=True)} == edits
 
 
 COUNTED = """
