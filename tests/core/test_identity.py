@@ -107,6 +107,36 @@ def test_modules_that_refer_to_each_other_have_an_identity():
     assert identity(ring) == identity(ring)
 
 
+def test_functions_count_that_are_alive_beside_a_function_and_that_it_does_not_name():
+    one, same, other = (made(f"def hidden(): return {number}\ndef mine(): return 1") for number in (2, 2, 3))
+    assert identity(one) == identity(same) != identity(other)
+
+
+def test_what_modules_of_the_user_name_counts_by_its_version(monkeypatch):
+    """This module names pytest and `kernel`. The function and its namespace name neither."""
+    usual, space = identity_module._file_owner, {"__name__": "__typed__"}
+    exec("def mine(): return 1", space)
+
+    def of_another_version(file):
+        return "pytest-0.0" if (usual(file) or "").startswith("pytest-") else usual(file)
+
+    def named(*modules):
+        return f"the code of {sorted(modules)}"
+
+    def named_without(*modules):
+        return named(*{*modules} - {"trueonline.core.kernels"})
+
+    before = identity(space["mine"])
+    with monkeypatch.context() as patched:
+        patched.setattr(identity_module, "_file_owner", of_another_version)
+        assert identity(space["mine"]) != before
+    with monkeypatch.context() as patched:
+        patched.setattr(identity_module, "package_code", named_without)
+        without = identity(space["mine"])
+        patched.setattr(identity_module, "package_code", named)
+        assert identity(space["mine"]) != without
+
+
 def test_things_that_are_asked_for_at_once_have_the_identities_that_they_have_alone():
     one, other = (
         made("import json\ndef mine(): return json"),

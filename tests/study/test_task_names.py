@@ -64,6 +64,11 @@ def test_names_do_not_change_with_labels_or_from_time_to_time():
     assert all(name.startswith(f"{method}-") for name, method in zip(names(again), study.METHODS, strict=True))
 
 
+def test_names_change_with_the_second_step_size():
+    cases = [small(methods={"mine": study.Method("gtd", second=second)}) for second in (0.0, 0.5)]
+    assert names(cases[0]) != names(cases[1])
+
+
 def test_names_change_with_the_source_of_a_method(monkeypatch):
     with_class = {names(small(methods={"mine": method}))[0] for method in (First, Second, EagerTrueOnline)}
     assert len(with_class) == 3
