@@ -63,7 +63,7 @@ class Growth(dict[tuple[int, int], sp.Expr]):
 
     def __missing__(self, at: tuple[int, int]) -> sp.Expr:
         k, h = at
-        self[at] = sp.factor(sp.together(self.view.interim(k, h + 1) - self.view.interim(k, h)))
+        self[at] = sp.factor(self.view.interim(k, h + 1) - self.view.interim(k, h))
         return self[at]
 
 

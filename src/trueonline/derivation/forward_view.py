@@ -79,11 +79,19 @@ class ForwardView:
         """The names of the quantities in the step-size."""
         return [] if self.step is None else asked(self.step, self._step_arguments, tuple(LAST))
 
+    @cached_property
+    def _interim(self) -> dict[tuple[int, int], sp.Expr]:
+        return {}
+
     def interim(self, k: int, h: int) -> sp.Expr:
-        """The interim target U_k^h, as an expression."""
+        """The interim target U_k^h, as an expression. It is made once, because several checks ask for it."""
+        if (k, h) not in self._interim:
+            self._interim[k, h] = self._made(k, h)
+        return self._interim[k, h]
+
+    def _made(self, k: int, h: int) -> sp.Expr:
         what = f"U(k={k}, h={h})"
         given: dict[str, Any] = {name: Quantity(name, h + last, what) for name, last in LAST.items()}
-
         given |= {kind: Values(kind, h, what) for kind in VALUES}
         return _begun(_expression(self.target, what, k, h, **{name: given[name] for name in self.letters}), what)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -54,15 +55,16 @@ def confirm_later(view: ForwardView, factors: Factors) -> None:
         )
         _at_most_doubling(view, numbers)
         times = range(LAST_TIME + 1)
-        targets = [view.number(k, k + 1, numbers) for k in times]
+        target = cache(lambda k, h, numbers=numbers: view.number(k, h, numbers))  # most are asked for at two horizons
+        targets = [target(k, k + 1) for k in times]
         _compare("the first target", targets, [first(k) for k in times], WEIGHT_ADVICE)
         _compare("the step-size", [view.step_number(k, numbers) for k in times], [beta(k) for k in times], STEP_ADVICE)
         size = _size(targets)
-        decays = [1.0, *(c(t) for t in range(1, LAST_TIME + 1))]
+        decays, rests = [1.0, *(c(t) for t in times[1:])], [d(t) for t in times]
         for h in range(1, LAST_TIME):
             for k in _updates(h, most):
-                later, now = view.number(k, h + 1, numbers), view.number(k, h, numbers)
-                grown = b(k) * math.prod(decays[k + 1 : h + 1]) * d(h)
+                later, now = target(k, h + 1), target(k, h)
+                grown = b(k) * math.prod(decays[k + 1 : h + 1]) * rests[h]
                 if math.isfinite(now) and not _close(later, now + grown, size):
                     raise _refusal(view, numbers, k, h, later - now - grown)
 
