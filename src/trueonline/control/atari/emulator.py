@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -38,15 +38,19 @@ class Emulator:
 
     def __init__(self, game: str = "asterix", *, all_actions: bool = False) -> None:
         self.game = game
-        self._raw, self._averaging = load(game, averaged=False), load(game, averaged=True)
         self._american = _american(game)
-        self._ale = self._raw if self._american else self._averaging
+        self._ale = load(game, averaged=False) if self._american else self._averaging
         self.actions = list(self._ale.getLegalActionSet() if all_actions else self._ale.getMinimalActionSet())
         self.now, self.before = np.empty((2, *self._ale.getScreenDims()), np.uint8)
         self.first_reward = 0.0  # of the run, for those who measure by it
         self.relative = 0.0  # the points of the last action, each frame's in units of that
-        self._firsts: dict[bytes, np.ndarray] = {}  # averaged first screens, by the state that they show
+        self._firsts = _firsts(game)
         self._see_first(None)
+
+    @cached_property
+    def _averaging(self) -> Any:
+        """The emulator that averages colours. To load it takes a tenth of a second, and most games need it once in a program."""
+        return load(self.game, averaged=True)
 
     @property
     def height(self) -> int:
@@ -65,14 +69,15 @@ class Emulator:
             self._ale.getScreen(self.now)
         else:
             seen = self._ale.getScreen().tobytes() + self._ale.getRAM().tobytes()
-            if seen not in self._firsts:
+            first = self._firsts.get(seen)
+            if first is None:
                 if state is not None:
                     self._averaging.restoreState(state)
                     self._averaging.reset_game()
                 if len(self._firsts) >= FIRSTS:
                     self._firsts.clear()
-                self._firsts[seen] = self._averaging.getScreen()
-            self.now[:] = self._firsts[seen]
+                first = self._firsts[seen] = self._averaging.getScreen()
+            self.now[:] = first
         self.before[:] = self.now  # a colour's average with itself is the colour
 
     def act(self, action: int) -> float:
@@ -147,6 +152,12 @@ def restore_state(ale: Any, parts: dict[str, np.ndarray]) -> None:
         ale.restoreState(ALEState(state.tobytes()))
     except (RuntimeError, SystemError, MemoryError) as error:  # what ale-py makes of the emulator's own errors
         raise ValueError(f"its emulator does not fit: the emulator refuses the state ({type(error).__name__})") from None
+
+
+@cache
+def _firsts(game: str) -> dict[bytes, np.ndarray]:
+    """Averaged first screens of a game, by the state that they show."""
+    return {}
 
 
 @cache
