@@ -150,7 +150,9 @@ def test_a_weight_that_is_given_with_each_transition_does_what_one_of_the_time_w
     """The advice of the message, taken: λ_j = 1/(j + 1) through `lam[j]`, against the weights by their definition."""
     rng = np.random.default_rng(5)
     X, rewards = rng.normal(size=(13, 3)), rng.normal(size=12)
-    learner = derived(off_policy_lambda_return, ratio_step).learner(3, 0.1, 0.9, 0.95)  # ratios are 1: it is `lambda_return`
+    learner = derived(off_policy_lambda_return, ratio_step).learner(
+        3, 0.1, 0.9, 0.95
+    )  # ratios are 1: it is `lambda_return`
     learner.start(X[0])
     for t in range(12):
         learner.update(rewards[t], X[t + 1], trace_decay=INVERSE[t + 1])

@@ -10,7 +10,6 @@ import trueonline as to
 from tests.oracles import family as naive_family
 from trueonline import study
 from trueonline.core.kernels import kernel
-from trueonline.core.memory import decay, imprint, learn, recall
 from trueonline.methods import gtd, true_online_gtd
 from trueonline.paper import offpolicy as paper
 from trueonline.paper import style
@@ -98,24 +97,6 @@ def own_gtd(memory, x, reward, x_next, alpha, beta, gamma, lam, gamma_next, lam_
 @kernel
 def own_true_online_gtd(memory, x, reward, x_next, v_old, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried):
     return true_online_gtd(memory, x, reward, x_next, v_old, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried)
-
-
-@kernel
-def with_beta(memory, x, reward, x_next, beta, gamma, lam, gamma_next, rho):
-    """Off-policy TD(λ) with β in the place of α."""
-    v, _, v_next = recall(memory, x, x_next)
-    delta = reward + gamma_next * v_next - v
-    decay(memory, rho * gamma * lam)
-    imprint(memory, x, rho, 0.0)
-    learn(memory, beta * delta)
-    return v, delta, v_next
-
-
-def test_beta_is_eta_times_alpha():
-    found = errors(
-        to.sweep(MDP, {"beta": study.Method(with_beta, second=0.5), "off_policy": None}, [0.2, 0.1], [0.6], runs=1)
-    )
-    assert found["beta", 0.2, 0.6, 0] == pytest.approx(found["off_policy", 0.1, 0.6, 0], rel=1e-9)
 
 
 def test_the_error_of_a_learner_class_is_that_of_its_kernel():

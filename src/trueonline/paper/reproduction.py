@@ -81,12 +81,16 @@ def _write(folder: Path, outcome: Outcome) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     tables.write(outcome.data, folder / "data")
     for name, picture in outcome.figures.items():
-        picture.get_layout_engine().execute(picture)  # once for all files
-        picture.set_layout_engine("none")
-        for ending in ("png", "pdf"):
-            write_whole(folder / f"{name}.{ending}", partial(picture.savefig, format=ending))
+        _draw(picture, folder / name)
     for name, content in outcome.files.items():
         write_whole(folder / name, partial(_put, content))
+
+
+def _draw(picture: Any, path: Path) -> None:
+    picture.get_layout_engine().execute(picture)  # once for both files
+    picture.set_layout_engine("none")
+    for ending in ("png", "pdf"):
+        write_whole(path.with_name(f"{path.name}.{ending}"), partial(picture.savefig, format=ending))
 
 
 def _put(content: bytes, file: IO[bytes]) -> None:
