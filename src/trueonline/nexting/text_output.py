@@ -108,6 +108,8 @@ class TextOutput(FileOutput):
                 end, last = at, line
         if present < rows:
             raise self._missing_rows(present, rows)
+        # The rows that follow do not belong to a file that was marked as whole. So that it is known if this run is killed:
+        _set_marks(self._path, [_mark(end, _digest(self._path, end), whole=not end)])
         file.seek(end)
         file.truncate()
         self.rows = rows if drop else present
