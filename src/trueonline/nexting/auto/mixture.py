@@ -217,9 +217,8 @@ class Mixture:
         x = np.require(values, float, ("C", "A", "W"))
         T = len(x) if x.ndim == 1 else -1
         rows, naive = np.ascontiguousarray(X), np.ascontiguousarray(bases, float)
-        gammas, spans = (
-            np.ascontiguousarray(np.broadcast_to(1.0 if each is None else each, x.shape), float)
-            for each in (discounts, elapsed)
+        gammas, spans = (  # copies: what is broadcast to one sample stays read-only, which costs a call most of its time
+            np.array(np.broadcast_to(1.0 if each is None else each, x.shape), float) for each in (discounts, elapsed)
         )
         begin = np.zeros(x.shape, np.bool_) if starts is None else np.ascontiguousarray(starts, np.bool_)
         shapes = ((T,), (T, len(self._bounds)), (T, self._state["last_bases"].size), (T,))
