@@ -18,6 +18,9 @@ PEERS ?= $(VENV)/peers/bin/python
 .PHONY: reproduce test docs docs-serve results peers test-apart test-slow test-hostile test-lowest dist coverage bench format clean
 .DELETE_ON_ERROR:
 
+# Tests start a hundred commands, and every process that runs tests reads them all: without bytecode that takes a minute longer.
+test test-apart test-slow test-hostile coverage: export PYTHONDONTWRITEBYTECODE :=
+
 reproduce: $(VENV)/installed
 	$(BIN)/trueonline verify
 	$(BIN)/trueonline reproduce --out reproduction
