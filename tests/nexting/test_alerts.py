@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.nexting import surprising
-from tests.processes import start
+from tests.processes import start, wait_for
 from trueonline.cli import main
 from trueonline.nexting.predictor import Predictor
 
@@ -179,16 +179,12 @@ def test_kill_9_loses_no_alert_and_writes_none_twice(tmp_path):
     file, kept = tmp_path / "alerts", tmp_path / "kept"
     more = command(source, "--alerts", file, "--checkpoint", kept, "--every", 0.05)
     program = [sys.executable, "-m", "tests.nexting.surprising", *more]
-    draw = random.Random(0)
-    for _ in range(2):
-        process = start([*program, "--pace", "400"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        size = file.stat().st_size if file.exists() else 0
-        while process.poll() is None and (not file.exists() or file.stat().st_size <= size):
-            time.sleep(0.01)
-        time.sleep(0.4 * draw.random())
-        assert process.poll() is None
-        process.kill()
-        process.wait()
+    process = start([*program, "--pace", "400"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for(lambda: kept.exists() and file.exists() and file.stat().st_size > 0, "alert after a checkpoint")
+    time.sleep(0.4 * random.Random(0).random())
+    assert process.poll() is None
+    process.kill()
+    process.wait()
     before = file.read_bytes()
     predict(source, "--alerts", file, "--checkpoint", kept)
     assert file.read_bytes().startswith(before)

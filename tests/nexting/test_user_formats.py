@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from click.testing import CliRunner
 
-from tests.processes import start
+from tests.processes import start, wait_for
 from trueonline.cli import main
 
 BERLIN = timezone(timedelta(hours=2))
@@ -88,15 +88,13 @@ def test_json_lines_survive_kill_9(tmp_path):
     command += ["--method", "true_online"]
     predict(*command, "--out", tmp_path / "whole.jsonl")
     draw, checkpoint = random.Random(1), tmp_path / "out.jsonl.checkpoint"
-    for _ in range(2):
-        words = [sys.executable, "-m", "trueonline", "predict", *map(str, command), "--out", str(out), "--every", "0.05"]
-        process = start([*words, "--pace", "300000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
-        while process.poll() is None and not (checkpoint.exists() and checkpoint.stat().st_mtime_ns > before):
-            time.sleep(0.01)
-        time.sleep(draw.random() * 0.3)
-        process.kill()
-        process.communicate()
+    words = [sys.executable, "-m", "trueonline", "predict", *map(str, command), "--out", str(out), "--every", "0.05"]
+    process = start([*words, "--pace", "300000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for(checkpoint.exists, "checkpoint")
+    time.sleep(draw.random() * 0.3)
+    assert process.poll() is None
+    process.kill()
+    process.communicate()
     assert checkpoint.exists()
     told = predict(*command, "--out", out, "--json")
     assert 0 < told["resumed_at"] < 10_000

@@ -117,9 +117,14 @@ def test_a_position_tells_a_file_that_grew_from_one_that_was_replaced(tmp_path, 
             assert source.position() == first
 
 
-@pytest.mark.parametrize("name", ["log.csv", "log.csv.gz", "log.jsonl", "log.parquet"])
-@pytest.mark.parametrize("clock", [{"time": "time"}, {"rate": 40.0}])
-@pytest.mark.parametrize("begun", [0, 1])
+@pytest.mark.parametrize(
+    ("name", "clock", "begun"),  # every pair of two of them
+    [
+        (name, {"time": "time"} if timed else {"rate": 40.0}, begun)
+        for name, turned in (("log.csv", 0), ("log.csv.gz", 1), ("log.jsonl", 1), ("log.parquet", 0))
+        for timed, begun in ((True, turned), (False, 1 - turned))
+    ],
+)
 def test_a_position_within_a_block_tells_too(tmp_path, name, clock, begun):
     path = tmp_path / name
     times, values = some(9000)
