@@ -38,6 +38,7 @@ class Emulator:
 
     def __init__(self, game: str = "asterix", *, all_actions: bool = False) -> None:
         self.game = game
+        check_game(game)
         self._american = _american(game)
         self._ale = load(game, averaged=False) if self._american else self._averaging
         self.actions = list(self._ale.getLegalActionSet() if all_actions else self._ale.getMinimalActionSet())
@@ -193,13 +194,18 @@ def _ale_py() -> Any:
     return ale_py
 
 
-def load(game: str, *, averaged: bool) -> Any:
-    """The emulator of ale-py with a game in it, in which every action is executed. ValueError if there is no such game."""
-    ale_py = _ale_py()
+def check_game(game: str) -> None:
+    """ValueError if there is no such game."""
     known = games()
     if game not in known:
         close = difflib.get_close_matches(str(game), known, 3) or known[:5]
         raise ValueError(f"unknown game {game!r}; there are {len(known)}, such as {', '.join(close)}")
+
+
+def load(game: str, *, averaged: bool) -> Any:
+    """The emulator of ale-py with a game in it, in which every action is executed. ValueError if there is no such game."""
+    ale_py = _ale_py()
+    check_game(game)
     path = ale_py.roms.get_rom_path(game)
     if path is None or not path.exists():
         raise ValueError(f"the ROM of {game} is missing from ale-py: install ale-py again")
