@@ -2,8 +2,6 @@
 
 import json
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow.compute as pc
@@ -272,15 +270,6 @@ def test_bad_arguments(arguments, message, tmp_path):
     assert result.exit_code in (1, 2)
     assert message in result.stderr
     assert "Traceback" not in result.output
-
-
-def test_a_missing_extra_is_named(tmp_path):
-    code = "import sys; sys.modules['altair'] = None; from trueonline.cli import main; main()"
-    arguments = ["reproduce", "fig2", "--out", str(tmp_path), "--runs", "1"]
-    result = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
-    assert result.returncode == 1
-    assert "trueonline[" in result.stderr
-    assert "Traceback" not in result.stderr
 
 
 def test_the_grids_are_the_papers():

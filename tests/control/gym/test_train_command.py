@@ -182,7 +182,8 @@ def test_a_finished_training_is_extended_bit_for_bit_and_only_by_the_new_episode
     assert not list((tmp_path / "out" / "tasks").glob("scratch/*/*"))
 
 
-def test_all_runs_of_a_training_are_extended_and_runs_may_be_added_at_once(tmp_path):
+def test_all_runs_of_a_training_are_extended_and_runs_may_be_added_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(Run, "spawned", False)  # here, where no process has to be started
     assert train(*LAKE[:1], "--episodes", "5", "--evaluate", "0", "--no-film", "--out", tmp_path / "out").exit_code == 0
     longer = (*LAKE[:1], "--episodes", "9", "--evaluate", "0", "--no-film", "--runs", "2", "--out")
     assert train(*longer, tmp_path / "out").exit_code == 0
