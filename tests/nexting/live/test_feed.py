@@ -362,7 +362,7 @@ def test_only_pages_stay_connected(monkeypatch):
         finally:
             stop.set()
             thread.join()
-        time.sleep(1.5)  # a page stays, although it is older than that
+        time.sleep(0.6)  # a page stays, although it is older than that
         publish(hub, 3)
         assert len(heard(page, bytes)["times"]) == 3
         assert served.pages == 1
