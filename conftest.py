@@ -47,11 +47,12 @@ def pytest_collection_modifyitems(items):
 
 def pytest_collection_finish():
     """What was imported stays: the garbage collector, and tests that ask it for all functions, need not pass over it each time."""
+    import hypothesis  # noqa: F401  (which asks the collector, when it is first imported, for what refers to an object)
+
     gc.collect()
     gc.freeze()
 
 
-@pytest.hookimpl(tryfirst=True)  # Hypothesis may ask the collector for what refers to an object
 def pytest_sessionfinish():
     gc.unfreeze()
 
