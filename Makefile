@@ -18,7 +18,7 @@ PEERS ?= $(VENV)/peers/bin/python
 .PHONY: reproduce test docs docs-serve results peers test-apart test-slow test-hostile test-lowest dist coverage bench format clean
 .DELETE_ON_ERROR:
 
-# Tests start a hundred commands, and every process that runs tests reads them all: without bytecode that takes a minute longer.
+# Tests start many commands, and every process that runs tests imports all of them: 15 s without bytecode, 7 s with it.
 test test-apart test-slow test-hostile coverage: export PYTHONDONTWRITEBYTECODE :=
 
 reproduce: $(VENV)/installed
