@@ -225,6 +225,19 @@ def test_two_studies_at_once_in_one_folder_both_end_with_all(make, out):
     assert right(works, out)
 
 
+def test_a_work_whose_checkpoints_another_study_removed_is_computed_without_them(make, out):
+    class Unlucky(Counting):
+        def compute(self, scratch=None, beat=lambda steps: None):
+            return super().compute(None, beat) if scratch is None else MISTAKES["FileNotFoundError"]()
+
+    (work,) = make("a")
+    unlucky, store = Unlucky(work.label, work.number, work.diary), Store(out)
+    with pytest.raises(FileNotFoundError):
+        processes.computed(unlucky, store.scratch(unlucky), lambda steps: None)
+    store.write(work, expected("a", work.number))
+    assert processes.computed(unlucky, store.scratch(unlucky), lambda steps: None) == expected("a", work.number)
+
+
 def test_what_a_process_killed_before_it_could_tidy_up_left_is_removed(make, out):
     works = make("ab")
     for work in works:

@@ -134,9 +134,19 @@ def _live(task: Work, scratch: Path, pipe: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # where the wait for Ctrl-C is not inherited
     threading.Thread(target=_die_with_parent, daemon=True).start()
     try:
-        _send(pipe, "result", task.compute(scratch, _beat(pipe)))
+        _send(pipe, "result", computed(task, scratch, _beat(pipe)))
     except BaseException as error:
         _send(pipe, "error", _portable(error))
+
+
+def computed(task: Work, scratch: Path, beat: Beat) -> Any:
+    """The result of a task. Another study in the same folder may store it first, and remove the checkpoints."""
+    try:
+        return task.compute(scratch, beat)
+    except FileNotFoundError:
+        if not (scratch.parents[1] / f"{task.name}.parquet").exists():
+            raise
+        return task.compute(None, beat)
 
 
 def _die_with_parent() -> None:

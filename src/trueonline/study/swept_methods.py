@@ -84,7 +84,25 @@ class Method:
         lams: np.ndarray,
         errors: np.ndarray,
     ) -> None:
-        """Write the error of each trajectory, step-size and trace decay. `arrays` are features, B, w* and the first weights."""
+        """Run the compiled sweep.
+
+        Parameters
+        ----------
+        arrays : sequence of numpy.ndarray
+            The features, B, w* and the first weights (`Case.arrays`).
+        discount : float
+            The discount of the problem.
+        after : int
+            The number of steps before the first that counts.
+        trajectories : iterable
+            States, rewards, discounts and importance ratios of each run.
+        alphas : numpy.ndarray
+            The step-sizes.
+        lams : numpy.ndarray
+            The trace decays.
+        errors : numpy.ndarray
+            The result: the error of each run, step-size and trace decay.
+        """
         features, root, target, first = arrays
         rule, n = self.update, len(target)
         root = (
