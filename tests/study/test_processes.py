@@ -234,6 +234,7 @@ def test_a_work_whose_checkpoints_another_study_removed_is_computed_without_them
     unlucky, store = Unlucky(work.label, work.number, work.diary), Store(out)
     with pytest.raises(FileNotFoundError):
         processes.computed(unlucky, store.scratch(unlucky), lambda steps: None)
+    store.begin()
     store.write(work, expected("a", work.number))
     assert processes.computed(unlucky, store.scratch(unlucky), lambda steps: None) == expected("a", work.number)
 
