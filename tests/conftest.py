@@ -1,7 +1,5 @@
 """The trials of `python -m tests.hostile` take minutes and are apart from the tests (`tests/test_hostile.py` tries a few)."""
 
-import gc
-
 import pytest
 
 collect_ignore = ["hostile"]
@@ -20,10 +18,3 @@ def computed(monkeypatch):
 
     monkeypatch.setattr(study.Task, "compute", counting)
     return names
-
-
-@pytest.fixture(scope="module")
-def small_heap():
-    """The garbage collector passes over what tests before have left. Identities ask it for all functions, again and again."""
-    gc.collect()
-    gc.freeze()

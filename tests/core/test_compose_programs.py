@@ -11,7 +11,6 @@ from trueonline.core import kernels
 from trueonline.core.compose import compose
 from trueonline.core.kernels import kernel, outlined
 
-pytestmark = pytest.mark.usefixtures("small_heap")
 
 NEG = -3
 TWO = 2

@@ -186,8 +186,9 @@ def _codes(spaces: set[int]) -> dict[int, set[str]]:
     """Hashes of the code of all functions that are alive in some namespaces, which are given by their ids."""
     found: dict[int, set[str]] = {space: set() for space in spaces}
     # `gc.get_referrers` would compare everything that is referred to with each of the namespaces.
-    for each in gc.get_objects() if spaces else ():
-        if type(each) is types.FunctionType and id(each.__globals__) in found:
+    functions = [each for each in gc.get_objects() if type(each) is types.FunctionType] if spaces else []
+    for each in functions:
+        if id(each.__globals__) in found:
             found[id(each.__globals__)].update(map(_code_hash, _nested(each.__code__)))
     return found
 
