@@ -12,6 +12,8 @@ import pytest
 from trueonline.core import kernels
 from trueonline.core.kernels import call, ensure, inlined, kept_with, kernel, operation, outlined, specialise
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 CONSTANT = 3
 
 

@@ -11,6 +11,7 @@ from trueonline.core import kernels
 from trueonline.core.compose import compose
 from trueonline.core.kernels import kernel, outlined
 
+pytestmark = pytest.mark.usefixtures("small_heap")
 
 NEG = -3
 TWO = 2

@@ -19,6 +19,8 @@ from trueonline.core import identity as identity_module
 from trueonline.core.identity import UnknownIdentityError, identities, identity, text_identity
 from trueonline.core.kernels import kernel
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 
 def made(text, name="mine", **space):
     """What a text defines, as if typed at a prompt: there is no file to look into."""

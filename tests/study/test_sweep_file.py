@@ -11,6 +11,8 @@ import trueonline as to
 from trueonline import study
 from trueonline.study import sweep_file
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 MRP = to.problems.random_mrp(10, 3, 0.1, seed=1)
 GRID = "step_sizes = [0.1]\ntrace_decays = [0.5]\nruns = 2\nsteps = 10\nseed = 4\n"
 RANDOM = '[[problems]]\nkind = "random_mrp"\nk = 10\nb = 3\nsigma = 0.1\n'

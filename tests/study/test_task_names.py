@@ -17,6 +17,8 @@ from trueonline.core.memory import decay, imprint, learn, recall
 from trueonline.study import own_methods
 from trueonline.study.store import Store
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 
 def names(case):
     return [task.name for task in case.tasks()]

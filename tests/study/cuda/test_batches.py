@@ -16,6 +16,8 @@ from trueonline.study import engines
 from trueonline.study.cuda import batches
 from trueonline.study.cuda.engine import run
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 
 @pytest.fixture
 def small_blocks(monkeypatch):
