@@ -134,6 +134,14 @@ def _owner(name: str) -> str | None:
     return _file_owner(file)
 
 
+def _home(thing: Any) -> str:
+    """The name of the module that a thing or its class is from. Of a module of this package, only the parts count that are used."""
+    if isinstance(thing, types.ModuleType):
+        return thing.__name__ if thing.__name__.partition(".")[0] != "trueonline" else "builtins"
+    thing = thing.py_func if isinstance(thing, Dispatcher) else thing
+    return str((thing if isinstance(thing, type | types.FunctionType) else type(thing)).__module__)
+
+
 @cache
 def _file_owner(file: str) -> str | None:
     folder, name = os.path.split(file)
@@ -259,20 +267,15 @@ class _Walk:
 
     def look_through(self, spaces: dict[int, dict[str, Any]], codes: dict[int, set[str]]) -> Any:
         """The files behind namespaces of the user, and the code that is alive in them. Notes who owns what they name."""
-        for value in [value for space in spaces.values() for value in space.values()]:
-            self.note_owner(value)
+        for name in {_home(value) for space in spaces.values() for value in list(space.values())}:
+            self.note_owner(name)
         files = {str(space["__file__"]) for space in spaces.values() if space.get("__file__")}
         texts = {self.guarded(partial(_file_meaning, file)) for file in files if _file_owner(file) is None}
         return sorted(texts), sorted(set[str]().union(*(codes[key] for key in spaces)))
 
-    def note_owner(self, thing: Any) -> None:
-        """Note the version of the installed package, or the module of this package, that a thing or its class is from."""
-        if isinstance(thing, types.ModuleType):  # of a module of this package, the parts count that are used
-            name = thing.__name__ if thing.__name__.partition(".")[0] != "trueonline" else "builtins"
-        else:
-            thing = thing.py_func if isinstance(thing, Dispatcher) else thing
-            name = (thing if isinstance(thing, type | types.FunctionType) else type(thing)).__module__
-        owner = _owner(str(name))
+    def note_owner(self, name: str) -> None:
+        """Note the version of the installed package, or the module of this package, that has this name."""
+        owner = _owner(name)
         if owner == "trueonline":
             self.package.add(name)
         elif owner not in (None, "Python"):
@@ -282,10 +285,10 @@ class _Walk:
         if isinstance(thing, types.ModuleType):
             if not is_installed(thing) or thing.__name__.partition(".")[0] == "trueonline":
                 self._modules[thing.__name__] = thing
-            self.note_owner(thing)
+            self.note_owner(_home(thing))
             return "module", thing.__name__
         if is_installed(thing):
-            self.note_owner(thing)
+            self.note_owner(_home(thing))
             return "installed", thing.__module__, thing.__qualname__, self._row(thing)
         if isinstance(thing, types.FunctionType):
             return self._function(thing)
