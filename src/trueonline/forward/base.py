@@ -30,13 +30,26 @@ def of_the_past(method: Callable[[Any, int], Any]) -> Callable[[Any, int], Any]:
     return known
 
 
+def of_now(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A method of a definition that needs its history only: its value is computed once for each length of the history."""
+
+    @wraps(method)
+    def known(self: Any) -> Any:
+        length = len(self.x)
+        if (found := self._past.get(method)) is None or found[0] != length:
+            found = self._past[method] = length, method(self)
+        return found[1]
+
+    return known
+
+
 def products_after(factors: np.ndarray, k: int) -> np.ndarray:
     """∏_{i=k+1}^{j} f_i for j = k, k + 1, …: 1, f_{k+1}, f_{k+1}f_{k+2}, …
 
     >>> products_after(np.array([9.0, 9.0, 2.0, 3.0]), 1)
     array([1., 2., 6.])
     """
-    return np.cumprod(np.append(1.0, factors[k + 1 :]))
+    return np.concatenate(([1.0], factors[k + 1 :])).cumprod()
 
 
 class Definition(Learner):
@@ -57,7 +70,7 @@ class Definition(Learner):
 
     def _forget(self) -> None:
         """Begin a history: the weights now are its w_0."""
-        self._past: dict[Any, Any] = {}  # (`of_the_past`)
+        self._past: dict[Any, Any] = {}  # (`of_the_past`, `of_now`)
         self._first_weights = self._weights.copy()
         self.x: list[np.ndarray] = []  # φ_0, φ_1, …
         self.reached: list[np.ndarray] = []  # φ_1, φ_2, …: the features entered, zero at the end of an episode
@@ -79,6 +92,7 @@ class Definition(Learner):
     def _weights_at_end(self) -> np.ndarray:
         """The weights after the last transition of the episode."""
 
+    @of_now
     def _decays(self) -> np.ndarray:
         """γ_jλ_j for j = 0, 1, …. The entry j = 0 has no meaning. ∏_{j=i+1}^{t} γ_jλ_j carries φ_i to time t."""
         return np.concatenate(([1.0], np.multiply(self.discounts, self.trace_decays)))[: len(self.x)]

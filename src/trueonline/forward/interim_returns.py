@@ -38,8 +38,8 @@ def n_step_returns(k: int, h: int, rewards: np.ndarray, discounts: np.ndarray, n
     >>> n_step_returns(0, 3, rewards=one, discounts=one, next_values=one)
     array([2., 3., 4.])
     """
-    discount = np.cumprod(discounts[k:h])  # ∏_{j=1}^{n} γ_{k+j}, n = 1, …, h − k
-    rewarded = np.cumsum(np.concatenate(([1.0], discount[:-1])) * rewards[k:h])
+    discount = discounts[k:h].cumprod()  # ∏_{j=1}^{n} γ_{k+j}, n = 1, …, h − k
+    rewarded = (np.concatenate(([1.0], discount[:-1])) * rewards[k:h]).cumsum()
     return rewarded + discount * next_values[k:h]
 
 
@@ -126,7 +126,7 @@ def lambda_shares(trace_decays: np.ndarray) -> np.ndarray:
     array([0.5 , 0.25, 0.25])
     """
     lam = trace_decays[:-1]
-    so_far = np.concatenate(([1.0], np.cumprod(lam)))  # ∏_{j=1}^{n−1} λ_{k+j}, n = 1, …, h − k
+    so_far = np.concatenate(([1.0], lam.cumprod()))  # ∏_{j=1}^{n−1} λ_{k+j}, n = 1, …, h − k
     return so_far * np.concatenate((1.0 - lam, [1.0]))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueonline import inputs
-from trueonline.forward.base import OffPolicyDefinition, of_the_past
+from trueonline.forward.base import OffPolicyDefinition, of_now, of_the_past
 from trueonline.inputs import Schedule
 from trueonline.learners.docstrings import LEARNER, SECOND
 
@@ -52,6 +52,7 @@ class FamilyDefinition(OffPolicyDefinition):
     def _weights_at_end(self) -> np.ndarray:
         return self._weights
 
+    @of_now
     def _carried(self) -> np.ndarray:
         """γ_jλ_jρ_j for j = 0, 1, …. The entry j = 0 has no meaning. ∏_{j=i+1}^{t} γ_jλ_jρ_j carries φ_i to time t."""
         return self._decays() * np.array(self.ratios)
