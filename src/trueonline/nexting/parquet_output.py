@@ -14,6 +14,7 @@ import numpy as np
 from trueonline.files import write_whole
 from trueonline.nexting.output import FileOutput
 from trueonline.nexting.sources.arrow_columns import floats, seconds
+from trueonline.optional import optional
 from trueonline.platforms import rename_over
 
 PART = 2**20  # numbers in a part, about
@@ -179,12 +180,8 @@ class Parquet(FileOutput):
 
 
 def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise ValueError("--out to a Parquet file needs pyarrow: pip install 'trueonline[streams]'") from None
-    return pyarrow, pyarrow.parquet
+    pa = optional("--out to a Parquet file needs pyarrow", "pyarrow", "pyarrow.parquet", extra="streams")
+    return pa, pa.parquet
 
 
 def _remove_parts(folder: Path) -> None:

@@ -27,6 +27,7 @@ import numpy as np
 
 from trueonline.inputs import number
 from trueonline.nexting import arm
+from trueonline.optional import optional
 
 SIGNALS = ("position", "velocity", "force", "muscle1", "muscle2")
 ROLES = (*SIGNALS, "recording")
@@ -208,17 +209,12 @@ class _Table:
 
 
 def _load(path: str | os.PathLike) -> Any:
-    try:
-        import pyarrow as pa
-        import pyarrow.csv
-        import pyarrow.parquet
-    except ImportError:
-        raise ValueError("reading a recording needs pyarrow: pip install 'trueonline[study]'") from None
+    pa = optional("reading a recording needs pyarrow", "pyarrow", "pyarrow.csv", "pyarrow.parquet", extra="study")
     if not Path(path).is_file():
         raise ValueError(f"there is no file {path}")
     try:
         if Path(path).suffix == ".parquet":
-            return pyarrow.parquet.read_table(path, partitioning=None)
-        return pyarrow.csv.read_csv(path)
+            return pa.parquet.read_table(path, partitioning=None)
+        return pa.csv.read_csv(path)
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"{path} is not a readable CSV or Parquet file: {error}") from None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from trueonline.nonlinear.value_function import ValueAndGrad
+from trueonline.optional import optional
 
 
 def torch_value(module: Any) -> tuple[ValueAndGrad, np.ndarray]:
@@ -42,7 +42,7 @@ def torch_value(module: Any) -> tuple[ValueAndGrad, np.ndarray]:
     >>> module = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))  # doctest: +SKIP
     >>> learner = ForwardTD(*torch_value(module), step_size=0.01, trace_decay=0.9, discount=0.99)  # doctest: +SKIP
     """
-    torch = _torch()
+    torch = optional("torch_value needs PyTorch", "torch", extra="torch")
     if not isinstance(module, torch.nn.Module):
         raise ValueError(f"module must be a torch.nn.Module, got {type(module).__name__}")
     learned = {name: each for name, each in module.named_parameters() if each.requires_grad}
@@ -77,13 +77,6 @@ def torch_value(module: Any) -> tuple[ValueAndGrad, np.ndarray]:
         return value.item(), gradient.numpy()
 
     return value_and_grad, weights
-
-
-def _torch() -> Any:
-    try:
-        return import_module("torch")
-    except ImportError:
-        raise ValueError("torch_value needs PyTorch: pip install 'trueonline[torch]'") from None
 
 
 def _double(torch: Any, tensor: Any) -> Any:

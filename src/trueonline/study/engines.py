@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from trueonline.optional import optional
 from trueonline.platforms import MOST_CHILDREN, ctrl_c_postponed
 from trueonline.study import processes
 from trueonline.study.work import Work
@@ -157,12 +158,8 @@ def _run_dask(
 
 
 def _distributed() -> Any:
-    """Dask's package for clusters. ValueError if it is missing."""
-    try:
-        import distributed
-    except ImportError:
-        raise ValueError("the engine dask needs the extra: pip install 'trueonline[dask]'") from None
-    return distributed
+    """Dask's package for clusters."""
+    return optional("the engine dask needs the extra", "distributed", extra="dask")
 
 
 def _run_cuda(tasks: Sequence[Work], done: Done, engine: str) -> list[Work]:

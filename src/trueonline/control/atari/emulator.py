@@ -10,6 +10,7 @@ import numpy as np
 
 from trueonline.control.atari.screens import NTSC, Screens
 from trueonline.inputs import check_saved, saved_array
+from trueonline.optional import optional
 
 SKIP = 5  # frames for each action
 FIRSTS = 64  # first screens that are remembered: most games have one
@@ -186,12 +187,7 @@ def games() -> list[str]:
 
 
 def _ale_py() -> Any:
-    try:
-        import ale_py
-        import ale_py.roms
-    except ImportError:
-        raise ValueError("Atari games need the extra: pip install 'trueonline[atari]'") from None
-    return ale_py
+    return optional("Atari games need the extra", "ale_py", "ale_py.roms", extra="atari")
 
 
 def check_game(game: str) -> None:

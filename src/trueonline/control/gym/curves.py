@@ -12,6 +12,7 @@ import numpy as np
 from trueonline import catalog
 from trueonline.files import write_whole
 from trueonline.inputs import count
+from trueonline.optional import optional
 from trueonline.report.look import figure, look
 
 FEW = 5  # runs; of fewer, an interval would fill the picture and say nothing
@@ -65,13 +66,11 @@ def curve(
         raise ValueError(f"returns must be those of one run, or of several that are equally long, got shape {runs.shape}")
     episodes = runs.shape[1]
     window = max(1, min(WINDOW, episodes // 20)) if window is None else count("window", window)
-    try:
-        with look():
-            picture = _drawn(runs, window, title, label)
-            ending = Path(path).suffix[1:] or "png"
-            write_whole(path, partial(picture.savefig, format=ending))
-    except ImportError:
-        raise ValueError("a curve needs matplotlib: pip install 'trueonline[study]'") from None
+    optional("a curve needs matplotlib", "matplotlib", extra="study")
+    with look():
+        picture = _drawn(runs, window, title, label)
+        ending = Path(path).suffix[1:] or "png"
+        write_whole(path, partial(picture.savefig, format=ending))
 
 
 def _drawn(runs: np.ndarray, window: int, title: str, label: str) -> Any:

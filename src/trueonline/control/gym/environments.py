@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from trueonline import catalog
+from trueonline.optional import optional
 
 TRAINING, EVALUATION, FILM = 1, 2, 3  # what an episode is for: its seeds are none of the others'
 
@@ -21,12 +22,8 @@ Seed = int | Sequence[int]
 
 
 def gymnasium() -> Any:
-    """The package, or a ValueError that says how to get it."""
-    try:
-        import gymnasium
-    except ImportError:
-        raise ValueError("environments need Gymnasium: pip install 'trueonline[gym]'") from None
-    return gymnasium
+    """The package."""
+    return optional("environments need Gymnasium", "gymnasium", extra="gym")
 
 
 def make(name: str, **options: Any) -> Any:

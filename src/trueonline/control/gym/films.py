@@ -19,6 +19,7 @@ from trueonline.control.gym.evaluation import LONGEST, play
 from trueonline.control.policies import Greedy
 from trueonline.files import write_whole
 from trueonline.inputs import count
+from trueonline.optional import optional
 
 FRAMES = 300  # in a film, at most
 WIDTH = 480  # pixels of the longer side of a film, at most
@@ -133,10 +134,7 @@ def _picture(made: Any, name: str, width: int) -> Any:
 def _writer(path: Path) -> Callable[[list[Any], float], None]:
     """The function that writes pictures to this path. ValueError if that is impossible, before anything is played."""
     if path.suffix == ".gif":
-        try:
-            import PIL  # noqa: F401
-        except ImportError:
-            raise ValueError("a film needs Pillow: pip install 'trueonline[gym]'") from None
+        optional("a film needs Pillow", "PIL", extra="gym")
         return partial(_write_gif, path)
     if path.suffix == ".mp4":
         return partial(_write_mp4, path, _ffmpeg())

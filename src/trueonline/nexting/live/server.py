@@ -15,7 +15,6 @@ import socket
 import threading
 from contextlib import suppress
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -27,6 +26,7 @@ from trueonline.nexting.live.hub import Hub
 from trueonline.nexting.live.listener import listen
 from trueonline.nexting.live.page_connection import PageConnection, has_left, peer
 from trueonline.nexting.live.protection import Access, Guard, check_token, is_local
+from trueonline.optional import optional
 
 PACE = 1 / 40  # seconds between two frames to a page, at least
 MOST_PAGES = 64
@@ -44,10 +44,9 @@ log = logging.getLogger(__name__)
 
 
 def check_packages() -> None:
-    """ValueError if a package is missing that the page needs."""
+    """Raise a MissingPackageError if a package is missing that the page needs."""
     for name in PACKAGES:
-        if find_spec(name) is None:
-            raise ValueError(f"the live page needs {name}: pip install 'trueonline[live]'")
+        optional(f"the live page needs {name}", name, extra="live")
 
 
 class Server:

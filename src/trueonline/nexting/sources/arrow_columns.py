@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from trueonline.nexting.sources.cells import MISSING, NANOSECONDS, MalformedError, cell, moment
 from trueonline.nexting.sources.clock import NUMBER, Clock
+from trueonline.optional import optional
 
 PLAIN = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 NULLS = sorted({form(word) for word in MISSING for form in (str.lower, str.upper, str.title)} | {"NaN"})
@@ -22,13 +22,8 @@ Wrong = dict[int, str]  # row → why its cell cannot be used
 
 
 def pyarrow(what: str, module: str) -> Any:
-    """Import pyarrow and one of its modules, or raise a ValueError that names the extra."""
-    try:
-        import pyarrow as pa
-
-        import_module(f"pyarrow.{module}")
-    except ImportError:
-        raise ValueError(f"{what} need pyarrow: pip install 'trueonline[streams]'") from None
+    """Import pyarrow and one of its modules."""
+    pa = optional(f"{what} need pyarrow", "pyarrow", f"pyarrow.{module}", extra="streams")
     # Otherwise read_csv catches SIGINT and SIGTERM while it runs, and one that comes at its end is lost.
     pa.enable_signal_handlers(False)
     return pa

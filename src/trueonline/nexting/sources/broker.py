@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trueonline.nexting.sources.addresses import Address, credentials, shown_address, tls_context
+from trueonline.optional import optional
 
 KEEP_ALIVE = 15  # seconds; after half as much again without a word, the broker is taken to be gone
 DELAYS = (1, 8)  # seconds between attempts to connect: the first and the longest
@@ -113,14 +114,10 @@ class Broker:
 
 
 def _client(user: tuple[str, bytes] | None, tls: Any) -> Any:
-    try:
-        from paho.mqtt.client import Client
-        from paho.mqtt.enums import CallbackAPIVersion
-    except ImportError:
-        raise ValueError("MQTT needs paho-mqtt 2 or later: pip install 'trueonline[mqtt]'") from None
-    client = Client(CallbackAPIVersion.VERSION2)
+    paho = optional("MQTT needs paho-mqtt 2 or later", "paho.mqtt.client", "paho.mqtt.enums", extra="mqtt")
+    client = paho.Client(paho.CallbackAPIVersion.VERSION2)
     if user is not None:
-        client.username_pw_set(user[0], user[1])  # type: ignore[arg-type]  # paho takes bytes too
+        client.username_pw_set(user[0], user[1])  # paho takes bytes too
     if tls is not None:
         client.tls_set_context(tls)
     client.reconnect_delay_set(*DELAYS)

@@ -6,7 +6,6 @@ import os
 import threading
 import time as clocks
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,6 +15,7 @@ from trueonline.inputs import positive
 from trueonline.nexting.sources.live_source import LiveSource
 from trueonline.nexting.sources.ring import QUEUE
 from trueonline.nexting.sources.sample import check_columns
+from trueonline.optional import optional
 
 LOOK = 1.0  # seconds of looking for a stream at a time
 PULL = 0.2  # seconds of waiting for samples at a time
@@ -55,10 +55,7 @@ class Lsl(LiveSource):
     own_times, kind = True, "lsl"
 
     def __init__(self, name: str, signals: Sequence[str], *, queue: int = QUEUE, patience: float = 10.0) -> None:
-        try:
-            pylsl: Any = import_module("pylsl")
-        except (ImportError, RuntimeError, OSError) as error:  # without liblsl it says so by a RuntimeError
-            raise ValueError(f"LSL needs pylsl and liblsl: pip install 'trueonline[lsl]' ({str(error)[:200]})") from None
+        pylsl = optional("LSL needs pylsl and liblsl", "pylsl", extra="lsl")
         self._lsl = pylsl
         _hush(pylsl)
         super().__init__(signals, None, queue)
