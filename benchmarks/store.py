@@ -34,14 +34,12 @@ ROOT = Path(__file__).parents[1]
 DATA = ROOT / "docs" / "results" / "data"
 WORK = Path("reproduction") / "stored"  # below ROOT: a folder for each experiment, with what `reproduce` leaves there
 SEED = 0
-# Experiments that take long are stored at a smaller scale. Five runs are the fewest that can decide a claim. All stored runs of
-# Asterix are judged. `trueonline reproduce asterix --scale accumulating --collection docs/results/asterix-runs` adds more.
-# Experiments with many MRPs are stored at the scale that a GPU allows.
+# Experiments that take long are stored at a smaller scale. Five runs are the fewest that can decide a claim. Experiments with
+# many MRPs are stored at the scale that a GPU allows.
 SCALES = {
     "many-mrps": ("--mrps", "1000", "--runs", "50", "--engine", "cuda"),
     "mrp-grid": ("--mrps", "40", "--runs", "10", "--engine", "cuda"),
     "mountain-car": ("--runs", "5"),
-    "asterix": ("--scale", "accumulating", "--collection", "docs/results/asterix-runs", "--more", "0"),
     "atari-prediction": ("--frames", "60000"),
 }
 RECORDED = "atari-prediction"  # it needs recordings that are not part of this package

@@ -29,20 +29,8 @@ MANY = {"many-mrps", "mrp-grid"}
     "--scale",
     default="quick",
     show_default=True,
-    type=click.Choice(["quick", "evening", "paper", "accumulating"]),
-    help="How much of asterix: minutes, a night on two cores, all of it on a cluster, or run by run, as long as you like.",
-)
-@click.option(
-    "--collection",
-    metavar="DIR",
-    type=click.Path(file_okay=False),
-    help="For --scale accumulating: the folder of finished runs, which every call continues.  [default: OUT/asterix-runs]",
-)
-@click.option(
-    "--more",
-    metavar="N",
-    type=click.IntRange(0),
-    help="For --scale accumulating: play N more runs, then judge all; 0 only judges.  [default: until decided]",
+    type=click.Choice(["quick", "evening", "paper"]),
+    help="How much of asterix: minutes, a night on two cores, or all of it on a cluster.",
 )
 @options.sweep_engine
 @click.option("--data", metavar="FILE", help="For myoelectric: a recording (CSV or Parquet) beside the simulated arm.")
@@ -96,15 +84,6 @@ def command(names: tuple[str, ...], listing: bool, **settings: Any) -> None:
             raise click.UsageError(
                 f"{ATARI} needs --actions FOLDER, the recorded actions of each game in a file such as Pong.txt.gz or "
                 "SpaceInvaders.txt. The authors of the benchmark publish such files with the program of SwiftTD."
-            )
-        accumulating = settings["scale"] == "accumulating"
-        if not accumulating and (settings["collection"] is not None or settings["more"] is not None):
-            raise click.BadParameter("they need --scale accumulating", param_hint="--collection, --more")
-        if accumulating and "asterix" not in names:
-            raise click.BadParameter("only asterix can accumulate: name it", param_hint="--scale accumulating")
-        if accumulating and settings["runs"] is not None:
-            raise click.BadParameter(
-                "--runs and --scale accumulating cannot be combined: use --more", param_hint="--runs"
             )
         if settings["data"] is None and (settings["columns"] is not None or settings["rate"] is not None):
             raise click.BadParameter("there is no --data that they describe", param_hint="--columns, --rate")

@@ -35,8 +35,6 @@ class Settings:
     threads: int | None = None
     progress: Callable[[Any, int, int], None] = lambda task, done, of: None
     scale: str = "quick"  # for experiments with several scales
-    collection: Path | None = None  # folder of the runs that asterix keeps at the scale accumulating
-    more: int | None = None  # runs to add to them; None means until the claims are decided
     share: str | None = None  # i/N, for experiments whose tasks can be shared out
     say: Callable[[str], None] = lambda text: None  # called with a message before a long wait
     data: Path | None = None  # a recording, for the experiment that can use one

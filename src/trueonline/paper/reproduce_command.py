@@ -39,13 +39,12 @@ def run(
     rate: float | None,
     actions: str | None,
     games: str | None,
-    collection: str | None,
     **given: Any,
 ) -> None:
     """Run experiments by name, by default the quick ones, and print what came of them.
 
     `data`, `columns` and `rate` describe a recording for the experiment that can use one, and `actions` and `games` those of Atari
-    games. `collection` is the folder of the runs that asterix keeps. The rest goes to `Settings`.
+    games. The rest goes to `Settings`.
     """
     engines.check(given["engine"])  # also where no experiment has a sweep
     import_module("altair")  # the report needs it. If it is missing, that must not show at the end
@@ -59,7 +58,6 @@ def run(
         if games is not None and not chosen:
             raise ValueError("--games names no game: separate names by commas, or drop the option to take all")
         given |= {"actions": Path(actions), "games": chosen}
-    given["collection"] = None if collection is None else Path(collection)
     with TasksBar("Sweeping") as progress:
         settings = Settings(Path(out) / "tasks", progress=progress, say=_say, **given)
         try:
