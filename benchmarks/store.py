@@ -40,9 +40,8 @@ SCALES = {
     "many-mrps": ("--mrps", "1000", "--runs", "50", "--engine", "cuda"),
     "mrp-grid": ("--mrps", "40", "--runs", "10", "--engine", "cuda"),
     "mountain-car": ("--runs", "5"),
-    "atari-prediction": ("--frames", "60000"),
 }
-RECORDED = "atari-prediction"  # it needs recordings that are not part of this package
+RECORDED = "benchmarks/atari_prediction"  # it needs recordings that are not part of this package
 ON_GPU = ("many-mrps", "mrp-grid", "benchmarks/gpu")
 COLOURS = 128  # of a stored picture: its files are a quarter as large, and nobody sees it
 DIGITS = 5  # of a stored number
@@ -66,11 +65,13 @@ def parts(data: Path, peers_python: str | None = None, actions: Path | None = No
     found = {"verify": Part(("trueonline", "verify", "--json", "--seed", str(SEED)), _verification(data), captured=True)}
     for name in MODULES:
         command = ("trueonline", "reproduce", name, "--seed", str(SEED), *SCALES.get(name, ()), "--out", str(WORK / name))
-        found[name] = Part(command, _experiment(data, name), recorded if name == RECORDED else ())
+        found[name] = Part(command, _experiment(data, name))
     for name in SECTIONS:
         file = data / "benchmarks.json"
         shown = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
-        found[f"benchmarks/{name}"] = Part(("benchmarks", name, "--json", str(shown)), lambda output: None, peers)
+        part = f"benchmarks/{name}"
+        private = recorded if part == RECORDED else peers
+        found[part] = Part(("benchmarks", name, "--json", str(shown)), lambda output: None, private)
     return found
 
 
@@ -86,7 +87,7 @@ def main() -> None:
         "--actions",
         type=Path,
         metavar="DIR",
-        help=f"as for trueonline reproduce {RECORDED}, which is left out without it",
+        help=f"as for python -m benchmarks. {RECORDED} is left out without it",
     )
     parser.add_argument("--data", type=Path, default=DATA, metavar="DIR", help="the folder of the stored results")
     options = parser.parse_args()

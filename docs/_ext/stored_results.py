@@ -55,7 +55,6 @@ TABLES = {
     "asterix": Best(("method",), "score", mean_over="run", largest=True, names="_sarsa"),
     "mountain-car": Best(("method",), "steps", mean_over="run"),
     "offpolicy": Best(("representation", "distance", "method"), "error"),
-    "atari-prediction": Best(("game", "method"), "error"),
     "average-reward": Best(("task", "method"), "shortfall"),
 }
 PARAMETERS = {"step_size": "α", "trace_decay": "λ", "eta": "η", "step": "step"}
@@ -75,7 +74,6 @@ READ_ON = {
     "mountain-car": "experiments.md#control",
     "textbook": "experiments.md#the-random-walk-of-sutton-and-barto",
     "offpolicy": "experiments.md#what-the-off-policy-study-found",
-    "atari-prediction": "experiments.md#atari-prediction",
     "cost": "benchmarks.md",
     "average-reward": "experiments.md#average-reward",
 }

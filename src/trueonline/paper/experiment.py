@@ -40,9 +40,6 @@ class Settings:
     data: Path | None = None  # a recording, for the experiment that can use one
     columns: Mapping[str, str] = field(default_factory=dict)  # role → column of the recording
     rate: float = 40.0  # samples a second of the recording
-    actions: Path | None = None  # a folder of recorded actions, for the experiment that needs one
-    games: tuple[str, ...] = ()  # which of them, by default all
-    frames: int | None = None  # of each game
 
     def number(self, of_runs: int) -> int:
         return of_runs if self.runs is None else self.runs
@@ -88,7 +85,6 @@ class Outcome:
     shown: str | None = None  # the picture that the report shows beside the charts
     files: Mapping[str, bytes] = field(default_factory=dict)  # more files, by name
     note: str = ""  # how the experiment was run, for the report
-    tables: Mapping[str, pa.Table] = field(default_factory=dict)  # for the report, by caption
 
 
 @dataclass(frozen=True)
