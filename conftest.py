@@ -24,8 +24,8 @@ DOCS = Path(__file__).parent / "docs"
 FIRST = (
     "test_catalog", "test_derive_refusals", "test_paper", "test_derive", "test_sweep_body", "test_processes", "test_compiler",
     "test_derive_diagonal", "test_derive_check", "test_off_policy_study", "test_survival", "test_batches", "test_engine",
-    "test_predict", "test_horde", "test_platforms", "test_mqtt", "test_lsl", "test_control_studies", "test_atari_prediction",
-    "test_atari_resuming", "test_train_command", "test_asterix_race", "test_myoelectric", "test_predict_resuming",
+    "test_predict", "test_horde", "test_platforms", "test_mqtt", "test_lsl", "test_control_studies",
+    "test_atari_resuming", "test_train_command", "test_myoelectric", "test_predict_resuming",
     "test_learning_on", "test_alerts", "test_user_formats", "test_positions", "test_study", "test_sweep_file",
     "test_sweep_command", "test_page", "test_random_walk_page", "test_benchmarks_gpu",
 )  # fmt: skip

@@ -26,6 +26,7 @@ SECTIONS = (
     "peers",
     "memory",
     "atari",
+    "atari_prediction",
     "mountain_car",
     "myoelectric",
     "horde",
@@ -59,6 +60,16 @@ def main() -> None:
         metavar="PYTHON",
         help="the interpreter of an environment that has the packages of `peers` and `mountain_car`; by default this one",
     )
+    parser.add_argument(
+        "--actions", type=Path, metavar="DIR", help="the folder of recorded actions that `atari_prediction` needs"
+    )
+    parser.add_argument(
+        "--frames",
+        type=int,
+        default=60_000,
+        metavar="N",
+        help="for `atari_prediction`: frames of each game, 60,000 by default",
+    )
     options = parser.parse_args()
     unknown = [name for name in options.sections if name not in SECTIONS]
     if unknown:
@@ -68,7 +79,7 @@ def main() -> None:
     about = machine.describe()
     print("\n".join(f"{name:>12}: {value}" for name, value in about.items()) + "\n")
     pictures = None if options.json is None else options.json.with_suffix("")
-    settings = Settings(options.quick, pictures, options.peers_python)
+    settings = Settings(options.quick, pictures, options.peers_python, options.actions, options.frames)
     targets = []
     for name in names:
         begin = perf_counter()

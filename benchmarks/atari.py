@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.report import Ratio, Seconds, Section, Settings, Table, at_most, short
 from trueonline.control import atari
-from trueonline.control.atari.emulator import SKIP, _load
+from trueonline.control.atari.emulator import SKIP, load
 
 # Protocol, λ, and how long a decision may take at most, over the emulator's own frames.
 CASES = (("paper", 0.9, 1.15), ("paper", 0.99, 1.25), ("published", 0.95, None))
@@ -117,7 +117,7 @@ def _ratio(ratios: list[float], rounds: int) -> Ratio:
 
 def _pieces(run: atari.Run, spent: Counter[str]) -> Iterator[Piece]:
     """Play on for ever; `spent` is filled by the clocks, if there are any."""
-    ale, averaging = run.emulator._ale, _load("asterix", averaged=True)
+    ale, averaging = run.emulator._ale, load("asterix", averaged=True)
     while True:
         before, actions, episodes = ale.cloneState(include_rng=True), [], len(run.episodes)
         spent.clear()

@@ -16,6 +16,8 @@ class Settings:
     quick: bool
     pictures: Path | None  # the folder for pictures
     peers_python: str  # the interpreter in which other packages are looked for
+    actions: Path | None = None  # the folder of recorded actions of games
+    frames: int = 60_000  # of each recorded game
 
     @property
     def rounds(self) -> int:

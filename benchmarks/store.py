@@ -34,17 +34,14 @@ ROOT = Path(__file__).parents[1]
 DATA = ROOT / "docs" / "results" / "data"
 WORK = Path("reproduction") / "stored"  # below ROOT: a folder for each experiment, with what `reproduce` leaves there
 SEED = 0
-# Experiments that take long are stored at a smaller scale. Five runs are the fewest that can decide a claim. All stored runs of
-# Asterix are judged. `trueonline reproduce asterix --scale accumulating --collection docs/results/asterix-runs` adds more.
-# Experiments with many MRPs are stored at the scale that a GPU allows.
+# Experiments that take long are stored at a smaller scale. Five runs are the fewest that can decide a claim. Experiments with
+# many MRPs are stored at the scale that a GPU allows.
 SCALES = {
     "many-mrps": ("--mrps", "1000", "--runs", "50", "--engine", "cuda"),
     "mrp-grid": ("--mrps", "40", "--runs", "10", "--engine", "cuda"),
     "mountain-car": ("--runs", "5"),
-    "asterix": ("--scale", "accumulating", "--collection", "docs/results/asterix-runs", "--more", "0"),
-    "atari-prediction": ("--frames", "60000"),
 }
-RECORDED = "atari-prediction"  # it needs recordings that are not part of this package
+RECORDED = "benchmarks/atari_prediction"  # it needs recordings that are not part of this package
 ON_GPU = ("many-mrps", "mrp-grid", "benchmarks/gpu")
 COLOURS = 128  # of a stored picture: its files are a quarter as large, and nobody sees it
 DIGITS = 5  # of a stored number
@@ -68,11 +65,13 @@ def parts(data: Path, peers_python: str | None = None, actions: Path | None = No
     found = {"verify": Part(("trueonline", "verify", "--json", "--seed", str(SEED)), _verification(data), captured=True)}
     for name in MODULES:
         command = ("trueonline", "reproduce", name, "--seed", str(SEED), *SCALES.get(name, ()), "--out", str(WORK / name))
-        found[name] = Part(command, _experiment(data, name), recorded if name == RECORDED else ())
+        found[name] = Part(command, _experiment(data, name))
     for name in SECTIONS:
         file = data / "benchmarks.json"
         shown = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
-        found[f"benchmarks/{name}"] = Part(("benchmarks", name, "--json", str(shown)), lambda output: None, peers)
+        part = f"benchmarks/{name}"
+        private = recorded if part == RECORDED else peers
+        found[part] = Part(("benchmarks", name, "--json", str(shown)), lambda output: None, private)
     return found
 
 
@@ -88,7 +87,7 @@ def main() -> None:
         "--actions",
         type=Path,
         metavar="DIR",
-        help=f"as for trueonline reproduce {RECORDED}, which is left out without it",
+        help=f"as for python -m benchmarks. {RECORDED} is left out without it",
     )
     parser.add_argument("--data", type=Path, default=DATA, metavar="DIR", help="the folder of the stored results")
     options = parser.parse_args()

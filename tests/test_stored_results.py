@@ -139,7 +139,7 @@ def test_the_best_of_a_table_is_that_of_means_over_runs(tmp_path):
     written(tmp_path / "data.csv", "\n".join(["method,trace_decay,step_size,run,score", *rows]))
     about, *lines = pages.best_table(pages.TABLES["asterix"], tmp_path / "data.csv")
     assert about == "The largest mean score of each method over α, λ:"
-    assert lines[-2:] == ["| replace Sarsa(λ) | 250 | 0.5 | 0.9 | 2 |", "| random play | 7 | 0 | 0 | 1 |"]
+    assert lines[-2:] == ["| replace Sarsa(λ) | 250 | 0.5 | 0.9 |", "| random play | 7 | 0 | 0 |"]
 
 
 def test_times_of_a_busy_machine_are_marked(results, monkeypatch):
@@ -379,11 +379,11 @@ def test_results_name_the_gpu_if_there_is_one(monkeypatch, printed, shown):
     assert not printed or re.fullmatch(re.escape(shown) + r"(no numba-cuda|numba-cuda [\d.]+)", found["GPU"])
 
 
-def test_recorded_actions_are_given_to_their_experiment_alone(tmp_path):
+def test_recorded_actions_are_given_to_their_section_alone(tmp_path):
     known = store.parts(tmp_path, actions=tmp_path / "actions")
-    assert [name for name, part in known.items() if "--actions" in part.private] == ["atari-prediction"]
-    assert known["atari-prediction"].private == ("--actions", str(tmp_path / "actions"))
-    assert "--actions" not in known["atari-prediction"].command, "the page names no place of this machine"
+    assert [name for name, part in known.items() if "--actions" in part.private] == ["benchmarks/atari_prediction"]
+    assert known["benchmarks/atari_prediction"].private == ("--actions", str(tmp_path / "actions"))
+    assert "--actions" not in known["benchmarks/atari_prediction"].command, "the page names no place of this machine"
 
 
 def test_an_experiment_is_stored_small_beside_the_others(tmp_path, monkeypatch):

@@ -37,9 +37,6 @@ class Best:
     value: str
     mean_over: str | None = None
     largest: bool = False
-    counted: str = (
-        ""  # what the mean is over, for a column with their number. Settings of a race have different numbers of runs
-    )
     names: str = ""  # what a method's name in the table lacks of its name in the catalogue
 
 
@@ -55,10 +52,9 @@ TABLES = {
     "many-mrps": Best(("mrp", "representation", "method"), "over_td0", mean_over="number"),
     "mrp-grid": Best(("representation", "other", "sigma"), "advantage", mean_over="k"),
     "textbook": Best(("method",), "rms_error"),
-    "asterix": Best(("method",), "score", mean_over="run", largest=True, counted="runs", names="_sarsa"),
+    "asterix": Best(("method",), "score", mean_over="run", largest=True, names="_sarsa"),
     "mountain-car": Best(("method",), "steps", mean_over="run"),
     "offpolicy": Best(("representation", "distance", "method"), "error"),
-    "atari-prediction": Best(("game", "method"), "error"),
     "average-reward": Best(("task", "method"), "shortfall"),
 }
 PARAMETERS = {"step_size": "α", "trace_decay": "λ", "eta": "η", "step": "step"}
@@ -78,7 +74,6 @@ READ_ON = {
     "mountain-car": "experiments.md#control",
     "textbook": "experiments.md#the-random-walk-of-sutton-and-barto",
     "offpolicy": "experiments.md#what-the-off-policy-study-found",
-    "atari-prediction": "experiments.md#atari-prediction",
     "cost": "benchmarks.md",
     "average-reward": "experiments.md#average-reward",
 }
@@ -275,11 +270,7 @@ def best_table(best: Best, path: Path) -> list[str]:
         groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
         for row in rows:
             groups.setdefault(tuple(row[column] for column in (*best.by, *parameters)), []).append(row)
-        rows = [
-            {**few[0], best.value: str(fmean(float(row[best.value]) for row in few)), best.counted: str(len(few))}
-            for few in groups.values()
-        ]
-        shown += [best.counted] if best.counted else []
+        rows = [{**few[0], best.value: str(fmean(float(row[best.value]) for row in few))} for few in groups.values()]
     chosen: dict[tuple[str, ...], dict[str, str]] = {}
     for row in sorted(rows, key=lambda row: float(row[best.value]), reverse=best.largest):
         chosen.setdefault(tuple(row[column] for column in best.by), row)

@@ -27,7 +27,7 @@ from trueonline.paper.experiment import (
 from trueonline.paper.registry import DEFAULT, MODULES, experiment
 from trueonline.problems import one_state, random_walk
 
-APART = ["many-mrps", "mrp-grid", "asterix", "mountain-car", "offpolicy", "atari-prediction", "average-reward"]
+APART = ["many-mrps", "mrp-grid", "asterix", "mountain-car", "offpolicy", "average-reward"]
 NAMES = ["fig1", "fig2", "fig3", "fig4", "appendix-c", "fig9", "cost", "myoelectric", "textbook", *APART]
 
 

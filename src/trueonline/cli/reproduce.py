@@ -9,7 +9,6 @@ import click
 from trueonline.cli import options
 from trueonline.cli.errors import plain_errors
 
-ATARI = "atari-prediction"
 MANY = {"many-mrps", "mrp-grid"}
 
 
@@ -29,20 +28,8 @@ MANY = {"many-mrps", "mrp-grid"}
     "--scale",
     default="quick",
     show_default=True,
-    type=click.Choice(["quick", "evening", "paper", "accumulating"]),
-    help="How much of asterix: minutes, a night on two cores, all of it on a cluster, or run by run, as long as you like.",
-)
-@click.option(
-    "--collection",
-    metavar="DIR",
-    type=click.Path(file_okay=False),
-    help="For --scale accumulating: the folder of finished runs, which every call continues.  [default: OUT/asterix-runs]",
-)
-@click.option(
-    "--more",
-    metavar="N",
-    type=click.IntRange(0),
-    help="For --scale accumulating: play N more runs, then judge all; 0 only judges.  [default: until decided]",
+    type=click.Choice(["quick", "evening", "paper"]),
+    help="How much of asterix: minutes, a night on two cores, or all of it on a cluster.",
 )
 @options.sweep_engine
 @click.option("--data", metavar="FILE", help="For myoelectric: a recording (CSV or Parquet) beside the simulated arm.")
@@ -53,25 +40,17 @@ MANY = {"many-mrps", "mrp-grid"}
     "other names.",
 )
 @click.option("--rate", type=float, help="Samples of FILE a second, a multiple of 40.  [default: 40]")
-@click.option(
-    "--actions",
-    metavar="FOLDER",
-    help="For atari-prediction: recorded actions, a file such as Pong.txt.gz or SpaceInvaders.txt for each game.",
-)
-@click.option("--games", metavar="GAME,…", help="For atari-prediction: which games of FOLDER.  [default: all]")
-@click.option("--frames", type=click.IntRange(2), help="For atari-prediction: frames of each game.  [default: 210000]")
-@options.share("For asterix or atari-prediction: do ")
+@options.share("For asterix: do ")
 @options.threads("Threads, processes or workers")
 def command(names: tuple[str, ...], listing: bool, **settings: Any) -> None:
     """Run the paper's experiments, and say for each claim whether it held.
 
     NAME is one or more experiments. --list shows them all, and which ones run only if they are named. These go beyond the
     paper: textbook, many-mrps, mrp-grid (many classes of random MRPs), mountain-car, offpolicy (learning about one policy
-    from another), average-reward (continuing tasks without discount) and atari-prediction (a benchmark that needs
-    recorded actions). Each experiment leaves figure.png, figure.pdf, data.csv and data.parquet in OUT/NAME. All
-    experiments of one call leave OUT/report.html, a page for a browser, and OUT/verdicts.json. Both replace those of
-    an earlier call. Results of sweeps are kept in OUT/tasks. After Ctrl-C or a crash, run the same command again: it
-    computes only what is missing.
+    from another) and average-reward (continuing tasks without discount). Each experiment leaves figure.png, figure.pdf,
+    data.csv and data.parquet in OUT/NAME. All experiments of one call leave OUT/report.html, a page for a browser, and
+    OUT/verdicts.json. Both replace those of an earlier call. Results of sweeps are kept in OUT/tasks. After Ctrl-C or a
+    crash, run the same command again: it computes only what is missing.
     """
     with plain_errors(extra="report"):
         from trueonline.paper import reproduce_command
@@ -83,29 +62,10 @@ def command(names: tuple[str, ...], listing: bool, **settings: Any) -> None:
         unknown = [name for name in names if name not in MODULES]
         if unknown:
             raise click.BadParameter(f"unknown {unknown[0]!r}; known are {', '.join(MODULES)}", param_hint="NAME")
-        if settings["share"] is not None and set(names) not in ({"asterix"}, {ATARI}):
-            raise click.BadParameter(
-                f"only asterix and {ATARI} can be done in shares: name one of them alone", param_hint="--shard"
-            )
-        for option in ("actions", "games", "frames"):
-            if settings[option] is not None and ATARI not in names:
-                raise click.BadParameter(f"only {ATARI} has it: name it", param_hint=f"--{option}")
+        if settings["share"] is not None and set(names) != {"asterix"}:
+            raise click.BadParameter("only asterix can be done in shares: name it alone", param_hint="--shard")
         if settings["mrps"] is not None and not MANY & set(names):
             raise click.BadParameter("only many-mrps and mrp-grid have many MRPs: name one", param_hint="--mrps")
-        if ATARI in names and settings["actions"] is None:
-            raise click.UsageError(
-                f"{ATARI} needs --actions FOLDER, the recorded actions of each game in a file such as Pong.txt.gz or "
-                "SpaceInvaders.txt. The authors of the benchmark publish such files with the program of SwiftTD."
-            )
-        accumulating = settings["scale"] == "accumulating"
-        if not accumulating and (settings["collection"] is not None or settings["more"] is not None):
-            raise click.BadParameter("they need --scale accumulating", param_hint="--collection, --more")
-        if accumulating and "asterix" not in names:
-            raise click.BadParameter("only asterix can accumulate: name it", param_hint="--scale accumulating")
-        if accumulating and settings["runs"] is not None:
-            raise click.BadParameter(
-                "--runs and --scale accumulating cannot be combined: use --more", param_hint="--runs"
-            )
         if settings["data"] is None and (settings["columns"] is not None or settings["rate"] is not None):
             raise click.BadParameter("there is no --data that they describe", param_hint="--columns, --rate")
         if settings["data"] is not None and "myoelectric" not in names:

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from trueonline import study
 from trueonline.control import atari
-from trueonline.paper import asterix_accumulating
 from trueonline.paper.asterix_runs import COMPARED, SCALES, SIMILAR, Scale, estimate, tasks
 from trueonline.paper.experiment import (
     ENOUGH,
@@ -32,8 +31,6 @@ from trueonline.paper.style import COLOURS, MARKERS, NAMES, figure
 
 def run(settings: Settings) -> Outcome:
     background = atari.learn_background()
-    if settings.scale == "accumulating":
-        return asterix_accumulating.outcome(settings, background)
     scale = SCALES[settings.scale]
     all_tasks = tasks(settings, background)
     missing = [task for task in all_tasks if study.read_task(task, settings.tasks) is None]
@@ -252,12 +249,6 @@ The paper plays 4,320,000 frames (20 hours) in a run. It has 400 runs for each o
 runs for each method. The option --scale chooses a part of this: quick (minutes on two cores), evening (a night) or paper (a
 cluster, with --shard or --engine dask). The interval of a point comes from its runs at the α that was best on average. It
 does not account for the choice of α.
-
-The scale accumulating plays full runs one after another, and keeps each finished run in a small file (--collection). Later
-calls add runs, and the folders of several machines can be merged. Settings race, all with the same seeds. A setting leaves
-the race when another setting of the same method is clearly better, so that runs go where they decide something. The verdict
-includes the uncertainty about which setting is best. It does not include that the race is judged after every round. The
-experiment estimates how many more runs would decide the claim.
 
 The text leaves some details open, and these are inferred. α is divided by the largest number of active features so far.
 Colours are averaged over two frames. An episode that reaches five minutes is truncated, not terminated. The last episode of

@@ -82,7 +82,7 @@ class Runs:
 
     @cached_property
     def name(self) -> str:
-        about = json.dumps([[asdict(settings) for settings in self.settings], self.first, code()], sort_keys=True)
+        about = json.dumps([[asdict(settings) for settings in self.settings], self.first, _code()], sort_keys=True)
         digest = hashlib.sha256(about.encode() + self.background).hexdigest()[:24]
         return f"asterix-{self.settings[0].method}-{digest}"
 
@@ -105,7 +105,7 @@ class Runs:
 
 
 @cache
-def code() -> tuple[str, str]:
+def _code() -> tuple[str, str]:
     """The versions of our kernels and of the emulator."""
     return package_code(__name__, "trueonline.methods"), version("ale-py")
 
@@ -154,19 +154,13 @@ def tasks(settings: Settings, background: np.ndarray) -> list[Runs]:
     return all_runs
 
 
-def frames_a_second(background: np.ndarray) -> float:
-    """Frames in a second of one core's time, from a trial on this machine."""
-    trial = atari.Run(atari.Settings("paper", "true_online", 1.1, 0.95, frames=5_000), background)
-    trial.play()  # compiles, or loads what has been compiled
-    trial = atari.Run(atari.Settings("paper", "true_online", 1.1, 0.95, frames=20_000), background)
-    began = time.process_time()  # other work on the machine does not count
-    trial.play()
-    return trial.played / (time.process_time() - began)
-
-
 def estimate(missing: Sequence[Runs], of: int, settings: Settings, background: np.ndarray) -> str:
     """The time that the missing tasks will take, from a trial on this machine."""
-    rate = frames_a_second(background)
+    for trial_frames in (5_000, 20_000):  # the first trial compiles, or loads what has been compiled
+        trial = atari.Run(atari.Settings("paper", "true_online", 1.1, 0.95, frames=trial_frames), background)
+        began = time.process_time()  # other work on the machine does not count
+        trial.play()
+        rate = trial.played / (time.process_time() - began)
     frames = sum(task.steps for task in missing)
     seconds = frames / rate
     done = "" if len(missing) == of else f" ({of - len(missing)} of {of} tasks are done already)"

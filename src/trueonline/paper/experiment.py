@@ -35,16 +35,11 @@ class Settings:
     threads: int | None = None
     progress: Callable[[Any, int, int], None] = lambda task, done, of: None
     scale: str = "quick"  # for experiments with several scales
-    collection: Path | None = None  # folder of the runs that asterix keeps at the scale accumulating
-    more: int | None = None  # runs to add to them; None means until the claims are decided
     share: str | None = None  # i/N, for experiments whose tasks can be shared out
     say: Callable[[str], None] = lambda text: None  # called with a message before a long wait
     data: Path | None = None  # a recording, for the experiment that can use one
     columns: Mapping[str, str] = field(default_factory=dict)  # role → column of the recording
     rate: float = 40.0  # samples a second of the recording
-    actions: Path | None = None  # a folder of recorded actions, for the experiment that needs one
-    games: tuple[str, ...] = ()  # which of them, by default all
-    frames: int | None = None  # of each game
 
     def number(self, of_runs: int) -> int:
         return of_runs if self.runs is None else self.runs
@@ -90,7 +85,6 @@ class Outcome:
     shown: str | None = None  # the picture that the report shows beside the charts
     files: Mapping[str, bytes] = field(default_factory=dict)  # more files, by name
     note: str = ""  # how the experiment was run, for the report
-    tables: Mapping[str, pa.Table] = field(default_factory=dict)  # for the report, by caption
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ MODULES = {
     "asterix": "asterix",
     "mountain-car": "mountain_car",
     "offpolicy": "offpolicy",
-    "atari-prediction": "atari_prediction",
     "average-reward": "average_reward",
 }
 APART = (
@@ -30,7 +29,6 @@ APART = (
     "asterix",
     "mountain-car",
     "offpolicy",
-    "atari-prediction",
     "average-reward",
 )  # run only when named, because they take longer
 DEFAULT = tuple(name for name in MODULES if name not in APART)

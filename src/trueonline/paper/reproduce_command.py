@@ -37,15 +37,11 @@ def run(
     data: str | None,
     columns: str | None,
     rate: float | None,
-    actions: str | None,
-    games: str | None,
-    collection: str | None,
     **given: Any,
 ) -> None:
     """Run experiments by name, by default the quick ones, and print what came of them.
 
-    `data`, `columns` and `rate` describe a recording for the experiment that can use one, and `actions` and `games` those of Atari
-    games. `collection` is the folder of the runs that asterix keeps. The rest goes to `Settings`.
+    `data`, `columns` and `rate` describe a recording for the experiment that can use one. The rest goes to `Settings`.
     """
     engines.check(given["engine"])  # also where no experiment has a sweep
     import_module("altair")  # the report needs it. If it is missing, that must not show at the end
@@ -54,12 +50,6 @@ def run(
 
         roles = {} if columns is None else recordings.parse(columns)
         given |= {"data": Path(data), "columns": roles, "rate": 40.0 if rate is None else rate}
-    if actions is not None:
-        chosen = tuple(name.strip() for name in (games or "").split(",") if name.strip())
-        if games is not None and not chosen:
-            raise ValueError("--games names no game: separate names by commas, or drop the option to take all")
-        given |= {"actions": Path(actions), "games": chosen}
-    given["collection"] = None if collection is None else Path(collection)
     with TasksBar("Sweeping") as progress:
         settings = Settings(Path(out) / "tasks", progress=progress, say=_say, **given)
         try:

@@ -107,7 +107,6 @@ def _section(done: Finished, out: Path) -> report.Section:
         title=done.experiment.title,
         text="\n\n".join(filter(None, (done.experiment.text, done.outcome.note))),
         charts=[_chart(chart) for chart in done.outcome.charts],
-        tables=done.outcome.tables,
         verdicts=[
             {"claim": claim.claim, "verdict": claim.verdict, "numbers": _rounded(_plain(claim.numbers))}
             for claim in done.outcome.claims

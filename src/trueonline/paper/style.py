@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from trueonline.catalog import GREY, METHODS, PINK, VERMILION, Look
+from trueonline.catalog import GREY, METHODS, PINK, Look
 from trueonline.report.look import RC, figure, look
 
 __all__ = ["COLOURS", "DASHES", "MARKERS", "NAMES", "RC", "band", "figure", "legend_above", "line", "look"]
@@ -18,8 +18,6 @@ OTHERS = {
     "offline": ("offline λ-return", Look("#000000", (1, 1), "v")),
     "td0": ("TD(0)", Look(GREY, (8, 2, 1, 2), "x")),
     "random": ("random play", Look(GREY, (1, 2))),
-    "adapted": ("true online TD(λ), adapted step-sizes", Look(VERMILION, (), "s")),
-    "return": ("return", Look("#000000", (1, 1))),
 }
 LOOKS = {name: row.look for name, row in METHODS.items()} | {name: own for name, (_, own) in OTHERS.items()}
 NAMES = {name: row.title for name, row in METHODS.items()} | {name: title for name, (title, _) in OTHERS.items()}

@@ -94,23 +94,12 @@ def _section(section: Section) -> str:
     if section.picture is not None:
         data = base64.b64encode(section.picture).decode()
         charts += f'<img class="picture" alt="{escape(section.title)}" src="data:image/png;base64,{data}">'
-    charts += "".join(_table(caption, table) for caption, table in section.tables.items())
     claims = "".join(f"<li>{_claim(verdict)}</li>" for verdict in section.verdicts)
     links = ", ".join(f'<a href="{escape(quote(file))}">{escape(file)}</a>' for file in section.files)
     return (
         f'<section id="{escape(section.name)}"><h2>{escape(section.title)}</h2>{paragraphs}{charts}'
         + (f'<h3>Claims</h3><ul class="claims">{claims}</ul>' if claims else "")
         + f'<p class="quiet files">{f"Files: {links}. " if links else ""}Took {duration(section.seconds)}.</p></section>'
-    )
-
-
-def _table(caption: str, table: Any) -> str:
-    head = "".join(f'<th scope="col">{escape(words(name))}</th>' for name in table.column_names)
-    rows = ("".join(f"<td>{escape(label(value))}</td>" for value in row.values()) for row in table.to_pylist())
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return (
-        f'<div class="wide"><table class="data"><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
     )
 
 

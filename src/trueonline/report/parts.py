@@ -60,7 +60,6 @@ class Section:
     seconds: float
     files: Sequence[str] = ()  # relative to the page
     picture: bytes | None = None  # a PNG that becomes part of the page
-    tables: Mapping[str, pa.Table] = field(default_factory=dict)  # small ones, by caption
 
     def __post_init__(self) -> None:
         for file in self.files:

@@ -126,34 +126,26 @@ class Emulator:
     def dump(self) -> dict[str, np.ndarray]:
         """The game's state, from which it resumes exactly. (What is on the screen is seen again after the next action.)"""
         return {
-            "emulator": saved_state(self._ale),
+            "emulator": np.frombuffer(self._ale.cloneState(include_rng=True).serialize(), np.uint8),
             "frames_seen": np.stack((self.now, self.before)),
             "first_reward": np.array(self.first_reward),
         }
 
     def restore(self, parts: dict[str, np.ndarray]) -> None:
+        from ale_py import ALEState
+
         seen = saved_array(parts, "frames_seen", (2, *self.now.shape), np.uint8)
         first_reward = saved_array(parts, "first_reward", (), np.float64)
         check_saved({"first_reward": np.isfinite(first_reward) & (first_reward >= 0.0)})
-        restore_state(self._ale, parts)
+        state = saved_array(parts, "emulator", np.shape(parts["emulator"])[:1], np.uint8)
+        try:
+            self._ale.restoreState(ALEState(state.tobytes()))
+        except (RuntimeError, SystemError, MemoryError) as error:  # what ale-py makes of the emulator's own errors
+            raise ValueError(
+                f"its emulator does not fit: the emulator refuses the state ({type(error).__name__})"
+            ) from None
         self.now[:], self.before[:] = seen
         self.first_reward = float(first_reward)
-
-
-def saved_state(ale: Any) -> np.ndarray:
-    """The state of an emulator, with its random numbers."""
-    return np.frombuffer(ale.cloneState(include_rng=True).serialize(), np.uint8)
-
-
-def restore_state(ale: Any, parts: dict[str, np.ndarray]) -> None:
-    """Return an emulator to the state under "emulator". ValueError if it is not one."""
-    from ale_py import ALEState
-
-    state = saved_array(parts, "emulator", np.shape(parts["emulator"])[:1], np.uint8)
-    try:
-        ale.restoreState(ALEState(state.tobytes()))
-    except (RuntimeError, SystemError, MemoryError) as error:  # what ale-py makes of the emulator's own errors
-        raise ValueError(f"its emulator does not fit: the emulator refuses the state ({type(error).__name__})") from None
 
 
 @cache
