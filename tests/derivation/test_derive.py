@@ -14,10 +14,12 @@ import sympy as sp
 import trueonline as to
 from tests.derivation.forward_views import _product, cautious_sarsa, clipped, derived, td_zero, undiscounted, weighted
 from trueonline.checks.verification import KINDS
-from trueonline.derivation import ForwardViewError, derive
-from trueonline.derivation.first_steps import prove
+from trueonline.derivation import derive
+from trueonline.derivation.factoring import moved
+from trueonline.derivation.quantities import At
 from trueonline.derivation.views import (
     constant_lambda_return,
+    feature_ratio_step,
     lambda_return,
     monte_carlo,
     off_policy_lambda_return,
@@ -102,12 +104,40 @@ def test_the_condition_holds_for_later_horizons_too():
         assert sp.expand(view.interim(k, h + 1) - view.interim(k, h) - product) == 0
 
 
-def test_the_first_steps_are_compared_as_symbols():
-    """A mistake in what was read off is found before anything is compiled."""
-    right = derived(lambda_return)
-    wrong = replace(right, factors=replace(right.factors, d=right.factors.d * 2))
-    with pytest.raises(ForwardViewError, match="θ_2 of the derived method is not that of the forward view"):
-        prove(wrong)
+def first_weights_differ(found, steps=3, n=2):
+    """Whether θ_1, θ_2 or θ_3 of the equations is not that of the forward view. Values V_i(S_j) stay symbols, as all else does."""
+    phi = [sp.Matrix(sp.symbols(f"phi{t}_:{n}")) for t in range(steps)]
+    start = backward = sp.Matrix(sp.symbols(f"theta_:{n}"))
+    e, written, f = sp.zeros(n, 1), [], found.factors
+    for t in range(steps):
+        own = [sp.Symbol(f"alpha{t}_{i}") if found.view.per_feature else At("alpha", t) for i in range(n)]
+        beta = sp.diag(*(found.view.beta(t).xreplace({At("alpha", t): alpha}) for alpha in own))
+        written.append(beta * phi[t])
+        b, c, d, correction = (moved(part, t) for part in (f.b, f.c, f.d, found.correction + At("V", 0, 0)))
+        e = c * (e - e.dot(phi[t]) * written[t]) + b * written[t]
+        backward = backward + d * e + (correction - backward.dot(phi[t])) * written[t]
+        forward = start
+        for k in range(t + 1):
+            forward = forward + (found.view.interim(k, t + 1) - forward.dot(phi[k])) * written[k]
+        if any(sp.expand(sp.numer(sp.together(difference))) != 0 for difference in forward - backward):
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("view", "step"),
+    [
+        (lambda_return, None),
+        (weighted, None),
+        (watkins, None),
+        (clipped, ratio_step),
+        (off_policy_lambda_return, feature_ratio_step),
+    ],
+)
+def test_the_first_steps_are_the_same_expressions(view, step):
+    found = derived(view, step)
+    assert not first_weights_differ(found)
+    assert first_weights_differ(replace(found, factors=replace(found.factors, d=2 * found.factors.d)))
 
 
 # --- What runs ------------------------------------------------------------------------------------
