@@ -124,17 +124,15 @@ class ForwardView:
             )
         return found
 
-    def number(self, k: int, h: int, given: Mapping[str, Any]) -> float:
-        """The interim target U_k^h, from numbers."""
-        return _number(self.target, f"U(k={k}, h={h})", k, h, **{name: given[name] for name in self.letters})
+    def target_of(self, given: Mapping[str, Any]) -> Callable[[int, int], float]:
+        """The interim target U_k^h from numbers, as a function of k and h."""
+        return _numerical(self.target, "U(k={}, h={})", {name: given[name] for name in self.letters})
 
-    def step_number(self, k: int, given: Mapping[str, Any], i: int = 0) -> float:
-        """The step-size of update k, from numbers, or that of feature i."""
+    def step_of(self, given: Mapping[str, Any]) -> Callable[..., float]:
+        """The step-size from numbers, as a function of the update k, and of the feature i if it is per feature."""
         if self.step is None:
-            return given["alpha"][k]
-        arguments = (k, i) if self.per_feature else (k,)
-        numbers = {name: given[name] for name in self.letters_of_step}
-        return _number(self.step, f"the step-size of update {k}", *arguments, **numbers)
+            return given["alpha"].__getitem__
+        return _numerical(self.step, "the step-size of update {}", {name: given[name] for name in self.letters_of_step})
 
 
 def asked(function: Any, first: tuple[str, ...], known: tuple[str, ...]) -> list[str]:
@@ -199,15 +197,22 @@ def _fraction(number: sp.Float) -> sp.Rational:
     return sp.Rational(next(short, Fraction(value)))
 
 
-def _number(function: Callable, what: str, *arguments: Any, **given: Any) -> float:
-    try:
-        return float(function(*arguments, **given))
-    except ForwardViewError:
-        raise
-    except (OverflowError, ZeroDivisionError):
-        return math.nan
-    except Exception as error:
-        raise ForwardViewError(f"{what} failed with numbers: {type(error).__name__}: {error}") from error
+def _numerical(function: Callable, what: str, given: Mapping[str, Any]) -> Callable[..., float]:
+    """A function of times, with these numbers; nan where it divides by 0. `what` names its value in an error."""
+
+    def number(*times: int) -> float:
+        try:
+            return float(function(*times, **given))
+        except ForwardViewError:
+            raise
+        except (OverflowError, ZeroDivisionError):
+            return math.nan
+        except Exception as error:
+            raise ForwardViewError(
+                f"{what.format(*times)} failed with numbers: {type(error).__name__}: {error}"
+            ) from error
+
+    return number
 
 
 def _begun(expression: sp.Expr, what: str) -> sp.Expr:

@@ -25,7 +25,7 @@ derivation and the check.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import sympy as sp
@@ -231,18 +231,24 @@ class Numbers(float):
     With an index (j, i), the number of feature i at step j.
     """
 
-    steps: Sequence[Any]
-    first: int
+    steps: dict[int, Any]
 
-    def __new__(cls, constant: float, steps: Sequence[Any], first: int) -> Numbers:
+    def __new__(cls, constant: float, steps: Iterable[Any], first: int) -> Numbers:
         made = super().__new__(cls, constant)
-        made.steps, made.first = steps, first
+        made.steps = dict(enumerate(steps, first))
         return made
 
     def __getitem__(self, j: Any) -> float:
+        try:
+            return self.steps[j]
+        except KeyError:
+            return self._other(j)
+
+    def _other(self, j: Any) -> float:
+        """The number of a feature, or of a time before the first."""
         if isinstance(j, tuple):
             step, i = j
             return float(self[step][i])  # type: ignore[index]
-        if j - self.first >= len(self.steps):
+        if j > max(self.steps, default=-1):
             raise ForwardViewError(f"there is nothing at time {j} yet: use times up to the horizon")
-        return self.steps[j - self.first] if j >= self.first else 0.0
+        return 0.0
