@@ -47,9 +47,7 @@ def measure(settings: Settings) -> Section:
     over = sum(ratio.median > LIMIT for ratio, _ in ratios)
     measured = f"{worst}, {where}; {over} of {len(ratios)} over"
     section.targets.append(Target("derived against by hand, worst of all", f"≤ {LIMIT:g}×", measured, over == 0))
-    section.notes.append(
-        f"Deriving from the interim λ-return took {took:.1f} s, with the check of the first steps by symbols."
-    )
+    section.notes.append(f"Deriving from the interim λ-return took {took:.1f} s, with its checks.")
     return section
 
 

@@ -20,8 +20,9 @@ numbers. The derived update is one for all times, so b, c, d, U_t^{t+1} and β_t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
 import sympy as sp
@@ -63,7 +64,7 @@ class Growth(dict[tuple[int, int], sp.Expr]):
 
     def __missing__(self, at: tuple[int, int]) -> sp.Expr:
         k, h = at
-        self[at] = sp.factor(self.view.interim(k, h + 1) - self.view.interim(k, h))
+        self[at] = simplified(sp.factor, self.view.interim(k, h + 1) - self.view.interim(k, h))
         return self[at]
 
 
@@ -122,7 +123,7 @@ def _ratios(growth: Growth) -> dict[int, sp.Expr]:
                 if growth[k, h] != 0:
                     raise _standstill(growth, k, h)
                 continue
-            ratio = sp.cancel(growth[k, h] / growth[k + 1, h])
+            ratio = simplified(sp.cancel, growth[k, h] / growth[k + 1, h])
             strange = [s for s in symbols(ratio) if not _known_by(s, k + 1)]
             if strange:
                 raise no_backward_view(k, h, f"{_over(k, h)} depends on {_names(strange)}", ratio)
@@ -218,6 +219,17 @@ def moved(expression: sp.Expr, by: int) -> sp.Expr:
     return expression.xreplace({symbol: symbol.shifted(by) for symbol in symbols(expression)})
 
 
+def simplified(simplify: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -> sp.Expr:
+    """The expression, simplified. Most expressions are those of another time, moved: these are simplified once."""
+    first = min((time for symbol in symbols(expression) for time in symbol.at), default=0)
+    return moved(_simplified(simplify, moved(expression, -first)), first)
+
+
+@lru_cache(1000)
+def _simplified(simplify: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -> sp.Expr:
+    return simplify(expression)
+
+
 def _step(k: int, h: int) -> str:
     return f"U_{k}^{h + 1} − U_{k}^{h}"
 
@@ -230,6 +242,7 @@ def _names(strange: list[At]) -> str:
     return ", ".join(map(str, strange[:3]))
 
 
+@lru_cache(1000)  # several equations have the same parts
 def tidy(expression: sp.Expr) -> sp.Expr:
     """The shortest of some ways to write it."""
     spread = sp.expand(expression)

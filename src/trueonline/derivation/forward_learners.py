@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,18 +44,19 @@ def definition(derivation: Derivation, title: str) -> type[FamilyDefinition]:
                 "rho": Numbers(np.nan, self.ratios, FIRST["rho"]),
                 "rbar": Numbers(np.nan, getattr(self, "reward_rates", [0.0] * h), FIRST["rbar"]),
                 "greedy": Numbers(np.nan, [float(greedy) for greedy in self.goes_on], FIRST["greedy"]),
-                "V": lambda i, j: float(self.weights_then[i] @ features[j]) if i >= 0 else 0.0,
-                "V_max": best,
+                "V": cache(lambda i, j: float(self.weights_then[i] @ features[j]) if i >= 0 else 0.0),
+                "V_max": cache(best),
             }
+            target_of, step_of = view.target_of(given), view.step_of(given)
             w = self._first_weights.copy()
             for k in range(h):
-                target = view.number(k, h, given)
+                target = target_of(k, h)
                 if not np.isfinite(target) and np.isfinite(self.weights_then).all():
                     raise ForwardViewError(
                         f"U(k={k}, h={h}) is not a finite number here: does it divide by a number that may be 0?"
                     )
-                each = [view.step_number(k, given, i) for i in (range(len(w)) if view.per_feature else (0,))]
-                w = w + np.array(each) * (target - w @ self.x[k]) * self.x[k]
+                step = np.array([step_of(k, i) for i in range(len(w))]) if view.per_feature else step_of(k)
+                w = w + step * (target - w @ self.x[k]) * self.x[k]
             return w
 
         @property

@@ -23,10 +23,11 @@ from trueonline.derivation.quantities import (
     LAST,
     VALUES,
     At,
+    Constant,
     ForwardViewError,
     Quantity,
+    Steps,
     Values,
-    refusing,
 )
 
 HINTS = {  # for messages of Python and SymPy
@@ -91,17 +92,18 @@ class ForwardView:
 
     def _made(self, k: int, h: int) -> sp.Expr:
         what = f"U(k={k}, h={h})"
-        given: dict[str, Any] = {name: Quantity(name, h + last, what) for name, last in LAST.items()}
+        return _begun(_expression(self.target, what, k, h, **self._symbols(h, what)), what)
+
+    def _symbols(self, h: int, what: str) -> dict[str, Any]:
+        """What the target asks for, at horizon h."""
+        given: dict[str, Any] = {name: Steps(name, h + last, what) for name, last in LAST.items()}
         given |= {kind: Values(kind, h, what) for kind in VALUES}
-        return _begun(_expression(self.target, what, k, h, **{name: given[name] for name in self.letters}), what)
+        return {name: given[name] for name in self.letters}
 
     @cached_property
     def has_floats(self) -> bool:
         """Whether the target has floats in it."""
-        symbols: dict[str, Any] = {name: Quantity(name, 3, "U") for name in LAST}
-        symbols |= {kind: (lambda i, j, kind=kind: At(kind, i, j)) for kind in VALUES}
-        found = self.target(0, 3, **{name: symbols[name] for name in self.letters})
-        return isinstance(found, sp.Basic) and found.has(sp.Float)
+        return sp.sympify(self.target(0, 3, **self._symbols(3, "U"))).has(sp.Float)
 
     def beta(self, k: int) -> sp.Expr:
         """The step-size of update k, as an expression. If it is per feature, alpha[k] in it is that of the feature."""
@@ -109,10 +111,10 @@ class ForwardView:
             return At("alpha", k)
         what = f"the step-size of update {k}"
         given = {
-            name: Quantity(name, k + 1 + LAST[name], what, self.per_feature and name == "alpha")
+            name: Steps(name, k + 1 + LAST[name], what, self.per_feature and name == "alpha")
             for name in self.letters_of_step
         }
-        feature = (FEATURE,) if self.per_feature else ()
+        feature = (Quantity(FEATURE),) if self.per_feature else ()
         found = _begun(_expression(self.step, what, k, *feature, **given), what)
         alpha = At("alpha", k)
         if self.per_feature and (found == 0 or alpha in sp.cancel(found / alpha).free_symbols):
@@ -122,17 +124,15 @@ class ForwardView:
             )
         return found
 
-    def number(self, k: int, h: int, given: Mapping[str, Any]) -> float:
-        """The interim target U_k^h, from numbers."""
-        return _number(self.target, f"U(k={k}, h={h})", k, h, **{name: given[name] for name in self.letters})
+    def target_of(self, given: Mapping[str, Any]) -> Callable[[int, int], float]:
+        """The interim target U_k^h from numbers, as a function of k and h."""
+        return _numerical(self.target, "U(k={}, h={})", {name: given[name] for name in self.letters})
 
-    def step_number(self, k: int, given: Mapping[str, Any], i: int = 0) -> float:
-        """The step-size of update k, from numbers, or that of feature i."""
+    def step_of(self, given: Mapping[str, Any]) -> Callable[..., float]:
+        """The step-size from numbers, as a function of the update k, and of the feature i if it is per feature."""
         if self.step is None:
-            return given["alpha"][k]
-        arguments = (k, i) if self.per_feature else (k,)
-        numbers = {name: given[name] for name in self.letters_of_step}
-        return _number(self.step, f"the step-size of update {k}", *arguments, **numbers)
+            return given["alpha"].__getitem__
+        return _numerical(self.step, "the step-size of update {}", {name: given[name] for name in self.letters_of_step})
 
 
 def asked(function: Any, first: tuple[str, ...], known: tuple[str, ...]) -> list[str]:
@@ -155,8 +155,7 @@ def asked(function: Any, first: tuple[str, ...], known: tuple[str, ...]) -> list
 
 def _expression(function: Callable, what: str, *arguments: Any, **given: Any) -> sp.Expr:
     try:
-        with refusing():
-            found = function(*arguments, **given)
+        found = function(*arguments, **given)
         found = found if isinstance(found, str) else exact(sp.sympify(found))
     except ForwardViewError:
         raise
@@ -168,12 +167,12 @@ def _expression(function: Callable, what: str, *arguments: Any, **given: Any) ->
     for symbol in sorted(found.free_symbols, key=str):
         if symbol is FEATURE:
             raise ForwardViewError(f"{what} depends on i beside alpha[k, i]: features differ by their step-sizes alone")
-        if not isinstance(symbol, At | Quantity):
+        if not isinstance(symbol, At | Constant):
             raise ForwardViewError(f"{what} has {symbol} in it, which is none of the arguments: use the arguments only")
-        if isinstance(symbol, Quantity) and symbol.letter not in CONSTANTS:
+        if isinstance(symbol, Constant) and symbol.name not in CONSTANTS:
             raise ForwardViewError(f"{what} has {symbol} without an index; write {symbol}[j] for that of time j")
-        if isinstance(symbol, Quantity) and any(
-            isinstance(s, At) and s.letter == symbol.letter for s in found.free_symbols
+        if isinstance(symbol, Constant) and any(
+            isinstance(s, At) and s.letter == symbol.name for s in found.free_symbols
         ):
             raise ForwardViewError(
                 f"{what} has {symbol} with and without an index; where it varies, write {symbol}[j] everywhere"
@@ -198,15 +197,22 @@ def _fraction(number: sp.Float) -> sp.Rational:
     return sp.Rational(next(short, Fraction(value)))
 
 
-def _number(function: Callable, what: str, *arguments: Any, **given: Any) -> float:
-    try:
-        return float(function(*arguments, **given))
-    except ForwardViewError:
-        raise
-    except (OverflowError, ZeroDivisionError):
-        return math.nan
-    except Exception as error:
-        raise ForwardViewError(f"{what} failed with numbers: {type(error).__name__}: {error}") from error
+def _numerical(function: Callable, what: str, given: Mapping[str, Any]) -> Callable[..., float]:
+    """A function of times, with these numbers; nan where it divides by 0. `what` names its value in an error."""
+
+    def number(*times: int) -> float:
+        try:
+            return float(function(*times, **given))
+        except ForwardViewError:
+            raise
+        except (OverflowError, ZeroDivisionError):
+            return math.nan
+        except Exception as error:
+            raise ForwardViewError(
+                f"{what.format(*times)} failed with numbers: {type(error).__name__}: {error}"
+            ) from error
+
+    return number
 
 
 def _begun(expression: sp.Expr, what: str) -> sp.Expr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from itertools import repeat
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -23,6 +24,7 @@ from trueonline.derivation.refusals import (
 )
 
 LAST_TIME = 1000  # of first targets, of their first growth, and of step-sizes
+TIMES = range(LAST_TIME + 1)
 LAST_HORIZON = 200  # of the growth of older targets
 WHOLE = (*range(6, 16), 25, 50)  # horizons with all k
 FAR = (100, 200)  # horizons with some k, the first ones too
@@ -49,24 +51,30 @@ def confirm_later(view: ForwardView, factors: Factors) -> None:
     """
     own = [number for number in numbers_in(view.target, view.step) if abs(number) <= OWN]
     for among, most in ((), LAST_HORIZON), ((0.0, 1.0), LAST_HORIZON), (own, HORIZONS):
-        numbers = _drawn(among, view.per_feature)
+        numbers = _drawn(among)
         first, beta, b, c, d = (
-            _compiled(part, numbers) for part in (factors.first, factors.beta, factors.b, factors.c, factors.d)
+            _at_all_times(part, numbers) for part in (factors.first, factors.beta, factors.b, factors.c, factors.d)
         )
         _at_most_doubling(view, numbers)
-        times = range(LAST_TIME + 1)
-        target = cache(lambda k, h, numbers=numbers: view.number(k, h, numbers))  # most are asked for at two horizons
-        targets = [target(k, k + 1) for k in times]
-        _compare("the first target", targets, [first(k) for k in times], WEIGHT_ADVICE)
-        _compare("the step-size", [view.step_number(k, numbers) for k in times], [beta(k) for k in times], STEP_ADVICE)
+        target = cache(view.target_of(numbers))  # most are asked for at two horizons
+        targets = [target(k, k + 1) for k in TIMES]
+        _compare("the first target", targets, first, WEIGHT_ADVICE)
+        _compare("the step-size", _step_sizes(view, numbers), beta, STEP_ADVICE)
         size = _size(targets)
-        decays, rests = [1.0, *(c(t) for t in times[1:])], [d(t) for t in times]
         for h in range(1, LAST_TIME):
             for k in _updates(h, most):
                 later, now = target(k, h + 1), target(k, h)
-                grown = b(k) * math.prod(decays[k + 1 : h + 1]) * rests[h]
+                grown = b[k] * math.prod(c[k + 1 : h + 1]) * d[h]
                 if math.isfinite(now) and not _close(later, now + grown, size):
-                    raise _refusal(view, numbers, k, h, later - now - grown)
+                    raise _refusal(target, k, h, later - now - grown)
+
+
+def _step_sizes(view: ForwardView, numbers: dict[str, Any]) -> list[float]:
+    if not view.per_feature:
+        return [*map(view.step_of(numbers), TIMES)]
+    alphas = [[alpha] for alpha in numbers["alpha"].steps.values()]  # of a single feature
+    step = view.step_of({**numbers, "alpha": Numbers(math.nan, alphas, FIRST["alpha"])})
+    return [step(k, 0) for k in TIMES]
 
 
 def _updates(h: int, most: int) -> Iterable[int]:
@@ -129,21 +137,21 @@ def _compare(part: str, numbers: Sequence[float], expected: Sequence[float], adv
     raise changes_with_time(part, shown, k, k + 1, difference, advice)
 
 
-def _refusal(view: ForwardView, numbers: dict[str, Any], k: int, h: int, left: float) -> ValueError:
+def _refusal(target: Callable[[int, int], float], k: int, h: int, left: float) -> ValueError:
     """The error for a growth at (k, h) that is not the product of the factors; `left` is the difference."""
     _must_be_finite(k, h, left)
     difference = sp.Float(left, 3)
-    if _proportional(view, numbers, k, h):
+    if _proportional(target, k, h):
         shown = f"with numbers, U_{k}^{h + 1} − U_{k}^{h} differs by {difference} from the product of the first factors"
         return changes_with_time("the growth of the target", shown, k, h, difference)
     return no_backward_view(k, h, f"this is left of U_{k}^{h + 1} − U_{k}^{h} (with numbers)", difference)
 
 
-def _proportional(view: ForwardView, numbers: dict[str, Any], k: int, h: int) -> bool:
+def _proportional(target: Callable[[int, int], float], k: int, h: int) -> bool:
     """Whether U_k grows at h in the same proportion to other targets as at other horizons. (★) says so, for all factors."""
 
     def growth(k: int, h: int) -> float:
-        return view.number(k, h + 1, numbers) - view.number(k, h, numbers)
+        return target(k, h + 1) - target(k, h)
 
     for j in {0, k // 2, k - 1, k + 1, (k + h) // 2, h - 1} & {*range(h)} - {k}:
         least = max(j, k) + 1
@@ -163,7 +171,7 @@ def _must_be_finite(k: int, h: int, difference: float) -> None:
         )
 
 
-def _drawn(among: Sequence[float], per_feature: bool) -> dict[str, Any]:
+def _drawn(among: Sequence[float]) -> dict[str, Any]:
     """Numbers for every quantity that a target may ask for. Some are those of `among`, if they are in range."""
     rng = np.random.default_rng(20160801)
     size = LAST_TIME + 2
@@ -179,8 +187,6 @@ def _drawn(among: Sequence[float], per_feature: bool) -> dict[str, Any]:
     numbers["greedy"] = Numbers(
         math.nan, rng.integers(0 if among else 1, 2, size).astype(float).tolist(), FIRST["greedy"]
     )
-    if per_feature:
-        numbers["alpha"] = Numbers(math.nan, [[number] for number in numbers["alpha"].steps], FIRST["alpha"])
     for number, kind in enumerate(VALUES):
 
         def value(i: int, j: int, phase: int = number) -> float:
@@ -192,25 +198,26 @@ def _drawn(among: Sequence[float], per_feature: bool) -> dict[str, Any]:
     return numbers
 
 
-def _compiled(part: sp.Expr, numbers: dict[str, Any]) -> Callable[[int], float]:
-    """An expression of time t = 0 as a function of the time, over these numbers."""
-    symbols = sorted(part.free_symbols, key=str)
+def _at_all_times(part: sp.Expr, numbers: dict[str, Any]) -> list[float]:
+    """An expression of time t = 0 at every time, with these numbers; nan where it divides by 0."""
+    symbols = list(part.free_symbols)
     function = sp.lambdify(symbols, part, modules="math")
 
-    def at(symbol: sp.Symbol, time: int) -> float:
-        if not isinstance(symbol, At):
-            return float(numbers[symbol.name])
-        times = [time + each for each in symbol.at]
-        found = numbers[symbol.letter](*times) if symbol.letter in VALUES else numbers[symbol.letter][times[0]]
-        return found[0] if isinstance(found, list) else found
-
-    def value(time: int) -> float:
+    def value(*given: float) -> float:
         try:
-            return float(function(*(at(symbol, time) for symbol in symbols)))
+            return float(function(*given))
         except (ZeroDivisionError, ValueError, OverflowError):
             return math.nan
 
-    return value
+    columns = [_symbol_at_all_times(symbol, numbers) for symbol in symbols]
+    return list(map(value, *columns)) if columns else [value()] * len(TIMES)
+
+
+def _symbol_at_all_times(symbol: sp.Symbol, numbers: dict[str, Any]) -> Iterable[float]:
+    if not isinstance(symbol, At):
+        return repeat(float(numbers[symbol.name]), len(TIMES))
+    given, (i, *j) = numbers[symbol.letter], symbol.at
+    return [given(t + i, t + j[0]) for t in TIMES] if j else [given[t + i] for t in TIMES]
 
 
 def _close(target: float, expected: float, size: float) -> bool:
@@ -220,24 +227,26 @@ def _close(target: float, expected: float, size: float) -> bool:
 
 def _at_most_doubling(view: ForwardView, numbers: dict[str, Any]) -> None:
     """Refuse a target that calls itself twice, before a later horizon takes years."""
-    counts = []
-    for h in (8, 9, 10):
-        asked = 0
+    asked = 0
 
-        def value(i: int, j: int) -> float:
+    def value(i: int, j: int) -> float:
+        nonlocal asked
+        asked += 1
+        return numbers["V"](i, j)
+
+    class Counted(Numbers):
+        def __getitem__(self, j: int) -> float:
             nonlocal asked
             asked += 1
-            return numbers["V"](i, j)
+            return super().__getitem__(j)
 
-        class Counted(Numbers):
-            def __getitem__(self, j: int) -> float:
-                nonlocal asked
-                asked += 1
-                return super().__getitem__(j)
-
-        counted = {name: Counted(float(each), each.steps, each.first) for name, each in numbers.items() if name in LAST}
-        view.number(0, h, {**counted, **dict.fromkeys(VALUES, value)})
-        counts.append(asked)
+    counted = {name: Counted(numbers[name], numbers[name].steps.values(), FIRST[name]) for name in LAST}
+    target = view.target_of({**counted, **dict.fromkeys(VALUES, value)})
+    counts = []
+    for h in (8, 9, 10):
+        before = asked
+        target(0, h)
+        counts.append(asked - before)
     if counts[2] > DOUBLING * counts[1] > DOUBLING * DOUBLING * counts[0]:
         raise ForwardViewError(
             f"the work of U(k, h) grows {counts[2] / counts[1]:.1f}-fold from each horizon to the next: does it call itself twice? "

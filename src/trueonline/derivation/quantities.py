@@ -24,11 +24,8 @@ derivation and the check.
 
 from __future__ import annotations
 
-import contextlib
 import operator
-import sys
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import sympy as sp
@@ -46,72 +43,7 @@ class ForwardViewError(ValueError):
     """
 
 
-PASSED_ON = ("__hash__", "_hashable_content")  # SymPy's, by which an expression asks its symbols
-_asked = threading.local()  # `now`: whether a forward view is being called with symbols, in this thread
-
-
-@contextlib.contextmanager
-def refusing() -> Iterator[None]:
-    """Let symbols refuse what a forward view may not ask them."""
-    _asked.now = True
-    try:
-        yield
-    finally:
-        _asked.now = False
-
-
-class Uncertain(sp.Symbol):
-    """A symbol that a forward view may not branch on: symbols take one branch, but numbers may take another.
-
-    The symbol refuses comparisons, dictionaries, sets and `isinstance` if the forward view itself asks. SymPy may ask. A
-    comparison of a whole expression cannot be seen here: `later_horizons` looks for its effect.
-    """
-
-    def __bool__(self) -> bool:
-        self._refuse("whether {} is 0")
-        return True
-
-    def __eq__(self, other: object) -> bool:
-        self._refuse("whether {} is {}", other)
-        return sp.Symbol.__eq__(self, other)
-
-    def __ne__(self, other: object) -> bool:
-        self._refuse("whether {} is {}", other)
-        return sp.Symbol.__ne__(self, other)
-
-    def __hash__(self) -> int:
-        self._refuse("the place of {} in a dictionary, a set or a cache")
-        return sp.Symbol.__hash__(self)
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:  # `isinstance` asks for it, where the symbol is not of the class
-        self._refuse("the class of {}")
-        return type(self)
-
-    def _refuse(self, what: str, *others: object) -> None:
-        if getattr(_asked, "now", False) and _is_asked_by_view():
-            _asked.now = False  # to write the message is to ask again
-            asked_for = what.format(self, *map(repr, others))
-            _asked.now = True
-            raise ForwardViewError(
-                f"a forward view may not depend on {asked_for}, because symbols and numbers would differ; for a minimum or maximum "
-                "use Min and Max"
-            )
-
-
-def _is_asked_by_view() -> bool:
-    """Whether a forward view asks a symbol, and not SymPy or the standard library on its behalf."""
-    frame = sys._getframe(3)
-    while frame.f_back is not None:
-        package = frame.f_globals.get("__name__", "").partition(".")[0]
-        is_passed_on = package == "abc" or (package == "sympy" and frame.f_code.co_name in PASSED_ON)
-        if not is_passed_on:
-            return package not in ("sympy", "mpmath") and package not in sys.stdlib_module_names
-        frame = frame.f_back
-    return True
-
-
-class At(Uncertain):
+class At(sp.Symbol):
     """A quantity of one step (kind and time), or a value (kind, time of the weights, time of the state)."""
 
     def __new__(cls, kind: str, *at: int) -> At:
@@ -127,52 +59,125 @@ class At(Uncertain):
         return At(self.letter, *(time + by for time in self.at))
 
 
-class Quantity(Uncertain):
+class Constant(sp.Symbol):
+    """A quantity without an index."""
+
+
+def constant(name: str) -> Constant:
+    """The symbol of a quantity without an index."""
+    return Constant(name, real=True)
+
+
+FEATURE = constant("i")  # the feature that a step-size (k, i, …) is about
+
+
+def _expression(value: Any) -> Any:
+    return value.expression if isinstance(value, Quantity) else value
+
+
+def _quantity(result: Any) -> Any:
+    return Quantity(result) if isinstance(result, sp.Expr) else result
+
+
+def _operation(operation: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
+    """An operation of two quantities, and the same with the quantity on the right."""
+    return (
+        lambda self, other: _quantity(operation(self.expression, _expression(other))),
+        lambda self, other: _quantity(operation(_expression(other), self.expression)),
+    )
+
+
+class Quantity:
+    """An expression of SymPy, as a forward view gets it.
+
+    A forward view may not branch on a quantity: symbols take one branch, but numbers may take another. So a symbol refuses to
+    be compared, and nothing made of symbols has a place in a dictionary, a set or a cache. A comparison of a larger expression
+    is answered: `later_horizons` looks for its effect.
+    """
+
+    _op_priority = 100.0  # SymPy asks this class before its own to add, multiply, …
+
+    def __init__(self, expression: sp.Expr) -> None:
+        self.expression = expression
+
+    def _sympy_(self) -> sp.Expr:
+        return self.expression
+
+    def __repr__(self) -> str:
+        return str(self.expression)
+
+    def __float__(self) -> float:
+        return float(self.expression)
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __eq__(self, other: object) -> bool:
+        if self.expression.is_Symbol:
+            raise ForwardViewError(
+                f"a forward view may not depend on whether {self} is {other!r}, because symbols and numbers would differ; for a "
+                "minimum or maximum use Min and Max"
+            )
+        return bool(self.expression == _expression(other))
+
+    def __hash__(self) -> int:
+        raise TypeError(  # "unhashable type:", as Python has it, tells SymPy not to cache
+            f"unhashable type: a forward view may not depend on the place of {self} in a dictionary, a set or a cache, because "
+            "symbols and numbers would differ"
+        )
+
+    __add__, __radd__ = _operation(operator.add)
+    __sub__, __rsub__ = _operation(operator.sub)
+    __mul__, __rmul__ = _operation(operator.mul)
+    __truediv__, __rtruediv__ = _operation(operator.truediv)
+    __pow__, __rpow__ = _operation(operator.pow)
+    __lt__, __gt__ = _operation(operator.lt)
+    __le__, __ge__ = _operation(operator.le)
+
+    def __neg__(self) -> Quantity:
+        return Quantity(-self.expression)
+
+    def __pos__(self) -> Quantity:
+        return self
+
+    def __abs__(self) -> Quantity:
+        return Quantity(abs(self.expression))
+
+
+class Steps(Quantity):
     """A quantity that has a symbol for each step, and without an index is a constant."""
 
-    def __new__(cls, kind: str, last: int, what: str, of_feature: bool = False) -> Quantity:
-        made = sp.Symbol.__xnew__(cls, kind, real=True)  # not the one that SymPy keeps for all: `last` is its own
-        made.letter, made.last, made.what, made.of_feature = kind, last, what, of_feature
-        return made
-
-    def __getnewargs_ex__(self) -> Any:
-        return (self.letter, self.last, self.what, self.of_feature), {}
+    def __init__(self, kind: str, last: int, what: str, of_feature: bool = False) -> None:
+        super().__init__(constant(kind))
+        self.last, self.what, self.of_feature = last, what, of_feature
 
     __iter__ = None  # what has items is not a sequence here
 
-    def __getitem__(self, j: Any) -> At:
+    def __getitem__(self, j: Any) -> Quantity:
         j, *feature = j if isinstance(j, tuple) else (j,)
-        if [each is FEATURE for each in feature] != [True] * self.of_feature:
+        if [_expression(each) is FEATURE for each in feature] != [True] * self.of_feature:
             raise ForwardViewError(
-                f"{self.letter}, in {self.what}, {'has' if self.of_feature else 'does not have'} a number for each feature: write "
-                f"{self.letter}[{'j, i' if self.of_feature else 'j'}]; a step-size (k, i, …) has alpha[k, i]"
+                f"{self}, in {self.what}, {'has' if self.of_feature else 'does not have'} a number for each feature: write "
+                f"{self}[{'j, i' if self.of_feature else 'j'}]; a step-size (k, i, …) has alpha[k, i]"
             )
-        return At(self.letter, _known(f"{self.letter}[{j}], in {self.what},", j, self.last))
-
-
-def constant(name: str) -> sp.Symbol:
-    """The symbol of a quantity without an index."""
-    return Quantity(name, 0, "a constant")
-
-
-FEATURE = Uncertain("i")  # the feature that a step-size (k, i, …) is about
+        return Quantity(At(str(self), _known(f"{self}[{j}], in {self.what},", j, self.last)))
 
 
 class Values:
-    """V(i, j) as symbols."""
+    """V(i, j) as symbols, for a forward view."""
 
     def __init__(self, kind: str, h: int, what: str) -> None:
         self.kind, self.h, self.what = kind, h, what
 
-    def __call__(self, *at: Any) -> At:
+    def __call__(self, *at: Any) -> Quantity:
         if len(at) != 2:
             raise ForwardViewError(
                 f"{self.kind}, in {self.what}, takes two times: {self.kind}(i, j), weights of i and state of j"
             )
         which = f"{self.kind}({at[0]}, {at[1]}), in {self.what},"
-        return At(self.kind, _known(which, at[0], self.h - 1), _known(which, at[1], self.h))
+        return Quantity(At(self.kind, _known(which, at[0], self.h - 1), _known(which, at[1], self.h)))
 
-    def __getitem__(self, j: Any) -> At:
+    def __getitem__(self, j: Any) -> Quantity:
         return self()
 
 
@@ -189,7 +194,7 @@ def Max(*values: Any) -> Any:  # noqa: N802
     number or sympy.Expr
         The largest value.
     """
-    return sp.Max(*values) if any(isinstance(value, sp.Basic) for value in values) else max(values)
+    return sp.Max(*values) if any(isinstance(value, sp.Basic | Quantity) for value in values) else max(values)
 
 
 def Min(*values: Any) -> Any:  # noqa: N802
@@ -205,7 +210,7 @@ def Min(*values: Any) -> Any:  # noqa: N802
     number or sympy.Expr
         The smallest value.
     """
-    return sp.Min(*values) if any(isinstance(value, sp.Basic) for value in values) else min(values)
+    return sp.Min(*values) if any(isinstance(value, sp.Basic | Quantity) for value in values) else min(values)
 
 
 def _known(what: str, j: Any, last: int) -> int:
@@ -226,18 +231,24 @@ class Numbers(float):
     With an index (j, i), the number of feature i at step j.
     """
 
-    steps: Sequence[Any]
-    first: int
+    steps: dict[int, Any]
 
-    def __new__(cls, constant: float, steps: Sequence[Any], first: int) -> Numbers:
+    def __new__(cls, constant: float, steps: Iterable[Any], first: int) -> Numbers:
         made = super().__new__(cls, constant)
-        made.steps, made.first = steps, first
+        made.steps = dict(enumerate(steps, first))
         return made
 
     def __getitem__(self, j: Any) -> float:
+        try:
+            return self.steps[j]
+        except KeyError:
+            return self._other(j)
+
+    def _other(self, j: Any) -> float:
+        """The number of a feature, or of a time before the first."""
         if isinstance(j, tuple):
             step, i = j
             return float(self[step][i])  # type: ignore[index]
-        if j - self.first >= len(self.steps):
+        if j > max(self.steps, default=-1):
             raise ForwardViewError(f"there is nothing at time {j} yet: use times up to the horizon")
-        return self.steps[j - self.first] if j >= self.first else 0.0
+        return 0.0

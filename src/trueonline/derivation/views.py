@@ -26,29 +26,13 @@ def lambda_return(k: int, h: int, R: Any, V: Any, gamma: Any, lam: Any) -> Any:
         U_k^h.
     """
     total, weight = 0, 1
-    for n in range(1, h - k):
-        total, weight = total + weight * (1 - lam[k + n]) * n_step(k, n, R, V, gamma), weight * lam[k + n]
-    return total + weight * n_step(k, h - k, R, V, gamma)
-
-
-def n_step(k: int, n: int, R: Any, V: Any, gamma: Any) -> Any:
-    """The n-step return G_k^{(n)}, with γ of each state.
-
-    Parameters
-    ----------
-    k, n : int
-        The update and the number of steps.
-    R, V, gamma : quantities of a forward view
-        See `trueonline.derivation.derive`.
-
-    Returns
-    -------
-    number or sympy.Expr
-    """
-    total, weight = 0, 1
-    for i in range(k + 1, k + n + 1):
-        total, weight = total + weight * R[i], weight * gamma[i]
-    return total + weight * V(k + n - 1, k + n)
+    rewards, discount = 0, 1
+    for j in range(k + 1, h + 1):
+        rewards, discount = rewards + discount * R[j], discount * gamma[j]
+        n_step = rewards + discount * V(j - 1, j)  # G_k^{(j − k)}
+        if j < h:
+            total, weight = total + weight * (1 - lam[j]) * n_step, weight * lam[j]
+    return total + weight * n_step
 
 
 def differential_lambda_return(k: int, h: int, R: Any, V: Any, gamma: Any, lam: Any, rbar: Any) -> Any:
@@ -97,10 +81,11 @@ def constant_lambda_return(k: int, h: int, R: Any, V: Any, gamma: Any, lam: Any)
 
 def _constant_n_step(k: int, h: int, R: Any, V: Any, gamma: Any) -> list[Any]:
     """G_k^{(1)}, …, G_k^{(h−k)} with constant γ."""
-    return [
-        sum(gamma ** (i - 1) * R[k + i] for i in range(1, n + 1)) + gamma**n * V(k + n - 1, k + n)
-        for n in range(1, h - k + 1)
-    ]
+    rewards, returns = 0, []
+    for n in range(1, h - k + 1):
+        rewards = rewards + gamma ** (n - 1) * R[k + n]
+        returns.append(rewards + gamma**n * V(k + n - 1, k + n))
+    return returns
 
 
 def monte_carlo(k: int, h: int, R: Any, gamma: Any) -> Any:
