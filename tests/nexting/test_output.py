@@ -448,10 +448,7 @@ def test_a_missing_number_is_an_empty_cell_or_null(tmp_path):
         written[kind] = (tmp_path / f"out.{kind}").read_bytes()
     assert written["csv"].decode() == 'time,a@1s,"b, c@1s"\n0.0,,0.5\n1.5,1e-07,\n'
     rows = [json.loads(line) for line in written["jsonl"].splitlines()]
-    assert rows == [
-        {"time": 0.0, "a@1s": None, "b, c@1s": 0.5},
-        {"time": 1.5, "a@1s": 1e-07, "b, c@1s": None},
-    ]
+    assert rows == [{"time": 0.0, "a@1s": None, "b, c@1s": 0.5}, {"time": 1.5, "a@1s": 1e-07, "b, c@1s": None}]
     np.testing.assert_array_equal(read(tmp_path / "out.parquet")[:, 1:], HOLES)
     assert [column.null_count for column in pq.read_table(tmp_path / "out.parquet").columns] == [0, 1, 1]
 

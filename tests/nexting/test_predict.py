@@ -281,8 +281,7 @@ def test_it_stops_at_a_number_of_samples_and_goes_on_from_there(source, table, t
 
 
 @pytest.mark.parametrize(
-    ("hours", "method"),
-    [(1, "auto"), (1, "true_online"), pytest.param(7 * 24, "true_online", marks=pytest.mark.slow)],
+    ("hours", "method"), [(1, "auto"), (1, "true_online"), pytest.param(7 * 24, "true_online", marks=pytest.mark.slow)]
 )
 def test_a_long_stream_does_not_grow_memory(hours, method):
     psutil = pytest.importorskip("psutil")

@@ -36,8 +36,7 @@ def long_log(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("kind", "stops"),
-    [("csv", [signal.SIGINT, signal.SIGKILL]), ("parquet", [signal.SIGTERM, signal.SIGKILL])],
+    ("kind", "stops"), [("csv", [signal.SIGINT, signal.SIGKILL]), ("parquet", [signal.SIGTERM, signal.SIGKILL])]
 )
 def test_stopped_or_killed_at_random_moments_it_goes_on_as_if_nothing_had_happened(kind, stops, long_log, tmp_path):
     source, out, checkpoint = long_log / f"log.{kind}", tmp_path / f"out.{kind}", tmp_path / f"out.{kind}.checkpoint"

@@ -178,10 +178,7 @@ def test_a_resumed_chain_keeps_the_wall_clock_of_its_file(travels, monkeypatch):
     assert (again.offset, again.times.tolist()) == (later.offset, later.times.tolist())
     assert later.offset == 3600.0
     for wrong in (3, {"zone": 3}):
-        with (
-            open_source(travels, ["x"], time="time") as source,
-            pytest.raises(ValueError, match="damaged"),
-        ):
+        with open_source(travels, ["x"], time="time") as source, pytest.raises(ValueError, match="damaged"):
             source.seek({**position, "of": {**position["of"], "times": wrong}})
 
 
