@@ -1,6 +1,5 @@
 """`trueonline predict`: options and files that are refused, and what is printed."""
 
-import os
 import subprocess
 import sys
 import time
@@ -85,10 +84,8 @@ def test_a_rate_that_is_not_so_is_warned_of(tmp_path, table):
     assert "samples come 40 a second" in told["warnings"][0]
     assert predict(*command, 40)["warnings"] == []
     assert predict(table / "log.csv", *COMMAND, "--json")["measured_rate"] is None
-    assert (
-        "samples come 40 a second"
-        in predict("arm", "--rate", 100, "--target", "force", "--samples", 50, "--json")["warnings"][0]
-    )
+    told = predict("arm", "--rate", 100, "--target", "force", "--samples", 50, "--json")
+    assert "samples come 40 a second" in told["warnings"][0]
     said = predict(*command, 40, "--discount", 1, "--method", "true_online")["warnings"]
     assert "discount of 1" in said[0]
 
@@ -135,39 +132,30 @@ def test_a_line_that_is_not_whole_yet_is_waited_for(tmp_path):
     log.write_text(text[: len("x\n") + 4 * 600 - 2])  # in the middle of a number
     assert predict(*command)["samples"] == 599
     log.write_text(text)
-    assert predict(*command)["samples"] == 1000
-    predict(log, "--rate", 10, "--target", "x", "--out", tmp_path / "whole.csv")
+    told = predict(*command)
+    assert (told["resumed_at"], told["samples"]) == (599, 1000)
+    whole = predict(*command[:6], "--out", tmp_path / "whole.csv")
+    assert told["questions"] == whole["questions"]
     assert (tmp_path / "o.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
-def test_the_source_is_not_written_over(table):
-    before = (table / "log.csv").read_bytes()
-    for option in ("--out", "--checkpoint"):
-        assert "one file" in predict(table / "log.csv", *COMMAND, option, table / "log.csv", fails=True)
-    assert (table / "log.csv").read_bytes() == before
-
-
-def test_a_source_that_is_not_there(tmp_path):
+def test_a_source_that_is_not_there_or_would_be_written_over(tmp_path):
     assert "none.csv" in predict(tmp_path / "none.csv", *COMMAND, fails=True)
+    (tmp_path / "log.csv").write_text("x\n1\n")
+    for option in ("--out", "--checkpoint"):
+        assert "one file" in predict(tmp_path / "log.csv", *COMMAND, option, tmp_path / "log.csv", fails=True)
+    assert (tmp_path / "log.csv").read_text() == "x\n1\n"
     assert "mqtt://" in predict("ftp://x/y", *COMMAND, fails=True)
 
 
-def test_the_table_for_people(table, tmp_path):
-    text = predict(table / "log.csv", *COMMAND, "--out", tmp_path / "out.csv")
-    assert "3,000 samples" in text
-    assert "force@0.97" in text
-    assert "Predictions are in" in text
-    assert max(len(line) for line in text.splitlines() if "Predictions are in" not in line) <= 80
-    assert os.path.exists(tmp_path / "out.csv")
-
-
-def test_the_table_is_plain_text_that_fits_80_columns_even_with_long_names():
+def test_the_table_is_plain_text_that_fits_80_columns_even_with_long_names(tmp_path):
     targets = "force,envelope(velocity(position, 0.25), 0.125)"
     command = ["predict", "arm", "--target", targets, "--horizon", "0.5s", "--samples", "2000"]
+    command += ["--out", str(tmp_path / "o.csv")]
     done = CliRunner().invoke(main, command)
     assert "\x1b" not in done.stdout + done.stderr
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    for word in ("question", "force@0.5s", "envelope(", "\n@0.5s", "scored", "2,000 samples"):
+    assert max(len(line) for line in done.stdout.splitlines() if "Predictions are in" not in line) <= 80
+    for word in ("Predictions are in", "question", "force@0.5s", "envelope(", "\n@0.5s", "scored", "2,000 samples"):
         assert word in done.stdout
 
 
