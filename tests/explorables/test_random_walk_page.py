@@ -10,13 +10,9 @@ LEARNERS = {"accumulate": to.AccumulateTD, "replace": to.ReplaceTD, "true_online
 SETTINGS = 1_000
 TOLERANCE = 1e-12
 ACTIVE = {
-    (5, "one"): 1,
-    (19, "one"): 1,
-    (100, "one"): 1,
-    (5, "overlapping"): 2,
-    (19, "overlapping"): 4,
+    (5, "one"): 1, (19, "one"): 1, (100, "one"): 1, (5, "overlapping"): 2, (19, "overlapping"): 4,
     (100, "overlapping"): 5,
-}
+}  # fmt: skip
 LEARN = """
 const { Walk, learnerOn, learn } = trueonline.walk;
 return arguments[0].map(({ states, kind, method, alpha, lam, seed }) => {

@@ -125,19 +125,9 @@ def test_a_discount_that_is_a_signal_ends_what_is_predicted(tmp_path):
     phase = np.arange(rows) % 10
     (tmp_path / "log.csv").write_text("phase,one,going\n" + "".join(f"{each},1,{int(each != 9)}\n" for each in phase))
     options = [
-        "--rate",
-        "10",
-        "--signals",
-        "phase",
-        "--target",
-        "one",
-        "--discount",
-        "going",
-        "--step-size",
-        "0.5",
-        "--method",
-        "true_online",
-    ]
+        "--rate", "10", "--signals", "phase", "--target", "one", "--discount", "going", "--step-size", "0.5",
+        "--method", "true_online",
+    ]  # fmt: skip
     told = predict(tmp_path / "log.csv", *options, "--out", tmp_path / "out.csv", "--json")
     found = read(tmp_path / "out.csv")["one@going"]
     wanted = np.where(phase == 9, 10.0, 9.0 - phase)  # C up to and including the sample where γ is 0

@@ -118,17 +118,8 @@ def test_a_line_that_is_not_whole_yet_is_waited_for(tmp_path):
     log, lines = tmp_path / "log.csv", [f"{t % 7}.5\n" for t in range(1000)]
     text = "x\n" + "".join(lines)
     command = [
-        log,
-        "--rate",
-        10,
-        "--target",
-        "x",
-        "--json",
-        "--checkpoint",
-        tmp_path / "kept",
-        "--out",
-        tmp_path / "o.csv",
-    ]
+        log, "--rate", 10, "--target", "x", "--json", "--checkpoint", tmp_path / "kept", "--out", tmp_path / "o.csv",
+    ]  # fmt: skip
     log.write_text(text[: len("x\n") + 4 * 600 - 2])  # in the middle of a number
     assert predict(*command)["samples"] == 599
     log.write_text(text)

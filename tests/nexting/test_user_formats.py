@@ -30,12 +30,8 @@ def test_times_come_out_as_they_went_in_also_where_a_run_resumes(tmp_path):
     text = log(path).read_text()
     command = [path, "--time", "time", "--rate", "5min", "--target", "load", "--horizon", "1h", "--out", out]
     command += [
-        "--signals",
-        "load,hour(time),weekday(time),lag(load, 15min)",
-        "--checkpoint",
-        tmp_path / "kept",
-        "--json",
-    ]
+        "--signals", "load,hour(time),weekday(time),lag(load, 15min)", "--checkpoint", tmp_path / "kept", "--json",
+    ]  # fmt: skip
     told = predict(*command, "--samples", "250")
     assert (told["samples"], told["dropped"]) == (250, 0)
     later = stamps(600)[:250] + stamps(612, timezone(timedelta(hours=1)))[262:]
@@ -76,16 +72,8 @@ def test_excels_csv_from_germany(tmp_path):
     rows = "".join(f"{each:%d.%m.%Y %H:%M};{k % 9},5;{k}\r\n" for k, each in enumerate(moments))
     path.write_bytes(f'sep=;\r\nZeit;"Größe, links";Zähler\r\n{rows}'.encode("cp1252"))
     command = [
-        path,
-        "--time",
-        "Zeit",
-        "--time-format",
-        "%d.%m.%Y %H:%M",
-        "--target",
-        '"Größe, links"',
-        "--signals",
-        "all",
-    ]
+        path, "--time", "Zeit", "--time-format", "%d.%m.%Y %H:%M", "--target", '"Größe, links"', "--signals", "all",
+    ]  # fmt: skip
     told = predict(*command, "--rate", "1min", "--horizon", "15min", "--out", out, "--json")
     assert (told["samples"], told["dropped"]) == (200, 0)
     assert told["warnings"] == [f"{path} is not UTF-8: it was read as Latin-1 (Windows-1252)"]

@@ -185,13 +185,8 @@ def test_a_lag_is_by_time_across_silences_and_shorter_only_where_samples_come_to
 
 def test_nothing_overflows():
     texts = [
-        "x",
-        "velocity(x)",
-        "velocity(velocity(x))",
-        "lowpass(x, 1e-300)",
-        "envelope(x, 1e300)",
-        "lag(velocity(x), 1)",
-    ]
+        "x", "velocity(x)", "velocity(velocity(x))", "lowpass(x, 1e-300)", "envelope(x, 1e300)", "lag(velocity(x), 1)",
+    ]  # fmt: skip
     signals = Signals(texts, rate=10.0)
     times = np.array([-1e308, 0.0, 5e-324, 1e-300, 1.0, 2.0, 1e308, 1.7e308])
     x = np.array([1e100, -1e100, 1e100, 1.7e308, -1.7e308, 0.0, 1e100, -1e100])
