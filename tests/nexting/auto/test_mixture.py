@@ -92,14 +92,6 @@ def test_the_regret_stays_below_its_bound_whatever_the_stream_does(seed, scales,
     assert (regret <= mixture.regret_bound() * (1.0 + 1e-9) + 1e-9).all()
 
 
-def test_a_constant_stream_is_forecast_exactly():
-    T = 50
-    mixture = Mixture(SETS, EXPERTS, ["hold", "mean"])
-    X = np.column_stack([np.zeros(T, int), *(np.full(T, 4 * k) for k in range(3))])
-    x = np.full(T, 0.1)
-    np.testing.assert_array_equal(mixture.run(X, x, np.column_stack([x, x]), 0.98), x)
-
-
 def test_shaping_with_any_base_changes_no_optimal_answer():
     """A tabular chain: learners on three bases, of which one is nonsense, find the mean over the horizon of every state."""
     rng = np.random.default_rng(5)

@@ -63,13 +63,6 @@ def test_numbers_are_the_nearest_floats():
     assert np.signbit(values[1, 0])
 
 
-def test_a_comma_is_the_decimal_point_between_semicolons():
-    source = Pipe(io.BytesIO(b"time;a\n0,5;-1,25e2\n1.5;2.5\n2;1,234.5\n"), ["a"], time="time")
-    times, values = joined(source)
-    assert (times.tolist(), values[:, 0].tolist()) == ([0.5, 1.5], [-125.0, 2.5])
-    assert source.counters()["malformed"] == 1
-
-
 def test_times_in_any_form_are_seconds():
     rng = random.Random(8)
     moments, texts = [], []
