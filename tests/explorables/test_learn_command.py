@@ -18,7 +18,7 @@ def learn(*arguments):
     return CliRunner().invoke(main, ["learn", *arguments])
 
 
-@pytest.mark.parametrize("arguments", [(), ("traces",)])
+@pytest.mark.parametrize("arguments", [("traces",)])
 def test_it_opens_a_page_in_the_browser_of_the_user(arguments, tmp_path):
     opener, opened = tmp_path / "browser", tmp_path / "opened"
     opener.write_text(OPENER.format(opened))

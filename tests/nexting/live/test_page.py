@@ -11,10 +11,6 @@ from tests.nexting.live.helpers import QUESTIONS, RATE, SIGNALS, TOKEN, Browser,
 from trueonline.nexting.live import Hub, Server, Shown
 from trueonline.nexting.predictor import Answers
 
-pytest.importorskip("starlette", reason="the live page needs trueonline[live]")
-pytest.importorskip("uvicorn", reason="the live page needs trueonline[live]")
-pytest.importorskip("websockets", reason="the live page needs trueonline[live]")
-
 
 def test_lines_move(browser, feed):
     with Server(feed) as served:
@@ -132,27 +128,6 @@ def test_zoom_by_mouse_and_keys(browser):
         assert browser.of("range()") == pytest.approx([high - 10, high])
         browser.key("?")
         assert browser.one("#help p").is_displayed()
-
-
-def test_times_of_a_recording_are_seconds_and_those_of_a_clock_are_not(browser):
-    hub = small_hub()
-    publish(hub, 2000)
-    with Server(hub) as served:
-        browser.open(served)
-        written = until(lambda: browser.js("return window.trueonline && document.querySelector('.when')?.textContent"))
-        assert written == "newest"
-        from selenium.webdriver import ActionChains
-
-        ActionChains(browser.chrome).move_to_element(browser.one(".u-over")).perform()
-        until(lambda: re.fullmatch(r"0:\d\d\.\d{3}", browser.one(".when").text))
-        browser.chrome.get("about:blank")  # before the server goes, which the page would complain of
-    hub = small_hub()
-    publish(hub, 2000, times=1.7e9 + np.arange(2000) / RATE)
-    with Server(hub) as served:
-        browser.open(served)
-        until(lambda: browser.of("points('force, 0.5 s')"))
-        ActionChains(browser.chrome).move_to_element(browser.one(".u-over")).perform()
-        until(lambda: browser.one(".when").text.count(":") == 2)
 
 
 @contextmanager

@@ -7,10 +7,6 @@ import pytest
 from tests.nexting.live.helpers import TOKEN, connect, get, heard, refused, small_hub
 from trueonline.nexting.live import Server
 
-pytest.importorskip("starlette", reason="the live page needs trueonline[live]")
-pytest.importorskip("uvicorn", reason="the live page needs trueonline[live]")
-pytest.importorskip("websockets", reason="the live page needs trueonline[live]")
-
 
 def test_the_files_of_the_page_are_served_with_strict_headers():
     with Server(small_hub()) as served:

@@ -11,10 +11,6 @@ from trueonline.nexting.alerts import Alert
 from trueonline.nexting.live import Hub, Server, Shown
 from trueonline.nexting.predictor import Answers
 
-pytest.importorskip("starlette", reason="the live page needs trueonline[live]")
-pytest.importorskip("uvicorn", reason="the live page needs trueonline[live]")
-pytest.importorskip("websockets", reason="the live page needs trueonline[live]")
-
 
 def test_a_slow_stream_has_dates_a_band_alerts_skill_and_experts(browser):
     from selenium.webdriver import ActionChains

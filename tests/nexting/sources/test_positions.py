@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.nexting.streams import Hands, joined, some, text_of, together, written
+from tests.nexting.streams import joined, some, text_of, together, written
 from trueonline.nexting.sources import Block, ParquetFile, TextFile, open_source
 from trueonline.nexting.sources.positions import skipping
 from trueonline.nexting.sources.sample import ROWS
@@ -198,20 +198,3 @@ def test_a_position_is_within_its_block_or_refused():
     for rows in (-1, 4):
         with pytest.raises(ValueError, match=f"from 0 to the 3 of the block, got {rows}"):
             skipping(position, block, rows)
-
-
-def test_a_position_of_the_pace_in_a_file_that_was_replaced_is_refused(tmp_path, monkeypatch):
-    path, hands = tmp_path / "log.csv", Hands(monkeypatch)
-    times, values = some(3000)
-    path.write_text(text_of(times, values))
-    with hands.drive(open_source(path, ["a"], time="time", pace=1.0)) as source:
-        for _ in range(20):
-            hands.now += 10.0
-            source.read()
-        position = source.position()
-    assert 100 < position["skip"] < 3000
-    path.write_text(text_of(times[: position["skip"] - 1], values[: position["skip"] - 1]))
-    with open_source(path, ["a"], time="time", pace=1.0) as source:
-        with pytest.raises(ValueError, match="is shorter than what was read of it: of "):
-            source.seek(position)
-        assert source.position()["skip"] == 0
