@@ -52,7 +52,7 @@ def by_definition(p, c, gammas, starts, coverage, room):
     return low, high
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_bands_are_those_of_the_definition_in_blocks_of_any_size_and_resumed(seed):
     rng = np.random.default_rng(seed)
     discounts = [0.9, 0.0, "ending", 0.9, 0.98]

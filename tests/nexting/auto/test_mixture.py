@@ -72,7 +72,7 @@ def test_blocks_make_no_difference_and_a_state_resumes_bit_for_bit():
     gamma=st.sampled_from([0.0, 0.5, 0.9]),
     memory=st.sampled_from([20.0, 1000.0, math.inf]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_the_regret_stays_below_its_bound_whatever_the_stream_does(seed, scales, gamma, memory):
     rng = np.random.default_rng(seed)
     T, names = 60 * len(scales), list("abcd")

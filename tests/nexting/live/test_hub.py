@@ -106,7 +106,6 @@ def test_first_shown_is_one_question_a_target():
         ({"questions": (*QUESTIONS, QUESTIONS[0])}, "two questions have the name 'position, 0.5 s'"),
         ({"signals": ("position", "force", "grip", "force")}, "two signals"),
         ({"signals": ("position", "force")}, "about 'grip'"),
-        ({"questions": (Shown("a", "elsewhere", 0.5, 1.0, "mean"),)}, "about 'elsewhere'"),
         ({"questions": (Shown("a", "force", 1.5, 1.0, "mean"),)}, "discount"),
         ({"questions": (Shown("a", "force", None, None, "mean"),)}, "the horizon of 'a', which has no discount"),
         ({"questions": (Shown("a", "force", 0.5, 1.0, "sum"),)}, "mean or return, got 'sum'"),
