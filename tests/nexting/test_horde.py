@@ -317,43 +317,6 @@ def test_one_row_starts():
 # --- Bad input ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        (np.array([[0, 1], [2, 3], [4, N]]), r"X\[2\] has index 30, but indices go from 0"),
-        (np.array([[0, 1], [2, -1], [4, 5]]), r"X\[1\] has index -1"),
-        (np.array([[0, 1], [2, 3], [4, 4]]), r"X\[2\] has index 4 more than once"),
-        ([np.array([0, 1]), np.array([2]), np.array([4, 4])], r"X\[2\] has index 4 more than once"),
-        ([np.array([0, 1]), np.array([2]), np.array([N])], r"X\[2\] has index 30"),
-        ((np.array([[0, 1], [2, 3], [4, 5]]), np.array([[1.0, 1.0], [1.0, np.nan], [1.0, 1.0]])), "must be finite"),
-        ((np.array([[0, 1], [2, 3], [4, 5]]), np.array([[1.0, 1.0], [1.0, 0.5], [1.0, 1.0]])), "must be binary"),
-        (np.full((3, N), np.inf), r"X\[0\] must be finite"),
-        (np.full((3, N), 0.5), r"X\[0\] must be binary"),
-        ([np.array([0, 1]), np.array([True]), np.array([4])], "booleans"),
-        ([], "empty"),
-    ],
-)
-def test_bad_streams_change_nothing(X, message):
-    horde = Horde(N, [Question("a", discount=0.9, method="replace"), Question("b", discount=0.9)])
-    horde.run(np.array([[0, 1], [2, 3]]), np.ones((1, 2)))
-    before = horde.weights("a"), horde.weights("b"), horde.trace("a"), horde._last_features()[0].copy()
-    with pytest.raises(ValueError, match=message):
-        horde.run(X, np.ones((2, 2)))
-    now = horde.weights("a"), horde.weights("b"), horde.trace("a"), horde._last_features()[0]
-    for one, other in zip(now, before, strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert horde.steps == 1
-
-
-@pytest.mark.parametrize(
-    "C", [np.full((2, 2), np.nan), np.ones((2, 3)), [[1.0], [1.0, 2.0]], np.ones((2, 2), bool), "ab"]
-)
-def test_bad_cumulants(C):
-    horde = Horde(N, [Question("a", discount=0.9), Question("b", discount=0.9)])
-    with pytest.raises(ValueError, match="cumulants must be 2 rows of 2 finite numbers"):
-        horde.run(np.array([[0, 1], [2, 3], [4, 5]]), C)
-
-
 def broken(parts, name, change):
     parts = {key: array.copy() for key, array in parts.items()}
     change(parts[name])
@@ -387,9 +350,31 @@ def test_damaged_files_are_refused(name, change, tmp_path):
         Horde.load(tmp_path / "broken.npz")
 
 
+STREAMS = [
+    (np.array([[0, 1], [2, 3], [4, N]]), r"X\[2\] has index 30, but indices go from 0"),
+    (np.array([[0, 1], [2, -1], [4, 5]]), r"X\[1\] has index -1"),
+    (np.array([[0, 1], [2, 3], [4, 4]]), r"X\[2\] has index 4 more than once"),
+    ([np.array([0, 1]), np.array([2]), np.array([4, 4])], r"X\[2\] has index 4 more than once"),
+    ([np.array([0, 1]), np.array([2]), np.array([N])], r"X\[2\] has index 30"),
+    ((np.array([[0, 1], [2, 3], [4, 5]]), np.array([[1.0, 1.0], [1.0, np.nan], [1.0, 1.0]])), "must be finite"),
+    ((np.array([[0, 1], [2, 3], [4, 5]]), np.array([[1.0, 1.0], [1.0, 0.5], [1.0, 1.0]])), "must be binary"),
+    (np.full((3, N), np.inf), r"X\[0\] must be finite"),
+    (np.full((3, N), 0.5), r"X\[0\] must be binary"),
+    ([np.array([0, 1]), np.array([True]), np.array([4])], "booleans"),
+    ([], "empty"),
+]
+CUMULANTS = [np.full((2, 2), np.nan), np.ones((2, 3)), [[1.0], [1.0, 2.0]], np.ones((2, 2), bool), "ab"]
+
+
+def run(horde, X, C):
+    horde.run(X, C, {"contact": [0.5, 0.5]})
+
+
 @pytest.mark.parametrize(
     ("attempt", "message"),
     [
+        *((lambda h, X=X: run(h, X, np.ones((2, 2))), message) for X, message in STREAMS),
+        *((lambda h, C=C: run(h, [[0], [1], [2]], C), "must be 2 rows of 2 finite numbers") for C in CUMULANTS),
         (lambda h: h.update([1.0], [0], {"contact": 0.5}), "cumulants must be 2 finite numbers"),
         (lambda h: h.update([1.0, np.nan], [0], {"contact": 0.5}), "cumulants must be 2 finite numbers"),
         (lambda h: h.update([1.0, 2.0], [N], {"contact": 0.5}), "indices go from 0"),
@@ -408,10 +393,15 @@ def test_bad_input_changes_nothing(attempt, message):
     horde = Horde(N, [Question("a", discount=0.9, method="replace"), Question("b", discount="contact")])
     horde.start([0])
     horde.update([1.0, 2.0], [1], {"contact": 0.5})
-    before = horde.weights("a"), horde.weights("b"), horde.predict([0, 1])
+
+    def contents():
+        weights = horde.weights("a"), horde.weights("b"), horde.trace("a")
+        return *weights, horde._last_features()[0].copy(), horde.predict([0, 1]), horde.steps
+
+    before = contents()
     with pytest.raises((ValueError, RuntimeError), match=message):
         attempt(horde)
-    for now, then in zip((horde.weights("a"), horde.weights("b"), horde.predict([0, 1])), before, strict=True):
+    for now, then in zip(contents(), before, strict=True):
         np.testing.assert_array_equal(now, then)
 
 
