@@ -195,16 +195,10 @@ def test_users_and_tls(guarded, tmp_path, monkeypatch):
 
 def test_shared_options_are_for_the_addresses_that_they_fit():
     bare, full, tls = "mqtt://ann@h/a", "mqtt://ann:x@h/a", "mqtts://h/b"
-    assert divided_access([full, tls], "file", "ca") == [
-        {"password_file": None, "ca": None},
-        {"password_file": "file", "ca": "ca"},
-    ]
+    both, none = {"password_file": "file", "ca": "ca"}, {"password_file": None, "ca": None}
+    assert divided_access([full, tls], "file", "ca") == [none, both]
     assert divided_access([bare, full], "file", None)[0] == {"password_file": "file", "ca": None}
-    assert divided_access([full, full], "file", "ca")[0] == {
-        "password_file": "file",
-        "ca": "ca",
-    }  # which says what is wrong
-    assert divided_access([full, full], "file", "ca")[1] == {"password_file": None, "ca": None}
+    assert divided_access([full, full], "file", "ca") == [both, none]  # the first says what is wrong
 
 
 @pytest.mark.parametrize(

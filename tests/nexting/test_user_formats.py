@@ -43,9 +43,7 @@ def test_times_come_out_as_they_went_in_also_where_a_run_resumes(tmp_path):
     written = first_column(out)
     assert written[:250] == stamps(250)
     assert all(stamp.endswith("+02:00") for stamp in written)
-    assert [datetime.fromisoformat(stamp) for stamp in written] == [datetime.fromisoformat(stamp) for stamp in later][
-        :600
-    ]
+    assert [*map(datetime.fromisoformat, written)] == [*map(datetime.fromisoformat, later[:600])]
     predict(*command[:-3], "--out", tmp_path / "out.parquet")
     column = pq.read_table(tmp_path / "out.parquet")["time"]
     assert str(column.type) == "timestamp[us, tz=+02:00]"
