@@ -74,16 +74,16 @@ def close(ours, theirs, size):
     return np.abs(np.asarray(ours) - np.asarray(theirs)).max(initial=0.0) <= 1e-12 * max(1.0, size)
 
 
-@pytest.fixture(scope="module")
-def settings():
+def test_weights_traces_and_layout_are_those_of_the_learners(browser):
+    """The error allowed is 1e-12 of the largest weight, or of 1.
+
+    The page shows u, y, z, s, c and the list. They are those of the Python memory wherever nobody asked for a rebase.
+    """
     rng = np.random.default_rng(7)
-    return [random_setting(rng) for _ in range(SETTINGS)]
-
-
-def test_weights_and_traces_are_those_of_the_learners(browser, settings):
-    """The error allowed is 1e-12 of the largest weight, or of 1."""
+    settings = [random_setting(rng) for _ in range(SETTINGS)]
     browser.open("memory")
     answers = browser.run(LEARN, settings)
+    shortened = 0
     for setting, answer in zip(settings, answers, strict=True):
         learner, deltas = learned_in_python(setting)
         size = np.abs(learner.weights).max()
@@ -91,29 +91,19 @@ def test_weights_and_traces_are_those_of_the_learners(browser, settings):
         assert close(answer["eager"], learner.weights, size), setting
         assert close(answer["trace"], learner.trace, np.abs(learner.trace).max()), setting
         assert close(answer["deltas"], deltas, np.abs(deltas).max()), setting
-    assert sum(answer["rebases"] > 2 for answer in answers) > SETTINGS / 2
-
-
-def test_the_layout_is_that_of_the_learners(browser, settings):
-    """The page shows u, y, z, s, c and the list. They are those of the Python memory wherever nobody asked for a rebase."""
-    settings = [setting for setting in settings if not setting["paid"]]
-    browser.open("memory")
-    answers = browser.run(LEARN, settings)
-    shortened = 0
-    for setting, answer in zip(settings, answers, strict=True):
-        learner, _ = learned_in_python(setting)
-        parts = learner._dump()
-        count, room = int(parts["head"][layout.COUNT]), parts["head"][layout.ROOM]
-        size = np.abs(learner.weights).max()
-        assert answer["head"]["count"] == count
-        assert answer["head"]["room"] == room
+        if setting["paid"]:
+            continue
+        parts, head = learner._dump(), answer["head"]
+        count, c = int(parts["head"][layout.COUNT]), parts["head"][layout.C]
+        assert (head["count"], head["room"]) == (count, parts["head"][layout.ROOM])
         assert answer["owner"] == parts["owner"].tolist()
-        assert close(answer["head"]["s"], parts["head"][layout.S], 1.0)
+        assert close(head["s"], parts["head"][layout.S], 1.0)
+        assert close(head["c"], c, abs(c))
         for name in ("u", "y", "z"):
             assert close(answer[name], parts[name], max(size, np.abs(parts[name]).max(initial=0.0))), (name, setting)
-        assert close(answer["head"]["c"], parts["head"][layout.C], abs(parts["head"][layout.C]))
         shortened += count < len({i for row in setting["indices"][:-1] for i in row})  # faded entries have left the list
-    assert shortened > len(settings) / 10
+    assert sum(answer["rebases"] > 2 for answer in answers) > SETTINGS / 2
+    assert shortened > sum(not setting["paid"] for setting in settings) / 10
 
 
 def ledger(browser):

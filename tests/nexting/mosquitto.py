@@ -6,25 +6,19 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 from contextlib import contextmanager
 
 import pytest
 
-PATIENCE = 120.0  # seconds after which something that should have happened is taken never to happen
+from tests.nexting.streams import wait_for
+from tests.processes import PATIENCE
+from tests.processes import wait_for as until
 
 MOSQUITTO = shutil.which("mosquitto", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"]))
 
 with_broker = pytest.mark.skipif(
     MOSQUITTO is None or importlib.util.find_spec("paho") is None, reason="needs mosquitto and paho-mqtt"
 )
-
-
-def until(condition, what):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, f"{what} did not happen"
-        time.sleep(0.02)
 
 
 def free_port():
@@ -122,11 +116,5 @@ class Guarded(Broker):
 
 def received(source, samples):
     """Read so many samples from a source: their times and values."""
-    times, values, end = [], [], time.monotonic() + PATIENCE
-    while len(times) < samples:
-        assert time.monotonic() < end, f"{len(times)} of {samples} samples came; {source.counters()}"
-        block = source.read(0.2)
-        assert block is not None
-        times += block.times.tolist()
-        values += block.values.tolist()
-    return times, values
+    times, values = wait_for(source, samples)
+    return times.tolist(), values.tolist()

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.processes import PATIENCE
 from trueonline.nexting.sources import pacing
 from trueonline.nexting.sources.sample import ROWS
 
 NAN, INF = float("nan"), float("inf")
-PATIENCE = 30.0  # seconds after which something that should have come is taken to be lost
 
 
 def joined(source, signals=None):

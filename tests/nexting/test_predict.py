@@ -1,17 +1,12 @@
 """`trueonline predict`: held to learners and returns computed the slow way, and fed with all kinds of rubbish."""
 
-import subprocess
-import sys
-
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv
 import pytest
 
 from tests.nexting.predict_calls import COMMAND, predict, read, recording
-from trueonline import AccumulateTD, ReplaceTD, TrueOnlineTD, files
+from trueonline import TrueOnlineTD, files
 from trueonline.features import TileCoder
-from trueonline.nexting import arm, reporting
+from trueonline.nexting import reporting
 from trueonline.nexting.predictor import DivergedError, Predictor, Setup
 from trueonline.nexting.sources import Block, Clean, Cleaner
 
@@ -29,9 +24,7 @@ def returns_of(values, gamma):
 # --- What is predicted ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("source", "out"), [("log.csv", "out.csv"), ("log.parquet", "out.parquet"), ("log.csv.gz", "out.parquet")]
-)
+@pytest.mark.parametrize(("source", "out"), [("log.parquet", "out.csv"), ("log.csv.gz", "out.parquet")])
 def test_the_score_is_that_of_the_predictions_in_the_file(source, out, table, tmp_path):
     told = predict(table / source, *COMMAND, "--out", tmp_path / out, "--json")
     values = recording()["force"]
@@ -59,19 +52,16 @@ def test_the_score_is_that_of_the_predictions_in_the_file(source, out, table, tm
     assert errors[known][-500:].mean() < 0.5 * errors[known][:500].mean()  # it has learned something
 
 
-@pytest.mark.parametrize("method", ["true_online", "accumulate", "replace"])
-def test_predictions_are_those_of_a_learner_of_its_own(method, table, tmp_path):
+def test_predictions_are_those_of_a_learner_of_its_own(table, tmp_path):
     bounds = {"a": (-1.0, 1.0), "b": (-1.1, 1.1), "c": (-5.0, 5.0)}
     ranges = [f"--range={name}={low}:{high}" for name, (low, high) in bounds.items()]
-    command = [argument if argument != "true_online" else method for argument in COMMAND]
-    predict(table / "log.csv", *command, *ranges, "--out", tmp_path / "out.csv")
+    predict(table / "log.csv", *COMMAND, *ranges, "--out", tmp_path / "out.csv")
     found = read(tmp_path / "out.csv")["force@0.97"]
 
     columns = recording()
     low, high = (np.array([bounds[name][i] for name in SIGNALS]) for i in range(2))
     coder = TileCoder(low=np.zeros(3), high=np.ones(3), bins=10, tilings=8, bias=True)
-    kind = {"true_online": TrueOnlineTD, "accumulate": AccumulateTD, "replace": ReplaceTD}[method]
-    learner = kind(coder.n_features, step_size=0.1 / 9, trace_decay=0.9, discount=0.97)
+    learner = TrueOnlineTD(coder.n_features, step_size=0.1 / 9, trace_decay=0.9, discount=0.97)
     X = [
         coder(np.clip((np.array(row) - low) / (high - low), 0, 1)) for row in zip(*map(columns.get, SIGNALS), strict=True)
     ]
@@ -133,11 +123,11 @@ def test_a_discount_that_is_a_signal_ends_what_is_predicted(tmp_path):
     """Ten steps with 1 each, then the end: the return counts what is left of the ten."""
     rows = 4000
     phase = np.arange(rows) % 10
-    pyarrow.csv.write_csv(
-        pa.table({"phase": phase, "one": np.ones(rows), "going": (phase != 9).astype(float)}), tmp_path / "log.csv"
-    )
-    options = ["--rate", 10, "--signals", "phase", "--target", "one", "--discount", "going", "--step-size", "0.5"]
-    options += ["--method", "true_online"]
+    (tmp_path / "log.csv").write_text("phase,one,going\n" + "".join(f"{each},1,{int(each != 9)}\n" for each in phase))
+    options = [
+        "--rate", "10", "--signals", "phase", "--target", "one", "--discount", "going", "--step-size", "0.5",
+        "--method", "true_online",
+    ]  # fmt: skip
     told = predict(tmp_path / "log.csv", *options, "--out", tmp_path / "out.csv", "--json")
     found = read(tmp_path / "out.csv")["one@going"]
     wanted = np.where(phase == 9, 10.0, 9.0 - phase)  # C up to and including the sample where γ is 0
@@ -162,14 +152,7 @@ def test_what_is_dropped_is_counted(tmp_path):
     (tmp_path / "log.csv").write_text("time,x\n" + "\n".join(text) + "\n")
     options = [
         tmp_path / "log.csv",
-        "--rate",
-        10,
-        "--time",
-        "time",
-        "--target",
-        "x",
-        "--json",
-        "--out",
+        *["--rate", "10", "--time", "time", "--target", "x", "--json", "--out"],
         tmp_path / "o.csv",
     ]
     told = predict(*options)
@@ -210,61 +193,11 @@ def test_weights_that_diverge_end_the_run_and_spoil_no_checkpoint(tmp_path, tabl
     said = predict(*command, "--step-size", 500, "--checkpoint", kept, fails=True)
     assert "diverged" in said
     assert "smaller step-size than 500" in said
-    calm = [
-        table / "log.csv",
-        "--rate",
-        40,
-        "--target",
-        "a",
-        "--discount",
-        0.9,
-        "--method",
-        "accumulate",
-        "--trace-decay",
-        1,
-    ]
-    said = predict(*calm, "--step-size", 3, "--json", fails=True)  # slower, but no less
-    assert "diverged" in said
     assert not kept.exists()
     predictor = Predictor(Setup(signals=["x"], targets=["x"], discounts=[0.99], method="accumulate", step_size=1000.0))
     times = np.arange(5000.0)
     with pytest.raises(DivergedError, match="diverged"):
         predictor.learn(Clean(times, times[:, None] % 7, times == 0))
-
-
-def test_a_pipe_can_be_predicted_from(tmp_path):
-    lines = "".join(f'{{"time": {t / 10}, "x": {t % 4}}}\n' for t in range(500))
-    command = [
-        sys.executable,
-        "-m",
-        "trueonline",
-        "predict",
-        "-",
-        "--rate",
-        "10",
-        "--time",
-        "time",
-        "--target",
-        "x",
-        "--out",
-        "-",
-    ]
-    done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
-    rows = done.stdout.splitlines()
-    assert rows[0] == "time,x@20samples,x@20samples.low,x@20samples.high,surprise"
-    assert len(rows) == 501
-    assert "500 samples" in done.stderr
-
-
-def test_the_simulated_arm_can_be_predicted(tmp_path):
-    told = predict("arm", "--target", "force", "--signals", "all", "--horizon", "1s", "--samples", 3000, "--json")
-    assert told["samples"] == 3000
-    assert told["questions"][0]["name"] == "force@1s"
-    forces = arm.simulate(3000)[:, arm.NAMES.index("force")]
-    known = told["questions"][0]["scored"]
-    gamma = np.exp(-1 / 40)
-    means = (1 - gamma) * returns_of(forces, gamma)
-    assert told["questions"][0]["mean"] == pytest.approx(means[:known].mean(), rel=1e-3)
 
 
 @pytest.mark.parametrize("source", ["arm", "log.csv"])
@@ -282,7 +215,7 @@ def test_it_stops_at_a_number_of_samples_and_goes_on_from_there(source, table, t
 
 @pytest.mark.parametrize(
     ("hours", "method"),
-    [(1, "auto"), (1, "true_online"), pytest.param(7 * 24, "true_online", marks=pytest.mark.slow)],
+    [(0.5, "auto"), (0.5, "true_online"), pytest.param(7 * 24, "true_online", marks=pytest.mark.slow)],
 )
 def test_a_long_stream_does_not_grow_memory(hours, method):
     psutil = pytest.importorskip("psutil")
@@ -291,11 +224,11 @@ def test_a_long_stream_does_not_grow_memory(hours, method):
     cleaner = Cleaner(predictor.columns, max_gap=1.0)
     rng = np.random.default_rng(0)
     sizes = []
-    for k in range(hours * 3600 * 40 // 4096):
+    for k in range(int(hours * 3600 * 40 // 4096)):
         values = rng.random((4096, 2))
         values[rng.integers(4096, size=5)] = np.nan
         predictor.learn(cleaner(Block(np.arange(4096) / 40 + k * 102.4, values)))
-        if k % 10 == 0:
+        if k % 5 == 0:
             sizes.append((process.memory_info().rss, sum(array.nbytes for array in predictor.state().values())))
     assert predictor.samples > hours * 3600 * 40 - 2 * 4096
     assert sizes[-1][1] < 1.01 * sizes[2][1]  # lists of traced features are not always as long

@@ -115,11 +115,9 @@ def test_the_usual_time_between_samples_is_measured_and_a_long_gap_begins_someth
 def test_time_scales_say_what_they_are():
     scales = time_scales([900.0, "20 samples"], [0.9, "gamma"], None, None)
     assert [(s.label, s.discount, s.seconds, s.mean) for s in scales] == [
-        ("15min", None, 900.0, True),
-        ("20samples", 0.95, None, True),
-        ("0.9", 0.9, None, False),
+        ("15min", None, 900.0, True), ("20samples", 0.95, None, True), ("0.9", 0.9, None, False),
         ("gamma", "gamma", None, False),
-    ]
+    ]  # fmt: skip
     assert [s.factor(None) for s in scales] == [1.0, 1.0, pytest.approx(10.0), 1.0]
     assert time_scales([2.0], [], "return", 40.0)[0].factor(40.0) == pytest.approx(1.0 / (1.0 - np.exp(-1.0 / 80.0)))
     assert [duration_text(s) for s in (90.0, 3600.0, 0.8, 172800.0)] == ["90s", "1h", "0.8s", "2d"]

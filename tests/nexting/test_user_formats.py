@@ -1,26 +1,13 @@
 """`trueonline predict` with the formats that users have: times out as they came in, JSON lines, Excel's CSV, all signals."""
 
-import json
-import random
-import subprocess
-import sys
-import time
 from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
 import pyarrow.parquet as pq
-from click.testing import CliRunner
 
-from tests.processes import start, wait_for
-from trueonline.cli import main
+from tests.nexting.predict_calls import predict
 
 BERLIN = timezone(timedelta(hours=2))
-
-
-def predict(*arguments, fails=False):
-    result = CliRunner().invoke(main, ["predict", *map(str, arguments)])
-    assert (result.exit_code != 0) is fails, result.output
-    return result.stderr if fails else json.loads(result.stdout) if "--json" in arguments else result.stdout
 
 
 def stamps(rows, zone=BERLIN):
@@ -43,12 +30,8 @@ def test_times_come_out_as_they_went_in_also_where_a_run_resumes(tmp_path):
     text = log(path).read_text()
     command = [path, "--time", "time", "--rate", "5min", "--target", "load", "--horizon", "1h", "--out", out]
     command += [
-        "--signals",
-        "load,hour(time),weekday(time),lag(load, 15min)",
-        "--checkpoint",
-        tmp_path / "kept",
-        "--json",
-    ]
+        "--signals", "load,hour(time),weekday(time),lag(load, 15min)", "--checkpoint", tmp_path / "kept", "--json",
+    ]  # fmt: skip
     told = predict(*command, "--samples", "250")
     assert (told["samples"], told["dropped"]) == (250, 0)
     later = stamps(600)[:250] + stamps(612, timezone(timedelta(hours=1)))[262:]
@@ -60,9 +43,7 @@ def test_times_come_out_as_they_went_in_also_where_a_run_resumes(tmp_path):
     written = first_column(out)
     assert written[:250] == stamps(250)
     assert all(stamp.endswith("+02:00") for stamp in written)
-    assert [datetime.fromisoformat(stamp) for stamp in written] == [datetime.fromisoformat(stamp) for stamp in later][
-        :600
-    ]
+    assert [*map(datetime.fromisoformat, written)] == [*map(datetime.fromisoformat, later[:600])]
     predict(*command[:-3], "--out", tmp_path / "out.parquet")
     column = pq.read_table(tmp_path / "out.parquet")["time"]
     assert str(column.type) == "timestamp[us, tz=+02:00]"
@@ -82,28 +63,6 @@ def test_the_wall_clock_counts_for_hours(tmp_path):
     assert found[0] == found[1]
 
 
-def test_json_lines_survive_kill_9(tmp_path):
-    path, out = log(tmp_path / "log.csv", 10_000), tmp_path / "out.jsonl"
-    command = [path, "--time", "time", "--rate", "1/300", "--target", "load", "--discount", "0.9"]
-    command += ["--method", "true_online"]
-    predict(*command, "--out", tmp_path / "whole.jsonl")
-    draw, checkpoint = random.Random(1), tmp_path / "out.jsonl.checkpoint"
-    words = [sys.executable, "-m", "trueonline", "predict", *map(str, command), "--out", str(out), "--every", "0.05"]
-    process = start([*words, "--pace", "300000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_for(checkpoint.exists, "checkpoint")
-    time.sleep(draw.random() * 0.3)
-    assert process.poll() is None
-    process.kill()
-    process.communicate()
-    assert checkpoint.exists()
-    told = predict(*command, "--out", out, "--json")
-    assert 0 < told["resumed_at"] < 10_000
-    assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
-    rows = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [row["time"] for row in rows] == stamps(10_000)
-    assert not checkpoint.exists()
-
-
 def test_excels_csv_from_germany(tmp_path):
     path, out = tmp_path / "Messung.csv", tmp_path / "out.csv"
     begin = datetime(2024, 12, 31, 23, 0)
@@ -111,45 +70,13 @@ def test_excels_csv_from_germany(tmp_path):
     rows = "".join(f"{each:%d.%m.%Y %H:%M};{k % 9},5;{k}\r\n" for k, each in enumerate(moments))
     path.write_bytes(f'sep=;\r\nZeit;"Größe, links";Zähler\r\n{rows}'.encode("cp1252"))
     command = [
-        path,
-        "--time",
-        "Zeit",
-        "--time-format",
-        "%d.%m.%Y %H:%M",
-        "--target",
-        '"Größe, links"',
-        "--signals",
-        "all",
-    ]
+        path, "--time", "Zeit", "--time-format", "%d.%m.%Y %H:%M", "--target", '"Größe, links"', "--signals", "all",
+    ]  # fmt: skip
     told = predict(*command, "--rate", "1min", "--horizon", "15min", "--out", out, "--json")
     assert (told["samples"], told["dropped"]) == (200, 0)
     assert told["warnings"] == [f"{path} is not UTF-8: it was read as Latin-1 (Windows-1252)"]
     assert first_column(out) == [each.isoformat() for each in moments]
     assert told["questions"][0]["target"] == "Größe, links"
-
-
-def test_several_files_with_a_time_format_are_as_one(tmp_path):
-    """Also where a run resumes in each of them."""
-    rows = [f"{datetime(2024, 12, 31) + timedelta(minutes=k):%d.%m.%Y %H:%M};{k % 9},5;{k % 7}" for k in range(3000)]
-    for name, first, last in (
-        ("whole.csv", 0, 3000),
-        ("a1.csv", 0, 1000),
-        ("a2.csv", 1000, 1001),
-        ("a10.csv", 1001, 3000),
-    ):
-        (tmp_path / name).write_text("at;x;y\n" + "\n".join(rows[first:last]) + "\n")
-    command = ["--time", "at", "--time-format", "%d.%m.%Y %H:%M", "--rate", "1min", "--target", "x", "--horizon", "15min"]
-    command += ["--signals", "all", "--json"]
-    whole = predict(tmp_path / "whole.csv", *command, "--out", tmp_path / "whole.jsonl")
-    several = [tmp_path / "a*.csv", *command, "--out", tmp_path / "out.jsonl"]
-    for samples in (400, 1000, 1001, 1500):
-        told = predict(*several, "--samples", samples, "--checkpoint", tmp_path / "kept")
-        assert (told["samples"], told["warnings"]) == (samples, [])
-    told = predict(*several, "--checkpoint", tmp_path / "kept")
-    assert told["resumed_at"] == 1500
-    assert told["questions"] == whole["questions"]
-    assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
-    assert json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])["time"] == "2024-12-31T00:00:00"
 
 
 def test_all_signals_are_those_that_one_would_name(tmp_path):

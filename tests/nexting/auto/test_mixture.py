@@ -20,13 +20,8 @@ EXPERTS = [
     Expert("mean", "one", 0.03, 0.0),
 ]
 AS_NUMBERS = [
-    (0,),
-    (1,),
-    (0, 0, 1, 5, 0.3, 0.9),
-    (1, 1, 3, 12, 0.1, 1.0),
-    (0, 1, 3, 12, 1.0, 0.5),
-    (1, 0, 1, 5, 0.03, 0.0),
-]
+    (0,), (1,), (0, 0, 1, 5, 0.3, 0.9), (1, 1, 3, 12, 0.1, 1.0), (0, 1, 3, 12, 1.0, 0.5), (1, 0, 1, 5, 0.03, 0.0),
+]  # fmt: skip
 
 
 def stream(seed, T=300, irregular=True):
@@ -77,7 +72,7 @@ def test_blocks_make_no_difference_and_a_state_resumes_bit_for_bit():
     gamma=st.sampled_from([0.0, 0.5, 0.9]),
     memory=st.sampled_from([20.0, 1000.0, math.inf]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_the_regret_stays_below_its_bound_whatever_the_stream_does(seed, scales, gamma, memory):
     rng = np.random.default_rng(seed)
     T, names = 60 * len(scales), list("abcd")
@@ -95,14 +90,6 @@ def test_the_regret_stays_below_its_bound_whatever_the_stream_does(seed, scales,
     for _, own, losses in history:
         regret = fade * regret + own - losses
     assert (regret <= mixture.regret_bound() * (1.0 + 1e-9) + 1e-9).all()
-
-
-def test_a_constant_stream_is_forecast_exactly():
-    T = 50
-    mixture = Mixture(SETS, EXPERTS, ["hold", "mean"])
-    X = np.column_stack([np.zeros(T, int), *(np.full(T, 4 * k) for k in range(3))])
-    x = np.full(T, 0.1)
-    np.testing.assert_array_equal(mixture.run(X, x, np.column_stack([x, x]), 0.98), x)
 
 
 def test_shaping_with_any_base_changes_no_optimal_answer():

@@ -12,6 +12,9 @@ from trueonline.nexting import arm
 from trueonline.nexting.live import Hub, Shown, messages
 from trueonline.nexting.predictor import Answers
 
+for package in ("starlette", "uvicorn", "websockets"):
+    pytest.importorskip(package, reason="the live page needs trueonline[live]")
+
 TOKEN = "a-token-of-24-characters"
 RATE = 40.0
 SIGNALS = ("position", "force", "grip")  # grip is a discount: 0 where nothing is held

@@ -12,12 +12,8 @@ import numpy as np
 import pytest
 
 from tests.nexting.live.helpers import RATE, SIGNALS, TOKEN, connect, get, heard, publish, small_hub, unpack, until
-from trueonline.nexting.live import Hub, Server, Shown, flood, listener, messages, server
+from trueonline.nexting.live import Server, flood, listener, messages, server
 from trueonline.nexting.predictor import Answers
-
-pytest.importorskip("starlette", reason="the live page needs trueonline[live]")
-pytest.importorskip("uvicorn", reason="the live page needs trueonline[live]")
-pytest.importorskip("websockets", reason="the live page needs trueonline[live]")
 
 
 def test_a_page_is_told_all_that_it_asks_for():
@@ -28,13 +24,8 @@ def test_a_page_is_told_all_that_it_asks_for():
         hello = heard(client, "hello")
         assert hello["signals"] == list(SIGNALS)
         assert hello["questions"][3] == {
-            "name": "grip",
-            "target": "force",
-            "discount": "grip",
-            "horizon": None,
-            "meaning": "return",
-            "unit": "",
-        }
+            "name": "grip", "target": "force", "discount": "grip", "horizon": None, "meaning": "return", "unit": "",
+        }  # fmt: skip
         told = heard(client, "subscribed")
         assert (told["number"], told["questions"], told["signals"]) == (1, [0, 2], [0, 1])
         assert heard(client, "status")["samples"] == 100
@@ -73,22 +64,6 @@ def test_a_page_is_told_all_that_it_asks_for():
 def heard_clock(client):
     client.send('{"clock": 6}')
     return heard(client, "clock")["mine"]
-
-
-def test_six_thousand_questions_are_introduced():
-    many = [Shown(f"question {k}", f"s{k % 3}", 0.9, 1.0, "mean") for k in range(6000)]
-    hub = Hub(many, ("s0", "s1", "s2"))
-    one = np.arange(6000.0)[None]
-    hub.publish(Answers([0.0], [False], np.zeros((1, 3)), one, one - 1.0, one + 1.0))
-    hub.report({"questions": {"error": np.arange(6000)}})
-    with Server(hub) as served, connect(served) as client:
-        hello = heard(client, "hello")
-        assert [question["name"] for question in hello["questions"]] == [each.name for each in many]
-        assert hello["kept"] == hub.size < 4800
-        client.send('{"subscribe": [5999]}')
-        while (frame := heard(client, bytes))["subscription"] < 2:
-            pass
-        assert frame["columns"].tolist() == [[0.0], [5999.0], [5998.0], [6000.0]]
 
 
 @pytest.mark.parametrize("message", ["no json", '{"subscribe": [99]}', b"\x00\x01", "x" * 10_000])
@@ -368,21 +343,6 @@ def test_only_pages_stay_connected(monkeypatch):
         assert served.pages == 1
         until(lambda: len(served._server.server_state.connections) == 1)
         assert get(served, f"/?token={TOKEN}")[0] == 200
-
-
-def test_a_page_that_vanishes_is_forgotten():
-    hub = small_hub()
-    with Server(hub) as served:
-        client = raw_client(served)
-        until(lambda: served.pages == 1)
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset: no goodbye
-        client.close()
-
-        def gone():
-            publish(hub, 1)
-            return served.pages == 0
-
-        until(gone)
 
 
 def test_stopping_ends_connections_even_of_those_that_take_nothing():

@@ -10,10 +10,6 @@ from trueonline.nexting.live import Hub, Server, messages
 from trueonline.nexting.live.history import History
 from trueonline.nexting.predictor import Answers
 
-pytest.importorskip("starlette", reason="the live page needs trueonline[live]")
-pytest.importorskip("uvicorn", reason="the live page needs trueonline[live]")
-pytest.importorskip("websockets", reason="the live page needs trueonline[live]")
-
 
 def check(buckets, times, rows, signals, first=0):
     """The buckets are those of the samples from number `first` on, cut into pieces of one width."""

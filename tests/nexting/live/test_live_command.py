@@ -11,15 +11,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
-import pytest
 
 from tests.nexting.live.helpers import until
 from tests.processes import start
 from trueonline.nexting import arm
-
-pytest.importorskip("starlette", reason="the live page needs trueonline[live]")
-pytest.importorskip("uvicorn", reason="the live page needs trueonline[live]")
-pytest.importorskip("websockets", reason="the live page needs trueonline[live]")
 
 
 @contextmanager
@@ -86,17 +81,6 @@ def test_the_page_stays_when_a_recording_has_ended(browser, tmp_path):
         until(lambda: "ended" in browser.one("header").text)
         assert browser.of("samples") == 300
         assert "300 samples" in ended(process, browser)
-
-
-def test_the_command_wants_a_token_beyond_this_machine():
-    from click.testing import CliRunner
-
-    from trueonline.cli import main
-
-    result = CliRunner().invoke(main, ["live", "arm", "--target", "force", "--host", "0.0.0.0", "--port", "0"])
-    assert result.exit_code == 1
-    assert "token" in result.stderr
-    assert "Traceback" not in result.stderr
 
 
 def test_a_port_that_is_taken_costs_no_predictions(tmp_path):

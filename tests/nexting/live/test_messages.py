@@ -30,14 +30,9 @@ def test_status_becomes_json_and_scores():
     assert np.frombuffer(status.scores, "<u4", 4, 104).tolist() == [7, 0, 0, 2**32 - 1]
     assert len(status.scores) == 120
     alert = {
-        "time": 3.0,
-        "surprise": 0.9995,
-        "question": "grip",
-        "target": "force",
-        "value": nan,
-        "expected": 1,
+        "time": 3.0, "surprise": 0.9995, "question": "grip", "target": "force", "value": nan, "expected": 1,
         "usual_error": 2,
-    }
+    }  # fmt: skip
     hub.report({"alerts": [alert], "experts": [[["value", 0.5]], None, None, None], "offset": 7200.0})
     assert json.loads(hub.status.alerts) == {"type": "alerts", "alerts": [{**alert, "value": None}]}
     hub.report({"state": "ended"})  # without the rest: it stays

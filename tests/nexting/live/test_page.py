@@ -11,10 +11,6 @@ from tests.nexting.live.helpers import QUESTIONS, RATE, SIGNALS, TOKEN, Browser,
 from trueonline.nexting.live import Hub, Server, Shown
 from trueonline.nexting.predictor import Answers
 
-pytest.importorskip("starlette", reason="the live page needs trueonline[live]")
-pytest.importorskip("uvicorn", reason="the live page needs trueonline[live]")
-pytest.importorskip("websockets", reason="the live page needs trueonline[live]")
-
 
 def test_lines_move(browser, feed):
     with Server(feed) as served:
@@ -134,27 +130,6 @@ def test_zoom_by_mouse_and_keys(browser):
         assert browser.one("#help p").is_displayed()
 
 
-def test_times_of_a_recording_are_seconds_and_those_of_a_clock_are_not(browser):
-    hub = small_hub()
-    publish(hub, 2000)
-    with Server(hub) as served:
-        browser.open(served)
-        written = until(lambda: browser.js("return window.trueonline && document.querySelector('.when')?.textContent"))
-        assert written == "newest"
-        from selenium.webdriver import ActionChains
-
-        ActionChains(browser.chrome).move_to_element(browser.one(".u-over")).perform()
-        until(lambda: re.fullmatch(r"0:\d\d\.\d{3}", browser.one(".when").text))
-        browser.chrome.get("about:blank")  # before the server goes, which the page would complain of
-    hub = small_hub()
-    publish(hub, 2000, times=1.7e9 + np.arange(2000) / RATE)
-    with Server(hub) as served:
-        browser.open(served)
-        until(lambda: browser.of("points('force, 0.5 s')"))
-        ActionChains(browser.chrome).move_to_element(browser.one(".u-over")).perform()
-        until(lambda: browser.one(".when").text.count(":") == 2)
-
-
 @contextmanager
 def screen(browser, width):
     """A screen of that many pixels, which is a phone's where they are few."""
@@ -240,13 +215,16 @@ def test_a_clock_that_is_set_back_leaves_what_came_after(browser):
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_note_can_be_read(browser, width):
+def test_the_state_and_a_note_can_be_read(browser, width):
     hub = small_hub()
-    publish(hub, 100)
     note = "samples come 40 a second by their times, and the rate was said to be 1: " + "a_long_name_" * 20
     with Server(hub) as served, screen(browser, width):
         browser.open(served)
+        until(lambda: browser.one("#empty").text == "Waiting for samples …")
+        assert browser.one("#state").text == "waiting for samples"
+        publish(hub, 100)
         until(lambda: browser.of("points('force, 0.5 s')"))
+        assert not browser.one("#empty").is_displayed()
         assert not browser.one("#note").is_displayed()
         hub.report({"state": "learning", "note": note})
         until(lambda: browser.one("#note").text == note)
@@ -254,8 +232,9 @@ def test_a_note_can_be_read(browser, width):
         assert 0 <= box["x"] < box["x"] + box["width"] <= width
         assert browser.js("return document.documentElement.scrollWidth") == width
         assert browser.js("return document.getElementById('note').scrollWidth") <= box["width"]
-        hub.report({"state": "learning", "note": ""})
+        hub.report({"state": "ended", "note": ""})
         until(lambda: not browser.one("#note").is_displayed())
+        until(lambda: browser.one("#state").text == "the stream has ended")
 
 
 def test_it_is_told_when_there_will_be_scores(browser):
@@ -339,32 +318,27 @@ def test_what_came_so_far_is_the_mean_over_what_came(browser):
 
 
 def test_a_phone_shows_all_of_it(browser, feed):
-    metrics = {"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": True}
-    browser.chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    try:
-        with Server(feed) as served:
-            browser.open(served)
-            for name in ("grip", "position, 2 s"):
-                browser.js("arguments[0].click()", browser.box(name))
-            until(lambda: all(browser.of(f"points('{each.name}')") for each in QUESTIONS))
-            browser.one("#help summary").click()
-            assert browser.js("return document.documentElement.scrollWidth") == 390
-            wide = "return [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > 391).length"
-            assert browser.js(wide) == 0
-            browser.one("#pause").click()
-            assert browser.of("paused")
-            over = browser.one(".u-over")
-            browser.js("arguments[0].scrollIntoView({block: 'center'})", over)
-            low, high = browser.of("range()")
-            box = browser.js("return arguments[0].getBoundingClientRect().toJSON()", over)
-            for kind, share in (("touchStart", 0.5), ("touchMove", 0.6), ("touchMove", 0.75), ("touchEnd", None)):
-                places = [{"x": box["left"] + share * box["width"], "y": box["top"] + 40}] if share else []
-                browser.chrome.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": places})
-            until(lambda: browser.of("range()") != [low, high])
-            part = (np.array(browser.of("range()")) - low) / (high - low)
-            np.testing.assert_allclose(part, [0.5, 0.75], atol=0.02)
-    finally:
-        browser.chrome.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    with Server(feed) as served, screen(browser, 390):
+        browser.open(served)
+        for name in ("grip", "position, 2 s"):
+            browser.js("arguments[0].click()", browser.box(name))
+        until(lambda: all(browser.of(f"points('{each.name}')") for each in QUESTIONS))
+        browser.one("#help summary").click()
+        assert browser.js("return document.documentElement.scrollWidth") == 390
+        wide = "return [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > 391).length"
+        assert browser.js(wide) == 0
+        browser.one("#pause").click()
+        assert browser.of("paused")
+        over = browser.one(".u-over")
+        browser.js("arguments[0].scrollIntoView({block: 'center'})", over)
+        low, high = browser.of("range()")
+        box = browser.js("return arguments[0].getBoundingClientRect().toJSON()", over)
+        for kind, share in (("touchStart", 0.5), ("touchMove", 0.6), ("touchMove", 0.75), ("touchEnd", None)):
+            places = [{"x": box["left"] + share * box["width"], "y": box["top"] + 40}] if share else []
+            browser.chrome.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": places})
+        until(lambda: browser.of("range()") != [low, high])
+        part = (np.array(browser.of("range()")) - low) / (high - low)
+        np.testing.assert_allclose(part, [0.5, 0.75], atol=0.02)
 
 
 def test_a_dark_page_is_dark(browser, feed):
@@ -380,19 +354,6 @@ def test_a_dark_page_is_dark(browser, feed):
         assert found == ["rgb(255, 255, 255)", "rgb(21, 25, 29)"]
     finally:
         browser.chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-
-
-def test_empty_states(browser):
-    hub = small_hub()
-    with Server(hub) as served:
-        browser.open(served)
-        until(lambda: browser.one("#empty").text == "Waiting for samples …")
-        assert browser.one("#state").text == "waiting for samples"
-        publish(hub, 100)
-        until(lambda: not browser.one("#empty").is_displayed())
-        hub.report({"state": "ended", "note": "all of it was read"})
-        until(lambda: browser.one("#state").text == "the stream has ended")
-        until(lambda: browser.one("#note").text == "all of it was read")
 
 
 def test_the_page_comes_back_when_the_server_does(chromium, feed):

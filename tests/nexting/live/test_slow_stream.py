@@ -11,10 +11,6 @@ from trueonline.nexting.alerts import Alert
 from trueonline.nexting.live import Hub, Server, Shown
 from trueonline.nexting.predictor import Answers
 
-pytest.importorskip("starlette", reason="the live page needs trueonline[live]")
-pytest.importorskip("uvicorn", reason="the live page needs trueonline[live]")
-pytest.importorskip("websockets", reason="the live page needs trueonline[live]")
-
 
 def test_a_slow_stream_has_dates_a_band_alerts_skill_and_experts(browser):
     from selenium.webdriver import ActionChains
@@ -29,13 +25,9 @@ def test_a_slow_stream_has_dates_a_band_alerts_skill_and_experts(browser):
     hub.publish(Answers(times, np.arange(n) == 0, signal[:, None], prediction, *band))
     alert = Alert(times[-100], 0.9995, "value@1h", "value", 71.2, 83.4, -14.4, 1.2)
     questions = {
-        "error": [3.1],
-        "hold": [4.03],
-        "mean": [9.2],
-        "recent_error": [5.0],
-        "recent_hold": [4.0],
+        "error": [3.1], "hold": [4.03], "mean": [9.2], "recent_error": [5.0], "recent_hold": [4.0],
         "recent_mean": [8.0],
-    }
+    }  # fmt: skip
     experts = [
         [["value, λ = 0", 0.2], ["hour of the day and value, λ = 0.9", 0.41], *[[f"other {k}", 0.01] for k in range(9)]]
     ]
@@ -122,12 +114,8 @@ def test_words_and_marks_are_those_of_the_numbers(browser):
         asked = script.replace("STEPS", f"[{', '.join(steps)}]")
         words, marks = browser.chrome.execute_async_script(asked, [asdict(alert) for alert in alerts])
     assert marks == [
-        ["0.00", "0.25", "0.50"],
-        ["−10", "0", "10"],
-        ["0.1", "0.2"],
-        ["0", "1.0e−4", "2.0e−4"],
-        ["1.0e6", "2.5e6"],
-    ]
+        ["0.00", "0.25", "0.50"], ["−10", "0", "10"], ["0.1", "0.2"], ["0", "1.0e−4", "2.0e−4"], ["1.0e6", "2.5e6"],
+    ]  # fmt: skip
     for alert, told in zip(alerts, words, strict=True):  # the same words as on the terminal
         numbers, colon, how = told.partition(":")
         assert alert.in_words() == f"12.5 s  surprise 0.9995  x {numbers} (x@1h){colon}{how}"

@@ -110,14 +110,10 @@ def test_bounded_signals_are_what_a_tile_coder_takes():
         (["a", ""], {}, "names"),
         (["a"], {"b": (0.0, 1.0)}, "there is no signal 'b' .* there are a"),
         (["a"], {"a": (1.0, 1.0)}, "below high"),
-        (["a"], {"a": (2.0, 1.0)}, "below high"),
         (["a"], {"a": (0.0, math.inf)}, "high of a must be a number within"),
         (["a"], {"a": (math.nan, 1.0)}, "low of a must be a number within"),
-        (["a"], {"a": (-1e101, 1.0)}, "low of a must be a number within"),
         (["a"], {"a": (False, True)}, "low of a must be a number"),
         (["a"], {"a": (1.0,)}, "pair"),
-        (["a"], {"a": 3.0}, "pair"),
-        (["a"], {"a": "01"}, "low of a must be a number"),
     ],
 )
 def test_bounds_that_cannot_be_are_refused(names, fixed, words):
@@ -129,12 +125,10 @@ def test_bounds_that_cannot_be_are_refused(names, fixed, words):
     ("values", "words"),
     [
         (np.ones((2, 3)), "rows of 2"),
-        (np.ones(2), "rows of 2"),
         (1.0, "rows of 2"),
         (np.array([[1.0, 2.0], [9.0, math.nan]]), "finite, got nan at position 1, 1"),
         (np.array([[-math.inf, 2.0]]), "finite, got -inf at position 0, 0"),
         (np.ones((2, 2), bool), "numbers"),
-        ([["a", "b"]], "numbers"),
     ],
 )
 def test_values_that_do_not_fit_are_refused_and_no_bound_moves(values, words):

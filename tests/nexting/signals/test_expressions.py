@@ -17,25 +17,15 @@ def test_columns_are_in_the_order_of_first_use_and_names_in_one_spelling():
     assert Signals(signals.names, rate=1.0).names == names
 
 
-@pytest.mark.parametrize(
-    "name", ["force (N)", "velocity (m/s)", "Velocity(x)", "a)", "(a", ":-(", "velocity", "lag(x) of y", "a,b", " a", "κ"]
-)
-def test_a_column_may_be_called_anything_that_is_no_call(name):
-    assert Signals([name]).columns == Signals([name]).names == (name,)
-
-
-@pytest.mark.parametrize(
-    "name", ["force (N)", "velocity (m/s)", "Velocity(x)", "a)", "(a", ":-(", "velocity", "κ", "(x, y)"]
-)
-def test_columns_of_any_name_may_be_in_a_call(name):
-    for text in (f"velocity({name})", f"velocity({name}, 0.5)"):
-        assert Signals([f" {text} "]).columns == (name,)
-        assert Signals([f" {text} "]).names == (text,)
-        assert spelling(text) == text
-
-
-def test_commas_in_a_call_may_be_in_parentheses():
-    assert Signals(["velocity(force (x, y), 0.1)"]).columns == ("force (x, y)",)
+def test_a_column_may_be_called_anything_that_is_no_call_alone_and_in_a_call():
+    names = ["force (N)", "velocity (m/s)", "Velocity(x)", "a)", "(a", ":-(", "velocity", "κ"]
+    for name in (*names, "lag(x) of y", "a,b", " a"):
+        assert Signals([name]).columns == Signals([name]).names == (name,)
+    for name in (*names, "(x, y)", "force (x, y)"):
+        for text in (f"velocity({name})", f"velocity({name}, 0.5)"):
+            assert Signals([f" {text} "]).columns == (name,)
+            assert Signals([f" {text} "]).names == (text,)
+            assert spelling(text) == text
 
 
 @pytest.mark.parametrize(
@@ -93,29 +83,18 @@ def test_hours_and_weekdays_are_those_of_the_wall_clock():
         ("a,b", "split"),
         (None, "list"),
         (["a", ""], "name of a column"),
-        (["  "], "name of a column"),
         ([3], "name of a column"),
         (["velocity()"], "velocity needs a signal"),
         (["velocity( , 0.1)"], "velocity needs a signal"),
         (["lowpass(x)"], "lowpass needs a time"),
         (["lag(x)"], "lag needs a time"),
         (["lowpass(x, 0)"], "a time must be above 0"),
-        (["lowpass(x, -1)"], "a time must be above 0"),
-        (["lowpass(x, inf)"], "a time must be above 0"),
-        (["lowpass(x, nan)"], "a time must be above 0"),
         (["lowpass(x, 1e999)"], "a time must be above 0"),
-        (["lowpass(x, 1e-999)"], "a time must be above 0"),
-        (["lowpass(x, 1_0)"], "a time must be above 0"),
-        (["lowpass(x, 5us)"], "a time must be above 0"),
         (["lowpass(x, )"], "a time must be above 0"),
-        (["lowpass(x, .)"], "a time must be above 0"),
-        (["lowpass(x, s)"], "a time must be above 0"),
         (["velocity(x, fast)"], "known is velocity"),
         (["velocity(x, 0.1, 0.2)"], "a signal and a time"),
-        (["envelope(lowpass(x), 1)"], "lowpass needs a time"),
         (["hour(timestamp)"], r"write hour\(time\)"),
         (["weekday(velocity(time))"], r"write weekday\(time\)"),
-        (["a", "b", "a"], "once"),
         (["velocity(x, 0.1)", "velocity( x,100ms)"], "once"),
         (["envelope(x)", "envelope(x, 0.2)"], "once"),
         (["velocity(x, 0.1)", "lowpass(velocity(x), 0.1)"], "once"),

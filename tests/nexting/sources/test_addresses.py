@@ -48,23 +48,15 @@ def test_half_a_password_with_a_bare_slash_is_not_shown():
         assert shown_address(spec).endswith("…@host/a")
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
-        "mqtt://ann:s3cret@host",
-        "mqtt://ann:s3cret@host:0/x",
-        "mqtt://ann:s3cret@host:99999/x",
-        "mqtt://ann:s3/cret@host/x",
-        "mqtt://ann:s3@cret@host/x",
-        "mqtt:/ann:s3cret@host/x",
-        "mqtt:ann:s3cret@host/x",
-        "mqtts://ann:s3cret@a..b/x",
-        "ws://ann:s3cret@host/x",
-        "mqtt://ann:s3cret@host/a/#/b",
-        "mqtt://ann:12/s3cret@host/#/b",
-        "mqtt://ann:s3cret@host/" + "x" * 70_000,
-    ],
-)
+BAD = [
+    "mqtt://ann:s3cret@host", "mqtt://ann:s3cret@host:0/x", "mqtt://ann:s3cret@host:99999/x", "mqtt://ann:s3/cret@host/x",
+    "mqtt://ann:s3@cret@host/x", "mqtt:/ann:s3cret@host/x", "mqtt:ann:s3cret@host/x", "mqtts://ann:s3cret@a..b/x",
+    "ws://ann:s3cret@host/x", "mqtt://ann:s3cret@host/a/#/b", "mqtt://ann:12/s3cret@host/#/b",
+    "mqtt://ann:s3cret@host/" + "x" * 70_000,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spec", BAD)
 def test_no_refusal_shows_a_password(spec, tmp_path, monkeypatch):
     from click.testing import CliRunner
 

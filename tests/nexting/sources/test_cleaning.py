@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from tests.nexting.streams import INF, NAN
 from trueonline.nexting.sources import Block, Cleaner
-from trueonline.nexting.sources.sample import ROWS
 
 
 def cleaned(samples, size, max_gap, missing):
@@ -150,30 +149,6 @@ def test_what_comes_again_or_in_the_wrong_order_is_late_and_no_clock_was_set_bac
     assert kept.tolist() == [*(np.arange(1000) / 10), 100.0, 100.1, 100.2]
     assert cleaner.counters()["dropped_late"] == len(burst) + len(shuffled) + len(few)
     assert cleaner.counters()["clock_set_back"] == 0
-
-
-def test_times_that_are_none_are_told_from_missing_values():
-    cleaner = Cleaner(["a"], missing="skip")
-    times = np.array([1.7e12, NAN, 1.0, 2.0, INF, -1.01e11, 3.0])  # the first is milliseconds since the epoch
-    assert cleaner(Block(times, np.array([[1.0], [1.0], [NAN], [1.0], [NAN], [1.0], [1.0]]))).times.tolist() == [2.0, 3.0]
-    assert (cleaner.counters()["dropped_time"], cleaner.counters()["dropped_missing"], cleaner.dropped) == (4, 1, 5)
-
-
-def test_cleaning_a_long_stream_equals_the_rules():
-    rng = np.random.default_rng(3)
-    n = 200_000
-    times = np.round(np.cumsum(rng.exponential(0.01, n)), 2) - 0.02 * (rng.random(n) < 0.1)
-    values = rng.standard_normal((n, 3))
-    values[rng.random(values.shape) < 0.01] = NAN
-    cleaner = Cleaner(["a", "b", "c"], max_gap=0.05)
-    parts = [cleaner(Block(times[i : i + ROWS], values[i : i + ROWS])) for i in range(0, n, ROWS)]
-    expected, counters = cleaned(zip(times.tolist(), values.tolist(), strict=True), 3, 0.05, "hold")
-    assert cleaner.counters() == counters
-    rare = ("dropped_missing", "dropped_time", "clock_set_back")
-    assert all(count > 100 for name, count in counters.items() if name not in rare)
-    np.testing.assert_array_equal(np.concatenate([part.times for part in parts]), [t for t, _, _ in expected])
-    np.testing.assert_array_equal(np.concatenate([part.values for part in parts]), [v for _, v, _ in expected])
-    np.testing.assert_array_equal(np.concatenate([part.starts for part in parts]), [s for _, _, s in expected])
 
 
 def test_a_missing_value_can_be_an_error_that_changes_nothing():

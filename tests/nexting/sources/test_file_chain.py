@@ -7,18 +7,8 @@ import numpy as np
 import pytest
 
 from tests.nexting.streams import joined, some, text_of, together, written
-from trueonline.nexting.sources import (
-    Cleaner,
-    TimeStyle,
-    columns_of,
-    files_named,
-    has_own_times,
-    is_live,
-    is_several,
-    open_source,
-    shown_source,
-    text,
-)
+from trueonline.nexting import sources
+from trueonline.nexting.sources import Cleaner, TimeStyle, columns_of, files_named, is_several, open_source, text
 from trueonline.nexting.sources.positions import skipping
 
 NAMES = ("day1.csv", "day2.csv.gz", "day3.parquet", "day4.jsonl")
@@ -178,10 +168,7 @@ def test_a_resumed_chain_keeps_the_wall_clock_of_its_file(travels, monkeypatch):
     assert (again.offset, again.times.tolist()) == (later.offset, later.times.tolist())
     assert later.offset == 3600.0
     for wrong in (3, {"zone": 3}):
-        with (
-            open_source(travels, ["x"], time="time") as source,
-            pytest.raises(ValueError, match="damaged"),
-        ):
+        with open_source(travels, ["x"], time="time") as source, pytest.raises(ValueError, match="damaged"):
             source.seek({**position, "of": {**position["of"], "times": wrong}})
 
 
@@ -215,9 +202,9 @@ def test_patterns_are_in_natural_order_and_names_in_the_order_given(tmp_path, mo
     assert is_several("log.*")
     assert is_several(["log.1", "log.2"])
     assert not is_several("a[1].csv")  # there is a file of that name
-    assert not is_live("log.*")
-    assert not has_own_times(["log.1", "log.2"])
-    assert shown_source(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+    assert not sources.is_live("log.*")
+    assert not sources.has_own_times(["log.1", "log.2"])
+    assert sources.shown_source(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
 
 
 @pytest.mark.parametrize(

@@ -12,30 +12,13 @@ from trueonline.nexting.sources import open_source
 from trueonline.nexting.sources.gzip_file import Gunzipped
 
 
-def test_a_compressed_file_that_breaks_off_gives_its_whole_rows(tmp_path):
-    times, values = some(20_000)
-    path = tmp_path / "log.csv.gz"
-    whole = gzip.compress(text_of(times, values).encode())
-    path.write_bytes(whole[: len(whole) // 2])
-    source = open_source(path, ["b", "a"], time="time")
-    got_times, got_values = joined(source)
-    assert 5000 < len(got_times) < 15_000
-    np.testing.assert_array_equal(got_times, times[: len(got_times)])
-    np.testing.assert_array_equal(got_values, values[: len(got_times), ::-1])
-    assert source.counters()["truncated"] == 1
-    path.write_bytes(whole[:1000] + bytes(range(256)) + whole[1256:])
-    with pytest.raises(ValueError, match=r"log\.csv\.gz is damaged"):
-        joined(open_source(path, ["a"], time="time"))
-
-
 @pytest.mark.parametrize("members", [1, 3])
 def test_of_a_compressed_file_that_breaks_off_nothing_is_lost(tmp_path, members):
-    times, values = some(3000)
-    text = text_of(times, values).encode()
+    text = text_of(*some(2000)).encode()
     parts = [text[i * len(text) // members : (i + 1) * len(text) // members] for i in range(members)]
     whole = (b"\0" * 7).join(map(gzip.compress, parts)) + b"\0" * 5
     path, rng = tmp_path / "log.csv.gz", random.Random(members)
-    for size in [1, 10, 11, 100, *(rng.randrange(len(whole)) for _ in range(12)), len(whole) - 13, len(whole)]:
+    for size in [1, 10, 11, 100, *(rng.randrange(len(whole)) for _ in range(6)), len(whole) - 13, len(whole)]:
         path.write_bytes(whole[:size])
         out, rest = b"", whole[:size]  # all that zlib makes of it, a byte at a time
         while rest:
@@ -67,10 +50,14 @@ def test_of_a_compressed_file_that_breaks_off_nothing_is_lost(tmp_path, members)
         assert source.counters()["truncated"] == file.cut
 
 
-def test_what_follows_a_compressed_file_and_is_none_is_damage_after_all_that_was_good(tmp_path):
+def test_what_is_not_gzip_is_damage_after_all_that_was_good(tmp_path):
     path = tmp_path / "log.csv.gz"
     path.write_bytes(gzip.compress(b"time,a\n1,2\n") + b"garbage")
     with open_source(path, ["a"], time="time") as source:
         assert source.read().times.tolist() == [1.0]
         with pytest.raises(ValueError, match=r"log\.csv\.gz is damaged, after 11 bytes: .*incorrect header"):
             source.read()
+    whole = gzip.compress(text_of(*some(20_000)).encode())
+    path.write_bytes(whole[:1000] + bytes(range(256)) + whole[1256:])
+    with pytest.raises(ValueError, match=r"log\.csv\.gz is damaged"):
+        joined(open_source(path, ["a"], time="time"))

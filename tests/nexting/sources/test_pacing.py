@@ -4,7 +4,6 @@ import io
 import json
 import random
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -130,20 +129,7 @@ def test_slow_samples_come_as_slowly_and_gaps_are_short(tmp_path, monkeypatch):
     np.testing.assert_allclose(np.diff(when), [5, 300, 300, 5, 300, 5, 300], atol=1e-6)
 
 
-def test_a_paced_source_in_real_time(tmp_path):
-    path = tmp_path / "log.csv"
-    path.write_text("time,a\n0,0\n0.1,1\n0.2,2\n0.3,3\n0.3,4\n1e6,5\n")
-    with Paced(open_source(path, ["a"], time="time"), pace=2.0, longest=0.1) as source:
-        assert source.signals == ("a",)
-        assert source.replayable
-        start, got = time.monotonic(), []
-        for block in source:
-            got += [(t, time.monotonic() - start) for t in block.times.tolist()]
-            if len(got) == 2:
-                time.sleep(0.1)  # a slow reader gets what has fallen due meanwhile
-        assert [t for t, _ in got] == [0.0, 0.1, 0.2, 0.3, 0.3, 1e6]
-        assert all(when >= least for (_, when), least in zip(got, [0.0, 0.05, 0.1, 0.15, 0.15, 0.25], strict=True))
-        assert source.counters()["malformed"] == 0
+def test_what_cannot_be_paced_is_refused():
     with pytest.raises(ValueError, match="pace is for what can be replayed, got Pipe"):
         Paced(Pipe(io.BytesIO(b"a\n"), ["a"], rate=1))
     for options in ({"pace": -1}, {"longest": 0.0}):

@@ -3,13 +3,11 @@
 import gzip
 import json
 import os
-import random
 import shutil
 import time
 
 import pytest
 
-from tests.nexting.predict_calls import predict, read, started
 from tests.nexting.streams import wait_for
 from trueonline.nexting.sources import TextFile
 from trueonline.nexting.sources.positions import skipping
@@ -121,17 +119,8 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("way", "seen"),
-    [
-        ("renamed", 0),
-        ("renamed", 500),
-        ("copied", 1),
-        ("copied", 1000),
-        ("renamed and packed", 1),
-        ("renamed and packed", 1000),
-    ],
-)
+@pytest.mark.parametrize("seen", [1, 1000])
+@pytest.mark.parametrize("way", WAYS)
 def test_a_reader_resumes_in_the_part_in_which_it_stopped(log, way, seen):
     append(log, 0, 1000)
     with follow(log) as source:
@@ -184,36 +173,6 @@ def test_which_names_are_parts_and_in_which_order(tmp_path):
         os.utime(tmp_path / name, (i, i))
     assert [part.name for part in earlier_parts(path)] == names  # log.csv.1.gz is log.csv.1 once more
     assert earlier_parts(tmp_path / "none" / "log.csv") == []
-
-
-def test_a_run_that_is_killed_goes_on_after_rotations_as_if_nothing_had_happened(tmp_path):
-    log, draw = tmp_path / "log.csv", random.Random(0)
-    command = ["--time", "time", "--target", "a", "--discount", 0.9, "--json"]
-    append(tmp_path / "whole.csv", 0, 900)
-    once = predict(tmp_path / "whole.csv", *command, "--out", tmp_path / "once.csv")
-    append(log, 0, 100)
-    options = [log, *command, "--follow", "--out", tmp_path / "out.csv", "--every", 0.01]
-    written = 100
-    for _ in range(2):
-        process = started(*options)
-        while not (tmp_path / "out.csv.checkpoint").exists():
-            time.sleep(0.01)
-        time.sleep(0.5 * draw.random())
-        append(log, written, written + 100)
-        process.kill()
-        process.communicate()
-        renamed(log)
-        time.sleep(0.02)
-        append(log, written + 100, written + 200)
-        written += 200
-    append(log, written, 900)
-    told = predict(*options, "--samples", 900)
-    assert told["resumed_at"] is not None
-    assert read(tmp_path / "out.csv")["time"].tolist() == list(range(900))
-    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "once.csv").read_bytes()
-    assert [told["questions"][0][name] for name in ("scored", "error")] == [
-        once["questions"][0][name] for name in ("scored", "error")
-    ]
 
 
 def test_what_a_rotation_lost_is_said(tmp_path):

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.nexting.streams import PATIENCE, joined, some, text_of, together, wait_for
-from trueonline.nexting.sources import Block, Cleaner, Pipe, TextFile, open_source
+from trueonline.nexting.sources import Cleaner, Pipe, TextFile, open_source
 from trueonline.nexting.sources.sample import ROWS
 
 
@@ -151,23 +151,6 @@ def test_closing_ends_a_source_that_waits(tmp_path):
             assert answers == [None]
 
 
-def test_a_followed_file_that_is_cut_in_mid_line_is_read_again_from_its_beginning(tmp_path):
-    path = tmp_path / "log.csv"
-    path.write_text("time,a\n1,10\n2,20\n3,30\n")
-    with TextFile(path, ["a"], time="time", follow=True) as source:
-        cleaner = Cleaner(["a"])
-        assert len(cleaner(source.read(PATIENCE))) == 3
-        os.truncate(path, len("time,a\n1,10\n2,2"))
-        assert wait_for(source, 1)[0].tolist() == [1.0]
-        with open(path, "a", encoding="utf-8") as file:
-            file.write("5\n4,40\n")
-        times, values = wait_for(source, 2)
-        assert (times.tolist(), values[:, 0].tolist()) == ([2.0, 4.0], [25.0, 40.0])
-        clean = cleaner(Block(np.array([1.0, *times]), np.array([[10.0], *values])))
-        assert clean.times.tolist() == [4.0]  # what had been seen is late now
-        assert source.counters() == {"malformed": 0, "unterminated": 0, "truncated": 1, "replaced": 0}
-
-
 def rows(first, last, wide=True):
     """Rows whose numbers tell which they are. Not all rows are equally long."""
     return "".join(f"{i},{i * (10 if wide else 1)}.5\n" for i in range(first, last))
@@ -203,27 +186,6 @@ def test_a_followed_file_that_was_emptied_and_has_grown_again_is_read_whole(tmp_
         emptied(path, new + rows(20_000, 20_100))
         assert wait_for(source, before + longer + 100)[0].tolist()[-100:] == list(range(20_000, 20_100))
         assert source.counters()["truncated"] == 2
-
-
-def test_a_file_that_is_emptied_often_gives_every_row_of_the_last_text_and_none_of_two_halves(tmp_path):
-    path = tmp_path / "log.csv"
-    path.write_text("time,a\n")
-    rng, written, seen = random.Random(0), 0, [np.empty((0, 2))]
-    with TextFile(path, ["a"], time="time", follow=True) as source:
-        for _ in range(60):
-            size = rng.randrange(1, 60)
-            emptied(path, "time,a\n" + rows(written, written + size))
-            written += size
-            if rng.random() < 0.6:
-                seen.append(np.column_stack(wait_for(source, size)))
-        emptied(path, "time,a\n" + rows(written, written + 70))
-        seen.append(np.column_stack(wait_for(source, 70)))
-        times, values = np.split(np.concatenate(seen), 2, axis=1)
-        assert (np.diff(times[:, 0]) > 0).all()
-        np.testing.assert_array_equal(values, 10 * times + 0.5)
-        counted = source.counters()
-    assert counted["truncated"] > 10
-    assert counted["malformed"] == 0
 
 
 @pytest.mark.parametrize("lost", [0, 5])
