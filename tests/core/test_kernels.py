@@ -59,11 +59,11 @@ def test_an_entry_point_never_compiles_by_itself():
 
 def test_threads_may_need_different_types_at_the_same_time():
     entry = specialise(template, "threads", method=triple)
-    given = [np.ones(5, dtype) for dtype in (np.float64, np.float32, np.int64, np.int32, np.uint8)] * 4
+    given = [np.ones(5, dtype) for dtype in (np.float64, np.float32, np.int64)] * 4
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda array: call(entry, array), given))
     assert found == [15.0] * len(given)
-    assert len(entry.overloads) == 5
+    assert len(entry.overloads) == 3
 
 
 @kernel
