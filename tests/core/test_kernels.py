@@ -84,11 +84,7 @@ def test_a_piece_may_print_whoever_calls_it(capfd):
     def user(x):
         return speaking(x)
 
-    assert [speaking(4.0), user(6.0), call(specialise(template, "spoken", method=spoken), np.ones(1))] == [
-        2,
-        3,
-        0.5,
-    ]
+    assert [speaking(4.0), user(6.0), call(specialise(template, "spoken", method=spoken), np.ones(1))] == [2, 3, 0.5]
     assert capfd.readouterr().out.split("\n") == ["half of 4.0", "half of 6.0", "half of 1.0", ""]
 
 

@@ -243,7 +243,7 @@ def test_the_constructor_has_the_order_of_the_contract():
             "discount",
             "start",
             "initial_weights",
-        ),
+        )
     ]
     problem = OffPolicyProblem(FAIR, FAIR, BEHAVIOUR, TARGET, 0.5, [[1.0], [2.0]], 0.7, 1, [3.0])
     assert (problem.n_states, problem.n_actions, problem.n_features) == (2, 2, 1)

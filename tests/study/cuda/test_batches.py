@@ -222,14 +222,7 @@ def test_a_constant_discount_is_checked_before_anything_is_learned():
             return states, rewards, np.where(states[1:] % 2 == 0, 0.8, 0.4)
 
     constant = catalog.Method(
-        "constant",
-        "constant",
-        "own",
-        learner=None,
-        definition=None,
-        rule=late_decay,
-        swept=True,
-        constants=("gamma",),
+        "constant", "constant", "own", learner=None, definition=None, rule=late_decay, swept=True, constants=("gamma",)
     )
     tasks = case(Changing(), {"constant": constant}).tasks()
     for way in (results, computed):
