@@ -40,14 +40,14 @@ def test_what_is_whole_passes(checkout):
     dist.check(*built(checkout))
 
 
-@pytest.mark.parametrize("name", ["__init__.py", *dist.NEEDED])
+@pytest.mark.parametrize("name", ["__init__.py", dist.NEEDED[0]])
 def test_a_wheel_that_lacks_a_file_is_refused(checkout, name):
     with pytest.raises(SystemExit, match=rf"the wheel lacks trueonline/{name}"):
         dist.check(*built(checkout, lacks=[f"trueonline/{name}"]))
 
 
-@pytest.mark.parametrize("name", dist.NEEDED)
-def test_a_file_that_is_missing_everywhere_is_missed(checkout, name):
+def test_a_file_that_is_missing_everywhere_is_missed(checkout):
+    name = dist.NEEDED[-1]
     (checkout / "src" / "trueonline" / name).unlink()
     with pytest.raises(SystemExit, match=rf"the wheel lacks trueonline/{name}"):
         dist.check(*built(checkout))

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 
 MODULES = re.compile(
-    r"crypt|curses|fcntl|grp|nis|posix|pty|pwd|readline|resource|spwd|syslog|termios|tty|_posixsubprocess",
+    r"crypt|curses|fcntl|grp|nis|posix|pty|pwd|readline|resource|spwd|syslog|termios|tty|_posixsubprocess"
 )
 LACKING = {  # patterns of names
     "os": r"""(get|set)(e|re|res)?(uid|gid) | (get|set)(groups|pgid|pgrp|sid|priority|loadavg) | initgroups | fork(pty)?

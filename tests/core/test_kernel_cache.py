@@ -338,7 +338,10 @@ def test_a_constant_that_changed_after_compiling_makes_another_kernel(places, mo
 
     for rate in (1.0, 0.5, 1.0):
         monkeypatch.setattr(sys.modules[__name__], "RATE", rate)
-        assert call(specialise(entry, "rate", scaled=scaled), 2.0) == 2.0 * rate
+        made = kept_with(scaled)
+        if "rate" not in made:
+            made["rate"] = specialise(entry, "rate", scaled=scaled)
+        assert call(made["rate"], 2.0) == 2.0 * rate
     assert len(list(cache_folder().iterdir())) == 2
 
 

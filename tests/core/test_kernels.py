@@ -59,11 +59,11 @@ def test_an_entry_point_never_compiles_by_itself():
 
 def test_threads_may_need_different_types_at_the_same_time():
     entry = specialise(template, "threads", method=triple)
-    given = [np.ones(5, dtype) for dtype in (np.float64, np.float32, np.int64, np.int32, np.uint8)] * 4
+    given = [np.ones(5, dtype) for dtype in (np.float64, np.float32, np.int64)] * 4
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda array: call(entry, array), given))
     assert found == [15.0] * len(given)
-    assert len(entry.overloads) == 5
+    assert len(entry.overloads) == 3
 
 
 @kernel
@@ -84,11 +84,7 @@ def test_a_piece_may_print_whoever_calls_it(capfd):
     def user(x):
         return speaking(x)
 
-    assert [speaking(4.0), user(6.0), call(specialise(template, "spoken", method=spoken), np.ones(1))] == [
-        2,
-        3,
-        0.5,
-    ]
+    assert [speaking(4.0), user(6.0), call(specialise(template, "spoken", method=spoken), np.ones(1))] == [2, 3, 0.5]
     assert capfd.readouterr().out.split("\n") == ["half of 4.0", "half of 6.0", "half of 1.0", ""]
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 
 from trueonline.core import memory
 from trueonline.core.forms import view
+from trueonline.core.kernels import call, specialise
 from trueonline.core.memory import attach_one, decay, imprint, learn, recall, replace, settle
 from trueonline.core.memory.layout import COUNT, DENSE, SPARE, parts
 
@@ -15,8 +15,7 @@ N = 7
 ONE = np.ones(1)
 
 
-@njit
-def one_step(numbers, places, x, values, g, a, b, c, replacing):
+def operations(numbers, places, x, values, g, a, b, c, replacing):
     m = attach_one(numbers, places)
     features = view(x, values)
     found = recall(m, features, features)
@@ -28,6 +27,13 @@ def one_step(numbers, places, x, values, g, a, b, c, replacing):
     learn(m, c)
     settle(m, features)
     return found
+
+
+ENTRY = specialise(operations, "memory")
+
+
+def one_step(*arguments):
+    return call(ENTRY, *arguments)
 
 
 def step(form, buffers, x, *numbers):
@@ -68,7 +74,7 @@ steps = st.tuples(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(steps, min_size=1, max_size=40), st.booleans())
 def test_any_sequence_of_operations_equals_eager_vectors(sequence, one_form):
     buffers = memory.allocate(N)

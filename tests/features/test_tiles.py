@@ -98,60 +98,6 @@ def test_every_tile_can_be_reached_and_none_is_outside(bins, tilings, d):
     assert seen.tolist() == list(range(coder.n_features)) == list(range(tilings * bins**d))
 
 
-def test_one_tiling_splits_the_range_evenly():
-    coder = TileCoder([0.0], [8.0], bins=8, tilings=1)
-    assert [int(coder([x])[0]) for x in np.arange(8) + 0.5] == list(range(8))
-    assert [int(coder([x])[0]) for x in range(9)] == [0, 1, 2, 3, 4, 5, 6, 7, 7]
-
-
-@pytest.mark.parametrize("tilings", [2, 3, 4, 6, 7, 8, 9, 16])
-def test_tilings_differ_from_each_other_in_every_dimension(tilings):
-    """Where the cell of a dimension changes, as it grows from low to high, is different for every tiling."""
-    d, bins = 4, 3
-    coder = TileCoder([0.0] * d, [1.0] * d, bins=bins, tilings=tilings)
-    steps = tilings * (bins - 1) + 1
-    for i in range(d):
-        X = np.full((steps, d), 1e-9)
-        X[:, i] = (np.arange(steps) + 0.5) / steps
-        changes = [tuple(np.flatnonzero(column)) for column in (np.diff(coder.many(X), axis=0) != 0).T]
-        assert len(set(changes)) == tilings
-        assert all(np.diff(each) == tilings for each in changes)
-
-
-def test_shifts_are_the_first_odd_numbers():
-    """Of 8 tilings, the one that changes first in a dimension is the one that is shifted furthest: 7 = k·m mod 8."""
-    coder = TileCoder([0.0] * 4, [1.0] * 4, bins=2, tilings=8)
-    start, steps = np.full(4, 1e-9), 9
-    for i, m in enumerate((1, 3, 5, 7)):
-        moved = start.copy()
-        moved[i] = 1.5 / steps
-        assert [k for k in range(8) if coder(start)[k] != coder(moved)[k]] == [k for k in range(8) if k * m % 8 == 7]
-
-
-@pytest.mark.parametrize("tilings", [1, 5, 8])
-def test_the_nearer_the_more_tiles_are_shared(tilings):
-    bins = 4
-    coder = TileCoder([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], bins=bins, tilings=tilings)
-    steps = tilings * (bins - 1) + 1
-    for i in range(3):
-        x = np.full(3, 0.5 / steps)
-        for apart in range(steps):
-            y = x.copy()
-            y[i] = (apart + 0.5) / steps
-            assert np.isin(coder(x), coder(y)).sum() == max(tilings - apart, 0)
-
-
-def test_groups_are_grids_of_their_own():
-    low, high, x = [0.0, -1.0], [1.0, 1.0], [0.3, 0.7]
-    grouped = TileCoder(low, high, bins=[3, 5], tilings=4, groups=[(1,), (0,), (1, 0)])
-    parts = [TileCoder(-1.0, 1.0, bins=5, tilings=4), TileCoder(0.0, 1.0, bins=3, tilings=4)]
-    joint = TileCoder([-1.0, 0.0], [1.0, 1.0], bins=[5, 3], tilings=4)
-    first = np.cumsum([0, parts[0].n_features, parts[1].n_features])
-    expected = [*(parts[0](0.7) + first[0]), *(parts[1](0.3) + first[1]), *(joint([0.7, 0.3]) + first[2])]
-    assert grouped(x).tolist() == expected
-    assert grouped.n_features == 4 * (5 + 3 + 15)
-
-
 # --- Tiles: hashing -------------------------------------------------------------------------------
 
 
@@ -188,14 +134,6 @@ def test_the_hash_is_splitmix64():
     assert mixed(0) == splitmix64(0) == 0xE220A8397B1DCDAF  # the generator's first number from seed 0
     numbers = [int(each) for each in np.random.default_rng(0).integers(0, 2**62, 1000)]
     assert [int(mixed(each)) for each in numbers] == [splitmix64(each) for each in numbers]
-
-
-def test_a_bias_is_no_tiles_index():
-    coder = TileCoder([0.0, 0.0], [1.0, 1.0], bins=20, tilings=4, size=10, bias=True)
-    for x in np.random.default_rng(0).random((200, 2)):
-        *tiles, bias = coder(x).tolist()
-        assert bias == 9
-        assert 9 not in tiles
 
 
 def test_the_papers_count_of_features():
@@ -288,13 +226,6 @@ def test_every_type_of_number_gives_the_same(maker):
     for other in (*others, [1, 2], (1.0, 2), frozen, apart):
         np.testing.assert_array_equal(make(other), make(x))
         np.testing.assert_array_equal(make.many([other])[0], make(x))
-
-
-@pytest.mark.parametrize("maker", [TileCoder, Fourier])
-def test_single_precision_is_computed_in_double(maker):
-    make = maker([-1.2, -INF, 0.0], [0.6, INF, 1e10])
-    for x in np.random.default_rng(0).normal(size=(200, 3)).astype(np.float32):
-        np.testing.assert_array_equal(make(x), make(x.astype(np.float64)))
 
 
 def test_results_are_fresh():

@@ -121,7 +121,9 @@ def outcomes(shares, choices, **rest):
     return [int(chain.Chain(shares, len(shares), **rest).sample(1, 0, Given([choice]))[1][0]) for choice in choices]
 
 
-def test_a_choice_on_a_boundary_belongs_to_the_outcome_after_it():
+@pytest.mark.parametrize("loading", [0, 10**9], ids=["compiled", "plain"])
+def test_a_choice_on_a_boundary_belongs_to_the_outcome_after_it(loading, monkeypatch):
+    monkeypatch.setattr(chain, "LOADING", loading)
     below, above = np.nextafter(0.25, 0.0), np.nextafter(0.25, 1.0)
     assert outcomes([0.0, 0.25, 0.0, 0.75, 0.0], [0.0, below, 0.25, above, np.nextafter(1.0, 0.0)]) == [1, 1, 3, 3, 3]
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import trueonline as to
 from trueonline.problems import FiniteMRP, OffPolicyProblem, collision
 from trueonline.study import sweep_file
 
@@ -23,18 +22,6 @@ def decisions(start, **given):
 
 
 # --- Starts that are drawn ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("make", [process, decisions])
-def test_episodes_begin_as_often_as_asked_for(make):
-    states, _, discounts, *_ = make(STARTS).trajectory(40_000, seed=3)
-    begun = states[1:][discounts == 0.0]
-    for state, share in enumerate(STARTS):
-        spread = np.sqrt(len(begun) * share * (1.0 - share))
-        assert abs((begun == state).sum() - len(begun) * share) <= 4.5 * spread, state
-    firsts = [make(STARTS).trajectory(0, seed=seed).states.item() for seed in range(500)]
-    assert 60 < firsts.count(0) < 140
-    assert firsts.count(1) == 0
 
 
 @pytest.mark.parametrize("make", [process, decisions])
@@ -151,22 +138,6 @@ def test_published_levels_agree_with_means_over_drawn_features():
     assert (noise < [0.03, 0.01, 0.005]).all(), "the test can fail"
 
 
-def test_emphasis_is_what_emphatic_td_converges_to():
-    """A long run of emphatic TD(0) with a small step-size, from the fixed point: its weights stay there on average."""
-    problem = collision()
-    weights = problem.fixed_point(weighting=problem.emphasis())
-    states, rewards, discounts, ratios = problem.trajectory(200_000, seed=2)
-    x, follow_on, before, gamma = problem.features, 0.0, 0.0, 0.0
-    total, size = np.zeros(6), np.zeros(6)
-    for t, (reward, discount, ratio) in enumerate(zip(rewards, discounts, ratios, strict=True)):
-        follow_on = 1.0 + gamma * before * follow_on
-        delta = reward + discount * x[states[t + 1]] @ weights - x[states[t]] @ weights
-        change = ratio * follow_on * delta * x[states[t]]
-        total, size = total + change, size + change**2
-        before, gamma = ratio, discount
-    assert (np.abs(total) < 4.5 * np.sqrt(size)).all()
-
-
 @pytest.mark.parametrize("trace_decay", [0.0, 0.6, 1.0])
 def test_emphasis_is_the_series_of_the_definition(trace_decay):
     """m = Σ_n (P_λᵀ)ⁿ d, with P_λ of the targets of TD(λ)."""
@@ -183,10 +154,3 @@ def test_bad_weightings_are_refused():
         collision().expected_update(weighting=[1.0])
     with pytest.raises(ValueError, match="seed"):
         collision([1, 2])
-
-
-def test_a_sweep_takes_the_collision_task():
-    table = to.sweep(collision(), ["off_policy"], step_sizes=[0.01], trace_decays=[0.0], runs=2, steps=2_000)
-    errors = np.array(table["error"])
-    assert np.isfinite(errors).all()
-    assert (errors < 1.0).all()

@@ -180,12 +180,6 @@ def test_the_fixed_point_at_trace_decay_1_is_the_lms_solution(problem):
     np.testing.assert_allclose(problem.fixed_point(1.0), problem.lms_weights, rtol=1e-8, atol=1e-9)
 
 
-def test_with_a_feature_for_each_state_every_fixed_point_is_the_values():
-    problem = continuing()
-    for trace_decay in (0.0, 0.3, 1.0):
-        np.testing.assert_allclose(problem.fixed_point(trace_decay), problem.values, rtol=1e-9)
-
-
 def test_features_that_depend_on_each_other_have_a_shortest_fixed_point():
     problem = continuing(features=np.repeat(np.eye(5), 2, axis=1))
     np.testing.assert_allclose(problem.fixed_point(), np.repeat(problem.values, 2) / 2.0, rtol=1e-9)
@@ -249,7 +243,7 @@ def test_the_constructor_has_the_order_of_the_contract():
             "discount",
             "start",
             "initial_weights",
-        ),
+        )
     ]
     problem = OffPolicyProblem(FAIR, FAIR, BEHAVIOUR, TARGET, 0.5, [[1.0], [2.0]], 0.7, 1, [3.0])
     assert (problem.n_states, problem.n_actions, problem.n_features) == (2, 2, 1)
@@ -271,48 +265,6 @@ def test_the_same_seed_gives_the_same_run(problem):
     for part, again in zip(parts, other, strict=True):
         np.testing.assert_array_equal(part, again)
     assert not np.array_equal(problem.trajectory(50, seed=[3, 2]).states, parts.states)
-
-
-def test_a_run_of_no_steps_is_the_start():
-    states, *others = episodic().trajectory(0)
-    assert states.tolist() == [2]
-    assert [len(part) for part in others] == [0, 0, 0]
-
-
-@pytest.mark.parametrize("problem", [continuing(k=3, reward_std=0.3), episodic(k=3, discount=0.9, reward_std=0.3)])
-def test_transitions_are_as_frequent_as_their_probabilities(problem):
-    k, n, width = problem.transitions.shape
-    states, rewards, discounts, ratios = problem.trajectory(60_000, seed=11)
-    to_ = np.where(discounts == 0.0, k, states[1:])
-    assert set(discounts.tolist()) <= {0.0, 0.9}
-    assert (states[1:][discounts == 0.0] == problem.start).all()
-    for s in range(k):
-        assert len(set(problem.ratios[s])) == n, "ratios must tell actions apart for this test"
-        visits = states[:-1] == s
-        assert set(ratios[visits]) <= set(problem.ratios[s])
-        for a, s_next in np.ndindex(n, width):
-            taken = visits & (ratios == problem.ratios[s, a]) & (to_ == s_next)
-            p = problem.behaviour[s, a] * problem.transitions[s, a, s_next]
-            assert abs(taken.sum() - visits.sum() * p) < 4.5 * np.sqrt(visits.sum() * p * (1.0 - p)), (s, a, s_next)
-            around = rewards[taken] - problem.rewards[s, a, s_next]
-            assert abs(around.mean()) < 4.5 * 0.3 / np.sqrt(taken.sum()), (s, a, s_next)
-
-
-@pytest.mark.parametrize("name", ["continuing", "episodic", "baird"])
-def test_the_mean_ratio_of_a_run_is_1_in_every_state(name):
-    problem = PROBLEMS[name]
-    states, _, _, ratios = problem.trajectory(30_000, seed=12)
-    for s in range(problem.n_states):
-        here = ratios[states[:-1] == s]
-        assert abs(here.mean() - 1.0) < 4.5 * here.std() / np.sqrt(here.size), f"state {s}"
-
-
-def test_what_is_impossible_never_happens():
-    problem = random_mdp(8, 2, 2, 0.0, seed=3)
-    states, rewards, _, ratios = problem.trajectory(20_000, seed=4)
-    for s, s_next, reward, ratio in zip(states[:-1], states[1:], rewards, ratios, strict=True):
-        fits = (problem.rewards[s, :, s_next] == reward) & (problem.transitions[s, :, s_next] > 0.0)
-        assert (fits & (problem.ratios[s] == ratio)).any()
 
 
 def test_rounding_makes_nothing_possible():
@@ -391,29 +343,6 @@ def test_off_policy_td_0_diverges_in_expectation_and_on_policy_td_0_does_not(pro
     assert spectral_radius(problem, step_size) > 1.0 + 0.1 * step_size
     assert spectral_radius(problem.with_behaviour(problem.target), step_size) <= 1.0 + 1e-12
     assert spectral_radius(problem.with_behaviour(problem.target), step_size, 0.9) <= 1.0 + 1e-12
-
-
-@pytest.mark.parametrize("problem", [two_state(), baird()], ids=["two states", "baird"])
-def test_expected_updates_take_the_error_away_from_where_it_began(problem):
-    def error_after(problem, steps=5_000, step_size=0.01):
-        (A, b), w = problem.expected_update(), problem.initial_weights
-        for _ in range(steps):
-            w = w + step_size * (b + A @ w)
-        return problem.error(w)
-
-    assert error_after(problem) > 1e6
-    assert error_after(problem.with_behaviour(problem.target)) < 0.01
-
-
-@pytest.mark.parametrize("problem", [two_state(), baird()], ids=["two states", "baird"])
-def test_off_policy_td_0_diverges_on_a_run(problem):
-    """w ← w + αρδφ, as a learner without corrections does it."""
-    states, rewards, discounts, ratios = problem.trajectory(4_000, seed=1)
-    w = problem.initial_weights
-    for t, ratio in enumerate(ratios):
-        x, x_next = problem.features[states[t]], problem.features[states[t + 1]]
-        w = w + 0.01 * ratio * (rewards[t] + discounts[t] * w @ x_next - w @ x) * x
-    assert problem.error(w) > 100.0
 
 
 @pytest.mark.parametrize("discount", [0.0, 0.5, 0.8, 0.9, 0.99])
@@ -502,16 +431,6 @@ def test_a_random_mdp_follows_from_its_seed_and_its_distance_does_not_change_the
     np.testing.assert_array_equal(farther.transitions, first.transitions)
     np.testing.assert_array_equal(farther.target.argmax(axis=1), first.target.argmax(axis=1))
     np.testing.assert_array_equal(farther.trajectory(50, 3).states, first.trajectory(50, 3).states)
-
-
-def test_a_random_mdp_can_be_seen_through_any_features():
-    problem = random_mdp(10, 2, 3, 0.1, seed=1)
-    np.testing.assert_array_equal(problem.features, np.eye(10))
-    for phi in (to.features.binary_code(10), to.features.random_unit(10, seed=2)):
-        seen = problem.with_features(phi)
-        np.testing.assert_array_equal(seen.features, phi)
-        np.testing.assert_array_equal(seen.initial_weights, np.zeros(phi.shape[1]))
-        np.testing.assert_array_equal(seen.values, problem.values)
 
 
 # --- Bad input ------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ import numpy as np
 
 import trueonline as to
 from trueonline import study
-from trueonline.core.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, recall
 
 MRP = to.problems.random_mrp(10, 3, 0.1, seed=1)
@@ -56,18 +55,7 @@ class EagerTrueOnline(Eager):
         super().__init__("true_online", n_features, step_size, trace_decay, discount)
 
 
-# Rules of users. They have the names and the texts of two rules of the package, so that their kernels are found on disk.
-
-
-@kernel
-def true_online_td(memory, x, reward, x_next, v_old, alpha, gamma, lam, gamma_next):
-    v, trace_x, v_next = recall(memory, x, x_next)
-    delta = reward + gamma_next * v_next - v
-    decay(memory, gamma * lam)
-    dutch = 1.0 - alpha * gamma * lam * trace_x
-    imprint(memory, x, dutch, -alpha * (v - v_old))
-    learn(memory, alpha * (delta + v - v_old))
-    return v, delta, v_next
+# A rule of a user. It has the name and the text of a rule of the package, so that its kernels are found on disk.
 
 
 @numba.njit
@@ -80,7 +68,7 @@ def accumulate_td(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
     return v, delta, v_next
 
 
-own_true_online, own_accumulate = true_online_td, accumulate_td
+own_accumulate = accumulate_td
 
 
 class Ring:

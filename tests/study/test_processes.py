@@ -166,23 +166,6 @@ def test_a_study_of_no_works_is_refused(out):
 # --- Killed ---------------------------------------------------------------------------------------
 
 
-def test_a_process_killed_from_outside_goes_on_from_its_checkpoint(make, out, diary):
-    works = make("ab", waits_at=25)
-
-    def kill():
-        wait_for(lambda: begun(works, 25), "work that waits")
-        os.kill(works[0].lives()[0][0], signal.SIGKILL)
-        (diary / "go").touch()
-
-    killer = threading.Thread(target=kill)
-    killer.start()
-    study.execute_tasks(works, out, threads=2)
-    killer.join()
-    assert right(works, out)
-    assert steps_taken(works[0]) == [list(range(1, 26)), list(range(21, 41))]
-    assert len(works[1].lives()) == 1
-
-
 @pytest.fixture
 def three_lives(monkeypatch):
     assert processes.LIVES == 6
@@ -410,7 +393,6 @@ CONSOLE_SCRIPT = [str(BIN / "trueonline"), "toy"]
 SCRIPT = [sys.executable, "guarded.py"]
 STARTS = {  # besides the two above, which the tests of signals start
     "module": [sys.executable, "-m", "trueonline", "toy"],
-    "module of one's own": [sys.executable, "-m", "guarded"],
     "text": [sys.executable, "-c", GUARDED],
 }
 
@@ -509,31 +491,6 @@ def test_ctrl_c_while_processes_are_still_starting_is_quiet_too(start, make, out
     assert process.returncode == 130
     assert err.strip() == "Stopped. Finished tasks are kept; run the same command again to resume."
     assert not any(alive(child.pid) for child in starting)
-
-
-@pytest.fixture
-def interruptible():
-    """Ctrl-C raises KeyboardInterrupt here, also where a shell started the tests in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interruptible")
-def test_an_interrupt_within_python_stops_the_processes_and_goes_on(make, out):
-    works = make("a", waits_at=25)
-
-    def interrupt():
-        wait_for(lambda: begun(works, 25), "work that waits")
-        os.kill(os.getpid(), signal.SIGINT)
-
-    helper = threading.Thread(target=interrupt)
-    helper.start()
-    with pytest.raises(KeyboardInterrupt):
-        study.execute_tasks(works, out)
-    helper.join()
-    assert not any(alive(pid) for pid in pids(works))
-    assert [path.name for path in (out / "scratch").iterdir()] == [works[0].name]
 
 
 # --- Progress -------------------------------------------------------------------------------------

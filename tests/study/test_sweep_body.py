@@ -126,8 +126,8 @@ def test_every_swept_method_has_its_equations_here():
 ALPHAS, LAMS = (0.01, 0.3, 1e12), (0.0, 0.6, 1.0)
 
 
-# Dense features take one imprint a step.
-FORMS = {name: ("tabular", "full B", *(("dense",) if name != "two rebases" else ())) for name in RULES}
+# Dense features take one imprint a step, and the rules of users are there for the quick error, which tables have.
+FORMS = {name: ("tabular", "full B", *(("dense",) if name not in OWN else ())) for name in RULES}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -186,7 +186,7 @@ def check_quick(stream, name, alphas, lams, rtol=1e-10):
     return plain
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(9))
 @pytest.mark.parametrize("name", TABULAR)
 def test_the_quick_error_is_the_plain_sum_on_random_streams(name, seed):
     rng = np.random.default_rng(seed)
@@ -208,7 +208,7 @@ def long_stream(rng, n, steps=20_000, scale=None, discount=0.99, after=0):
 
 
 @pytest.mark.parametrize("after", [0, 19_000])
-@pytest.mark.parametrize("n", [2, 10, 30])
+@pytest.mark.parametrize("n", [2, 30])
 @pytest.mark.parametrize("name", TABULAR)
 def test_long_runs_lose_no_digits(name, n, after):
     stream = long_stream(np.random.default_rng(n), n, after=after)

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import trueonline as to
-from tests.study.small_cases import MRP, SEEN, EagerTrueOnline, Ring, own_accumulate, own_true_online, small
+from tests.study.own_rules import late_decay
+from tests.study.small_cases import MRP, SEEN, EagerTrueOnline, Ring, own_accumulate, small
 from trueonline import study
 from trueonline.core import identity, sources
 from trueonline.core.kernels import kernel
-from trueonline.core.memory import decay, imprint, learn, recall
+from trueonline.core.memory import shift
 from trueonline.study import own_methods
 from trueonline.study.store import Store
 
@@ -49,7 +50,7 @@ class Second(EagerTrueOnline):
         small(to.problems.random_mrp(10, 3, 0.1, seed=2)),
         small(to.problems.random_mrp(10, 3, 0.2, seed=1)),
         small(to.problems.random_mrp(10, 3, 0.1, seed=1, discount=0.98)),
-        small(methods={"accumulate": own_accumulate, "replace": own_true_online, "true_online": First}),
+        small(methods={"accumulate": own_accumulate, "replace": late_decay, "true_online": First}),
     ],
     ids=lambda case: None,
 )
@@ -72,7 +73,7 @@ def test_names_change_with_the_second_step_size():
 def test_names_change_with_the_source_of_a_method(monkeypatch):
     with_class = {names(small(methods={"mine": method}))[0] for method in (First, Second, EagerTrueOnline)}
     assert len(with_class) == 3
-    with_kernel = {names(small(methods={"mine": method}))[0] for method in (own_true_online, own_accumulate)}
+    with_kernel = {names(small(methods={"mine": method}))[0] for method in (late_decay, own_accumulate)}
     assert len(with_kernel) == 2
     before = names(small())
     monkeypatch.setattr(identity, "package_code", lambda *modules: "hash-of-other-code")
@@ -164,13 +165,9 @@ def test_a_row_of_the_catalogue_changes_names_of_its_method_alone(copied):
 
 def closing_over(gain):
     @kernel
-    def mine(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
-        v, _, v_next = recall(memory, x, x_next)
-        delta = reward + gamma_next * v_next - v
-        decay(memory, gamma * lam)
-        imprint(memory, x, gain, 0.0)
-        learn(memory, alpha * delta)
-        return v, delta, v_next
+    def mine(memory, x, reward, alpha):
+        shift(memory, x, gain * alpha * reward)
+        return 0.0, reward, 0.0
 
     return mine
 
@@ -221,34 +218,17 @@ SCALE = np.float64({scale})
 def scaled(delta):
     return {factor} * SCALE * delta
 @kernel
-def mine(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
-    v, _, v_next = recall(memory, x, x_next)
-    delta = scaled(reward + gamma_next * v_next - v)
-    decay(memory, gamma * lam)
-    imprint(memory, x, {gain}, 0.0)
-    learn(memory, alpha * delta)
-    return v, delta, v_next
+def mine(memory, x, reward, alpha):
+    shift(memory, x, {gain} * scaled(alpha * reward))
+    return 0.0, reward, 0.0
 """
 
 
 def typed(**numbers):
     """A kernel as a notebook or `python -` has it: without a file."""
-    space = {"np": np, "kernel": kernel, "recall": recall, "decay": decay, "imprint": imprint, "learn": learn}
+    space = {"np": np, "kernel": kernel, "shift": shift}
     exec(TYPED.format(**{"scale": 1.0, "factor": 1.0, "gain": 1.0, **numbers}), space)
     return space["mine"]
-
-
-def test_a_sweep_into_the_same_folder_never_returns_results_of_other_code(tmp_path):
-    settings = {"step_sizes": [0.1], "trace_decays": [0.5], "runs": 1, "steps": 20}
-
-    def swept(out, **numbers):
-        return to.sweep(MRP, {"mine": typed(**numbers)}, **settings, out=out)["error"].to_pylist()
-
-    for change in ({}, {"scale": 0.5}):
-        assert swept(tmp_path, **change) == swept(None, **change)
-    assert len(list(tmp_path.glob("*.parquet"))) == 2
-    swept(tmp_path, scale=0.5)
-    assert len(list(tmp_path.glob("*.parquet"))) == 2
 
 
 def test_names_change_with_every_number_that_a_kernel_without_a_file_refers_to():

@@ -1,18 +1,17 @@
 """Batches: every task in one of them, trajectories once, and each task's own errors back, the bits of the engine local."""
 
 from collections import Counter
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from tests.study.cuda.fake_device import OnCpu
 from tests.study.cuda.problems import FORMS, MDP, MRP, case
-from tests.study.small_cases import Eager, EagerTrueOnline, Ring, own_true_online
+from tests.study.own_rules import late_decay
+from tests.study.small_cases import Eager, EagerTrueOnline, Ring
 from trueonline import catalog, study
 from trueonline.problems import random_mrp
 from trueonline.study import cases as cases_module
-from trueonline.study import engines
 from trueonline.study.cuda import batches
 from trueonline.study.cuda.engine import run
 
@@ -51,7 +50,7 @@ def random_study(rng):
             "true_online": None,
             "gtd": study.Method("gtd", second=float(rng.choice([0.0, 0.5]))),
             "also gtd": study.Method("gtd", second=0.5),
-            "own": own_true_online,
+            "own": late_decay,
         }
         some = rng.choice(list(methods), size=rng.integers(1, 5), replace=False)
         found.append(
@@ -97,7 +96,7 @@ class Marking:
         return np.full((len(batch.alphas), len(batch.lams)), mark) + batch.alphas[:, None] + 10.0 * batch.lams
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(12))
 def test_plans_keep_their_limits_and_every_task_gets_the_errors_of_its_own_runs(seed, small_blocks):
     """What goes together has one shape."""
     rng = np.random.default_rng(seed)
@@ -161,7 +160,7 @@ def test_problems_with_and_without_ratios_may_be_in_one_batch():
 
 
 def test_what_no_kernel_sweeps_is_told_apart():
-    methods = {"true_online": None, "td_star": None, "own": own_true_online, "eager": EagerTrueOnline}
+    methods = {"true_online": None, "td_star": None, "own": late_decay, "eager": EagerTrueOnline}
     some, others = batches.sweeps(case(MRP, methods).tasks())
     assert [task.method for task in some] == ["true_online", "own"]
     assert [task.method for task in others] == ["td_star", "eager"]
@@ -199,17 +198,7 @@ def test_every_kind_of_memory_is_among_them():
     assert {study.Method(name).kind for name in EACH_KIND} == kinds
 
 
-def test_cells_that_diverge_are_infinite_and_alone():
-    """The largest step-size of these cases diverges, and no other cell is touched by it."""
-    errors = np.concatenate(
-        [task.compute()["error"].to_numpy() for task in case(FORMS["few"], EACH_KIND, steps=400).tasks()]
-    )
-    errors = errors.reshape(-1, 3, 3)
-    assert np.isinf(errors[:, 2, 1]).any()
-    assert np.isfinite(errors[:, 0]).all()
-
-
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_study_in_many_batches_has_the_bits_of_one_in_few(seed, small_blocks):
     tasks = random_study(np.random.default_rng(seed))
     expected = computed(tasks)
@@ -233,27 +222,9 @@ def test_a_constant_discount_is_checked_before_anything_is_learned():
             return states, rewards, np.where(states[1:] % 2 == 0, 0.8, 0.4)
 
     constant = catalog.Method(
-        "constant",
-        "constant",
-        "own",
-        learner=None,
-        definition=None,
-        rule=own_true_online,
-        swept=True,
-        constants=("gamma",),
+        "constant", "constant", "own", learner=None, definition=None, rule=late_decay, swept=True, constants=("gamma",)
     )
     tasks = case(Changing(), {"constant": constant}).tasks()
     for way in (results, computed):
         with pytest.raises(ValueError, match=r"constant discount, here 0\.8, but the problem has 0\.4 too"):
             way(tasks)
-
-
-def test_shares_of_a_study_are_planned_apart(small_blocks):
-    tasks = [
-        task for problem in (MRP, FORMS["few"]) for task in case(problem, {"true_online": None}, runs=6, steps=12).tasks()
-    ]
-    shares = [engines.shard(tasks, f"{number}/3") for number in (1, 2, 3)]
-    parts = [results(share) for share in shares]
-    for one, other in pairwise(parts):
-        assert not set(one) & set(other)
-    assert {name: bits for part in parts for name, bits in part.items()} == computed(tasks)

@@ -1,14 +1,10 @@
 """The engine cuda: what it stores whatever happens, and what it says where it cannot run. The device is the CPU."""
 
-import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -221,14 +217,6 @@ def test_an_error_of_a_problem_is_shown_as_it_is_and_what_was_started_is_kept():
     assert stored == {(method, runs) for method in METHODS for runs in ((0, 1), (2, 3))}
 
 
-def test_a_disk_that_is_full_is_shown_as_it_is():
-    def full(task, table):
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(OSError, match="No space left on device"):
-        run(tasks_of(cases()), full, OnCpu(most_bytes=1.0))
-
-
 def test_after_an_error_the_device_has_nothing_under_way(kept, expected):
     def full(task, table):
         raise OSError(28, "No space left on device")
@@ -325,53 +313,6 @@ def test_shares_of_a_study_are_computed_on_devices(tmp_path, on_device):
     assert sorted(learned(device)) == sorted(task.name for task in tasks_of(cases()))
     study.execute(cases(), tmp_path / "local")
     assert files(tmp_path / "cuda") == files(tmp_path / "local")
-
-
-KILLED = """
-import sys, signal, types
-from pathlib import Path
-from tests.study.cuda import test_engine
-from tests.study.cuda.fake_device import OnCpu
-from trueonline import study
-from trueonline.study import cases, cuda
-
-class Waiting(OnCpu):
-    calls = 0
-
-    def collect(self, batch):
-        self.calls += 1
-        if self.calls == 6:
-            Path(sys.argv[2]).touch()
-            signal.pause()
-        return super().collect(batch)
-
-cases.STEPS_PER_TASK = 2 * 2 * 2 * 12
-cuda.device = sys.modules["trueonline.study.cuda.device"] = types.ModuleType("device")
-cuda.device.gpu = lambda number: Waiting(most_bytes=1.0)
-study.execute(test_engine.cases(), sys.argv[1], engine="cuda")
-"""
-
-
-def test_a_killed_study_leaves_whole_files_and_goes_on(tmp_path, computed):
-    out, waits = tmp_path / "out", tmp_path / "waits"
-    command = [sys.executable, "-c", KILLED, str(out), str(waits)]
-    process = subprocess.Popen(command, cwd=Path(__file__).parents[3], stderr=subprocess.PIPE, text=True)
-    while not (waits.exists() and len(list(out.glob("*.parquet"))) >= 5):
-        if process.poll() is not None:
-            pytest.fail(process.communicate()[1])
-        time.sleep(0.01)
-    process.kill()
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
-    tasks = {task.name: task for task in tasks_of(cases())}
-    there = [path.stem for path in out.glob("*.parquet")]
-    assert len(there) == 5
-    for name in there:
-        assert pq.read_table(out / f"{name}.parquet").num_rows == tasks[name].rows
-    study.execute(cases(), out)
-    assert sorted(there + computed) == sorted(tasks)
-    study.execute(cases(), tmp_path / "local")
-    assert files(out) == files(tmp_path / "local")
 
 
 # --- Where it cannot run --------------------------------------------------------------------------
