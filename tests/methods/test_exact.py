@@ -18,7 +18,6 @@ from tests.methods.method_streams import (
     examples,
     expected,
     follow,
-    scales_for,
     streams,
     values_for,
 )
@@ -66,7 +65,7 @@ ORACLES = (
 @given(data=st.data())
 def test_updates_equal_the_algorithm_as_printed(method, form, data):
     learner_class, oracle, schedule = METHODS[method]
-    stream = data.draw(streams(values_for(form, learner_class), schedule, scales=scales_for(learner_class)))
+    stream = data.draw(streams(values_for(form, learner_class), schedule))
     assert_follows(follow(stream.learner(learner_class), stream, form), expected(stream, oracle))
 
 
