@@ -15,6 +15,8 @@ def test_only_true_online_equals_the_forward_view():
     assert not report.exact
     assert report.max_error == report.forward_error > 0.01
     assert "NOT EXACT" in str(report)
+    more = to.verify(to.AccumulateTD, definition=to.OnlineLambdaReturn, trials=3)
+    assert all(row.error >= one.error for row, one in zip(more.rows, report.rows, strict=True)), "the worst counts"
 
 
 def test_the_same_seed_gives_the_same_report():

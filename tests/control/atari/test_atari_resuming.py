@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 
 import trueonline as to
+from tests.processes import wait_for
 from tests.saved_files import rewrite
 from trueonline import files
 from trueonline.control import atari
@@ -134,19 +132,9 @@ def test_a_run_that_is_killed_goes_on_from_its_checkpoint(background, tmp_path):
     picture, checkpoint = tmp_path / "background.txt", tmp_path / "run.npz"
     with open(picture, "wb") as file:
         atari.write_background(background, file)
-    command = [sys.executable, "-c", PLAYING, str(picture), str(checkpoint)]
-    rng = np.random.default_rng(0)
-    for _ in range(2):
-        written = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
-        process = subprocess.Popen(command)
-        deadline = time.monotonic() + 120.0
-        while not checkpoint.exists() or checkpoint.stat().st_mtime_ns == written:
-            assert process.poll() is None, "the run ended before it was killed"
-            assert time.monotonic() < deadline, "no checkpoint was written"
-            time.sleep(0.01)
-        time.sleep(0.05 * rng.random())  # perhaps while the next one is written
-        os.kill(process.pid, signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
+    with subprocess.Popen([sys.executable, "-c", PLAYING, str(picture), str(checkpoint)]) as process:
+        wait_for(checkpoint.exists, "checkpoint")
+        process.kill()
     settings = atari.Settings(protocol="published", step_size=1.5, trace_decay=0.95, seed=8, frames=5_000)
     run = atari.Run(settings, background)
     run.resume(checkpoint)
