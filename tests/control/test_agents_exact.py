@@ -33,7 +33,7 @@ def test_every_agent_equals_its_equations_at_every_step(name, form, schedule):
     for seed in range(2):
         stream = draw(seed, values_for(form, method.binary), schedule=schedule)
         agent = stream.agent(method.agent, wavering, **method.options)
-        oracle = stream.oracle(method.varying if schedule else method.oracle, wavering)
+        oracle = stream.oracle(method.oracle_for(schedule), wavering)
         assert_alike(follow(agent, stream, form), expected(oracle, stream))
         assert agent.steps == sum(event.what != "start" for event in stream.events)
 
@@ -56,7 +56,7 @@ def test_the_definitions_of_the_package_are_the_equations_too(name, schedule):
     for seed in range(2):
         stream = draw(seed, values_for("dense", method.binary), schedule=schedule, steps=40, longest=20)
         definition = stream.agent(method.definition, wavering)
-        oracle = stream.oracle(method.varying if schedule else method.oracle, wavering)
+        oracle = stream.oracle(method.oracle_for(schedule), wavering)
         found, right = (list(each) for each in (follow(definition, stream), expected(oracle, stream)))
         stays = [event.what != "cut" for event in stream.events]  # of a definition's truncate the action is not asked
         assert [s.action for s, asked in zip(found, stays, strict=True) if asked] == [

@@ -115,7 +115,6 @@ BACKWARD_VIEWS = [
     (forward.OffPolicySum, naive.off_policy_td),
     (forward.EmphaticSum, naive.emphatic_td),
     (forward.OnlineEmphaticReturn, naive.true_online_emphatic_td),
-    (forward.EpisodeMonteCarlo, naive.monte_carlo_at_end),
     (forward.EpisodeMonteCarlo, partial(naive.offline_td, lam=1.0)),
     (forward.OnlineMonteCarlo, naive.monte_carlo_so_far),
     (forward.OfflineLambdaReturn, naive.offline_td),
@@ -124,9 +123,7 @@ BACKWARD_VIEWS = [
     (forward.ProvisionalTDView, partial(naive.provisional_active, actions=False)),
     (forward.ProvisionalQView, partial(naive.provisional_active, actions=True)),
     (forward.GTDSum, naive.gtd),
-    (forward.GTDSum, partial(naive.gtd, products=True)),
     (forward.OnlineGTDReturn, naive.true_online_gtd),
-    (forward.OnlineGTDReturn, naive.true_online_gtd_active),
 ]
 STREAMS = {f"stream {seed}": drawn(seed) for seed in (1, 2, 3)}
 # Every trace is as long as it gets.

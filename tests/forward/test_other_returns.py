@@ -8,7 +8,7 @@ import pytest
 import trueonline as to
 from trueonline.derivation import views
 from trueonline.forward import AverageReturn, ComplexReturn, GammaReturn, NStepReturn, OmegaReturn
-from trueonline.forward.interim_returns import first_shares, gamma_shares, lambda_shares, omega_shares
+from trueonline.forward.interim_returns import gamma_shares, lambda_shares, omega_shares
 
 N, T = 4, 40
 LEARNERS = [GammaReturn, ComplexReturn, NStepReturn, OmegaReturn]
@@ -68,25 +68,6 @@ def test_omega_shares_vary_least():
         other = shares + rng.normal(size=6)
         other += (1.0 - other.sum()) / 6
         assert other @ covariance @ other > least
-
-
-def test_omega_shares_of_uncorrelated_returns_are_those_of_gamma():
-    gammas = np.array([0.9, 0.8, 1.0, 0.3])
-    variances = np.cumsum(np.cumprod([1.0, *gammas[:-1]]) ** 2)
-    np.testing.assert_allclose(omega_shares(np.diag(variances)), gamma_shares(gammas), rtol=1e-13)
-
-
-def test_if_longer_returns_only_added_noise_the_one_step_return_would_get_everything():
-    """The γ-return's own model with the correlations that it leaves out: G^{(i)} and G^{(j)} share the first min(i, j) rewards."""
-    variances = np.cumsum(0.81 ** np.arange(8))
-    shared = np.minimum.outer(variances, variances)
-    np.testing.assert_allclose(omega_shares(shared), [1.0, *[0.0] * 7], atol=1e-12)
-
-
-def test_given_shares_end_with_the_longest_return_that_is_known():
-    shares = np.array(SHARES)
-    for length, expected in enumerate(([1.0], [0.25, 0.75], [0.25, 0.0, 0.75], [0.25, 0.0, 0.5, 0.25]), start=1):
-        np.testing.assert_array_equal(first_shares(shares, length), expected)
 
 
 # --- The learners, by explicit loops --------------------------------------------------------------
@@ -199,34 +180,6 @@ def test_the_gamma_return_is_the_view_that_derive_refuses():
         target = views.gamma_return(k, h, [None, *rewards], lambda t, s: values[s - 1], gamma)
         w += 0.1 * (target - w @ X[k]) * X[k]
     np.testing.assert_allclose(learner.weights, w, rtol=1e-12)
-
-
-def td_gamma(X, rewards, gamma, alpha):
-    """One episode of TD_γ, after its end: for u = 1, …, T all states before u, by their (u − t)-step returns."""
-    length, w = len(rewards), np.zeros(N)
-    for u in range(1, length + 1):
-        change = np.zeros(N)
-        for t in range(u):
-            inverse = [1.0 / sum(gamma ** (2 * (i - 1)) for i in range(1, n + 1)) for n in range(1, length - t + 1)]
-            ahead = np.zeros(N) if u == length else X[u]
-            total = sum(gamma ** (i - t) * rewards[i] for i in range(t, u))
-            error = total + gamma ** (u - t) * w @ ahead - w @ X[t]
-            change += inverse[u - t - 1] / sum(inverse) * error * X[t]
-        w = w + alpha * change
-    return w
-
-
-def test_offline_is_td_gamma_but_for_the_order_of_the_updates():
-    """To the first order in α they are the same: halving it leaves a quarter of the difference."""
-    X, rewards, _, _ = stream(4)
-    X, rewards = X[:12], rewards[:12]
-    differences = []
-    for alpha in (0.002, 0.001):
-        learner = GammaReturn(N, alpha, 0.0, 0.9, offline=True)
-        learner.run(np.vstack((X, X[:1])), rewards, [0.9] * 11 + [0.0])
-        differences.append(np.abs(learner.weights - td_gamma(X, rewards, 0.9, alpha)).max())
-        assert differences[-1] < 0.05 * np.abs(learner.weights).max()
-    assert differences[0] / differences[1] == pytest.approx(4.0, rel=0.05)
 
 
 # --- What they are special cases of ---------------------------------------------------------------

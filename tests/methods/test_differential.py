@@ -66,26 +66,6 @@ def test_weights_and_rate_are_those_of_the_equations_and_of_the_forward_view(mak
     assert abs(found[-1][1]) > 0.1, "R̄ has learned something"
 
 
-def test_with_lambda_zero_it_is_the_method_of_wan_naik_and_sutton():
-    rng = np.random.default_rng(5)
-    x, rewards = rng.normal(size=(81, N)) / 2, rng.normal(size=80) - 2.0
-    learner = to.TrueOnlineDifferentialTD(N, 0.2, 0.0, second_step_size=0.5 * 0.2)
-    learner.start(x[0])
-    for t, (w, rate) in enumerate(naive.differential_td_zero(x, rewards, np.zeros(N), 0.2, 0.5)):
-        learner.update(float(rewards[t]), x[t + 1])
-        np.testing.assert_allclose(learner.weights, w, rtol=1e-10, atol=1e-12)
-        assert learner.reward_rate == pytest.approx(rate)
-
-
-def test_with_beta_zero_it_is_true_online_td():
-    episodes, _ = drawn(6)
-    x, rewards, discounts = episodes[0].x, episodes[0].rewards, episodes[0].discounts
-    ours, plain = to.TrueOnlineDifferentialTD(N, 0.1, 0.8, second_step_size=0.0), to.TrueOnlineTD(N, 0.1, 0.8, 1.0)
-    np.testing.assert_allclose(ours.run(x, rewards, discounts), plain.run(x, rewards, discounts), rtol=1e-11, atol=1e-13)
-    np.testing.assert_allclose(ours.weights, plain.weights, rtol=1e-11, atol=1e-13)
-    assert ours.reward_rate == 0.0
-
-
 def test_it_finds_the_rate_and_the_values_of_a_random_process():
     problem = AverageReward(random_mrp(5, 3, 0.1, seed=3))
     states, rewards, _ = problem.trajectory(100_000, seed=1)
@@ -136,22 +116,6 @@ def test_with_lambda_zero_the_agent_is_the_differential_sarsa_of_the_book():
     q, rate = naive.differential_sarsa(states, actions, rewards, (4, 3), 0.2, 0.05)
     np.testing.assert_allclose(agent.weights, q, rtol=1e-10, atol=1e-12)
     assert agent.reward_rate == pytest.approx(rate)
-
-
-def test_the_agent_is_the_learner_over_state_action_pairs():
-    rng = np.random.default_rng(10)
-    alpha, beta = lambda t: 0.3 / (1 + t / 50), lambda t: 0.1 / (1 + t / 50)
-    agent = TrueOnlineDifferentialSarsa(5, 2, alpha, 0.9, second_step_size=beta, seed=2)
-    learner = to.TrueOnlineDifferentialTD(10, alpha, 0.9, second_step_size=beta)
-    state = 0
-    action = agent.start(state)
-    learner.start(state * 2 + action)
-    for _ in range(200):
-        state, reward = int(rng.integers(5)), float(rng.normal() + 1.0)
-        action = agent.step(reward, state)
-        learner.update(reward, state * 2 + action)
-    np.testing.assert_allclose(agent.weights.reshape(-1), learner.weights, rtol=1e-11, atol=1e-13)
-    assert agent.reward_rate == pytest.approx(learner.reward_rate, rel=1e-12)
 
 
 def test_a_saved_agent_goes_on(tmp_path):

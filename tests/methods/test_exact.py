@@ -78,19 +78,6 @@ def test_true_online_equals_the_online_forward_view(schedule, form, data):
     assert_follows(follow(stream.learner(to.TrueOnlineTD), stream, form), wanted)
 
 
-@examples(max_examples=12)
-@given(stream=streams("states"))
-def test_true_online_equals_the_tabular_algorithm_as_printed(stream):
-    """Algorithm 6."""
-    states = [
-        episode._replace(x=[int(x.argmax()) if x.any() else None for x in episode.x]) for episode in stream.episodes
-    ]
-    steps = list(follow(stream.learner(to.TrueOnlineTD), stream, "states"))
-    weights, traces = zip(*naive.tabular_true_online_td(states, stream.initial), strict=True)
-    assert_close((step.weights for step in steps), weights, "weights")
-    assert_close((step.trace for step in steps), traces, "trace")
-
-
 # --- The package's definitions = the definitions --------------------------------------------------
 
 

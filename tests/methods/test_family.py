@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import trueonline as to
-from trueonline.forward import EpisodeMonteCarlo, OnlineGTDReturn
+from trueonline.forward import OnlineGTDReturn
 
 GRADIENT = {"second_step_size": 0.3}
 
@@ -32,39 +32,6 @@ def stream(seed, n=6, T=60):
     discounts = rng.random(T)
     discounts[T // 2] = 0.0
     return rng.normal(size=(T + 1, n)) / 2, rng.normal(size=T), discounts
-
-
-def test_with_beta_zero_and_no_ratios_gtd_is_td():
-    X, rewards, discounts = stream(0)
-    settings = {"n_features": 6, "step_size": 0.1, "trace_decay": 0.8, "discount": 0.9}
-    for gradient, plain in ((to.GTD, to.AccumulateTD), (to.TrueOnlineGTD, to.TrueOnlineTD)):
-        ours, theirs = gradient(**settings, second_step_size=0.0), plain(**settings)
-        np.testing.assert_allclose(
-            ours.run(X, rewards, discounts), theirs.run(X, rewards, discounts), rtol=1e-11, atol=1e-13
-        )
-        np.testing.assert_allclose(ours.weights, theirs.weights, rtol=1e-11, atol=1e-13)
-        assert not ours.second_weights.any()
-
-
-def test_with_emphasis_one_emphatic_td_is_td():
-    """λ = 1 and I = 1 make M = 1."""
-    X, rewards, discounts = stream(1)
-    settings = {"n_features": 6, "step_size": 0.1, "trace_decay": 1.0, "discount": 0.9}
-    for emphatic, plain in ((to.EmphaticTD, to.AccumulateTD), (to.TrueOnlineEmphaticTD, to.TrueOnlineTD)):
-        ours, theirs = emphatic(**settings), plain(**settings)
-        ours.run(X, rewards, discounts)
-        theirs.run(X, rewards, discounts)
-        np.testing.assert_allclose(ours.weights, theirs.weights, rtol=1e-11, atol=1e-13)
-
-
-def test_monte_carlo_is_that_of_storing_the_episode():
-    X, rewards, discounts = stream(2)
-    discounts[-1] = 0.0
-    settings = {"n_features": 6, "step_size": lambda t: 0.3 / (1 + t), "trace_decay": 0.0, "discount": 0.9}
-    ours, stored = to.MonteCarlo(**settings), EpisodeMonteCarlo(**settings)
-    ours.run(X, rewards, discounts)
-    stored.run(X, rewards, discounts)
-    np.testing.assert_allclose(ours.weights, stored.weights, rtol=1e-11, atol=1e-13)
 
 
 def test_steps_and_runs_are_the_same_with_all_that_may_vary():

@@ -3,6 +3,8 @@
 `tests/checks` plants each of them in a learner, and `verify` finds it.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -18,50 +20,47 @@ def close(learner, wanted) -> None:
     np.testing.assert_allclose(learner.weights, wanted, rtol=1e-12, atol=1e-14)
 
 
-# --- The trace decays by the γ of the state being left, not of the one being entered --------------
+# --- What a reward teaches ------------------------------------------------------------------------
 
 
-@every_learner
-@pytest.mark.parametrize("way", ["None", "γ = 0", "run"])
-def test_the_reward_at_the_end_teaches_every_state_of_the_episode(learner_class, way):
-    """0 → 1 → 2 → the end with reward 1; γ_1 = ½, γ_2 = ¼, λ = 1: eligibilities ⅛, ¼ and 1."""
-    learner = learner_class(4, 0.5, trace_decay=1.0, discount=1.0)
-    if way == "run":
-        learner.run([0, 1, 2, 3], [0.0, 0.0, 1.0], discounts=[0.5, 0.25, 0.0])
-    else:
-        learner.start(0)
-        learner.update(0.0, 1, discount=0.5)
-        learner.update(0.0, 2, discount=0.25)
-        if way == "None":
-            learner.update(1.0, None)
-        else:
-            learner.update(1.0, 3, discount=0.0)
-    close(learner, [0.0625, 0.125, 0.5, 0.0])
+class Walk(NamedTuple):
+    """Transitions from state 0, with λ = 1 and γ = 1 where nothing else is said, and the weights that they lead to."""
+
+    states: list[int]
+    rewards: list[float]
+    discounts: list[float]
+    weights: list[float]
+    trace_decays: tuple[float, ...] = (1.0,) * 4
+    starts: tuple[int, ...] = ()
 
 
-@every_learner
-def test_the_trace_decays_by_the_lambda_of_the_state_being_left(learner_class):
-    """The same with λ_1 = ½, λ_2 = ¼ and γ = 1; what λ_3 is cannot matter."""
-    for lam_3 in (0.0, 1.0):
-        learner = learner_class(4, 0.5, trace_decay=0.9, discount=1.0)
-        learner.run([0, 1, 2, 3], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0], trace_decays=[0.5, 0.25, lam_3])
-        close(learner, [0.0625, 0.125, 0.5, 0.0])
+WALKS = {
+    # The trace decays by the γ and the λ of the state being left, not of the one being entered: eligibilities ⅛, ¼ and 1.
+    "γ of the state left": Walk([0, 1, 2, 3], [0, 0, 1], [0.5, 0.25, 0.0], [0.0625, 0.125, 0.5, 0.0]),
+    "λ of the state left": Walk([0, 1, 2, 3], [0, 0, 1], [1.0, 1.0, 0.0], [0.0625, 0.125, 0.5, 0.0], (0.5, 0.25, 0.0)),
+    "λ of the end": Walk([0, 1, 2, 3], [0, 0, 1], [1.0, 1.0, 0.0], [0.0625, 0.125, 0.5, 0.0], (0.5, 0.25, 1.0)),
+    "after an end": Walk([0, 1, 2, 3, 3], [0, 0, 0, 1], [1.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.5, 0.5]),
+    "after a cut": Walk([0, 1, 2, 3, 3], [0, 7, 0, 1], [1.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.5, 0.5], starts=(2,)),
+}
 
 
 @every_learner
 @pytest.mark.parametrize("way", ["update", "run"])
-def test_the_reward_after_the_end_teaches_no_state_of_the_episode(learner_class, way):
-    """0 → 1 → the end; 2 → 3 → the end with reward 1."""
-    learner = learner_class(4, 0.5, trace_decay=1.0, discount=1.0)
+@pytest.mark.parametrize("walk", WALKS)
+def test_a_reward_teaches_the_states_that_led_to_it(learner_class, way, walk):
+    states, rewards, discounts, weights, decays, starts = WALKS[walk]
+    learner = learner_class(4, 0.5, trace_decay=0.9, discount=0.9)
+    T = len(rewards)
     if way == "run":
-        learner.run([0, 1, 2, 3, 3], [0.0, 0.0, 0.0, 1.0], discounts=[1.0, 0.0, 1.0, 0.0])
+        learner.run(states, rewards, discounts, trace_decays=decays[:T], starts=np.isin(np.arange(T + 1), starts))
     else:
-        learner.start(0)
-        learner.update(0.0, 1)
-        learner.update(0.0, 2, discount=0.0)
-        learner.update(0.0, 3)
-        learner.update(1.0, None)
-    close(learner, [0.0, 0.0, 0.5, 0.5])
+        learner.start(states[0])
+        for t in range(T):
+            if t + 1 in starts:
+                learner.start(states[t + 1])
+            else:
+                learner.update(rewards[t], None if t == T - 1 else states[t + 1], discounts[t], decays[t])
+    close(learner, weights)
 
 
 # --- Truncation is not termination ----------------------------------------------------------------
@@ -96,27 +95,6 @@ def test_an_episode_that_is_cut_short_bootstraps_from_its_last_state(learner_cla
 
 
 # --- No trace outlives a cut ----------------------------------------------------------------------
-
-
-@every_learner
-@pytest.mark.parametrize("way", ["start", "starts", "another run"])
-def test_the_reward_after_a_cut_teaches_no_state_from_before_it(learner_class, way):
-    learner = learner_class(4, 0.5, trace_decay=1.0, discount=1.0)
-    if way == "starts":
-        learner.run(
-            [0, 1, 2, 3, 3], [0.0, 7.0, 0.0, 1.0], [1.0, 1.0, 1.0, 0.0], starts=[False, False, True, False, False]
-        )
-    elif way == "another run":
-        learner.run([0, 1], [0.0])
-        learner.run([2, 3, 3], [0.0, 1.0], [1.0, 0.0])
-    else:
-        learner.start(0)
-        learner.update(0.0, 1)
-        learner.start(2)
-        np.testing.assert_array_equal(learner.trace if learner_class in BACKWARD else 0.0, 0.0)
-        learner.update(0.0, 3)
-        learner.update(1.0, None)
-    close(learner, [0.0, 0.0, 0.5, 0.5])
 
 
 @backward_learner

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import trueonline as to
-from tests.methods.method_streams import FORMS, SWIFT_SCALES, assert_follows, expected, follow, streams
+from tests.methods.method_streams import FORMS, SWIFT_SCALES, assert_follows, examples, expected, follow, streams
 from tests.oracles.swift import Swift, swift_td
 from trueonline.core.memory.layout import COUNT, each
 from trueonline.forward import SwiftTDEquations
@@ -43,9 +43,8 @@ def test_predictions_are_those_of_the_published_package(features):
 CHOICES = st.fixed_dictionaries(
     {
         "bound": st.sampled_from([0.01, 0.1, 0.5, 2.0]),
-        "decay": st.sampled_from(
-            [0.6, 0.99, 0.999, 1.0]
-        ),  # with 0.5, rounding would decide whether two features exceed the bound
+        # With 0.5, rounding would decide whether two features exceed the bound.
+        "decay": st.sampled_from([0.6, 0.99, 0.999, 1.0]),
         "meta_step_size": st.sampled_from([0.0, 1e-4, 1e-3, 1e-2]),
         "min_step_size": st.sampled_from([1e-10, 1e-3]),
     }
@@ -53,7 +52,7 @@ CHOICES = st.fixed_dictionaries(
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=15, deadline=None)
+@examples(max_examples=15)
 @given(data=st.data(), choices=CHOICES)
 def test_updates_equal_the_equations_with_any_settings(form, data, choices):
     stream = data.draw(streams(FORMS[form], scales=SWIFT_SCALES))
@@ -62,7 +61,7 @@ def test_updates_equal_the_equations_with_any_settings(form, data, choices):
     assert learner.step_sizes.min() > 0.0
 
 
-@settings(max_examples=20, deadline=None)
+@examples(max_examples=20)
 @given(stream=streams("real", scales=SWIFT_SCALES), choices=CHOICES)
 def test_the_definition_is_the_equations_too(stream, choices):
     definition = stream.learner(partial(SwiftTDEquations, **choices))

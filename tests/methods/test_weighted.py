@@ -73,19 +73,6 @@ def test_forms_may_change_on_the_way(name):
 
 
 @each_method
-def test_without_ratios_it_is_the_method_with_a_constant_step_size(name):
-    drawn = Drawn(13, 300, ratios=(1.0,), ends=0.0)
-    plain = {"wis_td": to.TrueOnlineTD, "wis_gtd": partial(to.GTD, **SECOND)}
-    plain["wis_true_online_gtd"] = partial(to.TrueOnlineGTD, **SECOND)
-    settings = {"n_features": N, "step_size": 0.02, "trace_decay": 0.9, "discount": 0.95}
-    learners = METHODS[name][0](**settings), plain[name](**settings)
-    for learner in learners:
-        learner.run(drawn.x, drawn.rewards, drawn.discounts)
-    np.testing.assert_allclose(learners[0].weights, learners[1].weights, rtol=1e-9, atol=1e-11)
-    np.testing.assert_allclose(learners[0].step_sizes, 0.02, rtol=1e-12)
-
-
-@each_method
 def test_one_step_returns_are_averaged_with_their_ratios_as_weights(name):
     """η → 0 and α_0 → ∞: Σρ_kR_k / Σρ_k."""
     rng = np.random.default_rng(14)

@@ -36,17 +36,6 @@ def tanh_network(w, x):
 FUNCTIONS = {"linear": (linear, (N,)), "tanh": (tanh_network, (HIDDEN, N + 2))}
 
 
-def test_the_gradient_of_the_network_is_its_differences():
-    rng = np.random.default_rng(0)
-    w, x, e = rng.normal(size=(HIDDEN, N + 2)), rng.normal(size=N), 1e-6
-    _, gradient = tanh_network(w, x)
-    for place in np.ndindex(w.shape):
-        bump = np.zeros(w.shape)
-        bump[place] = e
-        slope = (tanh_network(w + bump, x)[0] - tanh_network(w - bump, x)[0]) / (2 * e)
-        assert gradient[place] == pytest.approx(slope, abs=1e-8)
-
-
 # --- Streams, and what they should lead to --------------------------------------------------------
 
 
