@@ -6,24 +6,17 @@ import pytest
 import trueonline as to
 from trueonline.checks.verification import KINDS, draw
 
-LEARNERS = [to.AccumulateTD, to.ReplaceTD, to.TrueOnlineTD]
-
-
-@pytest.mark.parametrize("learner_class", LEARNERS)
-def test_every_method_is_exact(learner_class):
-    report = to.verify(learner_class, seed=11, trials=3)
-    assert report.exact
-    assert report.max_error <= 1e-12
-    assert "exact" in str(report)
-
 
 def test_only_true_online_equals_the_forward_view():
-    assert to.verify(to.TrueOnlineTD, definition=to.OnlineLambdaReturn, trials=2).exact
-    for other in (to.AccumulateTD, to.ReplaceTD):
-        report = to.verify(other, definition=to.OnlineLambdaReturn, trials=2)
-        assert not report.exact
-        assert report.max_error == report.forward_error > 0.01
-        assert "NOT EXACT" in str(report)
+    report = to.verify(to.TrueOnlineTD, definition=to.OnlineLambdaReturn, trials=1)
+    assert report.exact
+    assert "NOT EXACT" not in str(report)
+    report = to.verify(to.AccumulateTD, definition=to.OnlineLambdaReturn, trials=1)
+    assert not report.exact
+    assert report.max_error == report.forward_error > 0.01
+    assert "NOT EXACT" in str(report)
+    more = to.verify(to.AccumulateTD, definition=to.OnlineLambdaReturn, trials=3)
+    assert all(row.error >= one.error for row, one in zip(more.rows, report.rows, strict=True)), "the worst counts"
 
 
 def test_the_same_seed_gives_the_same_report():
@@ -43,58 +36,98 @@ def test_the_streams_are_as_nasty_as_they_say():
     decays = np.concatenate([trial.trace_decays for trial in trials])
     assert {0.0, 1.0} < set(decays)
     assert len(np.unique(decays)) > 1000
-    assert any((trial.discounts == 0.0).any() for trial in trials)
+    discounts = np.concatenate([trial.discounts for trial in trials])
+    assert {0.0, 1.0} < set(discounts)
+    assert np.mean(discounts * decays > 0.1) > 0.5, "with γ = 0 all methods are the same"
     assert any(callable(trial.step_size) for trial in trials)
     assert any(not callable(trial.step_size) and trial.step_size > 1.5 for trial in trials)
 
 
-class Own:
-    """True online TD(λ) as a user may write it: Algorithm 4 in NumPy, for dense features or anything like them."""
+def dense(x, n: int) -> np.ndarray:
+    if not isinstance(x, tuple) and np.asarray(x).dtype.kind == "f":
+        return np.array(x)
+    indices, values = x if isinstance(x, tuple) else (x, 1.0)
+    result = np.zeros(n)
+    result[indices] = values
+    return result
 
-    wrong = None
+
+class Own:
+    """True online TD(λ) as a user may write it: Algorithm 4 in NumPy, with one mistake or none."""
+
+    mistake = ""
 
     def __init__(self, n_features, step_size, trace_decay, discount):
-        self.alpha = step_size if callable(step_size) else lambda t: step_size
-        self.weights, self.t, self.n = np.zeros(n_features), 0, n_features
-
-    def phi(self, x):
-        result = np.zeros(self.n)
-        if isinstance(x, tuple):
-            result[x[0]] = x[1]
-        elif isinstance(x, int) or np.asarray(x).dtype.kind == "i":
-            result[x] = 1.0
-        else:
-            result[:] = x
-        return result
+        self.weights = np.zeros(n_features)
+        self.step_size = step_size if callable(step_size) else lambda t: step_size
+        self.trace_decay, self.discount = trace_decay, discount
+        self.steps = 0
+        self.last = None
+        self.start(np.zeros(n_features))
 
     def start(self, x):
-        self.x, self.v_old, self.gamma, self.lam = self.phi(x), 0.0, 0.0, 0.0
-        if self.wrong != "trace kept":
-            self.e = np.zeros(self.n)
-        else:
-            self.e, self.gamma, self.lam = getattr(self, "e", np.zeros(self.n)), 1.0, 1.0
+        if self.mistake == "truncation as termination" and self.last is not None:
+            w, e, undone = self.last
+            self.weights = w + undone * e
+        if self.mistake != "trace kept across a cut" or self.steps == 0:
+            self.e, self.v_old, self.gamma, self.lam = np.zeros(len(self.weights)), 0.0, 0.0, 0.0
+        self.x, self.last = dense(x, len(self.weights)), None
 
-    def update(self, reward, x_next, discount, trace_decay):
-        discount, phi = (0.0, np.zeros(self.n)) if x_next is None else (discount, self.phi(x_next))
-        alpha, x, w = self.alpha(self.t), self.x, self.weights
-        decay = self.gamma * self.lam if self.wrong != "γ of the next state" else discount * self.lam
-        v, v_next = w @ x, w @ phi
-        dutch = decay * (self.e @ x) if self.wrong != "accumulating" else 0.0
-        self.e = decay * self.e + alpha * (1.0 - dutch) * x
-        self.weights = w + (reward + discount * v_next - self.v_old) * self.e - alpha * (v - self.v_old) * x
-        self.x, self.v_old, self.gamma, self.lam, self.t = phi, v_next, discount, trace_decay, self.t + 1
+    def update(self, reward, x_next, discount=None, trace_decay=None):
+        x, w, n = self.x, self.weights, len(self.weights)
+        x_next = np.zeros(n) if x_next is None else dense(x_next, n)
+        gamma_next = self.discount if discount is None else discount
+        lam_next = self.trace_decay if trace_decay is None else trace_decay
+        alpha = self.step_size(self.steps)
+        if self.mistake == "bounded step-size":
+            alpha = min(alpha, 0.3 / max(x @ x, 0.3))
+        decay = self.gamma * self.lam
+        if self.mistake == "γ of the state entered":
+            decay = gamma_next * self.lam
+        elif self.mistake == "λ of the state entered":
+            decay = self.gamma * lam_next
+        elif self.mistake == "right for γ = 0 only":
+            decay = 0.0
+        v, v_next = w @ x, w @ x_next
+        dutch = 0.0 if self.mistake == "accumulating trace" else alpha * decay * (self.e @ x)
+        self.e = decay * self.e + (alpha - dutch) * x
+        if self.mistake == "negative traces dropped":
+            self.e = np.maximum(self.e, 0.0)
+        elif self.mistake == "small traces dropped":
+            self.e = np.where(np.abs(self.e) < 1e-4, 0.0, self.e)
+        v_old = v if self.mistake == "no δ-correction" else self.v_old
+        self.weights = w + (reward + gamma_next * v_next - v_old) * self.e - alpha * (v - v_old) * x
+        self.last = self.weights, self.e, -gamma_next * v_next
+        self.x, self.v_old, self.gamma, self.lam = x_next, v_next, gamma_next, lam_next
+        self.steps += 1
+
+
+MISTAKES = [
+    "γ of the state entered",
+    "λ of the state entered",
+    "truncation as termination",
+    "trace kept across a cut",
+    "negative traces dropped",
+    "small traces dropped",
+    "bounded step-size",
+    "right for γ = 0 only",
+    "accumulating trace",
+    "no δ-correction",
+]
 
 
 def test_a_users_own_learner_is_held_to_the_online_lambda_return():
     report = to.verify(Own)
     assert report.exact
+    assert report.max_error < 1e-11
     assert report.definition == "OnlineLambdaReturn"
 
 
-@pytest.mark.parametrize("wrong", ["γ of the next state", "accumulating", "trace kept"])
-def test_a_wrong_learner_is_caught(wrong):
-    mistaken = type("Mistaken", (Own,), {"wrong": wrong})
-    assert to.verify(mistaken, trials=2).max_error > 1e-3
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_wrong_learner_is_caught(mistake):
+    report = to.verify(type("Planted", (Own,), {"mistake": mistake}), trials=2)
+    assert not report.exact
+    assert report.max_error > 1e-6
 
 
 def test_streams_can_be_chosen_by_name():
@@ -106,8 +139,8 @@ def test_streams_can_be_chosen_by_name():
 
 def test_a_learner_that_cannot_take_a_form_of_features_is_told_which():
     class DenseOnly(Own):
-        def phi(self, x):
-            return np.asarray(x, float) * np.ones(self.n)
+        def start(self, x):
+            super().start(np.asarray(x, float) * np.ones(len(self.weights)))
 
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         to.verify(DenseOnly, trials=1)
@@ -138,8 +171,8 @@ def test_a_learner_that_turns_nan_is_not_exact():
     assert to.verify(Gone, trials=1).max_error == np.inf
 
 
-@pytest.mark.parametrize("learner_class", [*LEARNERS, to.OnlineLambdaReturn, to.OfflineLambdaReturn])
-def test_every_learner_keeps_the_contract(learner_class):
+@pytest.mark.parametrize("learner_class", [to.OnlineLambdaReturn, to.OfflineLambdaReturn])
+def test_a_definition_keeps_the_contract(learner_class):
     assert len(to.check_learner(learner_class).kept) == 10
 
 
@@ -181,7 +214,7 @@ def forgetful(real, X, rewards, discounts=None):
     ("replaced", "clause"),
     [
         ({"update": scribble}, "inputs unmodified"),
-        ({"update": careless}, "bad input changes nothing"),
+        ({"update": careless}, r"bad input changes nothing: .*accepted what it should refuse: learner.update\(nan, x\)"),
         ({"run": forgetful}, "pieces equal the whole"),
         ({"reset": lambda real: None}, "reset equals new"),
         ({"run": lambda real, X, rewards, discounts=None: real.run(X, 2.0 * rewards, discounts)}, "run equals updates"),
@@ -190,8 +223,3 @@ def forgetful(real, X, rewards, discounts=None):
 def test_a_broken_contract_is_told_by_clause(replaced, clause):
     with pytest.raises(AssertionError, match=clause):
         to.check_learner(proxy(**replaced))
-
-
-def test_bad_input_that_was_accepted_is_shown():
-    with pytest.raises(AssertionError, match=r"accepted what it should refuse: learner.update\(nan, x\)"):
-        to.check_learner(proxy(update=careless))

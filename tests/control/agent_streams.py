@@ -1,6 +1,6 @@
 """Random streams, and the agents of this package and their oracles taken through them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,46 +26,40 @@ every_watkins = pytest.mark.parametrize("agent_class", WATKINS)
 
 
 class Method(NamedTuple):
-    """An agent class with its options, and its oracles for a constant step-size and for a schedule."""
+    """An agent class with its definition and its oracles, `varying` for a schedule where it differs."""
 
     agent: Any
-    options: dict[str, bool]
+    definition: Any
     oracle: Any
-    varying: Any
-    binary: bool = False
+    varying: Any = None
     forward: Any = None
-    definition: Any = None
+    binary: bool = False
+    options: Mapping[str, bool] = {}
+
+    def oracle_for(self, schedule: bool) -> Any:
+        return self.varying or self.oracle if schedule else self.oracle
 
 
 METHODS = {
-    "accumulate": Method(
-        AccumulateSarsa, {}, naive.AccumulateSarsa, naive.AccumulateSarsa, definition=forward.AccumulateSarsaSum
-    ),
-    "replace": Method(ReplaceSarsa, {}, naive.ReplaceSarsa, naive.ReplaceSarsa, True, definition=forward.ReplaceSarsaSum),
+    "accumulate": Method(AccumulateSarsa, forward.AccumulateSarsaSum, naive.AccumulateSarsa),
+    "replace": Method(ReplaceSarsa, forward.ReplaceSarsaSum, naive.ReplaceSarsa, binary=True),
     "clearing": Method(
-        ReplaceSarsa,
-        {"clear_others": True},
-        naive.ClearingSarsa,
-        naive.ClearingSarsa,
-        True,
-        definition=forward.ClearingSarsaSum,
+        ReplaceSarsa, forward.ClearingSarsaSum, naive.ClearingSarsa, binary=True, options={"clear_others": True}
     ),
     "true online": Method(
         TrueOnlineSarsa,
-        {},
+        forward.OnlineSarsaReturn,
         naive.TrueOnlineSarsa,
         naive.TrueOnlineSarsaVarying,
-        forward=naive.ForwardSarsa,
-        definition=forward.OnlineSarsaReturn,
+        naive.ForwardSarsa,
     ),
-    "watkins": Method(WatkinsQ, {}, naive.WatkinsQ, naive.WatkinsQ, definition=forward.WatkinsQSum),
+    "watkins": Method(WatkinsQ, forward.WatkinsQSum, naive.WatkinsQ),
     "true online watkins": Method(
         TrueOnlineWatkinsQ,
-        {},
+        forward.OnlineWatkinsReturn,
         naive.TrueOnlineWatkinsQ,
         naive.TrueOnlineWatkinsQVarying,
-        forward=naive.ForwardWatkins,
-        definition=forward.OnlineWatkinsReturn,
+        naive.ForwardWatkins,
     ),
 }
 every_method = pytest.mark.parametrize("name", METHODS)

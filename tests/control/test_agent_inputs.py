@@ -11,14 +11,11 @@ from tests.control.agent_streams import (
     METHODS,
     assert_same,
     draw,
-    every_agent,
-    every_method,
     features,
-    follow,
     spelt,
     tell,
-    wavering,
 )
+from tests.learners.test_inputs import FEATURES, N
 from trueonline import control
 from trueonline.control import (
     EpsilonGreedy,
@@ -31,7 +28,6 @@ from trueonline.control import (
 )
 
 NAN = float("nan")
-N = 6
 
 
 def state_of(agent) -> tuple[bytes, Any]:
@@ -40,46 +36,13 @@ def state_of(agent) -> tuple[bytes, Any]:
     return pickle.dumps({**parts, "here": agent._here, "rng": agent.rng.bit_generator.state}), agent.policy
 
 
-BAD_FEATURES = [
-    np.full(N, NAN),
-    np.array([0.0, np.inf, 0.0, 0.0, 0.0, 0.0]),
-    np.zeros(N - 1),
-    np.zeros(N + 1),
-    np.zeros((1, N)),
-    np.array(2.0),
-    np.array([0, N]),
-    np.array([-1]),
-    np.array([1, 1]),
-    N,
-    -1,
-    True,
-    1.0,
-    np.zeros(N, bool),
-    np.zeros(N, complex),
-    "x",
-    None,
-    [None],
-    ["1"],
-    [[1], [2, 3]],
-    {},
-    (np.array([1]), np.array([NAN])),
-    (np.array([1, 2]), np.array([1.0])),
-    (np.array([1, 1]), np.array([1.0, 1.0])),
-    (np.array([N]), np.array([1.0])),
-    (np.array([-1]), np.array([1.0])),
-    (np.array([0.5]), np.array([1.0])),
-    (np.array([True]), np.array([1.0])),
-    (np.array([1]), np.array([True])),
-    (np.array([1]),),
-    (np.array([1]), np.array([1.0]), np.array([1.0])),
-    np.array([2**40]),
-    np.array([2**63], np.uint64),
-]
+BAD_FEATURES = [x for x, _ in FEATURES]
 BAD_NUMBERS = [NAN, np.inf, -np.inf, "1", None, True, np.bool_(True), 1j, [1.0], np.array([1.0])]
 BAD_UNITS = [NAN, -0.1, 1.1, np.inf, "1", True, 1j, [0.5]]
 
 
-@every_method
+# One class is behind all agents. One of binary features and one of any stand for the others.
+@pytest.mark.parametrize("name", ["replace", "true online watkins"])
 @pytest.mark.parametrize("form", ["dense", "indices", "pairs"])
 def test_bad_input_changes_nothing(name, form):
     method = METHODS[name]
@@ -92,24 +55,20 @@ def test_bad_input_changes_nothing(name, form):
     bad = BAD_FEATURES
     if method.binary:
         bad = [*bad, np.full(N, 0.5), (np.array([1]), np.array([2.0])), (np.array([1]), np.array([-1.0]))]
-    attempts = [lambda given=given: agent.start(given) for given in bad]
-    attempts += [lambda given=given: agent.values(given) for given in bad]
-    attempts += [lambda given=given: agent.step(1.0, given) for given in bad]
-    attempts += [lambda given=given: agent.truncate(1.0, given) for given in bad]
-    attempts += [lambda given=given: agent.step(given, x) for given in BAD_NUMBERS]
-    attempts += [lambda given=given: agent.truncate(given, x) for given in BAD_NUMBERS]
-    attempts += [lambda given=given: agent.end(given) for given in BAD_NUMBERS]
-    attempts += [lambda given=given: agent.step(1.0, x, given) for given in BAD_UNITS]
-    attempts += [lambda given=given: agent.truncate(1.0, x, given) for given in BAD_UNITS]
-    attempts += [lambda given=given: agent.step(1.0, x, 0.9, given) for given in BAD_UNITS]
+    attempts = [(call, (given,)) for given in bad for call in (agent.start, agent.values)]
+    attempts += [(call, (1.0, given)) for given in bad for call in (agent.step, agent.truncate)]
+    attempts += [(call, (given, x)) for given in BAD_NUMBERS for call in (agent.step, agent.truncate)]
+    attempts += [(agent.end, (given,)) for given in BAD_NUMBERS]
+    attempts += [(call, (1.0, x, given)) for given in BAD_UNITS for call in (agent.step, agent.truncate)]
+    attempts += [(agent.step, (1.0, x, 0.9, given)) for given in BAD_UNITS]
     order = np.random.default_rng(1).permutation(len(attempts))
     tried = 0
     for number, event in enumerate(events):
         standing = agent.action is not None
-        for attempt in (attempts[i] for i in order[number % 12 :: 12]) if standing else ():
+        for call, given in (attempts[i] for i in order[number % 12 :: 12]) if standing else ():
             before = state_of(agent)
             with pytest.raises(ValueError) as caught:  # noqa: PT011
-                attempt()
+                call(*given)
             assert str(caught.value), "what was wrong is said"
             assert state_of(agent) == before
             tried += 1
@@ -120,45 +79,33 @@ def test_bad_input_changes_nothing(name, form):
     assert tried > len(attempts)
 
 
-@every_method
-def test_nothing_is_learned_before_a_start(name):
-    method = METHODS[name]
-    agent = method.agent(N, 2, 0.1, 0.9, 0.9, seed=1, **method.options)
+def refuse_all(agent, error, message, *attempts):
+    """Each of the calls raises this error and changes nothing."""
     before = state_of(agent)
-    for attempt in (lambda: agent.step(1.0, 0), lambda: agent.end(1.0), lambda: agent.truncate(1.0, 0)):
-        with pytest.raises(RuntimeError, match=r"no episode has begun: call start\(x\) with its first features"):
+    for attempt in attempts:
+        with pytest.raises(error, match=message):
             attempt()
         assert state_of(agent) == before
+
+
+def test_nothing_is_learned_before_a_start():
+    agent = TrueOnlineSarsa(N, 2, 0.1, 0.9, 0.9, seed=1)
+    calls = lambda: agent.step(1.0, 0), lambda: agent.end(1.0), lambda: agent.truncate(1.0, 0)
+    refuse_all(agent, RuntimeError, r"no episode has begun: call start\(x\) with its first features", *calls)
     assert agent.action is None
 
 
-@every_agent
 @pytest.mark.parametrize(
     "wrong", [3, -1, 1.0, True, np.bool_(False), None, "1", np.float64(0.0), np.nan, [1], np.array([1])]
 )
-def test_a_wrong_action_of_a_policy_changes_nothing(agent_class, wrong):
-    stream = draw(21, "binary", steps=30)
-    stream = stream._replace(actions=3, initial=np.ones((stream.n, 3)))
-    x = np.array([0])
-    mood = {"wrong": False}
-
-    def policy(values, rng, t):
-        return wrong if mood["wrong"] else wavering(values, rng, t)
-
-    agent, undisturbed = (stream.agent(agent_class, each) for each in (policy, wavering))
-    for one, other in zip(follow(agent, stream, "indices"), follow(undisturbed, stream, "indices"), strict=True):
-        assert one.action == other.action
-        np.testing.assert_array_equal(one.weights, other.weights)
-        mood["wrong"] = True
-        before = state_of(agent)
-        attempts = [lambda: agent.start(x)]
-        if agent.action is not None:
-            attempts += [lambda: agent.step(1.0, x), lambda: agent.truncate(1.0, x)]
-        for attempt in attempts:
-            with pytest.raises(ValueError, match="the policy must choose an action from 0 to 2, it chose"):
-                attempt()
-            assert state_of(agent) == before
-        mood["wrong"] = False
+def test_a_wrong_action_of_a_policy_changes_nothing(wrong):
+    choice = {"action": 1}
+    agent = TrueOnlineSarsa(3, 3, 0.1, 0.9, 0.9, lambda values, rng, t: choice["action"])
+    agent.start(0)
+    agent.step(1.0, 1)
+    choice["action"] = wrong
+    calls = lambda: agent.start(2), lambda: agent.step(1.0, 2), lambda: agent.truncate(1.0, 2)
+    refuse_all(agent, ValueError, "the policy must choose an action from 0 to 2, it chose", *calls)
 
 
 def test_actions_of_numpy_are_taken():
@@ -168,48 +115,29 @@ def test_actions_of_numpy_are_taken():
         assert type(agent.step(1.0, 1)) is int
 
 
-@every_agent
-def test_a_policy_that_fails_changes_nothing(agent_class):
-    mood = {"fails": False}
-
-    def policy(values, rng, t):
-        if mood["fails"]:
-            raise KeyError("mine")
-        return 1
-
-    agent = agent_class(3, 2, 0.1, 0.9, 0.9, policy)
+def test_a_policy_that_fails_changes_nothing():
+    actions = [0, 1]
+    agent = TrueOnlineSarsa(3, 2, 0.1, 0.9, 0.9, lambda values, rng, t: actions.pop())
     agent.start(0)
     agent.step(1.0, 1)
-    before = state_of(agent)
-    mood["fails"] = True
-    for attempt in (lambda: agent.start(2), lambda: agent.step(1.0, 2), lambda: agent.truncate(1.0, 2)):
-        with pytest.raises(KeyError, match="mine"):
-            attempt()
-        assert state_of(agent) == before
+    calls = lambda: agent.start(2), lambda: agent.step(1.0, 2), lambda: agent.truncate(1.0, 2)
+    refuse_all(agent, IndexError, "pop from empty list", *calls)
 
 
-@every_agent
 @pytest.mark.parametrize("wrong", [NAN, 0.0, -1.0, "x", None, True])
-def test_a_wrong_schedule_changes_nothing(agent_class, wrong):
+def test_a_wrong_schedule_changes_nothing(wrong):
     values = {"α": 0.1, "ε": 0.5}
     policy = EpsilonGreedy(lambda t: values["ε"])
-    agent = agent_class(3, 2, lambda t: values["α"], 0.9, 0.9, policy, seed=1)
+    agent = TrueOnlineSarsa(3, 2, lambda t: values["α"], 0.9, 0.9, policy, seed=1)
     agent.start(0)
     agent.step(1.0, 1)
-    before = state_of(agent)
     values["α"] = wrong
-    for attempt in (lambda: agent.step(1.0, 2), lambda: agent.truncate(1.0, 2), lambda: agent.end(1.0)):
-        with pytest.raises(ValueError, match=r"step_size\(1\) must be a finite number > 0"):
-            attempt()
-        assert state_of(agent) == before
+    calls = lambda: agent.step(1.0, 2), lambda: agent.truncate(1.0, 2)
+    refuse_all(agent, ValueError, r"step_size\(1\) must be a finite number > 0", *calls, lambda: agent.end(1.0))
     values |= {"α": 0.1, "ε": 2.0 if wrong == 0.0 else wrong}
-    for attempt in (lambda: agent.step(1.0, 2), lambda: agent.truncate(1.0, 2), lambda: agent.start(1)):
-        with pytest.raises(ValueError, match=r"epsilon\([12]\) must be a number in \[0, 1\]"):
-            attempt()
-        assert state_of(agent) == before
+    refuse_all(agent, ValueError, r"epsilon\([12]\) must be a number in \[0, 1\]", *calls, lambda: agent.start(1))
 
 
-@every_agent
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -235,11 +163,11 @@ def test_a_wrong_schedule_changes_nothing(agent_class, wrong):
         ({"initial_weights": "x"}, "initial_weights must"),
     ],
 )
-def test_bad_settings_are_refused(agent_class, change, message):
+def test_bad_settings_are_refused(change, message):
     good = {"n_features": 3, "n_actions": 2, "step_size": 0.1, "trace_decay": 0.9, "discount": 0.9}
-    agent_class(**good)
+    TrueOnlineSarsa(**good)
     with pytest.raises(ValueError, match=message):
-        agent_class(**{**good, **change})
+        TrueOnlineSarsa(**{**good, **change})
 
 
 def test_unknown_options_are_refused():

@@ -33,7 +33,7 @@ def test_every_agent_equals_its_equations_at_every_step(name, form, schedule):
     for seed in range(2):
         stream = draw(seed, values_for(form, method.binary), schedule=schedule)
         agent = stream.agent(method.agent, wavering, **method.options)
-        oracle = stream.oracle(method.varying if schedule else method.oracle, wavering)
+        oracle = stream.oracle(method.oracle_for(schedule), wavering)
         assert_alike(follow(agent, stream, form), expected(oracle, stream))
         assert agent.steps == sum(event.what != "start" for event in stream.events)
 
@@ -42,7 +42,7 @@ def test_every_agent_equals_its_equations_at_every_step(name, form, schedule):
 @pytest.mark.parametrize("schedule", [False, True], ids=["α constant", "α varying"])
 def test_true_online_agents_equal_their_forward_views_at_every_step(name, schedule):
     method = METHODS[name]
-    for seed in range(8):
+    for seed in range(4):
         stream = draw(seed, "real", schedule=schedule, steps=60, longest=25)
         agent = stream.agent(method.agent, wavering)
         oracle = stream.oracle(method.forward, wavering)
@@ -53,10 +53,10 @@ def test_true_online_agents_equal_their_forward_views_at_every_step(name, schedu
 @pytest.mark.parametrize("schedule", [False, True], ids=["α constant", "α varying"])
 def test_the_definitions_of_the_package_are_the_equations_too(name, schedule):
     method = METHODS[name]
-    for seed in range(4):
+    for seed in range(2):
         stream = draw(seed, values_for("dense", method.binary), schedule=schedule, steps=40, longest=20)
         definition = stream.agent(method.definition, wavering)
-        oracle = stream.oracle(method.varying if schedule else method.oracle, wavering)
+        oracle = stream.oracle(method.oracle_for(schedule), wavering)
         found, right = (list(each) for each in (follow(definition, stream), expected(oracle, stream)))
         stays = [event.what != "cut" for event in stream.events]  # of a definition's truncate the action is not asked
         assert [s.action for s, asked in zip(found, stays, strict=True) if asked] == [
@@ -65,9 +65,8 @@ def test_the_definitions_of_the_package_are_the_equations_too(name, schedule):
         assert off([seen.weights for seen in found], [seen.weights for seen in right]) <= TOLERANCE
 
 
-@every_method
-def test_a_policy_of_the_package_makes_the_same_agent_of_the_oracle(name):
-    method = METHODS[name]
+def test_a_policy_of_the_package_makes_the_same_agent_of_the_oracle():
+    method = METHODS["true online watkins"]
     policies = [EpsilonGreedy(0.3), Greedy(), Softmax(0.5), Uniform(), EpsilonGreedy(lambda t: 1.0 / (1.0 + t))]
     for seed, policy in enumerate(policies):
         stream = draw(seed, "binary")
@@ -76,8 +75,8 @@ def test_a_policy_of_the_package_makes_the_same_agent_of_the_oracle(name):
 
 
 def test_a_long_sparse_run_stays_exact():
-    """20,000 steps at λ = 0.95, some 800 of 1,200 entries traced: nothing adds up to more than rounding."""
-    n, actions, steps = 400, 3, 20_000
+    """10,000 steps at λ = 0.95, some 800 of 1,200 entries traced: nothing adds up to more than rounding."""
+    n, actions, steps = 400, 3, 10_000
     rng = np.random.default_rng(95)
     places = np.cumsum(rng.integers(-3, 4, size=steps + 1)) % n
     X = [(place + np.array([0, 1, 2, 17, 101])) % n for place in places]
@@ -88,7 +87,7 @@ def test_a_long_sparse_run_stays_exact():
     assert agent.start(X[0]) == action
     largest, worst, ends, decay = 0.0, 0.0, 0, 0.0
     for t in range(steps):
-        ended = t % 4999 == 4998
+        ended = t % 2499 == 2498
         values = w[X[t + 1]].sum(axis=0)
         following = 0 if ended else wavering(values, chooses, t + 1)
         q, q_next = w[X[t], action].sum(), 0.0 if ended else values[following]

@@ -18,7 +18,7 @@ class Oracle(swift.SwiftSarsa):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_equals_its_equations_at_every_step(form):
-    for seed in range(6):
+    for seed in range(3):
         stream = draw(seed, FORMS[form])
         agent = stream.agent(SwiftSarsa, wavering, **SETTINGS)
         assert_alike(follow(agent, stream, form), expected(stream.oracle(Oracle, wavering), stream))
@@ -26,25 +26,11 @@ def test_equals_its_equations_at_every_step(form):
 
 
 def test_the_definition_is_the_equations_too():
-    for seed in range(6):
+    for seed in range(3):
         stream = draw(seed, "real", steps=40)
         definition = stream.agent(forward.SwiftSarsaEquations, wavering, **SETTINGS)
         found, right = list(follow(definition, stream)), list(expected(stream.oracle(Oracle, wavering), stream))
         assert off([seen.weights for seen in found], [seen.weights for seen in right]) <= TOLERANCE
-
-
-def test_with_one_action_it_is_swift_td():
-    rng = np.random.default_rng(0)
-    X, rewards = rng.normal(size=(101, 5)), rng.normal(size=100)
-    agent, learner = SwiftSarsa(5, 1, 0.01, 0.9, 0.95, **SETTINGS), to.SwiftTD(5, 0.01, 0.9, 0.95, **SETTINGS)
-    agent.start(X[0])
-    learner.start(X[0])
-    for x, reward in zip(X[1:], rewards.tolist(), strict=True):
-        agent.step(reward, x)
-        learner.update(reward, x)
-    np.testing.assert_array_equal(agent.weights[:, 0], learner.weights)
-    np.testing.assert_array_equal(agent.step_sizes[:, 0], learner.step_sizes)
-    assert agent.bounded == learner.bounded > 0
 
 
 def test_a_saved_agent_resumes_bit_for_bit(tmp_path):

@@ -55,7 +55,7 @@ def differ(actual, wanted) -> bool:
 # --- Theorem 1 (section 3.1, proof in Appendix A) -------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("constant", [True, False], ids=["γ and λ as printed", "γ and λ of every state"])
 @pytest.mark.parametrize("forward_class", [to.OnlineLambdaReturn, to.TrueOnlineTD])
 def test_theorem_1_accumulate_td_approaches_the_online_forward_view_in_proportion_to_the_step_size(
@@ -200,23 +200,21 @@ ONE_STATE = pytest.mark.parametrize(
 )
 
 
-@ONE_STATE
-def test_one_state_accumulate(T, alpha, V_0):
-    """V_T = V_0 + Tα(1 − V_0): a pseudo step-size that grows without bound."""
-    assert value_after_one_episode(to.AccumulateTD, T, alpha, V_0) == pytest.approx(V_0 + T * alpha * (1.0 - V_0))
+# The pseudo step-size of the whole episode: V_T = V_0 + share·(1 − V_0).
+SHARES = {
+    to.AccumulateTD: lambda T, alpha: T * alpha,  # it grows without bound
+    to.ReplaceTD: lambda T, alpha: alpha,  # the trace never exceeds 1
+    **dict.fromkeys(
+        (to.OnlineLambdaReturn, to.TrueOnlineTD, to.OfflineLambdaReturn),
+        lambda T, alpha: 1.0 - (1.0 - alpha) ** T,  # it stays below 1 while α ≤ 1
+    ),
+}
 
 
 @ONE_STATE
-def test_one_state_replace(T, alpha, V_0):
-    """V_T = V_0 + α(1 − V_0): the trace never exceeds 1."""
-    assert value_after_one_episode(to.ReplaceTD, T, alpha, V_0) == pytest.approx(V_0 + alpha * (1.0 - V_0))
-
-
-@ONE_STATE
-@pytest.mark.parametrize("method", [to.OnlineLambdaReturn, to.TrueOnlineTD, to.OfflineLambdaReturn])
-def test_one_state_lambda_return(method, T, alpha, V_0):
-    """V_T = V_0 + (1 − (1 − α)^T)(1 − V_0): a pseudo step-size that stays below 1 while α ≤ 1."""
-    wanted = V_0 + (1.0 - (1.0 - alpha) ** T) * (1.0 - V_0)
+@pytest.mark.parametrize("method", SHARES)
+def test_one_state(method, T, alpha, V_0):
+    wanted = V_0 + SHARES[method](T, alpha) * (1.0 - V_0)
     assert value_after_one_episode(method, T, alpha, V_0) == pytest.approx(wanted, rel=1e-9)
 
 
@@ -231,16 +229,6 @@ def two_states(episodes: int) -> dict:
         "rewards": np.tile([2.0, 0.0], episodes),
         "discounts": np.tile([1.0, 0.0], episodes),
     }
-
-
-def test_two_states_the_best_weight_is_1():
-    """The values are 2 and 0, the LMS weight is 1, and the RMS error is then 1."""
-    P, r = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([2.0, 0.0])
-    values = np.linalg.solve(np.eye(2) - P, r)
-    np.testing.assert_allclose(values, [2.0, 0.0])
-    weight, residual, *_ = np.linalg.lstsq(np.ones((2, 1)), values, rcond=None)
-    assert weight == pytest.approx(1.0)
-    assert np.sqrt(residual / 2.0) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("lam", [0.0, 0.3, 0.9, 1.0])
@@ -307,7 +295,7 @@ def returns_of(seed: int, steps: int = 20) -> tuple[naive.Episode, np.ndarray]:
     return naive.Episode(*stream, alphas=np.full(steps, 0.3)), np.einsum("ti,ti->t", w[:-1], stream.x[1:])
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_returns_are_their_definitions(seed):
     """G_k^{(n)}, G_k^{λ|h} and G_k^λ, with γ and λ of every state."""
     episode, values = returns_of(seed)
@@ -325,7 +313,7 @@ def test_returns_are_their_definitions(seed):
         assert lambda_return(k, R, gamma, lam, values) == pytest.approx(wanted, rel=1e-11, abs=1e-13)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_longer_horizon_adds_one_discounted_modified_td_error(seed):
     """G_i^{λ|h+1} − G_i^{λ|h} = (∏_{j=i+1}^{h} λ_jγ_j) δ'_h with δ'_h = R_{h+1} + γ_{h+1}w_hᵀφ_{h+1} − w_{h−1}ᵀφ_h.
 

@@ -8,9 +8,8 @@ from scipy import sparse
 
 import trueonline as to
 
-# One class is behind all learners over a memory: one of binary features and one of any stand for the others.
-LEARNERS = [to.ReplaceTD, to.TrueOnlineTD, to.OnlineLambdaReturn, to.OfflineLambdaReturn]
-BACKWARD = LEARNERS[:2]
+# One class is behind all learners over a memory, and one behind all definitions.
+LEARNERS = [to.TrueOnlineTD, to.OfflineLambdaReturn]
 
 
 def stream(steps=60, n=10, seed=6):
@@ -44,29 +43,6 @@ def test_initial_weights(learner_class):
     assert learner.predict([3, 4]) == 7.0
 
 
-@pytest.mark.parametrize("learner_class", BACKWARD)
-def test_start_clears_the_trace_and_keeps_the_weights(learner_class):
-    X, rewards = stream()
-    learner = learner_class(10, 0.1, 0.9, 0.99)
-    learner.run(X, rewards)
-    before = learner.weights
-    assert learner.trace.any()
-    learner.start(X[0])
-    assert not learner.trace.any()
-    np.testing.assert_array_equal(learner.weights, before)
-
-
-@pytest.mark.parametrize("learner_class", LEARNERS)
-def test_run_returns_the_values_from_before_each_update(learner_class):
-    X, rewards = stream()
-    learner, other = learner_class(10, 0.1, 0.9, 0.99), learner_class(10, 0.1, 0.9, 0.99)
-    values = learner.run(X, rewards)
-    other.start(X[0])
-    for t, reward in enumerate(rewards):
-        assert values[t] == pytest.approx(other.predict(X[t]), rel=1e-11, abs=1e-13)
-        other.update(reward, X[t + 1])
-
-
 @pytest.mark.parametrize("learner_class", LEARNERS)
 def test_run_goes_on_where_it_stopped_and_starts_anew_elsewhere(learner_class):
     X, rewards = stream()
@@ -87,20 +63,6 @@ def test_run_goes_on_where_it_stopped_and_starts_anew_elsewhere(learner_class):
     expected.start(X[30])
     expected.run(X[30:], rewards[30:])
     np.testing.assert_array_equal(elsewhere.weights, expected.weights)
-
-
-@pytest.mark.parametrize("learner_class", LEARNERS)
-def test_starts_cut_a_stream(learner_class):
-    X, rewards = stream()
-    cut = np.zeros(len(X), bool)
-    cut[[17, 40]] = True
-    learner, expected = learner_class(10, 0.1, 0.9, 0.99), learner_class(10, 0.1, 0.9, 0.99)
-    learner.run(X, rewards, starts=cut)
-    for first, last in ((0, 16), (17, 39), (40, 60)):
-        expected.start(X[first])
-        expected.run(X[first : last + 1], rewards[first:last])
-    np.testing.assert_allclose(learner.weights, expected.weights, rtol=1e-11, atol=1e-13)
-    assert learner.steps == expected.steps == len(rewards) - 2
 
 
 def test_a_schedule_counts_what_was_learned_from():
@@ -139,32 +101,17 @@ def test_a_diverged_learner_still_tells_bad_features_from_divergence():
 
 
 @pytest.mark.parametrize("learner_class", LEARNERS)
-def test_every_form_of_a_stream_is_the_same_stream(learner_class):
-    X, rewards = stream(n=10)
-    X = np.zeros_like(X)
-    rng = np.random.default_rng(7)
-    indices = np.array([rng.choice(10, size=3, replace=False) for _ in X])
-    np.put_along_axis(X, indices, 1.0, axis=1)
+def test_numbers_of_any_type_and_order_are_the_same_stream(learner_class):
+    """`tests/methods/test_run.py` has the forms."""
+    X, rewards = stream()
     reference = learner_class(10, 0.1, 0.9, 0.99)
     expected = reference.run(X, rewards)
-    forms = [
-        X.astype(np.float32),
-        np.asfortranarray(X),
-        X.tolist(),
-        indices,
-        indices.astype(np.int32),
-        indices.astype(np.uint8),
-        sparse.csr_matrix(X),
-        sparse.csr_array(X.astype(int)),
-        sparse.csc_matrix(X),
-        sparse.coo_array(X),
-        (indices, np.ones_like(indices, float)),
-        list(indices),
-        [np.flatnonzero(x) if t % 2 else (np.flatnonzero(x), np.ones(3)) for t, x in enumerate(X)],
-    ]
     readonly = X.copy()
     readonly.flags.writeable = False
-    for given in (*forms, readonly, X[::-1][::-1]):
+    indices = [np.flatnonzero(x) for x in X]
+    forms = [X.astype(np.float32), sparse.csr_array(X.astype(int)), sparse.coo_array(X), readonly, X[::-1][::-1]]
+    forms += [[each.astype(kind) for each in indices] for kind in (np.int32, np.uint8)]
+    for given in forms:
         learner = learner_class(10, 0.1, 0.9, 0.99)
         np.testing.assert_allclose(learner.run(given, rewards), expected, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(learner.weights, reference.weights, rtol=1e-10, atol=1e-12)
@@ -185,18 +132,6 @@ def test_long_index_lists_are_checked_for_repeats():
     learner.update(1.0, np.random.default_rng(8).permutation(1000)[:500])
     with pytest.raises(ValueError, match="index 7 more than once"):
         learner.update(1.0, np.concatenate((np.arange(100)[::-1], [7])))
-
-
-def test_features_may_grow_and_shrink():
-    learner, expected = to.TrueOnlineTD(50, 0.05, 0.9, 0.9), to.OnlineLambdaReturn(50, 0.05, 0.9, 0.9)
-    rng = np.random.default_rng(9)
-    for each in (learner, expected):
-        each.start(np.array([], int))
-    for size in (1, 40, 0, 3, 49, 2):
-        x = rng.choice(50, size=size, replace=False)
-        for each in (learner, expected):
-            each.update(1.0, x)
-        np.testing.assert_allclose(learner.weights, expected.weights, rtol=1e-11, atol=1e-14)
 
 
 @pytest.mark.parametrize("reward", [1, np.float64(1.0), np.float32(1.0), np.int64(1), 1.0])

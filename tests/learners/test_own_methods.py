@@ -1,5 +1,6 @@
 """A rule of one's own is a full method: learner, agent, verify, sweep, files and pickles."""
 
+import copy
 import pickle
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 import trueonline as to
-from trueonline.core.memory import decay, imprint, learn, recall
+from trueonline.core.memory import decay, imprint, learn, recall, value
 from trueonline.forward import AccumulateSum
 from trueonline.learners.own import rule_of
 
@@ -26,48 +27,35 @@ def own_td(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
 
 OWN = to.method(own_td, AccumulateSum, trace="accumulating")
 SETTINGS = {"step_size": 0.1, "trace_decay": 0.8, "discount": 0.9}
+STILL = {"step_size": 0.5, "trace_decay": 0.0, "discount": 1.0}
 rng = np.random.default_rng(4)
 DENSE, REWARDS = rng.normal(size=(41, 6)), rng.normal(size=40)
 SPARSE = np.array([rng.choice(6, 2, replace=False) for _ in range(41)])
 
 
-def test_the_learner_is_that_of_the_package_bit_for_bit():
-    own, ours = OWN.learner(6, **SETTINGS), to.AccumulateTD(6, **SETTINGS)
-    np.testing.assert_array_equal(own.run(DENSE, REWARDS), ours.run(DENSE, REWARDS))
-    np.testing.assert_array_equal(own.weights, ours.weights)
-    for x in (DENSE[0], SPARSE[0]):
-        assert own.update(1.0, x) == ours.update(1.0, x)
-
-
-def test_it_equals_its_definition_and_keeps_the_contract():
+def test_it_equals_its_definition():
     report = OWN.verify(kinds=["dense", "active indices"], trials=1, steps=20)  # every form is compiled here
     assert report.exact
     assert report.definition == "AccumulateSum"
-    assert len(to.check_learner(OWN.learner).kept) == 10
 
 
 def test_adaptation_needs_the_kind_of_trace():
-    own, ours = (kind(6, **SETTINGS, bound=0.5) for kind in (OWN.learner, to.AccumulateTD))
-    for each in (own, ours):
-        each.start((SPARSE[0], np.ones(2)))
-        for reward, x in zip(REWARDS, SPARSE[1:], strict=True):
-            each.update(reward, (x, np.ones(2)))
-    np.testing.assert_array_equal(own.weights, ours.weights)
-    assert own.bounded == ours.bounded > 0
+    assert OWN.learner(6, **SETTINGS, bound=0.5).bound == 0.5
     with pytest.raises(ValueError, match=r"trace=.*trueonline\.method"):
         to.method(own_td, name="without").learner(6, **SETTINGS, bound=0.5)
 
 
 def test_it_is_saved_loaded_and_pickled(tmp_path):
-    learner = OWN.learner(6, **SETTINGS)
+    """And it learns as the method of the package does, bit for bit."""
+    learner, ours = OWN.learner(6, **SETTINGS), to.AccumulateTD(6, **SETTINGS)
     learner.run(DENSE[:20], REWARDS[:19])
     learner.save(tmp_path / "own.npz")
     copies = [to.load(tmp_path / "own.npz"), OWN.learner.load(tmp_path / "own.npz"), pickle.loads(pickle.dumps(learner))]
-    learner.run(DENSE[19:], REWARDS[19:])
-    for copy in copies:
-        assert type(copy) is OWN.learner
-        copy.run(DENSE[19:], REWARDS[19:])
-        np.testing.assert_array_equal(copy.weights, learner.weights)
+    ours.run(DENSE, REWARDS)
+    for each in (learner, *copies):
+        assert type(each) is OWN.learner
+        each.run(DENSE[19:], REWARDS[19:])
+        np.testing.assert_array_equal(each.weights, ours.weights)
 
 
 def test_a_file_is_refused_by_another_rule_of_the_same_name(tmp_path):
@@ -117,6 +105,7 @@ def test_a_rule_says_what_it_asks_for():
     with pytest.raises(TypeError, match="Weighed needs second_step_size"):
         method.learner(2, **SETTINGS)
     learner = method.learner(2, **SETTINGS, second_step_size=0.4)
+    assert repr(learner).endswith("second_step_size=0.4)")
     learner.start(0)
     learner.update(1.0, None, ratio=0.5, interest=0.5)
     np.testing.assert_allclose(learner.weights, [0.125, 0.0])
@@ -138,6 +127,96 @@ def test_what_is_not_a_rule_is_refused():
         to.method(strange)
     with pytest.raises(ValueError, match="memory must be one of one, two, three, two traces, got 'four'"):
         to.method(own_td, memory="four")
+
+
+# --- What belongs to a rule, and input that a rule does not look at ---------------------------------
+
+
+def scaled_by(scale):
+    @to.kernel
+    def scaled(memory, x, reward, x_next, alpha, gamma_next):
+        v, _, v_next = recall(memory, x, x_next)
+        delta = reward + gamma_next * v_next - v
+        decay(memory, 0.0)
+        imprint(memory, x, 1.0, 0.0)
+        learn(memory, scale * alpha * delta)
+        return v, delta, v_next
+
+    return scaled
+
+
+@to.kernel
+def towards_rewards(memory, x, reward, alpha):
+    """It never looks at the features of the state entered."""
+    v = value(memory, x)
+    decay(memory, 0.0)
+    imprint(memory, x, 1.0, 0.0)
+    learn(memory, alpha * (reward - v))
+    return v, reward - v, 0.0
+
+
+@pytest.mark.parametrize(("binary", "bad"), [(False, np.nan), (True, 0.5)])
+def test_a_dense_row_that_the_rule_does_not_look_at_is_refused(binary, bad):
+    learner = to.method(towards_rewards, binary=binary).learner(3, **STILL)
+    X = np.eye(3)[[0, 1, 2, 0]].copy()
+    X[1, 1] = bad
+    with pytest.raises(ValueError, match=r"X\[1\] must be"):
+        learner.run(X, [1.0, 1.0, 1.0])
+    assert learner.steps == 0
+    assert not learner.weights.any()
+
+
+def test_what_a_rule_closes_over_belongs_to_it(tmp_path):
+    whole, tenth = to.method(scaled_by(1.0)), to.method(scaled_by(0.1))
+    learner = whole.learner(3, **STILL)
+    learner.start(0)
+    for same in (copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))):
+        assert type(same) is whole.learner
+        same.update(1.0, 1)
+        assert same.weights[0] == 0.5
+    learner.save(tmp_path / "learner.npz")
+    with pytest.raises(ValueError, match="the rule of scaled has changed since"):
+        tenth.learner.load(tmp_path / "learner.npz")
+
+
+def test_the_rule_for_schedules_belongs_to_a_method():
+    rule = scaled_by(1.0)
+    first, second = (to.method(rule, varying=scaled_by(scale)) for scale in (1.0, 0.1))
+    assert first.digest != second.digest
+
+
+def test_a_method_that_came_by_value_keeps_its_digest():
+    method = to.method(scaled_by(0.3))
+    learner = method.learner(3, **STILL)
+    pickled = pickle.dumps(learner)
+    made = vars(__import__("trueonline.learners.own", fromlist=["_MADE"]))["_MADE"]
+    del made[method.digest]  # as in another process
+    again = pickle.loads(pickled)
+    assert type(again) is not method.learner
+    assert again._kind() == learner._kind()
+
+
+@pytest.mark.parametrize("wrong", [("discount",), "gamma", ("gamma", "lambda")])
+def test_an_unknown_constant_is_refused(wrong):
+    with pytest.raises(ValueError, match="constants must be a tuple of names among gamma, lam, alpha"):
+        to.method(towards_rewards, constants=wrong)
+
+
+def test_carried_numbers_are_shown_as_a_copy():
+    @to.kernel
+    def counting(memory, x, reward, carried):
+        v = value(memory, x)
+        carried[0] += 1.0
+        return v, reward - v, 0.0
+
+    learner = to.method(counting).learner(3, **STILL)
+    learner.start(0)
+    learner.update(1.0, 1)
+    before = learner.carried
+    learner.update(1.0, 2)
+    assert before.tolist() == [1.0, 0.0, 0.0]
+    learner.carried[:] = 7.0
+    assert learner.carried.tolist() == [2.0, 0.0, 0.0]
 
 
 @pytest.mark.slow

@@ -3,15 +3,13 @@
 `tests/test_catalog.py` compares them with their definitions.
 """
 
-import copy
-import pickle
 from functools import partial
 
 import numpy as np
 import pytest
 
 import trueonline as to
-from trueonline.forward import EpisodeMonteCarlo, OnlineGTDReturn
+from trueonline.forward import OnlineGTDReturn
 
 GRADIENT = {"second_step_size": 0.3}
 
@@ -36,39 +34,6 @@ def stream(seed, n=6, T=60):
     return rng.normal(size=(T + 1, n)) / 2, rng.normal(size=T), discounts
 
 
-def test_with_beta_zero_and_no_ratios_gtd_is_td():
-    X, rewards, discounts = stream(0)
-    settings = {"n_features": 6, "step_size": 0.1, "trace_decay": 0.8, "discount": 0.9}
-    for gradient, plain in ((to.GTD, to.AccumulateTD), (to.TrueOnlineGTD, to.TrueOnlineTD)):
-        ours, theirs = gradient(**settings, second_step_size=0.0), plain(**settings)
-        np.testing.assert_allclose(
-            ours.run(X, rewards, discounts), theirs.run(X, rewards, discounts), rtol=1e-11, atol=1e-13
-        )
-        np.testing.assert_allclose(ours.weights, theirs.weights, rtol=1e-11, atol=1e-13)
-        assert not ours.second_weights.any()
-
-
-def test_with_emphasis_one_emphatic_td_is_td():
-    """λ = 1 and I = 1 make M = 1."""
-    X, rewards, discounts = stream(1)
-    settings = {"n_features": 6, "step_size": 0.1, "trace_decay": 1.0, "discount": 0.9}
-    for emphatic, plain in ((to.EmphaticTD, to.AccumulateTD), (to.TrueOnlineEmphaticTD, to.TrueOnlineTD)):
-        ours, theirs = emphatic(**settings), plain(**settings)
-        ours.run(X, rewards, discounts)
-        theirs.run(X, rewards, discounts)
-        np.testing.assert_allclose(ours.weights, theirs.weights, rtol=1e-11, atol=1e-13)
-
-
-def test_monte_carlo_is_that_of_storing_the_episode():
-    X, rewards, discounts = stream(2)
-    discounts[-1] = 0.0
-    settings = {"n_features": 6, "step_size": lambda t: 0.3 / (1 + t), "trace_decay": 0.0, "discount": 0.9}
-    ours, stored = to.MonteCarlo(**settings), EpisodeMonteCarlo(**settings)
-    ours.run(X, rewards, discounts)
-    stored.run(X, rewards, discounts)
-    np.testing.assert_allclose(ours.weights, stored.weights, rtol=1e-11, atol=1e-13)
-
-
 def test_steps_and_runs_are_the_same_with_all_that_may_vary():
     X, rewards, discounts = stream(3)
     rng = np.random.default_rng(3)
@@ -77,7 +42,6 @@ def test_steps_and_runs_are_the_same_with_all_that_may_vary():
     settings = {"n_features": 6, "step_size": lambda t: 0.1 / (1 + t / 50), "trace_decay": 0.8, "discount": 0.9}
     for make, more in (
         (partial(to.TrueOnlineGTD, second_step_size=beta), {}),
-        (partial(to.GTD, second_step_size=beta), {}),
         (to.TrueOnlineEmphaticTD, {"interests": interests}),
     ):
         ran, stepped = make(**settings), make(**settings)
@@ -92,44 +56,33 @@ def test_steps_and_runs_are_the_same_with_all_that_may_vary():
         np.testing.assert_allclose(ran.weights, stepped.weights, rtol=1e-11, atol=1e-13)
 
 
-def test_saved_and_copied_learners_go_on(tmp_path):
-    X, rewards, discounts = stream(4)
-    for second in (0.2, lambda t: 0.2):
-        learner = to.TrueOnlineGTD(6, 0.1, 0.9, 0.95, second_step_size=second)
-        learner.run(X[:31], rewards[:30], discounts[:30])
-        learner.save(tmp_path / "learner.npz")
-        if callable(second):
-            with pytest.raises(ValueError, match="load it with second_step_size=schedule"):
-                to.load(tmp_path / "learner.npz")
-        others = [
-            to.load(tmp_path / "learner.npz", second_step_size=second if callable(second) else None),
-            copy.deepcopy(learner),
-        ]
-        others += [] if callable(second) else [pickle.loads(pickle.dumps(learner))]
-        learner.run(X[30:], rewards[30:], discounts[30:])
-        for other in others:
-            other.run(X[30:], rewards[30:], discounts[30:])
-            np.testing.assert_array_equal(other.weights, learner.weights)
-            np.testing.assert_array_equal(other.second_weights, learner.second_weights)
+def test_a_second_step_size_is_saved_unless_it_is_code(tmp_path):
+    path = tmp_path / "learner.npz"
+    to.GTD(3, 0.1, 0.9, 0.9, second_step_size=np.float32(0.5)).save(path)
+    assert to.load(path).second_step_size == 0.5
+    to.GTD(3, 0.1, 0.9, 0.9, second_step_size=lambda t: 0.5).save(path)
+    with pytest.raises(ValueError, match="load it with second_step_size=schedule"):
+        to.load(path)
+    assert to.load(path, second_step_size=lambda t: 0.7).second_step_size(0) == 0.7
 
 
 def test_bad_input_changes_nothing():
     learner = to.TrueOnlineGTD(3, 0.1, 0.9, 0.95, second_step_size=lambda t: 0.1 if t < 1 else np.nan)
     learner.start(0)
     learner.update(1.0, 1, ratio=0.5)
-    before = learner.weights, learner.second_weights
-    with pytest.raises(ValueError, match=r"second_step_size\(1\) must be a finite number ≥ 0, got nan"):
-        learner.update(1.0, 2)
     emphatic = to.EmphaticTD(3, 0.1, 0.9, 0.95)
     emphatic.start(0)
+    before = [each._memory.numbers.copy() for each in (learner, emphatic)]
+    with pytest.raises(ValueError, match=r"second_step_size\(1\) must be a finite number ≥ 0, got nan"):
+        learner.update(1.0, 2)
     for bad in ({"interest": -1.0}, {"interest": np.nan}, {"ratio": -0.5}, {"ratio": np.inf}):
         with pytest.raises(ValueError, match="must be a finite number ≥ 0"):
             emphatic.update(1.0, 1, **bad)
     for bad in (-0.1, np.nan, "1", True):
         with pytest.raises(ValueError, match="second_step_size must be"):
             to.GTD(3, 0.1, 0.9, 0.95, second_step_size=bad)
-    np.testing.assert_array_equal((learner.weights, learner.second_weights), before)
-    assert not emphatic.weights.any()
+    for each, numbers in zip((learner, emphatic), before, strict=True):
+        np.testing.assert_array_equal(each._memory.numbers, numbers)
 
 
 @pytest.mark.parametrize("form", [lambda: 0, lambda: np.ones(1)], ids=["state", "dense"])
@@ -152,23 +105,6 @@ def test_second_step_sizes_are_asked_for_where_something_is_learned():
     learner = to.GTD(3, 0.1, 0.9, 0.9, second_step_size=lambda t: asked.append(t) or 0.1)
     learner.run(np.eye(3)[[0, 1, 2, 0, 1]], np.ones(4), starts=[False, True, False, False, True])
     assert asked == [0, 1]
-
-
-def test_a_second_step_size_of_any_kind_of_number_is_saved(tmp_path):
-    learner = to.GTD(3, 0.1, 0.9, 0.9, second_step_size=np.float32(0.5))
-    learner.save(tmp_path / "learner.npz")
-    assert to.load(tmp_path / "learner.npz").second_step_size == 0.5
-
-
-def test_a_refused_update_leaves_nothing_behind():
-    learner = to.TrueOnlineGTD(3, 0.1, 0.9, 0.95, second_step_size=lambda t: 0.1 + t)
-    learner.start(0)
-    learner.update(1.0, 1, ratio=0.5)
-    before = learner._memory.numbers.copy()
-    for bad in ({"ratio": -1.0}, {"ratio": np.nan}, {"discount": 2.0}):
-        with pytest.raises(ValueError, match="must be"):
-            learner.update(1.0, 2, **bad)
-    np.testing.assert_array_equal(learner._memory.numbers, before)
 
 
 def test_a_kind_of_gtd_is_held_to_the_definition_of_gtd():

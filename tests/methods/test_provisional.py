@@ -3,16 +3,12 @@
 `tests/test_catalog.py` compares both with their definitions, in every form. Here runs get features in few forms.
 """
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 
-import trueonline as to
 from tests.oracles.family import Episode, provisional_active
 from trueonline.core import two_traces
-from trueonline.forward import ProvisionalQView, ProvisionalTDView
+from trueonline.forward import ProvisionalQView
 from trueonline.learners.off_policy import ProvisionalQ, ProvisionalTD
 
 METHODS = pytest.mark.parametrize("method", [ProvisionalTD, ProvisionalQ])
@@ -139,16 +135,6 @@ def test_provisional_q_with_means_equals_its_definition(form, mean_form):
         assert ran.steps == truth.steps
 
 
-def test_the_mean_matters():
-    drawn = Drawn(1, 60)
-    weights = []
-    for form in (None, FORMS["dense"]):
-        learner = drawn.made(ProvisionalQ)
-        drawn.run(learner, 0, drawn.T, FORMS["dense"], form)
-        weights.append(learner.weights)
-    assert np.abs(weights[0] - weights[1]).max() > 1e-3 * np.abs(weights[0]).max()
-
-
 # --- Long streams ---------------------------------------------------------------------------------
 
 STREAMS = {
@@ -164,7 +150,7 @@ STREAMS = {
 @METHODS
 @pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS)
 def test_long_streams_equal_eager_arithmetic(method, stream):
-    drawn = Drawn(2, 10_000, **stream)
+    drawn = Drawn(2, 4000, **stream)
     wanted = drawn.oracle(method)
     assert 0.1 < np.abs(wanted).max() < 1e6
     mean_form = FORMS["pairs"] if method is ProvisionalQ else None
@@ -226,15 +212,6 @@ def test_many_features_few_of_them_traced(method):
 # --- What they are at the limits ------------------------------------------------------------------
 
 
-def test_on_policy_provisional_td_is_td():
-    drawn = Drawn(5, 200, ratios=(1.0,))
-    settings = {"n_features": N, "step_size": 0.05, "trace_decay": 0.9, "discount": 0.95}
-    ours, theirs = ProvisionalTD(**settings), to.AccumulateTD(**settings)
-    values = [each.run(drawn.x, drawn.rewards, drawn.discounts, starts=drawn.starts) for each in (ours, theirs)]
-    np.testing.assert_allclose(*values, rtol=1e-11, atol=1e-13)
-    np.testing.assert_allclose(ours.trace, 0.05 * theirs.trace, rtol=1e-11, atol=1e-15)
-
-
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_where_the_ratio_is_zero_all_that_is_provisional_is_taken_back(form):
     drawn = Drawn(6, 40, ratios=(0.8, 1.2), ends=0.0)
@@ -255,61 +232,7 @@ def test_where_the_ratio_is_zero_all_that_is_provisional_is_taken_back(form):
         assert not learner.provisional_weights.any()
 
 
-def test_with_lambda_zero_nothing_is_provisional():
-    drawn = Drawn(7, 100)
-    drawn.trace_decays[:] = 0.0
-    weights = []
-    for method in (ProvisionalTD, ProvisionalTDView):
-        learner = method(N, 0.05, 0.0, 0.95)
-        learner.run(drawn.x, drawn.rewards, ratios=drawn.ratios)
-        weights.append(learner.weights)
-        if method is ProvisionalTD:
-            assert not learner.provisional_weights.any()
-    np.testing.assert_allclose(*weights, rtol=1e-12, atol=1e-14)
-
-
-# --- The interface --------------------------------------------------------------------------------
-
-# Features and means of runs. Those of provisional TD(λ) are the forms for which the contract compiles them too.
-RUNS = {ProvisionalTD: (FORMS["dense"], None), ProvisionalQ: (FORMS["active"], FORMS["pairs"])}
-
-
-@METHODS
-def test_steps_and_runs_are_the_same(method):
-    drawn = Drawn(8, 150)
-    form, mean_form = RUNS[method]
-    stepped, ran = drawn.made(method), drawn.made(method)
-    stepped.start(form(drawn.x[0]))
-    values = []
-    for t in range(drawn.T):
-        values.append(stepped.predict(form(drawn.x[t])))
-        drawn.step(stepped, t, form, mean_form)
-    np.testing.assert_allclose(drawn.run(ran, 0, drawn.T, form, mean_form), values, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(ran.weights, stepped.weights, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(ran.trace, stepped.trace, rtol=1e-10, atol=1e-12)
-    assert ran.steps == stepped.steps == drawn.T - drawn.starts[1:].sum()
-    assert not ran.diverged
-
-
-@METHODS
-def test_saved_and_copied_learners_go_on(method, tmp_path):
-    drawn = Drawn(9, 120, ends=0.01)
-    form, mean_form = RUNS[method]
-    learner = method(N, 0.05, 0.9, 0.95, initial_weights=np.arange(N) / N)
-    drawn.run(learner, 0, 70, form, mean_form)
-    learner.save(tmp_path / "learner.npz")
-    others = [to.load(tmp_path / "learner.npz"), copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))]
-    assert np.any(learner.provisional_weights)
-    drawn.run(learner, 70, 120, form, mean_form)
-    for other in others:
-        assert type(other) is method
-        drawn.run(other, 70, 120, form, mean_form)
-        for name in ("weights", "trace", "provisional_weights", "steps"):
-            np.testing.assert_array_equal(getattr(other, name), getattr(learner, name))
-    learner.reset()
-    np.testing.assert_array_equal(learner.weights, np.arange(N) / N)
-    assert not learner.trace.any()
-    assert learner.steps == 0
+# --- Means are checked as features are ------------------------------------------------------------
 
 
 def test_bad_input_changes_nothing():
@@ -343,10 +266,3 @@ def test_bad_input_changes_nothing():
         drawn.run(each, 30, 40, FORMS["dense"], FORMS["dense"])
     for name in ("weights", "trace", "provisional_weights"):
         np.testing.assert_array_equal(getattr(learner, name), getattr(undisturbed, name))
-
-
-def test_divergence_shows():
-    learner = ProvisionalTD(1, 10.0, 1.0, 1.0)
-    with np.errstate(all="ignore"):
-        learner.run(np.ones((2001, 1)), np.ones(2000), ratios=np.full(2000, 3.0))
-        assert learner.diverged

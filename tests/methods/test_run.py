@@ -19,7 +19,6 @@ from tests.methods.method_streams import (
     examples,
     expected,
     follow,
-    scales_for,
     spelt,
     streams,
     values_for,
@@ -82,11 +81,7 @@ FEW = ["replacing traces", "Algorithm 2", "Algorithm 4"]
 def test_run_equals_the_algorithm_as_printed(form, method, data):
     learner_class, oracle, schedule = METHODS[method]
     values, make = TABLES[form]
-    stream = data.draw(
-        streams(
-            "binary" if learner_class.binary and values == "real" else values, schedule, scales=scales_for(learner_class)
-        )
-    )
+    stream = data.draw(streams("binary" if learner_class.binary and values == "real" else values, schedule))
     wanted, table, rng = expected(stream, oracle), tabled(stream), np.random.default_rng(stream.seed)
     learner = stream.learner(learner_class)
     seen = learner.run(
@@ -124,7 +119,7 @@ def test_run_of_a_definition_equals_its_updates(learner_class, stream, form):
 def test_a_stream_may_come_in_pieces_of_run_and_update(method, data):
     """Pieces that share a row, each in its own form; some of them one `update`."""
     learner_class, oracle, schedule = METHODS[method]
-    stream = data.draw(streams(values_for("mixed", learner_class), schedule, scales=scales_for(learner_class)))
+    stream = data.draw(streams(values_for("mixed", learner_class), schedule))
     wanted, table, rng = expected(stream, oracle), tabled(stream), np.random.default_rng(stream.seed)
     forms = ["2-D floats", "CSR", "2-D pair", "ragged pairs", "list of mixed forms"]
     learner, seen, at = stream.learner(learner_class), [], 0
@@ -270,7 +265,7 @@ def test_where_no_feature_is_active_and_no_trace_is_left_nothing_is_learned(lear
 
 # --- For a long time ------------------------------------------------------------------------------
 
-LONG = 20_000
+LONG = 10_000
 
 DECAY_RATES = {0.0: (0.97, 0.0), 0.5: (1.0, 0.5), 0.9: (0.9, 1.0), 0.99: (0.995, 0.99 / 0.995), 1.0: (1.0, 1.0)}
 
@@ -333,7 +328,7 @@ LONG_RUNS += [(to.AccumulateTD, naive.accumulate_td, 0.9), (to.ReplaceTD, naive.
 
 
 @pytest.mark.parametrize(("learner_class", "oracle", "rate"), LONG_RUNS)
-def test_200_000_features_stay_exact_for_20_000_steps(learner_class, oracle, rate):
+def test_200_000_features_stay_exact_for_10_000_steps(learner_class, oracle, rate):
     """Against eager loops over the features that are ever visited; the others must stay zero."""
     rng = np.random.default_rng(200_000)
     places = rng.choice(200_000, size=3201, replace=False)
@@ -348,7 +343,7 @@ def test_200_000_features_stay_exact_for_20_000_steps(learner_class, oracle, rat
 
 
 @pytest.mark.parametrize(("learner_class", "oracle", "rate"), LONG_RUNS[:-1])
-def test_dense_features_stay_exact_for_20_000_steps(learner_class, oracle, rate):
+def test_dense_features_stay_exact_for_10_000_steps(learner_class, oracle, rate):
     rng = np.random.default_rng(50)
     X = rng.normal(size=(LONG + 1, 50)) / np.sqrt(50.0)
     rewards = np.sin(np.arange(LONG) / 300.0) + rng.normal(size=LONG)

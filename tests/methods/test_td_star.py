@@ -75,12 +75,6 @@ def test_the_weights_are_a_sum_of_errors_of_lambda_returns_of_the_predictions_ma
     assert gaps[to.AccumulateTD] > 1e-2
 
 
-def test_without_bootstrapping_it_is_td():
-    X, rewards, *_ = stream(5, T=30)
-    star, plain = (kind(N, 0.1, trace_decay=0.9, discount=0.0) for kind in (to.TDStar, to.AccumulateTD))
-    np.testing.assert_array_equal(star.run(X, rewards), plain.run(X, rewards))
-
-
 def test_an_adapted_step_size_is_that_of_each_visit():
     """The trace carries the step-sizes, and δ* = δ / (1 − γ'eᵀφ')."""
     X, rewards, discounts, decays = stream(7, T=50)

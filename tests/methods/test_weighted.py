@@ -1,7 +1,5 @@
 """Weighted importance sampling: WIS-TD(λ), WIS-GTD(λ) and WIS-TO-GTD(λ) over streams, against dense vectors."""
 
-import copy
-import pickle
 from functools import partial
 
 import numpy as np
@@ -60,11 +58,10 @@ def test_a_long_stream_follows_the_equations(name, form):
 
 
 @each_method
-def test_forms_may_change_on_the_way_and_run_equals_updates(name):
-    """The loop of `run` is that of all methods, so dense rows are enough for it here."""
+def test_forms_may_change_on_the_way(name):
     drawn = Drawn(12, 240)
     forms = ["active", "dense", "pairs", "dense", "active", "active"]
-    updated, ran = (drawn.made(METHODS[name][0], initial_step_size=ALPHA_0) for _ in range(2))
+    updated = drawn.made(METHODS[name][0], initial_step_size=ALPHA_0)
     updated.start(FORMS["active"](drawn.x[0]))
     found = []
     for piece in range(6):
@@ -72,23 +69,7 @@ def test_forms_may_change_on_the_way_and_run_equals_updates(name):
         for t in range(40 * piece, 40 * piece + 40):
             drawn.step(updated, t, form)
             found.append(seen(name, updated))
-        drawn.run(ran, 40 * piece, 40 * piece + 40, FORMS["dense"])
-        for ours, theirs in zip(seen(name, ran), found[-1], strict=True):
-            np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
     assert_all_near(found, oracle(name, drawn))
-
-
-@each_method
-def test_without_ratios_it_is_the_method_with_a_constant_step_size(name):
-    drawn = Drawn(13, 300, ratios=(1.0,), ends=0.0)
-    plain = {"wis_td": to.TrueOnlineTD, "wis_gtd": partial(to.GTD, **SECOND)}
-    plain["wis_true_online_gtd"] = partial(to.TrueOnlineGTD, **SECOND)
-    settings = {"n_features": N, "step_size": 0.02, "trace_decay": 0.9, "discount": 0.95}
-    learners = METHODS[name][0](**settings), plain[name](**settings)
-    for learner in learners:
-        learner.run(drawn.x, drawn.rewards, drawn.discounts)
-    np.testing.assert_allclose(learners[0].weights, learners[1].weights, rtol=1e-9, atol=1e-11)
-    np.testing.assert_allclose(learners[0].step_sizes, 0.02, rtol=1e-12)
 
 
 @each_method
@@ -117,22 +98,15 @@ def test_a_feature_without_usage_has_step_size_zero(name):
     assert learner.weights[0] == 1.0
 
 
-@each_method
-def test_copied_pickled_and_saved_it_continues_bit_for_bit(name, tmp_path):
-    drawn = Drawn(15, 120, ends=0.0)
-    form = FORMS["dense"]
-    learner = METHODS[name][0](N, 0.02, trace_decay=0.9, discount=0.95, initial_step_size=0.5)
-    drawn.run(learner, 0, 60, form)
+def test_the_first_step_size_is_saved(tmp_path):
+    learner = to.WISTD(2, 0.02, trace_decay=0.9, discount=0.95, initial_step_size=0.5)
+    learner.run([0, 1, 0], [1.0, 1.0], ratios=[2.0, 3.0])
     learner.save(tmp_path / "weighted.npz")
-    others = [copy.deepcopy(learner), pickle.loads(pickle.dumps(learner)), to.load(tmp_path / "weighted.npz")]
-    drawn.run(learner, 60, 120, form)
-    for other in others:
-        assert other.initial_step_size == 0.5
-        drawn.run(other, 60, 120, form)
-        for ours, theirs in zip(seen(name, other), seen(name, learner), strict=True):
-            np.testing.assert_array_equal(ours, theirs)
-    learner.reset()
-    np.testing.assert_array_equal(learner.usage, 2.0)
+    other = to.load(tmp_path / "weighted.npz")
+    assert other.initial_step_size == 0.5
+    np.testing.assert_array_equal(other.usage, learner.usage)
+    other.reset()
+    np.testing.assert_array_equal(other.usage, 2.0)
 
 
 def test_a_schedule_gives_the_first_step_size_too(tmp_path):
@@ -148,19 +122,6 @@ def test_a_schedule_gives_the_first_step_size_too(tmp_path):
     other = to.load(tmp_path / "weighted.npz", step_size=schedule)
     np.testing.assert_array_equal(other.usage, learner.usage)
     np.testing.assert_array_equal(learner.usage, [0.5 * 2.0 + 2.0, 2.0])
-
-
-def test_a_bad_row_changes_nothing():
-    drawn = Drawn(16, 40, ends=0.0)
-    learner = to.WISTD(N, 0.02, trace_decay=0.9, discount=0.95)
-    learner.run(drawn.x[:21], drawn.rewards[:20], ratios=drawn.ratios[:20])
-    before = seen("wis_td", learner)
-    bad = drawn.x[20:].copy()
-    bad[10, 3] = np.nan
-    with pytest.raises(ValueError, match=r"X\[10\]"):
-        learner.run(bad, drawn.rewards[20:], ratios=drawn.ratios[20:])
-    for ours, theirs in zip(seen("wis_td", learner), before, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_what_a_method_does_not_take_is_refused():
@@ -195,14 +156,13 @@ def test_sweeps_take_a_step_at_a_time():
     assert len(np.unique(errors)) == 8
 
 
-@pytest.mark.parametrize("form", ["active", "dense", "mixed"])
 @each_method
-def test_usage_that_is_taken_back_leaves_nothing(name, form):
+def test_usage_that_is_taken_back_leaves_nothing(name):
     """η = 1 forgets earlier usage, and ρ = 0 with γλ = 1 takes back that of the episode. Its inverse would be noise, not 0."""
     rng = np.random.default_rng(0)
     learner = METHODS[name][0](N, 1.0, trace_decay=1.0, discount=1.0)
-    forms = {"mixed": ("active", "dense", "active")}.get(form, (form,))
-    shape = lambda t, i: FORMS[forms[t % len(forms)]](1.0 * (np.arange(N) == i))  # noqa: E731
+    forms = ("active", "dense", "active")
+    shape = lambda t, i: FORMS[forms[t % 3]](1.0 * (np.arange(N) == i))  # noqa: E731
     learner.start(shape(0, 0))
     here, decay, settled, trace = 0, 0.0, np.ones(N), np.zeros(N)
     for t in range(300):

@@ -16,18 +16,6 @@ import numpy as np
 from tests.oracles.prediction import Episode, interim_lambda_return, left_behind
 
 
-def differential_td_zero(
-    x: Sequence[np.ndarray], rewards: Sequence[float], w: np.ndarray, alpha: float, eta: float
-) -> Iterator[tuple[np.ndarray, float]]:
-    """Wan, Naik and Sutton: δ = R − R̄ + V(S') − V(S), V ← V + αδφ, R̄ ← R̄ + ηαδ."""
-    rate = 0.0
-    for t, reward in enumerate(rewards):
-        delta = reward - rate + w @ x[t + 1] - w @ x[t]
-        w = w + alpha * delta * x[t]
-        rate = rate + eta * alpha * delta
-        yield w, rate
-
-
 def true_online_differential_td(
     episodes: Iterable[Episode], w: np.ndarray, betas: Sequence[float]
 ) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:

@@ -60,23 +60,18 @@ def off_policy_td(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[np.nda
             yield w
 
 
-def gtd(episodes: Iterable[Episode], w: np.ndarray, *, products: bool = False) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def gtd(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """e ← ρ(γλe + φ);  w ← w + α(δe − γ'(1 − λ')(eᵀh)φ');  h ← h + β(δe − (hᵀφ)φ)."""
     h = np.zeros(len(w))
     for episode in episodes:
         e = np.zeros(len(w))
-        he = ee = 0.0  # h_tᵀe_{t−1} and e_{t−1}ᵀe_{t−1}
         for t, reward in enumerate(episode.rewards):
             phi, phi_next, gamma, rho = episode.x[t], episode.x[t + 1], episode.discounts[t], episode.ratios[t]
             alpha, beta = episode.alphas[t], episode.betas[t]
             delta = reward + gamma * (w @ phi_next) - w @ phi
-            c, e_phi, h_phi = rho * left_behind(episode, t), e @ phi, h @ phi
-            e = c * e + rho * phi
-            he = c * he + rho * h_phi if products else h @ e
-            w = w + alpha * (delta * e - gamma * (1.0 - episode.trace_decays[t]) * he * phi_next)
-            h = h + beta * (delta * e - h_phi * phi)
-            ee = c * c * ee + 2.0 * c * rho * e_phi + rho * rho * (phi @ phi)
-            he += beta * (delta * ee - h_phi * (c * e_phi + rho * (phi @ phi)))
+            e = rho * (left_behind(episode, t) * e + phi)
+            w = w + alpha * (delta * e - gamma * (1.0 - episode.trace_decays[t]) * (h @ e) * phi_next)
+            h = h + beta * (delta * e - (h @ phi) * phi)
             yield w, h
 
 
@@ -100,34 +95,6 @@ def true_online_gtd(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[tupl
             w_next = w + delta * e + (e - alpha * rho * phi) * ((w - w_old) @ phi) - correction
             h = h + rho * delta * e_h - beta * (h @ phi) * phi
             w_old, w, rho_old = w, w_next, rho
-            yield w, h
-
-
-def true_online_gtd_active(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The same with traces that all decay by c_t = ρ_tγ_tλ_t, and no inner product but with φ_t and φ_{t+1}.
-
-    The trace of h is f_t = ρ_te_t^h, which needs no ρ_{t−1}. p_t = h_tᵀe_t^∇ and q_t = f_tᵀe_t^∇ are carried along.
-    """
-    h = np.zeros(len(w))
-    for episode in episodes:
-        e, g, f, v_old, p, q = np.zeros(len(w)), np.zeros(len(w)), np.zeros(len(w)), 0.0, 0.0, 0.0
-        for t, reward in enumerate(episode.rewards):
-            phi, phi_next, gamma, rho = episode.x[t], episode.x[t + 1], episode.discounts[t], episode.ratios[t]
-            alpha, beta, c = episode.alphas[t], episode.betas[t], rho * left_behind(episode, t)
-            v, v_next, u = w @ phi, w @ phi_next, h @ phi
-            e_phi, g_phi, f_phi, length = e @ phi, g @ phi, f @ phi, phi @ phi
-            delta = reward + gamma * v_next - v
-            into_f = beta * (rho - c * f_phi)
-            e = c * e + alpha * rho * (1.0 - c * e_phi) * phi
-            g = c * g + rho * phi
-            f = c * f + into_f * phi
-            p = c * p + rho * u  # h_tᵀe_t^∇
-            q = c * c * q + c * rho * f_phi + c * into_f * g_phi + into_f * rho * length  # f_tᵀe_t^∇
-            correction = alpha * gamma * (1.0 - episode.trace_decays[t]) * p
-            w = w + (delta + v - v_old) * e - alpha * rho * (v - v_old) * phi - correction * phi_next
-            h = h + delta * f - beta * u * phi
-            p = p + delta * q - beta * u * (c * g_phi + rho * length)  # h_{t+1}ᵀe_t^∇
-            v_old = v_next
             yield w, h
 
 
@@ -178,25 +145,6 @@ def monte_carlo_so_far(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[n
             decay = episode.discounts[t - 1] if t > 0 else 0.0
             e = decay * (e - alpha * (phi @ e) * phi) + alpha * phi
             w = w + reward * e - alpha * (w @ phi) * phi
-            yield w
-
-
-def monte_carlo_at_end(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[np.ndarray]:
-    """Predictions stay those of the beginning; a second vector y learns from the returns so far, and is taken over at the end.
-
-    Where an episode is cut short, V(S_T) stands for what would have followed: γ_TV(S_T) is one more reward.
-    """
-    for episode in episodes:
-        e, y, steps = np.zeros(len(w)), w, len(episode.rewards)
-        for t, reward in enumerate(episode.rewards):
-            phi, alpha = episode.x[t], episode.alphas[t]
-            decay = episode.discounts[t - 1] if t > 0 else 0.0
-            e = decay * (e - alpha * (phi @ e) * phi) + alpha * phi
-            y = y + reward * e - alpha * (y @ phi) * phi
-            if t < steps - 1 or not episode.over:
-                yield w
-        if episode.over:
-            w = y + episode.discounts[-1] * (w @ episode.x[-1]) * e
             yield w
 
 

@@ -112,33 +112,6 @@ def true_online_td_varying(episodes: Iterable[Episode], w: np.ndarray) -> Weight
             yield w, e
 
 
-def tabular_true_online_td(episodes: Iterable[Episode], values: np.ndarray) -> WeightsAndTraces:
-    """Algorithm 6, for a constant step-size; `x` holds states, and None for a terminal one.
-
-    Printed, the trace decays at the end of a step, by γλ of the state just entered; it is yielded as it is before that,
-    which is e_t of the equations in section 6.3.
-    """
-    V = [float(v) for v in values]
-    states = range(len(V))
-    for episode in episodes:
-        e = [0.0 for _ in states]
-        v_old = 0.0
-        for t in range(len(episode.rewards)):
-            S, S_next = episode.x[t], episode.x[t + 1]
-            R, gamma, lam, alpha = episode.rewards[t], episode.discounts[t], episode.trace_decays[t], episode.alphas[0]
-            v_next = 0.0 if S_next is None else V[S_next]
-            delta_v = V[S] - v_old
-            v_old = v_next
-            delta = R + gamma * v_next - V[S]
-            e[S] = (1.0 - alpha) * e[S] + 1.0
-            e_t = np.array(e)
-            for s in states:
-                V[s] = V[s] + alpha * (delta + delta_v) * e[s]
-                e[s] = gamma * lam * e[s]
-            V[S] = V[S] - alpha * delta_v
-            yield np.array(V), e_t
-
-
 # --- Returns (section 3.1) ------------------------------------------------------------------------
 # `next_values[t]` is V(S_{t+1} | w_t), the value of the state entered with the weights of before.
 

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import gymnasium as gym
@@ -20,10 +19,10 @@ from click.testing import CliRunner
 from PIL import Image
 
 import trueonline as to
-from tests.processes import PATIENCE, start
+from tests.processes import PATIENCE, start, wait_for
 from trueonline import catalog
 from trueonline.cli import main
-from trueonline.control.gym import curves, environments, films, train_command, train_runs, train_settings, training
+from trueonline.control.gym import curves, environments, films, train_runs, train_settings, training
 from trueonline.control.gym.train_runs import SCHEMA, Run
 from trueonline.control.gym.train_settings import Linear, Settings
 
@@ -63,12 +62,6 @@ def test_help_shows_every_option_and_examples():
     assert "trueonline train CartPole-v1\n" in result.stdout
     for method in catalog.agents():
         assert method in result.stdout
-
-
-def test_the_methods_are_the_agents_of_the_package():
-    for name in catalog.agents():
-        assert issubclass(catalog.METHODS[name].resolve("learner"), to.control.Agent)
-    assert len(catalog.agents()) == 6
 
 
 def test_the_files_hold_what_was_trained(lake):
@@ -183,10 +176,12 @@ def test_a_finished_training_is_extended_bit_for_bit_and_only_by_the_new_episode
 
 
 def test_all_runs_of_a_training_are_extended_and_runs_may_be_added_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(Run, "spawned", False)  # here, where no process has to be started
+    monkeypatch.setattr(Run, "spawned", False)
     assert train(*LAKE[:1], "--episodes", "5", "--evaluate", "0", "--no-film", "--out", tmp_path / "out").exit_code == 0
     longer = (*LAKE[:1], "--episodes", "9", "--evaluate", "0", "--no-film", "--runs", "2", "--out")
     assert train(*longer, tmp_path / "out").exit_code == 0
+    assert pq.read_table(tmp_path / "out" / "episodes.parquet")["run"].to_pylist() == [0] * 9 + [1] * 9
+    assert not (tmp_path / "out" / "evaluation.csv").exists()
     whole = [Run(Settings(LAKE[0], episodes=9, evaluate=0), number).compute() for number in range(2)]
     assert [one.equals(other) for one, other in zip(stored(tmp_path / "out"), whole, strict=True)] == [True, True]
 
@@ -199,19 +194,6 @@ def test_another_number_of_greedy_episodes_trains_nothing_again(tmp_path, monkey
     assert begun == []
     assert pq.read_table(tmp_path / "out" / "evaluation.parquet").num_rows == 7
     assert pq.read_table(tmp_path / "out" / "episodes.parquet").num_rows == 12
-
-
-def test_an_interrupted_training_is_extended_from_its_checkpoint(tmp_path, monkeypatch):
-    settings = Settings("FrozenLake-v1", episodes=20, evaluate=0)
-    run = Run(settings, 0)
-    store = train_command.Store(tmp_path / "out" / "tasks")
-    run_of_8 = Run(Settings("FrozenLake-v1", episodes=8, evaluate=0), 0)
-    run_of_8.compute(store.scratch(run))  # as if the command had been stopped after 8 of 20 episodes
-    begun = noted_episodes(monkeypatch)
-    longer = Settings("FrozenLake-v1", episodes=30, evaluate=0)
-    trained = train_command.train(longer, tmp_path / "out", film=False)
-    assert begun == list(range(9, 31))
-    assert trained.results.equals(Run(longer, 0).compute())
 
 
 def test_fewer_episodes_than_there_are_is_an_error_that_says_what_to_do(lake):
@@ -238,7 +220,8 @@ def test_what_is_missing_is_made_again_from_the_results(lake, tmp_path, monkeypa
     }
 
 
-def test_runs_side_by_side_are_the_runs_one_by_one(lake, tmp_path):
+def test_several_runs_are_the_runs_one_by_one(lake, tmp_path, monkeypatch):
+    monkeypatch.setattr(Run, "spawned", False)  # here, where no process has to be started
     out, _ = lake
     result = train(*LAKE, "--out", tmp_path, "--runs", "2", "--no-film")
     assert result.exit_code == 0, result.output
@@ -250,31 +233,10 @@ def test_runs_side_by_side_are_the_runs_one_by_one(lake, tmp_path):
     assert found.filter(pc.equal(found["run"], 0)).equals(pq.read_table(out / "episodes.parquet"))
     assert found["length"].to_pylist()[:30] != found["length"].to_pylist()[30:]
     assert (tmp_path / "agent.npz").read_bytes() == (out / "agent.npz").read_bytes()
-    stored = {path.name.split("-")[1]: pq.read_table(path) for path in (tmp_path / "tasks").glob("*.parquet")}
-    assert stored["0"].equals(alone[0])
-    assert stored["1"].equals(alone[1])
+    assert [one.equals(other) for one, other in zip(stored(tmp_path), alone, strict=True)] == [True, True]
     assert not (tmp_path / "film.gif").exists()
     greedy = np.array([table["return"].to_numpy()[30:].mean() for table in alone])
     assert f"greedy     mean return {greedy.mean():.4g}" in result.stdout
-
-
-def test_runs_may_be_added_and_only_these_are_done(tmp_path, monkeypatch):
-    settings = Settings("FrozenLake-v1", episodes=3, evaluate=0)
-    train_command.train(settings, tmp_path, film=False)
-    done, execute = [], train_command.study.execute_tasks
-
-    def noted(tasks, out, **options):
-        done.append([task.number for task in train_command.Store(out).missing(tasks)])
-        for task in tasks:  # here, where no process has to be started
-            train_command.alone(task, Path(out))
-        execute(tasks, out, **options)
-
-    monkeypatch.setattr(train_command.study, "execute_tasks", noted)
-    trained = train_command.train(settings, tmp_path, runs=3, film=False)
-    assert done == [[1, 2]]
-    assert trained.by_run("train", "return").shape == (3, 3)
-    assert pq.read_table(tmp_path / "episodes.parquet")["run"].to_pylist() == [0] * 3 + [1] * 3 + [2] * 3
-    assert not (tmp_path / "evaluation.csv").exists()
 
 
 # --- Survival -------------------------------------------------------------------------------------
@@ -288,47 +250,34 @@ cli.main()
 CART = ("CartPole-v1", "--episodes", "60", "--evaluate", "3", "--no-film", "--bins", "4", "--tilings", "4")
 
 
-@pytest.mark.parametrize("runs", [1, 2])
-def test_killed_with_kill_9_it_goes_on_and_comes_to_the_same(runs, tmp_path):
-    """With two runs, of the whole group: the command and its children."""
-    command = [sys.executable, "-c", EAGER, "train", *CART, "--runs", str(runs), "--out", str(tmp_path / "out")]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
-    until = time.monotonic() + PATIENCE
-    while not (kept := list((tmp_path / "out").glob("tasks/scratch/*/checkpoint.npz"))):
-        assert process.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.002)
-    os.killpg(process.pid, signal.SIGKILL)
-    assert process.wait(PATIENCE) == -signal.SIGKILL
-    assert not (tmp_path / "out" / "episodes.csv").exists()
-    with np.load(kept[0]) as file:
+def begun(out, *options):
+    """A process that trains, and the checkpoint that it has written."""
+    command = [sys.executable, "-c", EAGER, "train", *CART, *options, "--out", str(out)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = start(command, **pipes, start_new_session=True)
+    wait_for(lambda: list(out.glob("tasks/scratch/*/checkpoint.npz")), "checkpoint")
+    return process, next(out.glob("tasks/scratch/*/checkpoint.npz"))
+
+
+def test_killed_with_kill_9_it_goes_on_and_comes_to_the_same(tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    process, checkpoint = begun(out, "--episodes", "100000")
+    with process:
+        process.kill()
+    assert not (out / "episodes.csv").exists()
+    with np.load(checkpoint) as file:
         reached = len(file["training_returns"])
-    assert 0 < reached < 60
-    if runs == 1:  # here, where it can be watched
-        with pytest.MonkeyPatch.context() as patch:
-            begun = noted_episodes(patch)
-            result = train(*CART, "--out", tmp_path / "out")
-        assert begun == list(range(reached + 1, 61)), "it goes on, and does not begin anew"
-    else:
-        result = train(*CART, "--runs", 2, "--out", tmp_path / "out")
+    watched = noted_episodes(monkeypatch)
+    settings = Settings("CartPole-v1", episodes=reached + 9, evaluate=3, feature_options={"bins": 4, "tilings": 4})
+    result = train(*CART, "--episodes", reached + 9, "--out", out)
     assert result.exit_code == 0, result.output
-    settings = Settings("CartPole-v1", episodes=60, evaluate=3, feature_options={"bins": 4, "tilings": 4})
-    expected = pa.concat_tables([Run(settings, number).compute() for number in range(runs)])
-    stored = train_command.study.gather_tasks(
-        [Run(settings, number) for number in range(runs)], tmp_path / "out" / "tasks"
-    )
-    assert stored.equals(expected)
-    assert not list((tmp_path / "out" / "tasks" / "scratch").glob("*/*"))
+    assert watched == list(range(reached + 1, reached + 10)), "it goes on, and does not begin anew"
+    assert stored(out)[0].equals(Run(settings, 0).compute())
+    assert not list((out / "tasks" / "scratch").glob("*/checkpoint.npz"))
 
 
 def test_ctrl_c_says_how_to_go_on(tmp_path):
-    command = [sys.executable, "-c", EAGER, "train", *CART, "--episodes", "100000", "--out", str(tmp_path / "out")]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = start(command, **pipes, start_new_session=True)
-    until = time.monotonic() + PATIENCE
-    while not list((tmp_path / "out").glob("tasks/scratch/*/checkpoint.npz")):
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    process, _ = begun(tmp_path / "out", "--episodes", "100000")
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130

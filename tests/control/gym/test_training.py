@@ -36,51 +36,6 @@ def test_an_agent_is_told_of_ends_and_cuts_and_of_both_as_an_end():
     assert env.taken == [[0, 1], [0, 1], [0]]
 
 
-@pytest.mark.parametrize(("terminated", "truncated"), [(True, False), (False, True), (True, True)])
-def test_a_cut_is_bootstrapped_from_and_an_end_is_not(terminated, truncated):
-    env = Scripted([[0, (1, 1.0, terminated, truncated)]])
-    w = np.array([[2.0, 2.0], [10.0, 10.0], [0.0, 0.0], [0.0, 0.0]])
-    given = {"step_size": 0.5, "trace_decay": 0.9, "discount": 0.8}
-    agent = to.control.AccumulateSarsa(4, 2, **given, policy=lambda q, rng, t: 1, initial_weights=w)
-    to.control.train(env, agent, table(env), episodes=1)
-    delta = 1.0 + (0.0 if terminated else 0.8 * 10.0) - 2.0
-    w[0, 1] += 0.5 * delta
-    np.testing.assert_array_equal(agent.weights, w)
-
-
-def test_the_action_that_is_bootstrapped_from_is_the_one_executed():
-    """Sarsa(0) computed from what the environment saw: any other A' would give other weights."""
-    states = np.random.default_rng(1).integers(4, size=(30, 7))
-    rewards = np.random.default_rng(2).normal(size=(30, 7))
-    episodes = [
-        [int(s[0]), *((int(s[t]), float(r[t]), t == 6 and k % 2 == 0, t == 6 and k % 2 == 1) for t in range(1, 7))]
-        for k, (s, r) in enumerate(zip(states, rewards, strict=True))
-    ]
-    env = Scripted(episodes, actions=3)
-    chosen = []
-
-    def policy(values, rng, t):
-        chosen.append(int(rng.integers(3)))
-        return chosen[-1]
-
-    agent = to.control.AccumulateSarsa(4, 3, step_size=0.1, trace_decay=0.0, discount=0.9, policy=policy, seed=5)
-    to.control.train(env, agent, table(env), episodes=30)
-    w, choices = np.zeros((4, 3)), iter(chosen)
-    for k in range(30):
-        executed = env.taken[k]
-        decided = [
-            next(choices) for _ in range(6 + k % 2)
-        ]  # a cut episode has a last one, which is only bootstrapped from
-        assert executed == decided[:6]
-        for t in range(6):
-            target = rewards[k, t + 1]
-            if t < 5 or k % 2 == 1:
-                target += 0.9 * w[states[k, t + 1], decided[t + 1]]
-            w[states[k, t], executed[t]] += 0.1 * (target - w[states[k, t], executed[t]])
-    np.testing.assert_allclose(agent.weights, w, rtol=1e-12, atol=1e-14)
-    assert next(choices, None) is None
-
-
 def test_actions_that_begin_at_another_number():
     env = Scripted([[0, (1, 1.0, False, False), (1, 1.0, True, False)]], start=5)
     agent = to.control.TrueOnlineSarsa(4, 2, 0.5, 0.9, 1.0, policy=lambda q, rng, t: t % 2)

@@ -1,18 +1,11 @@
 """A training that is stopped, killed or extended is that of a process that never stopped."""
 
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
-
 import gymnasium as gym
 import numpy as np
 import pytest
 
 import trueonline as to
 from tests.control.gym.trainings import CASES, Recorder, Scripted, Stop, agent_for, assert_same, state_of, table, trained
-from tests.processes import PATIENCE
 
 # --- Going on -------------------------------------------------------------------------------------
 
@@ -38,16 +31,6 @@ def test_a_training_that_is_stopped_again_and_again_is_that_which_is_not(case, t
     assert state_of(again) == state_of(undisturbed)
 
 
-def test_more_episodes_may_be_asked_for_later_and_fewer_may_not(tmp_path):
-    undisturbed, expected = trained("tiles", 12)
-    trained("tiles", 5, tmp_path / "checkpoint.npz")
-    agent, found = trained("tiles", 12, tmp_path / "checkpoint.npz")
-    assert_same(found, expected)
-    assert state_of(agent) == state_of(undisturbed)
-    with pytest.raises(ValueError, match=r"holds 12 episodes, more than the 11 asked for"):
-        trained("tiles", 11, tmp_path / "checkpoint.npz")
-
-
 def test_a_cell_of_a_notebook_can_be_run_again_and_with_more_episodes(tmp_path):
     """The agent is then the one that was trained: what the checkpoint holds."""
     env = gym.make("FrozenLake-v1")
@@ -62,6 +45,8 @@ def test_a_cell_of_a_notebook_can_be_run_again_and_with_more_episodes(tmp_path):
     assert begun == list(range(1, 10)), "no episode was trained twice"
     assert_same(again, expected)
     assert state_of(agent) == state_of(other)
+    with pytest.raises(ValueError, match=r"holds 9 episodes, more than the 8 asked for"):
+        to.control.train(env, agent, features, episodes=8, seed=2, checkpoint=path)
 
 
 def test_an_agent_that_learned_something_else_is_told_how_to_resume_and_how_to_begin_from_scratch(tmp_path):
@@ -95,50 +80,28 @@ def test_a_learner_is_not_an_agent():
         to.control.train("FrozenLake-v1", to.TrueOnlineTD, features, episodes=1)
 
 
-SCRIPT = """
-import sys
-sys.path.insert(0, sys.argv[1])
-from tests.control.gym.trainings import trained
-print("begun", flush=True)
-trained("tiles", 10**9, sys.argv[2], checkpoint_every=0.0)
-"""
-
-
-def test_a_process_killed_with_kill_9_goes_on_bit_for_bit(tmp_path):
-    path, root = tmp_path / "checkpoint.npz", str(Path(__file__).parents[3])
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT, root, str(path)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "begun\n"
-    until = time.monotonic() + PATIENCE
-    while not path.exists():
-        assert time.monotonic() < until
-        assert process.poll() is None
-        time.sleep(0.01)
-    time.sleep(0.2)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait(PATIENCE) == -signal.SIGKILL
-    process.stdout.close()
-    with np.load(path) as file:
-        reached = len(file["training_returns"])
-    assert reached > 0
-    told = []
-    agent, found = trained("tiles", reached + 10, path, progress=lambda episode, *_: told.append(episode))
-    assert told == list(range(reached + 1, reached + 11)), "it goes on, and does not begin anew"
-    undisturbed, expected = trained("tiles", reached + 10)
-    assert_same(found, expected)
-    assert state_of(agent) == state_of(undisturbed)
-
-
 def test_a_checkpoint_is_a_saved_agent_too(tmp_path):
     agent, _ = trained("tiles", 3, tmp_path / "checkpoint.npz")
     loaded = to.load(tmp_path / "checkpoint.npz")
     assert state_of(loaded) == state_of(agent)
 
 
-def lake(path, *, episodes=3, kind=to.control.TrueOnlineSarsa, options=None, sizes=16, seed=0, every=None, **given):
+def lake(
+    path,
+    *,
+    episodes=3,
+    kind=to.control.TrueOnlineSarsa,
+    options=None,
+    sizes=16,
+    seed=0,
+    agent_seed=1,
+    every=None,
+    **given,
+):
     env = gym.make("FrozenLake-v1", **(options or {}))
     features = to.features.Table(sizes)
-    settings = {"step_size": 0.5, "trace_decay": 0.9, "discount": 0.9, "policy": to.control.EpsilonGreedy(0.1), "seed": 1}
-    agent = kind(sizes, 4, **{**settings, **given})
+    settings = {"step_size": 0.5, "trace_decay": 0.9, "discount": 0.9, "policy": to.control.EpsilonGreedy(0.1)}
+    agent = kind(sizes, 4, seed=agent_seed, **{**settings, **given})
     return to.control.train(env, agent, features, episodes=episodes, seed=seed, checkpoint=path, evaluate_every=every)
 
 
@@ -153,6 +116,7 @@ CHANGES = {
     "class": ({"kind": to.control.WatkinsQ}, "agent class"),
     "weights": ({"initial_weights": np.ones((16, 4))}, "agent weights"),
     "seed": ({"seed": 9}, "seed"),
+    "the agent's seed": ({"agent_seed": 2}, "agent seed is 1 there and 2 here"),
     "environment": ({"options": {"is_slippery": False}}, "environment options is_slippery"),
     "map": ({"options": {"map_name": "8x8"}, "sizes": 64}, "environment"),
     "limit": ({"options": {"max_episode_steps": 9}}, "environment steps"),
@@ -169,21 +133,6 @@ def test_a_checkpoint_of_other_settings_is_refused_and_left_alone(change, tmp_pa
     with pytest.raises(ValueError, match=r"written with other settings: .*" + message):
         lake(path, episodes=6, **given)
     assert path.read_bytes() == before
-
-
-def test_two_agents_with_other_seeds_are_not_taken_for_each_other(tmp_path):
-    trained("table", 2, tmp_path / "checkpoint.npz")
-    env = gym.make("FrozenLake-v1")
-    features = table(env)
-    with pytest.raises(ValueError, match="agent seed is 3 there and 4 here"):
-        to.control.train(
-            env,
-            agent_for(env, features, to.control.ReplaceSarsa, seed=4),
-            features,
-            episodes=2,
-            seed=4,
-            checkpoint=tmp_path / "checkpoint.npz",
-        )
 
 
 def test_an_agent_without_a_seed_and_with_schedules_goes_on_too(tmp_path):
