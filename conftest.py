@@ -15,7 +15,7 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parent / ".pytest_ca
 
 collect_ignore = ["docs/conf.py", "docs/_ext"]  # they need what only `make docs` installs
 if find_spec("numba_cuda") is None:  # there is none for macOS
-    collect_ignore += ["src/trueonline/study/cuda/compiler.py", "src/trueonline/study/cuda/device.py"]
+    collect_ignore += ["src/trueonline/study/engines/cuda/compiler.py", "src/trueonline/study/engines/cuda/device.py"]
 
 DOCS = Path(__file__).parent / "docs"
 

@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.report import Ratio, Section, Settings, Table, Target, short
 from trueonline import SwiftTD, TrueOnlineTD
 from trueonline.control.atari.emulator import games, load
-from trueonline.paper.experiment import interval, resample
+from trueonline.lab.experiment import interval, resample
 
 DISCOUNT, TRACE_DECAY = 0.98, 0.9
 # The grey screen is looked at in every other row and column. The mean of four pixels there is one of 32 shades.

@@ -14,12 +14,12 @@ from time import perf_counter
 import numpy as np
 
 from benchmarks.report import Seconds, Section, Settings, Table, Target
-from trueonline.nexting.auto import Expert, Mixture
-from trueonline.nexting.auto.experts import all_experts
-from trueonline.nexting.auto.stream_views import Views
-from trueonline.nexting.prediction_setup import Setup
-from trueonline.nexting.predictor import Predictor
-from trueonline.nexting.sources import Clean
+from trueonline.streams.mixture import Expert, Mixture
+from trueonline.streams.mixture.experts import all_experts
+from trueonline.streams.mixture.stream_views import Views
+from trueonline.streams.predictor import Predictor
+from trueonline.streams.questions.prediction_setup import Setup
+from trueonline.streams.sources import Clean
 
 GAMMAS = (0.9, 0.98)
 STREAMS = (

@@ -26,7 +26,7 @@ REGISTERS = 65_536  # of a multiprocessor
 
 def measure(settings: Settings) -> Section:
     try:
-        from trueonline.study.cuda.device import gpu
+        from trueonline.study.engines.cuda.device import gpu
 
         device = gpu(0)
     except (ImportError, ValueError) as error:
@@ -137,7 +137,7 @@ def _on_processor(tasks: dict[tuple[str, str, str], list[Task]], some: Sequence[
 def _on_device(
     device: Any, tasks: dict[tuple[str, str, str], list[Task]], some: Sequence[Group], rounds: int = 5
 ) -> Measured:
-    from trueonline.study.cuda import batches
+    from trueonline.study.engines.cuda import batches
 
     flat = [task for each in tasks.values() for task in each]
     made = [batches.gather(few) for few in batches.plan(flat, device.most_bytes, device.most_steps)]
@@ -175,7 +175,7 @@ def _stacked(
 
 def _limits(device: Any, some: Sequence[Group]) -> Table:
     """The speed and the resources of each kernel of ours, and the resource that limits it."""
-    from trueonline.study.cuda import batches
+    from trueonline.study.engines.cuda import batches
 
     rows = []
     for group in some:

@@ -11,8 +11,8 @@ from typing import TypeAlias
 import numpy as np
 
 from trueonline import study
-from trueonline.paper import random_mrps
-from trueonline.paper.experiment import Settings as PaperSettings
+from trueonline.lab.experiment import Settings as PaperSettings
+from trueonline.lab.experiments import random_mrps
 
 ALPHAS, LAMS = random_mrps.ALPHAS, random_mrps.LAMS
 FIGURE_4 = (0,)  # the number of its MRPs

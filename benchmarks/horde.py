@@ -14,9 +14,9 @@ import numpy as np
 from benchmarks.report import Section, Settings, Table, Target, short
 from benchmarks.timing import race
 from trueonline.features import TileCoder
-from trueonline.nexting import arm
-from trueonline.nexting.horde import Horde
-from trueonline.nexting.questions import Question, discount_of
+from trueonline.problems import arm
+from trueonline.streams.horde.horde import Horde
+from trueonline.streams.questions.questions import Question, discount_of
 
 STEP_SIZE, TRACE_DECAY = 0.1, 0.9  # the step-size is divided by the number of active features
 CUT = 1e-9  # the NumPy version forgets smaller traces

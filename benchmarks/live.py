@@ -73,7 +73,7 @@ def ages_of(feed: Callable[[], Any], seconds: int) -> list[float]:
 
 def samples() -> Iterator[str]:
     """The arm's readings, as they fall due."""
-    from trueonline.nexting import arm
+    from trueonline.problems import arm
 
     begun = time.monotonic()
     for number, sample in zip(count(), arm.samples(0), strict=False):

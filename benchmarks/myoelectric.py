@@ -12,9 +12,9 @@ import numpy as np
 
 from benchmarks.report import Seconds, Section, Settings, Table, Target, short
 from benchmarks.timing import race
-from trueonline.nexting import recordings
-from trueonline.paper import myoelectric, myoelectric_runs
-from trueonline.paper.experiment import Settings as PaperSettings
+from trueonline.lab import recordings
+from trueonline.lab.experiment import Settings as PaperSettings
+from trueonline.lab.experiments import myoelectric, myoelectric_runs
 
 THREADS, LIMIT = 2, 30.0
 ALPHA, LAM = 0.5, 0.9

@@ -27,8 +27,8 @@ from typing import Any
 from benchmarks import machine
 from benchmarks.__main__ import SECTIONS
 from trueonline.files import write_whole
-from trueonline.paper.registry import MODULES
-from trueonline.paper.reproduction import PACKAGES
+from trueonline.lab.registry import MODULES
+from trueonline.lab.reproduction import PACKAGES
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "docs" / "results" / "data"
@@ -134,7 +134,7 @@ def lacking(name: str, actions: Path | None) -> str | None:
 @cache
 def without_gpu() -> str | None:
     """Why no GPU can be used. None if one can. Asked in another process, which gives the GPU's memory back."""
-    asked = "from trueonline.study.cuda.device import gpu; gpu(0)"
+    asked = "from trueonline.study.engines.cuda.device import gpu; gpu(0)"
     done = subprocess.run([sys.executable, "-c", asked], check=False, capture_output=True, text=True)
     return f"no GPU: {done.stderr.strip().rpartition('Error: ')[2]}" if done.returncode else None
 

@@ -11,8 +11,8 @@ from time import perf_counter
 import numpy as np
 
 from benchmarks.report import Bytes, Ratio, Seconds, Section, Settings, Table, Target
-from trueonline.paper import random_mrps
-from trueonline.paper.experiment import Settings as PaperSettings
+from trueonline.lab.experiment import Settings as PaperSettings
+from trueonline.lab.experiments import random_mrps
 from trueonline.study import Case
 
 RUN = """
@@ -20,8 +20,8 @@ import re, sys
 from pathlib import Path
 from time import perf_counter
 from trueonline import study
-from trueonline.paper import random_mrps
-from trueonline.paper.experiment import Settings
+from trueonline.lab.experiments import random_mrps
+from trueonline.lab.experiment import Settings
 folder, runs, threads = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 cases = random_mrps.cases(0, Settings(folder), runs, random_mrps.PAPERS)
 begin = perf_counter()
@@ -36,8 +36,8 @@ SHARE = """
 import sys
 from pathlib import Path
 from time import process_time, thread_time
-from trueonline.paper import many_mrps
-from trueonline.paper.experiment import Settings
+from trueonline.lab.experiments import many_mrps
+from trueonline.lab.experiment import Settings
 from trueonline.study import tasks
 block, spent = tasks._kernel_block, []
 def timed(*arguments):

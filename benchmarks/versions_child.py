@@ -14,10 +14,10 @@ import trueonline as to
 from trueonline import control, study
 from trueonline.control import atari
 from trueonline.derivation import derive, views
-from trueonline.nexting.horde import Horde
-from trueonline.nexting.questions import Question, discount_of
-from trueonline.paper import random_mrps
-from trueonline.paper.experiment import Settings
+from trueonline.lab.experiment import Settings
+from trueonline.lab.experiments import random_mrps
+from trueonline.streams.horde.horde import Horde
+from trueonline.streams.questions.questions import Question, discount_of
 
 STEPS, PIECES = 20_000, 5
 

@@ -16,7 +16,7 @@ from careful_return import careful_return, step
 import trueonline as to
 from trueonline.derivation import derive, views
 from trueonline.files import write_whole
-from trueonline.report.look import figure, look
+from trueonline.look import figure, look
 
 STATES, MIDDLE = 19, 9
 STEP_SIZES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8]

@@ -8,8 +8,8 @@ import argparse
 import numpy as np
 
 from trueonline.files import write_whole
-from trueonline.nexting import Clean, Predictor, Setup
-from trueonline.report.look import figure, look
+from trueonline.look import figure, look
+from trueonline.streams import Clean, Predictor, Setup
 
 DAYS, A_DAY = 28, 288  # a sample every five minutes
 HORIZON = 7200.0

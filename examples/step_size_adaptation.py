@@ -14,7 +14,7 @@ import numpy as np
 
 import trueonline as to
 from trueonline.files import write_whole
-from trueonline.report.look import figure, look
+from trueonline.look import figure, look
 
 RUNS, STEPS, PIECE, SIGNALS, NOISE, DISCOUNT = 20, 20_000, 500, 10, 40, 0.9
 STEP_SIZES = 10.0 ** np.arange(-5.0, 1.1, 0.5)

@@ -2,7 +2,7 @@
 
     python examples/stream_to_alert.py [folder]
 
-It writes load.csv into the folder, runs `trueonline predict` on it as anyone would, and draws nexting.png from the files.
+It writes load.csv into the folder, runs `trueonline predict` on it as anyone would, and draws streams.png from the files.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from trueonline.files import write_whole
-from trueonline.report.look import figure, look
+from trueonline.look import figure, look
 
 DAYS, A_DAY, FAULT = 14, 288, 10 * 288 + 110  # a sample every five minutes; the fault begins on the eleventh day
 HORIZON = 3600.0
@@ -108,8 +108,8 @@ def main():
     words += ["--out", folder / "predictions.csv", "--alerts", folder / "alerts.jsonl"]
     subprocess.run([sys.executable, "-m", "trueonline", *map(str, words)], check=True)
     alerts = [json.loads(line) for line in (folder / "alerts.jsonl").read_text().splitlines()]
-    draw(folder / "nexting.png", values, read(folder / "predictions.csv"), alerts)
-    print(f"The picture is in {folder / 'nexting.png'}.")
+    draw(folder / "streams.png", values, read(folder / "predictions.csv"), alerts)
+    print(f"The picture is in {folder / 'streams.png'}.")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def computed(monkeypatch):
 @pytest.fixture(scope="module")
 def small_heap():
     """Identities look at all objects that are alive, again and again. What tests before have left is looked through once."""
-    from trueonline.core import identity
+    from trueonline.core.compiling import identity
 
     gc.collect()
     functions = [each for each in gc.get_objects() if type(each) is FunctionType]

@@ -10,7 +10,7 @@ import pytest
 
 from trueonline import catalog, check_learner, methods, verify
 from trueonline.core.transition import asked
-from trueonline.nexting.shared_traces.horde_layout import TRACE_CODES
+from trueonline.streams.horde.horde_layout import TRACE_CODES
 
 ROOT = Path(__file__).parent.parent
 ROWS = list(catalog.METHODS.values())

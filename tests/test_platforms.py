@@ -22,14 +22,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import trueonline as to
-from tests.nexting.live.helpers import get, small_hub
+from tests.streams.live.helpers import get, small_hub
 from tests.study.toy_work import Counting
 from trueonline import files, platforms, study
 from trueonline.cli import main
 from trueonline.cli.errors import plain_errors
-from trueonline.nexting.live import Server
-from trueonline.nexting.sources import Pipe, columns_of, is_several, open_source
-from trueonline.nexting.sources.addresses import local_path, shown_address
+from trueonline.streams.live import Server
+from trueonline.streams.sources import Pipe, columns_of, is_several, open_source
+from trueonline.streams.sources.addresses import local_path, shown_address
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(to.__file__).parent
@@ -349,7 +349,7 @@ def test_an_error_of_a_pipe_is_told(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes in folders")
 def test_a_named_pipe_is_read_without_poll(tmp_path, monkeypatch):
     monkeypatch.setattr(platforms, "incoming", platforms.Fetched)
-    monkeypatch.setattr("trueonline.nexting.sources.pipes.incoming", platforms.Fetched)
+    monkeypatch.setattr("trueonline.streams.sources.pipes.incoming", platforms.Fetched)
     os.mkfifo(tmp_path / "pipe")
     writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes(b"time,x\n0,1\n1,2\n"))
     writer.start()

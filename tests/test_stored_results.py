@@ -15,9 +15,9 @@ import pytest
 from PIL import Image
 
 from trueonline import catalog
-from trueonline.paper import reproduce_command
-from trueonline.paper.experiment import FAILS, HOLDS, NOISE
-from trueonline.paper.registry import MODULES
+from trueonline.lab import reproduce_command
+from trueonline.lab.experiment import FAILS, HOLDS, NOISE
+from trueonline.lab.registry import MODULES
 
 ROOT = Path(__file__).parents[1]
 STORED = ROOT / "docs" / "results" / "data"

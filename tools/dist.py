@@ -22,8 +22,8 @@ from tools.environments import ROOT, Environment, find_python, run, supported
 LARGEST = 1_000_000  # bytes of the wheel
 # Files that the package reads while it runs, beside Python. The comparison with the folder would not miss what is missing in both.
 NEEDED = (
-    *("py.typed", "report/page.css", "report/page.html", "report/page.js", "nexting/live/page/index.html"),
-    *("explorables/pages/index.html", "explorables/pages/widgets.js", "explorables/pages/style.css"),
+    *("py.typed", "lab/report/page.css", "lab/report/page.html", "lab/report/page.js", "streams/live/page/index.html"),
+    *("lab/explorables/pages/index.html", "lab/explorables/pages/widgets.js", "lab/explorables/pages/style.css"),
 )
 
 

@@ -17,10 +17,10 @@ from tools.environments import ROOT, Environment, find_python, run, supported
 # The tests that a bound can break: those of everything that calls another package. Tests of single sources, pages and studies add
 # nothing to this.
 TESTS = (
-    *("core", "methods", "learners", "forward", "checks", "features", "problems", "study", "cli", "derivation", "report"),
-    *("nexting/sources/test_csv.py", "nexting/sources/test_parquet.py", "nexting/test_predict.py"),
-    *("nexting/test_predict_resuming.py", "nexting/test_predict_options.py", "nexting/test_horde.py"),
-    *("nexting/test_predictor.py", "nexting/auto", "nexting/live/test_feed.py", "control/gym", "paper/test_paper.py"),
+    *("core", "methods", "learners", "forward", "checks", "features", "problems", "study", "cli", "derivation"),
+    *("lab/report", "streams/sources/test_csv.py", "streams/sources/test_parquet.py", "streams/test_predict.py"),
+    *("streams/test_predict_resuming.py", "streams/test_predict_options.py", "streams/test_horde.py"),
+    *("streams/test_predictor.py", "streams/mixture", "streams/live/test_feed.py", "control/gym", "lab/test_paper.py"),
 )
 TOOLS = ("hypothesis", "numpydoc", "psutil", "pytest", "pytest-xdist", "pyyaml", "selenium")  # their newest versions
 

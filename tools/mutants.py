@@ -35,13 +35,13 @@ from trueonline.terminal import print_table
 TESTS = {
     "methods": ("methods", "checks", "test_catalog.py", "learners", "study/test_sweep_body.py", "control", "forward"),
     "core": ("core", "methods", "checks", "learners", "study/test_sweep_body.py", "study/test_fingerprint.py",
-             "study/test_task_names.py", "test_catalog.py", "control", "nexting/test_horde.py"),
-    "learners": ("learners", "methods", "checks", "test_catalog.py", "control", "forward", "nexting/test_predictor.py"),
-    "inputs": ("learners", "features", "problems", "forward", "methods", "control", "study/test_study.py", "nexting/test_horde.py"),
-    "study": ("study", "study/cuda", "paper/test_paper.py", "paper/test_off_policy_study.py", "learners/test_own_methods.py"),
+             "study/test_task_names.py", "test_catalog.py", "control", "streams/test_horde.py"),
+    "learners": ("learners", "methods", "checks", "test_catalog.py", "control", "forward", "streams/test_predictor.py"),
+    "inputs": ("learners", "features", "problems", "forward", "methods", "control", "study/test_study.py", "streams/test_horde.py"),
+    "study": ("study", "study/cuda", "lab/test_paper.py", "lab/test_off_policy_study.py", "learners/test_own_methods.py"),
     "forward": ("forward", "checks", "test_catalog.py", "methods", "learners", "control"),
-    "files": ("learners/test_saving.py", "control/test_agent_saving.py", "nexting/test_output.py", "study/test_writer.py",
-              "study/test_survival.py", "nexting/test_predict_resuming.py", "nexting/test_alerts.py", "test_hostile.py"),
+    "files": ("learners/test_saving.py", "control/test_agent_saving.py", "streams/test_output.py", "study/test_writer.py",
+              "study/test_survival.py", "streams/test_predict_resuming.py", "streams/test_alerts.py", "test_hostile.py"),
 }  # fmt: skip
 # Keeps the order of the command, which the project's own hook changes, and puts long tests last.
 ORDER = """\n

@@ -15,7 +15,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from trueonline import explorables
+from trueonline.lab import explorables
 
 FRAME = """
 <div class="explorable">

@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 from IPython.core.magic import register_cell_magic
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-from trueonline.report.look import RC
+from trueonline.look import RC
 
 FOLDER = tempfile.TemporaryDirectory()  # removed when the kernel ends
 os.chdir(FOLDER.name)

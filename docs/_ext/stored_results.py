@@ -19,9 +19,9 @@ from typing import Any
 from made_pages import write_if_changed
 
 from benchmarks.report import Section, as_markdown, from_data, markdown_table, summary
-from trueonline.paper.experiment import FAILS, HOLDS, NOISE
-from trueonline.paper.registry import MODULES, experiment
-from trueonline.paper.style import NAMES
+from trueonline.lab.experiment import FAILS, HOLDS, NOISE
+from trueonline.lab.registry import MODULES, experiment
+from trueonline.lab.style import NAMES
 
 RESULTS = Path(__file__).parents[1] / "results"
 BADGES = {FAILS: "bdg-danger", NOISE: "bdg-warning", HOLDS: "bdg-success"}  # what does not hold comes first

@@ -43,12 +43,12 @@ _HOME = {
     "load": "learners.loading",
     "verify": "checks.verification",
     "check_learner": "checks.contract",
-    "kernel": "core.kernels",
+    "kernel": "core.compiling.kernels",
     "method": "learners.own",
     "derive": "derivation",
     "sweep": "study",
 }
-_MODULES = ("control", "features", "forward", "nexting", "nonlinear", "problems", "study")
+_MODULES = ("control", "features", "forward", "nonlinear", "problems", "streams", "study")
 
 __all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604
 
@@ -56,13 +56,13 @@ if TYPE_CHECKING:
     from trueonline import control as control
     from trueonline import features as features
     from trueonline import forward as forward
-    from trueonline import nexting as nexting
     from trueonline import nonlinear as nonlinear
     from trueonline import problems as problems
+    from trueonline import streams as streams
     from trueonline import study as study
     from trueonline.checks.contract import check_learner as check_learner
     from trueonline.checks.verification import verify as verify
-    from trueonline.core.kernels import kernel as kernel
+    from trueonline.core.compiling.kernels import kernel as kernel
     from trueonline.derivation import derive as derive
     from trueonline.forward import OfflineLambdaReturn as OfflineLambdaReturn
     from trueonline.forward import OnlineLambdaReturn as OnlineLambdaReturn

@@ -76,7 +76,7 @@ class Method:
         Whether sweeps compile its rule into their own loop, which needs a memory of the kinds "one", "two" or "three". Other
         methods are swept by their learners, one step at a time. A sweep that names no methods runs all for which this is true.
     horde : bool
-        Whether hordes know it, which share traces among many predictions (`nexting/shared_traces`).
+        Whether hordes know it, which share traces among many predictions (`streams/horde`).
     look : Look
         How it is drawn.
     constants : tuple of str

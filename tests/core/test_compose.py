@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-from trueonline.core import kernels
-from trueonline.core.compose import compose
-from trueonline.core.kernels import call, inlined, kept_with, kernel, operation, outlined, specialise
+from trueonline.core.compiling import kernels
+from trueonline.core.compiling.compose import compose
+from trueonline.core.compiling.kernels import call, inlined, kept_with, kernel, operation, outlined, specialise
 
 pytestmark = pytest.mark.usefixtures("small_heap")
 

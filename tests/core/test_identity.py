@@ -15,9 +15,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from trueonline.core import identity as identity_module
-from trueonline.core.identity import UnknownIdentityError, identities, identity, text_identity
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling import identity as identity_module
+from trueonline.core.compiling.identity import UnknownIdentityError, identities, identity, text_identity
+from trueonline.core.compiling.kernels import kernel
 
 pytestmark = pytest.mark.usefixtures("small_heap")
 
@@ -124,7 +124,7 @@ def test_what_modules_of_the_user_name_counts_by_its_version(monkeypatch):
         return f"the code of {sorted(modules)}"
 
     def named_without(*modules):
-        return named(*{*modules} - {"trueonline.core.kernels"})
+        return named(*{*modules} - {"trueonline.core.compiling.kernels"})
 
     before = identity(space["mine"])
     with monkeypatch.context() as patched:
@@ -405,7 +405,7 @@ def test_a_compiled_module_of_the_user_is_unknown(monkeypatch):
 
 SCRIPT = """
 import numpy as np
-from trueonline.core.identity import identity, text_identity
+from trueonline.core.compiling.identity import identity, text_identity
 WORDS = {"a", "b", "c"}
 GAIN = np.float64(0.5)
 def helper(x): return GAIN * x if x in {"p", "q", "r", "s"} else len(WORDS)

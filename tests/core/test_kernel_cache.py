@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import trueonline
-from trueonline.core import kernel_cache
-from trueonline.core.kernel_cache import cache_folder
-from trueonline.core.kernels import call, kept_with, kernel, specialise
+from trueonline.core.compiling import kernel_cache
+from trueonline.core.compiling.kernel_cache import cache_folder
+from trueonline.core.compiling.kernels import call, kept_with, kernel, specialise
 
 # --- What names a kernel: its meaning -------------------------------------------------------------
 
@@ -29,7 +29,7 @@ package = Path(sys.argv[1])
 sys.path.insert(0, str(package.parent))
 
 def tell():
-    from trueonline.core import kernels
+    from trueonline.core.compiling import kernels
     from trueonline.core.loops import compiled
     from trueonline.core.memory import allocate
     from trueonline.methods.accumulate_td import accumulate_td

@@ -6,8 +6,8 @@ import numba
 import numpy as np
 import pytest
 
-from trueonline.core import kernel_cache
-from trueonline.core.kernels import call, kernel, specialise
+from trueonline.core.compiling import kernel_cache
+from trueonline.core.compiling.kernels import call, kernel, specialise
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +112,7 @@ def parity(n):
 
 def test_pieces_that_call_each_other_are_not_kept_on_disk(tmp_path, monkeypatch):
     """Another process would call the addresses of this one."""
-    monkeypatch.setattr("trueonline.core.kernel_cache.cache_folder", lambda: tmp_path)
+    monkeypatch.setattr("trueonline.core.compiling.kernel_cache.cache_folder", lambda: tmp_path)
     assert call(specialise(parity, "is_even", method=is_even), 4)
     assert not list(tmp_path.iterdir())
     assert call(specialise(parity, "abs", method=abs), 4) == 4

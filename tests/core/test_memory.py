@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trueonline.core import memory
+from trueonline.core.compiling.kernels import call, specialise
 from trueonline.core.forms import view
-from trueonline.core.kernels import call, specialise
 from trueonline.core.memory import attach_one, decay, imprint, learn, recall, replace, settle
 from trueonline.core.memory.layout import COUNT, DENSE, SPARE, parts
 

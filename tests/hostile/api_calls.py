@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import trueonline as to
 from tests.hostile import FINE, REFUSED, PromiseError
 from tests.hostile.saved_files import frozen
-from trueonline.nexting import Horde, Question
+from trueonline.streams import Horde, Question
 
 PROMISE = "A bad call raises a ValueError, or a TypeError in plain words, and changes nothing, bit for bit."
 TRIALS = 120  # each of some hundred calls

@@ -20,8 +20,8 @@ from typing import Any
 import psutil
 
 from tests.hostile import FINE, PromiseError
-from tests.nexting.live.helpers import MALFORMED, TOKEN, connect, get, heard
 from tests.processes import start
+from tests.streams.live.helpers import MALFORMED, TOKEN, connect, get, heard
 
 PROMISE = (
     "Pages that flood, stall and lie are refused or ended: the server answers a good page, and its memory stays small."

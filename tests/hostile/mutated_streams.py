@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from tests.hostile import FINE, REFUSED, PromiseError
 from tests.hostile.changed_bytes import change
 from trueonline.cli import main
-from trueonline.nexting.sources import open_source
+from trueonline.streams.sources import open_source
 
 PROMISE = "A mutated CSV, JSON lines, Parquet or gzip file is refused, or gives the numbers that another reader gives."
 TRIALS = 8_000

@@ -14,11 +14,11 @@ import numpy as np
 import trueonline as to
 from trueonline import files, study
 from trueonline.control.gym.checkpoints import Checkpoint as TrainingCheckpoint
-from trueonline.nexting import Horde, Question
-from trueonline.nexting.predictor import Predictor, Setup
-from trueonline.nexting.sources import Block, Clean, Cleaner
-from trueonline.nexting.stream_checkpoint import KIND, Checkpoint
-from trueonline.study.store import Store
+from trueonline.streams import Horde, Question
+from trueonline.streams.predictor import Predictor, Setup
+from trueonline.streams.running.stream_checkpoint import KIND, Checkpoint
+from trueonline.streams.sources import Block, Clean, Cleaner
+from trueonline.study.storage.store import Store
 
 FEATURES, ACTIONS = 12, 3
 FORWARD = ("horizon", "_parameters", "_weights", "_initial_weights", "_here", "_standing", "_value", "_steps")

@@ -59,9 +59,7 @@ def test_it_is_saved_loaded_and_pickled(tmp_path):
 
 
 def test_a_file_is_refused_by_another_rule_of_the_same_name(tmp_path):
-    source = (
-        "from trueonline.core.kernels import kernel\n\n\n@kernel\ndef own_td(memory, reward):\n    return 0.0, {}, 0.0\n"
-    )
+    source = "from trueonline import kernel\n\n\n@kernel\ndef own_td(memory, reward):\n    return 0.0, {}, 0.0\n"
     first, second = (
         to.method(rule_of(text, "own_td"), source=text) for text in (source.format("1.0"), source.format("2.0"))
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, recall, shift
 
 

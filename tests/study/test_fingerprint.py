@@ -5,7 +5,7 @@ import types
 import numpy as np
 
 import trueonline as to
-from trueonline.study.fingerprint import fingerprints
+from trueonline.study.storage.fingerprint import fingerprints
 
 TEXT = """
 import trueonline as to

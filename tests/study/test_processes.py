@@ -21,8 +21,9 @@ from tests import processes as processes_of_tests
 from tests.processes import PATIENCE, wait_for
 from tests.study.toy_work import MISTAKES, Counting, expected
 from trueonline import problems, study
-from trueonline.study import engines, processes
-from trueonline.study.store import Store
+from trueonline.study import engines
+from trueonline.study.engines import processes
+from trueonline.study.storage.store import Store
 from trueonline.terminal import TasksBar
 
 BIN = Path(sys.executable).parent

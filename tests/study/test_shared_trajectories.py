@@ -11,7 +11,7 @@ import trueonline as to
 from tests.study.small_cases import MRP, SEEN, Ring, small
 from trueonline import study
 from trueonline.study import cases as cases_module
-from trueonline.study.shared_trajectories import Shared
+from trueonline.study.kernels.shared_trajectories import Shared
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ import trueonline as to
 from tests.study.small_cases import MRP, SEEN, Eager, EagerTrueOnline, Ring, own_accumulate, small
 from trueonline import study
 from trueonline.study import cases as cases_module
-from trueonline.study.store import Store
+from trueonline.study.storage.store import Store
 
 COLUMNS = ["method", "step_size", "trace_decay", "run", "error"]
 STEPS, RUNS, SEED = 60, 3, 5

@@ -25,8 +25,9 @@ from click.testing import CliRunner
 from tests.processes import PATIENCE, start, wait_for
 from trueonline import files, study
 from trueonline.cli import main
-from trueonline.study import store, sweep_file
-from trueonline.study.store import Store
+from trueonline.study import sweep_file
+from trueonline.study.storage import store
+from trueonline.study.storage.store import Store
 
 BIN = Path(sys.executable).parent
 
@@ -176,7 +177,7 @@ def crashing(*arguments, **named):
 
 os.{function} = crashing
 from trueonline.cli import main
-from trueonline.study import writer
+from trueonline.study.storage import writer
 writer.THREADS = 1  # one result after the other
 main()
 """

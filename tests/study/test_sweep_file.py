@@ -226,7 +226,7 @@ def test_a_random_walk_has_the_size_that_the_file_gives(read):
 RULES = """
 import trueonline as to
 from trueonline import study
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, recall
 
 

@@ -12,11 +12,11 @@ import trueonline as to
 from tests.study.own_rules import late_decay
 from tests.study.small_cases import MRP, SEEN, EagerTrueOnline, Ring, own_accumulate, small
 from trueonline import study
-from trueonline.core import identity, sources
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling import identity, sources
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import shift
-from trueonline.study import own_methods
-from trueonline.study.store import Store
+from trueonline.study.kernels import own_methods
+from trueonline.study.storage.store import Store
 
 pytestmark = pytest.mark.usefixtures("small_heap")
 
@@ -139,7 +139,7 @@ def test_an_operator_changes_the_names_of_what_it_may_change_the_results_of(copi
         "methods/true_online_td.py": (True, False),
         "methods/gtd.py": (False, True),
         **dict.fromkeys((*memory, "problems/chain.py", "problems/finite_mrp.py"), (True, True)),
-        **dict.fromkeys(("study/sweep_body.py", "study/cases.py"), (True, True)),
+        **dict.fromkeys(("study/kernels/sweep_body.py", "study/cases.py"), (True, True)),
         **dict.fromkeys(("problems/off_policy_problem.py", "learners/memory_learner.py"), (False, False)),
         **dict.fromkeys(("features/fourier.py", "forward/lambda_returns.py", "study/summary.py"), (False, False)),
     }

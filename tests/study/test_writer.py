@@ -7,8 +7,9 @@ import pytest
 
 from tests.study.toy_work import expected
 from trueonline import study
-from trueonline.study import engines, writer
-from trueonline.study.writer import Writer
+from trueonline.study import engines
+from trueonline.study.storage import writer
+from trueonline.study.storage.writer import Writer
 
 
 class Given:

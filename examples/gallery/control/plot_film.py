@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import trueonline as to
-from trueonline.report.look import look
+from trueonline.look import look
 
 env = gymnasium.make("Acrobot-v1", render_mode="rgb_array")
 coder = to.features.from_space(env.observation_space)

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import trueonline as to
-from trueonline.report.look import look
+from trueonline.look import look
 
 env = gymnasium.make("MountainCar-v0")
 coder = to.features.TileCoder(low=[-1.2, -0.07], high=[0.6, 0.07], bins=8, tilings=8)

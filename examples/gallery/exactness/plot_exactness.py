@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import trueonline as to
-from trueonline.paper.style import line, look
+from trueonline.lab.style import line, look
 
 problem = to.problems.random_mrp(k=10, b=3, sigma=0.1, seed=3)
 stream = problem.trajectory(steps=100, seed=1)

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import trueonline as to
-from trueonline.report.look import look
+from trueonline.look import look
 
 decays = [0.0, 0.4, 0.8, 0.9, 0.95, 0.99, 1.0]
 table = to.sweep(

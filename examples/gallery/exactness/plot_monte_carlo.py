@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import trueonline as to
-from trueonline.report.look import look
+from trueonline.look import look
 
 problem = to.problems.random_walk()  # ten states, every reward is 1
 stream = problem.trajectory(steps=150, seed=2)

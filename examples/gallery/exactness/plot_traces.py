@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import trueonline as to
-from trueonline.paper.style import line, look
+from trueonline.lab.style import line, look
 
 visits = [3, 4, 5, 6, 7, 8, 22, 25, 28, 31, 46]
 X = np.zeros((61, 1))

@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import trueonline as to
-from trueonline.report.look import look
+from trueonline.look import look
 
 rng = np.random.default_rng(seed=0)
 steps, sizes = 20_000, [2_000, 20_000, 200_000, 2_000_000]

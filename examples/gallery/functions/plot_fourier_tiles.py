@@ -12,7 +12,7 @@ import numpy as np
 
 import trueonline as to
 from trueonline.features import Fourier, TileCoder
-from trueonline.report.look import look
+from trueonline.look import look
 
 k = 200
 place = np.arange(k)

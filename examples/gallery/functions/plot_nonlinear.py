@@ -10,8 +10,8 @@ position.
 import matplotlib.pyplot as plt
 import numpy as np
 
+from trueonline.look import look
 from trueonline.nonlinear import ForwardTD
-from trueonline.report.look import look
 
 places = np.linspace(-1, 1, 19)
 

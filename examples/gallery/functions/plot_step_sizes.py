@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import trueonline as to
-from trueonline.report.look import look
+from trueonline.look import look
 
 rng = np.random.default_rng(seed=0)
 steps, piece = 40_000, 200

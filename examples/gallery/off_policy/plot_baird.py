@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import trueonline as to
-from trueonline.paper.style import line, look
+from trueonline.lab.style import line, look
 
 problem = to.problems.baird()
 stream = problem.trajectory(steps=4000, seed=0)

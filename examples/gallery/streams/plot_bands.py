@@ -9,8 +9,8 @@ what comes true. Half-way the noise becomes three times as large, and the band f
 import matplotlib.pyplot as plt
 import numpy as np
 
-from trueonline.nexting import Clean, Predictor, Setup
-from trueonline.report.look import look
+from trueonline.look import look
+from trueonline.streams import Clean, Predictor, Setup
 
 rng = np.random.default_rng(seed=1)
 steps, horizon = 6000, 1.0

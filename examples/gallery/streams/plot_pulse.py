@@ -10,8 +10,8 @@ time since the pulse, in a coarse code.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from trueonline.nexting import Horde, Question
-from trueonline.report.look import look
+from trueonline.look import look
+from trueonline.streams import Horde, Question
 
 horizons = [2, 5, 15, 40]  # samples; γ = 1 − 1/horizon
 steps = 60 * 100

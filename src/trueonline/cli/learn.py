@@ -22,7 +22,7 @@ def command(page: str | None, as_list: bool, as_path: bool) -> None:
     if as_list and (page is not None or as_path):
         raise click.UsageError(f"--list and {'PAGE' if page is not None else '--path'} cannot be combined: drop one.")
     with plain_errors("Stopped."):
-        from trueonline.explorables import learn_command
+        from trueonline.lab.explorables import learn_command
 
         if as_list:
             click.echo(learn_command.listing())

@@ -42,9 +42,9 @@ def command(pace: Any, host: str, port: int, token: str | None, limit: int | Non
           --token "$(openssl rand -hex 16)"
     """
     with plain_errors("Stopped.", extra="live"):
-        from trueonline.nexting import predict_command
-        from trueonline.nexting.live.server import check_packages
-        from trueonline.nexting.sources import is_live, shown_source
+        from trueonline.streams.live.server import check_packages
+        from trueonline.streams.running import predict_command
+        from trueonline.streams.sources import is_live, shown_source
 
         check_packages()
         if pace is None and not is_live(given["source"]) and not given["follow"]:

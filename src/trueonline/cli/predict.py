@@ -46,7 +46,7 @@ def command(pace: float | None, explain: bool, as_json: bool, limit: int | None,
     unless --checkpoint names it. With the same --checkpoint, another source continues from what was learned before.
     """
     with plain_errors("Stopped."):
-        from trueonline.nexting import predict_command
+        from trueonline.streams.running import predict_command
         from trueonline.terminal import StreamBar
 
         chosen, setup = understood(given, pace)

@@ -53,8 +53,8 @@ def command(names: tuple[str, ...], listing: bool, **settings: Any) -> None:
     crash, run the same command again: it computes only what is missing.
     """
     with plain_errors(extra="report"):
-        from trueonline.paper import reproduce_command
-        from trueonline.paper.registry import MODULES
+        from trueonline.lab import reproduce_command
+        from trueonline.lab.registry import MODULES
 
         if listing:
             reproduce_command.print_list()

@@ -12,13 +12,13 @@ from trueonline.cli.stream_options import PARAMETERS
 
 def understood(given: dict[str, Any], pace: Any) -> tuple[Any, Any]:
     """The options of the command, and the setup that determines the predictions."""
-    from trueonline.nexting.arm import RATE
-    from trueonline.nexting.durations import rate, seconds
-    from trueonline.nexting.predict_command import Options
-    from trueonline.nexting.predictor import Setup
-    from trueonline.nexting.signals import split
-    from trueonline.nexting.sources import columns_of, has_own_times, is_live
-    from trueonline.nexting.time_scales import samples_of
+    from trueonline.problems.arm import RATE
+    from trueonline.streams.predictor import Setup
+    from trueonline.streams.questions.durations import rate, seconds
+    from trueonline.streams.questions.time_scales import samples_of
+    from trueonline.streams.running.predict_command import Options
+    from trueonline.streams.signals import split
+    from trueonline.streams.sources import columns_of, has_own_times, is_live
 
     def several(texts: tuple[str, ...]) -> list[str]:
         return [name for text in texts for name in split(text)]

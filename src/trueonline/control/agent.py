@@ -14,7 +14,7 @@ from trueonline import files, inputs
 from trueonline.control.policies import EpsilonGreedy, Policy, describe
 from trueonline.control.transitions import compiled
 from trueonline.core import memory
-from trueonline.core.kernels import call
+from trueonline.core.compiling.kernels import call
 from trueonline.core.memory import KINDS
 from trueonline.core.transition import GAMMA_NEXT, asked
 from trueonline.inputs import Features, FeaturesLike, Parameters, Schedule, explains_arguments, saved_count

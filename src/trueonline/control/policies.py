@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from trueonline.control.transitions import CHOICE, TIE
-from trueonline.core.kernels import call
+from trueonline.core.compiling.kernels import call
 from trueonline.inputs import Schedule, number, positive, unit
 
 

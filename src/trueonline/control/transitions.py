@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trueonline.core.checking import acceptable
+from trueonline.core.compiling.kernels import kept_with, kernel, specialise
 from trueonline.core.family import merged, number_of
 from trueonline.core.forms import Chosen, pointer, view
-from trueonline.core.kernels import kept_with, kernel, specialise
 from trueonline.core.loops import arriving, attach, follow, names_of, prepare, rule
 from trueonline.core.memory import action_values
 from trueonline.core.memory.layout import BEST, BINARY, CARRIED, CUTS, GAMMA, GREEDY, LAM, RHO_OLD, RULE, STEPS, V_OLD, at

@@ -38,10 +38,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from trueonline.core.compiling.kernels import kernel, operation
 from trueonline.core.emphasis import emphasis
 from trueonline.core.exponential import exp
 from trueonline.core.forms import Dense, entry, is_a
-from trueonline.core.kernels import kernel, operation
 from trueonline.core.memory import decay, learn, length_squared, rate, settle_all
 from trueonline.core.memory.layout import (
     ACCUMULATES,

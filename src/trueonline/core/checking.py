@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from trueonline.core.compiling.kernels import operation, outlined, primitive
 from trueonline.core.forms import Dense, entry, is_a
-from trueonline.core.kernels import operation, outlined, primitive
 
 SEEN = 2048  # numbers that `acceptable_row` needs
 

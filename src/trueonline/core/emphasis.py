@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernels import kernel
 
 
 @kernel

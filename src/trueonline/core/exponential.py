@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from trueonline.core.kernels import contracted, primitive
+from trueonline.core.compiling.kernels import contracted, primitive
 
 MOST = 700.0  # e^700 is below the largest number, and e^−700 above the smallest
 SHIFT = 1.5 * 2.0**52  # a number this large has no binary digits behind the point: adding it rounds to an integer

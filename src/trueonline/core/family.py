@@ -13,9 +13,9 @@ from functools import cache
 from typing import Any
 
 from trueonline import catalog
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernels import kernel
+from trueonline.core.compiling.syntax import NotInlinableError, assigned, definition, made_of
 from trueonline.core.memory import decay, imprint, learn, recall, replace
-from trueonline.core.syntax import NotInlinableError, assigned, definition, made_of
 
 # Learners of the rule that people meet first have kernels of their own, which compile in two thirds of the time.
 ALONE = "true_online_td"

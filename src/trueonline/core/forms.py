@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from trueonline.core.compose import UNKNOWN
-from trueonline.core.kernels import kernel, operation, primitive
-from trueonline.core.syntax import NotInlinableError
+from trueonline.core.compiling.compose import UNKNOWN
+from trueonline.core.compiling.kernels import kernel, operation, primitive
+from trueonline.core.compiling.syntax import NotInlinableError
 
 
 @primitive

@@ -13,10 +13,10 @@ from numba import types
 
 from trueonline.core import adaptation
 from trueonline.core.checking import acceptable, acceptable_row
+from trueonline.core.compiling.identity import is_installed
+from trueonline.core.compiling.kernels import inlined, kept_with, kernel, operation, specialise
 from trueonline.core.family import merged, number_of
 from trueonline.core.forms import copy, earlier, held, pointer, row, view
-from trueonline.core.identity import is_installed
-from trueonline.core.kernels import inlined, kept_with, kernel, operation, specialise
 from trueonline.core.memory import KINDS, decay, settle_all, value
 from trueonline.core.memory.layout import (
     BINARY,

@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from trueonline.core.compiling.kernels import inlined, kernel, outlined
 from trueonline.core.forms import entry
-from trueonline.core.kernels import inlined, kernel, outlined
 from trueonline.core.memory.layout import (
     COUNT,
     DENSE,

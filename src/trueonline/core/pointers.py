@@ -20,7 +20,7 @@ from numba.core.datamodel import models
 from numba.core.errors import RequireLiteralValue
 from numba.extending import register_model
 
-from trueonline.core.kernels import InOrder, operation, primitive
+from trueonline.core.compiling.kernels import InOrder, operation, primitive
 
 
 class Near(InOrder):

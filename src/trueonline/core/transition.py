@@ -13,8 +13,8 @@ from __future__ import annotations
 import inspect
 from typing import Any, NamedTuple
 
-from trueonline.core.kernels import kernel
-from trueonline.core.syntax import made_of
+from trueonline.core.compiling.kernels import kernel
+from trueonline.core.compiling.syntax import made_of
 
 
 class Transition(NamedTuple):

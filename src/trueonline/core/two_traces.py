@@ -29,7 +29,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from trueonline.core import memory as memories
-from trueonline.core.kernels import kernel, outlined
+from trueonline.core.compiling.kernels import kernel, outlined
 from trueonline.core.memory import Buffers, decay, imprint, learn, recall
 from trueonline.core.memory.layout import COUNT, DECAYED, DENSE, GAMMA, LAM, ROOM, SPARE, B, C, S
 from trueonline.core.memory.upkeep import DROP, MIDDLE, REACH

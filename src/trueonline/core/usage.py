@@ -17,8 +17,8 @@ their trace have, with one more operation: at active features, both shrink by a 
 
 from __future__ import annotations
 
+from trueonline.core.compiling.kernels import operation, outlined
 from trueonline.core.forms import Dense, entry, is_a
-from trueonline.core.kernels import operation, outlined
 from trueonline.core.memory import decay, learn, used_step_size
 from trueonline.core.memory.layout import COUNT, C, S
 from trueonline.core.memory.upkeep import MIDDLE, REACH, rebase

@@ -47,7 +47,7 @@ def method_file(derivation: Derivation) -> str:
 {indented}
 """
 
-{numpy}from trueonline.core.kernels import kernel
+{numpy}from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, recall
 
 

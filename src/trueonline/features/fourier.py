@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trueonline.core.compiling.kernels import call, kernel, specialise
 from trueonline.core.forms import pointer
-from trueonline.core.kernels import call, kernel, specialise
 from trueonline.features.scaling import QUICK, Scaling, as_given, beyond, finite, shown, unit
 from trueonline.inputs import count
 

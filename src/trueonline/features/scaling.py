@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernels import kernel
 from trueonline.inputs import floats, number, positive
 
 FAR = 1e9  # a bound of this magnitude means that there is no bound

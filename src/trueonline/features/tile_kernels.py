@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from trueonline.core.compiling.kernels import kernel, specialise
 from trueonline.core.forms import pointer
-from trueonline.core.kernels import kernel, specialise
 from trueonline.features.scaling import beyond, finite, unit
 
 MAX_KEYS = 2**27  # up to this many tiles, each tile has a bit that says whether it was seen: 16 MB

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trueonline.core.kernels import call
+from trueonline.core.compiling.kernels import call
 from trueonline.features.scaling import QUICK, Scaling, as_given, shown
 from trueonline.features.tile_kernels import (
     ACTIVE,

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from trueonline import inputs
 from trueonline.core import memory
 from trueonline.core.checking import SEEN
-from trueonline.core.kernels import call
+from trueonline.core.compiling.kernels import call
 from trueonline.core.loops import Entries, compiled, is_ours
 from trueonline.core.memory import KINDS
 from trueonline.core.memory.layout import COMING, LENGTH, PLACE, RATE

@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from trueonline.catalog import OWN_MEMORIES, TRACES, Method
-from trueonline.core.identity import text_identity
+from trueonline.core.compiling.identity import text_identity
 from trueonline.core.memory.layout import CARRIED
 from trueonline.core.transition import asked
 from trueonline.inputs import Schedule

@@ -4,7 +4,7 @@ It approximates the online λ-return algorithm for small step-sizes (Theorem 1) 
 Departures from the printed algorithm: γ and λ may differ from state to state, and α from step to step.
 """
 
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, recall
 
 

@@ -4,7 +4,7 @@ At every step the weights are as if the episode ended now, and each of its state
 At the end of the episode they equal the weights of storing it and updating towards whole returns. λ has no meaning here.
 """
 
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, recall
 
 

@@ -4,8 +4,8 @@ A state is updated in proportion to its emphasis M: how interesting it is (I), a
 before it bootstrap from it. After γ = 0 the follow-on trace F is I, and so is M, for every λ.
 """
 
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.emphasis import emphasis
-from trueonline.core.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, recall
 
 

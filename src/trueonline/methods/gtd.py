@@ -3,7 +3,7 @@
 The inner product hᵀe of two long vectors is kept as a number: p = hᵀe and q = eᵀe change only by inner products with φ.
 """
 
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import (
     decay,
     imprint,

@@ -7,7 +7,7 @@ features of the next action. V_old is wᵀφ̄ of the state being left, with the
 action being updated is given, and so it has no ratio.
 """
 
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import learn, settle_all, value
 from trueonline.core.two_traces import (
     decay_both,

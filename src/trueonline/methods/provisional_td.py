@@ -6,7 +6,7 @@ and α may differ from step to step. The provisional weights u = γλv are kept 
 a constant α the method is TD(λ) with accumulating traces.
 """
 
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import learn
 from trueonline.core.two_traces import decay_both, imprint_both, learn_from_second, recall_both, second_learns
 

@@ -4,8 +4,8 @@ The rule needs block features ψ(s, a): for every action b other than the one ta
 variant. Departures: γ and λ may differ from state to state, and α from step to step.
 """
 
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.forms import Chosen
-from trueonline.core.kernels import kernel
 from trueonline.core.memory import decay, erase, learn, recall, replace
 
 

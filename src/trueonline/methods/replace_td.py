@@ -5,7 +5,7 @@ some of the multi-step character: with one feature that is always active, it is 
 Departures from the printed equations: γ and λ may differ from state to state, and α from step to step.
 """
 
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import decay, learn, recall, replace
 
 

@@ -10,8 +10,8 @@ beginning of an episode is γ = 0: z, p and z̄ are cleared, and V^δ is 0. w, h
 
 from typing import Any, NamedTuple
 
+from trueonline.core.compiling.kernels import contracted, kernel
 from trueonline.core.exponential import exp
-from trueonline.core.kernels import contracted, kernel
 from trueonline.core.memory import decay
 from trueonline.core.meta_gradient import BOUND, LEAST, LOG_DECAY, META, enter, for_each, value_ahead
 

@@ -5,7 +5,7 @@ S'. The equation δ = R + γ'(w + αδe)ᵀφ' − V has one unknown, δ, and so
 Departures: γ, λ and α may differ from step to step. The article's text was not available (docs/methods/td_star.md).
 """
 
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, recall, settle, trace_along
 
 

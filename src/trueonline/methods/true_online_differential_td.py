@@ -6,7 +6,7 @@ algorithm whose rewards are R_{t+1} − R̄_t, with the R̄_t of each time. The 
 Departures: Wan et al. have λ = 0 and γ = 1. Here γ, λ, α and β may differ from step to step. γ < 1 makes it reward centering.
 """
 
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, recall
 
 

@@ -3,8 +3,8 @@
 Equal at every step to redoing all updates with the off-policy interim λ-return, each with its step-size α_kρ_kM_k.
 """
 
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.emphasis import emphasis
-from trueonline.core.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, recall
 
 

@@ -6,7 +6,7 @@ q grows by c per step, because the dutch trace f does not grow, but the rounding
 scratch before these errors have grown tenfold.
 """
 
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import (
     decay,
     imprint,

@@ -5,7 +5,7 @@ Departures from the printed algorithm: γ and λ may differ from state to state 
 The tabular method (Algorithm 6) is this one with a single active feature, the state.
 """
 
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, recall
 
 

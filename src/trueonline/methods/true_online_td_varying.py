@@ -5,7 +5,7 @@ the step-size within it; for a constant step-size e⁺ = αe and the method is `
 Departures from the printed algorithm: γ and λ may differ from state to state.
 """
 
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, recall
 
 

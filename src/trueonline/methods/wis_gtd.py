@@ -4,7 +4,7 @@ The current step-sizes multiply the whole trace, and change at every traced feat
 step passes over all traced features, not only over the active ones. `alpha` is η, by which usage is forgotten.
 """
 
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, products, recall, settle
 from trueonline.core.usage import learn_by_usage, shift_by_usage, use
 

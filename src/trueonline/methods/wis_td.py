@@ -5,7 +5,7 @@ is η, by which usage is forgotten. Updates of earlier states are provisional: t
 d. Equal at every step to the forward view, `forward.OnlineWISReturn`. With ρ = 1 throughout and U = 1/η, it is true online TD(λ).
 """
 
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import learn, settle_all
 from trueonline.core.two_traces import decay_both, imprint_both, learn_from_second, recall_with_traces, second_learns
 from trueonline.core.usage import use

@@ -4,7 +4,7 @@
 second weights keep their own step-size β. `alpha` is η, by which usage is forgotten.
 """
 
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import settle
 from trueonline.core.usage import use
 from trueonline.methods.true_online_gtd import true_online_gtd

@@ -6,7 +6,7 @@ from bisect import bisect
 
 import numpy as np
 
-from trueonline.core.kernels import call, specialise
+from trueonline.core.compiling.kernels import call, specialise
 from trueonline.problems.array_checks import first_states
 
 LOADING = 200_000  # steps of the plain loop: a tenth of the time in which Numba loads its first kernel

@@ -17,18 +17,18 @@ _HOME = {
     "STEP_SIZES": "sweeps",
     "TRACE_DECAYS": "sweeps",
     "Case": "cases",
-    "Method": "swept_methods",
+    "Method": "kernels.swept_methods",
     "Problem": "cases",
     "Summary": "summary",
     "Task": "tasks",
-    "Work": "work",
+    "Work": "storage.work",
     "applicable": "sweeps",
-    "execute": "execution",
-    "execute_tasks": "execution",
-    "gather": "execution",
-    "gather_tasks": "execution",
-    "read_task": "execution",
-    "run": "execution",
+    "execute": "storage.execution",
+    "execute_tasks": "storage.execution",
+    "gather": "storage.execution",
+    "gather_tasks": "storage.execution",
+    "read_task": "storage.execution",
+    "run": "storage.execution",
     "run_seed": "cases",
     "sweep": "sweeps",
 }
@@ -38,12 +38,14 @@ if TYPE_CHECKING:
     from trueonline.study.cases import Case as Case
     from trueonline.study.cases import Problem as Problem
     from trueonline.study.cases import run_seed as run_seed
-    from trueonline.study.execution import execute as execute
-    from trueonline.study.execution import execute_tasks as execute_tasks
-    from trueonline.study.execution import gather as gather
-    from trueonline.study.execution import gather_tasks as gather_tasks
-    from trueonline.study.execution import read_task as read_task
-    from trueonline.study.execution import run as run
+    from trueonline.study.kernels.swept_methods import Method as Method
+    from trueonline.study.storage.execution import execute as execute
+    from trueonline.study.storage.execution import execute_tasks as execute_tasks
+    from trueonline.study.storage.execution import gather as gather
+    from trueonline.study.storage.execution import gather_tasks as gather_tasks
+    from trueonline.study.storage.execution import read_task as read_task
+    from trueonline.study.storage.execution import run as run
+    from trueonline.study.storage.work import Work as Work
     from trueonline.study.summary import Summary as Summary
     from trueonline.study.sweeps import METHODS as METHODS
     from trueonline.study.sweeps import OFF_POLICY as OFF_POLICY
@@ -51,9 +53,7 @@ if TYPE_CHECKING:
     from trueonline.study.sweeps import TRACE_DECAYS as TRACE_DECAYS
     from trueonline.study.sweeps import applicable as applicable
     from trueonline.study.sweeps import sweep as sweep
-    from trueonline.study.swept_methods import Method as Method
     from trueonline.study.tasks import Task as Task
-    from trueonline.study.work import Work as Work
 
 
 def __getattr__(name: str) -> Any:

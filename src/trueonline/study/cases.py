@@ -12,9 +12,9 @@ import numpy as np
 
 from trueonline.inputs import count, positive, ratios, unit
 from trueonline.study.checks import check_problem, grid, initial_weights
-from trueonline.study.fingerprint import fingerprints
-from trueonline.study.shared_trajectories import SHARED
-from trueonline.study.swept_methods import resolved
+from trueonline.study.kernels.shared_trajectories import SHARED
+from trueonline.study.kernels.swept_methods import resolved
+from trueonline.study.storage.fingerprint import fingerprints
 from trueonline.study.tasks import SCHEMA, Task, add_arrays, known_by
 
 STEPS_PER_TASK = 20_000_000  # about a second

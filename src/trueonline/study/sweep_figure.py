@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from trueonline import catalog
 from trueonline.files import write_whole
-from trueonline.report.look import figure, look
+from trueonline.look import figure, look
 from trueonline.study import results
 
 FORMATS = (".png", ".pdf", ".svg")

@@ -15,8 +15,8 @@ import numpy as np
 
 from trueonline import features, files, problems, study
 from trueonline.inputs import ratio
-from trueonline.study import own_methods
-from trueonline.study.swept_methods import NAMES, WITH_ETA
+from trueonline.study.kernels import own_methods
+from trueonline.study.kernels.swept_methods import NAMES, WITH_ETA
 from trueonline.terminal import shortest  # names of methods must differ
 
 Problem = problems.FiniteMRP | problems.OffPolicyProblem | problems.AverageReward

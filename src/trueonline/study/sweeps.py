@@ -12,7 +12,7 @@ import pyarrow as pa
 from trueonline import catalog
 from trueonline.study.cases import Case
 from trueonline.study.checks import check_problem
-from trueonline.study.execution import run
+from trueonline.study.storage.execution import run
 
 METHODS = catalog.names("prediction", swept=True)
 OFF_POLICY = catalog.names("off-policy", swept=True)  # methods that use importance ratios

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from trueonline.study.swept_methods import Method
-from trueonline.study.work import Beat
+from trueonline.study.kernels.swept_methods import Method
+from trueonline.study.storage.work import Beat
 
 if TYPE_CHECKING:
     from trueonline.study.cases import Case

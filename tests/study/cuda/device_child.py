@@ -8,7 +8,7 @@ import numpy as np
 
 import trueonline as to
 from trueonline import study
-from trueonline.study.cuda import code, device, engine
+from trueonline.study.engines.cuda import code, device, engine
 
 
 def cases():

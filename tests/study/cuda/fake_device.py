@@ -6,7 +6,7 @@ from contextlib import nullcontext
 
 import numpy as np
 
-from trueonline.study.cuda.engine import OutOfMemoryError
+from trueonline.study.engines.cuda.engine import OutOfMemoryError
 
 
 class OnCpu:

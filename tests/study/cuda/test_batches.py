@@ -12,8 +12,8 @@ from tests.study.small_cases import Eager, EagerTrueOnline, Ring
 from trueonline import catalog, study
 from trueonline.problems import random_mrp
 from trueonline.study import cases as cases_module
-from trueonline.study.cuda import batches
-from trueonline.study.cuda.engine import run
+from trueonline.study.engines.cuda import batches
+from trueonline.study.engines.cuda.engine import run
 
 pytestmark = pytest.mark.usefixtures("small_heap")
 

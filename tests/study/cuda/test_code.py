@@ -7,11 +7,11 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from tests.study.own_rules import late_decay
-from trueonline.core.kernel_cache import cache_folder
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernel_cache import cache_folder
+from trueonline.core.compiling.kernels import kernel
 from trueonline.methods import gtd, true_online_td
-from trueonline.study.cuda import code
-from trueonline.study.cuda.variants import Variant
+from trueonline.study.engines.cuda import code
+from trueonline.study.engines.cuda.variants import Variant
 
 TABLE = Variant(tabular=True, diagonal=True, few=0, shared=True)
 UNKNOWN = threading.Lock()  # nobody could tell whether it would give the same results
@@ -34,7 +34,7 @@ def compiled(monkeypatch):
         calls.append(about)
         return SimpleNamespace(cubin=repr(about[1:]).encode())
 
-    module = ModuleType("trueonline.study.cuda.compiler")
+    module = ModuleType("trueonline.study.engines.cuda.compiler")
     module.compile_sweep = compile_sweep
     monkeypatch.setitem(sys.modules, module.__name__, module)
     return calls

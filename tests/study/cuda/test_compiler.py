@@ -12,11 +12,11 @@ pytest.importorskip("cuda.bindings.nvjitlink", reason="cuda-bindings is not inst
 from tests.study.own_rules import late_decay, two_rebases
 from tests.study.small_cases import own_accumulate
 from trueonline import catalog, derive
-from trueonline.core.kernels import kernel
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory.operations import shift, value
 from trueonline.study import Method
-from trueonline.study.cuda.compiler import link, to_ptx
-from trueonline.study.cuda.variants import ENTRY, Variant
+from trueonline.study.engines.cuda.compiler import link, to_ptx
+from trueonline.study.engines.cuda.variants import ENTRY, Variant
 
 H200, A100, T4 = (9, 0), (8, 0), (7, 5)
 TABLE = Variant(tabular=True, diagonal=True, few=0, shared=True)
@@ -125,7 +125,7 @@ def test_compiling_changes_nothing_for_others():
     from numba.cuda import dispatcher
     from numba.cuda.cudadrv import nvvm
 
-    from trueonline.core.kernels import kernel
+    from trueonline.core.compiling.kernels import kernel
 
     @kernel
     def broken(memory, x):

@@ -16,8 +16,8 @@ from trueonline import study
 from trueonline.cli import main
 from trueonline.problems import random_mrp
 from trueonline.study import cases as cases_module
-from trueonline.study import cuda as package
-from trueonline.study.cuda.engine import DeviceError, run
+from trueonline.study.engines import cuda as package
+from trueonline.study.engines.cuda.engine import DeviceError, run
 
 METHODS = {"accumulate": None, "true_online": None}
 GRID = {"step_sizes": (0.1, 0.2), "trace_decays": (0.5, 0.9), "steps": 12}
@@ -253,7 +253,7 @@ def on_device(monkeypatch):
     """Give the engine cuda this device."""
 
     def give(device):
-        module = ModuleType("trueonline.study.cuda.device")
+        module = ModuleType("trueonline.study.engines.cuda.device")
         module.gpu = lambda number: device
         monkeypatch.setitem(sys.modules, module.__name__, module)
         monkeypatch.setattr(package, "device", module, raising=False)
@@ -333,7 +333,7 @@ def without_gpu(request, monkeypatch):
     reason = "cuda-bindings and numba-cuda are not installed"
     bindings = pytest.importorskip("cuda.bindings.driver", reason=reason)
     pytest.importorskip("numba_cuda", reason=reason)
-    from trueonline.study.cuda import device
+    from trueonline.study.engines.cuda import device
 
     def no_driver(flags):
         raise RuntimeError("Failed to dlopen libcuda.so.1")
@@ -389,7 +389,7 @@ def test_without_the_packages_the_error_names_the_extras(missing, monkeypatch, t
     for name in [each for each in sys.modules if f"{each}.".startswith(f"{missing}.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)
-    monkeypatch.delitem(sys.modules, "trueonline.study.cuda.device", raising=False)
+    monkeypatch.delitem(sys.modules, "trueonline.study.engines.cuda.device", raising=False)
     monkeypatch.delattr(package, "device", raising=False)
     with pytest.raises(
         ValueError,

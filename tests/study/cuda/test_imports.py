@@ -23,4 +23,4 @@ def test_only_the_compiler_imports_numba_cuda():
         for path in PACKAGE.rglob("*.py")
         if any(f"{name}.".startswith("numba.cuda.") for name in imported(path))
     }
-    assert who == {"study/cuda/compiler.py"}
+    assert who == {"study/engines/cuda/compiler.py"}

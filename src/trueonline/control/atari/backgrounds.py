@@ -10,7 +10,7 @@ import numpy as np
 
 from trueonline.control.atari.emulator import Emulator
 from trueonline.control.atari.screens import COLOURS, TALLY, WIDTH, averages, checked
-from trueonline.core.kernels import call
+from trueonline.core.compiling.kernels import call
 from trueonline.inputs import count
 
 

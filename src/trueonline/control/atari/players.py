@@ -12,7 +12,7 @@ import numpy as np
 from trueonline import catalog
 from trueonline.control.atari import published
 from trueonline.control.policies import EpsilonGreedy
-from trueonline.core.kernels import call
+from trueonline.core.compiling.kernels import call
 from trueonline.inputs import check_saved, saved_array, saved_count
 
 # The agents of the catalogue, by the names that the paper's game uses: "accumulate" is accumulate Sarsa(λ).

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueonline.core.kernels import kernel, specialise
+from trueonline.core.compiling.kernels import kernel, specialise
 
 THRESHOLD = 0.01
 DIVERGED = 1e8

@@ -27,7 +27,7 @@ from trueonline.control.atari import published
 from trueonline.control.atari.emulator import SKIP, Emulator
 from trueonline.control.atari.players import AGENTS, AgentPlayer, Player, PublishedPlayer, RandomPlayer
 from trueonline.control.atari.screens import N_FEATURES, Screens, checked
-from trueonline.core.sources import package_code
+from trueonline.core.compiling.sources import package_code
 from trueonline.inputs import check_saved, count, positive, saved_array, saved_count, unit
 
 PROTOCOLS = ("paper", "published")

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.core.checking import ones
-from trueonline.core.kernels import call, kernel, specialise
+from trueonline.core.compiling.kernels import call, kernel, specialise
 
 WIDTH = 160
 ROWS, COLUMNS, COLOURS = 14, 16, 128

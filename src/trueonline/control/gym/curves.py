@@ -12,8 +12,8 @@ import numpy as np
 from trueonline import catalog
 from trueonline.files import write_whole
 from trueonline.inputs import count
+from trueonline.look import figure, look
 from trueonline.optional import optional
-from trueonline.report.look import figure, look
 
 FEW = 5  # runs; of fewer, an interval would fill the picture and say nothing
 WINDOW = 100  # episodes in a running mean, at most

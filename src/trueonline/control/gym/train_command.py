@@ -17,7 +17,7 @@ from trueonline.control.gym.train_settings import Settings, option
 from trueonline.control.gym.train_texts import intention, suitable, summary
 from trueonline.inputs import count
 from trueonline.study import engines
-from trueonline.study.store import Store
+from trueonline.study.storage.store import Store
 from trueonline.terminal import EpisodesBar, TasksBar, print_table
 
 

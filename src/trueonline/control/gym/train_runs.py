@@ -26,8 +26,8 @@ from trueonline.control.gym.train_settings import Linear, Settings
 from trueonline.control.gym.training import History, Progress, Training
 from trueonline.features.spaces import Maker
 from trueonline.learners.loading import load
-from trueonline.study.store import Store
-from trueonline.study.work import Beat
+from trueonline.study.storage.store import Store
+from trueonline.study.storage.work import Beat
 
 CHECKPOINT_EVERY = 10.0  # seconds
 CHECKPOINT = "checkpoint.npz"

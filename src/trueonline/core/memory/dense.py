@@ -7,8 +7,8 @@ the next recall (or `settle`) while it reads.
 
 from __future__ import annotations
 
+from trueonline.core.compiling.kernels import kernel, operation
 from trueonline.core.forms import Dense, is_a
-from trueonline.core.kernels import kernel, operation
 from trueonline.core.memory.layout import COUNT, DENSE, NOT_BINARY, NOTED, NOTED_A, NOTED_B, NOTED_C, NOTED_S, C, S
 from trueonline.core.memory.operations import (
     imprint,

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from trueonline.core.compiling.kernels import kernel
 from trueonline.core.forms import is_a, pointer
-from trueonline.core.kernels import kernel
 
 # The header of a memory: what it owes, its list, and in the dense layout an imprint that is noted.
 S, C, COUNT, ROOM, DENSE, NOTED, NOTED_S, NOTED_C, NOTED_A, NOTED_B, NOT_BINARY = range(11)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
+from trueonline.core.compiling.kernels import kernel, operation
 from trueonline.core.forms import is_a
-from trueonline.core.kernels import kernel, operation
 from trueonline.core.memory.layout import ALPHA, DENSE, OF_FEATURE, RATE, C, Rated, S, Used, holds_two_traces
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
+from trueonline.core.compiling.kernels import kernel, operation
 from trueonline.core.forms import Dense, is_a
-from trueonline.core.kernels import kernel, operation
 from trueonline.core.memory.dense import REPLACE, noted
 from trueonline.core.memory.layout import COUNT, DENSE, NOTED, PAID_C, PAID_S, ROOM, C, Memory, S, Several
 from trueonline.core.memory.upkeep import in_place, rebase

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from trueonline.core.compiling.kernels import operation
 from trueonline.core.forms import Dense, entry, is_a
-from trueonline.core.kernels import operation
 from trueonline.core.memory.layout import COUNT, DENSE, C, S
 from trueonline.core.memory.operations import (
     action_values,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.core.kernels import operation, outlined
+from trueonline.core.compiling.kernels import operation, outlined
 from trueonline.core.memory.layout import COUNT, DENSE, ROOM, SPARE, C, S
 from trueonline.core.pointers import Counted
 

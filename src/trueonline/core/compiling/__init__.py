@@ -1,0 +1,1 @@
+"""From Python functions to compiled kernels that are kept on disk."""

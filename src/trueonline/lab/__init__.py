@@ -1,0 +1,1 @@
+"""The experiments of the paper, their report, and pages that explain the methods."""

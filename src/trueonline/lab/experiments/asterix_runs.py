@@ -1,0 +1,172 @@
+"""The runs of Asterix behind Figure 8: the grid, the scales, and a task that resumes after its process was killed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from trueonline.control import atari
+from trueonline.control.atari.screens import WIDTH
+from trueonline.core.compiling.sources import package_code
+from trueonline.files import read_json, write_json
+from trueonline.lab.experiment import Settings
+from trueonline.lab.report.page import duration
+
+COMPARED = ("accumulate", "replace", "true_online")  # names of players in control.atari
+STEP_SIZES = (0.2, 0.5, 0.8, 1.1, 1.4, 1.7, 2.0)
+TRACE_DECAYS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99)
+SIMILAR = 0.1  # best scores that differ by less than a tenth are similar
+SCHEMA = pa.schema(
+    [
+        ("method", pa.string()),
+        ("step_size", pa.float64()),
+        ("trace_decay", pa.float64()),
+        ("run", pa.int64()),
+        ("score", pa.float64()),
+        ("episodes", pa.int64()),
+        ("frames", pa.int64()),
+        ("diverged", pa.bool_()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Scale:
+    frames: int  # of each run
+    step_sizes: tuple[float, ...]
+    runs: int  # of each setting
+    says: str
+
+
+SCALES = {
+    "quick": Scale(
+        40_000,
+        (0.5, 1.4),
+        3,
+        "This scale shows that everything works, and how the first episodes go. It cannot tell which method is best, or what is "
+        "learned in 20 hours.",
+    ),
+    "evening": Scale(
+        atari.FRAMES,
+        (0.5, 1.1, 1.7),
+        4,
+        "This scale shows what is learned in 20 hours, and how scores depend on λ. Small differences between methods are within "
+        "the noise of so few runs.",
+    ),
+    "paper": Scale(atari.FRAMES, STEP_SIZES, 400, "All of the paper's settings."),
+}
+
+
+@dataclass(frozen=True)
+class Runs:
+    """A task: some runs of one setting, in a process of its own. Scratch has a checkpoint or a result of each run."""
+
+    settings: tuple[atari.Settings, ...]
+    first: int  # the number of the first of these runs
+    background: bytes
+
+    spawned = True
+    unit = "frames"
+    schema = SCHEMA
+
+    @cached_property
+    def name(self) -> str:
+        about = json.dumps([[asdict(settings) for settings in self.settings], self.first, _code()], sort_keys=True)
+        digest = hashlib.sha256(about.encode() + self.background).hexdigest()[:24]
+        return f"asterix-{self.settings[0].method}-{digest}"
+
+    @property
+    def rows(self) -> int:
+        return len(self.settings)
+
+    @property
+    def steps(self) -> int:
+        return sum(settings.frames or 0 for settings in self.settings)
+
+    def compute(self, scratch: Path | None = None, beat: Callable[[int], Any] = lambda frames: None) -> pa.Table:
+        background = np.frombuffer(self.background, np.uint8).reshape(-1, WIDTH)
+        rows, before = [], 0
+        for number, settings in enumerate(self.settings, self.first):
+            rows.append(_play(settings, number, background, scratch, lambda frames, b=before: beat(b + frames)))  # type: ignore[misc]
+            before += settings.frames or 0
+            beat(before)
+        return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+@cache
+def _code() -> tuple[str, str]:
+    """The versions of our kernels and of the emulator."""
+    return package_code(__name__, "trueonline.methods"), version("ale-py")
+
+
+def _play(
+    settings: atari.Settings, number: int, background: np.ndarray, scratch: Path | None, beat: Callable[[int], Any]
+) -> dict[str, Any]:
+    """The row of one run: read from scratch, resumed from its checkpoint, or played from the beginning."""
+    result = None if scratch is None else scratch / f"run-{number}.json"
+    if result is not None and (kept := read_json(result)) is not None:
+        return kept
+    checkpoint = None if scratch is None else scratch / f"run-{number}.npz"
+    if scratch is not None:
+        scratch.mkdir(parents=True, exist_ok=True)
+    run = atari.play(settings, background, checkpoint, beat=beat)
+    row = {
+        "method": settings.method,
+        "step_size": settings.step_size,
+        "trace_decay": settings.trace_decay,
+        "run": number,
+        "score": run.mean_score,
+        "episodes": len(run.episodes),
+        "frames": run.played,
+        "diverged": run.diverged,
+    }
+    if result is not None:
+        write_json(result, row)
+    return row
+
+
+def tasks(settings: Settings, background: np.ndarray) -> list[Runs]:
+    """All runs, in tasks of at least about 100,000 frames. Methods have the same seeds."""
+    scale = SCALES[settings.scale]
+    runs = settings.number(scale.runs)
+    block = max(1, 100_000 // scale.frames)
+    grid = [(method, alpha, lam) for method in COMPARED for lam in TRACE_DECAYS for alpha in scale.step_sizes]
+    grid.append(("random", 1.0, 0.0))
+    all_runs, shared = [], background.tobytes()  # there are many tasks, and they share one background
+    for method, alpha, lam in grid:
+        for first in range(0, runs, block):
+            some = tuple(
+                atari.Settings("paper", method, alpha, lam, settings.seed * 100_000 + run, frames=scale.frames)
+                for run in range(first, min(first + block, runs))
+            )
+            all_runs.append(Runs(some, first, shared))
+    return all_runs
+
+
+def estimate(missing: Sequence[Runs], of: int, settings: Settings, background: np.ndarray) -> str:
+    """The time that the missing tasks will take, from a trial on this machine."""
+    for trial_frames in (5_000, 20_000):  # the first trial compiles, or loads what has been compiled
+        trial = atari.Run(atari.Settings("paper", "true_online", 1.1, 0.95, frames=trial_frames), background)
+        began = time.process_time()  # other work on the machine does not count
+        trial.play()
+        rate = trial.played / (time.process_time() - began)
+    frames = sum(task.steps for task in missing)
+    seconds = frames / rate
+    done = "" if len(missing) == of else f" ({of - len(missing)} of {of} tasks are done already)"
+    each = settings.threads or os.cpu_count() or 1
+    return (
+        f"Asterix, scale {settings.scale}: {sum(task.rows for task in missing):,} runs, {frames:,} frames{done}. At "
+        f"{rate:,.0f} frames a second on one core, this takes {duration(seconds)} of core time, or {duration(seconds / each)} on "
+        f"{each} cores."
+    )

@@ -1,0 +1,46 @@
+"""One look for all pictures: every method has the same colour, dashes, marker and name everywhere.
+
+Methods have the look of the catalogue. The looks here are for lines that are not methods of the catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from trueonline.catalog import GREY, METHODS, PINK, Look
+from trueonline.look import RC, figure, look
+
+__all__ = ["COLOURS", "DASHES", "MARKERS", "NAMES", "RC", "band", "figure", "legend_above", "line", "look"]
+
+OTHERS = {
+    "online": ("online λ-return", Look(PINK, (), "D")),
+    "offline": ("offline λ-return", Look("#000000", (1, 1), "v")),
+    "td0": ("TD(0)", Look(GREY, (8, 2, 1, 2), "x")),
+    "random": ("random play", Look(GREY, (1, 2))),
+}
+LOOKS = {name: row.look for name, row in METHODS.items()} | {name: own for name, (_, own) in OTHERS.items()}
+NAMES = {name: row.title for name, row in METHODS.items()} | {name: title for name, (title, _) in OTHERS.items()}
+COLOURS = {name: own.colour for name, own in LOOKS.items()}
+DASHES = {name: own.dashes for name, own in LOOKS.items()}
+MARKERS = {name: own.marker for name, own in LOOKS.items()}
+
+
+def line(axes: Any, x: Any, y: Any, method: str, **options: Any) -> None:
+    """Draw a line in the method's own style."""
+    dashes = {"dashes": DASHES[method]} if DASHES[method] else {}
+    axes.plot(x, y, **{"color": COLOURS[method], "label": NAMES[method], "linewidth": 1.6, **dashes, **options})
+
+
+def band(axes: Any, x: Any, low: Any, high: Any, method: str) -> None:
+    """Shade an interval around a line, in the method's colour."""
+    axes.fill_between(x, low, high, color=COLOURS[method], alpha=0.2, linewidth=0)
+
+
+def legend_above(drawing: Any, panels: Iterable[Any]) -> None:
+    """One legend above all panels, with every label once, in the order of the first panel that has it."""
+    handles: dict[str, Any] = {}
+    for panel in panels:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    drawing.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3)

@@ -1,0 +1,1 @@
+"""How good predictions are: what came true, scores, bands and surprise."""

@@ -1,0 +1,332 @@
+"""Bands around predictions: intervals that hold a given share of what comes true, for any stream.
+
+A prediction p_k is about M_k = C_{k+1} + γ_{k+1}·M_{k+1}, which is known only later. After samples k + 1 … t,
+
+    M_k = A + W·M_t,   W = γ_{k+1}⋯γ_t
+
+where A is known. As soon as the open weight W is at most `OPEN`, or as many samples wait as the memory holds, A + W·p_t stands for
+M_k. If predictions are right, the differences from one prediction to the next are uncorrelated, and the part of the error that is
+known has 1 − W² of the variance. So the error that counts is
+
+    e_k = (A + W·p_t − p_k) / √(1 − W²)
+
+The band is [p_t − d, p_t + u]. Here u is a quantile of the last errors that came true, and d is one of the last negative errors,
+each side on its own. Errors of neighbouring samples are almost equal when predictions look far ahead. So one error is kept for each
+sixteenth of the time that a prediction waits.
+
+Quantiles of the past alone promise nothing about the future. So each side counts its *excess*, the misses beyond those that are
+due: with α = (1 − coverage) / 2,
+
+    E ← max(E + s·([e_k beyond the band that was given] − α),  −ln(½/α)/η)    level = α·exp(−ηE)    s = min(1, 64/w)
+
+where w is the number of samples that a prediction waits. A band that turns out too narrow was given w times before that shows, so
+a step of 1 for each of many would widen the band by far too much. The band leaves out the share `level` of the errors in memory. If
+n errors are fewer than 1/level, the largest one b is stretched to b / ((n + 1)·level)^ξ. So misses widen the band until nothing is
+missed, and hits narrow it, at most to the median error.
+
+**Guarantee.** Let the errors of one side be at most B, and let the largest error in memory be at least b > 0. Above
+E* = (ln(α(n + 1)) + ln(B/b)/ξ)/η nothing is missed, apart from the w bands that were given before. The excess is never less than
+the sum of what was added to it. So among the first N predictions that come true
+
+    misses of the side ≤ αN + max(E*, 0)/s + w + 1
+
+for every sequence, even if an adversary chooses it who knows the bands. The share of misses is at most α in the long run. It is
+exactly α unless even the narrowest band is missed less often.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from trueonline.core.compiling.kernels import call, kernel, specialise
+from trueonline.core.forms import pointer
+from trueonline.inputs import check_saved, saved_array, unit
+from trueonline.streams.accuracy.realised_returns import (
+    PLACE,
+    QUESTION,
+    SIZE,
+    SLOT,
+    SPACE,
+    clear,
+    plan_of,
+    queues_of,
+    receive,
+    turn,
+)
+
+OPEN = 0.2  # an error counts when at most this share of the return's weight is open
+UNKNOWABLE = 0.995  # nothing is known of a return of which more is open
+MOST_WAITING = 1024  # samples
+KEPT = 512  # errors in memory, for each question
+SPACING = 16  # errors that are kept of as many samples as a prediction waits
+COUNTED = 64  # misses that count in full while a prediction waits
+EVERY = 20  # the first errors, which are all kept
+FIRST = 4  # errors in memory when the first band is given
+SPEED = 0.03  # η: a miss beyond those that are due lowers the level by this share
+STRETCH = 0.5  # ξ: the tail beyond the largest error, as heavy as one with barely a finite variance
+NARROWEST = 0.5  # the largest level: the band shrinks to the median error
+ROUNDING = 1e-12  # of the prediction: no band is narrower
+
+# Columns of the rings, which have one row for each queue: the oldest slot, the samples that wait, those of the older half (see
+# `realised_returns`), and the errors that came true since one was kept.
+HEAD, WAITING, OLDER, SINCE = range(4)
+PREDICTION, LOW, HIGH, SUM = range(4)  # what a waiting sample has for each question
+ABOVE, BELOW = range(2)
+FILLED, NEXT = range(2)  # columns of the memory: how many errors there are, and the slot of the next
+JUDGED, INSIDE = range(2)  # columns of the counts: bands that came true well enough, and those that held what came true
+
+
+# --- In kernels -----------------------------------------------------------------------------------
+
+
+@kernel
+def quantile(errors, n, level, side):
+    """The error that a share `level`, at most ½, of the n sorted errors exceeds. For BELOW: of the negative errors."""
+    sign, start = 1 - 2 * side, side * (n - 1)  # the smallest error, or the largest, is the first
+    rank = (1.0 - level) * (n + 1)
+    if rank >= n:
+        largest = sign * errors[start + sign * (n - 1)]
+        return largest + abs(largest) * (((n + 1) * level) ** -STRETCH - 1.0)
+    whole = int(rank)
+    part = rank - whole
+    return sign * errors[start + sign * (whole - 1)] * (1.0 - part) + sign * errors[start + sign * whole] * part
+
+
+@kernel
+def keep(error, ordered, recent, memory):
+    """Put an error into the sorted memory, in the place of the oldest if the memory is full."""
+    n, slot = memory[FILLED], memory[NEXT]
+    memory[FILLED], memory[NEXT] = n + (n < KEPT), (slot + 1) % KEPT
+    k = n  # the place that is free
+    if n == KEPT:
+        k, end = n - KEPT, n
+        while k < end:
+            middle = (k + end) // 2
+            if ordered[middle] < recent[slot]:
+                k = middle + 1
+            else:
+                end = middle
+    while k + 1 < n and ordered[k + 1] <= error:
+        ordered[k] = ordered[k + 1]
+        k += 1
+    while k > 0 and ordered[k - 1] > error:
+        ordered[k] = ordered[k - 1]
+        k -= 1
+    ordered[k] = recent[slot] = error
+
+
+@kernel
+def judge(own, each, error, step, alpha, least, excess, other, count):
+    """Count whether the band that was given held what came true, and the misses of each side beyond those that are due."""
+    low, high, true = own[LOW * each], own[HIGH * each], own[PREDICTION] + error
+    if low <= high:  # a band was given
+        above, below = true > high, true < low
+        excess[0] = max(excess[0] + step * (above - alpha), least)
+        excess[other] = max(excess[other] + step * (below - alpha), least)
+        count[JUDGED] += 1
+        count[INSIDE] += 1 - above - below
+
+
+@kernel
+def come_true(
+    maps, left, weight, newest, newer, first, size, slots, oldest, each, ring, ordered, recent, memory, excess, counts,
+    alpha, least,
+):  # fmt: skip
+    """Take the oldest waiting sample, of `maps` that have their map, for true: learn from its errors."""
+    ring[SINCE] += 1
+    kept, step, known = SPACING * ring[SINCE] >= maps, min(1.0, COUNTED / maps), math.sqrt(1.0 - left * left)
+    for q in range(size):
+        own, k = pointer(slots, oldest + q), first + q
+        note = pointer(memory, 2 * k)
+        error = (own[SUM * each] + weight * newer[q] + left * newest[q] - own[PREDICTION]) / known
+        if math.isfinite(error):
+            if kept or note[FILLED] < EVERY:
+                keep(error, pointer(ordered, k * KEPT), pointer(recent, k * KEPT), note)
+            judge(own, each, error, step, alpha, least, pointer(excess, k), excess.shape[1], pointer(counts, 2 * k))
+    if kept:
+        ring[SINCE] = 0
+
+
+@kernel
+def give(p, n, ordered, alpha, excess, other, end, beside, own, each):
+    """Give the band of a prediction, and let both wait."""
+    own[PREDICTION] = p
+    for side in range(2):
+        if n >= FIRST:
+            level = min(alpha * math.exp(-SPEED * excess[side * other]), NARROWEST)
+            sign = 1 - 2 * side
+            end[side * beside] = p + sign * quantile(ordered, n, level, side) + sign * (ROUNDING * abs(p))
+        own[(HIGH - side) * each] = end[side * beside]
+
+
+def follow(
+    plan, alpha, slots, weights, newer, newer_weight, rings, ordered, recent, memory, excess, counts,
+    predictions, cumulants, gammas, starts, ends,
+):  # fmt: skip
+    """Learn from what comes true at each sample, and give the bands of its predictions: all upper ends, then all lower."""
+    samples, questions = starts.size, newer.size
+    least = -math.log(NARROWEST / alpha) / SPEED
+    for g in range(plan.shape[0]):
+        queue, ring = pointer(plan, g * plan.shape[1]), pointer(rings, g * 4)
+        first, size, room, at = queue[QUESTION], queue[SIZE], queue[SPACE], 4 * queue[PLACE]
+        each = room * size  # the predictions that wait; as many ends of bands and sums are behind them
+        weight, back = pointer(weights, queue[SLOT]), pointer(newer, first)
+        head, waiting, older, back_weight = ring[HEAD], ring[WAITING], ring[OLDER], newer_weight[g]
+        for t in range(samples):
+            prediction = pointer(predictions, t * questions + first)
+            if starts[t]:  # what waits will never come true
+                waiting, older, back_weight = 0, 0, 1.0
+                clear(back, size)
+            if waiting > 0:
+                i = (head + waiting - 1) % room
+                own = pointer(slots, at + SUM * each + i * size)
+                receive(own, pointer(cumulants, t * questions + first), back, back_weight, size)
+                weight[i] = gammas[t, g]
+                back_weight *= weight[i]
+            while waiting > 0:
+                if not ((weight[head] if older > 0 else 1.0) * back_weight <= OPEN or waiting == room):
+                    break
+                if older == 0:
+                    turn(slots, at + SUM * each, size, weight, room, head, waiting)
+                    older, back_weight = waiting, 1.0
+                    clear(back, size)
+                left = weight[head] * back_weight
+                if left <= UNKNOWABLE:
+                    oldest = at + head * size
+                    come_true(waiting, left, weight[head], prediction, back, first, size, slots, oldest, each, ring, ordered,
+                              recent, memory, excess, counts, alpha, least)  # fmt: skip
+                head = (head + 1) % room
+                waiting -= 1
+                older -= 1
+            i = (head + waiting) % room
+            waiting += 1
+            for q in range(size):
+                k, own = first + q, pointer(slots, at + i * size + q)
+                end, errors = pointer(ends, t * questions + k), pointer(ordered, k * KEPT)
+                give(prediction[q], memory[k, FILLED], errors, alpha, pointer(excess, k), questions, end,
+                     samples * questions, own, each)  # fmt: skip
+        ring[HEAD], ring[WAITING], ring[OLDER], newer_weight[g] = head, waiting, older, back_weight
+
+
+_FOLLOW = specialise(follow, "bands")
+
+
+# --- In Python ------------------------------------------------------------------------------------
+
+
+class Bands:
+    """Intervals around the predictions of many questions. Questions with the same discount wait in one queue.
+
+    Parameters
+    ----------
+    discounts : sequence of float or str
+        γ of each question, or the name of the signal whose value is γ.
+    coverage : float
+        The share of what comes true that a band should hold, above 0 and below 1.
+
+    Attributes
+    ----------
+    discounts : tuple of float or str
+        The different discounts: one queue for each.
+    coverage : float
+        The share of what comes true that a band should hold.
+
+    Examples
+    --------
+    >>> bands = Bands([0.0])
+    >>> x = np.random.default_rng(0).normal(size=(2000, 1))
+    >>> low, high = bands.follow(0 * x, x, starts=np.arange(2000) == 0)
+    >>> round(float(high[-1, 0]), 1)  # the 0.95 quantile of a normal distribution is 1.64
+    1.6
+    """
+
+    def __init__(self, discounts: Sequence[float | str], coverage: float = 0.9) -> None:
+        self.coverage = unit("coverage", coverage)
+        if not 0.0 < self.coverage < 1.0:
+            raise ValueError(f"coverage must be above 0 and below 1, got {coverage}: 0.9 gives bands that hold 90 %")
+        self.discounts, self._order, sizes, firsts = queues_of(discounts)
+        self._rooms = np.array([_room(discount) for discount in self.discounts], np.int64)
+        self._plan = plan_of(firsts, self._rooms)
+        queues, questions = len(sizes), len(self._order)
+        # Waiting samples in rings, the newer half as a whole, then the errors that came true and what they say.
+        self._state: dict[str, np.ndarray] = {
+            "slots": np.zeros(4 * int((self._rooms * sizes).sum())),
+            "weights": np.zeros(int(self._rooms.sum())),
+            "newer": np.zeros(questions),
+            "newer_weight": np.ones(queues),
+            "rings": np.zeros((queues, 4), np.int64),
+            "ordered": np.zeros((questions, KEPT)),
+            "recent": np.zeros((questions, KEPT)),
+            "memory": np.zeros((questions, 2), np.int64),
+            "excess": np.zeros((2, questions)),
+            "counts": np.zeros((questions, 2), np.int64),
+        }
+
+    def follow(
+        self, predictions: np.ndarray, cumulants: np.ndarray, starts: np.ndarray, gammas: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Take T samples of the stream, and give the bands of their predictions.
+
+        Parameters
+        ----------
+        predictions, cumulants : array of shape (T, questions)
+            Finite numbers. The caller has checked them.
+        starts : array of shape (T,)
+            Booleans that mark where a new stream begins.
+        gammas : array of shape (T, discounts), optional
+            γ at each sample, in the order of `discounts`. Needed if a discount is the name of a signal.
+
+        Returns
+        -------
+        low, high : array of shape (T, questions)
+            The ends of the bands. NaN until four errors came true.
+        """
+        if gammas is None:
+            gammas = np.tile(np.array(self.discounts, float), (len(starts), 1))
+        V, C = predictions.take(self._order, axis=1), cumulants.take(self._order, axis=1)
+        ends = np.full((2, *V.shape), np.nan)
+        alpha = (1.0 - self.coverage) / 2.0
+        call(_FOLLOW, self._plan, alpha, *self._state.values(), V, C, gammas, starts, ends)
+        high, low = ends.take(np.argsort(self._order), axis=2)
+        return low, high
+
+    def inside(self) -> np.ndarray:
+        """The share of what came true that the bands have held, for each question. NaN if nothing has come true yet."""
+        judged, inside = self._state["counts"][np.argsort(self._order)].T
+        return np.where(judged > 0, inside / np.maximum(judged, 1), np.nan)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Copy everything that `restore` needs to resume exactly."""
+        return {name: array.copy() for name, array in self._state.items()}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Resume from a state of the same questions. ValueError if the state does not fit."""
+        own = {name: saved_array(state, name, array.shape, array.dtype).copy() for name, array in self._state.items()}
+        rings, memory = own["rings"], own["memory"]
+        check_saved(
+            {
+                "rings": (rings >= 0).all()
+                and (rings[:, HEAD] < self._rooms).all()
+                and (rings[:, WAITING] <= self._rooms).all()
+                and (rings[:, OLDER] <= rings[:, WAITING]).all()
+                and (rings[:, SINCE] <= MOST_WAITING).all(),
+                "counts": (own["counts"] >= 0).all() and (own["counts"][:, INSIDE] <= own["counts"][:, JUDGED]).all(),
+                "memory": (memory >= 0).all() and (memory[:, 0] <= KEPT).all() and (memory[:, 1] < KEPT).all(),
+                **{name: (own[name] >= 0.0) & (own[name] <= 1.0) for name in ("weights", "newer_weight")},
+                **{name: np.isfinite(own[name]) for name in ("newer", "ordered", "recent", "excess")},
+                "slots": ~np.isinf(own["slots"]),  # a band may be NaN
+                "order of the errors": (np.diff(own["ordered"]) >= 0.0) | (np.arange(1, KEPT) >= memory[:, :1]),
+            }
+        )
+        self._state = own
+
+
+def _room(discount: float | str) -> int:
+    """As many samples as wait until the open weight is small enough, and one more, if the memory allows."""
+    if isinstance(discount, str) or discount >= 1.0:
+        return MOST_WAITING
+    waits = 1 if discount <= OPEN else math.ceil(math.log(OPEN) / math.log(discount))
+    return min(waits + 1, MOST_WAITING)

@@ -1,0 +1,105 @@
+"""The weights of a mixture's experts: ML-Poly (Gaillard, Stoltz and van Erven 2014) with fading memory, and its regret bound.
+
+**The mixture.** At sample t expert i forecasts f_{i,t}. The mixture forecasts p_t = Σ_i w_i f_{i,t}, with weights w_i ≥ 0 that
+sum to 1.
+
+**The targets of the weights.** A forecast is about M_t, the mean over the coming horizon, which is known late. So sample k is
+*looked at* as soon as its open weight W_k = γ_{k+1} ⋯ γ_t has fallen to certain shares of the whole (`LOOKS`). The open part is
+completed by the mixture's newest forecast:
+
+    y_k = A_k + W_k·p_t      A_k = the part of M_k that is known
+
+**The update.** p_k is the forecast that was made, and g = sign(p_k − y_k) the gradient of |p_k − y_k|. Each look gives expert i
+the regret r_i = g·(p_k − f_{i,k}), which is at least the loss of the mixture minus that of the expert. Regrets are divided by
+their usual size (a running mean of mean_i |r_i|), so that a change of the signal's unit is forgotten. A look whose largest |r_i|
+is beyond the largest so far, B, is scaled down to B before B grows. Then
+
+    R_i ← max(d·R_i + r_i, −300)      S_i ← d²·S_i + r_i²      w_i ∝ max(R_i, 0) / (B² + S_i)
+
+The weights are equal while no regret is positive. The factor d = 1 − 1/memory lets old regrets fade. The floor of −300 lets an
+expert that was bad for long come back within some hundred good looks, when the stream has changed.
+
+**The bound.** Regrets that fade are regrets of looks that weigh d^{−n} at look n. In these weights nothing fades, and the proof
+is the usual one. Let R̂, Ŝ and B̂ be the sums and the largest size in these weights, and B̂₁ the first size that was not zero.
+The potential Φ = Σ_i max(R̂_i, 0)² / (B̂² + Ŝ_i) grows with a look by at most
+
+    2·Σ_i r_i·max(R̂_i, 0) / (B̂² + Ŝ_i)  +  Σ_i u_i      u_i = r_i² / (B̂² + Ŝ_i)
+
+The floor only raises R̂ where Φ does not see it. Scaled-down regrets have u_i ≤ 1, so u_i ≤ log₂(1 + u_i), and these sum up to
+log₂(1 + Ŝ_i / B̂₁²). The first sum is zero if the weights are those with which the forecast was made, because Σ_i w_i r_i = 0. A
+look that comes late finds other weights. The first sums of all looks, K, are what the delay costs. They are kept. Scaling down
+left out no more than B̂ in all. Hence
+
+    R̂_i ≤ B̂ + √((B̂² + Ŝ_i) · (K + Σ_j log₂(1 + Ŝ_j / B̂₁²)))
+
+This bounds Σ_looks d^{−n}·(loss of the mixture − loss of expert i) for every expert and every stream. Without delay, as
+for γ = 0, K is zero. `Mixture.regret_bound` computes the bound, divided by the weight of the newest look.
+
+The regret could be that of the weights of now instead of those of the forecast. Then K would vanish. But weights that have just
+learned from looks at the samples beside it know most of what came true. They look better than they are, and streams without a
+pattern were forecast up to a third worse than naive.
+"""
+
+from __future__ import annotations
+
+from trueonline.core.compiling.kernels import kernel
+
+LOOKS = (0.9, 0.1)  # the open weights at which a forecast is looked at: early, and nearly whole
+MEMORY = 10_000.0  # looks after which a regret has faded to a third
+USUAL = 1000.0  # looks over which the usual size of regrets is the mean
+FLOOR = -300.0  # no regret falls below it
+LEAST = 1e-280  # smaller regrets are none: dividing by them could overflow
+ROOM = 1024  # samples that may wait for their looks
+
+# Numbers that the weights carry: looks, looks since the first with a regret, the usual size of regrets, B, B̂₁, the sum of all
+# max(R_i, 0) / (B² + S_i), and K.
+SEEN, FADED, SIZE, LARGEST, FIRST, TOTAL, DELAY = range(7)
+CARRIED = 7
+REGRET, SQUARES, WEIGHT = range(3)  # rows of the table, which has one column for each expert
+
+
+@kernel
+def mixed(weights, forecasts, size):
+    """Σ_i w_i f_i, as a difference from the first forecast: forecasts that agree are mixed without rounding."""
+    total = 0.0
+    for i in range(size):
+        total += weights[i] * (forecasts[i] - forecasts[0])
+    return forecasts[0] + total
+
+
+@kernel
+def look(regret, squares, weights, carried, fade, forecasts, p, y, size):
+    """Learn the weights from one look: the forecasts of a sample, that of the mixture, and what has come true."""
+    g = (p > y) - (p < y)
+    largest = sum_of_sizes = 0.0
+    for i in range(size):
+        r = abs(g * (p - forecasts[i]))
+        largest = max(largest, r)
+        sum_of_sizes += r
+    carried[SEEN] += 1.0
+    carried[SIZE] += max(1.0 / USUAL, 1.0 / carried[SEEN]) * (sum_of_sizes / size - carried[SIZE])
+    if carried[SIZE] > LEAST:  # else nobody has disagreed yet, or by next to nothing
+        scale, bound = 1.0 / carried[SIZE], fade * carried[LARGEST]
+        largest *= scale
+        carried[FADED] += 1.0
+        if carried[FADED] == 1.0:
+            carried[FIRST] = largest
+        if largest > bound:
+            scale *= bound / largest
+            bound = largest
+        carried[LARGEST] = bound
+        total = mean = 0.0
+        for i in range(size):
+            r = scale * (g * (p - forecasts[i]))
+            mean += weights[i] * r
+            regret[i] = max(fade * regret[i] + r, FLOOR)
+            squares[i] = fade * fade * squares[i] + r * r
+            if bound > 0.0:
+                weights[i] = max(regret[i], 0.0) / (bound * bound + squares[i])
+            else:
+                weights[i] = 0.0
+            total += weights[i]
+        carried[DELAY] += 2.0 * mean * carried[TOTAL] / fade
+        carried[TOTAL] = total
+        for i in range(size):
+            weights[i] = weights[i] / total if total > 0.0 else 1.0 / size

@@ -1,0 +1,342 @@
+"""`Mixture`: one question, answered by many experts that are weighted online."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from trueonline.core.compiling.kernels import call
+from trueonline.core.memory import arrays, layout
+from trueonline.inputs import check_saved, count, saved_array
+from trueonline.streams.mixture.experts import Expert, FeatureSet
+from trueonline.streams.mixture.mixing import (
+    CARRIED,
+    DELAY,
+    FADED,
+    FIRST,
+    LARGEST,
+    LOOKS,
+    MEMORY,
+    REGRET,
+    ROOM,
+    SEEN,
+    SIZE,
+    SQUARES,
+    WEIGHT,
+)
+from trueonline.streams.mixture.mixture_kernel import GAMMA, HEAD, LOOKED, NUMBERS, PLACES, RUN, SAMPLES, WAITING
+
+MOST = 2**62  # no stream has as many samples
+
+
+class Mixture:
+    """Answers one question by many experts, weighted online: never much worse than the best of them.
+
+    The question is the mean over the coming horizon, M_t = (1 − γ_{t+1})·x_{t+1} + γ_{t+1}·M_{t+1}. With a constant γ this is the
+    return times 1 − γ.
+
+    **Experts.** A naive expert forecasts a *base* b_t, such as the newest value. A learner corrects a base by *shaping* (Ng, Harada
+    and Russell 1999). The cumulant (1 − γ_{t+1})·x_{t+1} + γ_{t+1}·b_{t+1} − b_t has the return M_t − b_t, for every b. So a
+    learner that has learned nothing forecasts the base, and what it learns is a correction. Learners are true online TD(λ) over
+    binary features, with the rule and the memory of `TrueOnlineTD`.
+
+    **Weights.** The module `mixing` has the equations and the regret bound.
+
+    Parameters
+    ----------
+    feature_sets : sequence of FeatureSet
+        The features that learners learn from. A row of `X` has the active features of all sets, one set after the other.
+    experts : sequence of Expert
+        The experts. At least one of them must be naive.
+    bases : sequence of str
+        The names of the bases, in the order of their columns.
+    looks : sequence of float
+        The open weights at which a forecast is looked at, falling.
+    memory : float
+        The number of looks after which a regret has faded to a third. `math.inf`: regrets do not fade.
+    room : int
+        The number of samples that may wait for their looks. If more would have to wait, the oldest is looked at early.
+
+    Attributes
+    ----------
+    experts : tuple of Expert
+        The experts, the naive ones first.
+    samples : int
+        The number of samples learned from.
+
+    Raises
+    ------
+    ValueError
+        If an expert names a base or features that are not there, or a number is out of range.
+
+    Examples
+    --------
+    >>> sets = [FeatureSet("parity", n_features=2, n_active=1)]
+    >>> experts = [Expert("hold"), Expert("hold", "parity", step_size=0.3, trace_decay=0.9)]
+    >>> mixture = Mixture(sets, experts, bases=["hold"])
+    >>> t = np.arange(200)
+    >>> values = np.where(t % 2, 1.0, -1.0)  # 1 and −1 in turn, so with γ = 0.5 the mean is −x/3
+    >>> forecasts = mixture.run((t % 2)[:, None], values, values[:, None], discounts=0.5)
+    >>> forecasts[-2:].round(3), mixture.weights.round(3)
+    (array([ 0.333, -0.333]), array([0., 1.]))
+    """
+
+    def __init__(
+        self,
+        feature_sets: Sequence[FeatureSet],
+        experts: Sequence[Expert],
+        bases: Sequence[str],
+        looks: Sequence[float] = LOOKS,
+        memory: float = MEMORY,
+        room: int = ROOM,
+    ) -> None:
+        sets, names = {each.name: each for each in feature_sets}, list(bases)
+        for kind, group, known in (
+            ("features", [e.features for e in experts], sets),
+            ("base", [e.base for e in experts], names),
+        ):
+            wrong = [each for each in group if each is not None and each not in known]
+            if wrong:
+                raise ValueError(f"an expert has the {kind} {wrong[0]!r}; known are {', '.join(known) or 'none'}")
+        if len(sets) < len(feature_sets):
+            raise ValueError("two feature sets have the same name; give each a name of its own")
+        falling = all(a > b for a, b in zip(looks, [*looks[1:], -1.0], strict=True))
+        if not looks or not falling or not all(0.0 <= each < 1.0 for each in looks):
+            raise ValueError(f"looks must be falling numbers from 0 to below 1, got {looks!r}")
+        if not memory >= 1.0:
+            raise ValueError(f"memory must be at least 1 look, got {memory!r}")
+        if count("room", room) < 2:
+            raise ValueError(f"room must be at least 2 samples, got {room!r}")
+        naive = [each for each in experts if each.features is None]
+        learners = [each for each in experts if each.features is not None]
+        if not naive:
+            raise ValueError("a mixture needs at least one naive expert; add Expert(base)")
+        self.experts = (*naive, *learners)
+        columns = dict(zip(sets, np.cumsum([0, *(each.n_active for each in sets.values())]).tolist(), strict=False))
+        self._bounds = np.repeat([each.n_features for each in sets.values()], [each.n_active for each in sets.values()])
+        plan, rates, numbers, places = [], [], [np.empty(0)], [np.empty(0, np.int32)]
+        for each in learners:
+            own = sets[each.features or ""]
+            memory_of_it = layout.allocate(own.n_features)
+            at = sum(map(len, numbers)), sum(map(len, places))
+            plan.append([*at, own.n_features, columns[own.name], own.n_active, names.index(each.base)])
+            rates.append([each.step_size / own.n_active, each.trace_decay])
+            (one,) = layout.each(memory_of_it, 1)
+            numbers.append(one.numbers)
+            places.append(one.places)
+        self._plan = np.array(plan, np.int64).reshape(-1, 6)
+        self._rates = np.array(rates).reshape(-1, 2)
+        self._numbers, self._places = np.concatenate(numbers), np.concatenate(places)
+        size = len(self.experts)
+        self._settings = (
+            np.array([names.index(each.base) for each in naive]),
+            np.array(looks, float),
+            1.0 if math.isinf(memory) else 1.0 - 1.0 / memory,
+        )
+        self._state: dict[str, np.ndarray] = {
+            "v_old": np.zeros(len(learners)),
+            "last": np.zeros(len(self._bounds), np.int64),
+            "last_bases": np.zeros(len(names)),
+            "state": np.array([0.0, 0.0, 1.0]),
+            "table": np.zeros((3, size)),
+            "carried": np.zeros(CARRIED),
+            "ring": np.zeros(LOOKED + len(looks), np.int64),
+            "forecasts": np.zeros((room, size)),
+            "known": np.zeros(room),
+            "open_weight": np.zeros(room),
+            "made": np.zeros(room),
+        }
+        self._state["table"][WEIGHT] = 1.0 / size
+
+    @property
+    def samples(self) -> int:
+        """The number of samples learned from."""
+        return int(self._state["state"][SAMPLES])
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The weights of the experts now: an array of shape (experts,) that sums to 1."""
+        return self._state["table"][WEIGHT].copy()
+
+    @property
+    def regrets(self) -> np.ndarray:
+        """The faded regret against each expert: an array of shape (experts,), in units of the usual regret.
+
+        The floor raises it, and what scaling down left out is not in it. `regret_bound` bounds the true regret.
+        """
+        return self._state["table"][REGRET].copy()
+
+    def regret_bound(self) -> np.ndarray:
+        """Compute the bound on the regret against each expert (module `mixing`).
+
+        Returns
+        -------
+        array of shape (experts,)
+            The bounds, in units of the usual regret.
+        """
+        carried, squares = self._state["carried"], self._state["table"][SQUARES]
+        largest, fade = carried[LARGEST], self._settings[2]
+        if not carried[FADED]:
+            return np.zeros(len(squares))
+        with np.errstate(divide="ignore"):  # ln 0 = −∞ is what is meant
+            grown = np.log(squares) - 2.0 * (carried[FADED] - 1.0) * math.log(fade) - 2.0 * math.log(carried[FIRST])
+        bits = np.logaddexp(0.0, grown).sum() / math.log(2.0)
+        return largest + np.sqrt((largest**2 + squares) * max(bits + carried[DELAY], 0.0))
+
+    def run(self, X: Any, values: Any, bases: Any, discounts: Any, starts: Any = None, elapsed: Any = None) -> np.ndarray:
+        """Learn from a block of samples.
+
+        Parameters
+        ----------
+        X : array of int, of shape (T, active features of all sets)
+            The active features at each sample, those of the first set first.
+        values : array of shape (T,)
+            x, the signal to predict.
+        bases : array of shape (T, bases)
+            The bases at each sample.
+        discounts : float or array of shape (T,)
+            γ of the step into each sample, in [0, 1].
+        starts : array of bool, of shape (T,), optional
+            True at the first sample of a new stream. Nothing is learned across it.
+        elapsed : array of shape (T,), optional
+            The time since the sample before, in units of the usual time. λ of that step is raised to it.
+
+        Returns
+        -------
+        array of shape (T,)
+            The forecast of M_t at each sample, from what was learned up to it.
+
+        Raises
+        ------
+        ValueError
+            If the block does not fit. Nothing has changed then.
+        """
+        x = np.require(values, float, ("C", "A", "W"))
+        T = len(x) if x.ndim == 1 else -1
+        rows, naive = np.ascontiguousarray(X), np.ascontiguousarray(bases, float)
+        gammas, spans = (  # copies: what is broadcast to one sample stays read-only, which costs a call most of its time
+            np.array(np.broadcast_to(1.0 if each is None else each, x.shape), float) for each in (discounts, elapsed)
+        )
+        begin = np.zeros(x.shape, np.bool_) if starts is None else np.ascontiguousarray(starts, np.bool_)
+        shapes = ((T,), (T, len(self._bounds)), (T, self._state["last_bases"].size), (T,))
+        if (x.shape, rows.shape, naive.shape, begin.shape) != shapes:
+            raise ValueError(
+                f"values, X, bases and starts must have the shapes {shapes}, got {(x.shape, rows.shape, naive.shape, begin.shape)}"
+            )
+        if rows.dtype.kind not in "iu" or not ((rows >= 0) & (rows < self._bounds)).all():
+            raise ValueError("X must hold integers from 0 to below the number of features of their set")
+        for name, array in (("values", x), ("bases", naive), ("discounts", gammas), ("elapsed", spans)):
+            if not np.isfinite(array).all():
+                raise ValueError(f"{name} must be finite")
+        if not ((gammas >= 0.0) & (gammas <= 1.0)).all() or not (spans >= 0.0).all():
+            raise ValueError("discounts must be from 0 to 1, and elapsed at least 0")
+        return self.run_checked(rows.astype(np.int64, copy=False), x, naive, gammas, spans, begin)
+
+    def run_checked(
+        self,
+        X: np.ndarray,
+        values: np.ndarray,
+        bases: np.ndarray,
+        gammas: np.ndarray,
+        elapsed: np.ndarray,
+        starts: np.ndarray,
+    ) -> np.ndarray:
+        """`run` for arrays that are known to be good: contiguous, of the right types, shapes and ranges.
+
+        Parameters
+        ----------
+        X, values, bases, gammas, elapsed, starts : array
+            As for `run`. None of them may be left out.
+
+        Returns
+        -------
+        array of shape (T,)
+            The forecast at each sample.
+        """
+        out = np.empty(len(values))
+        call(
+            RUN, self._plan, self._rates, *self._settings, self._numbers, self._places, *self._state.values(),
+            X, values, bases, gammas, elapsed, starts, out,
+        )  # fmt: skip
+        if len(values):
+            self._state["last"], self._state["last_bases"] = X[-1].copy(), bases[-1].copy()
+        return out
+
+    # --- Saving -----------------------------------------------------------------------------------
+
+    def _memories(self) -> list[layout.Buffers]:
+        """The memory of each learner."""
+        ends = [*self._plan[1:, [NUMBERS, PLACES]].tolist(), [len(self._numbers), len(self._places)]]
+        return [
+            layout.Buffers(self._numbers[n:n_end], self._places[p:p_end])
+            for (n, p), (n_end, p_end) in zip(self._plan[:, [NUMBERS, PLACES]].tolist(), ends, strict=True)
+        ]
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Copy everything that `restore` needs to resume bit for bit.
+
+        Returns
+        -------
+        dict from str to array
+            The arrays by name. Those of all learners' memories lie one after the other.
+        """
+        dumps = [arrays.dump(each) for each in self._memories()]
+        parts = {name: np.concatenate([each[name] for each in dumps]) for name in (dumps[0] if dumps else ())}
+        return {**{name: array.copy() for name, array in self._state.items()}, **parts}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Resume from a state.
+
+        Parameters
+        ----------
+        state : mapping from str to array
+            The state of a mixture with the same feature sets, experts and settings.
+
+        Raises
+        ------
+        ValueError
+            If the state does not fit, or a number in it is impossible. The mixture is of no use then.
+        """
+        own = {name: saved_array(state, name, array.shape, array.dtype).copy() for name, array in self._state.items()}
+        ring, room, table = own["ring"], len(own["known"]), own["table"]
+        looked = ring[LOOKED:]
+        check_saved(
+            {
+                "ring": (ring >= 0).all()
+                and ring[HEAD] < room
+                and ring[WAITING] < room
+                and (looked <= ring[WAITING]).all(),
+                "last": (own["last"] >= 0) & (own["last"] < self._bounds),
+                **{
+                    name: np.isfinite(own[name])
+                    for name in ("v_old", "last_bases", "forecasts", "known", "made", "carried", "table", "state")
+                },
+                "open_weight": (own["open_weight"] >= 0.0) & (own["open_weight"] <= 1.0),
+                "weights": (table[[SQUARES, WEIGHT]] >= 0.0).all(),
+                "state": own["state"][GAMMA] <= 1.0 and (own["state"] >= 0.0).all() and own["state"][SAMPLES] < MOST,
+                "carried": (own["carried"][[SEEN, FADED, SIZE, LARGEST, FIRST]] >= 0.0).all(),
+            }
+        )
+        at = dict.fromkeys(("head", "u", "z", "y", "owner"), 0)
+        for one in self._memories():
+            saved: dict[str, np.ndarray] = {}
+            for name, begin in at.items():
+                listed = int(saved["head"][layout.COUNT]) if name in ("z", "y", "owner") else 0
+                size = {"head": layout.HEADER, "u": layout.size(one)}.get(name, listed)
+                saved[name] = np.asarray(state[name])[begin : begin + size]
+                if name == "head":
+                    check_saved(
+                        {
+                            "head": saved[name].size == size
+                            and saved[name][layout.DENSE] == 0.0
+                            and 0 <= saved[name][layout.COUNT] <= layout.size(one)
+                        }
+                    )
+                at[name] = begin + size
+            one.places[:] = 0
+            one.numbers[:] = 0.0
+            arrays.rebuild(one, saved)
+        self._state = own

@@ -1,0 +1,1 @@
+"""Where predictions go: files, brokers, alerts."""

@@ -1,0 +1,296 @@
+"""Alerts: samples whose surprise reaches a threshold, reported on the terminal and in a file of JSON lines.
+
+The file is only ever appended to. A run that resumes makes the alerts after its checkpoint again. It knows them in the file, and
+writes what is missing. So no alert is lost, and none is there twice.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from trueonline.files import write_whole
+from trueonline.inputs import number
+from trueonline.streams.outputs.output import check_out
+from trueonline.streams.predictor import Answers, Predictor
+from trueonline.streams.sources import TimeStyle
+from trueonline.streams.sources.clock import UNITS
+
+THRESHOLD = 0.999  # where only a file is named
+CLEARLY = 3.0  # usual errors: an error that is as large speaks for itself
+CALENDAR = 1e8  # seconds: from March 1973 on, a time is shown as a date
+MOST = 2**16  # bytes of a first line that are looked at
+BEGIN = b'{"time": '  # of every line
+
+
+@dataclass(frozen=True)
+class Alert:
+    """A sample that was not expected.
+
+    Attributes
+    ----------
+    time : str, float or int
+        The time of the sample, as in the output: ISO 8601, or a number.
+    surprise : float
+        How unusual the sample is, in [0, 1].
+    question : str
+        The question whose newest error is the most unusual one.
+    target : str
+        The signal that this question is about.
+    value : float or None
+        The value of the target.
+    expected : float or None
+        The expectation one sample before: the mean over the horizon, or the next value.
+    error : float or None
+        By how much the value differs from this, or by how much the sample has changed the outlook (the TD error): the more unusual
+        of both.
+    usual_error : float or None
+        The usual size of this error.
+    """
+
+    time: Any
+    surprise: float
+    question: str
+    target: str
+    value: float | None
+    expected: float | None
+    error: float | None
+    usual_error: float | None
+
+    def as_line(self) -> bytes:
+        """The alert as a line of JSON."""
+        return json.dumps(asdict(self), allow_nan=False).encode() + b"\n"
+
+    def in_words(self, unit: str = "s") -> str:
+        """The alert for people. `unit` is that of a time that is a number.
+
+        >>> print(Alert(1397392500.0, 0.9995, "value@1h", "value", 71.2, 83.4, -14.4, 1.2).in_words())
+        2014-04-13 12:35  surprise 0.9995  value 71.2, expected 83.4 (value@1h): 12 times the usual error
+        """
+        value, expected = _figure(self.value), _figure(self.expected)
+        text = (
+            f"{time_in_words(self.time, unit)}  surprise {self.surprise:.6g}  {self.target} {value}, expected {expected}"
+        )
+        return f"{text} ({self.question}){self._how_much()}"
+
+    def _how_much(self) -> str:
+        """By how much the error is unusual, in words. If it is about as usual, the last errors together are what is unusual."""
+        if self.error is None or not self.usual_error:
+            return ""
+        times = abs(self.error) / self.usual_error
+        if times >= CLEARLY:
+            return f": {_figure(times, 3)} times the usual error"
+        return ": an unusual run of small errors" if times < 1.0 else ": an unusual run of errors"
+
+
+KEYS = [*Alert.__dataclass_fields__]
+
+
+def time_in_words(time: Any, unit: str = "s") -> str:
+    """A time as the terminal shows it: as it is if it is text, otherwise a date in UTC, or seconds where it cannot be one.
+
+    >>> time_in_words(12.5), time_in_words(1397392500.0), time_in_words(1397392501250, "ms")
+    ('12.5 s', '2014-04-13 12:35', '2014-04-13 12:35:01.250')
+    """
+    if isinstance(time, str):
+        return time
+    seconds = time / UNITS[unit]
+    if not seconds >= CALENDAR:
+        return f"{seconds:.10g} s"
+    date = datetime.fromtimestamp(round(seconds, 3), UTC)
+    pattern = "%Y-%m-%d %H:%M" + (":%S" if date.second or date.microsecond else "")
+    return date.strftime(pattern) + (f".{date.microsecond // 1000:03}" if date.microsecond else "")
+
+
+def known(value: float) -> float | None:
+    """A number for JSON, which has none for what is not known."""
+    return float(value) if math.isfinite(value) else None
+
+
+def find_alerts(answers: Answers, predictor: Predictor, threshold: float, style: TimeStyle) -> list[Alert]:
+    """The samples whose surprise reaches the threshold.
+
+    Parameters
+    ----------
+    answers : Answers
+        Samples and predictions of the predictor.
+    predictor : Predictor
+        Whose questions they answer.
+    threshold : float
+        The least surprise of an alert.
+    style : TimeStyle
+        How times are written.
+
+    Returns
+    -------
+    list of Alert
+        The alerts, in the order of the samples.
+    """
+    if answers.surprise is None or answers.suspect is None:
+        return []
+    alerts = []
+    rows = np.flatnonzero(answers.surprise >= threshold)
+    for t, time in zip(rows.tolist(), style.values(answers.times[rows]), strict=True):
+        question = int(answers.suspect[t])
+        target = predictor.targets[question]
+        value = answers.signals[t, predictor.observed.index(target)]
+        others = (math.nan if each is None else each[t] for each in (answers.expected, answers.error, answers.usual))
+        numbers = map(known, (value, *others))
+        alerts.append(Alert(time, float(answers.surprise[t]), predictor.names[question], target, *numbers))
+    return alerts
+
+
+class Alerts:
+    """Tells of samples whose surprise is at or above a threshold.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        Whose answers are looked at.
+    threshold : float
+        In (0, 1].
+    say : callable
+        Prints a line.
+    path : str, optional
+        A file of JSON lines to append to.
+    fresh : bool
+        Replace an existing file of any kind at the first sample.
+    """
+
+    def __init__(
+        self, predictor: Predictor, threshold: float, say: Callable[[str], None], path: str | None, fresh: bool = False
+    ) -> None:
+        self.threshold = number("--alert", threshold, "in (0, 1]", lambda x: 0.0 < x <= 1.0)
+        self._predictor, self._say = predictor, say
+        self._file = None if path is None else AlertFile(path, fresh)
+
+    def tell(self, answers: Answers, style: TimeStyle) -> list[Alert]:
+        """Report new alerts, with times in this style, and return them. Those that a resumed run finds in its file are not new."""
+        if self._file is not None:
+            self._file.begin()
+        found = find_alerts(answers, self._predictor, self.threshold, style)
+        found = [alert for alert in found if self._file is None or self._file.append(alert.as_line())]
+        for alert in found:
+            self._say(alert.in_words(style.unit))
+        return found
+
+    def resume(self, state: dict[str, Any], replayable: bool) -> None:
+        """Resume after a checkpoint, or from scratch with an empty state. ValueError if alerts are missing in the file."""
+        if self._file is not None:
+            self._file.resume(state, replayable)
+
+    def state(self) -> dict[str, Any]:
+        """The state for a checkpoint, once all alerts so far survive a crash."""
+        return {} if self._file is None else self._file.state()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+class AlertFile:
+    """A file of alerts, one to a line. ValueError if there is something else in it, unless it shall be replaced."""
+
+    def __init__(self, path: str, replace: bool) -> None:
+        self._path, self._replace = check_out(path), replace
+        if not replace and not _holds_alerts(self._path):
+            raise ValueError(
+                f"{path} is there already, and does not hold alerts; name another file for --alerts, or replace it with --fresh"
+            )
+        self._file: IO[bytes] | None = None  # open from the first sample
+        self._known = 0  # bytes at the beginning whose alerts will not be made again
+        self._told: set[bytes] = set()  # lines after them, which may be made again
+        self._partial = b""  # the beginning of a line that a crash cut off
+
+    def resume(self, state: dict[str, Any], replayable: bool) -> None:
+        """Look for what was written after the checkpoint. Only a source that is read again makes these alerts again."""
+        if self._replace or not self._path.exists():
+            return
+        start = state.get("bytes") if state.get("file") == str(self._path) else 0
+        size = self._path.stat().st_size
+        if type(start) is not int or not 0 <= start <= size:
+            raise ValueError(
+                f"{self._path} has {size:,} bytes, but {start} were written to it; name another file for --alerts, or start from "
+                "scratch with --fresh"
+            )
+        self._known = start
+        with open(self._path, "rb") as file:
+            file.seek(start)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    self._partial = line
+                elif replayable:
+                    self._told.add(line)
+
+    def begin(self) -> None:
+        """Open the file, and replace it first if it shall be."""
+        if self._file is None:
+            if self._replace:
+                write_whole(self._path, lambda file: None)
+            self._file = open(self._path, "ab", buffering=0)  # noqa: SIM115
+
+    def append(self, line: bytes) -> bool:
+        """Write a line, unless it was written after the checkpoint already. Return whether it is new."""
+        assert self._file is not None
+        if line in self._told:
+            self._told.discard(line)
+            return False
+        if line.startswith(self._partial):
+            self._file.write(line[len(self._partial) :])
+        else:
+            self._file.write(b"\n" + line)
+        self._partial = b""
+        return True
+
+    def state(self) -> dict[str, Any]:
+        """The file, and how much of it is settled, once it is on the disk."""
+        if self._file is None:
+            return {}
+        os.fsync(self._file.fileno())
+        if not self._told and not self._partial:
+            self._known = os.fstat(self._file.fileno()).st_size
+        return {"file": str(self._path), "bytes": self._known}
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+def _holds_alerts(path: Path) -> bool:
+    """Whether there is no file, or an empty one, or one that begins with an alert or the beginning of one."""
+    if not path.exists():
+        return True
+    with open(path, "rb") as file:
+        line = file.readline(MOST)
+    if not line.endswith(b"\n"):
+        return line[: len(BEGIN)] == BEGIN[: len(line)]
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return False
+    return isinstance(found, dict) and [*found] == KEYS
+
+
+def _figure(value: float | None, figures: int = 4) -> str:
+    """A number with so many figures. No digit before the point is lost, and no zero stands at the end.
+
+    >>> _figure(17135.2), _figure(83.4), _figure(0.00012345)
+    ('17135', '83.4', '0.0001234')
+    """
+    if value is None:
+        return "–"
+    size = abs(value)
+    if not 1e-4 <= size < 1e15:
+        return f"{value:.{figures}g}"
+    places = max(figures - 1 - math.floor(math.log10(size)), 0)
+    return np.format_float_positional(round(value, places), trim="-")

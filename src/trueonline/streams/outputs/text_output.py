@@ -1,0 +1,248 @@
+"""Predictions as CSV or JSON lines, and the mark that tells them from other files: a hidden file beside them with their digest."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+import os
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, TextIO
+
+import numpy as np
+
+from trueonline.files import open_beside, place_beside, read_json, sweep_up, write_json
+from trueonline.platforms import rename_over
+from trueonline.streams.outputs.output import FileOutput, Output
+from trueonline.streams.sources import TimeStyle
+from trueonline.streams.sources.cells import moment
+from trueonline.streams.sources.clock import Clock
+
+BLOCK = 2**20  # bytes that are read at a time
+
+
+class TextOutput(FileOutput):
+    """Writes lines to a file, which appears with its first rows. A subclass says what a line is."""
+
+    _head = b""
+
+    def __init__(
+        self, path: Path, names: Sequence[str], resuming: bool = False, about: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(path, names, resuming, about)
+        self._file: IO[bytes] | None = None  # open from the first row
+        sweep_up(_mark_file(path))
+
+    @abstractmethod
+    def _lines(self, times: np.ndarray, predictions: np.ndarray) -> str:
+        """Rows as text."""
+
+    @abstractmethod
+    def _columns_fit(self, line: bytes) -> bool:
+        """Whether the first line of a file is of these columns."""
+
+    @abstractmethod
+    def _time(self, line: bytes) -> str:
+        """The time of a row, as it was written."""
+
+    @classmethod
+    def holds_predictions(cls, path: Path) -> bool:
+        """Whether the file begins, or still is, as the mark beside it says."""
+        return bool(_fitting_marks(path))
+
+    def write(self, times: np.ndarray, predictions: np.ndarray) -> None:
+        content = self._lines(times, predictions).encode()
+        if self._file is None:
+            self._file = self._begin(self._head + content)
+        else:
+            self._file.write(content)
+            self._file.flush()
+        self.rows += len(times)
+
+    def _begin(self, content: bytes) -> IO[bytes]:
+        """Replace an existing file by one with the first rows. The mark comes first."""
+        beside = place_beside(self._path)
+        file = open_beside(beside, self._path)
+        try:
+            file.write(content)
+            file.close()  # Windows does not rename an open file
+            before = _fitting_marks(self._path)  # until the new file has its name
+            mark = _mark(
+                len(content), hashlib.sha256(content).hexdigest(), whole=not content
+            )  # any file begins with nothing
+            _set_marks(self._path, [*before, mark])
+            rename_over(beside, self._path)
+        except BaseException:
+            file.close()
+            beside.unlink(missing_ok=True)
+            raise
+        return open(self._path, "ab")
+
+    def sync(self) -> None:
+        if self._file is not None:
+            os.fsync(self._file.fileno())
+
+    def resume(self, rows: int, drop: bool) -> int:
+        if rows == 0 and (drop or not self._is_unfinished()):
+            return 0  # existing rows belong to an earlier run
+        if not self._path.exists():
+            raise ValueError(
+                f"{self._path} is gone, but the checkpoint resumes from its {rows:,} rows; start from scratch with --fresh"
+            )
+        file = self._file = open(self._path, "r+b")  # noqa: SIM115
+        first = file.readline()
+        if not self._columns_fit(first):
+            raise self._other_columns(self._path)
+        end = at = len(self._head)
+        file.seek(at)
+        present, last = 0, b""
+        for line in file:
+            if not line.endswith(b"\n"):
+                break  # incomplete
+            present, at = present + 1, at + len(line)
+            if present <= rows or not drop:
+                end, last = at, line
+        if present < rows:
+            raise self._missing_rows(present, rows)
+        # The rows that follow do not belong to a file that was marked as whole. So that it is known if this run is killed:
+        _set_marks(self._path, [_mark(end, _digest(self._path, end), whole=not end)])
+        file.seek(end)
+        file.truncate()
+        self.rows = rows if drop else present
+        if last:
+            self.last_time = moment(self._time(last), Clock("time", unit=self.style.unit))
+        return present - rows
+
+    def _is_unfinished(self) -> bool:
+        """Whether the file is of a run that was killed."""
+        return any(not mark["whole"] for mark in _fitting_marks(self._path))
+
+    def close(self) -> None:
+        """Mark the file as whole. A run without rows leaves what was there, or a head alone."""
+        if self._file is None and not self._path.exists():
+            self._file = self._begin(self._head)
+        if self._file is not None:
+            self._file.close()
+            size = self._path.stat().st_size
+            _set_marks(self._path, [_mark(size, _digest(self._path, size), whole=True)])
+
+    def abandon(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+class Csv(TextOutput):
+    """Writes CSV."""
+
+    def __init__(
+        self, path: Path, names: Sequence[str], resuming: bool = False, about: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(path, names, resuming, about)
+        self._head = _head_line(self._columns).encode()
+
+    def _lines(self, times: np.ndarray, predictions: np.ndarray) -> str:
+        return _csv_lines(self.style, times, predictions)
+
+    def _columns_fit(self, line: bytes) -> bool:
+        return line == self._head
+
+    def _time(self, line: bytes) -> str:
+        return line.partition(b",")[0].decode()
+
+
+class JsonLines(TextOutput):
+    """Writes an object for each row."""
+
+    def _lines(self, times: np.ndarray, predictions: np.ndarray) -> str:
+        time, *names = (json.dumps(name, ensure_ascii=False) for name in self._columns)
+        stamps = self.style.texts(times)
+        if self.style.is_iso:
+            stamps = [f'"{stamp}"' for stamp in stamps]
+        rows = zip(stamps, predictions.tolist(), strict=True)
+        return "".join(
+            "".join([f"{{{time}: {stamp}", *(f", {name}: {_json(x)}" for name, x in zip(names, row, strict=True)), "}\n"])
+            for stamp, row in rows
+        )
+
+    def _columns_fit(self, line: bytes) -> bool:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            return not line.endswith(b"\n")  # it was killed in its first row
+        return isinstance(row, dict) and list(row) == self._columns
+
+    def _time(self, line: bytes) -> str:
+        return str(json.loads(line)["time"])
+
+
+class Lines(Output):
+    """Writes CSV to a stream that is already open."""
+
+    def __init__(self, stream: TextIO, names: Sequence[str]) -> None:
+        self._stream = stream
+        self._head = _head_line(["time", *names])
+
+    def write(self, times: np.ndarray, predictions: np.ndarray) -> None:
+        self._stream.write(self._head + _csv_lines(self.style, times, predictions))
+        self._stream.flush()
+        self._head = ""
+        self.rows += len(times)
+
+
+def _head_line(columns: Sequence[str]) -> str:
+    """The first line of a CSV file."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(columns)
+    return text.getvalue()
+
+
+def _csv_lines(style: TimeStyle, times: np.ndarray, predictions: np.ndarray) -> str:
+    """Numbers as Python writes them: the shortest text that reads back as the same number. NaN is an empty cell."""
+    rows = [",".join(map(repr, row)) for row in predictions.tolist()]
+    if np.isnan(predictions).any():
+        rows = [row.replace("nan", "") for row in rows]
+    return "".join(f"{stamp},{row}\n" for stamp, row in zip(style.texts(times), rows, strict=True))
+
+
+def _json(x: float) -> str:
+    return repr(x) if math.isfinite(x) else "null"
+
+
+def _mark_file(path: Path) -> Path:
+    return path.with_name(f".{path.name}.predictions")
+
+
+def _mark(size: int, digest: str, *, whole: bool) -> dict[str, Any]:
+    """Says that a file is ours: all of it, or so many bytes at its beginning."""
+    return {"bytes": size, "sha256": digest, "whole": whole}
+
+
+def _set_marks(path: Path, marks: list[dict[str, Any]]) -> None:
+    write_json(_mark_file(path), marks)
+
+
+def _fitting_marks(path: Path) -> list[dict[str, Any]]:
+    """The marks that fit the file as it is now."""
+    marks = read_json(_mark_file(path)) if path.exists() else None
+    size = path.stat().st_size if marks else 0
+    return [
+        mark
+        for mark in marks or []
+        if mark["bytes"] <= size
+        and (not mark["whole"] or mark["bytes"] == size)
+        and _digest(path, mark["bytes"]) == mark["sha256"]
+    ]
+
+
+def _digest(path: Path, size: int) -> str:
+    """SHA-256 of the first bytes of a file."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while size > 0 and (block := file.read(min(size, BLOCK))):
+            digest.update(block)
+            size -= len(block)
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""What is asked of a stream: questions, their time scales, and the learners that answer them."""

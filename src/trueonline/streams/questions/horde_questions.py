@@ -1,0 +1,134 @@
+"""`HordeQuestions`: all questions answered by one method with one step-size, over tiles of all signals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from trueonline import inputs
+from trueonline.streams.horde.horde import Horde
+from trueonline.streams.questions.prediction_setup import Setup
+from trueonline.streams.questions.question_samples import QuestionSamples
+from trueonline.streams.questions.questions import Question
+from trueonline.streams.questions.time_scales import TimeScale
+from trueonline.streams.signals import Bounds, spelling
+
+
+class HordeQuestions:
+    """Answers the questions of a setup with a `Horde`.
+
+    Parameters
+    ----------
+    setup : Setup
+        The signals, targets and parameters.
+    names : sequence of str
+        The names of the questions.
+    scales : sequence of TimeScale
+        The time scale of each question.
+    observed : sequence of str
+        All signals, in the order of `QuestionSamples.observed`.
+
+    Attributes
+    ----------
+    expected : list of int
+        Empty, because no next values are forecast.
+    """
+
+    def __init__(self, setup: Setup, names: Sequence[str], scales: Sequence[TimeScale], observed: Sequence[str]) -> None:
+        signals = [spelling(name) for name in setup.signals]
+        self._setup, self._scales = setup, tuple(scales)
+        self._inputs = np.array([observed.index(name) for name in signals])
+        self.coder = setup.coder()
+        self.bounds = Bounds(signals, {spelling(name): (low, high) for name, (low, high) in setup.bounds.items()})
+        alpha = setup.step_size / self.coder.n_active
+        self.questions = tuple(
+            Question(name, scale.key, setup.trace_decay, alpha, setup.method)
+            for name, scale in zip(names, scales, strict=True)
+        )
+        self.horde = Horde(self.coder.n_features, self.questions)
+        self.expected: list[int] = []
+        self._samples = 0
+        self._last: np.ndarray | None = None  # features of the last sample
+
+    def learn(self, samples: QuestionSamples) -> tuple[np.ndarray, np.ndarray]:
+        """Learn from a block of samples.
+
+        Parameters
+        ----------
+        samples : QuestionSamples
+            The samples.
+
+        Returns
+        -------
+        predictions : array of shape (T, questions)
+            V_t(S_t) at each sample.
+        expected : array of shape (T, 0)
+            Nothing, because no next values are forecast.
+        """
+        signals = samples.observed.take(self._inputs, axis=1)
+        cumulants, starts = samples.cumulants, samples.starts
+        asked = zip(self._scales, samples.gammas, strict=True)
+        moving = {scale.key: gamma for scale, gamma in asked if isinstance(scale.key, str)}
+        X = self.coder.many(self.bounds.scale(signals))
+        self._samples += len(signals)
+        first = 0  # the transition into the first sample begins at the last sample of the previous block
+        if self._last is not None:
+            alike = isinstance(X, np.ndarray) and len(self._last) == X.shape[1]
+            X = np.vstack([self._last, X]) if alike else [self._last, *X]
+            starts, first = np.concatenate([[False], starts]), 1
+        else:
+            cumulants, moving = cumulants[1:], {name: values[1:] for name, values in moving.items()}
+        answers = self.horde.run(X, cumulants, moving, starts=starts, last=True)
+        self._last = X[-1]
+        return answers[first:], np.empty((len(signals), 0))
+
+    def experts(self, question: int, most: int) -> list[tuple[str, float]]:
+        """One learner has no experts."""
+        return []
+
+    def advice(self) -> str:
+        """The remedy for weights that diverged."""
+        step_size, trace_decay = self._setup.step_size, self._setup.trace_decay
+        return f"give a smaller step-size than {step_size:g}, or a smaller trace decay than {trace_decay:g}"
+
+    def counters(self) -> dict[str, int]:
+        """Count values that were clipped, bounds that were widened, and collisions of hashed tiles."""
+        return {
+            "clipped": int(self.bounds.clipped.sum()),
+            "widened": int(self.bounds.widened.sum()),
+            "collisions": self.coder.collisions,
+        }
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Copy everything that `restore` needs to resume bit for bit."""
+        parts: dict[str, dict[str, Any]] = {
+            "horde": self.horde.state(),
+            "bounds": self.bounds.state(),
+            "coder": {"places": self.coder.__getstate__()["places"]},
+            "own": {"samples": np.array([self._samples])},
+        }
+        if self._last is not None:
+            parts["own"]["last"] = self._last
+        return {f"{part}/{name}": array for part, own in parts.items() for name, array in own.items()}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Resume from a state. ValueError or KeyError if it does not fit."""
+        parts = inputs.saved_parts(state)
+        self.horde.restore(parts["horde"])
+        self.bounds.restore(parts["bounds"])
+        self.coder.__setstate__({"settings": self.coder.settings(), "places": parts["coder"]["places"]})
+        self._samples = inputs.saved_count("samples", inputs.saved_array(parts["own"], "samples", (1,), np.int64)[0])
+        self._last = self._checked_last(parts["own"], parts["horde"]["at"])
+        if not all(np.isfinite(array).all() for array in parts["horde"].values() if array.dtype.kind == "f"):
+            raise ValueError("the saved state holds numbers that are not finite")
+
+    def _checked_last(self, own: Mapping[str, np.ndarray], stands: np.ndarray) -> np.ndarray | None:
+        """The features of the last sample. ValueError unless they are those at which the horde stands."""
+        if not self._samples:
+            inputs.check_saved({"last": "last" not in own})
+            return None
+        last = inputs.saved_array(own, "last", stands.shape, np.int64)
+        inputs.check_saved({"last": last == stands})
+        return last

@@ -1,0 +1,253 @@
+"""The work of `trueonline predict` and `trueonline live`: prepare a run or resume one, and learn until it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+from trueonline.files import Lock, looks_saved, sweep_up
+from trueonline.inputs import positive
+from trueonline.streams.outputs.alerts import THRESHOLD, Alerts
+from trueonline.streams.outputs.output import check_out, open_output
+from trueonline.streams.outputs.publishing import Publisher, check_no_circle
+from trueonline.streams.predictor import Predictor, Setup
+from trueonline.streams.questions.time_scales import GAP, GAP_HORIZONS
+from trueonline.streams.running.live_run import Page
+from trueonline.streams.running.reporting import Say, Warner, as_text, report_new_source, report_pace, report_resumption
+from trueonline.streams.running.stream_checkpoint import KIND, Checkpoint, check_different_files
+from trueonline.streams.running.stream_run import Run
+from trueonline.streams.signals import FUNCTIONS
+from trueonline.streams.sources import (
+    Cleaner,
+    Source,
+    files_named,
+    has_own_times,
+    is_live,
+    is_several,
+    open_source,
+    without_credentials,
+)
+from trueonline.streams.sources.addresses import divided_access, local_path
+from trueonline.streams.sources.file_chain import is_pattern
+
+__all__ = ["Options", "Page", "Warner", "as_text", "predict", "prepare", "report_pace", "until_stopped"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of the command that do not determine the predictions."""
+
+    source: str | Sequence[str]
+    time: str | None = None
+    time_unit: str = "s"
+    time_format: str | None = None
+    follow: bool = False
+    pace: float | Literal["fit"] | None = None
+    missing: str = "hold"
+    out: str | None = None
+    checkpoint: str | None = None
+    every: float = 10.0
+    fresh: bool = False
+    mqtt_password_file: str | None = None
+    mqtt_ca: str | None = None
+    publish: str | None = None
+    alert: float | None = None
+    alerts: str | None = None
+
+
+def prepare(
+    options: Options,
+    setup: Setup,
+    stream: TextIO,
+    say: Say,
+    serve: Callable[[Predictor], AbstractContextManager] | None = None,
+) -> Run:
+    """The run, from scratch or resumed from a checkpoint. Nothing is written before everything has been checked.
+
+    `serve` makes a server for the predictor, also before anything is written. The server ends with the run.
+    """
+    if options.follow and options.pace is not None:
+        raise ValueError("--follow and --pace cannot be combined: drop one")
+    options = replace(options, source=_local(options.source))
+    out = None if options.out in (None, "-") else options.out
+    for each in filter(None, (out, options.alerts)):
+        check_out(each)
+    place = options.checkpoint if options.checkpoint is not None else out and f"{out}.checkpoint"
+    _check_files(options.source, [("--out", out), ("--checkpoint", place), ("--alerts", options.alerts)])
+    access = _access(options)
+    predictor = Predictor(setup)
+    cleaner = Cleaner(predictor.columns, max_gap=_longest_gap(setup), missing=options.missing)
+    every = positive("every", options.every)
+    clock = ("time", "time_unit", "time_format")
+    source_options = {name: getattr(options, name) for name in ("source", *clock, "missing")}
+    source_options["source"] = _without_credentials(options.source)
+    path = None if place is None else Path(place)
+    with ExitStack() as resources:
+        for each in filter(None, (place, out, options.alerts)):
+            lock = Lock(each)
+            resources.callback(lock.release)
+            sweep_up(each)
+        checkpoint = None if path is None else _found(path, options.fresh)
+        resuming = (
+            path is not None and checkpoint is not None and checkpoint.resumes(path, setup.as_json(), source_options)
+        )
+        if checkpoint is not None and not resuming:
+            _check_new(out)
+        source = resources.enter_context(_open(options, predictor, access["source"]))
+        if serve is not None:
+            resources.enter_context(serve(predictor))
+        output = open_output(options.out, predictor.output_columns, stream, resuming, options.fresh, predictor.meanings())
+        resources.callback(output.abandon)
+        counted = options.time is None and not has_own_times(options.source)
+        run = Run(source, source_options, cleaner, predictor, output, path, every, counted)
+        _add_listeners(run, options, access["publish"], say, resources)
+        if checkpoint is None:
+            run.begin()
+        elif resuming:
+            run.resume(checkpoint)
+            report_resumption(run, checkpoint, say)
+        else:
+            run.learn_on(checkpoint)
+            run.save()  # from here on, the checkpoint is of the new source
+            report_new_source(run, checkpoint, say)
+        run.resources = resources.pop_all()
+    return run
+
+
+def _longest_gap(setup: Setup) -> float | None:
+    """The setting, or ten samples, or three times the longest horizon. Without a rate the predictor measures it."""
+    if setup.max_gap is not None:
+        return setup.max_gap
+    longest = max((scale.seconds or 0.0 for scale in setup.scales()), default=0.0)
+    return max(GAP / setup.rate, GAP_HORIZONS * longest) if setup.rate else None
+
+
+def _found(path: Path, fresh: bool) -> Checkpoint | None:
+    """The checkpoint that is there, unless the run begins from scratch. ValueError if it is something else."""
+    if not path.exists():
+        return None
+    if not fresh:
+        return Checkpoint.read(path)
+    if not looks_saved(path, KIND):
+        raise ValueError(f"{path} is there already and is not a checkpoint; name another --checkpoint")
+    return None
+
+
+def _check_new(out: str | None) -> None:
+    """ValueError if the output of another source is where that of the new one should be."""
+    if out is not None and os.path.exists(out) and os.path.getsize(out):
+        raise ValueError(
+            f"{out} is there already. The predictions for another source do not replace it; name another file for --out"
+        )
+
+
+def _add_listeners(run: Run, options: Options, access: dict[str, Any], say: Say, resources: ExitStack) -> None:
+    """Let a run tell of alerts, and publish, where the options say so."""
+    if options.alert is not None or options.alerts is not None:
+        threshold = THRESHOLD if options.alert is None else options.alert
+        run.alerts = Alerts(run.predictor, threshold, say, options.alerts, options.fresh)
+        resources.callback(run.alerts.close)
+    if options.publish is not None:
+        run.publisher = Publisher(options.publish, run.predictor.names, run.source.replayable, **access)
+        resources.callback(run.publisher.close)
+
+
+def _check_files(source: str | Sequence[str], written: Sequence[tuple[str, str | None]]) -> None:
+    """ValueError if something would be written over the source, or over something else that is written, now or later."""
+    specs = [source] if isinstance(source, str) else list(source)
+    paths = files_named(specs) if is_several(source) else [path for path in specs if os.path.isfile(path)]
+    check_different_files([*(("the source", path) for path in paths), *written])
+    for pattern in filter(is_pattern, specs):
+        for name, path in written:
+            if path is not None and Path(os.path.abspath(path)).match(os.path.abspath(pattern)):
+                raise ValueError(f"{name} {path} would be one of the files {pattern}; put it into another folder")
+
+
+def _access(options: Options) -> dict[str, dict[str, Any]]:
+    """The password file and the certificates for the source, and for the broker to publish to."""
+    shared = {"password_file": options.mqtt_password_file, "ca": options.mqtt_ca}
+    if options.publish is None:
+        return {"source": shared, "publish": {}}
+    spec = options.source if isinstance(options.source, str) else ""
+    if not spec.lower().startswith(("mqtt:", "mqtts:")):
+        return {"source": {}, "publish": divided_access([options.publish], **shared)[0]}
+    check_no_circle(spec, options.publish)
+    of_source, of_publish = divided_access([spec, options.publish], **shared)
+    return {"source": of_source, "publish": of_publish}
+
+
+def _local(source: str | Sequence[str]) -> str | list[str]:
+    return local_path(source) if isinstance(source, str) else [local_path(name) for name in source]
+
+
+def _without_credentials(source: str | Sequence[str]) -> str | list[str]:
+    return without_credentials(source) if isinstance(source, str) else [without_credentials(name) for name in source]
+
+
+def _open(options: Options, predictor: Predictor, access: dict[str, Any]) -> Source:
+    # A run that will resume later leaves the last line of a file if the line is not complete yet.
+    whole = options.checkpoint is not None and not is_live(options.source)
+    try:
+        return open_source(
+            options.source,
+            predictor.columns,
+            time=options.time,
+            rate=predictor.setup.rate,
+            time_unit=options.time_unit,
+            time_format=options.time_format,
+            follow=options.follow,
+            whole_lines=whole,
+            pace=options.pace,
+            mqtt_password_file=access.get("password_file"),
+            mqtt_ca=access.get("ca"),
+        )
+    except ValueError as error:
+        missing = str(error).partition("it has")[0]
+        calls = [name for name in predictor.columns if "(" in name and name in missing]
+        if "no column" in missing and calls:
+            known = ", ".join(FUNCTIONS.values())
+            raise ValueError(f"{error}. If {calls[0]} should be a derived signal, use one of {known}") from None
+        raise
+
+
+@contextmanager
+def until_stopped() -> Iterator[threading.Event]:
+    """An event that SIGINT (Ctrl-C) and SIGTERM set, so that the run ends in good order. A second signal ends it at once."""
+    stop = threading.Event()
+    before: dict[signal.Signals, Any] = {}
+
+    def ask(number: int, frame: Any) -> None:
+        stop.set()
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        before[each] = signal.signal(each, ask)
+    try:
+        yield stop
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def predict(
+    run: Run, stop: threading.Event, watchers: Sequence[Callable[[Run], None]], limit: int | None, forget: bool
+) -> dict[str, Any]:
+    """Learn until the end. Return the summary. `forget`: a stream that has ended leaves no checkpoint."""
+
+    def idle() -> None:
+        for watch in watchers:
+            watch(run)
+
+    begun = time.monotonic()
+    with run.resources:
+        run.learn(stop, idle=idle, limit=limit)
+        run.finish(forget=forget and run.ended)
+    return {**run.summary(), "seconds": round(time.monotonic() - begun, 3)}

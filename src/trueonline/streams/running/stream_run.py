@@ -1,0 +1,348 @@
+"""A run over a stream: read, clean, learn, write, and save checkpoints from which it resumes, even after kill -9."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import numpy as np
+
+from trueonline.files import write_learner
+from trueonline.streams.outputs.alerts import Alerts
+from trueonline.streams.outputs.output import Output
+from trueonline.streams.outputs.publishing import Publisher
+from trueonline.streams.predictor import Answers, Predictor
+from trueonline.streams.questions.time_scales import duration_text
+from trueonline.streams.running.stream_checkpoint import KIND, Checkpoint, checked_earlier
+from trueonline.streams.sources import Clean, Cleaner, Source, TimeStyle, skipping
+
+PATIENCE = 0.2  # seconds to wait for a sample at a time
+LAST = 1.0  # seconds for samples that were sent before the run was stopped
+CHECKPOINT_SHARE = 20.0  # writing checkpoints takes at most about a twentieth of the time
+DROPPED = (
+    "malformed",
+    "huge",
+    "not_received",
+    "dropped_overflow",
+    "dropped_at_stop",
+    "dropped_duplicate",
+    "dropped_late",
+    "dropped_missing",
+    "dropped_time",
+)
+ENOUGH = 200  # samples from whose times the rate is measured
+TOLERANCE = 0.2  # the share by which the measured rate may differ from the given one
+
+
+class Run:
+    """Connects a source, a cleaner, a predictor and an output.
+
+    `source_options` describe the source for the checkpoint. `counted_times` says that times are made from the numbers of
+    samples. A live source then counts from 0 again after a restart, so its times are shifted to after the last sample that was
+    learned from, with a gap between. If `alerts` is set, it reports surprising samples. If `publisher` is set, it sends all
+    answers to a broker.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        source_options: dict[str, Any],
+        cleaner: Cleaner,
+        predictor: Predictor,
+        output: Output,
+        checkpoint: Path | None = None,
+        every: float = 10.0,
+        counted_times: bool = False,
+    ) -> None:
+        self.source, self._source_options = source, source_options
+        self.cleaner, self.predictor, self.output = cleaner, predictor, output
+        self.checkpoint, self._every = checkpoint, every
+        self.alerts: Alerts | None = None
+        self.publisher: Publisher | None = None
+        self.resumed_at: int | None = None
+        self.lost = 0  # samples that were learned from after the checkpoint and will not come again
+        self.ended = False  # whether the source has ended, or the limit is reached
+        self._at_end = not source.replayable  # whether nothing of the source is left to be read
+        self._earlier: dict[str, Any] = {"samples": 0, "counters": {}}  # of the sources before this one
+        self._counted: dict[str, int] = {}  # by the sources of earlier runs, if sources count from 0 again
+        self._due = time.monotonic() + every
+        self._counted_times, self._shift = counted_times, 0.0
+        self._position: dict[str, Any] | None = None  # in the source, if the last block was not used up
+        self._times: list[float] = []  # of the first samples
+        self._save_error = ""  # why the last checkpoint could not be written
+        self.resources = ExitStack()  # closed at the end: source, output, locks
+
+    def begin(self) -> None:
+        """Begin from scratch."""
+        if self.alerts is not None:
+            self.alerts.resume({}, self.source.replayable)
+
+    def resume(self, checkpoint: Checkpoint) -> None:
+        """Resume from a checkpoint of the same setup and source."""
+        about = checkpoint.about
+        self.predictor.restore(checkpoint.arrays)
+        self._earlier = checked_earlier(about["earlier"], self.predictor.samples)
+        self.cleaner.restore(about["cleaner"])
+        if about.get("times") is not None:
+            self.source.style = self.output.style = TimeStyle.from_json(about["times"])
+        if self.alerts is not None:
+            self.alerts.resume(about["alerts"], self.source.replayable)
+        if self.publisher is not None:
+            self.publisher.lost = about["not_published"]
+        beyond = self.output.resume(int(about["rows"]), drop=self.source.replayable)
+        if self.source.replayable:
+            self.source.seek(about["position"])
+        else:
+            self._counted = {name: int(number) for name, number in about["counted"].items()}
+            if self._counted_times and about["cleaner"]["time"] is not None:
+                self._shift = max(float(about["cleaner"]["time"]), self.output.last_time) + 2.0 * self.cleaner.max_gap
+        self.resumed_at = self.samples
+        self.lost = 0 if self.source.replayable else beyond
+
+    def learn_on(self, checkpoint: Checkpoint) -> None:
+        """Continue with what was learned from another source. This one is read from its beginning."""
+        self.predictor.restore(checkpoint.arrays)
+        self.predictor.begin_another()
+        self._earlier = {"samples": self.predictor.samples, "counters": self.predictor.counters()}
+        if self.alerts is not None:
+            self.alerts.resume(checkpoint.about["alerts"], self.source.replayable)
+
+    @property
+    def samples(self) -> int:
+        """The number of samples of this source that were learned from."""
+        return self.predictor.samples - int(self._earlier["samples"])
+
+    def learn(
+        self,
+        stop: Event,
+        seen: Callable[[Answers], None] | None = None,
+        idle: Callable[[], None] | None = None,
+        limit: int | None = None,
+    ) -> None:
+        """Learn until the source ends, `stop` is set, or `limit` samples were learned from in all.
+
+        After `stop`, a live source gives what was sent before, for a second at most.
+        `seen` is called with the answers of every block. `idle` is called after each block, and while no samples come.
+        """
+        if self._position is not None:  # an earlier call did not use up its block
+            self.source.seek(self._position)
+            self._position = None
+        finishing = False
+        while limit is None or self.samples < limit:
+            if stop.is_set() and not finishing:
+                finishing = self.source.finish(LAST)
+                if not finishing:
+                    break
+            clean = self._cleaned() if limit is None else self._cleaned_to(limit)
+            if clean is None:
+                self.ended = not finishing
+                self._at_end |= self.ended
+                break
+            if len(clean):
+                if len(self._times) <= ENOUGH:
+                    self._times += clean.times[:ENOUGH].tolist()
+                answers = self.predictor.learn(clean)
+                self.output.style = self.source.style or self.output.style
+                self.output.write(answers.times, answers.table())
+                alerts = [] if self.alerts is None else self.alerts.tell(answers, self.output.style)
+                if self.publisher is not None:
+                    self.publisher.publish(answers, self.output.style, alerts)
+                if seen is not None:
+                    seen(answers)
+            if idle is not None:
+                idle()
+            if self.checkpoint is not None and time.monotonic() >= self._due:
+                self._try_to_save()
+        self.ended |= limit is not None and self.samples >= limit
+
+    def _cleaned(self) -> Clean | None:
+        """The next samples; None at the end."""
+        block = self.source.read(PATIENCE)
+        if block is None:
+            return None
+        return self.cleaner(replace(block, times=block.times + self._shift) if self._shift else block)
+
+    def _cleaned_to(self, limit: int) -> Clean | None:
+        """The next samples, but no more than `limit` in all. The rest of a block counts as not read."""
+        position, state, left = self.source.position(), self.cleaner.state(), limit - self.samples
+        block = self.source.read(PATIENCE)
+        if block is None:
+            return None
+        shifted = replace(block, times=block.times + self._shift)
+        clean = self.cleaner(shifted)
+        if len(clean) > left:
+
+            def cleaned(rows: int) -> int:
+                self.cleaner.restore(state)
+                return len(self.cleaner(shifted.part(0, rows)))
+
+            rows = bisect_left(range(len(block)), left, key=cleaned)
+            self.cleaner.restore(state)
+            clean = self.cleaner(shifted.part(0, rows))
+            if self.source.replayable:
+                self._position = skipping(position, block, rows)
+        return clean
+
+    def _try_to_save(self) -> None:
+        """Save, and try again later if that fails: a full disk must not end a run of months."""
+        try:
+            self.save()
+            self._save_error = ""
+        except OSError as error:
+            self._save_error = str(error)
+            self._due = time.monotonic() + self._every
+
+    def save(self) -> None:
+        """Write a checkpoint, after the rows that it knows of are safe."""
+        if self.checkpoint is None:
+            return
+        begun = time.monotonic()
+        self.output.sync()
+        about = {
+            "setup": self.predictor.setup.as_json(),
+            "source": self._source_options,
+            "position": self.source.position() if self._position is None else self._position,
+            "cleaner": self.cleaner.state(),
+            "rows": self.output.rows,
+            "counted": self._source_counters(),
+            "times": None if self.source.style is None else self.source.style.as_json(),
+            "written": time.time(),
+            "ended": self._at_end and self._position is None,
+            "earlier": self._earlier,
+            "alerts": {} if self.alerts is None else self.alerts.state(),
+            "not_published": 0 if self.publisher is None else self.publisher.lost,
+        }
+        write_learner(self.checkpoint, KIND, about, self.predictor.state())
+        now = time.monotonic()
+        self._due = now + max(self._every, CHECKPOINT_SHARE * (now - begun))
+
+    def finish(self, forget: bool) -> None:
+        """Write the last checkpoint and close the output. `forget` removes the checkpoint instead.
+
+        A run from scratch that found no sample leaves an existing file as it is.
+        """
+        if self.publisher is not None:
+            self.publisher.finish()
+        if self.predictor.samples and not forget:
+            self.save()
+        self.output.close()
+        if self.predictor.samples and forget and self.checkpoint is not None:
+            self.checkpoint.unlink(missing_ok=True)
+
+    # --- Counters, warnings and the summary -------------------------------------------------------
+
+    def _source_counters(self) -> dict[str, int]:
+        counters = dict(self._counted)
+        for name, number in self.source.counters().items():
+            counters[name] = counters.get(name, 0) + number
+        return counters
+
+    def counters(self) -> dict[str, int]:
+        """Everything that was counted. `read` counts all samples, also the dropped ones."""
+        cleaned = self.cleaner.counters()
+        of_source = {f"source_{name}" if name == "truncated" else name: n for name, n in self._source_counters().items()}
+        before = self._earlier["counters"]
+        of_signals = {name: number - before.get(name, 0) for name, number in self.predictor.counters().items()}
+        of_signals["gaps"] += cleaned["gaps"]  # those by their times, and those that the predictor measured
+        published = {} if self.publisher is None else {"not_published": self.publisher.lost}
+        return {"read": cleaned.pop("samples"), **cleaned, **of_source, **of_signals, **published}
+
+    def dropped(self) -> dict[str, int]:
+        """The number of samples that were not learned from, for each reason."""
+        counted = self.counters()
+        return {name.removeprefix("dropped_"): counted[name] for name in DROPPED if counted.get(name)}
+
+    def warnings(self) -> list[str]:
+        """Problems that the user should know of."""
+        warnings = []
+        rate, measured = self.predictor.setup.rate, self._rate()
+        if rate and measured and not 1.0 - TOLERANCE < measured / rate < 1.0 + TOLERANCE:
+            warnings.append(
+                f"samples come {measured:.4g} a second by their times, but --rate is {rate:g}: time scales and the longest gap are "
+                "wrong by that factor; give the true rate, or leave --rate out: the times are enough"
+            )
+        usual = self.predictor.usual_interval
+        short = [scale.label for scale in self.predictor.scales if usual and scale.seconds and scale.seconds < usual]
+        if short:
+            warnings.append(
+                f"the horizon {short[0]} is shorter than the time between samples: "
+                f"{duration_text(float(f'{usual:.3g}'))} as measured; give a longer --horizon"
+            )
+        never = self.predictor.never_scored
+        if never:
+            warnings.append(
+                f"{never[0]} is too long to be scored: samples wait in memory until 99 % has come true, and there are too many of "
+                "them; predictions are made all the same"
+            )
+        if 1.0 in [scale.discount for scale in self.predictor.scales]:
+            warnings.append(
+                "with a discount of 1 a return is never known and nothing is scored; give a --discount below 1"
+            )
+        if self._save_error:
+            warnings.append(f"the checkpoint could not be written: {self._save_error}")
+        if self.source.remark():
+            warnings.append(self.source.remark())
+        if self.source.trouble:
+            warnings.append(f"the connection to the source is lost: {self.source.trouble}; it is tried again")
+        if self.publisher is not None:
+            warnings += self.publisher.warnings()
+        dropped = self.dropped()
+        if dropped.get("overflow"):
+            warnings.append(
+                f"the queue of {self.source.queue:,} samples was full: samples come faster than they are learned from, and "
+                "the oldest in the queue were dropped"
+            )
+        most = max(dropped, key=dropped.__getitem__, default="")
+        if dropped and dropped[most] > self.samples:
+            why = {
+                "malformed": self.source.complaint() or "",
+                "time": "the times are not finite, or beyond ±1e11 s; is the time unit ms? Then give --time-unit ms",
+                "not_received": "by the numbers under seq; the broker or the network dropped them",
+                "duplicate": "their time is that of the sample before; is --time the right column, with the time of day?",
+                "late": "their time is before that of an earlier sample; are the files in the order of time?",
+                "missing": f"values of {', '.join(self.cleaner.signals)} are missing",
+            }.get(most, "")
+            warnings.append(f"more samples are dropped than used: {dropped[most]:,} {most}{why and f' ({why})'}")
+        return warnings
+
+    def _rate(self) -> float | None:
+        """Samples per second, from the times of the first samples. None if times are counted, or samples are too few."""
+        if self._counted_times or len(self._times) < 10:
+            return None
+        between = float(np.median(np.diff(self._times)))
+        return 1.0 / between if between > 1e-300 else None  # times that are nearly the same measure nothing
+
+    def summary(self) -> dict[str, Any]:
+        """The summary that `--json` prints."""
+        predictor = self.predictor
+        inside = predictor.inside()
+        questions = [
+            {
+                "name": predictor.names[q],
+                "target": predictor.targets[q],
+                "discount": scale.discount,
+                "horizon": predictor.horizons[q],
+                "as": "mean" if scale.mean else "return",
+                **asdict(score),
+                "band": {"coverage": predictor.setup.coverage, "inside": inside[q]},
+                "experts": [{"expert": words, "weight": weight} for words, weight in predictor.experts(q)],
+            }
+            for q, (scale, score) in enumerate(zip(predictor.scales, predictor.scores(), strict=True))
+        ]
+        return {
+            "samples": self.samples,
+            "dropped": sum(self.dropped().values()),
+            "questions": questions,
+            "counters": self.counters(),
+            "ended": self.ended,
+            "resumed_at": self.resumed_at,
+            "lost": self.lost,
+            "measured_rate": self._rate(),
+            "warnings": self.warnings(),
+        }

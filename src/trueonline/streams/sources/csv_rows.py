@@ -1,0 +1,246 @@
+"""Lines of CSV to blocks, by pyarrow.
+
+The first line names the columns, in any order. Cells are separated by commas, semicolons or tabs. The separator is the one
+that gives the columns asked for, unless a line `sep=;` before the first one names it, as Excel writes it. Between semicolons,
+a comma may stand for the decimal point. A cell may be quoted and then hold separators, but a line break always ends the row,
+so that a lost quote cannot swallow the rest (a departure from RFC 4180). Empty cells and NA, N/A, nan, null and none, in any
+case, are missing values. Blank lines and lines that begin with # are nothing. Bytes that are not UTF-8 are taken as Latin-1.
+
+A row is *malformed*, skipped and counted if it has too few or too many cells, if a cell asked for is not a number, if its
+time is missing or not finite, or if a quote is not closed.
+
+pyarrow refuses a whole text for one bad cell. Such a text is read again with all columns as text, and each column is
+converted by itself. A column with cells that pyarrow refuses is read as text from then on, until it has none.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from trueonline.streams.sources import arrow_columns as arrow
+from trueonline.streams.sources.cells import MalformedError, cell, moment
+from trueonline.streams.sources.clock import Clock
+from trueonline.streams.sources.sample import ROWS, Block, check_columns
+
+SEPARATORS = (",", ";", "\t")
+FEW = 32  # lines: so few are read faster without pyarrow, which takes 0.2 ms for the first one
+
+Complain = Callable[[object, object], None]
+Problems = dict[int, tuple[object, object]]  # number of a row → what is wrong with it, and what to show of it
+
+
+class CsvRows:
+    """The rows below a first line, `header`. `complain` is called with the first malformed row of each block.
+
+    `separator` is the one that the file names, "" if it names none. `latin` says whether any row was not UTF-8.
+    """
+
+    def __init__(
+        self, name: str, header: str, signals: tuple[str, ...], clock: Clock, complain: Complain, separator: str = ""
+    ) -> None:
+        self._pa = arrow.pyarrow("CSV files", "csv")
+        self._signals, self._clock, self._complain = signals, clock, complain
+        self._wanted = [*signals, *([] if clock.time is None else [clock.time])]
+        self.separator, self.columns = understood(name, header, self._wanted, separator)
+        self.latin = False
+        self._places = [self.columns.index(each) for each in self._wanted]
+        self._names = [str(place) for place in range(len(self.columns))]  # for pyarrow: names in the file may repeat
+        self._after = (self.separator * (len(self.columns) - 1) or '""').encode() + b"\n"  # a row of missing values
+        self._columns = np.empty(
+            (len(self._wanted), ROWS)
+        )  # used again and again: fresh memory takes longer than copying
+        self._kinds = [self._pa.float64()] * len(self._wanted)  # as what each column is read
+        if clock.form is not None:
+            self._kinds[-1] = self._pa.string()
+
+    def read(self, text: bytes, ends: np.ndarray, first: int) -> tuple[Block, int]:
+        """The samples in these lines, of which `first` is the number of the first row, and the number of rows."""
+        text, rows, latin = _rows_only(text, ends)
+        self.latin |= latin
+        if not rows:
+            return Block(np.empty(0), np.empty((0, len(self._signals)))), 0
+        problems: Problems = {}
+        few = rows <= FEW and b'"' not in text
+        numbers, matrix = (self._split if few else self._parsed)(text, rows, problems)
+        size, good = len(self._signals), np.ones(len(numbers), np.bool_)
+        if problems:
+            good = ~np.isin(numbers, list(problems))
+        times = self._clock.made(first + numbers) if self._clock.time is None else matrix[:, size]
+        if self._clock.time is not None and not np.isfinite(times[good]).all():
+            timeless = numbers[good & ~np.isfinite(times)]
+            why = f"the time in column {self._clock.time} is missing or not finite"
+            problems |= {number: (why, text.split(b"\n")[number]) for number in timeless.tolist()[:1]}
+            good &= np.isfinite(times)
+        if problems:
+            self._complain(*problems[min(problems)])
+        if self._clock.style is None and good.any():
+            self._note(text.split(b"\n")[numbers[good][0]].decode())
+        if good.all():
+            return Block(times.copy(), matrix[:, :size].copy(), self._clock.offset), rows
+        return Block(times[good], np.ascontiguousarray(matrix[good, :size]), self._clock.offset), rows
+
+    def _note(self, line: str) -> None:
+        """Let the clock see how the time of a row is written."""
+        shown = _cells(line, self.separator)[self._places[-1]]
+        self._clock.note(shown.replace(",", ".") if self._has_commas(len(self._signals)) else shown)
+
+    # --- A few lines, without pyarrow ---
+
+    def _split(self, text: bytes, rows: int, problems: Problems) -> tuple[np.ndarray, np.ndarray]:
+        matrix = np.empty((rows, len(self._wanted)))
+        for number, line in enumerate(text.decode().split("\n")[:rows]):
+            cells = line.split(self.separator)
+            if len(cells) != len(self.columns):
+                problems[number] = self._miscounted(len(cells)), line
+                continue
+            for j, place in enumerate(self._places):
+                shown = cells[place].replace(",", ".") if self._has_commas(j) else cells[place]
+                try:
+                    matrix[number, j] = cell(shown) if j < len(self._signals) else moment(shown, self._clock)
+                except MalformedError as error:
+                    problems.setdefault(number, (self._wanted[j], str(error)))
+        return np.arange(rows), matrix
+
+    # --- Many lines ---
+
+    def _parsed(self, text: bytes, rows: int, problems: Problems) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of the rows that have all their cells, and those asked for as a matrix."""
+        numbers = np.arange(rows)
+        table, bad = self._table(text)
+        if table.num_rows + len(bad) != rows + (b'"' in text):  # a quote that was not closed swallowed the lines after it
+            lines = text.split(b"\n")
+            closed = np.array([b'"' not in line or self._closed(line.decode()) for line in lines[:rows]])
+            problems |= {n: ("a quote is not closed", lines[n]) for n in numbers[~closed].tolist()}
+            numbers = numbers[closed]
+            if not len(numbers):
+                return numbers, np.empty((0, len(self._wanted)))
+            table, bad = self._table(b"".join(lines[n] + b"\n" for n in numbers))
+        problems |= {int(numbers[k]): (self._miscounted(cells), line) for k, (cells, line) in bad.items()}
+        numbers = np.delete(numbers, list(bad))
+        matrix = self._columns[:, : len(numbers)].T
+        for j, place in enumerate(self._places):
+            column = table.column(self._names[place])[: len(numbers)]
+            if self._pa.types.is_floating(column.type):
+                matrix[:, j] = column.to_numpy()
+                matrix[:, j] /= self._clock.per_second if j == len(self._signals) else 1.0
+            elif self._pa.types.is_timestamp(column.type):
+                matrix[:, j] = arrow.iso_seconds(column)
+            else:
+                matrix[:, j], wrong = self._converted(column, j)
+                problems |= {
+                    n: (self._wanted[j], why) for k, why in wrong.items() if (n := int(numbers[k])) not in problems
+                }
+        return numbers, matrix
+
+    def _table(self, text: bytes) -> tuple[Any, dict[int, tuple[int, str]]]:
+        """The table that pyarrow makes of lines and one more, and the rows with too few or too many cells."""
+        try:
+            return self._read(text, self._kinds)
+        except self._pa.ArrowInvalid:
+            return self._read(text, [self._pa.string()] * len(self._wanted))
+
+    def _read(self, text: bytes, kinds: list[Any]) -> tuple[Any, dict[int, tuple[int, str]]]:
+        pa, bad = self._pa, {}
+
+        def skip(row: Any) -> str:
+            bad[row.number - 1] = row.actual_columns, row.text
+            return "skip"
+
+        names = [self._names[place] for place in self._places]
+        if b'"' in text:  # a quote that is not closed swallows the row after it, and is noticed
+            text += self._after
+        table = pa.csv.read_csv(
+            pa.BufferReader(text),
+            read_options=pa.csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=self._names),
+            parse_options=pa.csv.ParseOptions(delimiter=self.separator, invalid_row_handler=skip),
+            convert_options=pa.csv.ConvertOptions(
+                include_columns=names,
+                column_types=dict(zip(names, kinds, strict=True)),
+                null_values=arrow.NULLS,
+                strings_can_be_null=True,
+                decimal_point="," if self.separator == ";" and b"," in text else ".",
+            ),
+        )
+        return table, bad
+
+    def _converted(self, column: Any, j: int) -> tuple[np.ndarray, arrow.Wrong]:
+        """A column of text as numbers or times, and a note as what it is to be read from now on."""
+        if self._has_commas(j):
+            column = arrow.with_points(column)
+        if j == len(self._signals):
+            values, wrong, kind = arrow.texts_to_seconds(column, self._clock)
+        else:
+            values, wrong, kind = arrow.texts_to_floats(column)
+        mixed = self.separator == ";" and kind == self._pa.float64()  # perhaps commas and points: text suits both
+        self._kinds[j] = self._pa.string() if mixed else kind
+        return values, wrong
+
+    def _has_commas(self, j: int) -> bool:
+        """Whether commas of a column may be decimal points. A form of times says itself where commas are."""
+        return self.separator == ";" and (j < len(self._signals) or self._clock.form is None)
+
+    def _closed(self, line: str) -> bool:
+        """Whether each quote that opens a cell is closed in the same line."""
+        try:
+            return len(list(csv.reader([line, "next"], delimiter=self.separator))) == 2
+        except csv.Error:  # a cell that is longer than the module takes
+            return False
+
+    def _miscounted(self, cells: int) -> str:
+        return f"a row has {cells} cell{'s' * (cells != 1)}, and the first line has {len(self.columns)}"
+
+
+def decoded(data: bytes) -> tuple[str, bool]:
+    """Bytes as text, and whether they were taken as Latin-1, in Windows' variety, because they are not UTF-8."""
+    try:
+        return data.decode(), False
+    except UnicodeDecodeError:
+        try:
+            return data.decode("cp1252"), True
+        except UnicodeDecodeError:
+            return data.decode("latin-1"), True
+
+
+def _rows_only(text: bytes, ends: np.ndarray) -> tuple[bytes, int, bool]:
+    """The rows as pyarrow takes them, valid UTF-8 with line feeds only, how many they are, and whether they were Latin-1.
+
+    Blank lines and comments are left out.
+    """
+    firsts = np.frombuffer(text, np.uint8)[np.concatenate([[0], ends[:-1]])] if len(ends) else ends
+    rows, latin = len(ends), False
+    if ((firsts <= ord(" ")) | (firsts == ord("#"))).any():
+        lines = [line for line in text.split(b"\n")[:-1] if line.strip(b" \r") and not line.startswith(b"#")]
+        text, rows = b"".join(line + b"\n" for line in lines), len(lines)
+    if b"\r" in text:
+        text = text.replace(b"\r\n", b"\n").replace(b"\r", b" ")
+    if not text.isascii():
+        plain, latin = decoded(text)
+        if latin:  # line by line, so that no line depends on others
+            plain = "\n".join(decoded(line)[0] for line in text.split(b"\n"))
+        text = plain.replace("\ufeff", "").encode()
+    return text, rows, latin
+
+
+def _cells(header: str, separator: str) -> list[str]:
+    """The cells of a first line. The csv module refuses a long one in which the separator does not occur."""
+    try:
+        return next(csv.reader([header], delimiter=separator))
+    except csv.Error:
+        if '"' in header or "\r" in header:
+            raise
+        return header.split(separator)
+
+
+def understood(name: str, header: str, wanted: list[str], separator: str = "") -> tuple[str, tuple[str, ...]]:
+    """The separator and the columns of a first line: those that give most of what is wanted."""
+    try:
+        ways = [(mark, tuple(each.strip() for each in _cells(header, mark))) for mark in separator or SEPARATORS]
+    except csv.Error as error:
+        raise ValueError(f"the first line of {name} must name the columns, but it is not CSV: {error}") from None
+    mark, columns = max(ways, key=lambda way: (sum(each in way[1] for each in wanted), len(way[1])))
+    check_columns(name, columns, wanted, "the first line must name them")
+    return mark, columns

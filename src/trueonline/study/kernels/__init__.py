@@ -1,0 +1,1 @@
+"""One compiled loop for a whole sweep."""

@@ -1,0 +1,205 @@
+"""The methods that a sweep takes: by name, a kernel, a method or a class of learners."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from trueonline import catalog
+from trueonline.core.compiling.kernels import call
+from trueonline.core.family import members
+from trueonline.core.memory import KINDS
+from trueonline.core.transition import asked
+from trueonline.inputs import ratio
+from trueonline.study.checks import initial_weights
+from trueonline.study.kernels.sweep_kernel import compiled, vector_numbers
+
+NAMES = catalog.sweepable()  # that a case may give without a method
+WITH_ETA = tuple(row.name for row in catalog.METHODS.values() if row.swept and "second_step_size" in row.settings)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method to sweep, as data.
+
+    Parameters
+    ----------
+    rule : str, catalog.Method or kernel
+        The name of a method that sweeps have a kernel for, a method made by `trueonline.method`, or an update rule of your own.
+    memories : int, optional
+        How many memories a kernel of your own asks for; 1 by default.
+    second : float, optional
+        η: a method with second weights or a reward rate has the step-size β = ηα for them, so that α can be swept alone. 1 by
+        default.
+
+    Examples
+    --------
+    >>> Method("gtd", second=0.1)
+    Method(rule='gtd', memories=2, second=0.1)
+    """
+
+    rule: Any
+    memories: int | None = None
+    second: float | None = None
+    kind: str = field(init=False, repr=False, compare=False)  # of memory
+
+    def __post_init__(self) -> None:
+        rule: Any = _named(self.rule)
+        if isinstance(rule, str) and rule not in catalog.names(swept=True):
+            raise ValueError(f"unknown rule {rule!r}; known are {', '.join(catalog.names(swept=True))}, or give a kernel")
+        row = catalog.METHODS[rule] if isinstance(rule, str) else rule if isinstance(rule, catalog.Method) else None
+        known = None if row is None else row.memory
+        count = self.memories if self.memories is not None else KINDS[known].memories if known else 1
+        kinds = {1: "one", 2: "two", 3: "three"}
+        if isinstance(count, bool) or count not in kinds or (known and KINDS[known].memories != count):
+            wanted = f"{KINDS[known].memories} for {_name(rule)}" if known else "1, 2 or 3"
+            raise ValueError(f"memories must be {wanted}, got {self.memories!r}")
+        usual = 1.0 if row is None else row.options.get("second_step_size", 1.0)
+        second = ratio("second", usual if self.second is None else self.second)
+        for name, value in (("rule", rule), ("memories", count), ("second", second), ("kind", known or kinds[count])):
+            object.__setattr__(self, name, value)
+
+    @property
+    def row(self) -> catalog.Method | None:
+        """The row of the catalogue, or the method of one's own; None for a bare kernel."""
+        row = catalog.METHODS[self.rule] if isinstance(self.rule, str) else self.rule
+        return row if isinstance(row, catalog.Method) else None
+
+    @property
+    def update(self) -> Any:
+        """The update rule, a kernel."""
+        return self.rule if self.row is None else self.row.resolve("rule")
+
+    def sweep(
+        self,
+        arrays: Sequence[np.ndarray],
+        discount: float,
+        after: int,
+        trajectories: Iterable,
+        alphas: np.ndarray,
+        lams: np.ndarray,
+        errors: np.ndarray,
+    ) -> None:
+        """Run the compiled sweep.
+
+        Parameters
+        ----------
+        arrays : sequence of numpy.ndarray
+            The features, B, w* and the first weights (`Case.arrays`).
+        discount : float
+            The discount of the problem.
+        after : int
+            The number of steps before the first that counts.
+        trajectories : iterable
+            States, rewards, discounts and importance ratios of each run.
+        alphas : numpy.ndarray
+            The step-sizes.
+        lams : numpy.ndarray
+            The trace decays.
+        errors : numpy.ndarray
+            The result: the error of each run, step-size and trace decay.
+        """
+        features, root, target, first = arrays
+        rule, n = self.update, len(target)
+        root = (
+            root if features.ndim == 1 else np.atleast_2d(root)
+        )  # with dense features, one kernel serves both forms of B
+        measure = root, target, first, discount, self.second, after, members().get(rule, 0)
+        entry, numbers = compiled(rule, self.kind), np.empty(vector_numbers(n, KINDS[self.kind].memories))
+        for trajectory, error in zip(trajectories, errors, strict=True):
+            call(entry, numbers, features, n, trajectory, measure, alphas, lams, error)
+
+
+def _named(rule: Any) -> Any:
+    """A kernel of this package by its name in the catalogue; any other rule as it is. ValueError if it is not a rule."""
+    if isinstance(rule, str | catalog.Method):
+        return rule
+    try:
+        asked(rule)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+    rows = [row for row in catalog.METHODS.values() if row.swept and not row.options and row.resolve("rule") is rule]
+    return rows[0].name if rows else rule
+
+
+def _name(rule: Any) -> str:
+    return rule if isinstance(rule, str) else rule.name if isinstance(rule, catalog.Method) else rule.py_func.__name__
+
+
+def resolved(methods: Any, problem: Any) -> dict[str, Any]:
+    """The methods of a case: each a `Method`, or a class of learners that takes one step at a time.
+
+    ValueError if one of them is not a method, or does not fit the problem.
+    """
+    if not isinstance(methods, Mapping) or not methods:
+        raise ValueError(f"methods must name at least one of {', '.join(NAMES)}, got {methods!r}")
+    found = {name: _resolved(name, method) for name, method in methods.items()}
+    for name, method in found.items():
+        if inspect.isclass(method):
+            _check_class(name, method, problem)
+        row = method.row if isinstance(method, Method) else method
+        if getattr(row, "binary", False) and not np.isin(problem.features, (0.0, 1.0)).all():
+            raise ValueError(f"{name} needs binary features; leave it out of methods")
+        if getattr(row, "group", "") == "average reward" and not getattr(problem, "average_reward", False):
+            raise ValueError(
+                f"{name} learns values up to a constant: sweep it on trueonline.problems.AverageReward(problem), whose error "
+                "leaves out constants"
+            )
+    return found
+
+
+def _resolved(name: Any, method: Any) -> Any:
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"the name of a method must be a text, got {name!r}")
+    if isinstance(method, str):
+        raise ValueError(
+            f"the method {name!r} must be a kernel, a method or a class of learners, got the text {method!r}"
+        )
+    if method is None:
+        if name not in NAMES:
+            raise ValueError(f"unknown method {name!r}; known are {', '.join(NAMES)}, or give a kernel or a class")
+        method = catalog.METHODS[name]
+    row: Any = getattr(method, "method", None) if inspect.isclass(method) else method
+    own = isinstance(row, catalog.Method) and row.group == "own"
+    if own or isinstance(method, catalog.Method):  # a method of one's own has a kernel, also if its class is given
+        return Method(row if own else row.name) if row.swept else row.resolve("learner")
+    if inspect.isclass(method) or isinstance(method, Method):
+        return method
+    try:
+        return Method(method)
+    except ValueError as error:
+        raise ValueError(f"the method {name!r} is neither a class of learners nor an update rule: {error}") from None
+
+
+def _check_class(name: str, kind: Any, problem: Any) -> None:
+    if hasattr(kind, "step"):
+        raise ValueError(f"the method {name!r} is a class of agents; a sweep is of predictions, and takes learners")
+    try:
+        signature = inspect.signature(kind)
+    except (TypeError, ValueError):  # some hide it; then we shall see
+        return
+    row = getattr(kind, "method", None)
+    if isinstance(row, catalog.Method) and "beta" in asked(row.resolve("rule")):
+        if row.swept:
+            raise ValueError(
+                f"the method {name!r} needs a second step-size: sweep it as study.Method({row.name!r}, second=…), which makes "
+                "it a multiple of the first"
+            )
+        if kind is row.resolve("learner"):
+            raise ValueError(
+                f"the method {name!r} needs a second step-size, and sweeps have no kernel for it: give a subclass whose "
+                "constructor sets second_step_size"
+            )
+    more = {"initial_weights": None} if initial_weights(problem).any() else {}
+    try:
+        signature.bind(1, 0.1, 0.9, 0.9, **more)
+    except TypeError as error:
+        raise ValueError(
+            f"the method {name!r} must be made by (n_features, step_size, trace_decay, discount)"
+            f"{' and initial_weights, which this problem has' if more else ''}, but: {error}; methods with a second "
+            "step-size are swept as study.Method('gtd', second=…)"
+        ) from None

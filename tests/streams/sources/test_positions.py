@@ -1,0 +1,200 @@
+"""Positions: reading in two goes equals reading in one, and another file is refused."""
+
+import json
+import math
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.streams.streams import joined, some, text_of, together, written
+from trueonline.streams.sources import Block, ParquetFile, TextFile, open_source
+from trueonline.streams.sources.positions import skipping
+from trueonline.streams.sources.sample import ROWS
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.csv.gz", "log.jsonl", "log.parquet"])
+@pytest.mark.parametrize("clock", [{"time": "time"}, {"rate": 40.0}])
+def test_reading_in_two_goes_equals_reading_in_one(tmp_path, name, clock):
+    path = tmp_path / name
+    times, values = some(9000)
+    times, values = written(path, times, values)
+    once = open_source(path, ["a", "b"], **clock)
+    assert once.replayable
+    whole_times, whole_values = joined(once)
+    if "time" in clock:
+        np.testing.assert_array_equal(whole_times, times)
+        np.testing.assert_array_equal(whole_values, values)
+    elif name != "log.parquet":  # where a row is whole without its time
+        np.testing.assert_array_equal(whole_times, np.flatnonzero(np.arange(9000) % 1000 != 7) / 40)
+    n_blocks = math.ceil(len(whole_times) / ROWS)
+    for goes in range(n_blocks + 2):
+        with open_source(path, ["a", "b"], **clock) as first:
+            blocks = [block for _, block in zip(range(goes), first, strict=False)]
+            position = json.loads(json.dumps(first.position()))
+        with open_source(path, ["a", "b"], **clock) as second:
+            next(second)  # wherever it was
+            second.seek(position)
+            blocks += list(second)
+            assert second.counters() == once.counters()
+            assert second.position() == once.position()
+        got_times, got_values = together(blocks, 2)
+        np.testing.assert_array_equal(got_times, whole_times)
+        np.testing.assert_array_equal(got_values, whole_values)
+
+
+def test_positions_of_another_file_are_refused_and_change_nothing(tmp_path):
+    path, other, short = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "c.csv"
+    times, values = some(10_000)
+    path.write_text(text_of(times, values))
+    other.write_text(text_of(times, values, ("time", "b", "a")))
+    short.write_text(text_of(times[:100], values[:100]))
+    table = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"time": times[:10], "a": times[:10]}), table)
+    with TextFile(path, ["a"], time="time") as source:
+        first = next(source)
+        position = source.position()
+        shifted = {**position, "offset": position["offset"] - 3}
+        table_position = {"kind": "parquet", "row": 1, "malformed": 0, "skip": 0, "hash": {}}
+        for each, where, message in [
+            (other, position, "has other columns than when the position was taken"),
+            (short, position, "is shorter than what was read of it"),
+            (path, shifted, "is not the file that was read, or was changed: what comes before byte"),
+            (path, {**position, "hash": None}, "is not the file that was read"),
+            (path, {**position, "skip": None}, "the position is damaged: skip must be a whole number, got None"),
+            (path, {**position, "row": -1}, "the position is damaged: row must be a whole number, got -1"),
+            (path, {**position, "offset": True}, "the position is damaged: offset"),
+            (path, table_position, "not a position in a source of the kind text"),
+            (path, None, "not a position in a source of the kind text"),
+        ]:
+            with TextFile(each, ["a"], time="time") as reader:
+                reader.read()
+                before = reader.position()
+                with pytest.raises(ValueError, match=message):
+                    reader.seek(where)
+                assert reader.position() == before
+    with TextFile(path, ["a"], time="time") as reader:
+        reader.read()
+        with pytest.raises(ValueError, match="damaged"):
+            reader.seek({**position, "offset": "x"})
+        second = next(reader)
+        assert second.times[0] == times[len(first)]
+    with ParquetFile(table, ["a"], time="time") as reader:
+        with pytest.raises(ValueError, match="has 10 rows, fewer than the 11 that were read"):
+            reader.seek({**table_position, "row": 11})
+        with pytest.raises(ValueError, match="the position is damaged: hash must hold a hash for each column, got None"):
+            reader.seek({**table_position, "hash": None})
+        assert len(next(reader)) == 10
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.csv.gz", "log.jsonl", "log.parquet"])
+@pytest.mark.parametrize("clock", [{"time": "time"}, {"rate": 40.0}])
+def test_a_position_tells_a_file_that_grew_from_one_that_was_replaced(tmp_path, name, clock):
+    path = tmp_path / name
+    times, values = some(12_000)
+    written(path, times[:9000], values[:9000])
+    with open_source(path, ["a", "b"], **clock) as source:
+        before = [next(source), next(source)]
+        position = json.loads(json.dumps(source.position()))
+    written(path, times, values)
+    with open_source(path, ["b", "a"], **clock) as source:
+        source.seek(position)  # other columns may be asked for
+        assert source.position() == position
+        _, rest = together(list(source), 2)
+    _, whole = joined(open_source(path, ["a", "b"], **clock))
+    np.testing.assert_array_equal(np.concatenate([*(block.values for block in before), rest[:, ::-1]]), whole)
+    read = int(times.searchsorted(before[-1].times[-1])) if "time" in clock else round(before[-1].times[-1] * 40.0)
+    changed = values.copy()
+    changed[read - 1, 0] += 1.0
+    other_times, other = some(12_000, seed=1)
+    for t, v in ((times, changed), (other_times, other)):
+        written(path, t, v)
+        with open_source(path, ["a", "b"], **clock) as source:
+            first = source.position()
+            with pytest.raises(ValueError, match=r"is not the file that was read, or was changed"):
+                source.seek(position)
+            assert source.position() == first
+
+
+@pytest.mark.parametrize(
+    ("name", "clock", "begun"),  # every pair of two of them
+    [
+        (name, {"time": "time"} if timed else {"rate": 40.0}, begun)
+        for name, turned in (("log.csv", 0), ("log.csv.gz", 1), ("log.jsonl", 1), ("log.parquet", 0))
+        for timed, begun in ((True, turned), (False, 1 - turned))
+    ],
+)
+def test_a_position_within_a_block_tells_too(tmp_path, name, clock, begun):
+    path = tmp_path / name
+    times, values = some(9000)
+
+    def opened(signals=("a", "b")):
+        return open_source(path, list(signals), **clock)
+
+    def row_of(k):
+        """The number of the row of a sample of the block."""
+        return int(times.searchsorted(block.times[k])) if "time" in clock else round(block.times[k] * 40.0)
+
+    written(path, times[:8500], values[:8500])
+    with opened() as source:
+        for _ in range(begun):
+            next(source)
+        before = source.position()
+        block = next(source)
+    used, some_of_it = len(block) // 2, len(block) // 5
+    first, second = skipping(before, block, some_of_it), skipping(before, block, used)
+    rest = Block(block.times[some_of_it:], block.values[some_of_it:])
+    assert skipping(first, rest, used - some_of_it) == second  # in one go or in two
+    position = json.loads(json.dumps(second))
+    assert (position["skip"], position["skipped"]["times"] > 0) == (used, True)
+    written(path, times, values)  # it grew
+    with opened() as source:
+        source.seek(position)
+        assert source.position() == position
+        again = next(source)
+        np.testing.assert_array_equal(again.times[:50], block.times[used : used + 50])
+        np.testing.assert_array_equal(again.values[:50], block.values[used : used + 50])
+        assert source.position()["skip"] == 0
+        assert sum(map(len, source)) + len(again) > len(block) - used
+    with opened(("c", "b")[1:]) as source:  # other columns may be asked for
+        source.seek(position)
+        np.testing.assert_array_equal(next(source).values[:50, 0], block.values[used : used + 50, 1])
+    row = row_of(used // 2)
+    for column, what in ((0, "a are"), (1, "b are")):
+        changed = values.copy()
+        changed[row, column] += 1.0
+        written(path, times, changed)
+        with opened() as source:
+            at = next(source) and source.position()
+            with pytest.raises(ValueError, match=rf"not the file .* of the [0-9,]+ samples .* {what} not .* --fresh"):
+                source.seek(position)
+            assert source.position() == at
+            following = next(source)
+            assert len(following) > 0
+    other_times, other = some(9000, seed=1)
+    size = row_of(used - 1)
+    for t, v in ((times[:size], values[:size]), (other_times[:1], other[:1]), (other_times, other)):
+        written(path, t, v)
+        with opened() as source:
+            at = source.position()
+            with pytest.raises(
+                ValueError, match=r"(shorter than|fewer than|is not the file) .*start from scratch .*--fresh"
+            ):
+                source.seek(position)
+            assert source.position() == at
+    written(path, times, values)
+    with opened() as source:
+        for wrong in (None, {}, {"times": 1}, {"times": -1, "values": {}}, {"times": 1, "values": {"a": True}}):
+            with pytest.raises(ValueError, match="the position is damaged: skipped must hold a checksum for each signal"):
+                source.seek({**position, "skipped": wrong})
+        assert source.position()["skip"] == 0
+
+
+def test_a_position_is_within_its_block_or_refused():
+    block = Block(np.arange(3.0), np.zeros((3, 1)))
+    position = {"kind": "arm", "seed": 0, "row": 7, "skip": 2}
+    assert skipping(position, block, 3) == {**position, "skip": 5}  # the arm needs no checksums
+    for rows in (-1, 4):
+        with pytest.raises(ValueError, match=f"from 0 to the 3 of the block, got {rows}"):
+            skipping(position, block, rows)

@@ -1,0 +1,221 @@
+"""Predictions sent to a real broker, which comes and goes."""
+
+import json
+import threading
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tests.streams import surprising
+from tests.streams.mosquitto import Broker, Guarded, until, with_broker
+from trueonline.cli import main
+from trueonline.streams.outputs import publishing
+from trueonline.streams.outputs.publishing import Publisher
+from trueonline.streams.predictor import Answers, Predictor
+from trueonline.streams.sources import TimeStyle
+from trueonline.streams.sources.addresses import PASSWORD, USER, divided_access
+
+pytestmark = [
+    with_broker,
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # paho leaves some sockets to Python
+]
+
+
+@pytest.fixture
+def broker(tmp_path):
+    broker = Broker(tmp_path)
+    yield broker
+    broker.kill()
+
+
+@contextmanager
+def listener(port):
+    """A list of all messages, as pairs of the topic and what it says, in the order in which they come."""
+    from paho.mqtt.client import Client
+    from paho.mqtt.enums import CallbackAPIVersion
+
+    heard, ready = [], threading.Event()
+    client = Client(CallbackAPIVersion.VERSION2)
+    client.reconnect_delay_set(0.1, 0.5)
+    client.on_connect = lambda *_: client.subscribe("#", qos=1)
+    client.on_subscribe = lambda *_: ready.set()
+    client.on_message = lambda _, __, message: heard.append((message.topic, json.loads(message.payload), message.retain))
+    client.connect("127.0.0.1", port)
+    client.loop_start()
+    assert ready.wait(60)
+    try:
+        yield heard
+    finally:
+        client.disconnect()
+        client.loop_stop()
+
+
+def answers(first, last, signals=1):
+    times = np.arange(first, last, dtype=float)
+    return Answers(times, times == 0, np.zeros((len(times), signals)), np.column_stack([times, -times]))
+
+
+def predict(*arguments):
+    result = CliRunner().invoke(main, ["predict", *map(str, arguments)])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_every_sample_is_a_message_and_alerts_have_a_topic_of_their_own(broker, tmp_path, monkeypatch):
+    monkeypatch.setattr(Predictor, "learn", surprising.surprised)
+    monkeypatch.setattr(publishing, "QUEUE", 1000)
+    size = 5000  # more than fit into the queue, as fast as they can be read
+    (tmp_path / "log.csv").write_text("x\n" + "".join(f"{10 if t % 1000 == 999 else t % 3}\n" for t in range(size)))
+    options = ["--rate", 10, "--target", "x", "--horizon", "1s,2s", "--json", "--alert", 1, "--out", tmp_path / "out.csv"]
+    with listener(broker.port) as heard:
+        code, told, said = predict(tmp_path / "log.csv", *options, "--publish", broker.url("a/b"))
+        assert code == 0, said
+        until(lambda: len(heard) >= size + 5, "the arrival of all messages")
+    told = json.loads(told)
+    assert told["counters"]["not_published"] == 0
+    assert told["warnings"] == []
+    assert not any(retained for _, _, retained in heard)
+    samples = [said for topic, said, _ in heard if topic == "a/b"]
+    alerts = [said for topic, said, _ in heard if topic == "a/b/alerts"]
+    rows = np.genfromtxt(tmp_path / "out.csv", delimiter=",", skip_header=1)[:, [0, 1, 4]]  # without the bands
+    assert [
+        [each["time"], *(each["predictions"][f"x@{h}"]["value"] for h in ("1s", "2s"))] for each in samples
+    ] == rows.tolist()
+    assert samples[7] == {
+        "time": 0.7,
+        "predictions": {
+            name: {"value": value, "low": value - 1.0, "high": None}
+            for name, value in zip(("x@1s", "x@2s"), rows[7, 1:].tolist(), strict=True)
+        },
+        "surprise": 0.1,
+    }
+    assert [each["time"] for each in alerts] == [(999 + 1000 * i) / 10 for i in range(5)]
+    assert alerts[0] | {"time": 0} == {
+        "time": 0, "surprise": 1.0, "question": "x@2s", "target": "x", "value": 10.0, "expected": 0.0, "error": 10.0,
+        "usual_error": 1.5,
+    }  # fmt: skip
+
+
+def test_times_are_as_they_came_in(broker, tmp_path, monkeypatch):
+    monkeypatch.setattr(Predictor, "learn", surprising.surprised)
+    times = [f"2014-04-13 14:35:{t:02}+02:00" for t in range(30)]
+    (tmp_path / "log.csv").write_text("at,x\n" + "".join(f"{at},{t % 11}\n" for t, at in enumerate(times)))
+    options = ["--rate", 1, "--time", "at", "--target", "x", "--discount", 0.9, "--alert", 1]
+    with listener(broker.port) as heard:
+        code, _, said = predict(tmp_path / "log.csv", *options, "--publish", broker.url("a"))
+        assert code == 0, said
+        until(lambda: len(heard) >= 32, "the arrival of all messages")
+    assert [said["time"] for topic, said, _ in heard if topic == "a"] == times
+    assert [said["time"] for topic, said, _ in heard if topic == "a/alerts"] == [times[10], times[21]]
+
+
+def test_a_broker_that_is_stopped_and_started_again(broker, monkeypatch):
+    """What fits into the queue comes later. What does not is counted. Nothing waits."""
+    monkeypatch.setattr(publishing, "QUEUE", 2000)
+    publisher = Publisher(broker.url("p"), ["a", "b"], patient=True)
+    publisher.publish(answers(0, 100), TimeStyle())
+    until(lambda: not publisher._waiting, "the arrival of the first messages")
+    broker.kill()
+    until(lambda: not publisher._client.is_connected(), "the end of the connection")
+    begun = time.monotonic()
+    publisher.publish(answers(100, 100 + publishing.QUEUE + 50), TimeStyle())
+    assert time.monotonic() - begun < publishing.WAIT
+    assert publisher.lost == 50
+    until(lambda: len(publisher.warnings()) == 2, "an attempt to connect again")
+    assert "is lost: the connection is refused: nothing listens there; it is tried again" in publisher.warnings()[0]
+    assert publisher.warnings()[1].startswith("predictions could not be published: 50 messages")
+    broker.start()
+    with listener(broker.port) as heard:
+        until(lambda: len({said["time"] for _, said, _ in heard}) > 0, "the arrival of what waited")
+        publisher.publish(answers(50_000, 50_100), TimeStyle())
+        publisher.finish()
+        until(lambda: heard[-1][1]["time"] == 50_099, "the arrival of the last message")
+    assert publisher.lost == 50
+    assert "is lost" not in str(publisher.warnings())
+
+
+def test_what_is_left_at_the_end_is_counted(broker, monkeypatch):
+    monkeypatch.setattr(publishing, "LAST", 0.1)
+    publisher = Publisher(broker.url("p"), ["a", "b"], patient=False)
+    broker.kill()
+    publisher.publish(answers(0, 30), TimeStyle())
+    publisher.finish()
+    assert publisher.lost == 30
+
+
+def test_a_broker_that_takes_nothing_is_waited_for_once(broker, monkeypatch):
+    """It is stopped as by Ctrl-Z: connected, but silent."""
+    import signal
+
+    monkeypatch.setattr(publishing, "QUEUE", 100)
+    monkeypatch.setattr(publishing, "WAIT", 0.2)
+    publisher = Publisher(broker.url("p"), ["a", "b"], patient=True)
+    broker.process.send_signal(signal.SIGSTOP)
+    waits = []
+    wait_for = publisher._changed.wait_for
+    monkeypatch.setattr(
+        publisher._changed, "wait_for", lambda *given: waits.append(given) or wait_for(*given), raising=False
+    )
+    publisher.publish(answers(0, 300), TimeStyle())
+    assert publisher.lost == 200
+    assert len(waits) == 1
+    broker.process.send_signal(signal.SIGCONT)
+    until(lambda: not publisher._waiting, "the arrival of what waited")
+    publisher.publish(answers(300, 500), TimeStyle())  # it is waited for again
+    assert publisher.lost == 200
+    publisher.finish()
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    broker = Guarded(tmp_path_factory.mktemp("guarded"))
+    yield broker
+    broker.kill()
+
+
+def test_users_and_tls(guarded, tmp_path, monkeypatch):
+    for name in (USER, PASSWORD):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "log.csv").write_text("x\n" + "1\n" * 50)
+    (tmp_path / "password").write_text("s3cret/@\n")
+    options = [tmp_path / "log.csv", "--rate", 10, "--target", "x", "--json", "--mqtt-ca", guarded.ca, "--publish"]
+    with listener(guarded.open_port) as heard:
+        password = ["--mqtt-password-file", tmp_path / "password"]
+        code, told, said = predict(*options, guarded.tls_url("ann@"), *password)
+        assert code == 0, said
+        assert json.loads(told)["counters"]["not_published"] == 0
+        until(lambda: len(heard) == 50, "the arrival of the messages")
+    code, _, said = predict(*options, guarded.tls_url("ann:wrong@"))
+    assert code == 1
+    assert f"cannot publish to mqtts://127.0.0.1:{guarded.tls_port}/arm: the broker says" in said
+    assert "wrong" not in said
+
+
+def test_shared_options_are_for_the_addresses_that_they_fit():
+    bare, full, tls = "mqtt://ann@h/a", "mqtt://ann:x@h/a", "mqtts://h/b"
+    both, none = {"password_file": "file", "ca": "ca"}, {"password_file": None, "ca": None}
+    assert divided_access([full, tls], "file", "ca") == [none, both]
+    assert divided_access([bare, full], "file", None)[0] == {"password_file": "file", "ca": None}
+    assert divided_access([full, full], "file", "ca") == [both, none]  # the first says what is wrong
+
+
+@pytest.mark.parametrize(
+    ("source", "url", "said"),
+    [
+        ("log.csv", "mqtt://127.0.0.1/a/#", "--publish needs one topic, without + and #, got a/#"),
+        ("log.csv", "http://x/y", "the address must be mqtt://"),
+        ("log.csv", "mqtt://127.0.0.1:1/a", "cannot publish to mqtt://127.0.0.1:1/a: the connection is refused"),
+        ("mqtt://h/a", "mqtt://h/a", "is on a topic that the source mqtt://h/a listens to; name another topic"),
+        ("mqtt://h/#", "mqtt://ann:x@h:99/b", "is on a topic that the source mqtt://h/# listens to"),
+        ("mqtt://h/a/+", "mqtt://h/a", "is on a topic that the source mqtt://h/a/+ listens to"),  # alerts are on a/alerts
+    ],
+)
+def test_places_that_cannot_be_published_to(tmp_path, monkeypatch, source, url, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text("x\n1\n")
+    code, _, told = predict(source, "--rate", 1, "--target", "x", "--out", "out.csv", "--publish", url)
+    assert code == 1
+    assert said in told
+    assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
