@@ -245,7 +245,7 @@ class Learner(to.TrueOnlineTD):
     pass
 
 
-as_data = study.Method(true_online_td)
+as_data = study.SweptMethod(true_online_td)
 number = 3
 """
 

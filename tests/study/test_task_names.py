@@ -66,7 +66,7 @@ def test_names_do_not_change_with_labels_or_from_time_to_time():
 
 
 def test_names_change_with_the_second_step_size():
-    cases = [small(methods={"mine": study.Method("gtd", second=second)}) for second in (0.0, 0.5)]
+    cases = [small(methods={"mine": study.SweptMethod("gtd", second=second)}) for second in (0.0, 0.5)]
     assert names(cases[0]) != names(cases[1])
 
 
@@ -123,7 +123,7 @@ def change_operator(tree):
 
 def newly_named():
     sources._module.cache_clear()
-    return names(small(methods={"true_online": None, "gtd": study.Method("gtd")}))
+    return names(small(methods={"true_online": None, "gtd": study.SweptMethod("gtd")}))
 
 
 def test_no_comment_docstring_or_annotation_of_this_package_changes_a_name(copied):

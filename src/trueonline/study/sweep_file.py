@@ -15,6 +15,7 @@ import numpy as np
 
 from trueonline import features, files, problems, study
 from trueonline.inputs import ratio
+from trueonline.inputs.seeds import seed_of
 from trueonline.study.kernels import own_methods
 from trueonline.study.kernels.swept_methods import NAMES, WITH_ETA
 from trueonline.terminal import shortest  # names of methods must differ
@@ -144,10 +145,12 @@ def _seeds(arguments: dict[str, Any], label: Any) -> list[tuple[dict[str, Any], 
 
 
 def _case(spec: dict[str, Any], problem: Problem, name: str, seed: int, label: str, folder: Path) -> study.Case:
-    """One problem in one representation. 41 keeps the seed of the features apart from that of the problem."""
+    """One problem in one representation."""
     represent = REPRESENTATIONS[name]
     if represent is not None:
-        problem = problem.with_features(represent(problem, np.random.SeedSequence([41, seed])))
+        problem = problem.with_features(
+            represent(problem, np.random.SeedSequence(seed_of("features of a sweep file", seed)))
+        )
     return study.Case(
         problem=problem,
         methods=_methods(spec.get("methods", study.applicable(problem)), folder),
@@ -195,7 +198,7 @@ def _entry(entry: Any, folder: Path) -> dict[str, Any]:
             "name others without settings"
         )
     values = [ratio("eta", eta) for eta in (etas if isinstance(etas, list) else [etas])]
-    return {f"{method}, η = {shortest(eta)}": study.Method(method, second=eta) for eta in values}
+    return {f"{method}, η = {shortest(eta)}": study.SweptMethod(method, second=eta) for eta in values}
 
 
 def _text(name: str, value: Any) -> str:
