@@ -232,7 +232,7 @@ class Plain:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"methods": {"mine": to.GTD}}, r"needs a second step-size.*study\.Method"),
+        ({"methods": {"mine": to.GTD}}, r"needs a second step-size.*study\.SweptMethod"),
         ({"methods": {"mine": Plain}, "problem": baird()}, "and initial_weights, which this problem has"),
         ({"methods": ["gdt"]}, "unknown method 'gdt'; known are accumulate, replace.*true_online_off_policy"),
         ({"after": STEPS}, "after must be a whole number from 0, and fewer than the 40 steps, got 40"),

@@ -12,10 +12,9 @@ import trueonline as to
 from tests.study.own_rules import late_decay
 from tests.study.small_cases import MRP, SEEN, EagerTrueOnline, Ring, own_accumulate, small
 from trueonline import study
-from trueonline.core.compiling import identity, sources
+from trueonline.core.compiling import identity, sources, user_file
 from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import shift
-from trueonline.study.kernels import own_methods
 from trueonline.study.storage.store import Store
 
 pytestmark = pytest.mark.usefixtures("small_heap")
@@ -200,15 +199,15 @@ def test_names_change_with_what_a_method_closes_over(one, other):
 
 
 def test_a_file_beside_that_of_a_method_counts(tmp_path):
-    """It is imported for what it does, and is forgotten afterwards (`study.own_methods`)."""
+    """It is imported for what it does, and is forgotten afterwards (`core.compiling.user_file`)."""
     rule = "import effects\nimport trueonline as to\n@to.kernel\ndef mine(memory, reward): return 0.0, 0.0, 0.0\n"
     (tmp_path / "rule.py").write_text(rule)
     found = []
     for gain in (1, 1, 10):
         (tmp_path / "effects.py").write_text(f"GAIN = {gain}\n")
-        own_methods._LOADED.clear()  # as in another process
+        user_file._LOADED.clear()  # as in another process
         identity.APART.clear()
-        found += names(small(methods=dict([own_methods.load("rule.py:mine", tmp_path)])))
+        found += names(small(methods=dict([user_file.load_name("rule.py:mine", tmp_path)])))
     assert found[0] == found[1] != found[2]
 
 

@@ -137,7 +137,7 @@ def resolved(methods: Any, problem: Any) -> dict[str, Any]:
     """
     if not isinstance(methods, Mapping) or not methods:
         raise ValueError(f"methods must name at least one of {', '.join(NAMES)}, got {methods!r}")
-    found = {name: _resolved(name, method) for name, method in methods.items()}
+    found = {name: resolve(name, method) for name, method in methods.items()}
     for name, method in found.items():
         if inspect.isclass(method):
             _check_class(name, method, problem)
@@ -152,7 +152,8 @@ def resolved(methods: Any, problem: Any) -> dict[str, Any]:
     return found
 
 
-def _resolved(name: Any, method: Any) -> Any:
+def resolve(name: Any, method: Any) -> Any:
+    """A method by its name, a kernel, a method of one's own or a class: as a `SweptMethod`, or a class of learners."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"the name of a method must be a text, got {name!r}")
     if isinstance(method, str):
