@@ -191,7 +191,7 @@ def _entry(entry: Any, folder: Path) -> dict[str, Any]:
     etas = table.get("eta", [])
     if method not in WITH_ETA or etas == [] or "name" in table:
         raise ValueError(
-            f'a method with settings must be {{ method = "gtd", eta = … }}, with {" or ".join(WITH_ETA)} and at least one η, '
+            f'a method with settings must be {{ method = "gtd", eta = … }}, with {listed(WITH_ETA, "or")} and at least one η, '
             f"the ratio of its second step-size to its first, or {{ method = {user_file.FORM}, name = … }}, got {entry!r}; "
             "name others without settings"
         )

@@ -63,7 +63,13 @@ class Task(StoredWork):
         return re.sub(r"[^a-zA-Z0-9_]+", "-", self.method)
 
     def about(self) -> Iterator[Any]:
-        """Everything that determines the result. What a problem of the user samples is known by the trajectories alone."""
+        """Everything that determines the result. What a problem of the user samples is known by the trajectories alone.
+
+        Yields
+        ------
+        str or numpy.ndarray
+            The parts.
+        """
         yield repr((self.method, self.fingerprint, self.runs, self.content))
         if known_by(self.case.problem) is None:
             for run in self.runs:
