@@ -28,6 +28,7 @@ from trueonline.streams.sources.cells import MalformedError, cell, moment
 from trueonline.streams.sources.clock import Clock
 from trueonline.streams.sources.records import line_ends
 from trueonline.streams.sources.sample import ROWS, Block, check_columns, shown
+from trueonline.words import count
 
 SEPARATORS = ",;\t"
 FEW_ROWS = 32  # so few are read faster without pyarrow, which takes 0.2 ms for the first one
@@ -195,7 +196,7 @@ class CsvRows:
         return self.separator == ";" and (j < len(self._signals) or self._clock.form is None)
 
     def _miscounted(self, cells: int) -> str:
-        return f"a row has {cells} cell{'s' * (cells != 1)}, and the first line has {len(self.columns)}"
+        return f"a row has {count(cells, 'cell')}, and the first line has {len(self.columns)}"
 
 
 def decoded(data: bytes) -> tuple[str, bool]:
