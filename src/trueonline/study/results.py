@@ -1,10 +1,9 @@
-"""Tables of results: written as Parquet and CSV, and summed up with DuckDB."""
+"""Tables of results: written as Parquet and CSV, and summed up."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -21,34 +20,9 @@ def write(table: pa.Table, path: str | Path) -> None:
     write_whole(f"{path}.csv", lambda file: pyarrow.csv.write_csv(table, file))
 
 
-def query(sql: str, **tables: pa.Table) -> pa.Table:
-    """Ask DuckDB about tables.
-
-    Parameters
-    ----------
-    sql : str
-        The query.
-    **tables : pyarrow.Table
-        The tables, by the names that the query uses.
-
-    Returns
-    -------
-    pyarrow.Table
-    """
-    with duckdb.connect() as connection:
-        for name, table in tables.items():
-            connection.register(name, table)
-        return connection.sql(sql).to_arrow_table()
-
-
 def labels(table: pa.Table) -> list[str]:
     """The columns that tell one problem from another."""
     return [name for name in table.column_names if name not in SCHEMA.names]
-
-
-def _quoted(name: str) -> str:
-    """The name of a column, as SQL wants it."""
-    return '"{}"'.format(name.replace('"', '""'))
 
 
 def means(table: pa.Table) -> pa.Table:
@@ -65,13 +39,12 @@ def means(table: pa.Table) -> pa.Table:
         The labels, `method`, `step_size`, `trace_decay`, `error` and `standard_error`, which is missing for a single run
         and where a run diverged.
     """
-    groups = ", ".join([*map(_quoted, labels(table)), "method", "step_size", "trace_decay"])
-    rows = query(
-        f"SELECT {groups}, avg(error) AS error, list(error) AS errors FROM results GROUP BY ALL ORDER BY ALL",
-        results=table,
-    )
-    spread = [standard_error(np.array(errors)) for errors in rows["errors"].to_pylist()]
-    return rows.drop_columns(["errors"]).append_column("standard_error", pa.array(spread, pa.float64()))
+    keys = [*labels(table), "method", "step_size", "trace_decay"]
+    grouped = table.group_by(keys, use_threads=False).aggregate([("error", "mean"), ("error", "list")])
+    rows = grouped.sort_by([(key, "ascending") for key in keys])
+    spread = [standard_error(np.array(errors)) for errors in rows["error_list"].to_pylist()]
+    columns = [*(rows[key] for key in keys), rows["error_mean"], pa.array(spread, pa.float64())]
+    return pa.table(columns, names=[*keys, "error", "standard_error"])
 
 
 def best(table: pa.Table) -> pa.Table:
@@ -87,15 +60,13 @@ def best(table: pa.Table) -> pa.Table:
     pyarrow.Table
         The labels, `method`, `error`, `standard_error`, `step_size` and `trace_decay`: a row for each method and problem.
     """
-    groups = ", ".join([*map(_quoted, labels(table)), "method"])
-    return query(
-        f"""
-        SELECT {groups}, min(error) AS error, arg_min_null(standard_error, error) AS standard_error,
-               arg_min(step_size, error) AS step_size, arg_min(trace_decay, error) AS trace_decay
-        FROM means GROUP BY ALL ORDER BY ALL
-        """,
-        means=means(table),
-    )
+    groups = [*labels(table), "method"]
+    ordered = means(table).sort_by([(name, "ascending") for name in (*groups, "error")])
+    first: dict[tuple, int] = {}
+    for place, group in enumerate(zip(*(ordered[name].to_pylist() for name in groups), strict=True)):
+        first.setdefault(group, place)
+    columns = [*groups, "error", "standard_error", "step_size", "trace_decay"]
+    return ordered.select(columns).take(pa.array(list(first.values()), pa.int64()))
 
 
 def standard_error(values: np.ndarray) -> float | None:
