@@ -17,7 +17,7 @@ from trueonline import features, files, problems, study
 from trueonline.inputs import ratio
 from trueonline.study.kernels import own_methods
 from trueonline.study.kernels.swept_methods import NAMES, WITH_ETA
-from trueonline.terminal import shortest  # names of methods must differ
+from trueonline.words import listed, shortest
 
 Problem = problems.FiniteMRP | problems.OffPolicyProblem | problems.AverageReward
 
@@ -124,7 +124,7 @@ def _cases(spec: dict[str, Any], table: dict[str, Any], number: int, folder: Pat
         try:
             _check_known("setting", set(arguments), known)
             if missing:
-                raise ValueError(f"{' and '.join(missing)} must be set, as in {missing[0]} = …")
+                raise ValueError(f"{listed(missing)} must be set, as in {missing[0]} = …")
             problem = make(**{**arguments, **more})
             problem = problems.AverageReward(problem) if average else problem  # type: ignore[arg-type]
         except (TypeError, ValueError) as error:
@@ -185,12 +185,12 @@ def _entry(entry: Any, folder: Path) -> dict[str, Any]:
     if isinstance(method, str) and own_methods.is_file(method):
         name, own = own_methods.load(method, folder)
         if "eta" in entry:
-            raise ValueError(f"eta is a setting of {' and '.join(WITH_ETA)}, got {entry!r}; leave it out for {method!r}")
+            raise ValueError(f"eta is a setting of {listed(WITH_ETA)}, got {entry!r}; leave it out for {method!r}")
         return {_text("name", entry.get("name", name)): own}
     etas = entry.get("eta", [])
     if method not in WITH_ETA or etas == [] or "name" in entry:
         raise ValueError(
-            f'a method with settings must be {{ method = "gtd", eta = … }}, with {" or ".join(WITH_ETA)} and at least one η, '
+            f'a method with settings must be {{ method = "gtd", eta = … }}, with {listed(WITH_ETA, "or")} and at least one η, '
             f"the ratio of its second step-size to its first, or {{ method = {own_methods.FORM}, name = … }}, got {entry!r}; "
             "name others without settings"
         )

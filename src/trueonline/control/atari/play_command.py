@@ -11,6 +11,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 
 from trueonline.control import atari
 from trueonline.terminal import progress_bar
+from trueonline.words import count
 
 SCALING = "α is divided by the largest number of active features so far (now {divisor})"
 
@@ -82,7 +83,7 @@ def as_text(run: atari.Run) -> str:
         lines.append(SCALING.format(divisor=getattr(run.player, "divisor", 1)))
     if scores:
         lines.append(
-            f"{len(scores):,} episode{'s' * (len(scores) > 1)} in {run.played:,} frames: "
+            f"{count(len(scores), 'episode')} in {run.played:,} frames: "
             f"mean score {run.mean_score:,.1f}, best {max(scores):,}"
             + (f", last ten {np.mean(scores[-10:]):,.1f}" if len(scores) > 10 else "")
         )
