@@ -61,7 +61,11 @@ class BestRows:
         over = ", ".join(PARAMETERS[name] for name in parameters)
         which = f"{'largest' if self.largest else 'smallest'} {'mean ' if self.mean_over else ''}{heading(self.value)}"
         about = f"The {which} of each method over {over}:" if over else "Each row is one result:"
-        return about, [heading(name) for name in columns], [[self._cell(row[name]) for name in columns] for row in best.values()]
+        return (
+            about,
+            [heading(name) for name in columns],
+            [[self._cell(row[name]) for name in columns] for row in best.values()],
+        )
 
     def _cell(self, value: Any) -> Any:
         """A method by its name in the catalogue. Other values stay as they are."""

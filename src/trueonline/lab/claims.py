@@ -191,4 +191,6 @@ class Errors:
 
     def at(self, *place: Any) -> Errors:
         """The errors at a part of the grid."""
-        return Errors({name: errors[(slice(None), *place)] for name, errors in self.by_method.items()}, self.seed, self.labels)
+        return Errors(
+            {name: errors[(slice(None), *place)] for name, errors in self.by_method.items()}, self.seed, self.labels
+        )

@@ -38,13 +38,18 @@ class Settings:
             self._shared[compute] = compute(self)
         return self._shared[compute]
 
+    @property
+    def how(self) -> dict[str, Any]:
+        """The options of `study.execute` and `study.execute_tasks`."""
+        return {"engine": self.engine, "threads": self.threads, "progress": self.progress}
+
     def sweep(self, cases: Sequence[study.Case], **options: Any) -> None:
         """Run the sweeps of these cases that have no results yet."""
-        study.execute(cases, self.tasks, **self._how() | options)
+        study.execute(cases, self.tasks, **self.how | options)
 
-    def finish(self, tasks: Sequence[Any], **options: Any) -> pa.Table:
+    def finish(self, tasks: Sequence[Any]) -> pa.Table:
         """Run the tasks that have no results yet, and return the results of all."""
-        study.execute_tasks(tasks, self.tasks, **self._how() | options)
+        study.execute_tasks(tasks, self.tasks, **self.how)
         return self.gathered(tasks)
 
     def gathered(self, tasks: Sequence[Any]) -> pa.Table:
@@ -53,9 +58,6 @@ class Settings:
         if results is None:
             raise RuntimeError("results were deleted while they were being read; run the same command again")
         return results
-
-    def _how(self) -> dict[str, Any]:
-        return {"engine": self.engine, "threads": self.threads, "progress": self.progress}
 
 
 class Unfinished(Exception):  # noqa: N818 - not an error

@@ -34,9 +34,7 @@ SCALE = Option(
     "how much of it: minutes, a night on two cores, or all of it on a cluster.  [default: quick]",
     choices=("quick", "evening", "paper"),
 )
-SHARE = Option(
-    "shard", "do the I-th of N shares only; all shares need the same folder.", metavar="I/N", everywhere=True
-)
+SHARE = Option("shard", "do the I-th of N shares only; all shares need the same folder.", metavar="I/N", everywhere=True)
 RECORDING = (
     Option("data", "a recording (CSV or Parquet) beside the simulated arm.", metavar="FILE"),
     Option(
@@ -93,7 +91,9 @@ def check(names: Sequence[str], given: Mapping[str, Any]) -> None:
             continue
         having = owners(name)
         if not set(names) & set(having):
-            raise ValueError(f"--{name} is an option of {' and '.join(having)} only: name {'one' if having[1:] else 'it'}")
+            raise ValueError(
+                f"--{name} is an option of {' and '.join(having)} only: name {'one' if having[1:] else 'it'}"
+            )
         if option.everywhere and not set(names) <= set(having):
             raise ValueError(f"--{name} is an option of {' and '.join(having)} only: name it alone")
         if option.needs is not None and given.get(option.needs) is None:

@@ -40,9 +40,9 @@ def line(axes: Any, x: Any, y: Any, method: str, **options: Any) -> None:
     axes.plot(x, y, **{"label": NAMES[method], "linewidth": 1.6, **style_of(method), **options})
 
 
-def band(axes: Any, x: Any, low: Any, high: Any, method: str, alpha: float = 0.2) -> None:
-    """Shade an interval around a line, in the method's colour."""
-    axes.fill_between(x, low, high, color=COLOURS[method], alpha=alpha, linewidth=0)
+def band(axes: Any, x: Any, bounds: Any, method: str, alpha: float = 0.2) -> None:
+    """Shade the intervals around a line, given by their lower and upper ends, in the method's colour."""
+    axes.fill_between(x, *bounds, color=COLOURS[method], alpha=alpha, linewidth=0)
 
 
 def lines_over_lam(axes: Any, x: Any, errors: np.ndarray, lams: Sequence[float], *marker: str, **options: Any) -> None:

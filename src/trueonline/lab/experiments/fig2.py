@@ -68,7 +68,7 @@ def values_at_ends(
 def _picture(rms: Mapping[str, Estimate]) -> Any:
     drawing, ((axes,),) = figure(1, 1, width=5.0, height=3.6)
     for name, estimate in rms.items():
-        band(axes, STEP_SIZES, *estimate.bounds, name)
+        band(axes, STEP_SIZES, estimate.bounds, name)
         line(axes, STEP_SIZES, estimate.value, name)
     axes.set(xlabel="step-size α", ylabel="RMS error at the end of an episode", xlim=(0.0, 1.0), ylim=(0.0, 1.2))
     axes.set_title("One-state example, λ = 1, mean over the first 10 episodes")

@@ -38,7 +38,7 @@ def picture(data: pa.Table, representations: tuple[str, ...]) -> Any:
     for curve in curves.to_pylist():
         if curve["representation"] in representations:
             panel = axes[representations.index(curve["representation"]), columns.index(curve["mrp"])]
-            band(panel, curve["trace_decay_list"], curve["low_list"], curve["high_list"], curve["method"])
+            band(panel, curve["trace_decay_list"], (curve["low_list"], curve["high_list"]), curve["method"])
             line(panel, curve["trace_decay_list"], curve["error_list"], curve["method"])
     for panel in axes.flat:
         panel.set(xlim=(0.0, 1.0), ylim=(0.0, 1.3))

@@ -11,7 +11,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from trueonline import catalog, control, features
@@ -127,7 +126,9 @@ def _picture(errors: Errors) -> Any:
         means = errors.mean(method)
         best = int(means.min(axis=0).argmin())
         style: dict[str, Any] = {"marker": MARKERS[method], "ms": 4, "linewidth": 1.5}
-        line(over_alpha, STEP_SIZES, means[:, best], method, **style, label=f"{NAMES[method]}, λ = {TRACE_DECAYS[best]:g}")
+        line(
+            over_alpha, STEP_SIZES, means[:, best], method, **style, label=f"{NAMES[method]}, λ = {TRACE_DECAYS[best]:g}"
+        )
         line(over_lam, range(len(TRACE_DECAYS)), means.min(axis=0), method, **style)
     over_alpha.set(xlabel=f"α × {TILINGS} tilings", ylabel=f"steps per episode, first {EPISODES} episodes", yscale="log")
     over_alpha.set_title("each at its best λ")

@@ -122,7 +122,8 @@ def bests(make: Callable[[int], list[study.Case]], mrps: int, at_once: int, sett
             least = float(td0(found).mean("true_online").min())
             for method in found.by_method:
                 error = float(found.mean(method).min())
-                yield Best(number, *found.labels.values(), method, error, error / least, *best_setting(found, method))
+                place = (found.labels["mrp"], found.labels["representation"], method)
+                yield Best(number, *place, error, error / least, *best_setting(found, method))
 
 
 # --- Tables ---------------------------------------------------------------------------------------

@@ -120,7 +120,7 @@ def _figure(section: Section, name: str, picture: str) -> str:
 
 
 def _table(about: str, headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    head = "".join(f"<th>{escape(each)}</th>" for each in headings)
+    head = "".join(f"<th{_kind(value)}>{escape(each)}</th>" for each, value in zip(headings, rows[0], strict=True))
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     shown = f'<div class="wide" tabindex="0"><table class="best"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
     folded = f"<details><summary>{escape(about.rstrip(':'))} ({len(rows)} rows)</summary>{shown}</details>"
@@ -128,8 +128,12 @@ def _table(about: str, headings: Sequence[str], rows: Sequence[Sequence[Any]]) -
 
 
 def _cell(value: Any) -> str:
-    kind = ' class="number"' if isinstance(value, int | float) and not isinstance(value, bool) else ""
-    return f"<td{kind}>{escape(label(value))}</td>"
+    return f"<td{_kind(value)}>{escape(label(value))}</td>"
+
+
+def _kind(value: Any) -> str:
+    """The class of a cell: numbers are on the right."""
+    return ' class="number"' if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 
 def _claim(claim: Claim) -> str:

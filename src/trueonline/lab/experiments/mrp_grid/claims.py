@@ -59,7 +59,9 @@ def everywhere(other: str, logs: np.ndarray, places: list[str], weights: np.ndar
 def trends(representation: str, logs: np.ndarray, weights: np.ndarray) -> list[Claim]:
     """Section 5.4: the advantage is larger with fewer states, and with a less stochastic return (small b, small σ)."""
     grid = np.array([(1.0, np.log2(k), np.log2(b), sigma) for k, b, sigma in spec.classes()])
-    slopes = logs @ np.linalg.pinv(grid).T  # of each MRP: least squares are linear, so their mean is the slope of the mean
+    slopes = (
+        logs @ np.linalg.pinv(grid).T
+    )  # of each MRP: least squares are linear, so their mean is the slope of the mean
     meanings = (
         ("there are fewer states k", "k is doubled"),
         ("a state has fewer next states b", "b is doubled"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from trueonline.lab.claims import HOLDS, ROUNDING, Claim, Errors, Estimate, counts, judge, overall
 from trueonline.lab.experiments.offpolicy import spec
 from trueonline.lab.experiments.offpolicy.sweep_errors import at_lambda_0, parameters
@@ -74,7 +72,8 @@ def comparisons(counterexamples: Mapping[str, Errors], random: Mapping[tuple[str
 def _ends_below(claim: str, bound: float, errors: Errors, method: str) -> Claim:
     """The claim that the error at the end is below a bound, at the best parameters."""
     best, mean = errors.best(method), errors.mean(method)
-    there = errors.by_method[method][(slice(None), *errors.place(method))]
+    h, i, j = errors.place(method)
+    there = errors.by_method[method][:, h, i, j]
     return Claim(
         claim,
         best.judge(at_most=bound),

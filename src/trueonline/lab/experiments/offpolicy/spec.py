@@ -45,8 +45,8 @@ TD(λ), GTD(λ) and emphatic TD(λ), each with its true online form. Off-policy 
 
 On the counterexamples TD(0) diverges in expectation at every step-size. They are two states with the features 1 and 2, and
 Baird's seven states. Runs have {STEPS:,} steps. By default there are {RUNS}. They begin with the initial weights of the
-literature, at which the error is 1. The error at the end is the mean over the last {LAST} steps. If it is above 1, learning made the
-weights worse.
+literature, at which the error is 1. The error at the end is the mean over the last {LAST} steps. If it is above 1, learning
+made the weights worse.
 
 The random MDPs have {STATES} states, {ACTIONS} actions, {BRANCHING} next states for each state and action, and σ =
 {SIGMA:g}. The behaviour is uniform. The distance of the target from the behaviour is 0 if both are the same, and 1 if the
