@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
@@ -40,11 +42,12 @@ def means(table: pa.Table) -> pa.Table:
         and where a run diverged.
     """
     keys = [*labels(table), "method", "step_size", "trace_decay"]
-    grouped = table.group_by(keys, use_threads=False).aggregate([("error", "mean"), ("error", "list")])
-    rows = grouped.sort_by([(key, "ascending") for key in keys])
-    spread = [standard_error(np.array(errors)) for errors in rows["error_list"].to_pylist()]
-    columns = [*(rows[key] for key in keys), rows["error_mean"], pa.array(spread, pa.float64())]
-    return pa.table(columns, names=[*keys, "error", "standard_error"])
+    grouped = _sorted(table.group_by(keys, use_threads=False).aggregate([("error", "list")]), keys)
+    errors = [np.array(each) for each in grouped["error_list"].to_pylist()]
+    with np.errstate(over="ignore"):
+        mean = [each.mean() for each in errors]
+    found = grouped.select(keys).append_column("error", pa.array(mean, pa.float64()))
+    return found.append_column("standard_error", pa.array([standard_error(each) for each in errors], pa.float64()))
 
 
 def best(table: pa.Table) -> pa.Table:
@@ -60,13 +63,15 @@ def best(table: pa.Table) -> pa.Table:
     pyarrow.Table
         The labels, `method`, `error`, `standard_error`, `step_size` and `trace_decay`: a row for each method and problem.
     """
-    groups = [*labels(table), "method"]
-    ordered = means(table).sort_by([(name, "ascending") for name in (*groups, "error")])
-    first: dict[tuple, int] = {}
-    for place, group in enumerate(zip(*(ordered[name].to_pylist() for name in groups), strict=True)):
-        first.setdefault(group, place)
-    columns = [*groups, "error", "standard_error", "step_size", "trace_decay"]
-    return ordered.select(columns).take(pa.array(list(first.values()), pa.int64()))
+    keys, columns = [*labels(table), "method"], ("error", "standard_error", "step_size", "trace_decay")
+    ordered = _sorted(means(table), [*keys, "error"])
+    with_missing = pc.ScalarAggregateOptions(skip_nulls=False)
+    firsts = ordered.group_by(keys, use_threads=False).aggregate([(name, "first", with_missing) for name in columns])
+    return firsts.select([*keys, *(f"{name}_first" for name in columns)]).rename_columns([*keys, *columns])
+
+
+def _sorted(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    return table.sort_by([(name, "ascending") for name in names])
 
 
 def standard_error(values: np.ndarray) -> float | None:

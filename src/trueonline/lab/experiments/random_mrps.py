@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from trueonline import study
 from trueonline.features import binary_code, random_unit, tabular
+from trueonline.inputs.seeds import seed_of
 from trueonline.lab.claims import Errors
 from trueonline.lab.experiment import Settings
 from trueonline.problems import random_mrp
@@ -33,8 +34,8 @@ def cases(number: int, settings: Settings, runs: int, representations: tuple[str
     """The MRPs with this number, one of each class. Number 0 is *the* MRP of Figure 4."""
     all_cases = []
     for kind, (label, (k, b, sigma, steps)) in enumerate(zip(MRPS, CLASSES, strict=True)):
-        mrp = random_mrp(k, b, sigma, seed=seed_of(31, settings.seed, kind, number))
-        features_seed = seed_of(41, settings.seed, kind, number)
+        mrp = random_mrp(k, b, sigma, seed=sequence("paper's MRPs", settings.seed, kind, number))
+        features_seed = sequence("features of the paper's MRPs", settings.seed, kind, number)
         all_cases += [case(mrp, label, name, features_seed, runs, steps, settings.seed) for name in representations]
     return all_cases
 
@@ -46,9 +47,9 @@ def case(mrp: Any, label: str, representation: str, features_seed: Any, runs: in
     return study.Case(seen, methods, study.STEP_SIZES, study.TRACE_DECAYS, runs, steps, seed, labels)
 
 
-def seed_of(*numbers: int) -> np.random.SeedSequence:
-    """The first number keeps a seed apart from all other seeds: 31 and 51 for processes, 41 and 61 for features."""
-    return np.random.SeedSequence(numbers)
+def sequence(purpose: str, *numbers: int) -> np.random.SeedSequence:
+    """The seed for a purpose."""
+    return np.random.SeedSequence(seed_of(purpose, *numbers))
 
 
 def errors(case: study.Case, settings: Settings) -> Errors:

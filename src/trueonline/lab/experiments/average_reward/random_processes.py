@@ -54,7 +54,7 @@ def course(problem: AverageReward, seed: Any) -> np.ndarray:
 def sweeps(problems: list[AverageReward], settings: Settings) -> dict[str, Errors]:
     """The mean squared error of each method, relative to that of zero weights: process × η × α × λ."""
     grid = (spec.STEP_SIZES, spec.TRACE_DECAYS, spec.RUNS_OF_SWEEP, spec.SHORT, settings.seed)
-    methods = {f"{spec.DIFFERENTIAL}, η = {eta:g}": study.Method(spec.DIFFERENTIAL, second=eta) for eta in spec.ETAS}
+    methods = {f"{spec.DIFFERENTIAL}, η = {eta:g}": study.SweptMethod(spec.DIFFERENTIAL, second=eta) for eta in spec.ETAS}
     cases = {
         spec.DIFFERENTIAL: [study.Case(problem, methods, *grid) for problem in problems],
         spec.DISCOUNTED: [study.Case(Discounted(problem), {spec.DISCOUNTED: None}, *grid) for problem in problems],

@@ -19,8 +19,8 @@ def cases(number: int, settings: Settings, runs: int) -> list[study.Case]:
     """The MRPs with this number, one of each class. Those that differ in σ alone are the same process with other noise."""
     made = []
     for k, b, sigma in spec.classes():
-        mrp = random_mrp(k, b, sigma, seed=random_mrps.seed_of(51, settings.seed, k, b, number))
-        features = random_mrps.seed_of(61, settings.seed, k, b, number)
+        mrp = random_mrp(k, b, sigma, seed=random_mrps.sequence("MRPs of a grid", settings.seed, k, b, number))
+        features = random_mrps.sequence("features of MRPs of a grid", settings.seed, k, b, number)
         how = (features, runs, spec.STEPS_PER_STATE * k, settings.seed)
         made += [random_mrps.case(mrp, spec.label(k, b, sigma), name, *how) for name in random_mrps.PAPERS]
     return made
