@@ -173,9 +173,9 @@ def test_without_gymnasium_the_error_names_the_extra(monkeypatch):
 
 
 def test_the_environments_of_independent_agents_are_independent(tmp_path):
-    def lengths(seed, episodes=20, **given):
+    def lengths(own, episodes=20, **given):
         env = gym.make("FrozenLake-v1")
-        agent = to.control.TrueOnlineSarsa(16, 4, 0.5, 0.9, 0.9, to.control.Greedy(), seed=seed)
+        agent = to.control.TrueOnlineSarsa(16, 4, 0.5, 0.9, 0.9, to.control.Greedy(), seed=own)
         return to.control.train(env, agent, table(env), episodes=episodes, **given).lengths.tolist()
 
     assert lengths(0) == lengths(0, seed=0) != lengths(1) == lengths(1, seed=1)
