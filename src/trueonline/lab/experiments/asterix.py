@@ -146,7 +146,7 @@ def _claims(data: pa.Table, best: pa.Table, floor: Interval, settings: Settings)
         claims.append(Claim(claim, ratio.judge(at_least=-SIMILAR, at_most=SIMILAR), numbers, runs))
     highest = {row["method"]: row for row in best.sort_by("score").to_pylist()}
     worst = min(highest.values(), key=lambda row: row["score"])
-    # By Student's intervals, which are wide enough for few runs. So `samples` is left out. With one run they are not numbers.
+    # The interval of the difference, from both intervals. With one run it is not a number.
     low, high = worst["low"] - floor[2], worst["high"] - floor[1]
     claims.append(
         Claim(
@@ -160,6 +160,7 @@ def _claims(data: pa.Table, best: pa.Table, floor: Interval, settings: Settings)
                 "random play": floor[0],
                 "interval of that": list(floor[1:]),
             },
+            runs,
         )
     )
     return claims
