@@ -244,10 +244,10 @@ def test_options_are_saved_and_copied(case, tmp_path):
     learner.run(X[:8], rewards[:7])
     learner.save(tmp_path / "learner.npz")
     others = [to.load(tmp_path / "learner.npz"), copy.deepcopy(learner)]
-    learner.run(X[7:], rewards[7:], [0.9] * (T - 8) + [0.0])
+    learner.run(X[7:], rewards[7:], [0.9] * (T - 8) + [0.0], resume=True)
     for other in others:
         assert repr(other).split("(", 1)[1] == repr(learner).split("(", 1)[1]
-        other.run(X[7:], rewards[7:], [0.9] * (T - 8) + [0.0])
+        other.run(X[7:], rewards[7:], [0.9] * (T - 8) + [0.0], resume=True)
         np.testing.assert_array_equal(other.weights, learner.weights)
 
 

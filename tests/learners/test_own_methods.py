@@ -54,7 +54,7 @@ def test_it_is_saved_loaded_and_pickled(tmp_path):
     ours.run(DENSE, REWARDS)
     for each in (learner, *copies):
         assert type(each) is OWN.learner
-        each.run(DENSE[19:], REWARDS[19:])
+        each.run(DENSE[19:], REWARDS[19:], resume=True)
         np.testing.assert_array_equal(each.weights, ours.weights)
 
 

@@ -20,6 +20,7 @@ class DifferentialDefinition(SecondStepDefinition):
     ρ_t is 1 for methods without importance ratios.
     """
 
+    takes = ("ratio",)
     more_scalars = ("reward_rates",)
     reward_rates: list[float]  # R̄_0, R̄_1, …: each from before its transition
 

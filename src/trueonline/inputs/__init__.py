@@ -44,12 +44,14 @@ from trueonline.inputs.numbers import (
     ratios,
     rewards,
     room_for,
+    shown,
     unit,
     units,
 )
 from trueonline.inputs.parameters import Parameters, Parametrised
+from trueonline.inputs.protocol import PARTS, Protocol, check_methods, protocol
 from trueonline.inputs.saved_arrays import check_saved, saved_array, saved_count, saved_parts
-from trueonline.inputs.stream_inputs import row, stream, stream_like
+from trueonline.inputs.stream_inputs import begins, row, stream, stream_like
 
 __all__ = [
     "EMPTY",
@@ -57,18 +59,22 @@ __all__ = [
     "INTEGERS",
     "MAX_FEATURES",
     "ONE",
+    "PARTS",
     "SINGULAR",
     "FeatureStream",
     "Features",
     "FeaturesLike",
     "Parameters",
     "Parametrised",
+    "Protocol",
     "Schedule",
     "SparseMatrix",
     "Stream",
     "along",
     "as_pair",
     "at",
+    "begins",
+    "check_methods",
     "check_saved",
     "count",
     "dense",
@@ -84,6 +90,7 @@ __all__ = [
     "number",
     "one_seed",
     "positive",
+    "protocol",
     "ratio",
     "ratios",
     "rewards",
@@ -93,6 +100,7 @@ __all__ = [
     "saved_array",
     "saved_count",
     "saved_parts",
+    "shown",
     "stream",
     "stream_like",
     "unit",
