@@ -286,7 +286,8 @@ def test_states_are_copied_and_weights_are_given_as_copies():
         buffer[:] = X[t + 1]
         learner.update(R[t], buffer)
         other.update(R[t], X[t + 1])
-        learner.weights[:] = 7.0
+        with pytest.raises(ValueError, match="read-only"):
+            learner.weights[:] = 7.0
     w[:] = 0.0
     np.testing.assert_array_equal(learner.weights, other.weights)
     learner.reset()

@@ -100,7 +100,14 @@ class Definition(Learner):
 
     @property
     def weights(self) -> np.ndarray:
-        return self._weights.copy()
+        return inputs.read_only(self._weights.copy())
+
+    @property
+    def trace(self) -> np.ndarray:
+        return inputs.read_only(np.array(self._trace()))
+
+    def _trace(self) -> np.ndarray:
+        raise AttributeError(f"{type(self).__name__} has no trace: it is a definition without a known backward view")
 
     @property
     def steps(self) -> int:

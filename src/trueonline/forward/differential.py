@@ -89,7 +89,6 @@ class OnlineDifferentialReturn(DifferentialDefinition):
             w += self.alphas[k] * (target - w @ phi) * phi
         return w
 
-    @property
-    def trace(self) -> np.ndarray:
+    def _trace(self) -> np.ndarray:
         """e⁺ of the online λ-return algorithm, whose terms carry α_i."""
         return dutch_trace(self.x, self._decays(), self.alphas, np.ones(len(self.x)), self.n_features)

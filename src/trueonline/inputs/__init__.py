@@ -33,6 +33,7 @@ from trueonline.inputs.kinds import (
 )
 from trueonline.inputs.numbers import (
     along,
+    as_array,
     at,
     count,
     floats,
@@ -42,6 +43,7 @@ from trueonline.inputs.numbers import (
     positive,
     ratio,
     ratios,
+    read_only,
     rewards,
     room_for,
     shown,
@@ -71,6 +73,7 @@ __all__ = [
     "SparseMatrix",
     "Stream",
     "along",
+    "as_array",
     "as_pair",
     "at",
     "begins",
@@ -93,6 +96,7 @@ __all__ = [
     "protocol",
     "ratio",
     "ratios",
+    "read_only",
     "rewards",
     "room_for",
     "row",

@@ -92,7 +92,8 @@ def protocol(kind: Any) -> Protocol:
     required = {each.name for each in more if each.default is each.empty}
     declared = _declared(kind, made, method)
     if declared is not None:  # one `update` serves many methods, and refuses what this one does not take
-        named = named & {"discount", "trace_decay"} | set(_parts(f"{made.__name__}.takes", declared))
+        usual = {"discount", "trace_decay"}
+        named = (usual if anything else named & usual) | set(_parts(f"{made.__name__}.takes", declared))
     return Protocol(name, frozenset(named), frozenset(required & named), anything and declared is None, ignored)
 
 

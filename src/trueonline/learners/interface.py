@@ -49,12 +49,12 @@ class Learner(Documented, Parametrised, ABC):
     @property
     @abstractmethod
     def weights(self) -> np.ndarray:
-        """A fresh dense copy of w."""
+        """A dense, read-only copy of w."""
 
     @property
     @abstractmethod
     def trace(self) -> np.ndarray:
-        """A fresh dense copy of the eligibility trace, as the last transition used it. `start` clears it."""
+        """A dense, read-only copy of the eligibility trace, as the last transition used it. `start` clears it."""
 
     @property
     @abstractmethod

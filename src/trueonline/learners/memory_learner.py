@@ -97,11 +97,11 @@ class MemoryLearner(OverMemory, Learner):
     @property
     def weights(self) -> np.ndarray:
         first, *others = self._each()[: KINDS[self.method.memory].holding]
-        return sum((memory.weights(each) for each in others), memory.weights(first))
+        return inputs.read_only(sum((memory.weights(each) for each in others), memory.weights(first)))
 
     @property
     def trace(self) -> np.ndarray:
-        return memory.trace(self._each()[0])
+        return inputs.read_only(memory.trace(self._each()[0]))
 
     def start(self, x: FeaturesLike) -> None:
         self._stand(self._checked(x, "x"))

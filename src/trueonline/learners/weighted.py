@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trueonline.catalog import METHODS
+from trueonline.inputs import read_only
 from trueonline.learners.memory_learner import MemoryLearner
 from trueonline.learners.off_policy import WithSecondWeights
 
@@ -19,8 +20,8 @@ class WithUsage:
 
     @property
     def usage(self) -> np.ndarray:
-        """A fresh dense copy of the usage of each feature. `step_sizes` are its inverses."""
-        return self._used()  # type: ignore[attr-defined]
+        """A dense, read-only copy of the usage of each feature. `step_sizes` are its inverses."""
+        return read_only(self._used())  # type: ignore[attr-defined]
 
 
 class WISTD(WithUsage, MemoryLearner):

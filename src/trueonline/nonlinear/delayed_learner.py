@@ -87,8 +87,8 @@ class DelayedLearner(Parametrised, ABC):
 
     @property
     def weights(self) -> np.ndarray:
-        """A copy of w, float64, in the shape of the initial weights."""
-        return self._weights.copy()
+        """A read-only copy of w, float64, in the shape of the initial weights."""
+        return inputs.read_only(self._weights.copy())
 
     @property
     def steps(self) -> int:
@@ -234,7 +234,7 @@ class DelayedLearner(Parametrised, ABC):
         ValueError
             As for `update`. The learner is then as it was before the stream.
         """
-        X = np.asarray(X)
+        X = inputs.as_array("X", X)
         if X.dtype.kind not in "fiub" or X.ndim == 0:
             raise ValueError(f"X must be an array of numbers with one row per step, got {X.dtype} of shape {X.shape}")
         R = inputs.rewards(rewards, len(X))
