@@ -101,9 +101,11 @@ def test_a_method_that_cannot_take_the_ratios_is_refused(problem):
     wanted = r'WithoutRatio.update takes no ratio, but the problem has one .*add the argument ratio=1.0; .*ignores = \("ratio",\)'
     with pytest.raises(ValueError, match=wanted):
         to.sweep(problem, {"mine": WithoutRatio}, **GRID)
-    with pytest.raises(ValueError, match=r'the rule of accumulate takes no rho.*study.Method\(…, ignores=\("ratio",\)\)'):
+    with pytest.raises(
+        ValueError, match=r'the rule of accumulate takes no rho.*study.SweptMethod\(…, ignores=\("ratio",\)\)'
+    ):
         to.sweep(problem, {"accumulate": None}, **GRID)
-    table = to.sweep(problem, {"mine": Ignoring, "rule": study.Method("accumulate", ignores=("ratio",))}, **GRID)
+    table = to.sweep(problem, {"mine": Ignoring, "rule": study.SweptMethod("accumulate", ignores=("ratio",))}, **GRID)
     assert table.num_rows == 4
     on_policy = to.problems.baird().with_behaviour(BAIRD.target)
     assert to.sweep(on_policy, {"mine": WithoutRatio}, **GRID).num_rows == 2
@@ -121,7 +123,9 @@ def test_verify_gives_ratios_to_both():
     report = to.verify(TDRC, **options)
     assert not report.exact
     assert "TDRC takes ratio, and its definition does not" in str(report)
-    plain = type("Plain", (TDRC,), {"update": lambda self, reward, x, ratio=1.0: TDRC.update(self, reward, x, ratio=ratio)})
+    plain = type(
+        "Plain", (TDRC,), {"update": lambda self, reward, x, ratio=1.0: TDRC.update(self, reward, x, ratio=ratio)}
+    )
     assert to.verify(plain, definition=plain, **options).exact
     with pytest.raises(TypeError, match="takes no discount, but the definition TDRC has one"):
         to.verify(plain, definition=TDRC, **options)
@@ -142,7 +146,10 @@ def updates(*names):
         (updates("discount", "lam"), "call it trace_decay"),
         (updates("rho=1.0"), "call it ratio"),
         (updates("discount", "temperature"), "Mine.update needs 'temperature', which no transition has"),
-        (type("Mine", (TDRC,), {"takes": ("ratios",)}), r"Mine.takes must be a tuple of names among discount, .* got \('ratios',\)"),
+        (
+            type("Mine", (TDRC,), {"takes": ("ratios",)}),
+            r"Mine.takes must be a tuple of names among discount, .* got \('ratios',\)",
+        ),
         (type("Mine", (TDRC,), {"ignores": "ratio"}), "Mine.ignores must be a tuple of names"),
     ],
 )

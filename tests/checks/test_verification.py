@@ -246,7 +246,10 @@ def forgetful(real, X, rewards, discounts=None, resume=False):
         ({"update": careless}, r"bad input changes nothing: .*accepted what it should refuse: learner.update\(nan, x\)"),
         ({"run": forgetful}, "pieces equal the whole"),
         ({"reset": lambda real: None}, "reset equals new"),
-        ({"run": lambda real, X, rewards, *more, **named: real.run(X, 2.0 * rewards, *more, **named)}, "run equals updates"),
+        (
+            {"run": lambda real, X, rewards, *more, **named: real.run(X, 2.0 * rewards, *more, **named)},
+            "run equals updates",
+        ),
     ],
 )
 def test_a_broken_contract_is_told_by_clause(replaced, clause):

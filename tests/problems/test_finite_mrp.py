@@ -210,7 +210,10 @@ def test_features_do_not_change_the_trajectory_of_a_seed(mrp):
         ({"transitions": [[0.5, 0.5], [1.5, -0.5]]}, r"probabilities that sum to 1, got row 1"),
         ({"transitions": [[0.5, 0.5], [np.nan, 0.5]]}, "transitions must be an array of finite numbers"),
         ({"transitions": [[0.5, 0.5], [np.inf, 0.5]]}, "transitions must be an array of finite numbers"),
-        ({"transitions": [0.5, 0.5]}, r"transitions must be an array of finite numbers with 2 dimensions, got float64 of shape \(2,\)"),
+        (
+            {"transitions": [0.5, 0.5]},
+            r"transitions must be an array of finite numbers with 2 dimensions, got float64 of shape \(2,\)",
+        ),
         ({"transitions": [[1.0], [0.5, 0.5]]}, "transitions must be an array of numbers"),
         ({"transitions": "half"}, "transitions must be an array of finite numbers with 2 dimensions"),
         ({"transitions": np.ones((2, 4)) / 4}, r"k × k, or k × \(k \+ 1\) with the end last, got shape \(2, 4\)"),

@@ -44,9 +44,9 @@ def check_learner(learner_class: Callable[..., Any]) -> Contract:
     """Check that a class of learners keeps the contract.
 
     A learner has the interface of `trueonline.Learner`: the methods `start`, `update`, `predict`, `run`, `reset` and `save`, and
-    the property `weights`. `update` gets those of `discount`, `ratio` and `interest` that its signature names, and `run` gets them as
-    `discounts`, `ratios` and `interests`. The class's own `load(path)` reads its files. If the class has no `load`, `trueonline.load`
-    does.
+    the property `weights`. `update` gets those of `discount`, `ratio` and `interest` that its signature names, and `run` gets
+    them as `discounts`, `ratios` and `interests`. The class's own `load(path)` reads its files. If the class has no `load`,
+    `trueonline.load` does.
 
     Parameters
     ----------

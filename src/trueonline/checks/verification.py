@@ -13,7 +13,7 @@ import numpy as np
 from trueonline import catalog, inputs, notebook
 from trueonline.checks.trials import KINDS, Kind, Replay, Trial, Wavering, draw, follow
 from trueonline.core.transition import asked
-from trueonline.forward import OnlineLambdaReturn, OnlineSarsaReturn, OnlineWatkinsReturn
+from trueonline.forward import OnlineLambdaReturn, OnlineSarsaReturn
 
 TOLERANCE = 1e-10
 ACTIONS = 3  # the number of actions of agents
@@ -161,14 +161,14 @@ def verify(
 ) -> Report:
     """Compare a learner with its definition after every transition of random streams.
 
-    `learner_class(n_features, step_size, trace_decay=…, discount=…)` must return an object with `start(x)`, `update(reward, x_next, …)`
-    and `weights`. A class of your own will do. `update` gets those of `discount`, `trace_decay`, `ratio`, `interest` and `x_expected`
-    that its signature names. With `**kwargs` it gets those that the definition takes. If the definition takes one that the class does
-    not, `verify` refuses the class, unless the class has an attribute such as `ignores = ("ratio",)`.
+    `learner_class(n_features, step_size, trace_decay=…, discount=…)` must return an object with `start(x)`, `update(reward, x_next,
+    …)` and `weights`. A class of your own will do. `update` gets those of `discount`, `trace_decay`, `ratio`, `interest` and
+    `x_expected` that its signature names. With `**kwargs` it gets those that the definition takes. If the definition takes one
+    that the class does not, `verify` refuses the class, unless the class has an attribute such as `ignores = ("ratio",)`.
 
-    Learners get features in all forms: float arrays, integer arrays of active indices, pairs (indices, values), and one integer for a
-    state. They get `x_next = None` at the end of an episode, and step-sizes that are functions of t. A class with `binary = True` gets
-    binary features only.
+    Learners get features in all forms: float arrays, integer arrays of active indices, pairs (indices, values), and one integer for
+    a state. They get `x_next = None` at the end of an episode, and step-sizes that are functions of t. A class with `binary =
+    True` gets binary features only.
 
     An agent will do as well: a class with `step` (see `trueonline.control.Agent`), made with `n_actions` and a `policy`.
 
@@ -250,7 +250,9 @@ class _Pair:
         ours.check(self.provided, f"the definition {_name(truth)}")
         parts = ours.takes(self.provided)
         extra = ", ".join(part for part in inputs.PARTS if part in parts - self.provided)
-        self.note = f"{_name(learner_class)} takes {extra}, and its definition does not: give another one" if extra else ""
+        self.note = (
+            f"{_name(learner_class)} takes {extra}, and its definition does not: give another one" if extra else ""
+        )
         try:
             found = self._followed(learner, parts)
         except Exception as error:
@@ -326,7 +328,9 @@ def _relative(a: History, b: History) -> tuple[np.ndarray, np.ndarray]:
     """|a_t − b_t|, and ‖a_t − b_t‖∞ / max(‖b_0‖∞, …, ‖b_t‖∞). They are infinite where they are not numbers."""
     ours, right = _stacked(a), _stacked(b)
     if ours.shape != right.shape:
-        raise TypeError(f"the weights of the learner are {a[0]['weights'].shape}, and {b[0]['weights'].shape} by the definition")
+        raise TypeError(
+            f"the weights of the learner are {a[0]['weights'].shape}, and {b[0]['weights'].shape} by the definition"
+        )
     scale = np.maximum.accumulate(np.abs(right).max(axis=1))
     with np.errstate(invalid="ignore"):
         apart = np.abs(ours - right)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +21,7 @@ class DifferentialDefinition(SecondStepDefinition):
     ρ_t is 1 for methods without importance ratios.
     """
 
-    takes = ("ratio",)
+    takes: ClassVar[Collection[str]] = ("ratio",)
     more_scalars = ("reward_rates",)
     reward_rates: list[float]  # R̄_0, R̄_1, …: each from before its transition
 

@@ -1,8 +1,8 @@
 """The protocol of learners and agents: what a class takes of a transition. `verify`, `check_learner` and sweeps share it.
 
-The signature of `update` says it (of agents: the signature of `step`). The first two arguments are the reward and the features of the
-state entered. All others go by name, and `PARTS` are the names. An `update` with `**kwargs` takes whatever the problem or the
-definition has.
+The signature of `update` says it (of agents: the signature of `step`). The first two arguments are the reward and the features
+of the state entered. All others go by name, and `PARTS` are the names. An `update` with `**kwargs` takes whatever the problem
+or the definition has.
 """
 
 from __future__ import annotations
@@ -59,9 +59,8 @@ class Protocol:
 
     def check(self, provided: Collection[str], source: str) -> None:
         """TypeError if the class cannot take a part that `source` provides, and does not say that it ignores the part."""
-        for part in PARTS:
+        for part, (what, default) in PARTS.items():
             if part in provided and not (self.anything or part in self.named | self.ignored):
-                what, default = PARTS[part]
                 raise TypeError(
                     f"{self.name} takes no {part}, but {source} has one ({what}): add the argument {part}={default}; or, to learn "
                     f'without it, give the class the attribute ignores = ("{part}",)'
@@ -73,7 +72,7 @@ class Protocol:
 
 
 def protocol(kind: Any) -> Protocol:
-    """The protocol of a class, an instance, or a class with arguments (`functools.partial`). TypeError for a signature that is none."""
+    """The protocol of a class, an instance or a `functools.partial`. TypeError for arguments that nobody would give."""
     kind = kind.func if isinstance(kind, partial) else kind
     made = kind if isinstance(kind, type) else type(kind)
     method = "step" if hasattr(kind, "step") else "update"
@@ -120,12 +119,12 @@ def _check_name(name: str, parameter: inspect.Parameter) -> None:
         raise TypeError(f"{name} needs {given!r}, which no transition has; transitions have {', '.join(PARTS)}")
 
 
-def _parts(name: str, given: Any) -> Collection[str]:
+def _parts(name: str, given: Collection[str]) -> Collection[str]:
     """Names of parts. TypeError for anything else."""
     unknown = [part for part in given if part not in PARTS] if not isinstance(given, str) else [given]
     if unknown:
         raise TypeError(f"{name} must be a tuple of names among {', '.join(PARTS)}, got {given!r}")
-    return given  # type: ignore[no-any-return]
+    return given
 
 
 def check_methods(learner: Any) -> None:

@@ -93,8 +93,8 @@ def begins(resume: Any, restarts: bool, here: Any, first: Any, alike: Callable[[
         raise ValueError(f"resume must be True or False, got {shown(resume)}")
     if resume and here is not None and not restarts and not alike(here, first):
         raise ValueError(
-            f"resume=True continues from the state of the learner, {shown(here)}, but X[0] is {shown(first)}: begin X with the last row "
-            "of the piece before, or leave out resume"
+            f"resume=True continues from the state of the learner, {shown(here)}, but X[0] is {shown(first)}: "
+            "begin X with the last row of the piece before, or leave out resume"
         )
     return not resume or restarts or here is None
 

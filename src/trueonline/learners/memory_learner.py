@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,7 +42,7 @@ class MemoryLearner(OverMemory, Learner):
     """A learner at the cost of the active features. A subclass says which method of the catalogue it is."""
 
     _shared_parameters = LEARNER + SECOND + ADAPTATION + INITIAL
-    takes = ()
+    takes: ClassVar[Collection[str]] = ()
     _entries: Entries
     # The form of the features of the current state, of which the buffers hold a copy. None between episodes.
     _form: str | None = None

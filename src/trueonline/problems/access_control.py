@@ -57,7 +57,9 @@ class AccessControl:
         self.servers = count("servers", servers, 1000)
         if np.ndim(priorities) != 1 or np.size(priorities) == 0:
             raise ValueError(f"priorities must be at least one number, got {priorities!r:.80}")
-        self.priorities = np.array([number(f"priorities[{i}]", pay) for i, pay in enumerate(as_array("priorities", priorities))])
+        self.priorities = np.array(
+            [number(f"priorities[{i}]", pay) for i, pay in enumerate(as_array("priorities", priorities))]
+        )
         self.free_probability = unit("free_probability", free_probability)
         if self.free_probability == 0.0:
             raise ValueError("free_probability must be above 0: otherwise no server ever becomes free again")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.inputs import as_array
+from trueonline.words import count
 
 
 def matrix(name: str, given: Any) -> np.ndarray:
@@ -16,7 +17,7 @@ def matrix(name: str, given: Any) -> np.ndarray:
 
 def array(name: str, given: Any, dimensions: int) -> np.ndarray:
     """A copy of an array of finite numbers."""
-    wanted = f"{name} must be an array of finite numbers with {dimensions} dimension{'s' * (dimensions > 1)}"
+    wanted = f"{name} must be an array of finite numbers with {count(dimensions, 'dimension')}"
     values = as_array(name, given)
     if values.dtype.kind not in "fiu" or values.ndim != dimensions:
         raise ValueError(f"{wanted}, got {values.dtype} of shape {values.shape}")

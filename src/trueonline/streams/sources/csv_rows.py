@@ -25,6 +25,7 @@ from trueonline.streams.sources import arrow_columns as arrow
 from trueonline.streams.sources.cells import MalformedError, cell, moment
 from trueonline.streams.sources.clock import Clock
 from trueonline.streams.sources.sample import ROWS, Block, check_columns
+from trueonline.words import count
 
 SEPARATORS = (",", ";", "\t")
 FEW = 32  # lines: so few are read faster without pyarrow, which takes 0.2 ms for the first one
@@ -191,7 +192,7 @@ class CsvRows:
             return False
 
     def _miscounted(self, cells: int) -> str:
-        return f"a row has {cells} cell{'s' * (cells != 1)}, and the first line has {len(self.columns)}"
+        return f"a row has {count(cells, 'cell')}, and the first line has {len(self.columns)}"
 
 
 def decoded(data: bytes) -> tuple[str, bool]:
