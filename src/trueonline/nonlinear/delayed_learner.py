@@ -221,8 +221,8 @@ class DelayedLearner(Parametrised, ABC):
         starts : array of bool, shape (T + 1,), optional
             `starts[t]` says that row t starts an episode, after one that was truncated.
         resume : bool, optional
-            Whether to continue from the state in which the learner is. X[0] must be that state. A learner that is in no state starts at
-            X[0]. False by default.
+            Whether to continue from the state in which the learner is. X[0] must be that state. A learner that is in no
+            state starts at X[0]. False by default.
 
         Returns
         -------
