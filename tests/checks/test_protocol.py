@@ -5,7 +5,7 @@ import pytest
 
 import trueonline as to
 from trueonline import study
-from trueonline.inputs import protocol
+from trueonline.inputs import protocol_of
 
 BAIRD = to.problems.baird()
 GRID = {"step_sizes": [0.005], "trace_decays": [0.5], "runs": 2, "steps": 40}
@@ -155,7 +155,7 @@ def updates(*names):
 )
 def test_a_signature_that_would_never_be_given_something_is_refused(kind, message):
     with pytest.raises(TypeError, match=message):
-        protocol(kind)
+        protocol_of(kind)
     with pytest.raises(ValueError, match=message):
         to.sweep(BAIRD, {"mine": kind}, **GRID)
 
@@ -169,9 +169,9 @@ def test_a_class_without_a_method_is_told_what_is_wanted(name):
 
 
 def test_an_argument_with_a_default_that_no_transition_has_is_left_alone():
-    assert protocol(updates("discount=None", "verbose=False")).named == {"discount"}
-    assert protocol(to.TrueOnlineGTD).named == {"discount", "trace_decay", "ratio"}
-    assert protocol(to.TrueOnlineTD).named == {"discount", "trace_decay"}
+    assert protocol_of(updates("discount=None", "verbose=False")).named == {"discount"}
+    assert protocol_of(to.TrueOnlineGTD).named == {"discount", "trace_decay", "ratio"}
+    assert protocol_of(to.TrueOnlineTD).named == {"discount", "trace_decay"}
 
 
 def test_the_contract_of_learners_covers_ratios():

@@ -110,7 +110,7 @@ class _Case:
 
     def look_at(self, learner: Any) -> None:
         """Find out what of a transition the learner takes; TypeError if it takes no discount."""
-        protocol = inputs.protocol(learner)
+        protocol = inputs.protocol_of(learner)
         protocol.check(["discount"], "the stream of check_learner")
         parts = protocol.takes(["discount"])
         self.parts = {name: each for name, each in self._series().items() if name in parts}

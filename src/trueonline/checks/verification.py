@@ -245,7 +245,7 @@ class _Pair:
     def __init__(self, trial: Trial, learner_class: Any, truth: Any) -> None:
         self.trial, self.wavering, self.acts = trial, Wavering(), hasattr(_class(learner_class), "step")
         learner, definition = self._made(learner_class, self.wavering), self._made(truth)
-        ours, theirs = inputs.protocol(learner), inputs.protocol(definition)
+        ours, theirs = inputs.protocol_of(learner), inputs.protocol_of(definition)
         self.provided = theirs.takes(ours.named | {"discount", "trace_decay"})
         ours.check(self.provided, f"the definition {_name(truth)}")
         parts = ours.takes(self.provided)
@@ -292,7 +292,7 @@ class _Pair:
     def distance(self, aim: Any) -> float:
         """The largest difference from the forward view that the method aims at."""
         view = self._made(aim)
-        learned = self._followed(view, inputs.protocol(view).takes(self.provided))
+        learned = self._followed(view, inputs.protocol_of(view).takes(self.provided))
         return float(_relative(*_alike(self.found, learned))[1].max())
 
     def first(self, trial: int, tolerance: float) -> Difference | None:

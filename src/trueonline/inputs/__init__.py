@@ -51,14 +51,23 @@ from trueonline.inputs.numbers import (
     units,
 )
 from trueonline.inputs.parameters import Parameters, Parametrised
-from trueonline.inputs.protocol import PARTS, Protocol, check_methods, protocol
-from trueonline.inputs.saved_arrays import check_saved, saved_array, saved_count, saved_parts
+from trueonline.inputs.protocol import PARTS, Protocol, check_methods, protocol_of
+from trueonline.inputs.saved_arrays import (
+    MAX_COUNT,
+    HasState,
+    Resumable,
+    check_saved,
+    saved_array,
+    saved_count,
+    saved_parts,
+)
 from trueonline.inputs.stream_inputs import begins, row, stream, stream_like
 
 __all__ = [
     "EMPTY",
     "FLOATS",
     "INTEGERS",
+    "MAX_COUNT",
     "MAX_FEATURES",
     "ONE",
     "PARTS",
@@ -66,9 +75,11 @@ __all__ = [
     "FeatureStream",
     "Features",
     "FeaturesLike",
+    "HasState",
     "Parameters",
     "Parametrised",
     "Protocol",
+    "Resumable",
     "Schedule",
     "SparseMatrix",
     "Stream",
@@ -93,7 +104,7 @@ __all__ = [
     "number",
     "one_seed",
     "positive",
-    "protocol",
+    "protocol_of",
     "ratio",
     "ratios",
     "read_only",

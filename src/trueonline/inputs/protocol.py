@@ -71,7 +71,7 @@ class Protocol:
         return (self.named | (frozenset(provided) if self.anything else frozenset())) - self.ignored
 
 
-def protocol(kind: Any) -> Protocol:
+def protocol_of(kind: Any) -> Protocol:
     """The protocol of a class, an instance or a `functools.partial`. TypeError for arguments that nobody would give."""
     kind = kind.func if isinstance(kind, partial) else kind
     made = kind if isinstance(kind, type) else type(kind)

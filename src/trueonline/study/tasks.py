@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from trueonline.inputs import protocol
+from trueonline.inputs import protocol_of
 from trueonline.study.kernels.swept_methods import SweptMethod, check_parts
 from trueonline.study.storage.work import Beat, StoredWork
 
@@ -200,7 +200,7 @@ def _learner_block(
     w, B, phi = problem.lms_weights, np.diag(root) if root.ndim == 1 else root, np.asarray(problem.features, float)
     initial = np.sum((B @ (first - w)) ** 2)
     begin = {"initial_weights": first} if first.any() else {}
-    wanted = protocol(learner_class)
+    wanted = protocol_of(learner_class)
     for (states, rewards, discounts, rhos), error in zip(trajectories, errors, strict=True):
         provided = ("discount", "ratio") if len(rhos) > 1 else ("discount",)
         parts = [part for part in wanted.takes(provided) if part in (*provided, "ratio", *wanted.required)]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from trueonline import catalog
-from trueonline.inputs import protocol
+from trueonline.inputs import protocol_of
 from trueonline.inputs.seeds import seed_of
 from trueonline.optional import optional
 
@@ -84,12 +84,11 @@ def fitting(env: Any, agent: Any, features: Features) -> int:
     """
     parts = ("n_actions", "start", "step", "end", "truncate")
     if isinstance(agent, type) or not all(hasattr(agent, name) for name in parts):
-        rows = (row for row in catalog.METHODS.values() if str(row.learner).startswith("control:"))
-        agents = ", ".join(dict.fromkeys(row.resolve("learner").__name__ for row in rows))
+        agents = ", ".join(catalog.classes("control"))
         predicts = ", which predicts and does not act" if hasattr(agent, "predict") else ""
         given = f"the class {agent.__name__}" if isinstance(agent, type) else type(agent).__name__
         raise TypeError(f"agent must be an agent, got {given}{predicts}; agents are {agents}")
-    protocol(agent)  # TypeError for an argument of `step` that nobody would give
+    protocol_of(agent)  # TypeError for an argument of `step` that nobody would give
     actions = discrete(env)
     if agent.n_actions != actions.n:
         raise ValueError(

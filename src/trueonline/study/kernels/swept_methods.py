@@ -14,7 +14,7 @@ from trueonline.core.compiling.kernels import call
 from trueonline.core.family import members
 from trueonline.core.memory import KINDS
 from trueonline.core.transition import asked
-from trueonline.inputs import protocol, ratio
+from trueonline.inputs import protocol_of, ratio
 from trueonline.study.checks import initial_weights, provided
 from trueonline.study.kernels.sweep_kernel import compiled, vector_numbers
 
@@ -160,7 +160,7 @@ def check_parts(name: str, method: Any, parts: Collection[str]) -> None:
     """ValueError if a problem provides a part of its transitions that a method cannot take, and does not say that it ignores."""
     if not isinstance(method, SweptMethod):
         try:
-            protocol(method).check(parts, "the problem")
+            protocol_of(method).check(parts, "the problem")
         except TypeError as error:
             raise ValueError(f"the method {name!r} does not fit the problem: {error}") from None
     elif "ratio" in parts and "rho" not in asked(method.update) and "ratio" not in method.ignores:
