@@ -41,7 +41,7 @@ def few():
         patch.setitem(asterix_runs.SCALES, "quick", tiny)
         patch.setattr(asterix_runs, "TRACE_DECAYS", (0.9,))
         patch.setattr(atari, "learn_background", partial(LEARN, decisions=100))
-        patch.setattr(atari, "Run", Short)
+        patch.setattr(atari, "AtariRun", Short)
         patch.setattr(asterix_runs.Runs, "spawned", False)
         yield tiny
 

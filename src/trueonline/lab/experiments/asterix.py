@@ -226,7 +226,6 @@ def _claims(data: pa.Table, best: pa.Table, floor: tuple[float, float, float, in
         Claim(
             f"All three methods learn: their best scores in the first {scale.frames:,} frames are above random play (our claim, "
             "not the paper's)",
-            # By Student's intervals, which are wide enough for few runs. So `samples` is left out.
             NOISE if not np.isfinite(worst["low"]) else HOLDS if above else FAILS if below else NOISE,
             {
                 "worst of the three": worst["method"],
@@ -235,6 +234,7 @@ def _claims(data: pa.Table, best: pa.Table, floor: tuple[float, float, float, in
                 "random play": floor[0],
                 "interval of that": [floor[1], floor[2]],
             },
+            runs,
         )
     )
     return claims
