@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueonline.inputs import check_saved, saved_array, saved_count
+from trueonline.inputs import MAX_COUNT, check_saved, saved_array, saved_count
 from trueonline.streams.horde.buffers import pages, with_rows
 from trueonline.streams.horde.horde_layout import AGE, GAMMA, LAM, METHOD, TURN, Buffers
 
-MOST = 2**62  # no stream has as many ages
+NOT_SAVED = ("mark", "room", "room_x")  # what a call needs only while it runs
 
 
 def dump(memory: Buffers) -> dict[str, np.ndarray]:
     """All arrays that `restore` needs. Rows that are not taken are left out."""
     taken, length = memory.counts
     parts = memory._asdict() | {name: getattr(memory, name)[:taken] for name in ("u", "z", "since")}
-    del parts["mark"]
-    return parts | {"at": memory.at[:length], "at_x": memory.at_x[:length]}
+    parts |= {"at": memory.at[:length], "at_x": memory.at_x[:length]}
+    return {name: array for name, array in parts.items() if name not in NOT_SAVED}
 
 
 def restore(fresh: Buffers, room: int, parts: dict[str, np.ndarray]) -> Buffers:
@@ -27,16 +27,17 @@ def restore(fresh: Buffers, room: int, parts: dict[str, np.ndarray]) -> Buffers:
     shapes = {"u": (taken, m), "z": (taken, g), "since": (taken, g), "owing": (pages(room), m), "faded": (pages(room), g)}
     kept = {}
     for name, array in fresh._asdict().items():
-        if name != "mark":
+        if name not in NOT_SAVED:
             shape = shapes.get(name, (length,) if name in ("at", "at_x") else array.shape)
             kept[name] = saved_array(parts, name, shape, array.dtype)
-    saved = Buffers(**kept, mark=fresh.mark)
+    room_for_features = {"room": np.zeros((3, length), np.int64), "room_x": np.zeros((2, length))}
+    saved = Buffers(**kept, mark=fresh.mark, **room_for_features)
     age, since, traced, at = saved.places[AGE], saved.since, saved.z != 0.0, saved.at
     check_saved(
         {
             "order": np.array_equal(saved.order, fresh.order),
             "places": np.array_equal(saved.places[: METHOD + 1], fresh.places[: METHOD + 1])
-            and ((age >= 0) & (age < MOST)).all()
+            and ((age >= 0) & (age <= MAX_COUNT)).all()
             and ((saved.places[TURN] >= 0) & (saved.places[TURN] < max(room, 1))).all(),
             "numbers": np.array_equal(saved.numbers[: LAM + 1], fresh.numbers[: LAM + 1])
             and ((saved.numbers >= 0.0) & (saved.numbers <= 1.0))[GAMMA:].all(),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from trueonline.core.compiling.kernels import call
 from trueonline.core.memory import arrays, layout
-from trueonline.inputs import check_saved, count, saved_array
+from trueonline.inputs import MAX_COUNT, Resumable, check_saved, count
 from trueonline.streams.mixture.experts import Expert, FeatureSet
 from trueonline.streams.mixture.mixing import (
     CARRIED,
@@ -29,11 +30,9 @@ from trueonline.streams.mixture.mixing import (
 )
 from trueonline.streams.mixture.mixture_kernel import GAMMA, HEAD, LOOKED, NUMBERS, PLACES, RUN, SAMPLES, WAITING
 
-MOST = 2**62  # no stream has as many samples
 
-
-class Mixture:
-    """Answers one question by many experts, weighted online: never much worse than the best of them.
+class Mixture(Resumable):
+    """Answers one question by many experts, which are weighted online.
 
     The question is the mean over the coming horizon, M_t = (1 − γ_{t+1})·x_{t+1} + γ_{t+1}·M_{t+1}. With a constant γ this is the
     return times 1 − γ.
@@ -43,7 +42,8 @@ class Mixture:
     learner that has learned nothing forecasts the base, and what it learns is a correction. Learners are true online TD(λ) over
     binary features, with the rule and the memory of `TrueOnlineTD`.
 
-    **Weights.** The module `mixing` has the equations and the regret bound.
+    **Weights.** The module `mixing` has the equations and the regret bound. If what is forecast comes true at once (γ = 0, a single
+    look), the bound promises that the mixture is not much worse than its best expert. Otherwise it says so only afterwards.
 
     Parameters
     ----------
@@ -170,12 +170,12 @@ class Mixture:
         return self._state["table"][REGRET].copy()
 
     def regret_bound(self) -> np.ndarray:
-        """Compute the bound on the regret against each expert (module `mixing`).
+        """Compute a bound on the regret against each expert, from the stream so far (module `mixing`).
 
         Returns
         -------
         array of shape (experts,)
-            The bounds, in units of the usual regret.
+            The bounds. They are about losses that are divided by the usual size of regrets at the time.
         """
         carried, squares = self._state["carried"], self._state["table"][SQUARES]
         largest, fade = carried[LARGEST], self._settings[2]
@@ -214,13 +214,15 @@ class Mixture:
         ValueError
             If the block does not fit. Nothing has changed then.
         """
-        x = np.require(values, float, ("C", "A", "W"))
+        # Copies: other threads cannot write to them, and the kernel is compiled for one kind of array.
+        x, naive, rows = (
+            np.array(each, dtype, order="C") for each, dtype in ((values, float), (bases, float), (X, None))
+        )
         T = len(x) if x.ndim == 1 else -1
-        rows, naive = np.ascontiguousarray(X), np.ascontiguousarray(bases, float)
-        gammas, spans = (  # copies: what is broadcast to one sample stays read-only, which costs a call most of its time
+        gammas, spans = (
             np.array(np.broadcast_to(1.0 if each is None else each, x.shape), float) for each in (discounts, elapsed)
         )
-        begin = np.zeros(x.shape, np.bool_) if starts is None else np.ascontiguousarray(starts, np.bool_)
+        begin = np.array(np.zeros(x.shape) if starts is None else starts, np.bool_, order="C")
         shapes = ((T,), (T, len(self._bounds)), (T, self._state["last_bases"].size), (T,))
         if (x.shape, rows.shape, naive.shape, begin.shape) != shapes:
             raise ValueError(
@@ -262,17 +264,16 @@ class Mixture:
             X, values, bases, gammas, elapsed, starts, out,
         )  # fmt: skip
         if len(values):
-            self._state["last"], self._state["last_bases"] = X[-1].copy(), bases[-1].copy()
+            self._state["last"][:], self._state["last_bases"][:] = X[-1], bases[-1]
         return out
 
     # --- Saving -----------------------------------------------------------------------------------
 
     def _memories(self) -> list[layout.Buffers]:
         """The memory of each learner."""
-        ends = [*self._plan[1:, [NUMBERS, PLACES]].tolist(), [len(self._numbers), len(self._places)]]
+        begins = [*self._plan[:, [NUMBERS, PLACES]].tolist(), [len(self._numbers), len(self._places)]]
         return [
-            layout.Buffers(self._numbers[n:n_end], self._places[p:p_end])
-            for (n, p), (n_end, p_end) in zip(self._plan[:, [NUMBERS, PLACES]].tolist(), ends, strict=True)
+            layout.Buffers(self._numbers[n:n_end], self._places[p:p_end]) for (n, p), (n_end, p_end) in pairwise(begins)
         ]
 
     def state(self) -> dict[str, np.ndarray]:
@@ -285,7 +286,7 @@ class Mixture:
         """
         dumps = [arrays.dump(each) for each in self._memories()]
         parts = {name: np.concatenate([each[name] for each in dumps]) for name in (dumps[0] if dumps else ())}
-        return {**{name: array.copy() for name, array in self._state.items()}, **parts}
+        return {**Resumable.state(self), **parts}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Resume from a state.
@@ -300,26 +301,7 @@ class Mixture:
         ValueError
             If the state does not fit, or a number in it is impossible. The mixture is of no use then.
         """
-        own = {name: saved_array(state, name, array.shape, array.dtype).copy() for name, array in self._state.items()}
-        ring, room, table = own["ring"], len(own["known"]), own["table"]
-        looked = ring[LOOKED:]
-        check_saved(
-            {
-                "ring": (ring >= 0).all()
-                and ring[HEAD] < room
-                and ring[WAITING] < room
-                and (looked <= ring[WAITING]).all(),
-                "last": (own["last"] >= 0) & (own["last"] < self._bounds),
-                **{
-                    name: np.isfinite(own[name])
-                    for name in ("v_old", "last_bases", "forecasts", "known", "made", "carried", "table", "state")
-                },
-                "open_weight": (own["open_weight"] >= 0.0) & (own["open_weight"] <= 1.0),
-                "weights": (table[[SQUARES, WEIGHT]] >= 0.0).all(),
-                "state": own["state"][GAMMA] <= 1.0 and (own["state"] >= 0.0).all() and own["state"][SAMPLES] < MOST,
-                "carried": (own["carried"][[SEEN, FADED, SIZE, LARGEST, FIRST]] >= 0.0).all(),
-            }
-        )
+        Resumable.restore(self, state)
         at = dict.fromkeys(("head", "u", "z", "y", "owner"), 0)
         for one in self._memories():
             saved: dict[str, np.ndarray] = {}
@@ -339,4 +321,20 @@ class Mixture:
             one.places[:] = 0
             one.numbers[:] = 0.0
             arrays.rebuild(one, saved)
-        self._state = own
+
+    def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        ring, room, table, carried = saved["ring"], len(saved["known"]), saved["table"], saved["carried"]
+        last, weight, state = saved["last"], saved["open_weight"], saved["state"]
+        finite = ("v_old", "last_bases", "forecasts", "known", "made", "carried", "table", "state")
+        return {
+            "ring": (ring >= 0).all()
+            and ring[HEAD] < room
+            and ring[WAITING] < room
+            and (ring[LOOKED:] <= ring[WAITING]).all(),
+            "last": (last >= 0) & (last < self._bounds),
+            **{name: np.isfinite(saved[name]) for name in finite},
+            "open_weight": (weight >= 0.0) & (weight <= 1.0),
+            "weights": table[[SQUARES, WEIGHT]] >= 0.0,
+            "state of the samples": state[GAMMA] <= 1.0 and (state >= 0.0).all() and state[SAMPLES] <= MAX_COUNT,
+            "sums of the weights": carried[[SEEN, FADED, SIZE, LARGEST, FIRST]] >= 0.0,
+        }
