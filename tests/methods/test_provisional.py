@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tests.oracles.family import Episode, provisional_active
+from trueonline import ProvisionalQ, ProvisionalTD
 from trueonline.core import two_traces
 from trueonline.forward import ProvisionalQView
-from trueonline.learners.off_policy import ProvisionalQ, ProvisionalTD
 
 METHODS = pytest.mark.parametrize("method", [ProvisionalTD, ProvisionalQ])
 
@@ -82,7 +82,7 @@ class Drawn:
         }
         if mean_form is not None:
             numbers["expected"] = [mean_form(x) for x in self.expected[rows]]
-        return learner.run([form(x) for x in self.x[rows]], self.rewards[part], starts=starts, **numbers)
+        return learner.run([form(x) for x in self.x[rows]], self.rewards[part], starts=starts, resume=True, **numbers)
 
     def oracle(self, method) -> np.ndarray:
         """The weights after every step, also after those that are not learned from."""

@@ -34,6 +34,7 @@ from trueonline.inputs.kinds import (
 )
 from trueonline.inputs.numbers import (
     along,
+    as_array,
     at,
     count,
     floats,
@@ -43,33 +44,52 @@ from trueonline.inputs.numbers import (
     positive,
     ratio,
     ratios,
+    read_only,
     rewards,
     room_for,
+    shown,
     unit,
     units,
 )
 from trueonline.inputs.parameters import Parameters, Parametrised
-from trueonline.inputs.saved_arrays import check_saved, saved_array, saved_count, saved_parts
-from trueonline.inputs.stream_inputs import row, stream, stream_like
+from trueonline.inputs.protocol import PARTS, Protocol, check_methods, protocol_of
+from trueonline.inputs.saved_arrays import (
+    MAX_COUNT,
+    HasState,
+    Resumable,
+    check_saved,
+    saved_array,
+    saved_count,
+    saved_parts,
+)
+from trueonline.inputs.stream_inputs import begins, row, stream, stream_like
 
 __all__ = [
     "EMPTY",
     "FLOATS",
     "INTEGERS",
+    "MAX_COUNT",
     "MAX_FEATURES",
     "ONE",
+    "PARTS",
     "SINGULAR",
     "FeatureStream",
     "Features",
     "FeaturesLike",
+    "HasState",
     "Parameters",
     "Parametrised",
+    "Protocol",
+    "Resumable",
     "Schedule",
     "SparseMatrix",
     "Stream",
     "along",
+    "as_array",
     "as_pair",
     "at",
+    "begins",
+    "check_methods",
     "check_saved",
     "copied",
     "count",
@@ -86,8 +106,10 @@ __all__ = [
     "number",
     "one_seed",
     "positive",
+    "protocol_of",
     "ratio",
     "ratios",
+    "read_only",
     "rewards",
     "room_for",
     "row",
@@ -95,6 +117,7 @@ __all__ = [
     "saved_array",
     "saved_count",
     "saved_parts",
+    "shown",
     "stream",
     "stream_like",
     "unit",

@@ -6,20 +6,18 @@ another.
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike
 
-from trueonline.study.kernels.swept_methods import Method
-from trueonline.study.storage.work import Beat
+from trueonline.inputs import protocol_of
+from trueonline.study.kernels.swept_methods import SweptMethod, check_parts
+from trueonline.study.storage.work import Beat, StoredWork
 
 if TYPE_CHECKING:
     from trueonline.study.cases import Case
@@ -36,7 +34,7 @@ SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class Task(StoredWork):
     """Some runs of one method of a case. Its kernels release the interpreter, so tasks run in threads.
 
     Parameters
@@ -54,25 +52,33 @@ class Task:
     """
 
     schema: ClassVar[pa.Schema] = SCHEMA
-    spawned: ClassVar[bool] = False
     case: Case
     method: str
     runs: tuple[int, ...]
     fingerprint: Any
     content: str
 
-    @cached_property
-    def name(self) -> str:
-        """The method, and a hash of everything that determines the result."""
-        digest = hashlib.sha256(repr((self.method, self.fingerprint, self.runs, self.content)).encode())
+    @property
+    def title(self) -> str:
+        """The method, as a part of a file name."""
+        return re.sub(r"[^a-zA-Z0-9_]+", "-", self.method)
+
+    def about(self) -> Iterator[Any]:
+        """Everything that determines the result. What a problem of the user samples is known by the trajectories alone.
+
+        Yields
+        ------
+        str or numpy.ndarray
+            The parts.
+        """
+        yield repr((self.method, self.fingerprint, self.runs, self.content))
         if known_by(self.case.problem) is None:
             for run in self.runs:
-                add_arrays(digest, *self.case.trajectory(run))
-        return f"{re.sub(r'[^a-zA-Z0-9_]+', '-', self.method)}-{digest.hexdigest()[:24]}"
+                yield from self.case.trajectory(run)
 
     @property
     def resolved(self) -> Any:
-        """The method: a `Method`, or a class of learners."""
+        """The method: a `SweptMethod`, or a class of learners."""
         return self.case.methods[self.method]
 
     @property
@@ -105,7 +111,7 @@ class Task:
         errors = np.empty((len(self.runs), len(alphas), len(lams)))
         trajectories = [case.trajectory(run) for run in self.runs]
         self.check(trajectories)
-        block = _kernel_block if isinstance(method, Method) else _learner_block
+        block = _kernel_block if isinstance(method, SweptMethod) else _learner_block
         block(case, method, trajectories, alphas, lams, errors)
         return self.table(errors)
 
@@ -120,9 +126,13 @@ class Task:
         Raises
         ------
         ValueError
-            If the method has γ as a constant, and the trajectories have other discounts.
+            If the method has γ as a constant, and the trajectories have other discounts, or if it cannot take importance ratios,
+            and they have some.
         """
-        row = self.resolved.row if isinstance(self.resolved, Method) else getattr(self.resolved, "method", None)
+        trajectories = list(trajectories)
+        if any((trajectory[3] != 1.0).any() for trajectory in trajectories):
+            check_parts(self.method, self.resolved, ("discount", "ratio"))
+        row = self.resolved.row if isinstance(self.resolved, SweptMethod) else getattr(self.resolved, "method", None)
         if "gamma" in getattr(row, "constants", ()):
             for trajectory in trajectories:
                 _check_constant(trajectory, self.case.problem.discount)
@@ -167,13 +177,6 @@ def _is_ours(problem: Any) -> bool:
     )
 
 
-def add_arrays(digest: Any, *arrays: ArrayLike) -> None:
-    """Add arrays to a hash, with their shapes and types."""
-    for array in map(np.asarray, arrays):
-        digest.update(repr((array.shape, str(array.dtype))).encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-
-
 def _check_constant(trajectory: tuple, discount: float) -> None:
     """For methods that have γ as a constant."""
     others = np.setdiff1d(trajectory[2], (0.0, discount))
@@ -184,7 +187,7 @@ def _check_constant(trajectory: tuple, discount: float) -> None:
 
 
 def _kernel_block(
-    case: Case, method: Method, trajectories: Iterable, alphas: np.ndarray, lams: np.ndarray, errors: np.ndarray
+    case: Case, method: SweptMethod, trajectories: Iterable, alphas: np.ndarray, lams: np.ndarray, errors: np.ndarray
 ) -> None:
     method.sweep(case.arrays, float(case.problem.discount), case.after, trajectories, alphas, lams, errors)
 
@@ -197,16 +200,20 @@ def _learner_block(
     w, B, phi = problem.lms_weights, np.diag(root) if root.ndim == 1 else root, np.asarray(problem.features, float)
     initial = np.sum((B @ (first - w)) ** 2)
     begin = {"initial_weights": first} if first.any() else {}
-    takes_ratios = "ratio" in getattr(learner_class, "takes", ())
+    wanted = protocol_of(learner_class)
     for (states, rewards, discounts, rhos), error in zip(trajectories, errors, strict=True):
+        provided = ("discount", "ratio") if len(rhos) > 1 else ("discount",)
+        parts = [part for part in wanted.takes(provided) if part in (*provided, "ratio", *wanted.required)]
         for i, j in np.ndindex(error.shape):
             learner = learner_class(len(w), float(alphas[i]), float(lams[j]), problem.discount, **begin)
             learner.start(phi[states[0]])
             total = 0.0
             with np.errstate(over="ignore", invalid="ignore"):
                 for t, reward in enumerate(rewards):
-                    more = {"ratio": float(rhos[min(t, len(rhos) - 1)])} if takes_ratios else {}
-                    learner.update(float(reward), phi[states[t + 1]], float(discounts[t]), **more)
+                    x_next, rho = phi[states[t + 1]], float(rhos[min(t, len(rhos) - 1)])
+                    given = {"discount": float(discounts[t]), "trace_decay": float(lams[j]), "ratio": rho}
+                    given |= {"interest": 1.0, "x_expected": x_next}
+                    learner.update(float(reward), x_next, **{part: given[part] for part in parts})
                     if t >= case.after:
                         total += np.sum((B @ (learner.weights - w)) ** 2)
                     if not total < np.inf:

@@ -20,18 +20,18 @@ def play(
     game: str, *, background: str | None, checkpoint: str | None, as_json: bool, fixed_step_size: bool, **given: Any
 ) -> str:
     """Play one run as the options of the command say. Return what to print."""
-    run = run_of(atari.Settings(game=game, scaled=not fixed_step_size, **given), background, checkpoint)
+    run = run_of(atari.AtariSettings(game=game, scaled=not fixed_step_size, **given), background, checkpoint)
     return json_text(run) if as_json else as_text(run)
 
 
-def run_of(settings: atari.Settings, background: str | None, checkpoint: str | None) -> atari.Run:
+def run_of(settings: atari.AtariSettings, background: str | None, checkpoint: str | None) -> atari.AtariRun:
     """Play a run, with a bar where there is a terminal.
 
     Without a file, the background is learned from random play, and is the same for every run.
     """
     game = settings.game
     screen = atari.learn_background(game) if background is None else atari.read_background(background)
-    run = atari.Run(settings, screen)
+    run = atari.AtariRun(settings, screen)
     if checkpoint is not None:
         if Path(checkpoint).exists():
             run.resume(checkpoint)
@@ -52,14 +52,14 @@ def run_of(settings: atari.Settings, background: str | None, checkpoint: str | N
     return run
 
 
-def json_text(run: atari.Run) -> str:
+def json_text(run: atari.AtariRun) -> str:
     """The run as one JSON object."""
     return json.dumps(
         {"episodes": run.episodes, "mean_score": run.mean_score, "settings": described(run)}, ensure_ascii=False
     )
 
 
-def described(run: atari.Run) -> dict[str, Any]:
+def described(run: atari.AtariRun) -> dict[str, Any]:
     """Everything that determined the run."""
     return {
         **run.about(),
@@ -73,7 +73,7 @@ def described(run: atari.Run) -> dict[str, Any]:
     }
 
 
-def as_text(run: atari.Run) -> str:
+def as_text(run: atari.AtariRun) -> str:
     """The settings and the scores, for people."""
     settings, scores = run.settings, [score for score, _ in run.episodes]
     numbers = "" if settings.method == "random" else f", α = {settings.step_size:g}, λ = {settings.trace_decay:g}"

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from trueonline import catalog
+from trueonline.inputs import protocol_of
+from trueonline.inputs.seeds import seed_of
 from trueonline.optional import optional
 
-TRAINING, EVALUATION, FILM = 1, 2, 3  # what an episode is for: its seeds are none of the others'
+TRAINING, EVALUATION, FILM = "training episode", "evaluation episode", "filmed episode"  # each has seeds of its own
 
 Features = Callable[[Any], Any]  # from an observation to x; with `n_features`, this is checked too
 Seed = int | Sequence[int]
@@ -60,7 +62,9 @@ def opened(env: Any) -> Iterator[Any]:
     """An environment as it was given; one given by name is made, and closed at the end."""
     if not isinstance(env, str):
         if not isinstance(env, gymnasium().Env):
-            raise ValueError(f"env must be a Gymnasium environment or the name of one, got {type(env).__name__}")
+            raise ValueError(
+                f"env must be a Gymnasium environment or the name of one, got {type(env).__name__}{_hint(env)}"
+            )
         yield env
         return
     made = make(env)
@@ -68,6 +72,10 @@ def opened(env: Any) -> Iterator[Any]:
         yield made
     finally:
         made.close()
+
+
+def _hint(env: Any) -> str:
+    return "; make one environment, not a vector of them" if hasattr(env, "single_observation_space") else ""
 
 
 def fitting(env: Any, agent: Any, features: Features) -> int:
@@ -82,11 +90,11 @@ def fitting(env: Any, agent: Any, features: Features) -> int:
     """
     parts = ("n_actions", "start", "step", "end", "truncate")
     if isinstance(agent, type) or not all(hasattr(agent, name) for name in parts):
-        rows = (row for row in catalog.METHODS.values() if str(row.learner).startswith("control:"))
-        agents = ", ".join(dict.fromkeys(row.resolve("learner").__name__ for row in rows))
+        agents = ", ".join(catalog.classes("control"))
         predicts = ", which predicts and does not act" if hasattr(agent, "predict") else ""
         given = f"the class {agent.__name__}" if isinstance(agent, type) else type(agent).__name__
         raise TypeError(f"agent must be an agent, got {given}{predicts}; agents are {agents}")
+    protocol_of(agent)  # TypeError for an argument of `step` that nobody would give
     actions = discrete(env)
     if agent.n_actions != actions.n:
         raise ValueError(
@@ -141,6 +149,15 @@ def entropy(seed: Seed) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
-def episode_seed(purpose: int, episode: int, seed: tuple[int, ...]) -> int:
+def seed_of_agent(agent: Any) -> Seed:
+    """The seed that an agent was made with: random numbers if nobody gave it one. 0 for an agent that has no generator."""
+    sequence = getattr(getattr(getattr(agent, "rng", None), "bit_generator", None), "seed_seq", None)
+    seed = getattr(sequence, "entropy", None)
+    return 0 if seed is None else np.atleast_1d(np.array(seed, object)).tolist()
+
+
+def episode_seed(purpose: str, episode: int, seed: tuple[int, ...]) -> int:
     """The seed of an episode, from its number alone: so a run that was stopped resumes as if it had not been."""
-    return int(np.random.SeedSequence([purpose, episode, *seed]).generate_state(1)[0] >> 1)  # 31 bits suit everyone
+    return int(
+        np.random.SeedSequence(seed_of(purpose, episode, *seed)).generate_state(1)[0] >> 1
+    )  # 31 bits suit everyone

@@ -11,7 +11,7 @@ import numpy as np
 from trueonline import features
 from trueonline.control.gym import environments
 from trueonline.control.gym.evaluation import standard_error
-from trueonline.control.gym.train_settings import Settings
+from trueonline.control.gym.train_settings import TrainingSettings
 from trueonline.features.spaces import Maker
 from trueonline.terminal import RECENT
 from trueonline.words import count, number
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from trueonline.control.gym.train_results import Trained
 
 
-def headline(settings: Settings, maker: Maker) -> str:
+def headline(settings: TrainingSettings, maker: Maker) -> str:
     """The title of the curve."""
     divided = settings.divided and maker.n_active > 1
     alpha = f"{settings.step_size:g}/{maker.n_active}" if divided else f"{settings.step_size:g}"
     return f"{settings.environment}: {settings.row.title}, α = {alpha}, λ = {settings.trace_decay:g}"
 
 
-def intention(settings: Settings, maker: Maker, runs: int) -> Iterable[str]:
+def intention(settings: TrainingSettings, maker: Maker, runs: int) -> Iterable[str]:
     """The settings of the training that is about to begin, a line each."""
     yield f"{settings.environment} with {settings.row.title}"
     alpha = f"{settings.alpha(maker):.4g}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,9 +13,10 @@ from trueonline import catalog
 from trueonline.core.compiling.kernels import call
 from trueonline.core.family import members
 from trueonline.core.memory import KINDS
+from trueonline.core.rule_checks import check_rule
 from trueonline.core.transition import asked
-from trueonline.inputs import ratio
-from trueonline.study.checks import initial_weights
+from trueonline.inputs import protocol_of, ratio
+from trueonline.study.checks import initial_weights, provided
 from trueonline.study.kernels.sweep_kernel import compiled, vector_numbers
 
 NAMES = catalog.sweepable()  # that a case may give without a method
@@ -23,7 +24,7 @@ WITH_ETA = tuple(row.name for row in catalog.METHODS.values() if row.swept and "
 
 
 @dataclass(frozen=True)
-class Method:
+class SweptMethod:
     """A method to sweep, as data.
 
     Parameters
@@ -31,20 +32,23 @@ class Method:
     rule : str, catalog.Method or kernel
         The name of a method that sweeps have a kernel for, a method made by `trueonline.method`, or an update rule of your own.
     memories : int, optional
-        How many memories a kernel of your own asks for; 1 by default.
+        How many memories a kernel of your own asks for; by default as many as it reads: 2 with `memory.second`.
     second : float, optional
         η: a method with second weights or a reward rate has the step-size β = ηα for them, so that α can be swept alone. 1 by
         default.
+    ignores : tuple of str, optional
+        ("ratio",) sweeps a rule without importance ratios on a problem that has them. Otherwise this is an error.
 
     Examples
     --------
-    >>> Method("gtd", second=0.1)
-    Method(rule='gtd', memories=2, second=0.1)
+    >>> SweptMethod("gtd", second=0.1)
+    SweptMethod(rule='gtd', memories=2, second=0.1)
     """
 
     rule: Any
     memories: int | None = None
     second: float | None = None
+    ignores: tuple[str, ...] = field(default=(), repr=False)
     kind: str = field(init=False, repr=False, compare=False)  # of memory
 
     def __post_init__(self) -> None:
@@ -53,10 +57,11 @@ class Method:
             raise ValueError(f"unknown rule {rule!r}; known are {', '.join(catalog.names(swept=True))}, or give a kernel")
         row = catalog.METHODS[rule] if isinstance(rule, str) else rule if isinstance(rule, catalog.Method) else None
         known = None if row is None else row.memory
-        count = self.memories if self.memories is not None else KINDS[known].memories if known else 1
+        used = KINDS[known].memories if known else check_rule(rule)
+        count = used if self.memories is None else self.memories
         kinds = {1: "one", 2: "two", 3: "three"}
-        if isinstance(count, bool) or count not in kinds or (known and KINDS[known].memories != count):
-            wanted = f"{KINDS[known].memories} for {_name(rule)}" if known else "1, 2 or 3"
+        if isinstance(count, bool) or count not in kinds or count < used or (known and used != count):
+            wanted = f"{used} for {_name(rule)}" if known else f"from {used} to 3, which {_name(rule)} uses"
             raise ValueError(f"memories must be {wanted}, got {self.memories!r}")
         usual = 1.0 if row is None else row.options.get("second_step_size", 1.0)
         second = ratio("second", usual if self.second is None else self.second)
@@ -119,7 +124,7 @@ def _named(rule: Any) -> Any:
     if isinstance(rule, str | catalog.Method):
         return rule
     try:
-        asked(rule)
+        check_rule(rule)
     except TypeError as error:
         raise ValueError(str(error)) from None
     rows = [row for row in catalog.METHODS.values() if row.swept and not row.options and row.resolve("rule") is rule]
@@ -131,17 +136,18 @@ def _name(rule: Any) -> str:
 
 
 def resolved(methods: Any, problem: Any) -> dict[str, Any]:
-    """The methods of a case: each a `Method`, or a class of learners that takes one step at a time.
+    """The methods of a case: each a `SweptMethod`, or a class of learners that takes one step at a time.
 
     ValueError if one of them is not a method, or does not fit the problem.
     """
     if not isinstance(methods, Mapping) or not methods:
         raise ValueError(f"methods must name at least one of {', '.join(NAMES)}, got {methods!r}")
-    found = {name: _resolved(name, method) for name, method in methods.items()}
+    found = {name: resolve(name, method) for name, method in methods.items()}
     for name, method in found.items():
         if inspect.isclass(method):
             _check_class(name, method, problem)
-        row = method.row if isinstance(method, Method) else method
+        check_parts(name, method, provided(problem))
+        row = method.row if isinstance(method, SweptMethod) else method
         if getattr(row, "binary", False) and not np.isin(problem.features, (0.0, 1.0)).all():
             raise ValueError(f"{name} needs binary features; leave it out of methods")
         if getattr(row, "group", "") == "average reward" and not getattr(problem, "average_reward", False):
@@ -152,7 +158,22 @@ def resolved(methods: Any, problem: Any) -> dict[str, Any]:
     return found
 
 
-def _resolved(name: Any, method: Any) -> Any:
+def check_parts(name: str, method: Any, parts: Collection[str]) -> None:
+    """ValueError if a problem provides a part of its transitions that a method cannot take, and does not say that it ignores."""
+    if not isinstance(method, SweptMethod):
+        try:
+            protocol_of(method).check(parts, "the problem")
+        except TypeError as error:
+            raise ValueError(f"the method {name!r} does not fit the problem: {error}") from None
+    elif "ratio" in parts and "rho" not in asked(method.update) and "ratio" not in method.ignores:
+        raise ValueError(
+            f"the rule of {name} takes no rho, but the problem has importance ratios: take an off-policy method, or, to learn "
+            'without them, give study.SweptMethod(…, ignores=("ratio",))'
+        )
+
+
+def resolve(name: Any, method: Any) -> Any:
+    """A method by its name, a kernel, a method of one's own or a class: as a `SweptMethod`, or a class of learners."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"the name of a method must be a text, got {name!r}")
     if isinstance(method, str):
@@ -166,11 +187,11 @@ def _resolved(name: Any, method: Any) -> Any:
     row: Any = getattr(method, "method", None) if inspect.isclass(method) else method
     own = isinstance(row, catalog.Method) and row.group == "own"
     if own or isinstance(method, catalog.Method):  # a method of one's own has a kernel, also if its class is given
-        return Method(row if own else row.name) if row.swept else row.resolve("learner")
-    if inspect.isclass(method) or isinstance(method, Method):
+        return SweptMethod(row if own else row.name) if row.swept else row.resolve("learner")
+    if inspect.isclass(method) or isinstance(method, SweptMethod):
         return method
     try:
-        return Method(method)
+        return SweptMethod(method)
     except ValueError as error:
         raise ValueError(f"the method {name!r} is neither a class of learners nor an update rule: {error}") from None
 
@@ -186,7 +207,7 @@ def _check_class(name: str, kind: Any, problem: Any) -> None:
     if isinstance(row, catalog.Method) and "beta" in asked(row.resolve("rule")):
         if row.swept:
             raise ValueError(
-                f"the method {name!r} needs a second step-size: sweep it as study.Method({row.name!r}, second=…), which makes "
+                f"the method {name!r} needs a second step-size: sweep it as study.SweptMethod({row.name!r}, second=…), which makes "
                 "it a multiple of the first"
             )
         if kind is row.resolve("learner"):
@@ -201,5 +222,5 @@ def _check_class(name: str, kind: Any, problem: Any) -> None:
         raise ValueError(
             f"the method {name!r} must be made by (n_features, step_size, trace_decay, discount)"
             f"{' and initial_weights, which this problem has' if more else ''}, but: {error}; methods with a second "
-            "step-size are swept as study.Method('gtd', second=…)"
+            "step-size are swept as study.SweptMethod('gtd', second=…)"
         ) from None

@@ -12,6 +12,7 @@ import numpy as np
 
 from trueonline import study
 from trueonline.features import binary_code, tabular
+from trueonline.inputs.seeds import seed_of
 from trueonline.lab.experiment import Settings
 from trueonline.problems import OffPolicyProblem, baird, off_policy, random_mdp
 
@@ -44,14 +45,14 @@ behaviour, acts. Which of these methods converge, how fast, and is the true onli
 TD(λ), GTD(λ) and emphatic TD(λ), each with its true online form. Off-policy TD(λ) is GTD(λ) without second weights (β = 0).
 
 On the counterexamples TD(0) diverges in expectation at every step-size. They are two states with the features 1 and 2, and
-Baird's seven states. There are {RUNS} runs of {STEPS:,} steps. They begin with the initial weights of the literature, at
-which the error is 1. The error at the end is the mean over the last {LAST} steps. If it is above 1, learning made the
-weights worse.
+Baird's seven states. Runs have {STEPS:,} steps. By default there are {RUNS}. They begin with the initial weights of the
+literature, at which the error is 1. The error at the end is the mean over the last {LAST} steps. If it is above 1, learning
+made the weights worse.
 
 The random MDPs have {STATES} states, {ACTIONS} actions, {BRANCHING} next states for each state and action, and σ =
 {SIGMA:g}. The behaviour is uniform. The distance of the target from the behaviour is 0 if both are the same, and 1 if the
-target is deterministic. There are {MDPS} MDPs with {MDP_RUNS} runs of {MDP_STEPS:,} steps each, with tabular features and
-with the binary code of the state. Weights begin at zero, and the error is the mean over all steps. One setting of the
+target is deterministic. Each MDP has {MDP_RUNS} runs of {MDP_STEPS:,} steps, and by default there are {MDPS} MDPs, with tabular
+features and with the binary code of the state. Weights begin at zero, and the error is the mean over all steps. One setting of the
 parameters is chosen for all MDPs.
 
 The grid has 16 step-sizes from 2⁻¹⁴ to 2, and λ = 0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95 and 1. GTD(λ) also has η = β/α = 1/16,
@@ -72,7 +73,7 @@ def case(problem: OffPolicyProblem, runs: int, steps: int, seed: int, after: int
     methods: dict[str, Any] = {}
     for name, etas in VARIANTS.items():
         if has_eta(name):
-            methods |= {f"{name}, η = {eta:g}": study.Method(name, second=eta) for eta in etas}
+            methods |= {f"{name}, η = {eta:g}": study.SweptMethod(name, second=eta) for eta in etas}
         else:
             methods[name] = None
     return study.Case(problem, methods, tuple(ALPHAS), tuple(LAMS), runs, steps, seed, after=after)
@@ -84,7 +85,7 @@ def has_eta(method: str) -> bool:
 
 
 def mdp(number: int, distance: float, representation: str, settings: Settings) -> OffPolicyProblem:
-    """The same process at every distance and in every representation. 61 keeps its seed apart from all other seeds."""
-    seed = np.random.SeedSequence([61, settings.seed, number])
+    """The same process at every distance and in every representation."""
+    seed = np.random.SeedSequence(seed_of("off-policy MDPs", settings.seed, number))
     process = random_mdp(STATES, ACTIONS, BRANCHING, SIGMA, distance=distance, seed=seed)
     return process.with_features(REPRESENTATIONS[representation](STATES))
