@@ -34,8 +34,8 @@ def measure(settings: Settings) -> Section:
     background = atari.learn_background("asterix", decisions=300 if settings.quick else 3600)
     columns = {}
     for protocol, trace_decay, limit in CASES:
-        chosen = atari.Settings(protocol=protocol, step_size=STEP_SIZE, trace_decay=trace_decay)
-        run = atari.Run(chosen, background)
+        chosen = atari.AtariSettings(protocol=protocol, step_size=STEP_SIZE, trace_decay=trace_decay)
+        run = atari.AtariRun(chosen, background)
         for _ in range(500 if settings.quick else 5_000):
             run._decide()
         name = f"{protocol}, λ = {trace_decay:g}"
@@ -82,7 +82,7 @@ class Piece(NamedTuple):
     parts: dict[str, float]
 
 
-def _column(run: atari.Run, settings: Settings) -> tuple[dict[str, Any], Ratio]:
+def _column(run: atari.AtariRun, settings: Settings) -> tuple[dict[str, Any], Ratio]:
     count = settings.rounds * (3 if settings.quick else 20)
     plain = list(islice(_pieces(run, Counter()), count))
     spent, owners = Counter(), _clock(run)
@@ -115,7 +115,7 @@ def _ratio(ratios: list[float], rounds: int) -> Ratio:
     return Ratio(median(medians), min(medians), max(medians))
 
 
-def _pieces(run: atari.Run, spent: Counter[str]) -> Iterator[Piece]:
+def _pieces(run: atari.AtariRun, spent: Counter[str]) -> Iterator[Piece]:
     """Play on for ever; `spent` is filled by the clocks, if there are any."""
     ale, averaging = run.emulator._ale, load("asterix", averaged=True)
     while True:
@@ -150,7 +150,7 @@ def _frames(ale: Any, before: Any, actions: list) -> float:
     return perf_counter() - begin
 
 
-def _clock(run: atari.Run) -> list[tuple[Any, str, str]]:
+def _clock(run: atari.AtariRun) -> list[tuple[Any, str, str]]:
     """The methods to time: the object, the name of its method, and the name of the part that it counts as."""
     player: Any = run.player
     emulator = [(run.emulator, "act", "act"), (run.emulator, "features", "features")]
@@ -170,7 +170,7 @@ def _clocked(spent: Counter[str], name: str, function: Callable) -> Callable:
     return clocked
 
 
-def _active(run: atari.Run) -> float:
+def _active(run: atari.AtariRun) -> float:
     """How many features are active, on average over some decisions."""
     found: list[int] = []
     while len(found) < 200:
@@ -179,7 +179,7 @@ def _active(run: atari.Run) -> float:
     return sum(found) / len(found)
 
 
-def _traced(run: atari.Run) -> int:
+def _traced(run: atari.AtariRun) -> int:
     """How many weights carry trace."""
     player: Any = run.player
     return int(player.count if run.settings.protocol == "published" else (player.agent.trace != 0.0).sum())

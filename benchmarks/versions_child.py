@@ -110,7 +110,8 @@ def main():
     met = np.sort(rng.integers(2000, size=(2001, 9)) + 2000 * np.arange(9), axis=1)
     found["horde: run, 200 questions"] = best(lambda: horde.run(met, cumulants), len(cumulants))
 
-    play = atari.Run(atari.Settings(step_size=0.5, trace_decay=0.9), atari.learn_background("asterix", decisions=300))
+    run, settings = ((getattr(atari, f"Atari{name}", None) or getattr(atari, name)) for name in ("Run", "Settings"))
+    play = run(settings(step_size=0.5, trace_decay=0.9), atari.learn_background("asterix", decisions=300))
     found["atari: a decision"] = best(lambda: [play._decide() for _ in range(200)], 200)
     print(json.dumps(found))
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from trueonline import words
 from trueonline.catalog import BLUE, VERMILION
 
 MOST = 1_000_000  # numbers that are drawn: a learner with more is described without a picture, which would copy them all
@@ -89,7 +90,7 @@ def bars(name: str, values: np.ndarray, colour: str) -> str:
         text = f"{name}: {f'{bad:,} of {rows.size:,} not finite, nothing to draw' if bad else 'all 0'}"
         return f'<div style="margin-top:0.4em">{escape(text)}</div>'
     each = "a bar for each feature" if count == len(rows) else f"{-(-len(rows) // count)} features to a bar"
-    ends = f"{_text(float(low.min()))} to {_text(float(high.max()))}"
+    ends = f"{words.cell(float(low.min()))} to {words.cell(float(high.max()))}"
     text = f"{name}: {ends}, {each}" + (f"; {bad:,} not finite, not drawn" if bad else "")
     low, high = low / largest, high / largest  # the smallest and the largest floats have no finite scale
     scale = (HEIGHT - 2) / (high.max() - low.min())
@@ -120,16 +121,7 @@ def _row(cells: str) -> str:
 
 
 def _cell(value: Any, side: str) -> str:
-    return f'<td style="{CELL};text-align:{side}">{escape(_text(value))}</td>'
-
-
-def _text(value: Any) -> str:
-    """A value as a table shows it."""
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return f"{value:,}" if _is_number(value) else str(value)
+    return f'<td style="{CELL};text-align:{side}">{escape(words.cell(value))}</td>'
 
 
 def _is_number(value: Any) -> bool:

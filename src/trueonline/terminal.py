@@ -1,4 +1,4 @@
-"""The display in a terminal: tables, progress bars, numbers and durations. rich draws the first two."""
+"""The display in a terminal: tables and progress bars, drawn by rich."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from datetime import timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from trueonline import words
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
@@ -20,7 +22,7 @@ RECENT = 100  # episodes in a running mean
 
 
 def _rich(part: str) -> Any:
-    """A module of rich, imported when it is needed: `--help` and the numbers and durations below need none."""
+    """A module of rich, imported when it is needed: `--help` needs none."""
     return import_module(f"rich.{part}")
 
 
@@ -61,7 +63,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: st
         table.add_column(Text(name), justify="right" if numbers else "left", overflow="fold")
     for row in body:
         if row:
-            table.add_row(*(Text(cell_text(cell)) for cell in row))
+            table.add_row(*(Text(words.cell(cell)) for cell in row))
         else:
             table.add_section()
     if title is not None:
@@ -71,56 +73,8 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: st
 
 def _is_figure(cell: Any) -> bool:
     """Whether a cell shows a number."""
-    text = cell_text(cell)
+    text = words.cell(cell)
     return text in ("–", "inf", "nan") or text.lstrip("-")[:1].isdigit()
-
-
-def cell_text(value: Any) -> str:
-    """A value as a table shows it.
-
-    >>> [cell_text(value) for value in (0.123456, 12000, None, "gtd")]
-    ['0.1235', '12,000', '–', 'gtd']
-    """
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-
-
-# --- Numbers and durations ------------------------------------------------------------------------
-
-
-def amount(number: float, unit: str) -> str:
-    """A number of things, short.
-
-    >>> amount(12_300_000, "steps"), amount(2_500, "frames"), amount(45, "tasks")
-    ('12 M steps', '2.5 k frames', '45 tasks')
-    """
-    prefix, factor = next((pair for pair in (("M ", 1e6), ("k ", 1e3)) if number >= pair[1]), ("", 1.0))
-    scaled = number / factor
-    return f"{scaled:.{0 if scaled >= 10.0 or float(scaled).is_integer() else 1}f} {prefix}{unit}"
-
-
-def shortest(number: float) -> str:
-    """A number as short as it can be written without becoming another one.
-
-    >>> shortest(4.0), shortest(0.1234567)
-    ('4', '0.1234567')
-    """
-    return f"{number:g}" if float(f"{number:g}") == number else repr(float(number))
-
-
-def duration(seconds: float) -> str:
-    """A time span in its largest unit that it holds twice.
-
-    >>> duration(3.21), duration(75.0), duration(400.0), duration(8000.0), duration(200_000.0)
-    ('3.2 s', '75 s', '7 minutes', '2 hours', '2 days')
-    """
-    for size, name in ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute")):
-        if seconds >= 2.0 * size:
-            return f"{seconds / size:.0f} {name}s"
-    return f"{seconds:.1f} s" if seconds < 10.0 else f"{seconds:.0f} s"
 
 
 def _left(seconds: float) -> timedelta:
@@ -201,9 +155,11 @@ class TasksBar:
         if not elapsed or self.moved <= 0:
             return
         unit = getattr(task, "unit", "steps")
-        count = f"{amount(done, '')}of {amount(of, unit)}" if task.spawned else f"{done}/{of} tasks"
+        count = f"{words.amount(done, '')}of {words.amount(of, unit)}" if task.spawned else f"{done}/{of} tasks"
         left = _left(elapsed * (of - done) / self.moved)
-        self.bar.update(self.bar.task_ids[0], count=count, rate=f"{amount(self.learned / elapsed, unit)}/s", left=left)
+        self.bar.update(
+            self.bar.task_ids[0], count=count, rate=f"{words.amount(self.learned / elapsed, unit)}/s", left=left
+        )
 
     def _end(self) -> None:
         if self.bar is not None:
@@ -239,7 +195,7 @@ class StreamBar:
             self._begin("Learning" if share is not None else "Listening")
         assert self.bar is not None
         elapsed = now - self.begun
-        news = f"{samples:,} samples  {amount((samples - (run.resumed_at or 0)) / max(elapsed, 1e-9), 'samples')}/s"
+        news = f"{samples:,} samples  {words.amount((samples - (run.resumed_at or 0)) / max(elapsed, 1e-9), 'samples')}/s"
         dropped = sum(run.dropped().values())
         news += f"  {dropped:,} dropped" if dropped else ""
         if share is not None and share > 0.0:

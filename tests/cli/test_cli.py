@@ -145,7 +145,7 @@ def test_without_a_package_a_command_names_the_one_extra_that_it_needs(missing, 
 
 
 def test_verify_needs_no_extra(tmp_path):
-    missing = ["pyarrow", "duckdb", "matplotlib", "scipy", "sympy", "gymnasium", "altair", "distributed", "starlette"]
+    missing = ["pyarrow", "matplotlib", "scipy", "sympy", "gymnasium", "altair", "distributed", "starlette"]
     assert without(missing, ["verify replace --trials 1 --steps 3"], tmp_path) == [[0, ""]]
 
 

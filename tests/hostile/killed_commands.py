@@ -44,7 +44,7 @@ for n in itertools.count() if len(sys.argv) > 2 else [0]:
 PLAYING = """
 import sys, numpy as np
 from trueonline.control import atari
-settings = atari.Settings(protocol="published", step_size=1.5, trace_decay=0.95, seed=8, frames=6000)
+settings = atari.AtariSettings(protocol="published", step_size=1.5, trace_decay=0.95, seed=8, frames=6000)
 run = atari.play(settings, np.zeros((210, 160), np.uint8), sys.argv[1], every=0.0)
 run.save(sys.argv[1])
 """

@@ -208,8 +208,8 @@ def _use_training(found: tuple, rng: np.random.Generator) -> None:
 def _atari(method: str) -> Any:
     from trueonline.control import atari
 
-    settings = atari.Settings(method=method, frames=200, seed=1)
-    return atari.Run(settings, np.zeros((210, 160), np.uint8))
+    settings = atari.AtariSettings(method=method, frames=200, seed=1)
+    return atari.AtariRun(settings, np.zeros((210, 160), np.uint8))
 
 
 def _play(run: Any, decisions: int) -> None:

@@ -26,7 +26,7 @@ pytest.importorskip("ale_py")
 LEARN, TRACE_DECAYS = atari.learn_background, asterix_runs.TRACE_DECAYS
 
 
-class Short(atari.Run):
+class Short(atari.AtariRun):
     """A run of few frames, for measuring how fast they are."""
 
     def __init__(self, settings, background):
@@ -111,7 +111,7 @@ def test_a_task_of_asterix_is_a_run_by_hand(played, few):
         for row in pq.read_table(out / "asterix/data.parquet").to_pylist()
         if (row["method"], row["step_size"], row["trace_decay"], row["run"]) == ("true_online", 1.7, 0.9, 1)
     )
-    run = atari.play(atari.Settings("paper", "true_online", 1.7, 0.9, 1, frames=1500), atari.learn_background())
+    run = atari.play(atari.AtariSettings("paper", "true_online", 1.7, 0.9, 1, frames=1500), atari.learn_background())
     assert (row["score"], row["episodes"], row["frames"]) == (run.mean_score, len(run.episodes), run.played)
 
 
@@ -127,9 +127,8 @@ def test_a_task_of_asterix_goes_on_where_it_was_stopped(few, tmp_path, monkeypat
 
     with pytest.raises(KeyboardInterrupt):
         task.compute(scratch, interrupt)
-    assert (scratch / "run-0.json").exists(), "a finished run is kept"
-    kept = files.read_json(scratch / "run-0.json")
-    files.write_json(scratch / "run-0.json", {**kept, "score": -1.0})
+    [finished] = files.read_json(scratch / "rows.json")
+    files.write_json(scratch / "rows.json", [{**finished, "score": -1.0}])
     again = task.compute(scratch)
     assert again["score"].to_pylist() == [-1.0, expected["score"].to_pylist()[1]], "and not played again"
     monkeypatch.setattr(asterix_runs.Runs, "spawned", True)

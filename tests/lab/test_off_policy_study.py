@@ -80,9 +80,9 @@ def test_errors_are_those_of_the_plain_methods(problem):
 @pytest.mark.parametrize("eta", [0.0, 0.01, 3.0])
 @pytest.mark.parametrize(("name", "rule"), [("gtd", gtd), ("true_online_gtd", true_online_gtd)])
 def test_a_method_may_have_a_second_step_size(name, rule, eta):
-    methods = {"by name": study.Method(name, second=eta), "by kernel": study.Method(rule, second=eta)}
+    methods = {"by name": study.SweptMethod(name, second=eta), "by kernel": study.SweptMethod(rule, second=eta)}
     if rule is true_online_gtd:
-        methods["own"] = study.Method(own_true_online_gtd, memories=3, second=eta)
+        methods["own"] = study.SweptMethod(own_true_online_gtd, memories=3, second=eta)
     found = errors(to.sweep(PROBLEMS["Baird"], methods, [0.01], [0.5], runs=2, steps=STEPS, seed=SEED))
     for (method, *setting), error in found.items():
         assert error == pytest.approx(oracle(PROBLEMS["Baird"], NAIVE[name][0], eta, *setting), rel=1e-8)
@@ -187,16 +187,16 @@ def names(problem, method, **changes):
 
 
 def test_names_change_with_the_second_step_size_the_beginning_and_what_is_left_out():
-    plain = names(MDP, study.Method("gtd"))
-    assert plain == names(MDP, study.Method(gtd)) == names(MDP, study.Method("gtd", memories=2, second=1.0))
+    plain = names(MDP, study.SweptMethod("gtd"))
+    assert plain == names(MDP, study.SweptMethod(gtd)) == names(MDP, study.SweptMethod("gtd", memories=2, second=1.0))
     begun = MDP.with_features(MDP.features, np.ones(6))
     others = [
-        names(MDP, study.Method("gtd", second=0.5)),
-        names(MDP, study.Method("true_online_gtd")),
-        names(MDP, study.Method(own_gtd, memories=2)),
-        names(MDP, study.Method(own_gtd, memories=3)),
-        names(begun, study.Method("gtd")),
-        names(MDP, study.Method("gtd"), after=1),
+        names(MDP, study.SweptMethod("gtd", second=0.5)),
+        names(MDP, study.SweptMethod("true_online_gtd")),
+        names(MDP, study.SweptMethod(own_gtd, memories=2)),
+        names(MDP, study.SweptMethod(own_gtd, memories=3)),
+        names(begun, study.SweptMethod("gtd")),
+        names(MDP, study.SweptMethod("gtd"), after=1),
     ]
     assert len({name for case in (plain, *others) for name in case}) == 7
 
@@ -232,13 +232,13 @@ class Plain:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"methods": {"mine": to.GTD}}, r"needs a second step-size.*study\.Method"),
+        ({"methods": {"mine": to.GTD}}, r"needs a second step-size.*study\.SweptMethod"),
         ({"methods": {"mine": Plain}, "problem": baird()}, "and initial_weights, which this problem has"),
         ({"methods": ["gdt"]}, "unknown method 'gdt'; known are accumulate, replace.*true_online_off_policy"),
         ({"after": STEPS}, "after must be a whole number from 0, and fewer than the 40 steps, got 40"),
         ({"after": -1}, "after must be"),
         ({"after": True}, "after must be"),
-        ({"methods": {"mine": study.Method("replace")}, "problem": baird()}, "needs binary features"),
+        ({"methods": {"mine": study.SweptMethod("replace")}, "problem": baird()}, "needs binary features"),
         ({"methods": {"mine": "gtd"}}, "must be a kernel, a method or a class of learners, got the text 'gtd'"),
         (
             {"methods": {"mine": 3}},
@@ -267,13 +267,13 @@ def test_bad_wishes_are_refused(given, message):
 )
 def test_methods_that_are_none_are_refused(given, message):
     with pytest.raises(ValueError, match=message):
-        study.Method(**given)
+        study.SweptMethod(**given)
 
 
 def test_a_method_is_data():
-    method = study.Method(gtd, second=0.25)
+    method = study.SweptMethod(gtd, second=0.25)
     assert (method.rule, method.memories, method.second) == ("gtd", 2, 0.25)
-    assert dataclasses.replace(method, second=0.5) == study.Method("gtd", second=0.5)
+    assert dataclasses.replace(method, second=0.5) == study.SweptMethod("gtd", second=0.5)
 
 
 # --- The study ------------------------------------------------------------------------------------

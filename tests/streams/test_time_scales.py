@@ -5,7 +5,8 @@ import pytest
 
 from trueonline.streams import Clean, Predictor, Setup
 from trueonline.streams.accuracy.scoring import Scores
-from trueonline.streams.questions.time_scales import Pace, duration_text, samples_of, time_scales
+from trueonline.streams.questions.time_scales import Pace, samples_of, time_scales
+from trueonline.words import exact_duration
 
 
 def test_a_horizon_in_time_is_an_integral_over_time_whatever_the_gaps():
@@ -120,7 +121,7 @@ def test_time_scales_say_what_they_are():
     ]  # fmt: skip
     assert [s.factor(None) for s in scales] == [1.0, 1.0, pytest.approx(10.0), 1.0]
     assert time_scales([2.0], [], "return", 40.0)[0].factor(40.0) == pytest.approx(1.0 / (1.0 - np.exp(-1.0 / 80.0)))
-    assert [duration_text(s) for s in (90.0, 3600.0, 0.8, 172800.0)] == ["90s", "1h", "0.8s", "2d"]
+    assert [exact_duration(s) for s in (90.0, 3600.0, 0.8, 172800.0)] == ["90s", "1h", "0.8s", "2d"]
     assert [samples_of(text) for text in ("1.5 samples", "1 sample", "5min")] == [1.5, 1.0, None]
     for arguments, message in (
         (([2.0], [], "return", None), "needs the rate"),

@@ -33,7 +33,7 @@ def test_a_global_number_or_a_helper_is_part_of_a_method():
     assert fingerprint(rule()) == fingerprint(rule())
     assert fingerprint(rule()) != fingerprint(rule(share=0.7))
     assert fingerprint(rule()) != fingerprint(rule(more=" * 2.0"))
-    one, other = (to.study.Method(to.method(rule(share=share))) for share in (0.5, 0.7))
+    one, other = (to.study.SweptMethod(to.method(rule(share=share))) for share in (0.5, 0.7))
     assert fingerprint(one) != fingerprint(other)
 
 

@@ -278,9 +278,9 @@ def test_off_policy_problems_and_methods_can_be_named(tmp_path):
     methods = {
         "off_policy": None,
         "provisional_td": to.ProvisionalTD,
-        "gtd, η = 0": study.Method("gtd", second=0.0),
-        "gtd, η = 4": study.Method("gtd", second=4.0),
-        "true_online_gtd, η = 0.1234567": study.Method("true_online_gtd", second=0.1234567),
+        "gtd, η = 0": study.SweptMethod("gtd", second=0.0),
+        "gtd, η = 4": study.SweptMethod("gtd", second=4.0),
+        "true_online_gtd, η = 0.1234567": study.SweptMethod("true_online_gtd", second=0.1234567),
     }
     grid = {"step_sizes": [0.01, 0.1], "trace_decays": [0.0, 0.9], "runs": 2, "steps": 30, "after": 10, "seed": 1}
     expected = [study.Case(problem, methods, **grid) for problem in meant.values()]

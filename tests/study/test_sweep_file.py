@@ -245,7 +245,7 @@ class Learner(to.TrueOnlineTD):
     pass
 
 
-as_data = study.Method(true_online_td)
+as_data = study.SweptMethod(true_online_td)
 number = 3
 """
 
@@ -352,15 +352,15 @@ def test_the_same_file_gives_the_same_tasks_and_an_edited_one_others(read, rules
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ('"mine/none.py:true_online_td"', r"a file that does not exist: .*none\.py"),
+        ('"mine/none.py:true_online_td"', r"there is no file .*none\.py"),
         ('"mine/rules.py:slow_td"', r"rules\.py has no 'slow_td'; its rules are true_online_td"),
         (
             '"mine/rules.py:number"',
             "neither a class of learners nor an update rule: a rule must be a compiled kernel, got 3",
         ),
         ('"mine/rules.py"', r'must be "path/to/file\.py:name", got'),
-        ('"mine/broken.py:true_online_td"', r"broken\.py cannot be loaded: ZeroDivisionError"),
-        ('{ method = "mine/rules.py:true_online_td", eta = 4.0 }', "eta is a setting of gtd and true_online_gtd"),
+        ('"mine/broken.py:true_online_td"', r"broken\.py cannot be run: ZeroDivisionError"),
+        ('{ method = "mine/rules.py:true_online_td", eta = 4.0 }', "eta is a setting of gtd, true_online_gtd and"),
         ('{ method = "mine/rules.py:true_online_td", name = "" }', "name must be a text"),
         (
             '{ method = "mine/rules.py:true_online_td", name = "accumulate" }, "accumulate"',

@@ -12,10 +12,9 @@ import trueonline as to
 from tests.study.own_rules import late_decay
 from tests.study.small_cases import MRP, SEEN, EagerTrueOnline, Ring, own_accumulate, small
 from trueonline import study
-from trueonline.core.compiling import identity, sources
+from trueonline.core.compiling import identity, sources, user_file
 from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import shift
-from trueonline.study.kernels import own_methods
 from trueonline.study.storage.store import Store
 
 pytestmark = pytest.mark.usefixtures("small_heap")
@@ -66,7 +65,7 @@ def test_names_do_not_change_with_labels_or_from_time_to_time():
 
 
 def test_names_change_with_the_second_step_size():
-    cases = [small(methods={"mine": study.Method("gtd", second=second)}) for second in (0.0, 0.5)]
+    cases = [small(methods={"mine": study.SweptMethod("gtd", second=second)}) for second in (0.0, 0.5)]
     assert names(cases[0]) != names(cases[1])
 
 
@@ -123,7 +122,7 @@ def change_operator(tree):
 
 def newly_named():
     sources._module.cache_clear()
-    return names(small(methods={"true_online": None, "gtd": study.Method("gtd")}))
+    return names(small(methods={"true_online": None, "gtd": study.SweptMethod("gtd")}))
 
 
 def test_no_comment_docstring_or_annotation_of_this_package_changes_a_name(copied):
@@ -200,15 +199,15 @@ def test_names_change_with_what_a_method_closes_over(one, other):
 
 
 def test_a_file_beside_that_of_a_method_counts(tmp_path):
-    """It is imported for what it does, and is forgotten afterwards (`study.own_methods`)."""
+    """It is imported for what it does, and is forgotten afterwards (`core.compiling.user_file`)."""
     rule = "import effects\nimport trueonline as to\n@to.kernel\ndef mine(memory, reward): return 0.0, 0.0, 0.0\n"
     (tmp_path / "rule.py").write_text(rule)
     found = []
     for gain in (1, 1, 10):
         (tmp_path / "effects.py").write_text(f"GAIN = {gain}\n")
-        own_methods._LOADED.clear()  # as in another process
+        user_file._LOADED.clear()  # as in another process
         identity.APART.clear()
-        found += names(small(methods=dict([own_methods.load("rule.py:mine", tmp_path)])))
+        found += names(small(methods=dict([user_file.load_name("rule.py:mine", tmp_path)])))
     assert found[0] == found[1] != found[2]
 
 

@@ -16,7 +16,6 @@ RESUME = "Stopped. Finished tasks are kept; run the same command again to resume
 # The extra of this package that brings a module. Extras in `SHARED` are parts of others: a command asks for its own.
 EXTRAS = {
     "pyarrow": "study",
-    "duckdb": "study",
     "matplotlib": "study",
     "altair": "report",
     "vl_convert": "report",

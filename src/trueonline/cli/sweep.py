@@ -9,13 +9,14 @@ import click
 from trueonline import catalog
 from trueonline.cli import options
 from trueonline.cli.errors import plain_errors
+from trueonline.words import listed
 
 
 def _names(group: str) -> str:
     return ", ".join(catalog.names(group, swept=True))
 
 
-_SLOW = " and ".join(", ".join(name for name in catalog.sweepable() if not catalog.METHODS[name].swept).rsplit(", ", 1))
+_SLOW = listed(name for name in catalog.sweepable() if not catalog.METHODS[name].swept)
 HELP = f"""Sweep methods over step-sizes and trace decays on the problems that the TOML file SPEC describes.
 
 Each result is a file in OUT/tasks as soon as it is computed. The same command again computes only what is missing. At

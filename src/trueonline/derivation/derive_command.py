@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from trueonline.core.compiling.user_file import load
 from trueonline.derivation import Derivation, ForwardViewError, derive
 from trueonline.files import write_whole
 
@@ -23,24 +22,6 @@ def check_new(path: str | None) -> None:
 def write(derivation: Derivation, path: str) -> None:
     """Write the method, as Python."""
     write_whole(path, lambda file: file.write(derivation.source().encode()))
-
-
-def load(path: str) -> ModuleType:
-    """The module in a file."""
-    if not Path(path).is_file():
-        raise ValueError(f"there is no file {path}")
-    spec = importlib.util.spec_from_file_location(f"forward_view_{Path(path).stem}", path)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"{path} is not a Python file: its name must end in .py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look there
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise ValueError(f"{path} cannot be run: {type(error).__name__}: {error}") from None
-    finally:
-        del sys.modules[spec.name]
-    return module
 
 
 def forward_view_of(module: ModuleType, name: str | None) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
@@ -71,7 +52,7 @@ def forward_view_of(module: ModuleType, name: str | None) -> tuple[Callable[...,
 
 def of_file(path: str, name: str | None) -> Derivation:
     """Derive the backward view of the forward view in a file."""
-    return derive(*forward_view_of(load(path), name))
+    return derive(*forward_view_of(load(Path(path)), name))
 
 
 def as_text(derivation: Derivation) -> str:

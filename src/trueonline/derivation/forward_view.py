@@ -29,6 +29,7 @@ from trueonline.derivation.quantities import (
     Steps,
     Values,
 )
+from trueonline.words import listed
 
 HINTS = {  # for messages of Python and SymPy
     "truth value": "; for a minimum or maximum use Min and Max of trueonline.derivation",
@@ -145,7 +146,7 @@ def asked(function: Any, first: tuple[str, ...], known: tuple[str, ...]) -> list
         raise ForwardViewError(f"the arguments of {function!r:.80} cannot be seen; give a plain function") from None
     names = list(parameters)
     if tuple(names[: len(first)]) != first:
-        raise ForwardViewError(f"the first arguments must be {' and '.join(first)}, got {', '.join(names) or 'none'}")
+        raise ForwardViewError(f"the first arguments must be {listed(first)}, got {listed(names)}")
     wanted = [name for name in names[len(first) :] if parameters[name].default is inspect.Parameter.empty]
     unknown = [name for name in wanted if name not in known]
     if unknown:

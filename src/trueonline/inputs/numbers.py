@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from trueonline import words
 from trueonline.inputs.kinds import EMPTY, MAX_FEATURES, Schedule
 
 
@@ -51,7 +52,7 @@ def room_for(what: str, size: float) -> Iterator[None]:
         yield
     except MemoryError:
         raise ValueError(
-            f"{what} would take {size / 1e9:,.1f} GB of memory, which this machine does not give; use fewer features"
+            f"{what} would take {words.size(size)} of memory, which this machine does not give; use fewer features"
         ) from None
 
 

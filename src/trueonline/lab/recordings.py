@@ -28,6 +28,7 @@ import numpy as np
 from trueonline.inputs import number
 from trueonline.optional import optional
 from trueonline.problems import arm
+from trueonline.words import count, listed
 
 SIGNALS = ("position", "velocity", "force", "muscle1", "muscle2")
 ROLES = (*SIGNALS, "recording")
@@ -111,7 +112,7 @@ def read(path: str | os.PathLike, columns: Mapping[str, str] | None = None, rate
     parts = int(starts.sum())
     about = (
         f"The file {Path(path).name}: {table.rows:,} samples at {rate:g} Hz, averaged to {len(signals):,} at {arm.RATE} Hz, in "
-        f"{parts} recording{'s' * (parts > 1)}. Muscle signals: {' and '.join(chosen)}. {' '.join(notes)}"
+        f"{count(parts, 'recording')}. Muscle signals: {listed(chosen)}. {' '.join(notes)}"
     )
     meaning = "motor angle" if table.has("position") else "slow force"
     return Recording("recording", np.ascontiguousarray(signals), starts, about.strip(), meaning)

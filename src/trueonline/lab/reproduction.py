@@ -21,7 +21,7 @@ from trueonline.lab.registry import experiment
 from trueonline.lab.style import COLOURS, DASHES, NAMES, look
 from trueonline.study import results as tables
 
-PACKAGES = ("trueonline", "numpy", "numba", "scipy", "pyarrow", "duckdb", "matplotlib", "altair")
+PACKAGES = ("trueonline", "numpy", "numba", "scipy", "pyarrow", "matplotlib", "altair")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from trueonline import files, inputs, notebook
 from trueonline.inputs import FeaturesLike, FeatureStream, Parameters, Parametrised, Schedule, explains_arguments
 from trueonline.learners.docstrings import LEARNER, Documented
+from trueonline.words import listed
 
 
 class Learner(Documented, Parametrised, ABC):
@@ -216,9 +217,7 @@ class Learner(Documented, Parametrised, ABC):
         """TypeError for a part of a transition that the method does not ask for."""
         for name, value in values.items():
             if value is not None and inputs.SINGULAR.get(name, name) not in self.takes:
-                takes = (
-                    f"it takes {' and '.join(self.takes)}" if self.takes else "its transitions carry nothing of the kind"
-                )
+                takes = f"it takes {listed(self.takes)}" if self.takes else "its transitions carry nothing of the kind"
                 raise TypeError(f"{type(self).__name__} takes no {name}: {takes}")
 
     @abstractmethod

@@ -31,6 +31,7 @@ from trueonline.core.memory.layout import (
 from trueonline.core.transition import asked
 from trueonline.core.two_traces import list_alike
 from trueonline.inputs import Parametrised, Schedule
+from trueonline.words import listed
 
 USUAL_BOUND = 0.1  # where step-sizes adapt and no bound is given: that of SwiftTD
 PUBLIC = {"gamma": "discount", "lam": "trace_decay"}  # the names of constants in the public API
@@ -182,7 +183,7 @@ class OverMemory(Parametrised):
 
     def _empty(self, weights: np.ndarray | None = None) -> Buffers:
         n = self._parameters.n_features
-        what = " and ".join(f"{name}={m:,}" for name, m in zip(("n_features", "n_actions"), self._shape, strict=False))
+        what = listed(f"{name}={m:,}" for name, m in zip(("n_features", "n_actions"), self._shape, strict=False))
         learned = self.method.memory == "meta-gradient"
         with inputs.room_for(what, n * (32.0 * self._memories + 64.0 * self._is_adapted + 64.0 * learned)):
             buffers = memory.allocate(n, weights, self._memories, self._is_adapted, learned)

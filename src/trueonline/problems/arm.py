@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trueonline.inputs import count
+from trueonline.inputs.seeds import seed_of
 
 RATE = 40  # samples a second
 SAMPLES = 58_000  # the paper's recording
@@ -79,7 +80,7 @@ class Sample(NamedTuple):
 
 def samples(seed: Any = 0) -> Iterator[Sample]:
     """Readings of the arm, 40 a second, without end. The same seed gives the same readings."""
-    choices, noise = (np.random.default_rng(s) for s in np.random.SeedSequence([20130612, seed]).spawn(2))
+    choices, noise = (np.random.default_rng(s) for s in np.random.SeedSequence(seed_of("arm", seed)).spawn(2))
     person, muscles, hand = _Person(choices), _Muscles(), _Hand(choices)
     seen = [(hand.angle, 0.0)] * DELAY
     t = 0

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from trueonline.words import count
+
 
 def matrix(name: str, given: Any) -> np.ndarray:
     """A copy of a matrix of finite numbers."""
@@ -20,7 +22,7 @@ def matrix(name: str, given: Any) -> np.ndarray:
 
 def array(name: str, given: Any, dimensions: int) -> np.ndarray:
     """A copy of an array of finite numbers."""
-    wanted = f"{name} must be an array of finite numbers with {dimensions} dimension{'s' * (dimensions > 1)}"
+    wanted = f"{name} must be an array of finite numbers with {count(dimensions, 'dimension')}"
     try:
         values = np.asarray(given)
     except (TypeError, ValueError):

@@ -17,7 +17,7 @@ _HOME = {
     "STEP_SIZES": "sweeps",
     "TRACE_DECAYS": "sweeps",
     "Case": "cases",
-    "Method": "kernels.swept_methods",
+    "SweptMethod": "kernels.swept_methods",
     "Problem": "cases",
     "Summary": "summary",
     "Task": "tasks",
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from trueonline.study.cases import Case as Case
     from trueonline.study.cases import Problem as Problem
     from trueonline.study.cases import run_seed as run_seed
-    from trueonline.study.kernels.swept_methods import Method as Method
+    from trueonline.study.kernels.swept_methods import SweptMethod as SweptMethod
     from trueonline.study.storage.execution import execute as execute
     from trueonline.study.storage.execution import execute_tasks as execute_tasks
     from trueonline.study.storage.execution import gather as gather

@@ -11,11 +11,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from trueonline.inputs import count, positive, ratios, unit
+from trueonline.inputs.seeds import seed_of
 from trueonline.study.checks import check_problem, grid, initial_weights
 from trueonline.study.kernels.shared_trajectories import SHARED
 from trueonline.study.kernels.swept_methods import resolved
 from trueonline.study.storage.fingerprint import fingerprints
-from trueonline.study.tasks import SCHEMA, Task, add_arrays, known_by
+from trueonline.study.storage.work import add_to
+from trueonline.study.tasks import SCHEMA, Task, known_by
 
 STEPS_PER_TASK = 20_000_000  # about a second
 
@@ -76,7 +78,7 @@ def run_seed(seed: int, run: int) -> list[int]:
     list of int
         A seed that NumPy takes. Its constant keeps it apart from the seeds of problems.
     """
-    return [20160817, seed, run]
+    return seed_of("trajectory of a sweep", seed, run)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +90,8 @@ class Case:
     problem : Problem
         The problem, such as a `FiniteMRP` or an `OffPolicyProblem`.
     methods : mapping
-        Names of methods in the results, each with a method: None for the method of this package with that name, a `Method`,
-        a kernel, or a class of learners. The case holds each as a `Method` or a class of learners.
+        Names of methods in the results, each with a method: None for the method of this package with that name, a `SweptMethod`,
+        a kernel, or a class of learners. The case holds each as a `SweptMethod` or a class of learners.
     step_sizes, trace_decays : tuple of float
         The grid of α and λ.
     runs : int
@@ -229,7 +231,7 @@ class Case:
         about = (self.version, self.steps, self.seed, self.after, problem.discount, known_by(problem))
         digest = hashlib.sha256(repr(about).encode())
         grids = np.array(self.step_sizes), np.array(self.trace_decays)
-        add_arrays(digest, *grids, problem.features, problem.metric, problem.lms_weights, initial_weights(problem))
+        add_to(digest, *grids, problem.features, problem.metric, problem.lms_weights, initial_weights(problem))
         return digest.hexdigest()
 
 

@@ -1,12 +1,13 @@
-"""Tables of results: written as Parquet and CSV, and summed up with DuckDB."""
+"""Tables of results: written as Parquet and CSV, and summed up."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
@@ -21,34 +22,9 @@ def write(table: pa.Table, path: str | Path) -> None:
     write_whole(f"{path}.csv", lambda file: pyarrow.csv.write_csv(table, file))
 
 
-def query(sql: str, **tables: pa.Table) -> pa.Table:
-    """Ask DuckDB about tables.
-
-    Parameters
-    ----------
-    sql : str
-        The query.
-    **tables : pyarrow.Table
-        The tables, by the names that the query uses.
-
-    Returns
-    -------
-    pyarrow.Table
-    """
-    with duckdb.connect() as connection:
-        for name, table in tables.items():
-            connection.register(name, table)
-        return connection.sql(sql).to_arrow_table()
-
-
 def labels(table: pa.Table) -> list[str]:
     """The columns that tell one problem from another."""
     return [name for name in table.column_names if name not in SCHEMA.names]
-
-
-def _quoted(name: str) -> str:
-    """The name of a column, as SQL wants it."""
-    return '"{}"'.format(name.replace('"', '""'))
 
 
 def means(table: pa.Table) -> pa.Table:
@@ -65,13 +41,13 @@ def means(table: pa.Table) -> pa.Table:
         The labels, `method`, `step_size`, `trace_decay`, `error` and `standard_error`, which is missing for a single run
         and where a run diverged.
     """
-    groups = ", ".join([*map(_quoted, labels(table)), "method", "step_size", "trace_decay"])
-    rows = query(
-        f"SELECT {groups}, avg(error) AS error, list(error) AS errors FROM results GROUP BY ALL ORDER BY ALL",
-        results=table,
-    )
-    spread = [standard_error(np.array(errors)) for errors in rows["errors"].to_pylist()]
-    return rows.drop_columns(["errors"]).append_column("standard_error", pa.array(spread, pa.float64()))
+    keys = [*labels(table), "method", "step_size", "trace_decay"]
+    grouped = _sorted(table.group_by(keys, use_threads=False).aggregate([("error", "list")]), keys)
+    errors = [np.array(each) for each in grouped["error_list"].to_pylist()]
+    with np.errstate(over="ignore"):
+        mean = [each.mean() for each in errors]
+    found = grouped.select(keys).append_column("error", pa.array(mean, pa.float64()))
+    return found.append_column("standard_error", pa.array([standard_error(each) for each in errors], pa.float64()))
 
 
 def best(table: pa.Table) -> pa.Table:
@@ -87,15 +63,15 @@ def best(table: pa.Table) -> pa.Table:
     pyarrow.Table
         The labels, `method`, `error`, `standard_error`, `step_size` and `trace_decay`: a row for each method and problem.
     """
-    groups = ", ".join([*map(_quoted, labels(table)), "method"])
-    return query(
-        f"""
-        SELECT {groups}, min(error) AS error, arg_min_null(standard_error, error) AS standard_error,
-               arg_min(step_size, error) AS step_size, arg_min(trace_decay, error) AS trace_decay
-        FROM means GROUP BY ALL ORDER BY ALL
-        """,
-        means=means(table),
-    )
+    keys, columns = [*labels(table), "method"], ("error", "standard_error", "step_size", "trace_decay")
+    ordered = _sorted(means(table), [*keys, "error"])
+    with_missing = pc.ScalarAggregateOptions(skip_nulls=False)
+    firsts = ordered.group_by(keys, use_threads=False).aggregate([(name, "first", with_missing) for name in columns])
+    return firsts.select([*keys, *(f"{name}_first" for name in columns)]).rename_columns([*keys, *columns])
+
+
+def _sorted(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    return table.sort_by([(name, "ascending") for name in names])
 
 
 def standard_error(values: np.ndarray) -> float | None:

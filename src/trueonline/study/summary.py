@@ -34,7 +34,7 @@ class Summary:
     @property
     def best(self) -> pa.Table:
         """The parameters with the least mean error: a row for each method on each problem."""
-        from trueonline.study import results  # needs DuckDB, which a sweep does not
+        from trueonline.study import results
 
         return results.best(self.table)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from trueonline import study
 from trueonline.study import results, sweep_figure, sweep_file
 from trueonline.terminal import TasksBar, print_table
+from trueonline.words import count
 
 
 def run(
@@ -37,7 +38,7 @@ def run(
     names = {"step_size": "step-size", "trace_decay": "λ", "standard_error": "±"}
     print_table([names.get(name, name) for name in best.column_names], [row.values() for row in best.to_pylist()])
     runs = len(set(table["run"].to_pylist()))
-    say(f"± is the standard error of the mean error over {runs} run{'s' * (runs > 1)}.")
+    say(f"± is the standard error of the mean error over {count(runs, 'run')}.")
     if figure is not None:
         Path(figure).parent.mkdir(parents=True, exist_ok=True)
         sweep_figure.draw(table, figure)

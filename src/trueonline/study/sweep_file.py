@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from trueonline import features, files, problems, study
+from trueonline.core.compiling import user_file
 from trueonline.inputs import ratio
-from trueonline.study.kernels import own_methods
-from trueonline.study.kernels.swept_methods import NAMES, WITH_ETA
-from trueonline.terminal import shortest  # names of methods must differ
+from trueonline.inputs.seeds import seed_of
+from trueonline.study.kernels.swept_methods import NAMES, WITH_ETA, resolve
+from trueonline.words import listed, shortest
 
 Problem = problems.FiniteMRP | problems.OffPolicyProblem | problems.AverageReward
 
@@ -61,7 +62,8 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "arrays": _from_arrays,
 }
 COMMON = ("kind", "label", "representations", "average_reward")  # what every problem may have beside its own settings
-SETTINGS = {"methods", "step_sizes", "trace_decays", "runs", "steps", "after", "seed", "version", "problems"}
+DEFAULTS = {"step_sizes": study.STEP_SIZES, "trace_decays": study.TRACE_DECAYS, "runs": 50, "steps": 100}
+SETTINGS = {"methods", "problems", "after", "seed", "version", *DEFAULTS}
 
 
 def read(path: str | Path) -> list[study.Case]:
@@ -97,10 +99,13 @@ def read(path: str | Path) -> list[study.Case]:
     tables = spec.get("problems")
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
         raise ValueError(f"{path} names no problem: add a [[problems]] with kind = one of {', '.join(PROBLEMS)}")
-    return [case for number, table in enumerate(tables, 1) for case in _cases(spec, table, number, path.parent)]
+    methods = _methods(spec["methods"], path.parent) if "methods" in spec else None
+    return [case for number, table in enumerate(tables, 1) for case in _cases(spec, methods, table, number, path.parent)]
 
 
-def _cases(spec: dict[str, Any], table: dict[str, Any], number: int, folder: Path) -> list[study.Case]:
+def _cases(
+    spec: dict[str, Any], methods: dict[str, Any] | None, table: dict[str, Any], number: int, folder: Path
+) -> list[study.Case]:
     """The cases of one table [[problems]]."""
     arguments = dict(table)
     kind = arguments.pop("kind", None)
@@ -124,12 +129,12 @@ def _cases(spec: dict[str, Any], table: dict[str, Any], number: int, folder: Pat
         try:
             _check_known("setting", set(arguments), known)
             if missing:
-                raise ValueError(f"{' and '.join(missing)} must be set, as in {missing[0]} = …")
+                raise ValueError(f"{listed(missing)} must be set, as in {missing[0]} = …")
             problem = make(**{**arguments, **more})
             problem = problems.AverageReward(problem) if average else problem  # type: ignore[arg-type]
         except (TypeError, ValueError) as error:
             raise ValueError(f"problem {number} ({kind}): {error}") from None
-        cases += [_case(spec, problem, name, seed, seed_label, folder) for name in names]
+        cases += [_case(spec, methods, problem, name, seed, seed_label) for name in names]
     return cases
 
 
@@ -143,30 +148,27 @@ def _seeds(arguments: dict[str, Any], label: Any) -> list[tuple[dict[str, Any], 
     return [({"seed": each}, each, f"{label}, seed {each}") for each in seed]
 
 
-def _case(spec: dict[str, Any], problem: Problem, name: str, seed: int, label: str, folder: Path) -> study.Case:
-    """One problem in one representation. 41 keeps the seed of the features apart from that of the problem."""
+def _case(
+    spec: dict[str, Any], methods: dict[str, Any] | None, problem: Problem, name: str, seed: int, label: str
+) -> study.Case:
+    """One problem in one representation."""
     represent = REPRESENTATIONS[name]
     if represent is not None:
-        problem = problem.with_features(represent(problem, np.random.SeedSequence([41, seed])))
-    return study.Case(
-        problem=problem,
-        methods=_methods(spec.get("methods", study.applicable(problem)), folder),
-        step_sizes=tuple(spec.get("step_sizes", study.STEP_SIZES)),
-        trace_decays=tuple(spec.get("trace_decays", study.TRACE_DECAYS)),
-        runs=spec.get("runs", 50),
-        steps=spec.get("steps", 100),
-        after=spec.get("after", 0),
-        seed=spec.get("seed", 0),
-        version=spec.get("version", ""),
-        labels={"problem": label, "representation": name},
-    )
+        problem = problem.with_features(
+            represent(problem, np.random.SeedSequence(seed_of("features of a sweep file", seed)))
+        )
+    methods = dict.fromkeys(study.applicable(problem)) if methods is None else methods
+    numbers = {**DEFAULTS, **{name: value for name, value in spec.items() if name not in ("methods", "problems")}}
+    labels = {"problem": label, "representation": name}
+    return study.Case(problem, methods, **numbers, labels=labels)
 
 
 def _methods(entries: Sequence[Any], folder: Path) -> dict[str, Any]:
-    """The methods of a case. An entry is a name, a "file.py:name", or a table with settings."""
+    """The methods of all cases, resolved. An entry is a name, a "file.py:name", or a table with settings."""
     methods: dict[str, Any] = {}
     for entry in entries:
-        for name, method in _entry(entry, folder).items():
+        for name, given in _entry(entry, folder).items():
+            method = resolve(name, given)
             if name in methods and methods[name] != method:
                 raise ValueError(f'methods has {name!r} twice; give one of them a name: {{ method = …, name = "…" }}')
             methods[name] = method
@@ -175,27 +177,26 @@ def _methods(entries: Sequence[Any], folder: Path) -> dict[str, Any]:
 
 def _entry(entry: Any, folder: Path) -> dict[str, Any]:
     """The methods of one entry: several for a list of η."""
-    if isinstance(entry, str) and own_methods.is_file(entry):
-        entry = {"method": entry}
+    table = entry if isinstance(entry, dict) else {"method": entry}
+    _check_known("setting of a method", set(table), {"method", "eta", "name"})
+    method = table.get("method")
+    if isinstance(method, str) and user_file.is_reference(method):
+        name, own = user_file.load_name(method, folder)
+        if "eta" in table:
+            raise ValueError(f"eta is a setting of {listed(WITH_ETA)}, got {entry!r}; leave it out for {method!r}")
+        return {_text("name", table.get("name", name)): own}
     if not isinstance(entry, dict):
         _check_known("method", {str(entry)}, set(NAMES))
         return {entry: None}
-    _check_known("setting of a method", set(entry), {"method", "eta", "name"})
-    method = entry.get("method")
-    if isinstance(method, str) and own_methods.is_file(method):
-        name, own = own_methods.load(method, folder)
-        if "eta" in entry:
-            raise ValueError(f"eta is a setting of {' and '.join(WITH_ETA)}, got {entry!r}; leave it out for {method!r}")
-        return {_text("name", entry.get("name", name)): own}
-    etas = entry.get("eta", [])
-    if method not in WITH_ETA or etas == [] or "name" in entry:
+    etas = table.get("eta", [])
+    if method not in WITH_ETA or etas == [] or "name" in table:
         raise ValueError(
-            f'a method with settings must be {{ method = "gtd", eta = … }}, with {" or ".join(WITH_ETA)} and at least one η, '
-            f"the ratio of its second step-size to its first, or {{ method = {own_methods.FORM}, name = … }}, got {entry!r}; "
+            f'a method with settings must be {{ method = "gtd", eta = … }}, with {listed(WITH_ETA, "or")} and at least one η, '
+            f"the ratio of its second step-size to its first, or {{ method = {user_file.FORM}, name = … }}, got {entry!r}; "
             "name others without settings"
         )
     values = [ratio("eta", eta) for eta in (etas if isinstance(etas, list) else [etas])]
-    return {f"{method}, η = {shortest(eta)}": study.Method(method, second=eta) for eta in values}
+    return {f"{method}, η = {shortest(eta)}": study.SweptMethod(method, second=eta) for eta in values}
 
 
 def _text(name: str, value: Any) -> str:

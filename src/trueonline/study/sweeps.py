@@ -73,7 +73,7 @@ def sweep(
         The problem, such as a `FiniteMRP` or an `OffPolicyProblem`. Several problems are swept one after the other.
     methods : str, iterable of str, or mapping, optional
         Names of methods, or a mapping from names to methods. A method in a mapping is a kernel or a class of learners of
-        your own, a `study.Method`, or None for the method of this package with that name. By default all methods that fit
+        your own, a `study.SweptMethod`, or None for the method of this package with that name. By default all methods that fit
         the problem: see `study.applicable`.
     step_sizes, trace_decays : iterable of float
         The grid of α and λ.

@@ -6,20 +6,17 @@ another.
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike
 
-from trueonline.study.kernels.swept_methods import Method
-from trueonline.study.storage.work import Beat
+from trueonline.study.kernels.swept_methods import SweptMethod
+from trueonline.study.storage.work import Beat, StoredWork
 
 if TYPE_CHECKING:
     from trueonline.study.cases import Case
@@ -36,7 +33,7 @@ SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class Task(StoredWork):
     """Some runs of one method of a case. Its kernels release the interpreter, so tasks run in threads.
 
     Parameters
@@ -54,25 +51,33 @@ class Task:
     """
 
     schema: ClassVar[pa.Schema] = SCHEMA
-    spawned: ClassVar[bool] = False
     case: Case
     method: str
     runs: tuple[int, ...]
     fingerprint: Any
     content: str
 
-    @cached_property
-    def name(self) -> str:
-        """The method, and a hash of everything that determines the result."""
-        digest = hashlib.sha256(repr((self.method, self.fingerprint, self.runs, self.content)).encode())
+    @property
+    def title(self) -> str:
+        """The method, as a part of a file name."""
+        return re.sub(r"[^a-zA-Z0-9_]+", "-", self.method)
+
+    def about(self) -> Iterator[Any]:
+        """Everything that determines the result. What a problem of the user samples is known by the trajectories alone.
+
+        Yields
+        ------
+        str or numpy.ndarray
+            The parts.
+        """
+        yield repr((self.method, self.fingerprint, self.runs, self.content))
         if known_by(self.case.problem) is None:
             for run in self.runs:
-                add_arrays(digest, *self.case.trajectory(run))
-        return f"{re.sub(r'[^a-zA-Z0-9_]+', '-', self.method)}-{digest.hexdigest()[:24]}"
+                yield from self.case.trajectory(run)
 
     @property
     def resolved(self) -> Any:
-        """The method: a `Method`, or a class of learners."""
+        """The method: a `SweptMethod`, or a class of learners."""
         return self.case.methods[self.method]
 
     @property
@@ -105,7 +110,7 @@ class Task:
         errors = np.empty((len(self.runs), len(alphas), len(lams)))
         trajectories = [case.trajectory(run) for run in self.runs]
         self.check(trajectories)
-        block = _kernel_block if isinstance(method, Method) else _learner_block
+        block = _kernel_block if isinstance(method, SweptMethod) else _learner_block
         block(case, method, trajectories, alphas, lams, errors)
         return self.table(errors)
 
@@ -122,7 +127,7 @@ class Task:
         ValueError
             If the method has γ as a constant, and the trajectories have other discounts.
         """
-        row = self.resolved.row if isinstance(self.resolved, Method) else getattr(self.resolved, "method", None)
+        row = self.resolved.row if isinstance(self.resolved, SweptMethod) else getattr(self.resolved, "method", None)
         if "gamma" in getattr(row, "constants", ()):
             for trajectory in trajectories:
                 _check_constant(trajectory, self.case.problem.discount)
@@ -167,13 +172,6 @@ def _is_ours(problem: Any) -> bool:
     )
 
 
-def add_arrays(digest: Any, *arrays: ArrayLike) -> None:
-    """Add arrays to a hash, with their shapes and types."""
-    for array in map(np.asarray, arrays):
-        digest.update(repr((array.shape, str(array.dtype))).encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-
-
 def _check_constant(trajectory: tuple, discount: float) -> None:
     """For methods that have γ as a constant."""
     others = np.setdiff1d(trajectory[2], (0.0, discount))
@@ -184,7 +182,7 @@ def _check_constant(trajectory: tuple, discount: float) -> None:
 
 
 def _kernel_block(
-    case: Case, method: Method, trajectories: Iterable, alphas: np.ndarray, lams: np.ndarray, errors: np.ndarray
+    case: Case, method: SweptMethod, trajectories: Iterable, alphas: np.ndarray, lams: np.ndarray, errors: np.ndarray
 ) -> None:
     method.sweep(case.arrays, float(case.problem.discount), case.after, trajectories, alphas, lams, errors)
 

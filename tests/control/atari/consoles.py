@@ -63,7 +63,7 @@ class Recorder:
 
 
 def recorded(settings, background, decisions=None):
-    run = atari.Run(settings, background)
+    run = atari.AtariRun(settings, background)
     run.player = Recorder(run.player)
     while not run.finished and (decisions is None or decisions > 0):
         run._decide()

@@ -83,7 +83,7 @@ def test_json_says_what_determined_the_run(picture, brief):
     assert result.stdout.count("\n") == 1
     found = json.loads(result.stdout)
     assert list(found) == ["episodes", "mean_score", "settings"]
-    run = atari.play(atari.Settings(episodes=2, seed=7), atari.read_background(picture))
+    run = atari.play(atari.AtariSettings(episodes=2, seed=7), atari.read_background(picture))
     assert found["episodes"] == [list(episode) for episode in run.episodes]
     assert found["mean_score"] == run.mean_score
     expected = {
@@ -111,7 +111,7 @@ def test_a_person_is_told_the_settings_the_divisor_and_the_scores(picture, brief
     result = invoke("asterix", "--frames", 501, "--background", picture, "--method", "replace")
     assert result.exit_code == 0, result.output
     assert result.stderr == "", "no bar where there is no terminal"
-    run = atari.play(atari.Settings(frames=501, method="replace"), atari.read_background(picture))
+    run = atari.play(atari.AtariSettings(frames=501, method="replace"), atari.read_background(picture))
     assert "asterix, protocol paper, replace, α = 0.5, λ = 0.9, seed 0" in result.stdout
     assert f"now {run.player.divisor}" in result.stdout
     assert "2 episodes in 1,000 frames" in result.stdout
@@ -165,12 +165,12 @@ def test_a_checkpoint_is_left_at_the_end_and_gone_on_from(picture, brief, tmp_pa
     first = invoke(*given)
     assert first.exit_code == 0, first.output
     assert checkpoint.exists()
-    run = atari.Run(atari.Settings(episodes=2), atari.read_background(picture))
+    run = atari.AtariRun(atari.AtariSettings(episodes=2), atari.read_background(picture))
     run.resume(checkpoint)
     assert run.finished
     again = invoke(*given)
     assert again.stdout == first.stdout
-    partly = atari.Run(atari.Settings(episodes=2), atari.read_background(picture))
+    partly = atari.AtariRun(atari.AtariSettings(episodes=2), atari.read_background(picture))
     for _ in range(130):
         partly._decide()
     partly.save(checkpoint)
@@ -179,7 +179,7 @@ def test_a_checkpoint_is_left_at_the_end_and_gone_on_from(picture, brief, tmp_pa
 
 def test_a_checkpoint_of_another_setting_is_left_alone(picture, tmp_path):
     checkpoint = tmp_path / "run.npz"
-    atari.Run(atari.Settings(episodes=2), atari.read_background(picture)).save(checkpoint)
+    atari.AtariRun(atari.AtariSettings(episodes=2), atari.read_background(picture)).save(checkpoint)
     content = checkpoint.read_bytes()
     given = ("asterix", "--episodes", 2, "--background", picture, "--checkpoint", checkpoint)
     assert "step_size is 0.5, this run's is 0.7" in refused(*given, "--step-size", 0.7)
@@ -194,7 +194,7 @@ def test_a_checkpoint_that_could_not_be_written_is_refused_before_anything_is_pl
     def played(*arguments, **named):
         raise AssertionError("hours of play would be lost")
 
-    monkeypatch.setattr(atari.Run, "play", played)
+    monkeypatch.setattr(atari.AtariRun, "play", played)
     given = ("asterix", "--episodes", 1, "--background", picture, "--checkpoint")
     assert "none" in refused(*given, tmp_path / "none" / "run.npz")
 
@@ -215,7 +215,7 @@ def test_a_checkpoint_that_could_not_be_written_is_refused_before_anything_is_pl
     ids=str,
 )
 def test_what_cannot_be_played_is_refused_in_one_line(arguments, message, monkeypatch):
-    monkeypatch.setattr(atari.Run, "play", None)
+    monkeypatch.setattr(atari.AtariRun, "play", None)
     assert message in refused(*arguments)
 
 
@@ -256,7 +256,7 @@ def test_ctrl_c_says_how_to_go_on(picture, tmp_path, monkeypatch):
     def stopped(*arguments, **named):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(atari.Run, "play", stopped)
+    monkeypatch.setattr(atari.AtariRun, "play", stopped)
     given = ("asterix", "--episodes", 1, "--background", picture)
     alone, kept = invoke(*given), invoke(*given, "--checkpoint", tmp_path / "run.npz")
     assert (alone.exit_code, alone.stderr.strip()) == (130, "Stopped.")

@@ -120,7 +120,7 @@ def test_what_is_no_picture_in_colours_is_no_background(given):
 @pytest.mark.parametrize(("game", "height", "other"), [("asterix", 210, 250), ("klax", 250, 210)])
 def test_a_background_as_high_as_another_game_s_is_refused(game, height, other):
     with pytest.raises(ValueError, match=f"{height} rows of 160 colours, got shape .{other}, 160"):
-        atari.Run(atari.Settings(game=game), np.zeros((other, 160), np.uint8))
+        atari.AtariRun(atari.AtariSettings(game=game), np.zeros((other, 160), np.uint8))
 
 
 def test_learning_a_background_takes_a_number_of_decisions():

@@ -33,13 +33,13 @@ BAD_SETTINGS = {
 @pytest.mark.parametrize(("given", "message"), BAD_SETTINGS.values(), ids=BAD_SETTINGS)
 def test_bad_settings_are_refused(given, message):
     with pytest.raises(ValueError, match=message):
-        atari.Settings(**given)
+        atari.AtariSettings(**given)
 
 
 def test_settings_say_what_was_meant():
-    settings = atari.Settings()
+    settings = atari.AtariSettings()
     assert (settings.frames, settings.episodes) == (4_320_000, None), "20 hours at 60 frames a second"
-    assert atari.Settings(episodes=3).frames is None
+    assert atari.AtariSettings(episodes=3).frames is None
     assert atari.FRAMES == 20 * 60 * 60 * 60
     assert (atari.DISCOUNT, atari.EPSILON) == (0.999, 0.01)
 

@@ -46,7 +46,7 @@ def test_the_published_program_s_episodes_are_played(published_background):
     """The first few. All 25 of them are played in test_asterix_command.py."""
     golden = json.loads(shared("asterix_published_episodes.json").read_text())["to_2.00_0.95_s1"]
     settings = {name: golden[name] for name in ("method", "step_size", "trace_decay", "seed")}
-    run = atari.play(atari.Settings(protocol="published", episodes=EPISODES, **settings), published_background)
+    run = atari.play(atari.AtariSettings(protocol="published", episodes=EPISODES, **settings), published_background)
     assert [list(episode) for episode in run.episodes] == golden["episodes"][:EPISODES]
     assert run.played == sum(frames for _, frames in golden["episodes"][:EPISODES])
 
@@ -54,7 +54,7 @@ def test_the_published_program_s_episodes_are_played(published_background):
 @pytest.fixture(scope="module")
 def played(background):
     """Three episodes by the program's protocol, with all that the player was told."""
-    settings = atari.Settings(protocol="published", step_size=2.0, trace_decay=0.95, seed=1, episodes=3)
+    settings = atari.AtariSettings(protocol="published", step_size=2.0, trace_decay=0.95, seed=1, episodes=3)
     return recorded(settings, background)
 
 
@@ -260,7 +260,7 @@ def test_where_values_have_diverged_true_online_stops():
 
 
 def test_a_run_of_the_program_stops_when_it_diverges(background):
-    settings = atari.Settings(protocol="published", step_size=1e15, trace_decay=0.9, seed=1, episodes=50)
+    settings = atari.AtariSettings(protocol="published", step_size=1e15, trace_decay=0.9, seed=1, episodes=50)
     run = atari.play(settings, background)
     assert run.diverged
     assert run.finished

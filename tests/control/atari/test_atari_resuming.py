@@ -41,19 +41,19 @@ def test_a_run_that_is_stopped_and_resumed_is_one_that_never_stopped(protocol, m
     """Stopped before the first decision, at the end of an episode (decision 30), and at random ones."""
     if protocol == "paper":
         monkeypatch.setattr(runs, "LIMIT", 150)
-    settings = atari.Settings(
+    settings = atari.AtariSettings(
         protocol=protocol, method=method, step_size=1.0, seed=2, episodes=4 if protocol == "paper" else 1
     )
     rng = np.random.default_rng(len(method))
     stops = [0, *sorted({30, *rng.integers(1, 100, 3).tolist()})]
-    never, states = atari.Run(settings, background), {}
+    never, states = atari.AtariRun(settings, background), {}
     for stop, before in zip(stops, [0, *stops], strict=False):
         advance(never, stop - before)
         never.save(tmp_path / f"{stop}.npz")
         states[stop] = state(never)
     assert (states[30][0]["action"] is None) == (protocol == "paper")
     advance(never, 10**6)
-    stopped = atari.Run(settings, background)
+    stopped = atari.AtariRun(settings, background)
     for stop, following in zip(stops, [*stops[1:], 10**6], strict=True):
         stopped.resume(tmp_path / f"{stop}.npz")
         assert state(stopped) == states[stop], "what was written is what there was"
@@ -65,8 +65,8 @@ def test_a_run_that_is_stopped_and_resumed_is_one_that_never_stopped(protocol, m
 
 def test_resuming_forgets_what_a_run_did_before(background, tmp_path):
     """The traces of entries that the checkpoint does not name, too."""
-    settings = atari.Settings(protocol="published", trace_decay=0.99, episodes=1)
-    run = atari.Run(settings, background)
+    settings = atari.AtariSettings(protocol="published", trace_decay=0.99, episodes=1)
+    run = atari.AtariRun(settings, background)
     advance(run, 5)
     run.save(tmp_path / "early.npz")
     advance(run, 100)
@@ -79,7 +79,7 @@ def test_resuming_forgets_what_a_run_did_before(background, tmp_path):
 
 def test_a_finished_run_is_resumed_as_finished(background, tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "LIMIT", 100)
-    settings = atari.Settings(episodes=2)
+    settings = atari.AtariSettings(episodes=2)
     run = atari.play(settings, background)
     run.save(tmp_path / "c.npz")
     again = atari.play(settings, background, tmp_path / "c.npz")
@@ -89,7 +89,7 @@ def test_a_finished_run_is_resumed_as_finished(background, tmp_path, monkeypatch
 
 def test_play_writes_checkpoints_while_it_plays_and_goes_on_from_them(background, tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "LIMIT", 700)
-    settings = atari.Settings(episodes=4, method="accumulate", step_size=0.1)
+    settings = atari.AtariSettings(episodes=4, method="accumulate", step_size=0.1)
     path, beats = tmp_path / "c.npz", []
 
     def stop(frames):
@@ -110,7 +110,7 @@ PLAYING = """
 import sys
 from trueonline.control import atari
 background = atari.read_background(sys.argv[1])
-settings = atari.Settings(protocol="published", step_size=1.5, trace_decay=0.95, seed=8, frames=5000)
+settings = atari.AtariSettings(protocol="published", step_size=1.5, trace_decay=0.95, seed=8, frames=5000)
 atari.play(settings, background, sys.argv[2], every=0.0)
 """
 
@@ -122,8 +122,8 @@ def test_a_run_that_is_killed_goes_on_from_its_checkpoint(background, tmp_path):
     with subprocess.Popen([sys.executable, "-c", PLAYING, str(picture), str(checkpoint)]) as process:
         wait_for(checkpoint.exists, "checkpoint")
         process.kill()
-    settings = atari.Settings(protocol="published", step_size=1.5, trace_decay=0.95, seed=8, frames=5_000)
-    run = atari.Run(settings, background)
+    settings = atari.AtariSettings(protocol="published", step_size=1.5, trace_decay=0.95, seed=8, frames=5_000)
+    run = atari.AtariRun(settings, background)
     run.resume(checkpoint)
     assert 0 < run.played + run.frames < 5_000
     run.play()
@@ -147,7 +147,7 @@ OTHERS = {
 def checkpoint(background, tmp_path_factory):
     """Of a run by the default settings that has just begun its second episode."""
     path = tmp_path_factory.mktemp("checkpoint") / "c.npz"
-    run = atari.Run(atari.Settings(episodes=2), background)
+    run = atari.AtariRun(atari.AtariSettings(episodes=2), background)
     while not run.episodes:
         run._decide()
     advance(run, 3)
@@ -157,7 +157,7 @@ def checkpoint(background, tmp_path_factory):
 
 @pytest.mark.parametrize(("given", "message"), OTHERS.values(), ids=OTHERS)
 def test_a_checkpoint_of_another_setting_is_refused_and_nothing_changes(given, message, background, checkpoint):
-    run = atari.Run(atari.Settings(**{"episodes": 2, **given}), background)
+    run = atari.AtariRun(atari.AtariSettings(**{"episodes": 2, **given}), background)
     before, content = state(run), checkpoint.read_bytes()
     with pytest.raises(ValueError, match=message) as error:
         run.resume(checkpoint)
@@ -169,7 +169,7 @@ def test_a_checkpoint_of_another_setting_is_refused_and_nothing_changes(given, m
 def test_a_checkpoint_with_another_background_or_emulator_is_refused(background, checkpoint, monkeypatch):
     other = background.copy()
     other[100, 100] ^= 2
-    run = atari.Run(atari.Settings(episodes=2), other)
+    run = atari.AtariRun(atari.AtariSettings(episodes=2), other)
     before = state(run)
     with pytest.raises(ValueError, match="background"):
         run.resume(checkpoint)
@@ -185,7 +185,7 @@ def test_a_checkpoint_with_another_background_or_emulator_is_refused(background,
 
 
 def test_damaged_files_and_files_of_another_kind_are_refused(background, tmp_path):
-    run = atari.Run(atari.Settings(episodes=1), background)
+    run = atari.AtariRun(atari.AtariSettings(episodes=1), background)
     advance(run, 3)
     run.save(tmp_path / "c.npz")
     before, whole = state(run), (tmp_path / "c.npz").read_bytes()
@@ -207,7 +207,7 @@ def test_damaged_files_and_files_of_another_kind_are_refused(background, tmp_pat
 
 
 def test_a_checkpoint_with_crafted_numbers_is_refused_and_nothing_changes(background, tmp_path):
-    run = atari.Run(atari.Settings(protocol="published", episodes=1), background)
+    run = atari.AtariRun(atari.AtariSettings(protocol="published", episodes=1), background)
     advance(run, 20)
     run.save(tmp_path / "c.npz")
     before, (_, settings, parts) = state(run), files.read_learner(tmp_path / "c.npz")

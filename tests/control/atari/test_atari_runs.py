@@ -23,7 +23,7 @@ def counted(emulator):
 
 @pytest.mark.parametrize(("protocol", "actions"), [("paper", 9), ("published", 18)])
 def test_an_action_of_nine_or_eighteen_lasts_five_frames(protocol, actions, background):
-    run = atari.Run(atari.Settings(protocol=protocol, episodes=1), background)
+    run = atari.AtariRun(atari.AtariSettings(protocol=protocol, episodes=1), background)
     assert len(run.emulator.actions) == actions
     assert len(run.player.agent.weights[0] if protocol == "paper" else run.player.w[0]) == actions
     first = counted(run.emulator)
@@ -36,7 +36,7 @@ def test_an_action_of_nine_or_eighteen_lasts_five_frames(protocol, actions, back
 def test_episodes_of_the_paper_are_cut_short_and_those_of_the_program_are_not(protocol, ends, background, monkeypatch):
     assert runs.LIMIT == 18_000 == 5 * 60 * 60
     monkeypatch.setattr(runs, "LIMIT", 201)
-    run = recorded(atari.Settings(protocol=protocol, episodes=2), background)
+    run = recorded(atari.AtariSettings(protocol=protocol, episodes=2), background)
     said = [name for name, *_ in run.player.said]
     assert said.count(ends) == 2
     assert set(said) == {"start", "step", ends}
@@ -50,14 +50,14 @@ def test_episodes_of_the_paper_are_cut_short_and_those_of_the_program_are_not(pr
 
 def test_after_a_truncation_the_game_begins_anew(background, monkeypatch):
     monkeypatch.setattr(runs, "LIMIT", 200)
-    run = recorded(atari.Settings(episodes=2), background)
+    run = recorded(atari.AtariSettings(episodes=2), background)
     starts = [x for name, x in (said[:2] for said in run.player.said) if name == "start"]
     np.testing.assert_array_equal(*starts)
 
 
 def test_a_run_plays_an_episode_that_has_begun_to_its_end(background, monkeypatch):
     monkeypatch.setattr(runs, "LIMIT", 200)
-    run = atari.play(atari.Settings(frames=401), background)
+    run = atari.play(atari.AtariSettings(frames=401), background)
     assert run.played == 600
     assert len(run.episodes) == 3
     assert run.mean_score == np.mean([score for score, _ in run.episodes])
@@ -88,10 +88,10 @@ def walk(background):
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "LIMIT", 200)
-        short = recorded(atari.Settings(episodes=3, seed=4), background).player.said
+        short = recorded(atari.AtariSettings(episodes=3, seed=4), background).player.said
     first, second, *_ = (t for t, (name, *_) in enumerate(short) if name == "start")
     short[first], short[second] = ("start", short[first + 9][-1]), ("start", short[second + 3][-1])
-    return short + recorded(atari.Settings(episodes=1, seed=5), background).player.said
+    return short + recorded(atari.AtariSettings(episodes=1, seed=5), background).player.said
 
 
 @pytest.mark.parametrize("method", list(players.AGENTS))
@@ -132,7 +132,7 @@ def test_the_divisor_never_falls_and_counts_states_up_to_the_one_that_is_left(ma
 def test_the_same_settings_play_the_same_and_another_seed_does_not(background, monkeypatch):
     monkeypatch.setattr(runs, "LIMIT", 400)
     first, again, other = (
-        recorded(atari.Settings(episodes=1, seed=seed, frames=None), background).player.answers for seed in (3, 3, 4)
+        recorded(atari.AtariSettings(episodes=1, seed=seed, frames=None), background).player.answers for seed in (3, 3, 4)
     )
     assert first == again
     assert first != other
@@ -140,7 +140,7 @@ def test_the_same_settings_play_the_same_and_another_seed_does_not(background, m
 
 @pytest.mark.parametrize("protocol", atari.PROTOCOLS)
 def test_chance_plays_every_action_and_learns_nothing(protocol, background):
-    run = recorded(atari.Settings(protocol=protocol, method="random", episodes=1), background)
+    run = recorded(atari.AtariSettings(protocol=protocol, method="random", episodes=1), background)
     chosen = [answer for answer in run.player.answers if answer is not None]
     assert set(chosen) == set(range(len(run.emulator.actions)))
     assert all(len(said[-1]) == 0 for said in run.player.said if said[0] == "step"), "it does not look"
@@ -150,7 +150,7 @@ def test_chance_plays_every_action_and_learns_nothing(protocol, background):
 def test_any_other_game_is_played_by_name(game):
     """Klax is European; Carnival has screens of 214 rows."""
     learned = atari.learn_background(game, decisions=20)
-    run = recorded(atari.Settings(game=game, episodes=1), learned, decisions=12)
+    run = recorded(atari.AtariSettings(game=game, episodes=1), learned, decisions=12)
     averaged = console(game, averaged=True)
     assert [name for name, *_ in run.player.said] == ["start", *["step"] * 12]
     assert run.player.said[0][1].tolist() == basic_features(averaged.getScreen(), learned)

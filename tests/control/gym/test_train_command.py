@@ -23,13 +23,13 @@ from tests.processes import PATIENCE, start, wait_for
 from trueonline import catalog
 from trueonline.cli import main
 from trueonline.control.gym import curves, environments, films, train_runs, train_settings, training
-from trueonline.control.gym.train_runs import SCHEMA, Run
-from trueonline.control.gym.train_settings import Linear, Settings
+from trueonline.control.gym.train_runs import SCHEMA, TrainingRun
+from trueonline.control.gym.train_settings import Linear, TrainingSettings
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
 LAKE = ("FrozenLake-v1", "--episodes", "30", "--evaluate", "4", "--option", "is_slippery=false")
-SETTINGS = Settings("FrozenLake-v1", {"is_slippery": False}, episodes=30, evaluate=4)
+SETTINGS = TrainingSettings("FrozenLake-v1", {"is_slippery": False}, episodes=30, evaluate=4)
 FILES = ["agent.npz", "curve.png", "episodes.csv", "episodes.parquet", "evaluation.csv", "evaluation.parquet"]
 
 
@@ -108,7 +108,7 @@ def test_the_same_command_again_does_nothing_and_prints_the_same(lake, monkeypat
     def refuse(*_, **__):
         raise AssertionError("done again")
 
-    monkeypatch.setattr(Run, "compute", refuse)
+    monkeypatch.setattr(TrainingRun, "compute", refuse)
     monkeypatch.setattr(curves, "curve", refuse)
     monkeypatch.setattr(films, "film", refuse)
     again = train(*LAKE, "--out", out)
@@ -176,13 +176,13 @@ def test_a_finished_training_is_extended_bit_for_bit_and_only_by_the_new_episode
 
 
 def test_all_runs_of_a_training_are_extended_and_runs_may_be_added_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(Run, "spawned", False)
+    monkeypatch.setattr(TrainingRun, "spawned", False)
     assert train(*LAKE[:1], "--episodes", "5", "--evaluate", "0", "--no-film", "--out", tmp_path / "out").exit_code == 0
     longer = (*LAKE[:1], "--episodes", "9", "--evaluate", "0", "--no-film", "--runs", "2", "--out")
     assert train(*longer, tmp_path / "out").exit_code == 0
     assert pq.read_table(tmp_path / "out" / "episodes.parquet")["run"].to_pylist() == [0] * 9 + [1] * 9
     assert not (tmp_path / "out" / "evaluation.csv").exists()
-    whole = [Run(Settings(LAKE[0], episodes=9, evaluate=0), number).compute() for number in range(2)]
+    whole = [TrainingRun(TrainingSettings(LAKE[0], episodes=9, evaluate=0), number).compute() for number in range(2)]
     assert [one.equals(other) for one, other in zip(stored(tmp_path / "out"), whole, strict=True)] == [True, True]
 
 
@@ -211,7 +211,7 @@ def test_fewer_episodes_than_there_are_is_an_error_that_says_what_to_do(lake):
 def test_what_is_missing_is_made_again_from_the_results(lake, tmp_path, monkeypatch):
     out, _ = lake
     before = contents(out)
-    monkeypatch.setattr(Run, "compute", None)
+    monkeypatch.setattr(TrainingRun, "compute", None)
     for name in (*FILES[:4], "film.gif"):
         (out / name).unlink()
     assert train(*LAKE, "--out", out).exit_code == 0
@@ -221,13 +221,13 @@ def test_what_is_missing_is_made_again_from_the_results(lake, tmp_path, monkeypa
 
 
 def test_several_runs_are_the_runs_one_by_one(lake, tmp_path, monkeypatch):
-    monkeypatch.setattr(Run, "spawned", False)  # here, where no process has to be started
+    monkeypatch.setattr(TrainingRun, "spawned", False)  # here, where no process has to be started
     out, _ = lake
     result = train(*LAKE, "--out", tmp_path, "--runs", "2", "--no-film")
     assert result.exit_code == 0, result.output
     assert "30, 2 runs, seed 0" in result.stdout
     found = pq.read_table(tmp_path / "episodes.parquet")
-    alone = [Run(SETTINGS, number).compute() for number in range(2)]
+    alone = [TrainingRun(SETTINGS, number).compute() for number in range(2)]
     by_hand = pa.concat_tables([table.filter(pc.equal(table["phase"], "train")) for table in alone])
     assert found.equals(by_hand.select(found.column_names))
     assert found.filter(pc.equal(found["run"], 0)).equals(pq.read_table(out / "episodes.parquet"))
@@ -268,11 +268,13 @@ def test_killed_with_kill_9_it_goes_on_and_comes_to_the_same(tmp_path, monkeypat
     with np.load(checkpoint) as file:
         reached = len(file["training_returns"])
     watched = noted_episodes(monkeypatch)
-    settings = Settings("CartPole-v1", episodes=reached + 9, evaluate=3, feature_options={"bins": 4, "tilings": 4})
+    settings = TrainingSettings(
+        "CartPole-v1", episodes=reached + 9, evaluate=3, feature_options={"bins": 4, "tilings": 4}
+    )
     result = train(*CART, "--episodes", reached + 9, "--out", out)
     assert result.exit_code == 0, result.output
     assert watched == list(range(reached + 1, reached + 10)), "it goes on, and does not begin anew"
-    assert stored(out)[0].equals(Run(settings, 0).compute())
+    assert stored(out)[0].equals(TrainingRun(settings, 0).compute())
     assert not list((out / "tasks" / "scratch").glob("*/checkpoint.npz"))
 
 
@@ -290,7 +292,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
 
 def test_settings_make_the_agent_they_describe():
     def agent(**given):
-        settings = Settings("CartPole-v1", **given)
+        settings = TrainingSettings("CartPole-v1", **given)
         env = settings.environment_made()
         return settings.agent(env, settings.features_for(env), 0)
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.streams.streams import INF, NAN, joined, wait_for
 from trueonline.streams.sources import Arm, Pipe, TextFile, open_source
-from trueonline.streams.sources.lines import LIMIT
+from trueonline.streams.sources.records import LIMIT
 from trueonline.streams.sources.sample import shown
 
 
@@ -23,7 +23,7 @@ from trueonline.streams.sources.sample import shown
         ("time,a,b\n1,oops,3\n", "a: 'oops' is not a number"),
         ("time,a,b\nsoon,1,3\n", "time: 'soon' is not a time; give the form of times by --time-format"),
         ("time;a;b\n1;2;3;4" + "x" * 300 + "\n", "a row has 4 cells, and the first line has 3: 1;2;3;4" + "x" * 92 + "…"),
-        ("time,a,b\n1,2," + "3" * LIMIT + "\n", "a line is longer than 1 MiB: " + "1,2," + "3" * 95 + "…"),
+        ("time,a,b\n1,2," + "3" * LIMIT + "\n", "a row is longer than 1 MiB: " + "1,2," + "3" * 95 + "…"),
         ('{"time": 1, "a": 2, "b": 3}\n', None),
         ('{"time": 1, "a": 2}\n{"time": 2, "b": 3}\n', None),
         ('{"time": 1, "grip": 2, "emg": 3}\n', 'no key a, b; it has time, grip, emg: {"time": 1, "grip": 2, "emg": 3}'),
@@ -73,7 +73,7 @@ def test_a_parquet_file_and_a_file_that_was_cut_complain_too(tmp_path):
         wait_for(followed, 1)
         path.write_text("time,a\n")
         assert len(followed.read(0.1)) == 0
-        assert followed.complaint() == "a line broke off when the file was cut or replaced: 2,"
+        assert followed.complaint() == "a row broke off when the file was cut or replaced: 2,"
     assert Arm(0, ["force"]).complaint() is None
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from trueonline.streams import sources
 from trueonline.streams.sources import Block, Pipe, Source, has_own_times, is_live, open_source
-from trueonline.streams.sources.lines import LIMIT
+from trueonline.streams.sources.records import LIMIT
 
 
 def test_what_a_text_file_refuses(tmp_path):

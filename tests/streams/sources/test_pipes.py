@@ -11,7 +11,7 @@ import pytest
 
 from tests.streams.streams import PATIENCE, joined, together
 from trueonline.streams.sources import Pipe, open_source
-from trueonline.streams.sources.lines import LIMIT
+from trueonline.streams.sources.records import LIMIT
 
 READER = """
 import json, sys

@@ -48,8 +48,8 @@ def random_study(rng):
         problem = problems[rng.integers(len(problems))]
         methods = {
             "true_online": None,
-            "gtd": study.Method("gtd", second=float(rng.choice([0.0, 0.5]))),
-            "also gtd": study.Method("gtd", second=0.5),
+            "gtd": study.SweptMethod("gtd", second=float(rng.choice([0.0, 0.5]))),
+            "also gtd": study.SweptMethod("gtd", second=0.5),
             "own": late_decay,
         }
         some = rng.choice(list(methods), size=rng.integers(1, 5), replace=False)
@@ -194,8 +194,8 @@ def test_methods_have_the_bits_of_the_engine_local(form):
 
 
 def test_every_kind_of_memory_is_among_them():
-    kinds = {study.Method(name).kind for name in catalog.names(swept=True)}
-    assert {study.Method(name).kind for name in EACH_KIND} == kinds
+    kinds = {study.SweptMethod(name).kind for name in catalog.names(swept=True)}
+    assert {study.SweptMethod(name).kind for name in EACH_KIND} == kinds
 
 
 @pytest.mark.parametrize("seed", range(2))

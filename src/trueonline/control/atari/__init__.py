@@ -8,8 +8,8 @@ from trueonline.control.atari.runs import (
     FRAMES,
     METHODS,
     PROTOCOLS,
-    Run,
-    Settings,
+    AtariRun,
+    AtariSettings,
     play,
 )
 from trueonline.control.atari.screens import N_FEATURES, NTSC, Screens
@@ -22,10 +22,10 @@ __all__ = [
     "NTSC",
     "N_FEATURES",
     "PROTOCOLS",
+    "AtariRun",
+    "AtariSettings",
     "Emulator",
-    "Run",
     "Screens",
-    "Settings",
     "games",
     "learn_background",
     "play",

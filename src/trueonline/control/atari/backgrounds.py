@@ -12,6 +12,7 @@ from trueonline.control.atari.emulator import Emulator
 from trueonline.control.atari.screens import COLOURS, TALLY, WIDTH, averages, checked
 from trueonline.core.compiling.kernels import call
 from trueonline.inputs import count
+from trueonline.inputs.seeds import seed_of
 
 
 def read_background(path: str | Path) -> np.ndarray:
@@ -79,7 +80,7 @@ def learn_background(
         The colours of the background.
     """
     emulator = Emulator(game)
-    rng = np.random.default_rng([2016, seed])
+    rng = np.random.default_rng(seed_of("background of a game", seed))
     counts = np.zeros((emulator.height, WIDTH, COLOURS), np.int64)
     for decision in range(count("decisions", decisions)):
         emulator.act(int(rng.integers(len(emulator.actions))))

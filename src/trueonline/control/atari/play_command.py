@@ -11,6 +11,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 
 from trueonline.control import atari
 from trueonline.terminal import progress_bar
+from trueonline.words import count
 
 SCALING = "α is divided by the largest number of active features so far (now {divisor})"
 
@@ -19,18 +20,18 @@ def play(
     game: str, *, background: str | None, checkpoint: str | None, as_json: bool, fixed_step_size: bool, **given: Any
 ) -> str:
     """Play one run as the options of the command say. Return what to print."""
-    run = run_of(atari.Settings(game=game, scaled=not fixed_step_size, **given), background, checkpoint)
+    run = run_of(atari.AtariSettings(game=game, scaled=not fixed_step_size, **given), background, checkpoint)
     return json_text(run) if as_json else as_text(run)
 
 
-def run_of(settings: atari.Settings, background: str | None, checkpoint: str | None) -> atari.Run:
+def run_of(settings: atari.AtariSettings, background: str | None, checkpoint: str | None) -> atari.AtariRun:
     """Play a run, with a bar where there is a terminal.
 
     Without a file, the background is learned from random play, and is the same for every run.
     """
     game = settings.game
     screen = atari.learn_background(game) if background is None else atari.read_background(background)
-    run = atari.Run(settings, screen)
+    run = atari.AtariRun(settings, screen)
     if checkpoint is not None:
         if Path(checkpoint).exists():
             run.resume(checkpoint)
@@ -51,14 +52,14 @@ def run_of(settings: atari.Settings, background: str | None, checkpoint: str | N
     return run
 
 
-def json_text(run: atari.Run) -> str:
+def json_text(run: atari.AtariRun) -> str:
     """The run as one JSON object."""
     return json.dumps(
         {"episodes": run.episodes, "mean_score": run.mean_score, "settings": described(run)}, ensure_ascii=False
     )
 
 
-def described(run: atari.Run) -> dict[str, Any]:
+def described(run: atari.AtariRun) -> dict[str, Any]:
     """Everything that determined the run."""
     return {
         **run.about(),
@@ -72,7 +73,7 @@ def described(run: atari.Run) -> dict[str, Any]:
     }
 
 
-def as_text(run: atari.Run) -> str:
+def as_text(run: atari.AtariRun) -> str:
     """The settings and the scores, for people."""
     settings, scores = run.settings, [score for score, _ in run.episodes]
     numbers = "" if settings.method == "random" else f", α = {settings.step_size:g}, λ = {settings.trace_decay:g}"
@@ -82,7 +83,7 @@ def as_text(run: atari.Run) -> str:
         lines.append(SCALING.format(divisor=getattr(run.player, "divisor", 1)))
     if scores:
         lines.append(
-            f"{len(scores):,} episode{'s' * (len(scores) > 1)} in {run.played:,} frames: "
+            f"{count(len(scores), 'episode')} in {run.played:,} frames: "
             f"mean score {run.mean_score:,.1f}, best {max(scores):,}"
             + (f", last ten {np.mean(scores[-10:]):,.1f}" if len(scores) > 10 else "")
         )

@@ -40,7 +40,7 @@ KIND = "AtariRun"
 
 
 @dataclass(frozen=True)
-class Settings:
+class AtariSettings:
     """Everything that determines a run, but for the background.
 
     A run ends after so many frames or episodes. An episode that has begun is played to its end, and counts.
@@ -109,12 +109,12 @@ class Settings:
         return make(self.method, N_FEATURES, n_actions, *numbers, scaled=self.scaled)
 
 
-class Run:
+class AtariRun:
     """One run: a game, its player, and the episodes so far. It can be stopped and resumed at any decision, exactly.
 
     Parameters
     ----------
-    settings : Settings
+    settings : AtariSettings
         Everything else that determines the run.
     background : ndarray of int, shape (rows, 160)
         The colours of the background, from `learn_background` or `read_background`.
@@ -129,7 +129,7 @@ class Run:
         Whether the weights have diverged.
     """
 
-    def __init__(self, settings: Settings, background: np.ndarray) -> None:
+    def __init__(self, settings: AtariSettings, background: np.ndarray) -> None:
         self.settings = settings
         self.emulator = Emulator(settings.game, all_actions=settings.protocol == "published")
         self.screens = Screens(checked(background, self.emulator.height))
@@ -297,18 +297,18 @@ class Run:
 
 
 def play(
-    settings: Settings,
+    settings: AtariSettings,
     background: np.ndarray,
     checkpoint: str | os.PathLike | None = None,
     *,
     every: float = PATIENCE,
     beat: Callable[[int], Any] = lambda frames: None,
-) -> Run:
+) -> AtariRun:
     """Play a whole run. It resumes from the checkpoint if there is one.
 
     Parameters
     ----------
-    settings : Settings
+    settings : AtariSettings
         Everything that determines the run, but for the background.
     background : ndarray of int, shape (rows, 160)
         The colours of the background, from `learn_background` or `read_background`.
@@ -321,10 +321,10 @@ def play(
 
     Returns
     -------
-    Run
+    AtariRun
         The run at its end.
     """
-    run = Run(settings, background)
+    run = AtariRun(settings, background)
     if checkpoint is not None and Path(checkpoint).exists():
         run.resume(checkpoint)
     run.play(checkpoint, every=every, beat=beat)

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from trueonline import catalog
+from trueonline.inputs.seeds import seed_of
 from trueonline.optional import optional
 
-TRAINING, EVALUATION, FILM = 1, 2, 3  # what an episode is for: its seeds are none of the others'
+TRAINING, EVALUATION, FILM = "training episode", "evaluation episode", "filmed episode"  # each has seeds of its own
 
 Features = Callable[[Any], Any]  # from an observation to x; with `n_features`, this is checked too
 Seed = int | Sequence[int]
@@ -141,6 +142,8 @@ def entropy(seed: Seed) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
-def episode_seed(purpose: int, episode: int, seed: tuple[int, ...]) -> int:
+def episode_seed(purpose: str, episode: int, seed: tuple[int, ...]) -> int:
     """The seed of an episode, from its number alone: so a run that was stopped resumes as if it had not been."""
-    return int(np.random.SeedSequence([purpose, episode, *seed]).generate_state(1)[0] >> 1)  # 31 bits suit everyone
+    return int(
+        np.random.SeedSequence(seed_of(purpose, episode, *seed)).generate_state(1)[0] >> 1
+    )  # 31 bits suit everyone

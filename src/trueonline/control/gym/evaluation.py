@@ -11,6 +11,7 @@ import numpy as np
 from trueonline.control.gym.environments import EVALUATION, Features, Seed, entropy, episode_seed, fitting, opened
 from trueonline.control.policies import Greedy, Policy
 from trueonline.inputs import count
+from trueonline.inputs.seeds import seed_of
 
 LONGEST = 100_000  # steps; a greedy policy may go round in circles for ever
 
@@ -107,13 +108,13 @@ def play(
     features: Features,
     policy: Policy,
     start: int,
-    seeds: tuple[int, int, tuple[int, ...]],
+    seeds: tuple[str, int, tuple[int, ...]],
     max_steps: int,
     seen: Callable[[int], None] = lambda step: None,
 ) -> tuple[float, int, bool]:
     """One episode: its return, its length, and whether it ended by itself. `seen` is called after each step."""
     purpose, number, seed = seeds
-    rng = np.random.default_rng([purpose, number, *seed])
+    rng = np.random.default_rng(seed_of(purpose, number, *seed))
     observation, _ = env.reset(seed=episode_seed(purpose, number, seed))
     seen(0)
     total = 0.0

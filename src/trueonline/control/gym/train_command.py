@@ -12,8 +12,8 @@ from typing import Any
 from trueonline import study
 from trueonline.control.gym import environments, train_results
 from trueonline.control.gym.train_results import Trained
-from trueonline.control.gym.train_runs import Run, resume_earlier
-from trueonline.control.gym.train_settings import Settings, option
+from trueonline.control.gym.train_runs import TrainingRun, resume_earlier
+from trueonline.control.gym.train_settings import TrainingSettings, option
 from trueonline.control.gym.train_texts import intention, suitable, summary
 from trueonline.inputs import count
 from trueonline.study import engines
@@ -38,7 +38,7 @@ def run(
 ) -> None:
     """Train as the options of the command say, and print what came of it."""
     grids = {"bins": bins, "tilings": tilings, "order": order}
-    settings = Settings(
+    settings = TrainingSettings(
         environment,
         dict(map(option, options)),
         divided=not raw_step_size,
@@ -59,7 +59,7 @@ def print_environments() -> None:
 
 
 def train(
-    settings: Settings,
+    settings: TrainingSettings,
     out: str | Path,
     *,
     runs: int = 1,
@@ -72,7 +72,7 @@ def train(
 
     Parameters
     ----------
-    settings : Settings
+    settings : TrainingSettings
         The settings, which determine the runs. More episodes than the folder holds extend its runs.
     out : path-like
         The folder.
@@ -98,7 +98,7 @@ def train(
     if engine.startswith("cuda"):
         raise ValueError(f"--engine must be local, dask or dask:ADDRESS, got {engine!r}: agents do not train on a GPU")
     engines.check(engine)
-    tasks = [Run(settings, number) for number in range(runs)]
+    tasks = [TrainingRun(settings, number) for number in range(runs)]
     with closing(settings.environment_made()) as env:
         maker = settings.features_for(env)
         environments.fitting(env, settings.agent(env, maker, 0), maker)
@@ -125,7 +125,7 @@ def train(
     return replace(trained, no_film=train_results.film(trained) if film else "none was asked for")
 
 
-def alone(task: Run, folder: Path) -> None:
+def alone(task: TrainingRun, folder: Path) -> None:
     """Do one run in this process, with a bar about its episodes."""
     store = Store(folder)
     store.begin()

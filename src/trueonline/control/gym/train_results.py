@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from trueonline.control.gym import curves, environments, films
 from trueonline.control.gym.train_runs import EPISODES
-from trueonline.control.gym.train_settings import LENGTHS, Settings
+from trueonline.control.gym.train_settings import LENGTHS, TrainingSettings
 from trueonline.control.gym.train_texts import headline
 from trueonline.features.spaces import Maker
 from trueonline.files import write_whole
@@ -30,7 +30,7 @@ PACKAGES = ("trueonline", "gymnasium", "numpy", "numba")
 class Trained:
     """The results of all runs."""
 
-    settings: Settings
+    settings: TrainingSettings
     out: Path
     results: pa.Table
     features: Maker
@@ -56,7 +56,7 @@ class Trained:
         return sorted(pc.unique(bad["run"]).to_pylist())
 
 
-def refuse_others(out: Path, settings: Settings) -> None:
+def refuse_others(out: Path, settings: TrainingSettings) -> None:
     """ValueError where the folder holds a training whose settings differ in more than the length."""
     path = out / "settings.json"
     if not path.exists():
@@ -72,7 +72,7 @@ def refuse_others(out: Path, settings: Settings) -> None:
         raise ValueError(f"the folder {out} holds a training with other settings: {shown}. Choose another with --out")
 
 
-def write_settings(out: Path, settings: Settings, env: Any, maker: Maker) -> None:
+def write_settings(out: Path, settings: TrainingSettings, env: Any, maker: Maker) -> None:
     """Write the settings into the folder, unless they are there already."""
     path = out / "settings.json"
     if path.exists() and json.loads(path.read_text("utf-8"))["settings"] == settings.plain():

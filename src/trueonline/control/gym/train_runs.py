@@ -5,12 +5,10 @@ A run that is finished can be extended. Its table holds the returns and the agen
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tempfile
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +20,12 @@ import pyarrow.parquet as pq
 from trueonline import control
 from trueonline.control.gym.checkpoints import Checkpoint
 from trueonline.control.gym.evaluation import Evaluation
-from trueonline.control.gym.train_settings import Linear, Settings
+from trueonline.control.gym.train_settings import Linear, TrainingSettings
 from trueonline.control.gym.training import History, Progress, Training
 from trueonline.features.spaces import Maker
 from trueonline.learners.loading import load
 from trueonline.study.storage.store import Store
-from trueonline.study.storage.work import Beat
+from trueonline.study.storage.work import Beat, StoredWork
 
 CHECKPOINT_EVERY = 10.0  # seconds
 CHECKPOINT = "checkpoint.npz"
@@ -45,20 +43,22 @@ SCHEMA = pa.schema([("phase", pa.string()), *EPISODES, ("diverged", pa.bool_()),
 
 
 @dataclass(frozen=True)
-class Run:
-    """One run: a `study.Work`."""
+class TrainingRun(StoredWork):
+    """One run: training, and greedy episodes afterwards."""
 
-    settings: Settings
+    settings: TrainingSettings
     number: int
     checkpoint_every: float = field(default_factory=lambda: CHECKPOINT_EVERY)  # how it is computed, not what
     spawned = True
     schema = SCHEMA
     unit = "episodes"
 
-    @cached_property
-    def name(self) -> str:
-        about = json.dumps([self.settings.plain(), self.number], sort_keys=True)
-        return f"run-{self.number}-{hashlib.sha256(about.encode()).hexdigest()[:24]}"
+    @property
+    def title(self) -> str:
+        return f"run-{self.number}"
+
+    def about(self) -> tuple[str]:
+        return (json.dumps([self.settings.plain(), self.number], sort_keys=True),)
 
     @property
     def rows(self) -> int:
@@ -130,7 +130,7 @@ def _from_bytes(content: bytes) -> Any:
 # --- A run that is extended -----------------------------------------------------------------------
 
 
-def resume_earlier(run: Run, store: Store, env: Any, maker: Maker) -> list[Path]:
+def resume_earlier(run: TrainingRun, store: Store, env: Any, maker: Maker) -> list[Path]:
     """Give a run the checkpoint of an earlier run that differs in its length alone. Return the results that it replaces.
 
     Raises
@@ -159,7 +159,7 @@ def resume_earlier(run: Run, store: Store, env: Any, maker: Maker) -> list[Path]
     return [path for _, path in results]
 
 
-def _earlier_results(run: Run, store: Store) -> list[tuple[int, Path]]:
+def _earlier_results(run: TrainingRun, store: Store) -> list[tuple[int, Path]]:
     """The results of the same run with other lengths: how many episodes, and the file."""
     earlier = []
     for path in store.folder.glob(f"run-{run.number}-*.parquet"):
@@ -172,12 +172,12 @@ def _earlier_results(run: Run, store: Store) -> list[tuple[int, Path]]:
         if not episodes:
             continue
         same = replace(run.settings, episodes=episodes, evaluate=len(phases) - episodes)
-        if Run(same, run.number).name == path.stem:
+        if TrainingRun(same, run.number).name == path.stem:
             earlier.append((episodes, path))
     return earlier
 
 
-def _as_checkpoint(run: Run, result: pa.Table, place: Path, env: Any, maker: Maker) -> None:
+def _as_checkpoint(run: TrainingRun, result: pa.Table, place: Path, env: Any, maker: Maker) -> None:
     """Write the checkpoint that a finished run ended with."""
     trained = result.filter(pc.equal(result["phase"], "train"))
     history = History(trained["return"].to_pylist(), trained["length"].to_pylist(), trained["terminated"].to_pylist())

@@ -29,7 +29,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingSettings:
     """Everything that determines a run, but its number.
 
     Parameters

@@ -11,27 +11,28 @@ import numpy as np
 from trueonline import features
 from trueonline.control.gym import environments
 from trueonline.control.gym.evaluation import standard_error
-from trueonline.control.gym.train_settings import Settings
+from trueonline.control.gym.train_settings import TrainingSettings
 from trueonline.features.spaces import Maker
 from trueonline.terminal import RECENT
+from trueonline.words import count, number
 
 if TYPE_CHECKING:
     from trueonline.control.gym.train_results import Trained
 
 
-def headline(settings: Settings, maker: Maker) -> str:
+def headline(settings: TrainingSettings, maker: Maker) -> str:
     """The title of the curve."""
     divided = settings.divided and maker.n_active > 1
     alpha = f"{settings.step_size:g}/{maker.n_active}" if divided else f"{settings.step_size:g}"
     return f"{settings.environment}: {settings.row.title}, α = {alpha}, λ = {settings.trace_decay:g}"
 
 
-def intention(settings: Settings, maker: Maker, runs: int) -> Iterable[str]:
+def intention(settings: TrainingSettings, maker: Maker, runs: int) -> Iterable[str]:
     """The settings of the training that is about to begin, a line each."""
     yield f"{settings.environment} with {settings.row.title}"
     alpha = f"{settings.alpha(maker):.4g}"
     if settings.divided:
-        alpha += f" ({settings.step_size:g} divided by the {maker.n_active} active feature{'s' * (maker.n_active > 1)})"
+        alpha += f" ({settings.step_size:g} divided by the {count(maker.n_active, 'active feature')})"
     epsilon = f"{settings.epsilon:g}"
     if settings.epsilon_final is not None:
         epsilon += f" → {settings.epsilon_final:g} in {settings.epsilon_steps:,} steps"
@@ -76,11 +77,7 @@ def _mean(returns: np.ndarray) -> str:
     """The mean with its standard error: of one run over its episodes, of several over the runs."""
     values = returns[0] if len(returns) == 1 else returns.mean(axis=1)
     error = standard_error(values)
-    return _number(values.mean(), 4) + ("" if np.isnan(error) else f" ± {_number(error, 2)}")
-
-
-def _number(value: float, digits: int) -> str:
-    return f"{value:.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
+    return number(values.mean(), 4) + ("" if np.isnan(error) else f" ± {number(error, 2)}")
 
 
 def _row(name: str, text: str) -> str:

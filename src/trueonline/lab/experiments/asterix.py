@@ -27,6 +27,7 @@ from trueonline.lab.experiment import (
 )
 from trueonline.lab.experiments.asterix_runs import COMPARED, SCALES, SIMILAR, Scale, estimate, tasks
 from trueonline.lab.style import COLOURS, MARKERS, NAMES, figure
+from trueonline.words import count
 
 
 def run(settings: Settings) -> Outcome:
@@ -108,7 +109,7 @@ def _interval(scores: np.ndarray) -> tuple[float, float, float]:
 
 def _runs(best: pa.Table) -> str:
     runs = best["runs"][0].as_py()
-    return "1 run" if runs == 1 else f"{runs} runs"
+    return count(runs, "run")
 
 
 def _picture(best: pa.Table, floor: tuple[float, float, float, int], settings: Settings) -> Any:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache, cached_property
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,9 @@ import pyarrow as pa
 from trueonline.control import atari
 from trueonline.control.atari.screens import WIDTH
 from trueonline.core.compiling.sources import package_code
-from trueonline.files import read_json, write_json
 from trueonline.lab.experiment import Settings
 from trueonline.lab.report.page import duration
+from trueonline.study.storage.work import WorkInPieces
 
 COMPARED = ("accumulate", "replace", "true_online")  # names of players in control.atari
 STEP_SIZES = (0.2, 0.5, 0.8, 1.1, 1.4, 1.7, 2.0)
@@ -69,71 +68,49 @@ SCALES = {
 
 
 @dataclass(frozen=True)
-class Runs:
-    """A task: some runs of one setting, in a process of its own. Scratch has a checkpoint or a result of each run."""
+class Runs(WorkInPieces):
+    """A task: some runs of one setting, in a process of its own."""
 
-    settings: tuple[atari.Settings, ...]
+    settings: tuple[atari.AtariSettings, ...]
     first: int  # the number of the first of these runs
     background: bytes
 
-    spawned = True
     unit = "frames"
     schema = SCHEMA
 
-    @cached_property
-    def name(self) -> str:
-        about = json.dumps([[asdict(settings) for settings in self.settings], self.first, _code()], sort_keys=True)
-        digest = hashlib.sha256(about.encode() + self.background).hexdigest()[:24]
-        return f"asterix-{self.settings[0].method}-{digest}"
+    @property
+    def title(self) -> str:
+        return f"asterix-{self.settings[0].method}"
+
+    def about(self) -> tuple[str, bytes]:
+        return json.dumps([[asdict(settings) for settings in self.settings], self.first, _code()]), self.background
 
     @property
-    def rows(self) -> int:
-        return len(self.settings)
+    def pieces(self) -> list[tuple[tuple[int, atari.AtariSettings], int]]:
+        return [((number, settings), settings.frames or 0) for number, settings in enumerate(self.settings, self.first)]
 
-    @property
-    def steps(self) -> int:
-        return sum(settings.frames or 0 for settings in self.settings)
-
-    def compute(self, scratch: Path | None = None, beat: Callable[[int], Any] = lambda frames: None) -> pa.Table:
+    def row(
+        self, piece: tuple[int, atari.AtariSettings], checkpoint: Path | None, beat: Callable[[int], Any]
+    ) -> dict[str, Any]:
+        number, settings = piece
         background = np.frombuffer(self.background, np.uint8).reshape(-1, WIDTH)
-        rows, before = [], 0
-        for number, settings in enumerate(self.settings, self.first):
-            rows.append(_play(settings, number, background, scratch, lambda frames, b=before: beat(b + frames)))  # type: ignore[misc]
-            before += settings.frames or 0
-            beat(before)
-        return pa.Table.from_pylist(rows, schema=SCHEMA)
+        run = atari.play(settings, background, checkpoint, beat=beat)
+        return {
+            "method": settings.method,
+            "step_size": settings.step_size,
+            "trace_decay": settings.trace_decay,
+            "run": number,
+            "score": run.mean_score,
+            "episodes": len(run.episodes),
+            "frames": run.played,
+            "diverged": run.diverged,
+        }
 
 
 @cache
 def _code() -> tuple[str, str]:
     """The versions of our kernels and of the emulator."""
     return package_code(__name__, "trueonline.methods"), version("ale-py")
-
-
-def _play(
-    settings: atari.Settings, number: int, background: np.ndarray, scratch: Path | None, beat: Callable[[int], Any]
-) -> dict[str, Any]:
-    """The row of one run: read from scratch, resumed from its checkpoint, or played from the beginning."""
-    result = None if scratch is None else scratch / f"run-{number}.json"
-    if result is not None and (kept := read_json(result)) is not None:
-        return kept
-    checkpoint = None if scratch is None else scratch / f"run-{number}.npz"
-    if scratch is not None:
-        scratch.mkdir(parents=True, exist_ok=True)
-    run = atari.play(settings, background, checkpoint, beat=beat)
-    row = {
-        "method": settings.method,
-        "step_size": settings.step_size,
-        "trace_decay": settings.trace_decay,
-        "run": number,
-        "score": run.mean_score,
-        "episodes": len(run.episodes),
-        "frames": run.played,
-        "diverged": run.diverged,
-    }
-    if result is not None:
-        write_json(result, row)
-    return row
 
 
 def tasks(settings: Settings, background: np.ndarray) -> list[Runs]:
@@ -147,7 +124,7 @@ def tasks(settings: Settings, background: np.ndarray) -> list[Runs]:
     for method, alpha, lam in grid:
         for first in range(0, runs, block):
             some = tuple(
-                atari.Settings("paper", method, alpha, lam, settings.seed * 100_000 + run, frames=scale.frames)
+                atari.AtariSettings("paper", method, alpha, lam, settings.seed * 100_000 + run, frames=scale.frames)
                 for run in range(first, min(first + block, runs))
             )
             all_runs.append(Runs(some, first, shared))
@@ -157,7 +134,7 @@ def tasks(settings: Settings, background: np.ndarray) -> list[Runs]:
 def estimate(missing: Sequence[Runs], of: int, settings: Settings, background: np.ndarray) -> str:
     """The time that the missing tasks will take, from a trial on this machine."""
     for trial_frames in (5_000, 20_000):  # the first trial compiles, or loads what has been compiled
-        trial = atari.Run(atari.Settings("paper", "true_online", 1.1, 0.95, frames=trial_frames), background)
+        trial = atari.AtariRun(atari.AtariSettings("paper", "true_online", 1.1, 0.95, frames=trial_frames), background)
         began = time.process_time()  # other work on the machine does not count
         trial.play()
         rate = trial.played / (time.process_time() - began)

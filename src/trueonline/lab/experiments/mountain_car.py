@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from contextlib import closing
@@ -16,7 +15,6 @@ import pyarrow as pa
 
 from trueonline import catalog, control, features, study
 from trueonline.core.compiling.sources import package_code
-from trueonline.files import read_json, write_json
 from trueonline.lab.experiment import (
     Chart,
     Claim,
@@ -30,6 +28,7 @@ from trueonline.lab.experiment import (
     table,
 )
 from trueonline.lab.style import COLOURS, DASHES, MARKERS, NAMES, figure
+from trueonline.study.storage.work import WorkInPieces
 
 COMPARED = ("accumulate_sarsa", "replace_sarsa", "clearing_sarsa", "true_online_sarsa")
 STEP_SIZES = (0.2, 0.5, 0.8, 1.1, 1.4, 1.7, 2.0)  # over the number of tilings
@@ -51,8 +50,8 @@ SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True)
-class Runs:
-    """A task: all step-sizes and runs of one method and λ, in a process of its own. Scratch keeps the finished runs."""
+class Runs(WorkInPieces):
+    """A task: all step-sizes and runs of one method and λ, in a process of its own."""
 
     method: str
     trace_decay: float
@@ -61,54 +60,41 @@ class Runs:
     episodes: int
     seed: int
 
-    spawned = True
     unit = "episodes"
     schema = SCHEMA
 
     @property
-    def name(self) -> str:
+    def title(self) -> str:
+        return f"mountain-car-{self.method}"
+
+    def about(self) -> tuple[str]:
         fixed = (TILINGS, LONGEST, package_code(__name__, "trueonline.methods"), version("gymnasium"))
-        about = json.dumps([asdict(self), fixed], sort_keys=True)
-        return f"mountain-car-{self.method}-{hashlib.sha256(about.encode()).hexdigest()[:24]}"
+        return (json.dumps([asdict(self), fixed], sort_keys=True),)
 
     @property
-    def rows(self) -> int:
-        return len(self.step_sizes) * self.runs
+    def pieces(self) -> list[tuple[tuple[float, int], int]]:
+        return [((alpha, run), self.episodes) for alpha in self.step_sizes for run in range(self.runs)]
 
-    @property
-    def steps(self) -> int:
-        return self.rows * self.episodes
-
-    def compute(self, scratch: Path | None = None, beat: Callable[[int], Any] = lambda episodes: None) -> pa.Table:
+    def row(self, piece: tuple[float, int], checkpoint: Path | None, beat: Callable[[int], Any]) -> dict[str, Any]:
+        """One run: greedy, from zero weights, which are optimistic here."""
         import gymnasium
 
-        kept = None if scratch is None else scratch / "rows.json"
-        rows = (None if kept is None else read_json(kept)) or []
-        beat(len(rows) * self.episodes)
-        with closing(gymnasium.make("MountainCar-v0", max_episode_steps=LONGEST)) as env:
-            for alpha, run in [(alpha, run) for alpha in self.step_sizes for run in range(self.runs)][len(rows) :]:
-                rows.append(self._row(env, alpha, run))
-                beat(len(rows) * self.episodes)
-                if kept is not None:
-                    kept.parent.mkdir(parents=True, exist_ok=True)
-                    write_json(kept, rows)
-        return pa.Table.from_pylist(rows, schema=SCHEMA)
-
-    def _row(self, env: Any, alpha: float, run: int) -> dict[str, Any]:
-        """One run: greedy, from zero weights, which are optimistic here."""
-        tiles = features.from_space(env.observation_space, "tiles", tilings=TILINGS, bins=8)
-        method = catalog.METHODS[self.method]
-        agent = method.resolve("learner")(
-            tiles.n_features,
-            env.action_space.n,
-            alpha / TILINGS,
-            self.trace_decay,
-            1.0,
-            control.Greedy(),
-            seed=[self.seed, run],
-            **method.options,
-        )
-        training = control.train(env, agent, tiles, episodes=self.episodes, seed=(self.seed, run))
+        alpha, run = piece
+        made: Any = gymnasium.make("MountainCar-v0", max_episode_steps=LONGEST)
+        with closing(made) as env:
+            tiles = features.from_space(env.observation_space, "tiles", tilings=TILINGS, bins=8)
+            method = catalog.METHODS[self.method]
+            agent = method.resolve("learner")(
+                tiles.n_features,
+                env.action_space.n,
+                alpha / TILINGS,
+                self.trace_decay,
+                1.0,
+                control.Greedy(),
+                seed=[self.seed, run],
+                **method.options,
+            )
+            training = control.train(env, agent, tiles, episodes=self.episodes, seed=(self.seed, run))
         return {
             "method": self.method,
             "step_size": alpha,

@@ -23,7 +23,7 @@ from trueonline.core.memory.layout import CARRIED
 from trueonline.core.transition import asking, on_policy
 from trueonline.features import TileCoder
 from trueonline.lab.recordings import SIGNALS, Recording
-from trueonline.study.storage.work import Beat
+from trueonline.study.storage.work import Beat, StoredWork, add_to
 
 DISCOUNT = 0.97
 BINS, TILINGS, FEATURES = 10, 8, 200_000
@@ -128,9 +128,7 @@ class Stream:
     def digest(self) -> str:
         """A hash of the stream."""
         digest = hashlib.sha256(repr((self.n_features, self.n_active, self.discount, self.parts)).encode())
-        for array in (self.begins, self.indices, self.starts, self.cumulants, self.returns, self.blocks):
-            digest.update(repr((array.shape, str(array.dtype))).encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
+        add_to(digest, self.begins, self.indices, self.starts, self.cumulants, self.returns, self.blocks)
         return digest.hexdigest()
 
     @property
@@ -176,27 +174,22 @@ def tiles() -> TileCoder:
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class Sweep(StoredWork):
     """A task: one method on one stream, all step-sizes and some trace decays. Its kernels release the interpreter."""
 
     schema: ClassVar[pa.Schema] = SCHEMA
-    spawned: ClassVar[bool] = False
     stream: Stream
     method: str
     step_sizes: tuple[float, ...]
     trace_decays: tuple[float, ...]
 
-    @cached_property
-    def name(self) -> str:
-        about = (
-            self.stream.digest,
-            self.method,
-            self.step_sizes,
-            self.trace_decays,
-            HUGE,
-            package_code(__name__, "trueonline.methods"),
-        )
-        return f"myoelectric-{self.method}-{hashlib.sha256(repr(about).encode()).hexdigest()[:24]}"
+    @property
+    def title(self) -> str:
+        return f"myoelectric-{self.method}"
+
+    def about(self) -> tuple[str]:
+        code = package_code(__name__, "trueonline.methods")
+        return (repr((self.stream.digest, self.method, self.step_sizes, self.trace_decays, HUGE, code)),)
 
     @property
     def rows(self) -> int:

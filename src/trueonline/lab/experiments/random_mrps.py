@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from trueonline import study
 from trueonline.features import binary_code, random_unit, tabular
+from trueonline.inputs.seeds import seed_of
 from trueonline.lab.experiment import Settings, gathered, resample
 from trueonline.problems import random_mrp
 
@@ -31,9 +32,11 @@ def cases(number: int, settings: Settings, runs: int, representations: tuple[str
     """The MRPs with this number, one of each class. Number 0 is *the* MRP of Figure 4."""
     all_cases = []
     for kind, (label, (k, b, sigma, steps)) in enumerate(zip(MRPS, CLASSES, strict=True)):
-        mrp = random_mrp(k, b, sigma, seed=_seed(31, settings.seed, kind, number))
+        mrp = random_mrp(k, b, sigma, seed=_seed("paper's MRPs", settings.seed, kind, number))
         for name in representations:
-            seen = mrp.with_features(REPRESENTATIONS[name](k, _seed(41, settings.seed, kind, number)))
+            seen = mrp.with_features(
+                REPRESENTATIONS[name](k, _seed("features of the paper's MRPs", settings.seed, kind, number))
+            )
             methods = dict.fromkeys(study.applicable(seen))
             labels = {"mrp": label, "representation": name}
             all_cases.append(
@@ -42,9 +45,8 @@ def cases(number: int, settings: Settings, runs: int, representations: tuple[str
     return all_cases
 
 
-def _seed(*numbers: int) -> np.random.SeedSequence:
-    """The first number, 31 for processes and 41 for features, keeps a seed apart from all other seeds."""
-    return np.random.SeedSequence(numbers)
+def _seed(purpose: str, *numbers: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence(seed_of(purpose, *numbers))
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from trueonline.lab.experiment import (
 )
 from trueonline.lab.style import NAMES, figure
 from trueonline.problems import FiniteMRP, Trajectory, random_walk
+from trueonline.words import count
 
 STATES, EPISODES, RUNS = 19, 10, 100
 TRACE_DECAYS = (0.0, 0.4, 0.8, 0.9, 0.95, 0.975, 0.99, 1.0)
@@ -174,7 +175,7 @@ def _picture(means: dict[str, np.ndarray], runs: int) -> Any:
         axes.set(xlabel="step-size α", xlim=(0.0, 1.0), ylim=AXIS)
         axes.set_title(f"Figure {number}: {NAMES[name]}")
     row[2].plot(AT[1], LEVEL, "+", color="#D55E00", ms=11, mew=2, label=f"the book, λ = {AT[0]:g}", zorder=5)
-    row[0].set_ylabel(f"RMS error over 19 states,\nfirst 10 episodes, {runs} run{'s' * (runs != 1)}")
+    row[0].set_ylabel(f"RMS error over 19 states,\nfirst 10 episodes, {count(runs, 'run')}")
     handles, labels = row[2].get_legend_handles_labels()
     drawing.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     return drawing

@@ -17,6 +17,7 @@ from trueonline.lab.report.columns import label, words
 from trueonline.lab.report.figures import figure
 from trueonline.lab.report.library import library
 from trueonline.lab.report.parts import Section
+from trueonline.words import count, duration
 
 TITLE = "True online TD learning: what the reproduction found"
 # verdict → symbol and class. The symbol is for readers who cannot tell the colours apart
@@ -54,26 +55,13 @@ def summary(sections: Sequence[Section]) -> str:
     if not verdicts:
         return "No claims were judged."
     one = len(verdicts) == 1
-    parts = [f"{verdicts.count('holds')} of {len(verdicts)} claim{'' if one else 's'} hold{'s' if one else ''}"]
+    parts = [f"{verdicts.count('holds')} of {count(len(verdicts), 'claim')} {'holds' if one else 'hold'}"]
     for verdict in dict.fromkeys(["within noise", "does not hold", *verdicts]):
-        count = verdicts.count(verdict)
-        if count and verdict != "holds":
-            parts.append(f"{count} {('does not' if count == 1 else 'do not') if verdict == 'does not hold' else verdict}")
+        n = verdicts.count(verdict)
+        if n and verdict != "holds":
+            parts.append(f"{n} {('does not' if n == 1 else 'do not') if verdict == 'does not hold' else verdict}")
     few = sum("not decided" in claim.get("numbers", {}) for claim in claims)
     return ", ".join(parts) + "." + (f" {few} cannot be decided, because there were too few runs." if few else "")
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people say them.
-
-    >>> duration(0.31), duration(75), duration(7300)
-    ('0.3 s', '1 min 15 s', '2 h 1 min')
-    """
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes_left = divmod(minutes, 60)
-    return f"{hours} h {minutes_left} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def _all_verdicts(sections: Sequence[Section]) -> str:

@@ -17,6 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from trueonline import words
 from trueonline.files import write_whole
 from trueonline.inputs import number
 from trueonline.streams.outputs.output import check_out
@@ -75,7 +76,7 @@ class Alert:
         >>> print(Alert(1397392500.0, 0.9995, "value@1h", "value", 71.2, 83.4, -14.4, 1.2).in_words())
         2014-04-13 12:35  surprise 0.9995  value 71.2, expected 83.4 (value@1h): 12 times the usual error
         """
-        value, expected = _figure(self.value), _figure(self.expected)
+        value, expected = words.number(self.value), words.number(self.expected)
         text = (
             f"{time_in_words(self.time, unit)}  surprise {self.surprise:.6g}  {self.target} {value}, expected {expected}"
         )
@@ -87,7 +88,7 @@ class Alert:
             return ""
         times = abs(self.error) / self.usual_error
         if times >= CLEARLY:
-            return f": {_figure(times, 3)} times the usual error"
+            return f": {words.number(times, 3)} times the usual error"
         return ": an unusual run of small errors" if times < 1.0 else ": an unusual run of errors"
 
 
@@ -279,18 +280,3 @@ def _holds_alerts(path: Path) -> bool:
     except ValueError:
         return False
     return isinstance(found, dict) and [*found] == KEYS
-
-
-def _figure(value: float | None, figures: int = 4) -> str:
-    """A number with so many figures. No digit before the point is lost, and no zero stands at the end.
-
-    >>> _figure(17135.2), _figure(83.4), _figure(0.00012345)
-    ('17135', '83.4', '0.0001234')
-    """
-    if value is None:
-        return "–"
-    size = abs(value)
-    if not 1e-4 <= size < 1e15:
-        return f"{value:.{figures}g}"
-    places = max(figures - 1 - math.floor(math.log10(size)), 0)
-    return np.format_float_positional(round(value, places), trim="-")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-UNITS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+from trueonline.words import TIME_UNITS
+
 HERTZ = {"hz": 1.0, "khz": 1e3}
 
 _WRITTEN = re.compile(r"\s*([0-9]*\.?[0-9]*(?:e[+-]?[0-9]+)?)\s*([a-z]*)\s*", re.ASCII | re.IGNORECASE)
@@ -35,7 +36,7 @@ def seconds(text: str) -> float:
     (2.0, 0.5, 900.0, 3600.0, 86400.0)
     """
     number, unit = _parts(text)
-    value = _times(number, UNITS.get(unit or "s", math.nan))
+    value = _times(number, TIME_UNITS.get(unit or "s", math.nan))
     if not 0.0 < value < math.inf:
         raise ValueError(
             f"a time must be above 0, in seconds or with one of the units ms, s, min, h and d, such as 0.5, 15min or 1h, "
@@ -73,7 +74,7 @@ def rate(text: str) -> float:
     try:
         if sign:
             value = _times(number, 1.0 if not unit else math.nan) / seconds(time)
-        elif unit in UNITS:
+        elif unit in TIME_UNITS:
             value = 1.0 / seconds(text)
         else:
             value = _times(number, HERTZ.get(unit or "hz", math.nan))

@@ -24,11 +24,11 @@ import numpy as np
 from trueonline.core.compiling.kernels import call, specialise
 from trueonline.inputs import check_saved, positive, saved_array, unit
 from trueonline.streams.questions.questions import horizon_of
-from trueonline.streams.signals import number_text, spelling
+from trueonline.streams.signals import spelling
+from trueonline.words import exact_duration, shortest
 
 USUAL = 1000.0  # samples over which the usual time between samples is measured
 GAP, GAP_HORIZONS = 10.0, 3.0  # a gap of more than ten samples and three horizons begins something new
-UNITS = {"d": 86400.0, "h": 3600.0, "min": 60.0, "s": 1.0}
 # The memory of a pace: the time before, the usual time between samples, how many samples there were, and the gaps it found.
 BEFORE, USUALLY, COUNT, GAPS = range(4)
 
@@ -96,16 +96,16 @@ def time_scales(
             number = samples_of(horizon)
             if number is None:
                 raise ValueError(f"a horizon must be a number of seconds or a text such as '20 samples', got {horizon!r}")
-            scales.append(TimeScale(f"{number_text(number)}samples", 1.0 - 1.0 / number, None, meaning != "return"))
+            scales.append(TimeScale(f"{shortest(number)}samples", 1.0 - 1.0 / number, None, meaning != "return"))
         else:
             if rate is not None and positive("horizon", horizon) * rate < 1.0:
                 raise ValueError(f"a horizon must be at least one sample, 1/rate = {1.0 / rate:g} s, got {horizon:g} s")
-            scales.append(TimeScale(duration_text(positive("horizon", horizon)), None, horizon, meaning != "return"))
+            scales.append(TimeScale(exact_duration(positive("horizon", horizon)), None, horizon, meaning != "return"))
     for discount in discounts:
         if isinstance(discount, str):
             scales.append(TimeScale(spelling(discount), spelling(discount), None, meaning == "mean"))
         else:
-            scales.append(TimeScale(number_text(discount), unit("discount", discount), None, meaning == "mean"))
+            scales.append(TimeScale(shortest(discount), unit("discount", discount), None, meaning == "mean"))
     for scale in scales:
         if meaning == "mean" and not scale.has_mean:
             raise ValueError(f"the discount {scale.label} has no mean over a horizon; ask for the return")
@@ -134,18 +134,6 @@ def samples_of(text: str) -> float | None:
     if not 1.0 <= samples < 1e9:
         raise ValueError(f"a horizon must be at least one sample, got {text!r}")
     return samples
-
-
-def duration_text(seconds: float) -> str:
-    """A duration in the largest unit in which it is a whole number.
-
-    >>> [duration_text(s) for s in (5400.0, 86400.0, 0.5)]
-    ['90min', '1d', '0.5s']
-    """
-    for name, size in UNITS.items():
-        if seconds % size == 0.0:
-            return f"{number_text(seconds / size)}{name}"
-    return f"{number_text(seconds)}s"
 
 
 def follow(memory, given, gap_samples, gap_seconds, times, starts, spans, elapsed, begins):

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import io
-import math
 import textwrap
 import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from typing import Any
 
-import numpy as np
-
 from trueonline.streams.running.stream_checkpoint import Checkpoint
 from trueonline.streams.running.stream_run import Run
-from trueonline.terminal import duration, print_table
+from trueonline.terminal import print_table
+from trueonline.words import duration, listed, number
 
 WARN = 2.0  # seconds between looks for something to warn of
 WIDTH, PADDING = 80, 3  # characters in a line of the table, and between two columns
 UNFOLDED = 14  # characters of a name that stay on one line, even where the table then is wider
 HEADS = ("question", "error", "newest\nvalue", "mean\nso far", "better\nby", "lately", "in\nband", "scored")
-SMALLEST, LARGEST = 1e-4, 1e7  # beyond these, numbers have an exponent
 SILENT = ("read", "received", "connections", "widened")  # counters that are not news
 
 MEANINGS = {
@@ -78,7 +75,7 @@ def report_resumption(run: Run, checkpoint: Checkpoint, say: Say) -> None:
         lost.insert(0, "what was learned after the checkpoint")
     if run.output.at_checkpoints:
         lost.insert(0, "all predictions after the checkpoint, because Parquet gets its rows at checkpoints")
-    say(f"Lost: {', and '.join(lost)}. This source does not send them again.")
+    say(f"Lost: {listed(lost)}. This source does not send them again.")
 
 
 def report_new_source(run: Run, checkpoint: Checkpoint, say: Say) -> None:
@@ -123,9 +120,9 @@ def as_text(summary: dict[str, Any], out: str | None, explain: bool = False) -> 
 def _row(question: dict[str, Any]) -> list[str]:
     return [
         question["name"],
-        _figure(question["error"]),
-        _figure(question["naive"]["hold"]),
-        _figure(question["naive"]["mean"]),
+        number(question["error"]),
+        number(question["naive"]["hold"]),
+        number(question["naive"]["mean"]),
         _share(question["skill"]),
         _share(question["recent"]["skill"]),
         _share(question["band"]["inside"]),
@@ -163,12 +160,3 @@ def _fold(name: str, room: int) -> list[str]:
 def _share(value: float | None) -> str:
     """A share in per cent, a dash if it is missing."""
     return "–" if value is None else f"{value:.0%}".replace("%", " %")
-
-
-def _figure(value: float | None) -> str:
-    """A number with four digits, a dash if it is missing."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    if value != 0.0 and not SMALLEST <= abs(value) < LARGEST:
-        return f"{value:.3e}"
-    return np.format_float_positional(float(f"{value:.4g}"), trim="-")

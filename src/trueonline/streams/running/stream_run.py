@@ -18,9 +18,9 @@ from trueonline.streams.outputs.alerts import Alerts
 from trueonline.streams.outputs.output import Output
 from trueonline.streams.outputs.publishing import Publisher
 from trueonline.streams.predictor import Answers, Predictor
-from trueonline.streams.questions.time_scales import duration_text
 from trueonline.streams.running.stream_checkpoint import KIND, Checkpoint, checked_earlier
 from trueonline.streams.sources import Clean, Cleaner, Source, TimeStyle, skipping
+from trueonline.words import exact_duration
 
 PATIENCE = 0.2  # seconds to wait for a sample at a time
 LAST = 1.0  # seconds for samples that were sent before the run was stopped
@@ -272,7 +272,7 @@ class Run:
         if short:
             warnings.append(
                 f"the horizon {short[0]} is shorter than the time between samples: "
-                f"{duration_text(float(f'{usual:.3g}'))} as measured; give a longer --horizon"
+                f"{exact_duration(float(f'{usual:.3g}'))} as measured; give a longer --horizon"
             )
         never = self.predictor.never_scored
         if never:

@@ -19,6 +19,6 @@ beyond ±1e100, of columns and of derived signals, are moved to ±1e100, so that
 
 from trueonline.streams.signals.bounds import Bounds
 from trueonline.streams.signals.derived import MAX_ROOM, Signals
-from trueonline.streams.signals.expressions import FUNCTIONS, number_text, spelling, split
+from trueonline.streams.signals.expressions import FUNCTIONS, spelling, split
 
-__all__ = ["FUNCTIONS", "MAX_ROOM", "Bounds", "Signals", "number_text", "spelling", "split"]
+__all__ = ["FUNCTIONS", "MAX_ROOM", "Bounds", "Signals", "spelling", "split"]

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from trueonline.streams.questions.durations import seconds
+from trueonline.words import shortest
 
 VELOCITY, LOWPASS, ENVELOPE, LAG = range(4)
 FUNCTIONS: dict[str, str] = {
@@ -56,7 +57,7 @@ class Expression:
         if self.calls and len(split(name)) > 1:
             name = f'"{name}"'
         for function, time in self.calls:
-            name = f"{function}({name})" if time is None else f"{function}({name}, {number_text(time)})"
+            name = f"{function}({name})" if time is None else f"{function}({name}, {shortest(time)})"
         return name
 
     def steps(self) -> list[tuple[int, float]]:
@@ -84,11 +85,6 @@ def _argument(function: str, arguments: list[str], text: str) -> float | None:
         return seconds(arguments[0])
     except ValueError as error:
         raise ValueError(f"the time of {function}: {error}, in {text!r}; known is {FUNCTIONS[function]}") from None
-
-
-def number_text(value: float) -> str:
-    """The shortest text that reads back as the same number: 2.0 becomes 2."""
-    return repr(float(value)).removesuffix(".0")
 
 
 def spelling(text: str) -> str:

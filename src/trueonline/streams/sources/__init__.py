@@ -24,7 +24,7 @@ from typing import Any, Literal
 from trueonline.streams.sources.addresses import local_path, scheme_of, shown_address, without_credentials
 from trueonline.streams.sources.cleaning import Cleaner
 from trueonline.streams.sources.clock import TimeStyle
-from trueonline.streams.sources.file_chain import Chain, files_named, is_pattern, not_empty, shown_files
+from trueonline.streams.sources.file_chain import FILES_NAMED, Chain, files_named, is_pattern, not_empty
 from trueonline.streams.sources.lsl import Lsl
 from trueonline.streams.sources.mqtt import Mqtt
 from trueonline.streams.sources.numeric_columns import parquet_columns, text_columns
@@ -36,6 +36,7 @@ from trueonline.streams.sources.ring import QUEUE
 from trueonline.streams.sources.sample import Block, Clean, Source
 from trueonline.streams.sources.simulated import Arm
 from trueonline.streams.sources.text_file import TextFile
+from trueonline.words import listed
 
 __all__ = [
     "Arm",
@@ -277,7 +278,7 @@ def shown_source(spec: Spec | Sequence[Spec]) -> str:
     str
         The names.
     """
-    return shown_files([shown_address(name) for name in _specs(spec)])
+    return listed(map(shown_address, _specs(spec)), most=FILES_NAMED)
 
 
 def is_live(spec: Spec | Sequence[Spec]) -> bool:

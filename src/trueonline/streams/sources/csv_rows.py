@@ -1,13 +1,14 @@
-"""Lines of CSV to blocks, by pyarrow.
+"""Rows of CSV to blocks, by pyarrow.
 
 The first line names the columns, in any order. Cells are separated by commas, semicolons or tabs. The separator is the one
 that gives the columns asked for, unless a line `sep=;` before the first one names it, as Excel writes it. Between semicolons,
-a comma may stand for the decimal point. A cell may be quoted and then hold separators, but a line break always ends the row,
-so that a lost quote cannot swallow the rest (a departure from RFC 4180). Empty cells and NA, N/A, nan, null and none, in any
-case, are missing values. Blank lines and lines that begin with # are nothing. Bytes that are not UTF-8 are taken as Latin-1.
+a comma may stand for the decimal point. A cell may be quoted and then hold separators and line breaks (RFC 4180). Empty cells
+and NA, N/A, nan, null and none, in any case, are missing values. Blank lines and lines that begin with # are nothing. Bytes that
+are not UTF-8 are taken as Latin-1.
 
-A row is *malformed*, skipped and counted if it has too few or too many cells, if a cell asked for is not a number, if its
-time is missing or not finite, or if a quote is not closed.
+A row is *malformed*, skipped and counted if it has too few or too many cells, if a cell asked for is not a number, or if its
+time is missing or not finite. A row over several lines is also malformed if text follows a closed quote, because that quote
+probably opened another cell. No part of a malformed row is read as a row.
 
 pyarrow refuses a whole text for one bad cell. Such a text is read again with all columns as text, and each column is
 converted by itself. A column with cells that pyarrow refuses is read as text from then on, until it has none.
@@ -16,6 +17,7 @@ converted by itself. A column with cells that pyarrow refuses is read as text fr
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -24,10 +26,13 @@ import numpy as np
 from trueonline.streams.sources import arrow_columns as arrow
 from trueonline.streams.sources.cells import MalformedError, cell, moment
 from trueonline.streams.sources.clock import Clock
-from trueonline.streams.sources.sample import ROWS, Block, check_columns
+from trueonline.streams.sources.records import line_ends
+from trueonline.streams.sources.sample import ROWS, Block, check_columns, shown
+from trueonline.words import count
 
-SEPARATORS = (",", ";", "\t")
-FEW = 32  # lines: so few are read faster without pyarrow, which takes 0.2 ms for the first one
+SEPARATORS = ",;\t"
+FEW_ROWS = 32  # so few are read faster without pyarrow, which takes 0.2 ms for the first one
+MANY_LINES = 100  # in a row: a quote may be missing
 
 Complain = Callable[[object, object], None]
 Problems = dict[int, tuple[object, object]]  # number of a row → what is wrong with it, and what to show of it
@@ -43,13 +48,16 @@ class CsvRows:
         self, name: str, header: str, signals: tuple[str, ...], clock: Clock, complain: Complain, separator: str = ""
     ) -> None:
         self._pa = arrow.pyarrow("CSV files", "csv")
-        self._signals, self._clock, self._complain = signals, clock, complain
+        self._name, self._signals, self._clock, self._complain = name, signals, clock, complain
         self._wanted = [*signals, *([] if clock.time is None else [clock.time])]
         self.separator, self.columns = understood(name, header, self._wanted, separator)
         self.latin = False
+        self.spoiled = ""  # the first row over several lines that cannot be used, or is very long
         self._places = [self.columns.index(each) for each in self._wanted]
         self._names = [str(place) for place in range(len(self.columns))]  # for pyarrow: names in the file may repeat
-        self._after = (self.separator * (len(self.columns) - 1) or '""').encode() + b"\n"  # a row of missing values
+        mark = re.escape(self.separator)
+        one_cell = rf'(?:"(?:[^"]|"")*+"|(?!")[^{mark}\n]*+)'
+        self._strict = re.compile(rf"{one_cell}(?:{mark}{one_cell})*+\n")
         self._columns = np.empty(
             (len(self._wanted), ROWS)
         )  # used again and again: fresh memory takes longer than copying
@@ -58,14 +66,14 @@ class CsvRows:
             self._kinds[-1] = self._pa.string()
 
     def read(self, text: bytes, ends: np.ndarray, first: int) -> tuple[Block, int]:
-        """The samples in these lines, of which `first` is the number of the first row, and the number of rows."""
-        text, rows, latin = _rows_only(text, ends)
-        self.latin |= latin
-        if not rows:
+        """The samples in rows that end at `ends`, of which `first` is the number of the first one, and the number of rows."""
+        rows = _Rows(text, ends)
+        self.latin |= rows.latin
+        if not len(rows):
             return Block(np.empty(0), np.empty((0, len(self._signals)))), 0
         problems: Problems = {}
-        few = rows <= FEW and b'"' not in text
-        numbers, matrix = (self._split if few else self._parsed)(text, rows, problems)
+        few = len(rows) <= FEW_ROWS and b'"' not in rows.text
+        numbers, matrix = (self._split if few else self._parsed)(rows, problems)
         size, good = len(self._signals), np.ones(len(numbers), np.bool_)
         if problems:
             good = ~np.isin(numbers, list(problems))
@@ -73,57 +81,61 @@ class CsvRows:
         if self._clock.time is not None and not np.isfinite(times[good]).all():
             timeless = numbers[good & ~np.isfinite(times)]
             why = f"the time in column {self._clock.time} is missing or not finite"
-            problems |= {number: (why, text.split(b"\n")[number]) for number in timeless.tolist()[:1]}
+            problems |= {number: (why, rows[number]) for number in timeless.tolist()[:1]}
             good &= np.isfinite(times)
         if problems:
             self._complain(*problems[min(problems)])
+        self._look_for_spoiled(rows, problems, first)
         if self._clock.style is None and good.any():
-            self._note(text.split(b"\n")[numbers[good][0]].decode())
+            self._note(rows[numbers[good][0]])
         if good.all():
-            return Block(times.copy(), matrix[:, :size].copy(), self._clock.offset), rows
-        return Block(times[good], np.ascontiguousarray(matrix[good, :size]), self._clock.offset), rows
+            return Block(times.copy(), matrix[:, :size].copy(), self._clock.offset), len(rows)
+        return Block(times[good], np.ascontiguousarray(matrix[good, :size]), self._clock.offset), len(rows)
 
-    def _note(self, line: str) -> None:
+    def _look_for_spoiled(self, rows: _Rows, problems: Problems, first: int) -> None:
+        """Keep the first row whose quote probably took lines that were rows."""
+        for number, lines in rows.over_several_lines():
+            if not self.spoiled and (number in problems or lines > MANY_LINES):
+                self.spoiled = (
+                    f"row {first + number + 1:,} of {self._name} has {lines:,} lines, because a quote opens there; is one missing? "
+                    f"{shown(rows[number])}"
+                )
+
+    def _note(self, row: str) -> None:
         """Let the clock see how the time of a row is written."""
-        shown = _cells(line, self.separator)[self._places[-1]]
-        self._clock.note(shown.replace(",", ".") if self._has_commas(len(self._signals)) else shown)
+        stamp = _cells(row, self.separator)[self._places[-1]]
+        self._clock.note(stamp.replace(",", ".") if self._has_commas(len(self._signals)) else stamp)
 
-    # --- A few lines, without pyarrow ---
+    # --- A few rows, without pyarrow ---
 
-    def _split(self, text: bytes, rows: int, problems: Problems) -> tuple[np.ndarray, np.ndarray]:
-        matrix = np.empty((rows, len(self._wanted)))
-        for number, line in enumerate(text.decode().split("\n")[:rows]):
-            cells = line.split(self.separator)
+    def _split(self, rows: _Rows, problems: Problems) -> tuple[np.ndarray, np.ndarray]:
+        matrix = np.empty((len(rows), len(self._wanted)))
+        for number, row in enumerate(rows.text.decode().split("\n")[: len(rows)]):
+            cells = row.split(self.separator)
             if len(cells) != len(self.columns):
-                problems[number] = self._miscounted(len(cells)), line
+                problems[number] = self._miscounted(len(cells)), row
                 continue
             for j, place in enumerate(self._places):
-                shown = cells[place].replace(",", ".") if self._has_commas(j) else cells[place]
+                sent = cells[place].replace(",", ".") if self._has_commas(j) else cells[place]
                 try:
-                    matrix[number, j] = cell(shown) if j < len(self._signals) else moment(shown, self._clock)
+                    matrix[number, j] = cell(sent) if j < len(self._signals) else moment(sent, self._clock)
                 except MalformedError as error:
                     problems.setdefault(number, (self._wanted[j], str(error)))
-        return np.arange(rows), matrix
+        return np.arange(len(rows)), matrix
 
-    # --- Many lines ---
+    # --- Many rows ---
 
-    def _parsed(self, text: bytes, rows: int, problems: Problems) -> tuple[np.ndarray, np.ndarray]:
+    def _parsed(self, rows: _Rows, problems: Problems) -> tuple[np.ndarray, np.ndarray]:
         """The numbers of the rows that have all their cells, and those asked for as a matrix."""
-        numbers = np.arange(rows)
-        table, bad = self._table(text)
-        if table.num_rows + len(bad) != rows + (b'"' in text):  # a quote that was not closed swallowed the lines after it
-            lines = text.split(b"\n")
-            closed = np.array([b'"' not in line or self._closed(line.decode()) for line in lines[:rows]])
-            problems |= {n: ("a quote is not closed", lines[n]) for n in numbers[~closed].tolist()}
-            numbers = numbers[closed]
-            if not len(numbers):
-                return numbers, np.empty((0, len(self._wanted)))
-            table, bad = self._table(b"".join(lines[n] + b"\n" for n in numbers))
-        problems |= {int(numbers[k]): (self._miscounted(cells), line) for k, (cells, line) in bad.items()}
-        numbers = np.delete(numbers, list(bad))
+        table, bad = self._table(rows.text)
+        problems |= {number: (self._miscounted(cells), row) for number, (cells, row) in bad.items()}
+        for number, _ in rows.over_several_lines():
+            if not self._strict.fullmatch(rows[number]):
+                problems[number] = "text follows a closed quote", rows[number]
+        numbers = np.delete(np.arange(len(rows)), list(bad))
         matrix = self._columns[:, : len(numbers)].T
         for j, place in enumerate(self._places):
-            column = table.column(self._names[place])[: len(numbers)]
+            column = table.column(self._names[place])
             if self._pa.types.is_floating(column.type):
                 matrix[:, j] = column.to_numpy()
                 matrix[:, j] /= self._clock.per_second if j == len(self._signals) else 1.0
@@ -137,7 +149,7 @@ class CsvRows:
         return numbers, matrix
 
     def _table(self, text: bytes) -> tuple[Any, dict[int, tuple[int, str]]]:
-        """The table that pyarrow makes of lines and one more, and the rows with too few or too many cells."""
+        """The table that pyarrow makes of rows, and the rows with too few or too many cells."""
         try:
             return self._read(text, self._kinds)
         except self._pa.ArrowInvalid:
@@ -151,12 +163,12 @@ class CsvRows:
             return "skip"
 
         names = [self._names[place] for place in self._places]
-        if b'"' in text:  # a quote that is not closed swallows the row after it, and is noticed
-            text += self._after
         table = pa.csv.read_csv(
             pa.BufferReader(text),
             read_options=pa.csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=self._names),
-            parse_options=pa.csv.ParseOptions(delimiter=self.separator, invalid_row_handler=skip),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=self.separator, newlines_in_values=True, invalid_row_handler=skip
+            ),
             convert_options=pa.csv.ConvertOptions(
                 include_columns=names,
                 column_types=dict(zip(names, kinds, strict=True)),
@@ -183,15 +195,8 @@ class CsvRows:
         """Whether commas of a column may be decimal points. A form of times says itself where commas are."""
         return self.separator == ";" and (j < len(self._signals) or self._clock.form is None)
 
-    def _closed(self, line: str) -> bool:
-        """Whether each quote that opens a cell is closed in the same line."""
-        try:
-            return len(list(csv.reader([line, "next"], delimiter=self.separator))) == 2
-        except csv.Error:  # a cell that is longer than the module takes
-            return False
-
     def _miscounted(self, cells: int) -> str:
-        return f"a row has {cells} cell{'s' * (cells != 1)}, and the first line has {len(self.columns)}"
+        return f"a row has {count(cells, 'cell')}, and the first line has {len(self.columns)}"
 
 
 def decoded(data: bytes) -> tuple[str, bool]:
@@ -205,24 +210,42 @@ def decoded(data: bytes) -> tuple[str, bool]:
             return data.decode("latin-1"), True
 
 
-def _rows_only(text: bytes, ends: np.ndarray) -> tuple[bytes, int, bool]:
-    """The rows as pyarrow takes them, valid UTF-8 with line feeds only, how many they are, and whether they were Latin-1.
+class _Rows:
+    """Rows as pyarrow takes them, valid UTF-8 with line feeds only. Blank lines and comments are left out.
 
-    Blank lines and comments are left out.
+    `latin` says whether they were not UTF-8.
     """
-    firsts = np.frombuffer(text, np.uint8)[np.concatenate([[0], ends[:-1]])] if len(ends) else ends
-    rows, latin = len(ends), False
-    if ((firsts <= ord(" ")) | (firsts == ord("#"))).any():
-        lines = [line for line in text.split(b"\n")[:-1] if line.strip(b" \r") and not line.startswith(b"#")]
-        text, rows = b"".join(line + b"\n" for line in lines), len(lines)
-    if b"\r" in text:
-        text = text.replace(b"\r\n", b"\n").replace(b"\r", b" ")
-    if not text.isascii():
-        plain, latin = decoded(text)
-        if latin:  # line by line, so that no line depends on others
-            plain = "\n".join(decoded(line)[0] for line in text.split(b"\n"))
-        text = plain.replace("\ufeff", "").encode()
-    return text, rows, latin
+
+    def __init__(self, text: bytes, ends: np.ndarray) -> None:
+        firsts = np.frombuffer(text, np.uint8)[np.concatenate([[0], ends[:-1]])] if len(ends) else ends
+        if ((firsts <= ord(" ")) | (firsts == ord("#"))).any():
+            rows = [text[begin:end] for begin, end in zip([0, *ends[:-1]], ends, strict=True)]
+            rows = [row for row in rows if row.strip(b" \r\n") and not row.startswith(b"#")]
+            text, ends = b"".join(rows), np.cumsum([len(row) for row in rows], dtype=np.int64)
+        self.latin = False
+        self._lines = np.arange(1, len(ends) + 1)  # up to the end of each row
+        if b'"' in text:
+            self._lines = np.searchsorted(line_ends(text), ends, side="right")
+        if b"\r" in text:
+            text = text.replace(b"\r\n", b"\n").replace(b"\r", b" ")
+        if not text.isascii():
+            plain, self.latin = decoded(text)
+            if self.latin:  # line by line, so that no line depends on others
+                plain = "\n".join(decoded(line)[0] for line in text.split(b"\n"))
+            text = plain.replace("\ufeff", " ").encode()
+        self.text = text
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __getitem__(self, number: int) -> str:
+        ends = line_ends(self.text)[self._lines - 1]
+        return self.text[ends[number - 1] if number else 0 : ends[number]].decode()
+
+    def over_several_lines(self) -> list[tuple[int, int]]:
+        """The rows that have more than one line, each with the number of its lines."""
+        sizes = np.diff(self._lines, prepend=0)
+        return [(number, int(sizes[number])) for number in np.flatnonzero(sizes > 1).tolist()]
 
 
 def _cells(header: str, separator: str) -> list[str]:
@@ -237,10 +260,14 @@ def _cells(header: str, separator: str) -> list[str]:
 
 def understood(name: str, header: str, wanted: list[str], separator: str = "") -> tuple[str, tuple[str, ...]]:
     """The separator and the columns of a first line: those that give most of what is wanted."""
-    try:
-        ways = [(mark, tuple(each.strip() for each in _cells(header, mark))) for mark in separator or SEPARATORS]
-    except csv.Error as error:
-        raise ValueError(f"the first line of {name} must name the columns, but it is not CSV: {error}") from None
+    ways, reason = [], None
+    for mark in separator or SEPARATORS:
+        try:
+            ways.append((mark, tuple(each.strip() for each in _cells(header, mark))))
+        except csv.Error as error:
+            reason = error
+    if not ways:
+        raise ValueError(f"the first line of {name} must name the columns, but it is not CSV: {reason}")
     mark, columns = max(ways, key=lambda way: (sum(each in way[1] for each in wanted), len(way[1])))
     check_columns(name, columns, wanted, "the first line must name them")
     return mark, columns

@@ -14,8 +14,9 @@ from trueonline.streams.sources.addresses import scheme_of
 from trueonline.streams.sources.clock import TimeStyle
 from trueonline.streams.sources.positions import FROM_SCRATCH, whole_numbers
 from trueonline.streams.sources.sample import Block, Source
+from trueonline.words import listed
 
-SHOWN = 3  # files that a message names
+FILES_NAMED = 3  # files that a message names
 
 
 class Chain(Source):
@@ -89,7 +90,8 @@ class Chain(Source):
         style = None if of.get("times") is None else TimeStyle.from_json(of["times"])
         if of.get("file") not in self.paths:
             raise ValueError(
-                f"{str(of.get('file'))[:200]}, in which reading stopped, is not among the files {shown_files(self.paths)}; name "
+                f"{str(of.get('file'))[:200]}, in which reading stopped, is not among the files "
+                f"{listed(self.paths, most=FILES_NAMED)}; name "
                 f"it too, or {FROM_SCRATCH}"
             )
         at, counted = self.paths.index(of["file"]), Counter(of["counted"])
@@ -183,12 +185,6 @@ def natural_order(path: str) -> list[Any]:
     ['a7', 'log.2', 'log.2.gz', 'log.10']
     """
     return [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", path)]
-
-
-def shown_files(paths: Sequence[str]) -> str:
-    """The names of files, not too many of them."""
-    more = len(paths) - SHOWN
-    return ", ".join(paths[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def not_empty(paths: Sequence[str]) -> list[str]:

@@ -119,7 +119,7 @@ def keys_of(value: Iterable[str]) -> str:
 class JsonRows:
     """The rows of JSON lines, through `Objects`."""
 
-    separator, columns, latin = "", None, False
+    separator, columns, latin, spoiled = "", None, False, ""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects

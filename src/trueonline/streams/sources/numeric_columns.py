@@ -12,7 +12,7 @@ from trueonline.streams.sources.cells import MalformedError
 from trueonline.streams.sources.clock import Clock
 from trueonline.streams.sources.gzip_file import open_bytes
 from trueonline.streams.sources.json_rows import json_number, parsed
-from trueonline.streams.sources.lines import CHUNK
+from trueonline.streams.sources.records import CHUNK
 from trueonline.streams.sources.sample import opening
 from trueonline.streams.sources.text import Text
 
@@ -23,16 +23,16 @@ def text_columns(path: str, time: str | None) -> list[str]:
     with opening(path):
         file = open_bytes(path)
     try:
-        while not (text.started and text.has_lines) and (data := file.read(CHUNK)):
+        while not (text.started and text.has_records) and (data := file.read(CHUNK)):
             text.feed(data)
             text.look()
     finally:
         file.close()
-    if not text.has_lines:
+    if not text.has_records:
         text.finish()
         text.look()
-    lines = text.next_lines()
-    rows = _objects(lines) if text.columns is None else _cells(lines, text.columns, text.separator)
+    records = text.next_records()
+    rows = _objects(records) if text.columns is None else _cells(records, text.columns, text.separator)
     numeric: dict[str, bool] = {}  # whether a number was seen, until something else is
     other: set[str] = set()
     for name, value in rows:
@@ -60,23 +60,23 @@ def parquet_columns(path: str) -> list[str]:
     ]
 
 
-def _cells(lines: list[str], columns: list[str], separator: str) -> Iterator[tuple[str, str]]:
+def _cells(records: list[str], columns: list[str], separator: str) -> Iterator[tuple[str, str]]:
     """The cells of rows that have all of them, each with its column."""
-    for line in lines:
+    for record in records:
         try:
-            row = next(csv.reader([line], delimiter=separator), [])
+            row = next(csv.reader([record], delimiter=separator), [])
         except csv.Error:
             continue
-        if len(row) == len(columns) and not line.startswith("#"):
+        if len(row) == len(columns) and not record.startswith("#"):
             for name, shown in zip(columns, row, strict=True):
                 yield name, shown.replace(",", ".") if separator == ";" else shown
 
 
-def _objects(lines: list[str]) -> Iterator[tuple[str, Any]]:
+def _objects(records: list[str]) -> Iterator[tuple[str, Any]]:
     """The values of objects, each with its key."""
-    for line in lines:
+    for record in records:
         try:
-            row = parsed(line.encode())
+            row = parsed(record.encode())
         except MalformedError:
             continue
         items: Iterable[tuple[str, Any]] = row.items() if isinstance(row, dict) else ()

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from trueonline.platforms import Incoming, incoming
 from trueonline.streams.sources.clock import Clock
-from trueonline.streams.sources.lines import CHUNK
+from trueonline.streams.sources.records import CHUNK
 from trueonline.streams.sources.sample import Block, Patience, Source, named, nothing, opening
 from trueonline.streams.sources.text import Text
 

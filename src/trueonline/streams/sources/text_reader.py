@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from trueonline.streams.sources.gzip_file import Gunzipped, open_bytes
-from trueonline.streams.sources.lines import CHUNK, PAST
 from trueonline.streams.sources.positions import FROM_SCRATCH, short_hash
+from trueonline.streams.sources.records import CHUNK, PAST
 from trueonline.streams.sources.replayable_file import FileReader
 from trueonline.streams.sources.rotation import earlier_parts
 from trueonline.streams.sources.sample import Block, nothing, opening, shown

@@ -48,7 +48,7 @@ class Triangular(NamedTuple):
     width: Any
 
 
-class Run(NamedTuple):
+class Trajectory(NamedTuple):
     """A trajectory."""
 
     states: Any  # steps + 1 of them

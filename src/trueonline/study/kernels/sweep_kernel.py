@@ -14,7 +14,7 @@ from trueonline.core.memory.short_runs import listed, spread_out, three, two
 from trueonline.core.pointers import on_stack, since
 from trueonline.core.transition import asking
 from trueonline.study.kernels import sweep_body
-from trueonline.study.kernels.sweep_body import Diagonal, Given, Run, Triangular, learner
+from trueonline.study.kernels.sweep_body import Diagonal, Given, Trajectory, Triangular, learner
 
 
 def sweep(numbers, features, n, run, measure, alphas, lams, errors):
@@ -25,7 +25,7 @@ def sweep(numbers, features, n, run, measure, alphas, lams, errors):
     memory = lay_out(own, vectors, n, features)
     off = since(vectors, 2 * MEMORIES * n)
     given = Given(since(features, 0), rooted(root), since(target, 0), since(first, 0), discount, second, after, which)
-    trajectory = Run(
+    trajectory = Trajectory(
         since(states, 0), since(rewards, 0), since(discounts, 0), since(ratios, 0), ratios.size - 1, rewards.size
     )
     for i in range(alphas.size):

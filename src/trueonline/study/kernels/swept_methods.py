@@ -23,7 +23,7 @@ WITH_ETA = tuple(row.name for row in catalog.METHODS.values() if row.swept and "
 
 
 @dataclass(frozen=True)
-class Method:
+class SweptMethod:
     """A method to sweep, as data.
 
     Parameters
@@ -38,8 +38,8 @@ class Method:
 
     Examples
     --------
-    >>> Method("gtd", second=0.1)
-    Method(rule='gtd', memories=2, second=0.1)
+    >>> SweptMethod("gtd", second=0.1)
+    SweptMethod(rule='gtd', memories=2, second=0.1)
     """
 
     rule: Any
@@ -131,17 +131,17 @@ def _name(rule: Any) -> str:
 
 
 def resolved(methods: Any, problem: Any) -> dict[str, Any]:
-    """The methods of a case: each a `Method`, or a class of learners that takes one step at a time.
+    """The methods of a case: each a `SweptMethod`, or a class of learners that takes one step at a time.
 
     ValueError if one of them is not a method, or does not fit the problem.
     """
     if not isinstance(methods, Mapping) or not methods:
         raise ValueError(f"methods must name at least one of {', '.join(NAMES)}, got {methods!r}")
-    found = {name: _resolved(name, method) for name, method in methods.items()}
+    found = {name: resolve(name, method) for name, method in methods.items()}
     for name, method in found.items():
         if inspect.isclass(method):
             _check_class(name, method, problem)
-        row = method.row if isinstance(method, Method) else method
+        row = method.row if isinstance(method, SweptMethod) else method
         if getattr(row, "binary", False) and not np.isin(problem.features, (0.0, 1.0)).all():
             raise ValueError(f"{name} needs binary features; leave it out of methods")
         if getattr(row, "group", "") == "average reward" and not getattr(problem, "average_reward", False):
@@ -152,7 +152,8 @@ def resolved(methods: Any, problem: Any) -> dict[str, Any]:
     return found
 
 
-def _resolved(name: Any, method: Any) -> Any:
+def resolve(name: Any, method: Any) -> Any:
+    """A method by its name, a kernel, a method of one's own or a class: as a `SweptMethod`, or a class of learners."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"the name of a method must be a text, got {name!r}")
     if isinstance(method, str):
@@ -166,11 +167,11 @@ def _resolved(name: Any, method: Any) -> Any:
     row: Any = getattr(method, "method", None) if inspect.isclass(method) else method
     own = isinstance(row, catalog.Method) and row.group == "own"
     if own or isinstance(method, catalog.Method):  # a method of one's own has a kernel, also if its class is given
-        return Method(row if own else row.name) if row.swept else row.resolve("learner")
-    if inspect.isclass(method) or isinstance(method, Method):
+        return SweptMethod(row if own else row.name) if row.swept else row.resolve("learner")
+    if inspect.isclass(method) or isinstance(method, SweptMethod):
         return method
     try:
-        return Method(method)
+        return SweptMethod(method)
     except ValueError as error:
         raise ValueError(f"the method {name!r} is neither a class of learners nor an update rule: {error}") from None
 
@@ -186,7 +187,7 @@ def _check_class(name: str, kind: Any, problem: Any) -> None:
     if isinstance(row, catalog.Method) and "beta" in asked(row.resolve("rule")):
         if row.swept:
             raise ValueError(
-                f"the method {name!r} needs a second step-size: sweep it as study.Method({row.name!r}, second=…), which makes "
+                f"the method {name!r} needs a second step-size: sweep it as study.SweptMethod({row.name!r}, second=…), which makes "
                 "it a multiple of the first"
             )
         if kind is row.resolve("learner"):
@@ -201,5 +202,5 @@ def _check_class(name: str, kind: Any, problem: Any) -> None:
         raise ValueError(
             f"the method {name!r} must be made by (n_features, step_size, trace_decay, discount)"
             f"{' and initial_weights, which this problem has' if more else ''}, but: {error}; methods with a second "
-            "step-size are swept as study.Method('gtd', second=…)"
+            "step-size are swept as study.SweptMethod('gtd', second=…)"
         ) from None

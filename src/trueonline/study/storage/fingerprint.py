@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from trueonline.core.compiling.identity import identities
-from trueonline.study.kernels.swept_methods import Method
+from trueonline.study.kernels.swept_methods import SweptMethod
 
 Fingerprint = tuple[str, tuple[str, ...]]
 
@@ -14,7 +14,7 @@ Fingerprint = tuple[str, tuple[str, ...]]
 def fingerprints(cases: Iterable[tuple[Mapping[str, Any], tuple[Any, ...]]]) -> list[dict[str, Fingerprint]]:
     """Of each case, given as its methods and other parts: the identity of each method with these parts, and what is unknown of it.
 
-    A method is a `Method` or a class of learners.
+    A method is a `SweptMethod` or a class of learners.
     """
     wanted = [{name: (_about(method), *parts) for name, method in methods.items()} for methods, parts in cases]
     found = iter(identities(*(thing for each in wanted for thing in each.values())))
@@ -22,4 +22,4 @@ def fingerprints(cases: Iterable[tuple[Mapping[str, Any], tuple[Any, ...]]]) -> 
 
 
 def _about(method: Any) -> Any:
-    return (method.update, method.memories, method.second, method.kind) if isinstance(method, Method) else method
+    return (method.update, method.memories, method.second, method.kind) if isinstance(method, SweptMethod) else method

@@ -1,12 +1,18 @@
-"""The interface of a task, for engines and stores."""
+"""Work that is stored and resumed: the interface for engines and stores, and the base of all tasks of this package."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
+import numpy as np
 import pyarrow as pa
+
+from trueonline.files import read_json, write_json
 
 Beat = Callable[[int], None]
 
@@ -73,3 +79,81 @@ class Work(Protocol):
         pyarrow.Table
             A table with the columns of `schema`.
         """
+
+
+class StoredWork:
+    """The base of the tasks of this package: short tasks that run in threads. `about` determines the name."""
+
+    spawned: ClassVar[bool] = False
+    unit: ClassVar[str] = "steps"
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """The beginning of the name, for people."""
+
+    @abstractmethod
+    def about(self) -> Iterable[Any]:
+        """Everything that determines the result: arrays, and texts or bytes."""
+
+    @cached_property
+    def name(self) -> str:
+        """The title, and a hash of everything that determines the result."""
+        digest = hashlib.sha256()
+        add_to(digest, *self.about())
+        return f"{self.title}-{digest.hexdigest()[:24]}"
+
+
+class WorkInPieces(StoredWork):
+    """A long task, in a process of its own. Each of its pieces is a row of the result. Scratch holds the finished rows."""
+
+    spawned: ClassVar[bool] = True
+    schema: ClassVar[pa.Schema]
+
+    @property
+    @abstractmethod
+    def pieces(self) -> Sequence[tuple[Any, int]]:
+        """Each piece, and the number of its steps."""
+
+    @abstractmethod
+    def row(self, piece: Any, checkpoint: Path | None, beat: Beat) -> dict[str, Any]:
+        """Compute a piece. It may store its state in the file `checkpoint`, and resume from it."""
+
+    @property
+    def rows(self) -> int:
+        """The number of pieces."""
+        return len(self.pieces)
+
+    @property
+    def steps(self) -> int:
+        """The number of steps of all pieces."""
+        return sum(steps for _, steps in self.pieces)
+
+    def compute(self, scratch: Path | None = None, beat: Beat = lambda steps: None) -> pa.Table:
+        """Compute the pieces that are missing in scratch."""
+        stored = None if scratch is None else scratch / "rows.json"
+        rows: list[dict[str, Any]] = (None if stored is None else read_json(stored)) or []
+        before = 0
+        for number, (piece, steps) in enumerate(self.pieces):
+            if number >= len(rows):
+                beat(before)
+                checkpoint = None if scratch is None else scratch / f"piece-{number}.npz"
+                if scratch is not None:
+                    scratch.mkdir(parents=True, exist_ok=True)
+                rows.append(self.row(piece, checkpoint, lambda done, before=before: beat(before + done)))  # type: ignore[misc]
+                if stored is not None:
+                    write_json(stored, rows)
+            before += steps
+        beat(before)
+        return pa.Table.from_pylist(rows, schema=self.schema)
+
+
+def add_to(digest: Any, *parts: Any) -> None:
+    """Add texts, bytes and arrays to a hash. Arrays count with their shapes and types."""
+    for part in parts:
+        if isinstance(part, str | bytes):
+            digest.update(part.encode() if isinstance(part, str) else part)
+        else:
+            array = np.asarray(part)
+            digest.update(repr((array.shape, str(array.dtype))).encode())
+            digest.update(np.ascontiguousarray(array).tobytes())

@@ -68,7 +68,7 @@ def sweeps(problems: list[AverageReward], settings: Settings) -> dict[str, np.nd
         "steps": spec.SHORT,
     }
     grid |= {"seed": settings.seed}
-    methods = {f"{spec.DIFFERENTIAL}, η = {eta:g}": study.Method(spec.DIFFERENTIAL, second=eta) for eta in spec.ETAS}
+    methods = {f"{spec.DIFFERENTIAL}, η = {eta:g}": study.SweptMethod(spec.DIFFERENTIAL, second=eta) for eta in spec.ETAS}
     cases = {
         spec.DIFFERENTIAL: [study.Case(problem, methods, **grid) for problem in problems],
         spec.DISCOUNTED: [study.Case(Discounted(problem), {spec.DISCOUNTED: None}, **grid) for problem in problems],

@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from trueonline import study
 from trueonline.lab.experiment import Experiment, Outcome, Settings, resample
 from trueonline.lab.experiments import random_mrps
 from trueonline.lab.experiments.mrp_grid import advantages, claims, pictures, spec
-from trueonline.lab.experiments.random_mrps import PAPERS, REPRESENTATIONS
+from trueonline.lab.experiments.random_mrps import PAPERS, REPRESENTATIONS, _seed
 from trueonline.problems import random_mrp
 
 
@@ -19,18 +17,15 @@ def cases(number: int, settings: Settings, runs: int) -> list[study.Case]:
     """The MRPs with this number, one of each class. Those that differ in σ alone are the same process with other noise."""
     made = []
     for k, b, sigma in spec.classes():
-        mrp = random_mrp(k, b, sigma, seed=_seed(51, settings.seed, k, b, number))
+        mrp = random_mrp(k, b, sigma, seed=_seed("MRPs of a grid", settings.seed, k, b, number))
         for name in PAPERS:
-            seen = mrp.with_features(REPRESENTATIONS[name](k, _seed(61, settings.seed, k, b, number)))
+            seen = mrp.with_features(
+                REPRESENTATIONS[name](k, _seed("features of MRPs of a grid", settings.seed, k, b, number))
+            )
             methods, grids = dict.fromkeys(study.applicable(seen)), (study.STEP_SIZES, study.TRACE_DECAYS)
             labels = {"mrp": spec.label(k, b, sigma), "representation": name}
             made.append(study.Case(seen, methods, *grids, runs, spec.STEPS_PER_STATE * k, settings.seed, labels))
     return made
-
-
-def _seed(*numbers: int) -> np.random.SeedSequence:
-    """The first number, 51 for processes and 61 for features, keeps a seed apart from all other seeds."""
-    return np.random.SeedSequence(numbers)
 
 
 def run(settings: Settings) -> Outcome:

@@ -12,6 +12,7 @@ import numpy as np
 
 from trueonline import study
 from trueonline.features import binary_code, tabular
+from trueonline.inputs.seeds import seed_of
 from trueonline.lab.experiment import Settings
 from trueonline.problems import OffPolicyProblem, baird, off_policy, random_mdp
 
@@ -72,7 +73,7 @@ def case(problem: OffPolicyProblem, runs: int, steps: int, seed: int, after: int
     methods: dict[str, Any] = {}
     for name, etas in VARIANTS.items():
         if has_eta(name):
-            methods |= {f"{name}, η = {eta:g}": study.Method(name, second=eta) for eta in etas}
+            methods |= {f"{name}, η = {eta:g}": study.SweptMethod(name, second=eta) for eta in etas}
         else:
             methods[name] = None
     return study.Case(problem, methods, tuple(ALPHAS), tuple(LAMS), runs, steps, seed, after=after)
@@ -84,7 +85,7 @@ def has_eta(method: str) -> bool:
 
 
 def mdp(number: int, distance: float, representation: str, settings: Settings) -> OffPolicyProblem:
-    """The same process at every distance and in every representation. 61 keeps its seed apart from all other seeds."""
-    seed = np.random.SeedSequence([61, settings.seed, number])
+    """The same process at every distance and in every representation."""
+    seed = np.random.SeedSequence(seed_of("off-policy MDPs", settings.seed, number))
     process = random_mdp(STATES, ACTIONS, BRANCHING, SIGMA, distance=distance, seed=seed)
     return process.with_features(REPRESENTATIONS[representation](STATES))

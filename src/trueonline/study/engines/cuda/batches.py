@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trueonline.study.cases import Case
-from trueonline.study.kernels.swept_methods import Method
+from trueonline.study.kernels.swept_methods import SweptMethod
 from trueonline.study.storage.work import Work
 from trueonline.study.tasks import Task
 
@@ -20,7 +20,7 @@ from trueonline.study.tasks import Task
 class Launch(NamedTuple):
     """One method on some runs of a batch."""
 
-    method: Method
+    method: SweptMethod
     rows: np.ndarray  # the rows of the batch that hold these runs
     tasks: tuple[Task, ...]  # their runs one after another are the rows
 
@@ -77,7 +77,7 @@ def sweeps(tasks: Sequence[Work]) -> tuple[list[Task], list[Work]]:
     some: list[Task] = []
     others: list[Work] = []
     for task in tasks:
-        if isinstance(task, Task) and isinstance(task.resolved, Method):
+        if isinstance(task, Task) and isinstance(task.resolved, SweptMethod):
             some.append(task)
         else:
             others.append(task)
@@ -128,7 +128,7 @@ def gather(tasks: Sequence[Task]) -> Batch:
         for run in task.runs:
             rows.setdefault((id(task.case), run), len(rows))
     trajectories = [cases[key].trajectory(run) for key, run in rows]
-    launches: dict[tuple, tuple[Method, list[Task]]] = {}
+    launches: dict[tuple, tuple[SweptMethod, list[Task]]] = {}
     for task in tasks:
         method = task.resolved
         task.check(trajectories[rows[id(task.case), run]] for run in task.runs)

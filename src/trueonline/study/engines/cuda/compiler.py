@@ -22,7 +22,7 @@ from numba.cuda.cudadrv import nvvm
 from trueonline.core.compiling.kernels import kernel
 from trueonline.core.pointers import on_stack, since, strided
 from trueonline.study.engines.cuda.variants import ENTRY, Variant
-from trueonline.study.kernels.sweep_body import Diagonal, Given, Run, Triangular, learner
+from trueonline.study.kernels.sweep_body import Diagonal, Given, Trajectory, Triangular, learner
 from trueonline.study.kernels.sweep_kernel import LISTS, MEMORIES, OWN, lay_out, names_of
 
 FEW = 0  # a placeholder: the number of features, where it is known when the kernel is compiled
@@ -72,7 +72,7 @@ def sweep_grid(
                 after,
                 0,
             )
-            trajectory = Run(
+            trajectory = Trajectory(
                 since(states, row * (steps + 1)),
                 since(rewards, row * steps),
                 since(discounts, row * steps),

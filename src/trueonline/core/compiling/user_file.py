@@ -1,4 +1,4 @@
-"""Methods of one's own in a sweep file: "path/to/file.py:name" names a rule, a method or a class of learners."""
+"""Python files of the user: rules, classes of learners, forward views. Every command loads them here."""
 
 from __future__ import annotations
 
@@ -19,40 +19,38 @@ FORM = '"path/to/file.py:name"'
 _LOADED: dict[str, ModuleType] = {}
 
 
-def is_file(text: str) -> bool:
-    """Whether a text in a list of methods means a method in a file."""
+def is_reference(text: str) -> bool:
+    """Whether a text means a name in a file, and not a method of this package."""
     return ".py" in text or ":" in text
 
 
-def load(text: str, folder: Path) -> tuple[str, Any]:
-    """Load a method from a file.
+def load_name(reference: str, folder: Path) -> tuple[str, Any]:
+    """Load what a Python file calls by a name.
 
     Parameters
     ----------
-    text : str
+    reference : str
         "path/to/file.py:name". A relative path starts from `folder`.
     folder : Path
-        The folder of the sweep file.
+        The folder of the file that has the reference.
 
     Returns
     -------
     name : str
-        The name of the method.
-    method : object
-        What the file calls by that name. `study.Case` checks it.
+        The name.
+    thing : object
+        What the file calls by that name. The caller checks it.
 
     Raises
     ------
     ValueError
         If there is no such file or name.
     """
-    match = re.fullmatch(r"(.+\.py):(\w+)", text)
+    match = re.fullmatch(r"(.+\.py):(\w+)", reference)
     if match is None:
-        raise ValueError(f"a method of your own must be {FORM}, got {text!r}")
+        raise ValueError(f"a method of your own must be {FORM}, got {reference!r}")
     path, name = folder / match[1], match[2]
-    if not path.is_file():
-        raise ValueError(f"the method {text!r} is in a file that does not exist: {path}")
-    module = _module(path.resolve())
+    module = load(path)
     if not hasattr(module, name):
         functions = {each: getattr(value, "py_func", None) for each, value in vars(module).items()}
         rules = [each for each, function in functions.items() if function and function.__module__ == module.__name__]
@@ -61,26 +59,39 @@ def load(text: str, folder: Path) -> tuple[str, Any]:
     return name, getattr(module, name)
 
 
-def _module(path: Path) -> ModuleType:
+def load(path: Path) -> ModuleType:
     """The module of a file, run once for each content.
 
     While it runs, it may import its neighbours, the Python files of its own folder, as a script may. It and its neighbours are in
     `sys.modules` only until then. So the workers of a cluster, which cannot import them, get their classes by value, and files
     of the same name in other folders are not confused.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Raises
+    ------
+    ValueError
+        If there is no such file, or if it cannot be run.
     """
-    name = f"trueonline_sweep_{path.stem}_{hashlib.sha256(str(path).encode() + path.read_bytes()).hexdigest()[:12]}"
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}")
+    path = path.resolve()
+    name = f"trueonline_file_{path.stem}_{hashlib.sha256(str(path).encode() + path.read_bytes()).hexdigest()[:12]}"
     if name in _LOADED:
         return _LOADED[name]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ValueError(f"{path} cannot be loaded as a Python file")
+        raise ValueError(f"{path} is not a Python file: its name must end in .py")
     module = importlib.util.module_from_spec(spec)
     try:
         with _neighbours(path.parent):
             sys.modules[name] = module
             spec.loader.exec_module(module)
-    except Exception as error:
-        raise ValueError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
     _LOADED[name] = module
     return module
 
