@@ -48,12 +48,13 @@ _HOME = {
     "derive": "derivation",
     "sweep": "study",
 }
-_MODULES = ("control", "features", "forward", "nonlinear", "problems", "streams", "study")
+_MODULES = ("control", "deep", "features", "forward", "nonlinear", "problems", "streams", "study")
 
 __all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604
 
 if TYPE_CHECKING:
     from trueonline import control as control
+    from trueonline import deep as deep
     from trueonline import features as features
     from trueonline import forward as forward
     from trueonline import nonlinear as nonlinear

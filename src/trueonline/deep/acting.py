@@ -9,9 +9,9 @@ import numpy as np
 
 from trueonline import inputs
 from trueonline.control.agent import generator, plain
-from trueonline.control.policies import EpsilonGreedy, Policy, describe
+from trueonline.control.policies import EpsilonGreedy, Policy, describe, restore
 from trueonline.deep.network import MLP
-from trueonline.deep.streaming import Streaming
+from trueonline.deep.streaming import Streaming, with_nets
 from trueonline.inputs import FeaturesLike, Schedule
 from trueonline.learners.acting import Acting
 
@@ -110,16 +110,27 @@ class StreamAgent(Streaming, Acting):
             "policy": describe(self.policy),
             "rng": plain(self.rng.bit_generator.state),
             "action": self._action,
-            "greedy": self._greedy,
         }
 
-    @classmethod
-    def _loaded(cls, settings: dict[str, Any], parts: dict[str, np.ndarray], **code: Any) -> Any:
-        state = {name: settings.pop(name) for name in ("rng", "action", "greedy")}
-        agent = super()._loaded(settings, parts, **code)
-        agent.rng = generator(state["rng"])
-        agent._greedy = bool(state["greedy"])
-        agent._action = None if state["action"] is None else agent._checked_action(state["action"])
-        if (agent._action is None) != (agent._here is None):
+    def _dump(self) -> dict[str, np.ndarray]:
+        return {**super()._dump(), "greedy": np.array(self._greedy)}
+
+    def _restore(self, parts: dict[str, np.ndarray], rng: dict[str, Any], action: int | None) -> None:
+        self._restore_nets(parts)
+        self._greedy = bool(inputs.saved_array(parts, "greedy", (), np.bool_))
+        self.rng = generator(rng)
+        self._action = None if action is None else self._checked_action(action)
+        if (self._action is None) != (self._here is None):
             raise ValueError("its action does not fit its state")
+
+    @classmethod
+    def _loaded(cls, settings: dict[str, Any], parts: dict[str, np.ndarray]) -> Any:
+        rng, action, policy = (settings.pop(name) for name in ("rng", "action", "policy"))
+        agent: Any = cls(**with_nets(settings), **cls._policy(policy))
+        agent._restore(parts, rng, action)
         return agent
+
+    @classmethod
+    def _policy(cls, policy: Any) -> dict[str, Any]:
+        """The argument for the policy of a saved agent."""
+        return {"policy": restore(policy) if isinstance(policy, dict) else policy}

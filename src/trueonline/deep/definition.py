@@ -30,9 +30,8 @@ class Network:
         layers = list(zip(self.parameters[::2], self.parameters[1::2], strict=True))
         for number, (W, b) in enumerate(layers):
             z = W @ h + b
-            n, n_in = W.shape
-            by_W = np.einsum("ij,k->ijk", np.eye(n), h)  # ∂z_i/∂W_jk
-            derivatives = [np.tensordot(W, each, 1) for each in derivatives] + [by_W, np.eye(n)]
+            by_W = np.einsum("ij,k->ijk", np.eye(b.size), h)  # ∂z_i/∂W_jk
+            derivatives = [np.tensordot(W, each, 1) for each in derivatives] + [by_W, np.eye(b.size)]
             if number == len(layers) - 1:
                 return z, derivatives
             y, by_z = self._normalised(z)
@@ -76,7 +75,7 @@ class Bounded:
         self.traces = [decay * e + g for e, g in zip(self.traces, gradient, strict=True)]
         overshoot = alpha * self.kappa * max(abs(delta), 1.0) * sum(np.abs(e).sum() for e in self.traces)
         for w, e in zip(self.network.parameters, self.traces, strict=True):
-            w += alpha / max(overshoot, 1.0) * delta * e
+            np.add(w, alpha / max(overshoot, 1.0) * delta * e, out=w)
 
 
 class StreamDefinition:

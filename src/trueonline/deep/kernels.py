@@ -8,6 +8,7 @@ its units are computed together.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +42,7 @@ class Net(NamedTuple):
 
 def count_parameters(shape: Any) -> int:
     """The number of parameters of a network."""
-    return int(sum((n_in + 1) * n for n_in, n in zip(shape[:-1], shape[1:], strict=True)))
+    return int(sum((n_in + 1) * n for n_in, n in pairwise(shape)))
 
 
 def count_numbers(shape: Any) -> int:
@@ -77,6 +78,34 @@ def attach(numbers, shape):
     )
 
 
+def _add(w, e, n, share):
+    for i in range(n):
+        w[i] += share * e[i]
+
+
+def _normalise(net, layer, first, n):
+    mean = variance = 0.0
+    for o in range(first, first + n):
+        mean += net.y[o]
+    mean /= n
+    for o in range(first, first + n):
+        variance += (net.y[o] - mean) ** 2
+    spread = math.sqrt(variance / n + EPSILON)
+    for o in range(first, first + n):
+        net.y[o] = (net.y[o] - mean) / spread
+    net.spread[layer] = spread
+
+
+def _activate(net, first, n):
+    slope = net.settings[SLOPE]
+    for o in range(first, first + n):
+        y = net.y[o]
+        if net.settings[SATURATES] != 0.0:
+            net.h[o] = math.tanh(y)
+        else:
+            net.h[o] = y if y > 0.0 else slope * y
+
+
 def _forward(net, x):
     n_in, w, before, unit = net.shape[0], 0, 0, 0
     for layer in range(net.layers):
@@ -87,42 +116,42 @@ def _forward(net, x):
             x_i = x[i] if layer == 0 else net.h[before + i]
             for o in range(n):
                 net.y[unit + o] += x_i * net.w[w + i * n + o]
-        if layer == net.layers - 1:
-            for o in range(n):
-                net.h[unit + o] = net.y[unit + o]
-        else:
+        if layer < net.layers - 1:
             if net.settings[NORMALISED] != 0.0:
-                mean = variance = 0.0
-                for o in range(n):
-                    mean += net.y[unit + o]
-                mean /= n
-                for o in range(n):
-                    variance += (net.y[unit + o] - mean) ** 2
-                spread = math.sqrt(variance / n + EPSILON)
-                for o in range(n):
-                    net.y[unit + o] = (net.y[unit + o] - mean) / spread
-                net.spread[layer] = spread
-            if net.settings[SATURATES] != 0.0:
-                for o in range(n):
-                    net.h[unit + o] = math.tanh(net.y[unit + o])
-            else:
-                slope = net.settings[SLOPE]
-                for o in range(n):
-                    y = net.y[unit + o]
-                    net.h[unit + o] = y if y > 0.0 else slope * y
+                normalise(net, layer, unit, n)
+            activate(net, unit, n)
         before, unit = unit, unit + n
         w += (n_in + 1) * n
         n_in = n
+    for o in range(n_in):
+        net.v[o] = net.y[before + o]
+
+
+def _through_units(net, layer, first, n):
+    """From the gradient by the outputs of a hidden layer to that by the inputs of its units."""
+    slope = net.settings[SLOPE]
+    for o in range(first, first + n):
+        if net.settings[SATURATES] != 0.0:
+            net.d[o] *= 1.0 - net.h[o] ** 2
+        else:
+            net.d[o] *= 1.0 if net.y[o] > 0.0 else slope
+    if net.settings[NORMALISED] != 0.0:
+        mean = along = 0.0
+        for o in range(first, first + n):
+            mean += net.d[o]
+            along += net.d[o] * net.y[o]
+        mean /= n
+        along /= n
+        for o in range(first, first + n):
+            net.d[o] = (net.d[o] - mean - net.y[o] * along) / net.spread[layer]
 
 
 def _backward(net, x, decay):
-    total = 0.0
-    unit, w = net.outputs, 0
-    for layer in range(net.layers - 1):
-        w += (net.shape[layer] + 1) * net.shape[layer + 1]
+    """e ← γλe + ∇, layer by layer from the last; return Σ|e|."""
+    total, unit, end = 0.0, net.outputs, net.parameters
     for layer in range(net.layers - 1, -1, -1):
         n_in, n = net.shape[layer], net.shape[layer + 1]
-        before = unit - n_in
+        w, before = end - (n_in + 1) * n, unit - n_in
         for o in range(n):
             bias = w + n_in * n + o
             net.e[bias] = decay * net.e[bias] + net.d[unit + o]
@@ -138,35 +167,14 @@ def _backward(net, x, decay):
             if layer > 0:
                 net.d[before + i] = along
         if layer > 0:
-            if net.settings[SATURATES] != 0.0:
-                for i in range(n_in):
-                    net.d[before + i] *= 1.0 - net.h[before + i] ** 2
-            else:
-                slope = net.settings[SLOPE]
-                for i in range(n_in):
-                    net.d[before + i] *= 1.0 if net.y[before + i] > 0.0 else slope
-            if net.settings[NORMALISED] != 0.0:
-                mean = along = 0.0
-                for i in range(n_in):
-                    mean += net.d[before + i]
-                    along += net.d[before + i] * net.y[before + i]
-                mean /= n_in
-                along /= n_in
-                for i in range(n_in):
-                    net.d[before + i] = (net.d[before + i] - mean - net.y[before + i] * along) / net.spread[layer - 1]
-            unit = before
-            w -= (net.shape[layer - 1] + 1) * n_in
+            through_units(net, layer - 1, before, n_in)
+        unit, end = before, w
     return total
 
 
-def _add(w, e, n, share):
-    for i in range(n):
-        w[i] += share * e[i]
-
-
-forward = outlined(_forward, reassociate=True)
-backward = outlined(_backward, reassociate=True)
-add = outlined(_add, reassociate=True)
+add, normalise, activate, forward, through_units, backward = (
+    outlined(each, reassociate=True) for each in (_add, _normalise, _activate, _forward, _through_units, _backward)
+)
 
 
 # --- Updates --------------------------------------------------------------------------------------
@@ -256,7 +264,7 @@ def learn(numbers, shape, x, output, reward, x_next, bootstrap, gamma_next, alph
     if not (fits(net, x, output) and fits(net, x_next, max(bootstrap, 0))):
         raise ValueError
     delta = update_value(net, pointer(x, 0), output, reward, pointer(x_next, 0), bootstrap, gamma_next, alpha, decay)
-    if delta != delta:
+    if math.isnan(delta):
         raise ValueError
     return delta
 
@@ -267,7 +275,7 @@ def learn_both(numbers, shape, actor_numbers, actor_shape, x, action, reward, x_
     if not (fits(actor, x, action) and fits(critic, x, 0) and fits(critic, x_next, 0)):
         raise ValueError
     delta = update_value(critic, pointer(x, 0), 0, reward, pointer(x_next, 0), 0, gamma_next, alpha, decay)
-    if delta != delta:
+    if math.isnan(delta):
         raise ValueError
     update_policy(actor, pointer(x, 0), action, delta, alpha, decay)
     return delta
@@ -279,7 +287,7 @@ def run(numbers, shape, X, outputs, rewards, bootstraps, gammas, alpha, decays, 
     for t in range(rewards.size):
         x, x_next = pointer(X, t * X.shape[1]), pointer(X, (t + 1) * X.shape[1])
         deltas[t] = update_value(net, x, outputs[t], rewards[t], x_next, bootstraps[t], gammas[t], alpha, decays[t])
-        if deltas[t] != deltas[t]:
+        if math.isnan(deltas[t]):
             return t
     return rewards.size
 
@@ -290,7 +298,7 @@ def run_both(numbers, shape, actor_numbers, actor_shape, X, actions, rewards, ga
     for t in range(rewards.size):
         x, x_next = pointer(X, t * X.shape[1]), pointer(X, (t + 1) * X.shape[1])
         deltas[t] = update_value(critic, x, 0, rewards[t], x_next, 0, gammas[t], alpha, decays[t])
-        if deltas[t] != deltas[t]:
+        if math.isnan(deltas[t]):
             return t
         update_policy(actor, x, actions[t], deltas[t], alpha, decays[t])
     return rewards.size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,9 @@ class MLP:
         sizes = [inputs.count("n_inputs", n_inputs), *(inputs.count("hidden", each) for each in hidden)]
         sizes.append(inputs.count("n_outputs", n_outputs))
         if kernels.count_parameters(sizes) > MAX_PARAMETERS:
-            raise ValueError(f"the network would have {kernels.count_parameters(sizes):,} parameters; make its layers smaller")
+            raise ValueError(
+                f"the network would have {kernels.count_parameters(sizes):,} parameters; make its layers smaller"
+            )
         self.activation, self.layer_norm, self.sparsity = activation, layer_norm, inputs.unit("sparsity", sparsity)
         self._shape = np.array(sizes, np.int64)
         self._numbers = np.zeros(kernels.count_numbers(sizes))
@@ -81,12 +84,11 @@ class MLP:
 
     def _initial(self, rng: np.random.Generator) -> list[np.ndarray]:
         parameters = []
-        for weights, biases in _paired(self._shapes()):
-            n, fan_in = weights
-            drawn = rng.uniform(-1.0, 1.0, weights) / math.sqrt(fan_in)
+        for fan_in, n in pairwise(self._shape.tolist()):
+            drawn = rng.uniform(-1.0, 1.0, (n, fan_in)) / math.sqrt(fan_in)
             for row in drawn:
                 row[rng.permutation(fan_in)[: math.ceil(self.sparsity * fan_in)]] = 0.0
-            parameters += [drawn, np.zeros(biases)]
+            parameters += [drawn, np.zeros(n)]
         return parameters
 
     @property
@@ -113,7 +115,9 @@ class MLP:
     def parameters(self, values: Sequence[Any]) -> None:
         shapes = self._shapes()
         if len(values) != len(shapes):
-            raise ValueError(f"parameters must be {len(shapes)} arrays, weights and biases of each layer, got {len(values)}")
+            raise ValueError(
+                f"parameters must be {len(shapes)} arrays, weights and biases of each layer, got {len(values)}"
+            )
         arrays = [inputs.floats(f"parameters[{i}]", each) for i, each in enumerate(values)]
         for i, (array, shape) in enumerate(zip(arrays, shapes, strict=True)):
             if array.shape != shape or not np.isfinite(array).all():
@@ -145,8 +149,7 @@ class MLP:
     # --- The array --------------------------------------------------------------------------------
 
     def _shapes(self) -> list[tuple[int, ...]]:
-        pairs = zip(self._shape[:-1].tolist(), self._shape[1:].tolist(), strict=True)
-        return [shape for n_in, n in pairs for shape in ((n, n_in), (n,))]
+        return [shape for n_in, n in pairwise(self._shape.tolist()) for shape in ((n, n_in), (n,))]
 
     def _unpacked(self, flat: np.ndarray) -> list[np.ndarray]:
         """Weights and biases, or what belongs to each of them, from the order in which kernels store them."""
@@ -178,7 +181,3 @@ class MLP:
 
     def __repr__(self) -> str:
         return f"MLP({', '.join(f'{name}={value!r}' for name, value in self._settings().items())})"
-
-
-def _paired(shapes: list[tuple[int, ...]]) -> list[tuple[Any, Any]]:
-    return list(zip(shapes[::2], shapes[1::2], strict=True))

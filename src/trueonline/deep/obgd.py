@@ -60,7 +60,9 @@ class ObGD:
         self._torch = optional("ObGD needs PyTorch", "torch", extra="torch")
         self.parameters = [each for each in parameters if isinstance(each, self._torch.Tensor) and each.requires_grad]
         if not self.parameters:
-            raise ValueError("parameters must hold tensors that require a gradient, such as module.parameters(); got none")
+            raise ValueError(
+                "parameters must hold tensors that require a gradient, such as module.parameters(); got none"
+            )
         self.step_size, self.kappa = inputs.positive("step_size", step_size), inputs.positive("kappa", kappa)
         self.discount, self.trace_decay = inputs.unit("discount", discount), inputs.unit("trace_decay", trace_decay)
         self.traces = [self._torch.zeros_like(each) for each in self.parameters]

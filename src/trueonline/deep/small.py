@@ -7,14 +7,16 @@ from trueonline.deep.network import MLP
 from trueonline.deep.stream_td import StreamTD
 from trueonline.inputs import Schedule
 
-KAPPA = 0.1  # small, so that some steps are bounded and others are not
+KAPPA = 2.0  # smaller ones make larger steps, which magnify rounding
 
 
 def stream_td(n_features: int, step_size: float | Schedule, trace_decay: float, discount: float) -> StreamTD:
     """Stream TD(λ) over features."""
-    return StreamTD(MLP(n_features, (6, 4), sparsity=0.5, seed=1), discount, trace_decay, step_size, KAPPA)
+    return StreamTD(MLP(n_features, (8, 8), sparsity=0.5, seed=1), discount, trace_decay, step_size, KAPPA)
 
 
-def stream_td_definition(n_features: int, step_size: float | Schedule, trace_decay: float, discount: float) -> TDDefinition:
+def stream_td_definition(
+    n_features: int, step_size: float | Schedule, trace_decay: float, discount: float
+) -> TDDefinition:
     """Its definition over features."""
-    return TDDefinition(MLP(n_features, (6, 4), sparsity=0.5, seed=1), discount, trace_decay, step_size, KAPPA)
+    return TDDefinition(MLP(n_features, (8, 8), sparsity=0.5, seed=1), discount, trace_decay, step_size, KAPPA)

@@ -13,6 +13,8 @@ from trueonline.deep.network import MLP
 from trueonline.deep.streaming import checked_net
 from trueonline.inputs import FeaturesLike, Schedule, explains_arguments
 
+OWN = {"kind": "the actor"}  # the policy in a saved file
+
 
 class StreamAC(StreamAgent):
     """Stream AC(λ): an actor learns the policy, and a critic the value of states, from the same TD error.
@@ -198,8 +200,13 @@ class StreamAC(StreamAgent):
 
     def _settings(self) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in ("kappa_policy", "kappa_value", "entropy")}
-        left = {name: value for name, value in super()._settings().items() if name not in ("kappa", "policy")}
-        return {**left, **own}
+        return {**{name: value for name, value in super()._settings().items() if name != "kappa"}, **own, "policy": OWN}
+
+    @classmethod
+    def _policy(cls, policy: Any) -> dict[str, Any]:
+        if policy != OWN:
+            raise ValueError("its policy is not the actor")
+        return {}
 
 
 def _by_probability(probabilities: np.ndarray, rng: np.random.Generator, t: int) -> int:

@@ -8,8 +8,8 @@ import numpy as np
 
 from trueonline.control.policies import Policy
 from trueonline.deep.acting import ACTING, StreamAgent
-from trueonline.deep.network import MLP
 from trueonline.deep.kernels import BEST
+from trueonline.deep.network import MLP
 from trueonline.deep.streaming import PARAMETERS
 from trueonline.inputs import FeaturesLike, Schedule, explains_arguments
 
@@ -19,8 +19,8 @@ class StreamQ(StreamAgent):
 
         δ = R + γ·max_a Q(S′, a) − Q(S, A)
 
-    The trace is that of ∇Q(S, A), and the step is that of ObGD (see `StreamTD`). As in Watkins's Q(λ), the trace is cleared after an
-    action that was not one of the best.
+    The trace is that of ∇Q(S, A), and the step is that of ObGD (see `StreamTD`). As in Watkins's Q(λ), the trace is cleared
+    after an action that was not one of the best.
 
     Examples
     --------

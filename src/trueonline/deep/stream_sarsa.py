@@ -18,8 +18,8 @@ class StreamSarsa(StreamAgent):
 
         δ = R + γQ(S′, A′) − Q(S, A)
 
-    The trace is that of ∇Q(S, A), and the step is that of ObGD (see `StreamTD`). A′ is the action that is executed. As an agent, it is
-    chosen before the update.
+    The trace is that of ∇Q(S, A), and the step is that of ObGD (see `StreamTD`). A′ is the action that is executed. An agent
+    chooses it before the update.
 
     Examples
     --------

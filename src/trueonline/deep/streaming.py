@@ -12,7 +12,7 @@ from trueonline import files, inputs, notebook
 from trueonline.core.compiling.kernels import call
 from trueonline.deep import kernels
 from trueonline.deep.network import MLP
-from trueonline.inputs import FeaturesLike, Parameters, Parametrised, Schedule
+from trueonline.inputs import Parameters, Parametrised, Schedule
 
 PARAMETERS = """\
 net : MLP
@@ -86,12 +86,12 @@ class Streaming(Parametrised, ABC):
 
     # --- Learning ---------------------------------------------------------------------------------
 
-    _entry: ClassVar[Any] = staticmethod(kernels.LEARN)  # it takes the arrays, x, an output, R, φ′, more, γ, α and the decay of the trace
+    _entry: ClassVar[Any] = staticmethod(
+        kernels.LEARN
+    )  # it takes the arrays, x, an output, R, φ′, more, γ, α and the decay of the trace
     _run_entry: ClassVar[Any] = staticmethod(kernels.RUN)
 
-    def _learn(
-        self, x: Any, output: Any, reward: Any, x_next: Any, more: tuple, ends: bool, clears: bool
-    ) -> float:
+    def _learn(self, x: Any, output: Any, reward: Any, x_next: Any, more: tuple, ends: bool, clears: bool) -> float:
         """Learn from one transition with the learner's own γ and λ. `clears` asks for a trace that is zero afterwards."""
         decay = 0.0 if clears else self.discount * self.trace_decay
         return self._transition(x, output, reward, x_next, more, 0.0 if ends else self.discount, decay)
@@ -193,7 +193,7 @@ class Streaming(Parametrised, ABC):
             parts |= {f"{name}_weights": net._w, f"{name}_trace": net._e, f"{name}_initial_weights": initial}
         return parts if self._here is None else {**parts, "here": self._here}
 
-    def _restore(self, parts: dict[str, np.ndarray]) -> None:
+    def _restore_nets(self, parts: dict[str, np.ndarray]) -> None:
         """Take over a saved state; ValueError if it does not fit."""
         for name, (net, initial) in zip(self._net_names(), self._initial, strict=True):
             net._w[:] = inputs.saved_array(parts, f"{name}_weights", net._w.shape, np.float64)
@@ -207,11 +207,10 @@ class Streaming(Parametrised, ABC):
             self._here = self.net._checked(here, "the saved state")
 
     @classmethod
-    def _loaded(cls, settings: dict[str, Any], parts: dict[str, np.ndarray], **code: Any) -> Streaming:
-        """The learner that a file describes. `code` are the arguments that a file cannot hold."""
-        nets = {name: MLP(**value) for name, value in settings.items() if isinstance(value, dict) and "n_inputs" in value}
-        learner = cls(**{**settings, **nets, **code})
-        learner._restore(parts)
+    def _loaded(cls, settings: dict[str, Any], parts: dict[str, np.ndarray]) -> Any:
+        """The learner that a file describes."""
+        learner = cls(**with_nets(settings))
+        learner._restore_nets(parts)
         return learner
 
     def _repr_html_(self) -> str | None:
@@ -231,7 +230,15 @@ DIVERGED = (
 def checked_net(name: str, net: Any, *, outputs: int | None = None) -> MLP:
     """A network; ValueError if it is something else, or has another number of outputs."""
     if not isinstance(net, MLP):
-        raise ValueError(f"{name} must be an MLP, got {type(net).__name__}; for a PyTorch module, use trueonline.deep.ObGD")
+        raise ValueError(
+            f"{name} must be an MLP, got {type(net).__name__}; for a PyTorch module, use trueonline.deep.ObGD"
+        )
     if outputs is not None and net.n_outputs != outputs:
         raise ValueError(f"{name} must have {outputs} output, got {net.n_outputs}")
     return net
+
+
+def with_nets(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a file, with networks in place of their settings."""
+    nets = {name: MLP(**value) for name, value in settings.items() if isinstance(value, dict) and "n_inputs" in value}
+    return {**settings, **nets}
