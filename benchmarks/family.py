@@ -11,44 +11,24 @@ import numpy as np
 from benchmarks import streams
 from benchmarks.report import Ratio, Section, Settings, Table, at_most
 from benchmarks.timing import race
-from trueonline import (
-    GTD,
-    WISTD,
-    EmphaticTD,
-    MonteCarlo,
-    SwiftTD,
-    TDStar,
-    TrueOnlineDifferentialTD,
-    TrueOnlineEmphaticTD,
-    TrueOnlineGTD,
-    TrueOnlineTD,
-)
-from trueonline.learners.off_policy import ProvisionalQ, ProvisionalTD
-from trueonline.learners.weighted import WISTrueOnlineGTD
+from trueonline import TrueOnlineTD, catalog
 
 SIZES = (2_000, 200_000, 20_000_000)
 DISTINCT = 2_000
 # A step-size at which all of them stay finite: the emphasis is some (1 − λ)/(1 − γ) = 10 here.
 PARAMETERS = {"step_size": 0.001, "trace_decay": 0.9, "discount": 0.99}
+BASELINE = "true online TD(λ)"
+SECOND = {"second_step_size": 0.001}
+# All learners of the catalogue but those of the paper, which have benchmarks of their own, and WIS-GTD (see below).
 METHODS: dict[str, Callable[..., Any]] = {
-    "Monte Carlo": MonteCarlo,
-    "TD*(λ)": TDStar,
-    "emphatic TD(λ)": EmphaticTD,
-    "true online emphatic TD(λ)": TrueOnlineEmphaticTD,
-    "GTD(λ)": partial(GTD, second_step_size=0.001),
-    "true online GTD(λ)": partial(TrueOnlineGTD, second_step_size=0.001),
-    "true online differential TD(λ)": partial(TrueOnlineDifferentialTD, second_step_size=0.001),
-    "provisional TD(λ)": ProvisionalTD,
-    "provisional Q(λ)": ProvisionalQ,
-    "SwiftTD": SwiftTD,
-    "WIS-TD(λ)": WISTD,
-    "WIS-TO-GTD(λ)": partial(WISTrueOnlineGTD, second_step_size=0.001),
+    row.title: partial(row.resolve("learner"), **(SECOND if "second_step_size" in row.settings else {}))
+    for row in catalog.classes("learners").values()
+    if row.name not in ("accumulate", "replace", "true_online") and row.memory != "two and usage"
 }
 HELPED: dict[str, Callable[..., Any]] = {
     "true online TD(λ), bound": partial(TrueOnlineTD, bound=1.0),
     "true online TD(λ), bound and meta-gradient": partial(TrueOnlineTD, bound=1.0, meta_step_size=0.1),
 }
-BASELINE = "true online TD(λ)"
 
 
 def measure(settings: Settings) -> Section:
@@ -91,7 +71,7 @@ def measure(settings: Settings) -> Section:
 def _run(method: Callable[..., Any], n: int, X: np.ndarray, rewards: np.ndarray) -> Callable[[], object]:
     """The function to time: it learns from the stream once more. Predictions must be finite: infinities take another time."""
     learner = method(n, **PARAMETERS)
-    more = {"expected": np.ascontiguousarray(X[::-1])} if isinstance(learner, ProvisionalQ) else {}
+    more = {"expected": np.ascontiguousarray(X[::-1])} if "x_expected" in learner.takes else {}
     for _ in range(3):
         if not np.isfinite(learner.run(X, rewards, **more)).all():
             raise ValueError(

@@ -21,6 +21,7 @@ GROUPS = ("prediction", "off-policy", "average reward", "nonlinear", "control")
 TRACES = ("accumulating", "replacing", "dutch", "provisional", "none")
 OWN_MEMORIES = ("one", "two", "three", "two traces")  # those that a rule of one's own may have
 MEMORIES = (*OWN_MEMORIES, "two and usage", "three and usage", "two traces and usage", "meta-gradient")
+MADE = "learners.linear"  # makes the classes that rows name without a module
 # The colours are Okabe and Ito's, which colour-blind people can tell apart.
 VERMILION, BLUE, GREEN, SKY, PINK, GREY = "#D55E00", "#0072B2", "#009E73", "#56B4E9", "#CC79A7", "#7F7F7F"
 
@@ -47,7 +48,8 @@ class Method:
     group : str
         One of `GROUPS`.
     learner : str or class
-        The class of learners, or of agents.
+        The class of learners, or of agents. A name without a module is that of a class of learners that is made of the row
+        (`learners.linear`).
     definition : str or class
         The class that computes the method by its definition. The learner must equal it at every step.
     page : str
@@ -134,7 +136,7 @@ class Method:
             return self.resolve(fallback)
         if not isinstance(value, str):
             return value
-        module, _, name = value.partition(":")
+        module, _, name = (value if ":" in value else f"{MADE}:{value}").partition(":")
         found = getattr(import_module(f"trueonline.{module}"), name, None)
         if found is None:
             raise ValueError(
@@ -148,14 +150,14 @@ def _rule(name: str) -> str:
 
 
 _GTD: dict[str, Any] = {
-    "learner": "learners.off_policy:GTD",
+    "learner": "GTD",
     "rule": _rule("gtd"),
     "memory": "two",
     "swept": True,
     "page": "gtd.md",
 }
 _TRUE_ONLINE_GTD: dict[str, Any] = {
-    "learner": "learners.off_policy:TrueOnlineGTD",
+    "learner": "TrueOnlineGTD",
     "rule": _rule("true_online_gtd"),
     "memory": "three",
     "trace": "dutch",
@@ -187,7 +189,7 @@ _SWIFT: dict[str, Any] = {
 _ROWS = (
     Method(
         *("accumulate", "accumulate TD(λ)", "prediction"),
-        learner="learners.on_policy:AccumulateTD",
+        learner="AccumulateTD",
         definition="forward:AccumulateSum",
         forward_view="forward:OnlineLambdaReturn",
         page="accumulate_td.md",
@@ -198,7 +200,7 @@ _ROWS = (
     ),
     Method(
         *("replace", "replace TD(λ)", "prediction"),
-        learner="learners.on_policy:ReplaceTD",
+        learner="ReplaceTD",
         definition="forward:ReplaceSum",
         forward_view="forward:OnlineLambdaReturn",
         page="replace_td.md",
@@ -211,7 +213,7 @@ _ROWS = (
     ),
     Method(
         *("true_online", "true online TD(λ)", "prediction"),
-        learner="learners.on_policy:TrueOnlineTD",
+        learner="TrueOnlineTD",
         definition="forward:OnlineLambdaReturn",
         page="true_online_td.md",
         **_TRUE_ONLINE,
@@ -221,7 +223,7 @@ _ROWS = (
     ),
     Method(
         *("monte_carlo", "Monte Carlo", "prediction"),
-        learner="learners.on_policy:MonteCarlo",
+        learner="MonteCarlo",
         definition="forward:OnlineMonteCarlo",
         page="monte_carlo.md",
         rule=_rule("dutch_monte_carlo"),
@@ -237,7 +239,7 @@ _ROWS = (
     ),
     Method(
         *("td_star", "TD*(λ)", "prediction"),
-        learner="learners.on_policy:TDStar",
+        learner="TDStar",
         definition="forward:ImpliedSum",
         forward_view="forward:OnlineLambdaReturn",
         page="td_star.md",
@@ -277,7 +279,7 @@ _ROWS = (
     ),
     Method(
         *("emphatic", "emphatic TD(λ)", "off-policy"),
-        learner="learners.off_policy:EmphaticTD",
+        learner="EmphaticTD",
         definition="forward:EmphaticSum",
         forward_view="forward:OnlineEmphaticReturn",
         page="emphatic_td.md",
@@ -287,7 +289,7 @@ _ROWS = (
     ),
     Method(
         *("true_online_emphatic", "true online emphatic TD(λ)", "off-policy"),
-        learner="learners.off_policy:TrueOnlineEmphaticTD",
+        learner="TrueOnlineEmphaticTD",
         definition="forward:OnlineEmphaticReturn",
         page="emphatic_td.md",
         rule=_rule("true_online_emphatic_td"),
@@ -297,7 +299,7 @@ _ROWS = (
     ),
     Method(
         *("provisional_td", "provisional TD(λ)", "off-policy"),
-        learner="learners.off_policy:ProvisionalTD",
+        learner="ProvisionalTD",
         definition="forward:ProvisionalTDView",
         page="provisional.md",
         rule=_rule("provisional_td"),
@@ -307,7 +309,7 @@ _ROWS = (
     ),
     Method(
         *("provisional_q", "provisional Q(λ)", "off-policy"),
-        learner="learners.off_policy:ProvisionalQ",
+        learner="ProvisionalQ",
         definition="forward:ProvisionalQView",
         page="provisional.md",
         rule=_rule("provisional_q"),
@@ -317,7 +319,7 @@ _ROWS = (
     ),
     Method(
         *("wis_td", "WIS-TD(λ)", "off-policy"),
-        learner="learners.weighted:WISTD",
+        learner="WISTD",
         definition="forward:OnlineWISReturn",
         rule=_rule("wis_td"),
         memory="two traces and usage",
@@ -328,7 +330,7 @@ _ROWS = (
     ),
     Method(
         *("wis_gtd", "WIS-GTD(λ)", "off-policy"),
-        learner="learners.weighted:WISGTD",
+        learner="WISGTD",
         definition="forward:WISGTDSum",
         forward_view="forward:OnlineWISGTDReturn",
         rule=_rule("wis_gtd"),
@@ -339,7 +341,7 @@ _ROWS = (
     ),
     Method(
         *("wis_true_online_gtd", "WIS-TO-GTD(λ)", "off-policy"),
-        learner="learners.weighted:WISTrueOnlineGTD",
+        learner="WISTrueOnlineGTD",
         definition="forward:OnlineWISGTDReturn",
         rule=_rule("wis_true_online_gtd"),
         memory="three and usage",
@@ -357,7 +359,7 @@ _ROWS = (
     ),
     Method(
         *("true_online_differential_sarsa", "true online differential Sarsa(λ)", "average reward"),
-        learner="control:TrueOnlineDifferentialSarsa",
+        learner="control.true_online_differential_sarsa:TrueOnlineDifferentialSarsa",
         definition="forward:OnlineDifferentialSarsaReturn",
         **_DIFFERENTIAL,
     ),
@@ -378,7 +380,7 @@ _ROWS = (
     ),
     Method(
         *("accumulate_sarsa", "accumulate Sarsa(λ)", "control"),
-        learner="control:AccumulateSarsa",
+        learner="control.accumulate_sarsa:AccumulateSarsa",
         definition="forward:AccumulateSarsaSum",
         forward_view="forward:OnlineSarsaReturn",
         page="sarsa.md",
@@ -387,7 +389,7 @@ _ROWS = (
     ),
     Method(
         *("replace_sarsa", "replace Sarsa(λ)", "control"),
-        learner="control:ReplaceSarsa",
+        learner="control.replace_sarsa:ReplaceSarsa",
         definition="forward:ReplaceSarsaSum",
         forward_view="forward:OnlineSarsaReturn",
         page="sarsa.md",
@@ -398,7 +400,7 @@ _ROWS = (
     ),
     Method(
         *("clearing_sarsa", "replace Sarsa(λ), clearing", "control"),
-        learner="control:ReplaceSarsa",
+        learner="control.replace_sarsa:ReplaceSarsa",
         definition="forward:ClearingSarsaSum",
         forward_view="forward:OnlineSarsaReturn",
         page="sarsa.md",
@@ -410,7 +412,7 @@ _ROWS = (
     ),
     Method(
         *("true_online_sarsa", "true online Sarsa(λ)", "control"),
-        learner="control:TrueOnlineSarsa",
+        learner="control.true_online_sarsa:TrueOnlineSarsa",
         definition="forward:OnlineSarsaReturn",
         page="sarsa.md",
         **_TRUE_ONLINE,
@@ -418,7 +420,7 @@ _ROWS = (
     ),
     Method(
         *("watkins_q", "Watkins's Q(λ)", "control"),
-        learner="control:WatkinsQ",
+        learner="control.watkins_q:WatkinsQ",
         definition="forward:WatkinsQSum",
         forward_view="forward:OnlineWatkinsReturn",
         page="watkins_q.md",
@@ -428,7 +430,7 @@ _ROWS = (
     ),
     Method(
         *("true_online_watkins_q", "true online Watkins's Q(λ)", "control"),
-        learner="control:TrueOnlineWatkinsQ",
+        learner="control.true_online_watkins_q:TrueOnlineWatkinsQ",
         definition="forward:OnlineWatkinsReturn",
         page="watkins_q.md",
         **_TRUE_ONLINE,
@@ -437,7 +439,7 @@ _ROWS = (
     ),
     Method(
         *("swift_sarsa", "Swift-Sarsa", "control"),
-        learner="control:SwiftSarsa",
+        learner="control.swift_sarsa:SwiftSarsa",
         definition="forward:SwiftSarsaEquations",
         **_SWIFT,
         look=Look(SKY, (), "P"),
@@ -468,6 +470,53 @@ def names(group: str | None = None, *, swept: bool | None = None) -> tuple[str, 
     ('accumulate', 'replace', 'true_online')
     """
     return tuple(row.name for row in _ROWS if group in (None, row.group) and (swept is None or row.swept == swept))
+
+
+def classes(folder: str = "learners") -> dict[str, Method]:
+    """The classes of learners or agents in a folder of the package, each with the row that it is of.
+
+    Parameters
+    ----------
+    folder : str, optional
+        "learners", "control" or "nonlinear".
+
+    Returns
+    -------
+    dict
+        From the name of a class to a row. A class of several rows has the row that needs no options.
+
+    Examples
+    --------
+    >>> [*classes()][:3], classes()["GTD"].name
+    (['AccumulateTD', 'ReplaceTD', 'TrueOnlineTD'], 'gtd')
+    """
+    found: dict[str, Method] = {}
+    for row in sorted(_ROWS, key=lambda row: bool(row.options)):
+        module, _, name = row.learner.rpartition(":")
+        if (module or "learners").partition(".")[0] == folder:
+            found.setdefault(name, row)
+    return found
+
+
+def homes(folder: str) -> dict[str, str]:
+    """The public classes that the rows name, and the modules that define them.
+
+    Parameters
+    ----------
+    folder : str
+        As for `classes`.
+
+    Returns
+    -------
+    dict
+        From the name of a class to its module, without `trueonline.`.
+
+    Examples
+    --------
+    >>> homes("learners")["TDStar"], homes("control")["WatkinsQ"]
+    ('learners.linear', 'control.watkins_q')
+    """
+    return {name: row.learner.rpartition(":")[0] or MADE for name, row in classes(folder).items()}
 
 
 def sweepable() -> tuple[str, ...]:

@@ -350,7 +350,7 @@ def test_parts_of_this_package_count_even_if_they_are_imported_late(monkeypatch)
     seen = []
     monkeypatch.setattr(identity_module, "package_code", lambda *modules: seen.extend(modules))
     identity(made("import trueonline as to\ndef mine(): return to.TrueOnlineTD(3, 0.1, 0.9, 1.0)"))
-    assert {"trueonline.learners.on_policy", "trueonline.methods.true_online_td"} <= set(seen)
+    assert {"trueonline.learners.linear", "trueonline.methods.true_online_td"} <= set(seen)
 
 
 # --- What is unknown ------------------------------------------------------------------------------

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tests.oracles.family import Episode, provisional_active
+from trueonline import ProvisionalQ, ProvisionalTD
 from trueonline.core import two_traces
 from trueonline.forward import ProvisionalQView
-from trueonline.learners.off_policy import ProvisionalQ, ProvisionalTD
 
 METHODS = pytest.mark.parametrize("method", [ProvisionalTD, ProvisionalQ])
 

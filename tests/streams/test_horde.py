@@ -396,7 +396,7 @@ def test_bad_input_changes_nothing(attempt, message):
 
     def contents():
         weights = horde.weights("a"), horde.weights("b"), horde.trace("a")
-        return *weights, horde._last_features()[0].copy(), horde.predict([0, 1]), horde.steps
+        return *weights, horde.features[0], horde.predict([0, 1]), horde.steps
 
     before = contents()
     with pytest.raises((ValueError, RuntimeError), match=message):

@@ -17,8 +17,6 @@ RESUME = "Stopped. Finished tasks are kept; run the same command again to resume
 EXTRAS = {
     "pyarrow": "study",
     "matplotlib": "study",
-    "altair": "report",
-    "vl_convert": "report",
     "distributed": "dask",
     "gymnasium": "gym",
     "PIL": "gym",

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueonline import files, inputs
-from trueonline.control.policies import EpsilonGreedy, Policy, describe
+from trueonline.control.policies import EpsilonGreedy, Policy, check_policy, describe
 from trueonline.control.transitions import compiled
 from trueonline.core import memory
 from trueonline.core.compiling.kernels import call
@@ -88,9 +88,8 @@ class Agent(Acting, OverMemory):
                 bad = tuple(int(place) for place in np.argwhere(~np.isfinite(initial_weights))[0])
                 raise ValueError(f"initial_weights must be finite, got {initial_weights[bad]} at {bad}")
             initial_weights = initial_weights.reshape(-1)
-        if policy is not None and (isinstance(policy, type) or not callable(policy)):
-            got = f"the class {policy.__name__}; make an object of it" if isinstance(policy, type) else repr(policy)
-            raise ValueError(f"policy must be callable as policy(values, rng, t), got {got}")
+        if policy is not None:
+            check_policy(policy)
         self._set_step_sizes(second_step_size, bound, meta_step_size)
         total = self.n_features * self.n_actions
         self._parameters = Parameters(total, step_size, trace_decay, discount, initial_weights)

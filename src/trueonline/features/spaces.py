@@ -228,6 +228,11 @@ def from_space(space: Any, kind: str = "auto", **options: Any) -> Maker:
     if kind == "table":
         raise ValueError(f"{space!r:.80} holds numbers, not states: kind must be 'tiles' or 'fourier', got 'table'")
     low, high = np.asarray(space.low), np.asarray(space.high)
+    if low.ndim > 1 and all((ends == ends[0]).all() for ends in (low, high)) and np.ptp(np.nan_to_num(high[0])) > 0.0:
+        raise ValueError(
+            f"{type(space).__name__} of shape {low.shape} has equal rows, as the space of {len(low)} environments side by side: "
+            "give the single_observation_space of a vector environment, and flatten other observations to one row"
+        )
     if low.size > IMAGE:
         raise ValueError(
             f"an observation of {low.size:,} numbers ({space!r:.80}) is too long for tiles or waves, and may be an image; for "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import count as counting
 from itertools import islice
@@ -34,13 +34,13 @@ from trueonline.features.tile_kernels import (
     TILES,
     TILINGS,
 )
-from trueonline.inputs import MAX_FEATURES, check_saved, count, room_for, saved_array
+from trueonline.inputs import MAX_FEATURES, Resumable, count, room_for
 
 MAX_TILINGS = 2**16
 MAX_TILES = 2**62  # a tile's number is a 64-bit integer
 
 
-class TileCoder:
+class TileCoder(Resumable):
     """Tile coding: from an observation of d numbers to the indices of the active tiles.
 
     Tile coding (Sutton and Barto 2018, section 9.5.4) lays `tilings` grids over the range of the observations. The grids
@@ -150,6 +150,7 @@ class TileCoder:
         self._refuse_sizes()
         self._bounds = self._scaling.bounds()
         self._places = self._layout()
+        self._state = {"places": self._places}
         self._blank = np.zeros(self.n_active, np.int64)
         self._quick_types = QUICK if len(self._scaling.shape) == 1 else ()
         self._quick = partial(ONE[self._size is not None], self._bounds, self._places)
@@ -296,16 +297,15 @@ class TileCoder:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state["settings"])  # type: ignore[misc]
-        self._places[:] = self._checked_places(state)
+        self.restore(state)
 
-    def _checked_places(self, state: dict[str, Any]) -> np.ndarray:
-        """Saved places. ValueError unless they differ from those of this coder in counts and in the bits of hashing only."""
-        places, own = saved_array(state, "places", self._places.shape, np.int64), self._places
+    def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """Saved places differ from those of this coder in counts and in the bits of hashing only."""
+        places, own = saved["places"], self._places
         counts = [COLLISIONS, *range(HEADER, HEADER + self._scaling.size)]
         laid_out = np.arange(own[SEEN])
         fixed = np.delete(laid_out, counts)
-        check_saved({"places": np.array_equal(places[fixed], own[fixed]) and (places[counts] >= 0).all()})
-        return places
+        return {"places": np.array_equal(places[fixed], own[fixed]) and (places[counts] >= 0).all()}
 
     def __repr__(self) -> str:
         return shown(self)

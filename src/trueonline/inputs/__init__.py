@@ -48,21 +48,32 @@ from trueonline.inputs.numbers import (
     units,
 )
 from trueonline.inputs.parameters import Parameters, Parametrised
-from trueonline.inputs.saved_arrays import check_saved, saved_array, saved_count, saved_parts
+from trueonline.inputs.saved_arrays import (
+    MAX_COUNT,
+    HasState,
+    Resumable,
+    check_saved,
+    saved_array,
+    saved_count,
+    saved_parts,
+)
 from trueonline.inputs.stream_inputs import row, stream, stream_like
 
 __all__ = [
     "EMPTY",
     "FLOATS",
     "INTEGERS",
+    "MAX_COUNT",
     "MAX_FEATURES",
     "ONE",
     "SINGULAR",
     "FeatureStream",
     "Features",
     "FeaturesLike",
+    "HasState",
     "Parameters",
     "Parametrised",
+    "Resumable",
     "Schedule",
     "SparseMatrix",
     "Stream",

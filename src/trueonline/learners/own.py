@@ -22,6 +22,7 @@ import numpy as np
 from trueonline.catalog import OWN_MEMORIES, TRACES, Method
 from trueonline.core.compiling.identity import text_identity
 from trueonline.core.memory.layout import CARRIED
+from trueonline.core.rule_checks import check_rule
 from trueonline.core.transition import asked
 from trueonline.inputs import Schedule
 from trueonline.learners.docstrings import LEARNER, PER_FEATURE
@@ -207,12 +208,17 @@ def method(
     >>> learner.weights
     array([0.5, 1. ])
     """
-    names = asked(rule)
+    names, used = asked(rule), check_rule(rule)
     for what, value, known in (("memory", memory, OWN_MEMORIES), ("trace", trace, TRACES)):
         if value not in known:
             raise ValueError(f"{what} must be one of {', '.join(known)}, got {value!r}")
     if isinstance(constants, str) or not set(constants) <= set(CONSTANTS):
         raise ValueError(f"constants must be a tuple of names among {', '.join(CONSTANTS)}, got {constants!r}")
+    if used > (2 if memory == "two traces" else OWN_MEMORIES.index(memory) + 1):
+        raise ValueError(
+            f"the rule {rule.py_func.__name__} uses memory.{'second' if used == 2 else 'third'}, which memory={memory!r} does "
+            f"not have: give memory={OWN_MEMORIES[used - 1]!r}"
+        )
     label = name or rule.py_func.__name__
     learns = "greedy" not in names
     row = OwnMethod(

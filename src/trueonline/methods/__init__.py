@@ -6,42 +6,9 @@ and it returns V(S), the TD error δ, and V(S'). `gamma` and `lam` belong to the
 `v_old` of the next step, and γ = 0 clears the trace, so a rule needs no control flow for episodes.
 """
 
-from trueonline.methods.accumulate_td import accumulate_td
-from trueonline.methods.dutch_monte_carlo import dutch_monte_carlo
-from trueonline.methods.emphatic_td import emphatic_td
-from trueonline.methods.gtd import gtd
-from trueonline.methods.provisional_q import provisional_q
-from trueonline.methods.provisional_td import provisional_td
-from trueonline.methods.replace_clearing import replace_clearing
-from trueonline.methods.replace_td import replace_td
-from trueonline.methods.swift_td import swift_td
-from trueonline.methods.td_star import td_star
-from trueonline.methods.true_online_differential_td import true_online_differential_td
-from trueonline.methods.true_online_emphatic_td import true_online_emphatic_td
-from trueonline.methods.true_online_gtd import true_online_gtd
-from trueonline.methods.true_online_td import true_online_td
-from trueonline.methods.true_online_td_varying import true_online_td_varying
-from trueonline.methods.wis_gtd import wis_gtd
-from trueonline.methods.wis_td import wis_td
-from trueonline.methods.wis_true_online_gtd import wis_true_online_gtd
+from trueonline.catalog import METHODS
 
-__all__ = [
-    "accumulate_td",
-    "dutch_monte_carlo",
-    "emphatic_td",
-    "gtd",
-    "provisional_q",
-    "provisional_td",
-    "replace_clearing",
-    "replace_td",
-    "swift_td",
-    "td_star",
-    "true_online_differential_td",
-    "true_online_emphatic_td",
-    "true_online_gtd",
-    "true_online_td",
-    "true_online_td_varying",
-    "wis_gtd",
-    "wis_td",
-    "wis_true_online_gtd",
-]
+_RULES = [row.resolve(part) for row in METHODS.values() if row.rule for part in ("rule", "varying")]
+globals().update({rule.py_func.__name__: rule for rule in _RULES})  # over the modules of the same names
+
+__all__ = sorted({rule.py_func.__name__ for rule in _RULES})  # noqa: PLE0605

@@ -1,7 +1,16 @@
-"""Monte Carlo prediction with dutch traces, in constant memory (van Hasselt and Sutton 2015).
+"""Monte Carlo prediction with dutch traces: no bootstrapping, in constant memory (van Hasselt and Sutton 2015).
 
-At every step the weights are as if the episode ended now, and each of its states were updated, in turn, towards its return so far.
-At the end of the episode they equal the weights of storing it and updating towards whole returns. λ has no meaning here.
+At the end of an episode the weights are those of storing the episode and updating each of its states towards its return. Before
+the end they are as if the episode ended now. λ (`trace_decay`) has no meaning here and is ignored.
+
+Examples
+--------
+>>> import trueonline as to
+>>> learner = to.MonteCarlo(n_features=2, step_size=0.5, trace_decay=1.0, discount=1.0)
+>>> learner.start(0)
+>>> _ = learner.update(1.0, 1), learner.update(1.0, None)
+>>> learner.weights
+array([1. , 0.5])
 """
 
 from trueonline.core.compiling.kernels import kernel

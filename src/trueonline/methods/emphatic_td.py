@@ -1,7 +1,17 @@
-"""Emphatic TD(λ) (Sutton, Mahmood and White 2016).
+"""Emphatic TD(λ) (Sutton, Mahmood and White 2016): a state is updated in proportion to its emphasis.
 
-A state is updated in proportion to its emphasis M: how interesting it is (I), and how much the predictions of interesting states
-before it bootstrap from it. After γ = 0 the follow-on trace F is I, and so is M, for every λ.
+The emphasis M says how interesting a state is (I, `interest` of a transition), and how much the predictions of interesting
+states before it bootstrap from it. After γ = 0 the follow-on trace F is I, and so is M, for every λ.
+
+Examples
+--------
+>>> import trueonline as to
+>>> learner = to.EmphaticTD(n_features=1, step_size=0.5, trace_decay=1.0, discount=1.0)
+>>> learner.start(0)
+>>> learner.update(1.0, None, interest=0.5)
+1.0
+>>> learner.weights
+array([0.25])
 """
 
 from trueonline.core.compiling.kernels import kernel

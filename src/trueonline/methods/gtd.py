@@ -1,6 +1,16 @@
-"""GTD(λ) (Maei 2011), with second weights h that correct the gradient.
+"""GTD(λ) (Maei 2011): off-policy, with second weights h that correct the gradient.
 
 The inner product hᵀe of two long vectors is kept as a number: p = hᵀe and q = eᵀe change only by inner products with φ.
+
+Examples
+--------
+>>> import trueonline as to
+>>> learner = to.GTD(n_features=1, step_size=0.5, trace_decay=1.0, discount=1.0, second_step_size=0.5)
+>>> learner.start(0)
+>>> learner.update(1.0, None, ratio=0.5)
+1.0
+>>> learner.weights, learner.second_weights
+(array([0.25]), array([0.25]))
 """
 
 from trueonline.core.compiling.kernels import kernel

@@ -2,9 +2,21 @@
 
 Derived from the interim forward view, `forward.ProvisionalQView`, as provisional TD(λ) is.
 
-φ belongs to a state and the action taken there, and φ̄ is the mean over the target policy's actions. `x_next` is φ̄' here, not the
-features of the next action. V_old is wᵀφ̄ of the state being left, with the current weights, as the previous step returned it. The
-action being updated is given, and so it has no ratio.
+φ belongs to a state and the action taken there. A transition also has φ̄', `x_expected`: the mean of the features of the state
+entered over the actions of the target policy. With a greedy target policy these are the features of the best action. By default
+φ̄' is the `x_next` of `update`. In the rule `x_next` is φ̄', not the features of the next action. V_old is wᵀφ̄ of the state
+being left, with the current weights, as the previous step returned it. The action being updated is given, and so it has no
+ratio.
+
+Examples
+--------
+>>> import trueonline as to
+>>> learner = to.ProvisionalQ(n_features=4, step_size=0.5, trace_decay=1.0, discount=1.0)
+>>> learner.start(0)
+>>> learner.update(1.0, 3, x_expected=([2, 3], [0.5, 0.5]), ratio=1.0)
+1.0
+>>> learner.weights
+array([0.5, 0. , 0. , 0. ])
 """
 
 from trueonline.core.compiling.kernels import kernel

@@ -1,8 +1,18 @@
-"""Replace TD(λ): TD(λ) with replacing traces, for binary features (section 2.3 of van Seijen et al. 2016).
+"""TD(λ) with replacing traces, for binary features (section 2.3 of van Seijen et al. 2016).
 
-A feature that is active again has its trace set to 1 instead of raised by 1, which guards against divergence and loses
-some of the multi-step character: with one feature that is always active, it is TD(0) at every λ.
+A feature that is active again has its trace set to 1 instead of raised by 1. This guards against divergence, and loses some of
+the multi-step character: with one feature that is always active, the method is TD(0) at every λ.
+
 Departures from the printed equations: γ and λ may differ from state to state, and α from step to step.
+
+Examples
+--------
+>>> import trueonline as to
+>>> learner = to.ReplaceTD(n_features=1, step_size=0.5, trace_decay=1.0, discount=1.0)
+>>> learner.run([0, 0, 0], rewards=[0.0, 1.0], discounts=[1.0, 0.0])
+array([0., 0.])
+>>> learner.weights, learner.trace
+(array([0.5]), array([1.]))
 """
 
 from trueonline.core.compiling.kernels import kernel

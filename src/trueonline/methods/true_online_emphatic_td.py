@@ -1,6 +1,8 @@
-"""True online emphatic TD(λ) (Sutton 2015): true online TD(λ) with the step-size αρM, and traces that decay by ργλ.
+"""True online emphatic TD(λ) (Sutton 2015): equal to its forward view at every step.
 
-Equal at every step to redoing all updates with the off-policy interim λ-return, each with its step-size α_kρ_kM_k.
+It is true online TD(λ) with the step-size αρM, and traces that decay by ργλ. Its weights are those of redoing all updates with
+the off-policy interim λ-return, each with its step-size α_kρ_kM_k. Transitions may carry `interest`, how much the state left
+matters.
 """
 
 from trueonline.core.compiling.kernels import kernel

@@ -1,7 +1,18 @@
-"""WIS-GTD(λ) (Mahmood and Sutton 2015): GTD(λ) with a step-size for each feature, 1 over its usage (`core.usage`).
+"""WIS-GTD(λ) (Mahmood and Sutton 2015): GTD(λ) with a step-size for each feature, 1 over its usage.
 
-The current step-sizes multiply the whole trace, and change at every traced feature if ρ ≠ 1. So no change can be postponed, and a
-step passes over all traced features, not only over the active ones. `alpha` is η, by which usage is forgotten.
+Usage is that of `core.usage`. The current step-sizes multiply the whole trace, and change at every traced feature if ρ ≠ 1. So
+no change can be postponed, and a step passes over all traced features, not only over the active ones. `alpha` is η, the step-
+size of learners, by which usage is forgotten.
+
+Examples
+--------
+>>> import trueonline as to
+>>> learner = to.WISGTD(n_features=1, step_size=0.5, trace_decay=1.0, discount=1.0, second_step_size=0.5)
+>>> learner.start(0)
+>>> learner.update(1.0, None, ratio=3.0)
+1.0
+>>> learner.usage, learner.weights   # 3 of a usage of (1 − 0.5)·2 + 3
+(array([4.]), array([0.75]))
 """
 
 from trueonline.core.compiling.kernels import kernel

@@ -1,8 +1,20 @@
 """WIS-TD(λ) (after Mahmood and Sutton 2015): weighted importance sampling, by a step-size for each feature.
 
-The step-size of a feature is 1 over its usage (`core.usage`): a large ratio counts for more without making a larger step. `alpha`
-is η, by which usage is forgotten. Updates of earlier states are provisional: the ratios of later actions change them, by the trace
-d. Equal at every step to the forward view, `forward.OnlineWISReturn`. With ρ = 1 throughout and U = 1/η, it is true online TD(λ).
+The step-size of a feature is 1 over its usage (`core.usage`): a large ratio counts for more without making a larger step.
+`alpha` is η, the step-size of learners, by which usage is forgotten. On-policy the step-size of each feature tends to it.
+Updates of earlier states are provisional: the ratios of later actions change them, by the trace d. Equal at every step to the
+forward view, `forward.OnlineWISReturn`. With ρ = 1 throughout and U = 1/η, it is true online TD(λ): so it is without
+`initial_step_size`.
+
+Examples
+--------
+>>> import trueonline as to
+>>> learner = to.WISTD(n_features=1, step_size=0.01, trace_decay=0.0, discount=0.0, initial_step_size=1e6)
+>>> learner.start(0)
+>>> for reward, ratio in ((1.0, 3.0), (5.0, 1.0)):
+...     _ = learner.update(reward, 0, ratio=ratio)
+>>> learner.weights.round(2)   # about (3·1 + 1·5) / (3 + 1)
+array([2.01])
 """
 
 from trueonline.core.compiling.kernels import kernel

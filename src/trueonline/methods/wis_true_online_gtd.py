@@ -1,7 +1,8 @@
 """WIS-TO-GTD(λ) (Mahmood and Sutton 2015): true online GTD(λ) with a step-size for each feature, 1 over its usage.
 
-α is a diagonal matrix, A = diag(1 / U), in the forward view and here (`core.usage`). The memory of w writes Aφ in place of φ. The
-second weights keep their own step-size β. `alpha` is η, by which usage is forgotten.
+α is a diagonal matrix, A = diag(1 / U), in the forward view and here (`core.usage`). The method equals its forward view at
+every step. The memory of w writes Aφ in place of φ. The second weights keep their own step-size β. `alpha` is η, the step-size
+of learners, by which usage is forgotten.
 """
 
 from trueonline.core.compiling.kernels import kernel

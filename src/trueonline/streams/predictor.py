@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trueonline import inputs
+from trueonline.inputs import MAX_COUNT, Resumable
 from trueonline.streams.accuracy.bands import Bands
 from trueonline.streams.accuracy.judging import Judge
 from trueonline.streams.accuracy.realised_returns import KNOWN
@@ -25,13 +25,14 @@ from trueonline.streams.sources import Clean
 __all__ = ["Answers", "DivergedError", "Predictor", "Setup"]
 
 DIVERGED = 1e140  # no return is as large: signals lie within ±1e100
+SAMPLES, BAD_GAMMAS = range(2)  # of the counts: samples learned from, and values of γ outside [0, 1]
 
 
 class DivergedError(ValueError):
     """The weights grew beyond all bounds. A smaller step-size or trace decay of one learner helps."""
 
 
-class Predictor:
+class Predictor(Resumable):
     """Learns to predict the signals of a stream, sample by sample.
 
     Parameters
@@ -95,7 +96,6 @@ class Predictor:
         keys = [scale.key for scale in self.scales]
         self._own_scales = scales  # the different ones, in the order in which scores and bands get γ
         self._scale = np.array([scales.index(scale) for scale in self.scales])
-        self.begin_another()
         self._bands = Bands(keys, setup.coverage)
         self._questions: AutoQuestions | HordeQuestions = (
             AutoQuestions(signals, self.targets, self.observed)
@@ -105,8 +105,20 @@ class Predictor:
         self._judge = Judge(self._has_mean.tolist(), self._questions.expected)
         columns = [f"{name}{end}" for name in self.names for end in ("", ".low", ".high")]
         self.output_columns = (*columns, "surprise")
-        self.samples = 0
-        self._bad_gammas = 0  # values of γ outside [0, 1]
+        self._state = {"counts": np.zeros(2, np.int64)}
+        self._parts = {
+            "signals": self._signals,
+            "pace": self._pace,
+            "questions": self._questions,
+            "bands": self._bands,
+            "judge": self._judge,
+        }
+        self.begin_another()
+
+    @property
+    def samples(self) -> int:
+        """The number of samples learned from."""
+        return int(self._state["counts"][SAMPLES])
 
     @property
     def usual_interval(self) -> float | None:
@@ -165,7 +177,7 @@ class Predictor:
         low, high = self._bands.follow(predictions, cumulants, starts, different)
         outlook = cumulants + different.take(self._scale, axis=1) * predictions
         judged = self._judge.follow(predictions, outlook, values, expected_next, starts)
-        self.samples += len(values)
+        self._state["counts"][SAMPLES] += len(values)
         shown = {"predictions": predictions, "low": low, "high": high}
         scaled = {name: each * self._factors for name, each in shown.items()}
         return Answers(clean.times, starts, observed, **scaled, **judged)
@@ -185,13 +197,14 @@ class Predictor:
             return np.full(len(spans), scale.discount)
         values = observed[:, self.observed.index(scale.discount)]
         inside = np.clip(values, 0.0, 1.0)
-        self._bad_gammas += int((inside != values).sum())
+        self._state["counts"][BAD_GAMMAS] += (inside != values).sum()
         return inside
 
     def begin_another(self) -> None:
         """Score from now on, because another source begins. Everything learned stays."""
         keys = [scale.key for scale in self.scales]
         self._scores = Scores(keys, self._factors.tolist(), self._has_mean.tolist())
+        self._parts = {**self._parts, "scores": self._scores}
 
     def scores(self) -> list[QuestionScore]:
         """Score the predictions against what came true, as if the stream ended here.
@@ -259,50 +272,8 @@ class Predictor:
             Values that were clipped, bounds that were widened, collisions of hashed tiles, and gaps that the samples do not
             mark as starts.
         """
-        counted = self._questions.counters()
-        return {**counted, "clipped": counted["clipped"] + self._bad_gammas, "gaps": self._pace.gaps}
+        counted, bad = self._questions.counters(), int(self._state["counts"][BAD_GAMMAS])
+        return {**counted, "clipped": counted["clipped"] + bad, "gaps": self._pace.gaps}
 
-    # --- Saving -----------------------------------------------------------------------------------
-
-    def _parts(self) -> dict[str, Any]:
-        return {
-            "signals": self._signals,
-            "pace": self._pace,
-            "questions": self._questions,
-            "scores": self._scores,
-            "bands": self._bands,
-            "judge": self._judge,
-        }
-
-    def state(self) -> dict[str, np.ndarray]:
-        """Copy everything that `restore` needs to resume bit for bit.
-
-        Returns
-        -------
-        dict from str to array
-            The arrays by name.
-        """
-        states = {f"{name}/{key}": array for name, part in self._parts().items() for key, array in part.state().items()}
-        return {**states, "own/counts": np.array([self.samples, self._bad_gammas], np.int64)}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from a state.
-
-        Parameters
-        ----------
-        state : mapping from str to array
-            The state of a predictor with the same setup.
-
-        Raises
-        ------
-        ValueError
-            If the state is damaged. The predictor is of no use then.
-        """
-        parts = inputs.saved_parts(state)
-        try:
-            for name, part in self._parts().items():
-                part.restore(parts.get(name, {}))
-            counts = inputs.saved_array(parts["own"], "counts", (2,), np.int64).tolist()
-            self.samples, self._bad_gammas = (inputs.saved_count("counts", number) for number in counts)
-        except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
-            raise ValueError(f"the saved state does not fit: {error}") from None
+    def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        return {"counts": (saved["counts"] >= 0) & (saved["counts"] <= MAX_COUNT)}

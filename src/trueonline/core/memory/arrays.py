@@ -28,7 +28,7 @@ from trueonline.core.memory.layout import (
     parts,
     size,
 )
-from trueonline.inputs.saved_arrays import MOST, check_saved, saved_array, saved_count
+from trueonline.inputs.saved_arrays import MAX_COUNT, check_saved, saved_array, saved_count
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of a learner that diverged
@@ -159,7 +159,7 @@ def rebuild(one: Buffers, saved: dict[str, np.ndarray]) -> None:
 
 def checked_place(place: np.ndarray, n: int) -> np.ndarray:
     """The place of a learner with n features, from a file. ValueError if a number in it is impossible."""
-    saved_count("steps", place[STEPS], MOST)
+    saved_count("steps", place[STEPS], MAX_COUNT)
     saved_count("number of active features", place[LENGTH], n)
     decays = place[[GAMMA, LAM]]
     fits = ((decays >= 0.0) & (decays <= 1.0)).all() and 0.0 <= place[RHO_OLD] < np.inf and place[GREEDY] in (0.0, 1.0)

@@ -37,13 +37,14 @@ exactly α unless even the narrowest band is missed less often.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from trueonline.core.compiling.kernels import call, kernel, specialise
 from trueonline.core.forms import pointer
-from trueonline.inputs import check_saved, saved_array, unit
+from trueonline.inputs import Resumable, unit
 from trueonline.streams.accuracy.realised_returns import (
     PLACE,
     QUESTION,
@@ -217,7 +218,7 @@ _FOLLOW = specialise(follow, "bands")
 # --- In Python ------------------------------------------------------------------------------------
 
 
-class Bands:
+class Bands(Resumable):
     """Intervals around the predictions of many questions. Questions with the same discount wait in one queue.
 
     Parameters
@@ -298,30 +299,21 @@ class Bands:
         judged, inside = self._state["counts"][np.argsort(self._order)].T
         return np.where(judged > 0, inside / np.maximum(judged, 1), np.nan)
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Copy everything that `restore` needs to resume exactly."""
-        return {name: array.copy() for name, array in self._state.items()}
-
-    def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Resume from a state of the same questions. ValueError if the state does not fit."""
-        own = {name: saved_array(state, name, array.shape, array.dtype).copy() for name, array in self._state.items()}
-        rings, memory = own["rings"], own["memory"]
-        check_saved(
-            {
-                "rings": (rings >= 0).all()
-                and (rings[:, HEAD] < self._rooms).all()
-                and (rings[:, WAITING] <= self._rooms).all()
-                and (rings[:, OLDER] <= rings[:, WAITING]).all()
-                and (rings[:, SINCE] <= MOST_WAITING).all(),
-                "counts": (own["counts"] >= 0).all() and (own["counts"][:, INSIDE] <= own["counts"][:, JUDGED]).all(),
-                "memory": (memory >= 0).all() and (memory[:, 0] <= KEPT).all() and (memory[:, 1] < KEPT).all(),
-                **{name: (own[name] >= 0.0) & (own[name] <= 1.0) for name in ("weights", "newer_weight")},
-                **{name: np.isfinite(own[name]) for name in ("newer", "ordered", "recent", "excess")},
-                "slots": ~np.isinf(own["slots"]),  # a band may be NaN
-                "order of the errors": (np.diff(own["ordered"]) >= 0.0) | (np.arange(1, KEPT) >= memory[:, :1]),
-            }
-        )
-        self._state = own
+    def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        rings, memory, counts = saved["rings"], saved["memory"], saved["counts"]
+        return {
+            "rings": (rings >= 0).all()
+            and (rings[:, HEAD] < self._rooms).all()
+            and (rings[:, WAITING] <= self._rooms).all()
+            and (rings[:, OLDER] <= rings[:, WAITING]).all()
+            and (rings[:, SINCE] <= MOST_WAITING).all(),
+            "counts": (counts >= 0).all() and (counts[:, INSIDE] <= counts[:, JUDGED]).all(),
+            "memory": (memory >= 0).all() and (memory[:, FILLED] <= KEPT).all() and (memory[:, NEXT] < KEPT).all(),
+            **{name: (saved[name] >= 0.0) & (saved[name] <= 1.0) for name in ("weights", "newer_weight")},
+            **{name: np.isfinite(saved[name]) for name in ("newer", "ordered", "recent", "excess")},
+            "slots": ~np.isinf(saved["slots"]),  # a band may be NaN
+            "order of the errors": (np.diff(saved["ordered"]) >= 0.0) | (np.arange(1, KEPT) >= memory[:, :1]),
+        }
 
 
 def _room(discount: float | str) -> int:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from trueonline.inputs import check_saved, saved_array, saved_parts
+from trueonline.inputs import Resumable
 from trueonline.streams.accuracy.surprise import Surprise
 
 ROUNDING = 1e-12  # of a value: smaller errors are none
 
 
-class Judge:
+class Judge(Resumable):
     """Judges samples by three kinds of errors.
 
     - The news about each outlook, which is the TD error (1 − γ)·x_t + γ·p_t − p_{t−1}.
@@ -32,7 +33,8 @@ class Judge:
         self._question = np.array([*every, *every, *expected])  # of each error
         self._no_mean = np.flatnonzero(~np.array(has_mean)) + len(has_mean)
         self._surprise = Surprise(len(self._question))
-        self._before = np.full(len(has_mean), np.nan)  # the predictions at the last sample
+        self._parts = {"surprise": self._surprise}
+        self._state = {"before": np.full(len(has_mean), np.nan)}  # the predictions at the last sample
 
     def follow(
         self,
@@ -58,8 +60,8 @@ class Judge:
         dict from str to array of shape (T,)
             `surprise`, `suspect`, `expected`, `usual` and `error`, as in `Answers`.
         """
-        before = np.vstack([self._before, predictions[:-1]])
-        self._before = predictions[-1]
+        before = np.vstack([self._state["before"], predictions[:-1]])
+        self._state["before"][:] = predictions[-1]
         forecasts = np.hstack([before, before, expected_next])
         errors = values.take(self._question, axis=1) - forecasts
         errors[:, : before.shape[1]] = outlook - before
@@ -76,15 +78,5 @@ class Judge:
             "error": np.where(known, errors[rows, odd], np.nan),
         }
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Copy everything that `restore` needs to resume exactly."""
-        surprise = {f"surprise/{name}": array for name, array in self._surprise.state().items()}
-        return {**surprise, "own/before": self._before.copy()}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from a state of the same questions. ValueError or KeyError if it does not fit."""
-        parts = saved_parts(state)
-        self._surprise.restore(parts["surprise"])
-        before = saved_array(parts["own"], "before", self._before.shape, np.float64).copy()
-        check_saved({"before": ~np.isinf(before)})
-        self._before = before
+    def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        return {"before": ~np.isinf(saved["before"])}

@@ -21,14 +21,15 @@ The kernels and the class that calls them stand in one file, because both follow
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from trueonline.core.compiling.kernels import call, kernel, specialise
 from trueonline.core.forms import pointer
-from trueonline.inputs import check_saved, saved_array, unit
+from trueonline.inputs import MAX_COUNT, Resumable, unit
 
 KNOWN = 0.01  # a return is known when at most this share of its weight is open
 EXACT = 1e-6  # the weight that is open when a sample has waited for its whole window, if the memory allows
@@ -42,7 +43,6 @@ HEAD, WAITING, OLDER = range(3)
 # Columns of the plan, likewise: the first question and how many there are, the samples that may wait, the first slot of
 # these, the first number of these slots, and for `Returns` whether returns are means.
 QUESTION, SIZE, SPACE, SLOT, PLACE, MEANS = range(6)
-MOST = 2**62  # no stream has as many samples
 
 
 # --- In kernels -----------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ class Score:
     return_deviation: float | None
 
 
-class Returns:
+class Returns(Resumable):
     """Scores the predictions of many questions. Questions with the same discount wait in one queue.
 
     Parameters
@@ -324,27 +324,18 @@ class Returns:
                 scores[self._order[place]] = Score(n, truncated, *known)
         return scores
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Copy everything that `restore` needs to resume exactly."""
-        return {name: array.copy() for name, array in self._state.items()}
-
-    def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Resume from a state of the same questions and memory. ValueError if the state does not fit."""
-        own = {name: saved_array(state, name, array.shape, array.dtype).copy() for name, array in self._state.items()}
-        rings, room = own["rings"], self._windows
-        check_saved(
-            {
-                "rings": (rings >= 0).all()
-                and (rings[:, HEAD] < room).all()
-                and (rings[:, WAITING] <= room).all()
-                and (rings[:, OLDER] <= rings[:, WAITING]).all(),
-                "counts": (own["counts"] >= 0) & (own["counts"] < MOST),
-                **{name: (own[name] >= 0.0) & (own[name] <= 1.0) for name in ("weights", "newer_weight")},
-                **{name: np.isfinite(own[name]) for name in ("kept", "sums", "newer", "opened", "totals")},
-                "sums of errors": own["totals"][[ABSOLUTE, SQUARED, SPREAD]] >= 0.0,
-            }
-        )
-        self._state = own
+    def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        rings, room = saved["rings"], self._windows
+        return {
+            "rings": (rings >= 0).all()
+            and (rings[:, HEAD] < room).all()
+            and (rings[:, WAITING] <= room).all()
+            and (rings[:, OLDER] <= rings[:, WAITING]).all(),
+            "counts": (saved["counts"] >= 0) & (saved["counts"] <= MAX_COUNT),
+            **{name: (saved[name] >= 0.0) & (saved[name] <= 1.0) for name in ("weights", "newer_weight")},
+            **{name: np.isfinite(saved[name]) for name in ("kept", "sums", "newer", "opened", "totals")},
+            "sums of errors": saved["totals"][[ABSOLUTE, SQUARED, SPREAD]] >= 0.0,
+        }
 
 
 def _windows(discounts: Sequence[float | str], sizes: np.ndarray, memory: int) -> np.ndarray:

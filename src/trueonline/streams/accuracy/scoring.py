@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from trueonline.core.compiling.kernels import call, specialise
-from trueonline.inputs import check_saved, saved_array, saved_parts
+from trueonline.inputs import Resumable
 from trueonline.streams.accuracy.realised_returns import Returns, Score
 
 RECENT = 500.0  # samples over which the recent error fades
@@ -103,7 +104,7 @@ def means(state, values, out):
 _MEANS = specialise(means, "naive")
 
 
-class Scores:
+class Scores(Resumable):
     """Scores predictions and naive forecasts, block by block.
 
     Parameters
@@ -119,7 +120,8 @@ class Scores:
     def __init__(self, discounts: Sequence[float | str], factors: Sequence[float], has_mean: Sequence[bool]) -> None:
         self._factors, self._has_mean = np.array(factors), np.array(has_mean)
         self.returns = Returns([*discounts] * 3, recent=RECENT, means=[*has_mean] * 3)
-        self._means = np.zeros(1 + len(factors))
+        self._parts = {"returns": self.returns}
+        self._state = {"means": np.zeros(1 + len(factors))}  # of the targets, with the number of samples before them
 
     @property
     def discounts(self) -> tuple[float | str, ...]:
@@ -141,7 +143,7 @@ class Scores:
             γ of the step into each sample.
         """
         running = np.empty(values.shape)
-        call(_MEANS, self._means, values, running)
+        call(_MEANS, self._state["means"], values, running)
         forecasts = np.hstack(
             [predictions, np.where(self._has_mean, values, 0.0), np.where(self._has_mean, running, 0.0)]
         )
@@ -171,18 +173,8 @@ class Scores:
             found |= {f"{prefix}{name}": row for name, row in zip(("error", "hold", "mean"), values, strict=True)}
         return found
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Copy everything that `restore` needs to resume exactly."""
-        returns = {f"returns/{name}": array for name, array in self.returns.state().items()}
-        return {**returns, "own/means": self._means.copy()}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from a state of the same questions. ValueError or KeyError if it does not fit."""
-        parts = saved_parts(state)
-        self.returns.restore(parts["returns"])
-        own = saved_array(parts["own"], "means", self._means.shape, np.float64).copy()
-        check_saved({"means": np.isfinite(own), "samples": own[0] >= 0.0})
-        self._means = own
+    def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        return {"means": np.isfinite(saved["means"]), "samples": saved["means"][0] >= 0.0}
 
 
 def _score(own: Score, hold: Score, mean: Score, factor: float, has_mean: bool) -> QuestionScore:

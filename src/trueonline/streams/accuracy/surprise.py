@@ -27,12 +27,14 @@ samples. A surprise that is not news is at most 0.9.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from trueonline.core.compiling.kernels import call, kernel, specialise
 from trueonline.core.forms import pointer
-from trueonline.inputs import check_saved, count, saved_array
+from trueonline.inputs import Resumable, count
 
 RATE = 0.01  # of the usual size
 OUTLIER = 20.0  # an error counts as so many usual sizes at most
@@ -148,7 +150,7 @@ _FOLLOW = specialise(follow, "surprise")
 # --- In Python ------------------------------------------------------------------------------------
 
 
-class Surprise:
+class Surprise(Resumable):
     """How unusual the newest errors are for this stream.
 
     Errors of values make a blip as surprising as a change that lasts. TD errors, (1 − γ)·x_t + γ·p_t − p_{t−1}, are the news about
@@ -208,20 +210,11 @@ class Surprise:
         call(_FOLLOW, *self._state.values(), np.require(errors, float, ("C", "A", "W")), starts, surprise, suspect, usual)
         return surprise, suspect, usual
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Copy everything that `restore` needs to resume exactly."""
-        return {name: array.copy() for name, array in self._state.items()}
-
-    def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Resume from a state of as many targets. ValueError if the state does not fit."""
-        own = {name: saved_array(state, name, array.shape, array.dtype).copy() for name, array in self._state.items()}
-        counts = own["counts"]
-        check_saved(
-            {
-                "counts": (counts >= 0).all() and (counts[:, RUN] <= counts[:, SEEN]).all(),
-                "means": np.isfinite(own["means"]),
-                **{name: np.isfinite(own[name]) & (own[name] >= 0.0) for name in ("scales", "bins", "peak")},
-                "pending": (own["pending"] >= -1.0) & (own["pending"] < BINS),
-            }
-        )
-        self._state = own
+    def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        counts = saved["counts"]
+        return {
+            "counts": (counts >= 0).all() and (counts[:, RUN] <= counts[:, SEEN]).all(),
+            "means": np.isfinite(saved["means"]),
+            **{name: np.isfinite(saved[name]) & (saved[name] >= 0.0) for name in ("scales", "bins", "peak")},
+            "pending": (saved["pending"] >= -1.0) & (saved["pending"] < BINS),
+        }

@@ -35,7 +35,6 @@ from trueonline.streams.horde.horde_layout import DONE, FULL, LENGTH, TRACE_CODE
 from trueonline.streams.questions.questions import Question
 
 KIND = "Horde"
-MOST = 2**62  # no stream has as many transitions
 
 
 class Horde:
@@ -93,6 +92,12 @@ class Horde:
         """The number of traces: one for all questions with the same method, step-size, discount and trace decay."""
         return len(self._keys)
 
+    @property
+    def features(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The newest features, at which the next transition begins: copies of their indices and values. None before `start`."""
+        length = self._memory.counts[LENGTH]
+        return (self._memory.at[:length].copy(), self._memory.at_x[:length].copy()) if self._started else None
+
     def add(self, questions: Iterable[Question]) -> None:
         """Add questions, before a stream or in the middle of one. The answers to the others do not change.
 
@@ -133,7 +138,7 @@ class Horde:
                 raise ValueError(f"two questions have the name {question.name!r}; give each a name of its own")
             names.add(question.name)
         binary = any(question.method == "replace" for question in asked)
-        if binary and not (self._last_features()[1] == 1.0).all():
+        if binary and self.features is not None and not (self.features[1] == 1.0).all():
             raise ValueError(
                 "replacing traces need binary features, and the newest features are not: begin a stream with binary features "
                 "first, or ask with another method"
@@ -267,7 +272,7 @@ class Horde:
         bad = call(CHECK, self.n_features, sparse, self._binary)
         if bad >= 0:
             self._checked(inputs.row(features, bad), f"X[{bad}]")
-        if not begins[0] and not (self._started and inputs.same(self._last_features(), inputs.row(sparse, 0))):
+        if not begins[0] and not (self.features is not None and inputs.same(self.features, inputs.row(sparse, 0))):
             begins = begins.copy()
             begins[0] = True
         return self._run(sparse, C, gammas, begins, last)
@@ -304,11 +309,6 @@ class Horde:
         pair = features if is_sparse(features) else inputs.as_pair(features)
         call(PREDICT, tuple(self._memory), self._binary, *inputs.given(pair), answers)
         return answers
-
-    def _last_features(self) -> tuple[np.ndarray, np.ndarray]:
-        """The features of the newest row: their indices and values."""
-        length = self._memory.counts[LENGTH]
-        return self._memory.at[:length], self._memory.at_x[:length]
 
     def _checked(self, x: Any, name: str) -> inputs.Features:
         return inputs.features(x, self.n_features, binary=self._binary, name=name)
@@ -377,7 +377,7 @@ class Horde:
         """
         try:
             steps, started, room = inputs.saved_array(state, "horde", (3,), np.int64).tolist()
-            inputs.check_saved({"horde": 0 <= steps < MOST and started in (0, 1) and room >= 0})
+            inputs.check_saved({"horde": 0 <= steps <= inputs.MAX_COUNT and started in (0, 1) and room >= 0})
             memory = saved_state.restore(self._memory, room, {name: array.copy() for name, array in state.items()})
             if self._binary:
                 inputs.check_saved({"at_x": memory.at_x == 1.0})

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueonline.inputs import check_saved, saved_array, saved_count
+from trueonline.inputs import MAX_COUNT, check_saved, saved_array, saved_count
 from trueonline.streams.horde.buffers import pages, with_rows
 from trueonline.streams.horde.horde_layout import AGE, GAMMA, LAM, METHOD, TURN, Buffers
-
-MOST = 2**62  # no stream has as many ages
 
 
 def dump(memory: Buffers) -> dict[str, np.ndarray]:
@@ -36,7 +34,7 @@ def restore(fresh: Buffers, room: int, parts: dict[str, np.ndarray]) -> Buffers:
         {
             "order": np.array_equal(saved.order, fresh.order),
             "places": np.array_equal(saved.places[: METHOD + 1], fresh.places[: METHOD + 1])
-            and ((age >= 0) & (age < MOST)).all()
+            and ((age >= 0) & (age <= MAX_COUNT)).all()
             and ((saved.places[TURN] >= 0) & (saved.places[TURN] < max(room, 1))).all(),
             "numbers": np.array_equal(saved.numbers[: LAM + 1], fresh.numbers[: LAM + 1])
             and ((saved.numbers >= 0.0) & (saved.numbers <= 1.0))[GAMMA:].all(),

@@ -10,7 +10,7 @@ import numpy as np
 
 from trueonline.core.compiling.kernels import call
 from trueonline.core.memory import arrays, layout
-from trueonline.inputs import check_saved, count, saved_array
+from trueonline.inputs import MAX_COUNT, Resumable, check_saved, count
 from trueonline.streams.mixture.experts import Expert, FeatureSet
 from trueonline.streams.mixture.mixing import (
     CARRIED,
@@ -29,10 +29,8 @@ from trueonline.streams.mixture.mixing import (
 )
 from trueonline.streams.mixture.mixture_kernel import GAMMA, HEAD, LOOKED, NUMBERS, PLACES, RUN, SAMPLES, WAITING
 
-MOST = 2**62  # no stream has as many samples
 
-
-class Mixture:
+class Mixture(Resumable):
     """Answers one question by many experts, weighted online: never much worse than the best of them.
 
     The question is the mean over the coming horizon, M_t = (1 − γ_{t+1})·x_{t+1} + γ_{t+1}·M_{t+1}. With a constant γ this is the
@@ -262,7 +260,7 @@ class Mixture:
             X, values, bases, gammas, elapsed, starts, out,
         )  # fmt: skip
         if len(values):
-            self._state["last"], self._state["last_bases"] = X[-1].copy(), bases[-1].copy()
+            self._state["last"][:], self._state["last_bases"][:] = X[-1], bases[-1]
         return out
 
     # --- Saving -----------------------------------------------------------------------------------
@@ -285,7 +283,7 @@ class Mixture:
         """
         dumps = [arrays.dump(each) for each in self._memories()]
         parts = {name: np.concatenate([each[name] for each in dumps]) for name in (dumps[0] if dumps else ())}
-        return {**{name: array.copy() for name, array in self._state.items()}, **parts}
+        return {**Resumable.state(self), **parts}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Resume from a state.
@@ -300,26 +298,7 @@ class Mixture:
         ValueError
             If the state does not fit, or a number in it is impossible. The mixture is of no use then.
         """
-        own = {name: saved_array(state, name, array.shape, array.dtype).copy() for name, array in self._state.items()}
-        ring, room, table = own["ring"], len(own["known"]), own["table"]
-        looked = ring[LOOKED:]
-        check_saved(
-            {
-                "ring": (ring >= 0).all()
-                and ring[HEAD] < room
-                and ring[WAITING] < room
-                and (looked <= ring[WAITING]).all(),
-                "last": (own["last"] >= 0) & (own["last"] < self._bounds),
-                **{
-                    name: np.isfinite(own[name])
-                    for name in ("v_old", "last_bases", "forecasts", "known", "made", "carried", "table", "state")
-                },
-                "open_weight": (own["open_weight"] >= 0.0) & (own["open_weight"] <= 1.0),
-                "weights": (table[[SQUARES, WEIGHT]] >= 0.0).all(),
-                "state": own["state"][GAMMA] <= 1.0 and (own["state"] >= 0.0).all() and own["state"][SAMPLES] < MOST,
-                "carried": (own["carried"][[SEEN, FADED, SIZE, LARGEST, FIRST]] >= 0.0).all(),
-            }
-        )
+        Resumable.restore(self, state)
         at = dict.fromkeys(("head", "u", "z", "y", "owner"), 0)
         for one in self._memories():
             saved: dict[str, np.ndarray] = {}
@@ -339,4 +318,20 @@ class Mixture:
             one.places[:] = 0
             one.numbers[:] = 0.0
             arrays.rebuild(one, saved)
-        self._state = own
+
+    def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        ring, room, table, carried = saved["ring"], len(saved["known"]), saved["table"], saved["carried"]
+        last, weight, state = saved["last"], saved["open_weight"], saved["state"]
+        finite = ("v_old", "last_bases", "forecasts", "known", "made", "carried", "table", "state")
+        return {
+            "ring": (ring >= 0).all()
+            and ring[HEAD] < room
+            and ring[WAITING] < room
+            and (ring[LOOKED:] <= ring[WAITING]).all(),
+            "last": (last >= 0) & (last < self._bounds),
+            **{name: np.isfinite(saved[name]) for name in finite},
+            "open_weight": (weight >= 0.0) & (weight <= 1.0),
+            "weights": table[[SQUARES, WEIGHT]] >= 0.0,
+            "state of the samples": state[GAMMA] <= 1.0 and (state >= 0.0).all() and state[SAMPLES] <= MAX_COUNT,
+            "sums of the weights": carried[[SEEN, FADED, SIZE, LARGEST, FIRST]] >= 0.0,
+        }

@@ -18,12 +18,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from trueonline.core.compiling.kernels import call, specialise
 from trueonline.core.forms import pointer
-from trueonline.inputs import check_saved, saved_array
+from trueonline.inputs import Resumable
 from trueonline.streams.mixture.experts import BASES, FeatureSet
 
 USUAL = 1000.0  # samples over which a signal's place and spread are measured
@@ -163,7 +164,7 @@ def _spread(codes: np.ndarray) -> np.ndarray:
     return codes ^ (codes >> np.uint64(31))
 
 
-class Views:
+class Views(Resumable):
     """Makes features and bases of a stream, block by block, for one target and one time scale.
 
     Parameters
@@ -223,12 +224,5 @@ class Views:
             X[:, self._hashed] = _spread(X[:, self._hashed].astype(np.uint64)) % np.uint64(MOST_TILES)
         return X, bases
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Copy everything that `restore` needs to resume exactly."""
-        return {name: array.copy() for name, array in self._state.items()}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from a state of the same signals. ValueError if the state does not fit."""
-        own = {name: saved_array(state, name, array.shape, array.dtype).copy() for name, array in self._state.items()}
-        check_saved({name: np.isfinite(array) for name, array in own.items()} | {"counts": own["counts"] >= 0.0})
-        self._state = own
+    def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        return {name: np.isfinite(array) for name, array in saved.items()} | {"counts": saved["counts"] >= 0.0}

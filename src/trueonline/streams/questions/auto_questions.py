@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from trueonline import inputs
+from trueonline.inputs import Resumable
 from trueonline.streams.mixture.experts import all_experts
 from trueonline.streams.mixture.mixture import Mixture
 from trueonline.streams.mixture.stream_views import Views
@@ -15,7 +16,7 @@ from trueonline.streams.questions.question_samples import QuestionSamples
 NEXT_LOOKS, NEXT_ROOM = (0.5,), 4  # the next value is known at once
 
 
-class AutoQuestions:
+class AutoQuestions(Resumable):
     """Answers questions about targets, each with a mixture of its own over views of its own.
 
     The next value of each target is forecast too, by a mixture with γ = 0. Its errors tell what is unusual.
@@ -50,7 +51,14 @@ class AutoQuestions:
             Mixture(view.feature_sets, all_experts(view.feature_sets, (0.0,)), view.bases, NEXT_LOOKS, room=NEXT_ROOM)
             for view in self._next_views
         ]
-        self._expected = np.full(len(self.targets), np.nan)  # at the coming sample
+        groups: dict[str, Sequence[Mixture | Views]] = {
+            "view": self._views,
+            "mixture": self.mixtures,
+            "next_view": self._next_views,
+            "next": self._next,
+        }
+        self._parts = {f"{name}{i}": each for name, group in groups.items() for i, each in enumerate(group)}
+        self._state = {"expected": np.full(len(self.targets), np.nan)}  # at the coming sample
 
     def learn(self, samples: QuestionSamples) -> tuple[np.ndarray, np.ndarray]:
         """Learn from a block of samples.
@@ -76,9 +84,9 @@ class AutoQuestions:
         none, one = np.zeros(len(expected)), np.ones(len(expected))
         for j, (target, view, mixture) in enumerate(zip(self.targets, self._next_views, self._next, strict=True)):
             coming = _forecasts(samples, seen[target], none, one, view, mixture)
-            expected[:1, j] = self._expected[j]
+            expected[:1, j] = self._state["expected"][j]
             expected[1:, j] = coming[:-1]
-            self._expected[j] = coming[-1]
+            self._state["expected"][j] = coming[-1]
         return predictions, expected
 
     def experts(self, question: int, most: int) -> list[tuple[str, float]]:
@@ -86,11 +94,6 @@ class AutoQuestions:
         weights = self.mixtures[question].weights
         order = np.argsort(-weights, kind="stable")[:most]
         return [(self.mixtures[question].experts[i].words(), float(weights[i])) for i in order]
-
-    def _parts(self) -> dict[str, Mixture | Views]:
-        groups: dict[str, Sequence[Mixture | Views]] = {"view": self._views, "mixture": self.mixtures}
-        groups |= {"next_view": self._next_views, "next": self._next}
-        return {f"{name}{i}": each for name, group in groups.items() for i, each in enumerate(group)}
 
     def counters(self) -> dict[str, int]:
         """Nothing is clipped, and nothing that matters collides."""
@@ -100,19 +103,8 @@ class AutoQuestions:
         """The remedy for weights that diverged. From a sound state they cannot diverge."""
         return "the checkpoint is damaged; start from scratch with --fresh"
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Copy everything that `restore` needs to resume bit for bit."""
-        states = {f"{name}/{key}": array for name, part in self._parts().items() for key, array in part.state().items()}
-        return {**states, "own/expected": self._expected.copy()}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from a state of the same questions. ValueError or KeyError if it does not fit."""
-        parts = inputs.saved_parts(state)
-        for name, part in self._parts().items():
-            part.restore(parts[name])
-        expected = inputs.saved_array(parts["own"], "expected", self._expected.shape, np.float64).copy()
-        inputs.check_saved({"expected": ~np.isinf(expected)})
-        self._expected = expected
+    def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        return {"expected": ~np.isinf(saved["expected"])}
 
 
 def _forecasts(

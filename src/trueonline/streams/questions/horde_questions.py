@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trueonline import inputs
+from trueonline.inputs import Resumable
 from trueonline.streams.horde.horde import Horde
 from trueonline.streams.questions.prediction_setup import Setup
 from trueonline.streams.questions.question_samples import QuestionSamples
@@ -16,7 +16,7 @@ from trueonline.streams.questions.time_scales import TimeScale
 from trueonline.streams.signals import Bounds, spelling
 
 
-class HordeQuestions:
+class HordeQuestions(Resumable):
     """Answers the questions of a setup with a `Horde`.
 
     Parameters
@@ -49,8 +49,7 @@ class HordeQuestions:
         )
         self.horde = Horde(self.coder.n_features, self.questions)
         self.expected: list[int] = []
-        self._samples = 0
-        self._last: np.ndarray | None = None  # features of the last sample
+        self._state, self._parts = {}, {"horde": self.horde, "bounds": self.bounds, "coder": self.coder}
 
     def learn(self, samples: QuestionSamples) -> tuple[np.ndarray, np.ndarray]:
         """Learn from a block of samples.
@@ -72,16 +71,15 @@ class HordeQuestions:
         asked = zip(self._scales, samples.gammas, strict=True)
         moving = {scale.key: gamma for scale, gamma in asked if isinstance(scale.key, str)}
         X = self.coder.many(self.bounds.scale(signals))
-        self._samples += len(signals)
-        first = 0  # the transition into the first sample begins at the last sample of the previous block
-        if self._last is not None:
-            alike = isinstance(X, np.ndarray) and len(self._last) == X.shape[1]
-            X = np.vstack([self._last, X]) if alike else [self._last, *X]
-            starts, first = np.concatenate([[False], starts]), 1
-        else:
+        first = 0
+        if self.horde.features is None:
             cumulants, moving = cumulants[1:], {name: values[1:] for name, values in moving.items()}
+        else:  # the transition into the first sample begins at the last sample of the previous block
+            last, _ = self.horde.features
+            alike = isinstance(X, np.ndarray) and len(last) == X.shape[1]
+            X = np.vstack([last, X]) if alike else [last, *X]
+            starts, first = np.concatenate([[False], starts]), 1
         answers = self.horde.run(X, cumulants, moving, starts=starts, last=True)
-        self._last = X[-1]
         return answers[first:], np.empty((len(signals), 0))
 
     def experts(self, question: int, most: int) -> list[tuple[str, float]]:
@@ -101,34 +99,6 @@ class HordeQuestions:
             "collisions": self.coder.collisions,
         }
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Copy everything that `restore` needs to resume bit for bit."""
-        parts: dict[str, dict[str, Any]] = {
-            "horde": self.horde.state(),
-            "bounds": self.bounds.state(),
-            "coder": {"places": self.coder.__getstate__()["places"]},
-            "own": {"samples": np.array([self._samples])},
-        }
-        if self._last is not None:
-            parts["own"]["last"] = self._last
-        return {f"{part}/{name}": array for part, own in parts.items() for name, array in own.items()}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from a state. ValueError or KeyError if it does not fit."""
-        parts = inputs.saved_parts(state)
-        self.horde.restore(parts["horde"])
-        self.bounds.restore(parts["bounds"])
-        self.coder.__setstate__({"settings": self.coder.settings(), "places": parts["coder"]["places"]})
-        self._samples = inputs.saved_count("samples", inputs.saved_array(parts["own"], "samples", (1,), np.int64)[0])
-        self._last = self._checked_last(parts["own"], parts["horde"]["at"])
-        if not all(np.isfinite(array).all() for array in parts["horde"].values() if array.dtype.kind == "f"):
-            raise ValueError("the saved state holds numbers that are not finite")
-
-    def _checked_last(self, own: Mapping[str, np.ndarray], stands: np.ndarray) -> np.ndarray | None:
-        """The features of the last sample. ValueError unless they are those at which the horde stands."""
-        if not self._samples:
-            inputs.check_saved({"last": "last" not in own})
-            return None
-        last = inputs.saved_array(own, "last", stands.shape, np.int64)
-        inputs.check_saved({"last": last == stands})
-        return last
+    def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        state = self.horde.state()
+        return {f"horde/{name}": np.isfinite(array) for name, array in state.items() if array.dtype.kind == "f"}

@@ -18,11 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from trueonline.core.compiling.kernels import call, specialise
-from trueonline.inputs import check_saved, positive, saved_array, unit
+from trueonline.inputs import Resumable, positive, unit
 from trueonline.streams.questions.questions import horizon_of
 from trueonline.streams.signals import spelling
 from trueonline.words import exact_duration, shortest
@@ -161,7 +162,7 @@ def follow(memory, given, gap_samples, gap_seconds, times, starts, spans, elapse
 _FOLLOW = specialise(follow, "pace")
 
 
-class Pace:
+class Pace(Resumable):
     """Measures the times between samples, block by block.
 
     Parameters
@@ -177,7 +178,7 @@ class Pace:
     def __init__(self, rate: float | None, longest: float, max_gap: float | None = None) -> None:
         gap = (GAP, GAP_HORIZONS * longest if longest > 0.0 else np.inf) if max_gap is None else (0.0, max_gap)
         self._settings = (1.0 / rate if rate else 0.0, *map(float, gap))
-        self._memory = np.zeros(4)
+        self._state = {"memory": np.zeros(4)}
 
     def follow(self, times: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Take a block of samples.
@@ -199,25 +200,20 @@ class Pace:
             `starts`, and gaps that are too long.
         """
         spans, elapsed, begins = np.empty(len(times)), np.empty(len(times)), np.empty(len(times), np.bool_)
-        call(_FOLLOW, self._memory, *self._settings, times, starts, spans, elapsed, begins)
+        call(_FOLLOW, self._state["memory"], *self._settings, times, starts, spans, elapsed, begins)
         return spans, elapsed, begins
 
     @property
     def usual(self) -> float | None:
         """The measured time between samples in seconds. None if nothing was measured."""
-        return float(self._memory[USUALLY]) if self._memory[COUNT] > 1.0 else None
+        memory = self._state["memory"]
+        return float(memory[USUALLY]) if memory[COUNT] > 1.0 else None
 
     @property
     def gaps(self) -> int:
         """The gaps that are no `starts`."""
-        return int(self._memory[GAPS])
+        return int(self._state["memory"][GAPS])
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Copy everything that `restore` needs to resume exactly."""
-        return {"memory": self._memory.copy()}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from a state of the same settings. ValueError if the state does not fit."""
-        memory = saved_array(state, "memory", (4,), np.float64).copy()
-        check_saved({"memory": np.isfinite(memory), "counts": memory[[USUALLY, COUNT, GAPS]] >= 0.0})
-        self._memory = memory
+    def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        memory = saved["memory"]
+        return {"memory": np.isfinite(memory), "counts": memory[[USUALLY, COUNT, GAPS]] >= 0.0}

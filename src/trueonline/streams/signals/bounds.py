@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from trueonline.core.compiling.kernels import call, kernel, specialise
-from trueonline.inputs import FLOATS, floats, number
+from trueonline.inputs import FLOATS, Resumable, floats, number
 from trueonline.streams.signals.signal_blocks import (
     BIG,
     all_finite,
     blank_rows,
     bounded,
     check_finite,
-    state_arrays,
 )
 from trueonline.streams.sources.sample import named
 
@@ -54,7 +53,7 @@ def further(edge, distance, end):
 _SCALE = specialise(scale, "signals")
 
 
-class Bounds:
+class Bounds(Resumable):
     """Scales signals to [0, 1] by their bounds, block by block.
 
     A signal has fixed or running bounds:
@@ -105,6 +104,8 @@ class Bounds:
         self._clipped, self._widened = np.zeros(size, np.int64), np.zeros(size, np.int64)
         self._blank = np.zeros((1, size))
         self._arrays = (self._fixed, self._low, self._high, self._clipped, self._widened)
+        names_of_arrays = ("fixed", "low", "high", "clipped", "widened")
+        self._state = {"names": np.array(self.names), **dict(zip(names_of_arrays, self._arrays, strict=True))}
         self._quick = partial(_SCALE, *self._arrays)
 
     @property
@@ -163,24 +164,14 @@ class Bounds:
         call(_SCALE, *self._arrays, values, out)
         return out
 
-    def _state(self) -> dict[str, np.ndarray]:
-        return dict(zip(("fixed", "low", "high", "clipped", "widened"), self._arrays, strict=True))
-
-    def state(self) -> dict[str, np.ndarray]:
-        """Copy everything that `restore` needs to resume exactly."""
-        return {"names": np.array(self.names), **{name: array.copy() for name, array in self._state().items()}}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Resume from a state of the same names and the same fixed bounds. ValueError if the state does not fit."""
-        fixed, low, high, clipped, widened = state_arrays(state, self.names, **self._state())
+    def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        fixed, low, high = saved["fixed"], saved["low"], saved["high"]
         for i, name in enumerate(self.names):
-            saved, own = (fixed[i], low[i], high[i]), (self._fixed[i], self._low[i], self._high[i])
-            if (fixed[i] or self._fixed[i]) and saved != own:
-                raise ValueError(f"the state has other bounds for {name}: give the same bounds as before")
-        fit = ((low <= high) & (low >= -BIG) & (high <= BIG)) | (np.isnan(low) & np.isnan(high))
-        if not (fit.all() and (clipped >= 0).all() and (widened >= 0).all()):
-            raise ValueError("the state of the bounds is damaged: some of its numbers are impossible")
-        self._low[:], self._high[:], self._clipped[:], self._widened[:] = low, high, clipped, widened
+            theirs, own = (fixed[i], low[i], high[i]), (self._fixed[i], self._low[i], self._high[i])
+            if (fixed[i] or self._fixed[i]) and theirs != own:
+                raise ValueError(f"it has other bounds for {name}; give the same bounds as before")
+        ranges = ((low <= high) & (low >= -BIG) & (high <= BIG)) | (np.isnan(low) & np.isnan(high))
+        return {"low and high": ranges, **{name: saved[name] >= 0 for name in ("clipped", "widened")}}
 
 
 def _checked_pair(name: str, pair: Any) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.core.compiling.kernels import call, kernel, specialise
-from trueonline.inputs import FLOATS, floats, positive
+from trueonline.inputs import FLOATS, Resumable, floats, positive
 from trueonline.streams.signals.expressions import CALENDAR, ENVELOPE, FUNCTIONS, LAG, LOWPASS, VELOCITY, Expression
 from trueonline.streams.signals.signal_blocks import (
     BOOLEANS,
@@ -18,7 +18,6 @@ from trueonline.streams.signals.signal_blocks import (
     blank_rows,
     bounded,
     check_finite,
-    state_arrays,
 )
 
 ROUNDING = 0.01  # the share of the time between samples by which a sample may be too young for a lag: times are rounded
@@ -129,7 +128,7 @@ _DERIVE, _SELECT = specialise(derive, "signals"), specialise(select, "signals")
 # --- In Python ------------------------------------------------------------------------------------
 
 
-class Signals:
+class Signals(Resumable):
     """Derives signals from the columns of a stream, block by block. The module `signals` defines the functions.
 
     **Names.** A text that begins with the name of a function and `(`, with no space between, and ends in `)` is a call. Every
@@ -195,6 +194,7 @@ class Signals:
         self._memory = np.zeros(1 + len(program) - len(self._rooms) + 2 * self._rooms.sum())
         self._memory[TIME] = math.nan
         self._marks = np.zeros((len(self._rooms), 3), np.int64)
+        self._state = {"names": np.array(self.names), "memory": self._memory, "marks": self._marks}
         row, gains = np.zeros(len(used) + len(program)), np.zeros(len(seconds) - len(self._rooms))
         self._blank = np.zeros((1, len(wanted)))
         self._kernel = _DERIVE if len(program) else _SELECT
@@ -273,18 +273,12 @@ class Signals:
             )
         return times, values, np.require(starts, np.bool_, ("C", "A", "W"))
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Copy everything that `restore` needs to resume exactly."""
-        return {"names": np.array(self.names), "memory": self._memory.copy(), "marks": self._marks.copy()}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Resume from a state of the same names and the same rate. ValueError if the state does not fit."""
-        memory, marks = state_arrays(state, self.names, memory=self._memory, marks=self._marks)
-        first, length, forgotten = marks.T
-        fit = (first >= 0) & (first < self._rooms) & (length >= 0) & (length <= self._rooms) & (forgotten >= 0)
-        if not (fit.all() and np.isfinite(memory[TIME + 1 :]).all() and not np.isinf(memory[TIME])):
-            raise ValueError("the state of the signals is damaged: some of its numbers are impossible")
-        self._memory[:], self._marks[:] = memory, marks
+    def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        memory, (first, length, forgotten) = saved["memory"], saved["marks"].T
+        return {
+            "marks": (first >= 0) & (first < self._rooms) & (length >= 0) & (length <= self._rooms) & (forgotten >= 0),
+            "memory": np.isfinite(memory[TIME + 1 :]).all() and not np.isinf(memory[TIME]),
+        }
 
 
 def _calendar(name: str, wall: np.ndarray) -> np.ndarray:

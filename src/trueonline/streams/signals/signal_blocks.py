@@ -1,10 +1,8 @@
-"""Checks of blocks of samples and of saved states, for derived signals and for bounds."""
+"""Checks of blocks of samples, for derived signals and for bounds."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -48,18 +46,3 @@ def check_finite(name: str, array: np.ndarray) -> None:
     if wrong.size:
         where = tuple(wrong[0].tolist())
         raise ValueError(f"{name} must be finite, got {array[where]} at position {', '.join(map(str, where))}")
-
-
-def state_arrays(state: Mapping[str, Any], names: Sequence[str], **own: np.ndarray) -> list[np.ndarray]:
-    """The arrays of a state, in the order of `own`. ValueError unless names, dtypes and shapes are the same as in `own`."""
-    try:
-        state_names, arrays = np.asarray(state["names"]).tolist(), [state[name] for name in own]
-    except (KeyError, TypeError, IndexError) as error:
-        raise ValueError(f"this is not a state: {error!r} in {state!r:.80}") from None
-    if state_names != np.array(names).tolist():
-        raise ValueError(f"the state is of {state_names!r:.200}, not of the signals {', '.join(names)}")
-    for (name, mine), theirs in zip(own.items(), arrays, strict=True):
-        if not isinstance(theirs, np.ndarray) or theirs.dtype != mine.dtype or theirs.shape != mine.shape:
-            got = f"{theirs.dtype} of shape {theirs.shape}" if isinstance(theirs, np.ndarray) else f"{theirs!r:.80}"
-            raise ValueError(f"the state does not fit: {name} must be {mine.dtype} of shape {mine.shape}, got {got}")
-    return arrays

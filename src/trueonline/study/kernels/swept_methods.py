@@ -13,6 +13,7 @@ from trueonline import catalog
 from trueonline.core.compiling.kernels import call
 from trueonline.core.family import members
 from trueonline.core.memory import KINDS
+from trueonline.core.rule_checks import check_rule
 from trueonline.core.transition import asked
 from trueonline.inputs import ratio
 from trueonline.study.checks import initial_weights
@@ -31,7 +32,7 @@ class SweptMethod:
     rule : str, catalog.Method or kernel
         The name of a method that sweeps have a kernel for, a method made by `trueonline.method`, or an update rule of your own.
     memories : int, optional
-        How many memories a kernel of your own asks for; 1 by default.
+        How many memories a kernel of your own asks for; by default as many as it reads: 2 with `memory.second`.
     second : float, optional
         η: a method with second weights or a reward rate has the step-size β = ηα for them, so that α can be swept alone. 1 by
         default.
@@ -53,10 +54,11 @@ class SweptMethod:
             raise ValueError(f"unknown rule {rule!r}; known are {', '.join(catalog.names(swept=True))}, or give a kernel")
         row = catalog.METHODS[rule] if isinstance(rule, str) else rule if isinstance(rule, catalog.Method) else None
         known = None if row is None else row.memory
-        count = self.memories if self.memories is not None else KINDS[known].memories if known else 1
+        used = KINDS[known].memories if known else check_rule(rule)
+        count = used if self.memories is None else self.memories
         kinds = {1: "one", 2: "two", 3: "three"}
-        if isinstance(count, bool) or count not in kinds or (known and KINDS[known].memories != count):
-            wanted = f"{KINDS[known].memories} for {_name(rule)}" if known else "1, 2 or 3"
+        if isinstance(count, bool) or count not in kinds or count < used or (known and used != count):
+            wanted = f"{used} for {_name(rule)}" if known else f"from {used} to 3, which {_name(rule)} uses"
             raise ValueError(f"memories must be {wanted}, got {self.memories!r}")
         usual = 1.0 if row is None else row.options.get("second_step_size", 1.0)
         second = ratio("second", usual if self.second is None else self.second)
@@ -119,7 +121,7 @@ def _named(rule: Any) -> Any:
     if isinstance(rule, str | catalog.Method):
         return rule
     try:
-        asked(rule)
+        check_rule(rule)
     except TypeError as error:
         raise ValueError(str(error)) from None
     rows = [row for row in catalog.METHODS.values() if row.swept and not row.options and row.resolve("rule") is rule]
