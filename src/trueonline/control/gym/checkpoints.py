@@ -52,9 +52,7 @@ class Checkpoint:
         chosen: bool = True,
     ) -> None:
         if not isinstance(agent, Acting):
-            raise ValueError(
-                f"only an agent of this package can be kept in a checkpoint, got {type(agent).__name__}"
-            )
+            raise ValueError(f"only an agent of this package can be kept in a checkpoint, got {type(agent).__name__}")
         self.path, self.agent, self.chosen = Path(path), agent, chosen
         self.about = {
             "environment": described(env),
