@@ -45,7 +45,7 @@ def course(problem: AverageReward, seed: Any) -> np.ndarray:
     learner = TrueOnlineDifferentialTD(spec.K, alpha, spec.LAM, second_step_size=beta)
     found, done = [(abs(problem.reward_rate), problem.error(np.zeros(spec.K)))], 0
     for upto in spec.CHECKPOINTS:
-        learner.run(states[done : upto + 1], rewards[done:upto])
+        learner.run(states[done : upto + 1], rewards[done:upto], resume=True)
         found.append((abs(learner.reward_rate - problem.reward_rate), problem.error(learner.weights)))
         done = upto
     return np.array(found).T

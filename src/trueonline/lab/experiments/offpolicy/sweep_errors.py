@@ -65,7 +65,8 @@ def over_time(case: study.Case, errors: Errors) -> dict[str, np.ndarray]:
             )
             for point, (start, stop) in enumerate(pairwise((0, *spec.TIMES))):
                 X = problem.features[states[start : stop + 1]]
-                learner.run(X, rewards[start:stop], discounts[start:stop], ratios=ratios[start:stop])
+                piece = slice(start, stop)
+                learner.run(X, rewards[piece], discounts[piece], ratios=ratios[piece], resume=True)
                 w = learner.weights
                 lines[name][run, point] = problem.error(w) if np.isfinite(w).all() else np.inf
     return lines
