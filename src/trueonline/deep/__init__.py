@@ -1,8 +1,8 @@
 """Streaming deep reinforcement learning: a network learns from one transition at a time, without replay.
 
 The methods are those of Elsayed, Vasan and Mahmood, *Streaming Deep Reinforcement Learning Finally Works*, 2024 (arXiv
-2410.14606). `MLP` is a network whose whole step is one compiled call. `StreamTD` predicts; `StreamQ`, `StreamSarsa` and `StreamAC` act.
-`ObGD` is their optimiser for PyTorch modules.
+2410.14606). `MLP` is a network whose whole step is one compiled call. `StreamTD` predicts; `StreamQ`, `StreamSarsa` and `StreamAC`
+act. `ObGD` is their optimiser for PyTorch modules.
 """
 
 from trueonline.deep.network import MLP

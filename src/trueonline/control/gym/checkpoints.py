@@ -53,7 +53,8 @@ class Checkpoint:
     ) -> None:
         if not isinstance(agent, Acting):
             raise ValueError(f"only an agent of this package can be kept in a checkpoint, got {type(agent).__name__}")
-        self.path, self.agent, self.chosen = Path(path), agent, chosen
+        self.path, self.chosen = Path(path), chosen
+        self.agent: Any = agent
         self.about = {
             "environment": described(env),
             "agent": _agent(agent),
