@@ -193,13 +193,6 @@ def test_what_diverges_is_infinite_and_leaves_no_trace(small):
     assert np.isfinite(found[1]).all()
 
 
-def test_at_lambda_zero_all_methods_are_one(small):
-    stream, _ = myoelectric_runs.streams(piecewise())
-    first, *others = (myoelectric_runs.errors(stream, name, (0.2,), (0.0,)) for name in LEARNERS)
-    for other in others:
-        np.testing.assert_allclose(other, first, rtol=1e-12)
-
-
 # --- The study ------------------------------------------------------------------------------------
 
 
