@@ -124,7 +124,7 @@ def run(settings: Settings) -> Outcome:
         by_method[name] = np.array(grid).transpose(2, 0, 1)
     errors = {name: Estimate.mean(by_method[name], settings.seed) for name in FIGURES}  # over λ and α
     newest = np.mean([newest_weights_errors(each, walk) for each in runs], axis=0)
-    claims = [*judged(errors, len(runs)), lines_of_td0(errors, newest), exactness(walk, runs[0])]
+    claims = [*judged(errors, len(runs)), lines_of_td0(errors, newest), exactness(walk, runs[0][0])]
     note = f"{count(len(runs), 'run')} of {EPISODES} episodes, the same for all methods and settings."
     return Outcome(_table(errors), {"figure": lambda: _picture(errors, len(runs))}, claims, note=note)
 
@@ -198,9 +198,17 @@ def lines_of_td0(errors: Mapping[str, Estimate], newest: np.ndarray) -> Claim:
     )
 
 
-def exactness(walk: FiniteMRP, episode: list[Trajectory]) -> Claim:
-    """Whether true online TD(λ) is the online λ-return algorithm, in the first episode."""
-    apart = _distance(walk, episode[0])
+def exactness(walk: FiniteMRP, episode: Trajectory) -> Claim:
+    """Whether true online TD(λ) equals its definition at every step of an episode."""
+    lam, alpha = AT
+    learner, definition = (each(STATES, alpha, lam, walk.discount) for each in (TrueOnlineTD, OnlineLambdaReturn))
+    apart = 0.0
+    for each in (learner, definition):
+        each.start(int(episode.states[0]))
+    for state, reward, discount in zip(episode.states[1:], episode.rewards, episode.discounts, strict=True):
+        for each in (learner, definition):
+            each.update(float(reward), int(state), float(discount))
+        apart = max(apart, float(np.abs(learner.weights - definition.weights).max()))
     return Claim(
         "True online TD(λ) computes the online λ-return algorithm at every step",
         decided(apart <= EQUAL),
@@ -257,20 +265,6 @@ def _much_worse(errors: Mapping[str, Estimate]) -> Claim:
             "holds if": f"each ratio is at least {MUCH:g}",
         },
     )
-
-
-def _distance(walk: FiniteMRP, episode: Trajectory) -> float:
-    """The largest difference between true online TD(λ) and its definition over an episode."""
-    lam, alpha = AT
-    learner, wanted = (each(STATES, alpha, lam, walk.discount) for each in (TrueOnlineTD, OnlineLambdaReturn))
-    apart = 0.0
-    for each in (learner, wanted):
-        each.start(int(episode.states[0]))
-    for state, reward, discount in zip(episode.states[1:], episode.rewards, episode.discounts, strict=True):
-        for each in (learner, wanted):
-            each.update(float(reward), int(state), float(discount))
-        apart = max(apart, float(np.abs(learner.weights - wanted.weights).max()))
-    return apart
 
 
 EXPERIMENT = Experiment("textbook", __doc__, run, BestRows(("method",), "rms_error"))
