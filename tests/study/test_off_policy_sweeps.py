@@ -225,7 +225,7 @@ class Plain:
         ({"after": STEPS}, "after must be a whole number from 0, and fewer than the 40 steps, got 40"),
         ({"after": -1}, "after must be"),
         ({"after": True}, "after must be"),
-        ({"methods": {"mine": study.SweptMethod("replace")}, "problem": baird()}, "needs binary features"),
+        ({"methods": {"mine": study.SweptMethod("replace")}, "problem": baird()}, "the problem has importance ratios"),
         ({"methods": {"mine": "gtd"}}, "must be a kernel, a method or a class of learners, got the text 'gtd'"),
         (
             {"methods": {"mine": 3}},
@@ -248,8 +248,8 @@ def test_bad_wishes_are_refused(given, message):
         ({"rule": "gtd", "second": math.nan}, "second must be a finite number ≥ 0, got nan"),
         ({"rule": "gtd", "second": True}, "second must be"),
         ({"rule": "gtd", "memories": 1}, "memories must be 2 for gtd, got 1"),
-        ({"rule": own_gtd, "memories": 4}, "memories must be 1, 2 or 3, got 4"),
-        ({"rule": own_gtd, "memories": True}, "memories must be 1, 2 or 3, got True"),
+        ({"rule": own_gtd, "memories": 4}, "memories must be from 1 to 3, which own_gtd uses, got 4"),
+        ({"rule": own_gtd, "memories": True}, "memories must be from 1 to 3, which own_gtd uses, got True"),
     ],
 )
 def test_methods_that_are_none_are_refused(given, message):

@@ -42,7 +42,7 @@ def in_dark(colour: str) -> str:
     """A colour, given as six digits, in the dark scheme: greys are inverted, and dark colours are lightened.
 
     >>> in_dark("ffffff"), in_dark("000000"), in_dark("440154"), in_dark("e69f00")
-    ('#161616', '#ebebeb', '#aa8cb2', '#e69f00')
+    ('#161616', '#ebebeb', '#a280aa', '#e69f00')
     """
     channels = [int(colour[i : i + 2], 16) for i in (0, 2, 4)]
     if max(channels) - min(channels) < 12:
