@@ -37,6 +37,11 @@ def test_trials_of_files(kind, tmp_path, monkeypatch):
     assert set(tries(kind, tmp_path, range(60))) == {REFUSED, FINE}
 
 
+@pytest.mark.parametrize(("kind", "trials"), [("shared_learners", 4), ("own_classes", 6), ("edited_outputs", 5)])
+def test_trials_of_threads_classes_and_outputs(kind, trials, tmp_path):
+    assert set(tries(kind, tmp_path, range(trials))) <= {REFUSED, FINE}
+
+
 @pytest.mark.parametrize("maker", api_calls.MAKERS, ids=lambda maker: getattr(maker[1], "__name__", ""))
 def test_trials_of_calls(maker, tmp_path, monkeypatch):
     monkeypatch.setattr(api_calls, "EXAMPLES", 2)

@@ -20,6 +20,9 @@ KINDS = (
     "bad_disks",
     "api_calls",
     "hostile_pages",
+    "shared_learners",
+    "own_classes",
+    "edited_outputs",
 )
 REFUSED, FINE, FAILED, SKIPPED = "refused", "fine", "failed", "skipped"
 
