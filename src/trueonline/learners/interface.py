@@ -220,7 +220,7 @@ class Learner(Documented, Parametrised, ABC):
     def _refuse(self, **values: Any) -> None:
         """TypeError for a part of a transition that the method does not ask for."""
         for name, value in values.items():
-            if value is not None and inputs.SINGULAR.get(name, name) not in self.takes:
+            if value is not None and inputs.SINGULAR_NAMES.get(name, name) not in self.takes:
                 takes = f"it takes {listed(self.takes)}" if self.takes else "its transitions carry nothing of the kind"
                 raise TypeError(f"{type(self).__name__} takes no {name}: {takes}")
 

@@ -31,7 +31,7 @@ from trueonline.learners.memory_learner import MemoryLearner
 
 CONSTANTS = ("gamma", "lam", "alpha")
 # By digest, so that a pickle finds the method of this process. A method that nothing else holds is collected.
-_MADE: WeakValueDictionary[str, OwnMethod] = WeakValueDictionary()
+_METHODS: WeakValueDictionary[str, OwnMethod] = WeakValueDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +240,7 @@ def method(
     )
     if learns:
         object.__setattr__(row, "learner", row._class(MemoryLearner, OwnLearner, definition))
-    _MADE[row.digest] = row
+    _METHODS[row.digest] = row
     return row
 
 
@@ -333,8 +333,8 @@ class OwnAgent(Own):
 
 def made_here() -> dict[str, type]:
     """The classes of methods made in this process, by the names that files give them."""
-    learners = {row.learner._kind(): row.learner for row in _MADE.values() if row.learner is not None}
-    agents = {row.agent._kind(): row.agent for row in _MADE.values() if "agent" in vars(row)}
+    learners = {row.learner._kind(): row.learner for row in _METHODS.values() if row.learner is not None}
+    agents = {row.agent._kind(): row.agent for row in _METHODS.values() if "agent" in vars(row)}
     return learners | agents
 
 
@@ -351,8 +351,8 @@ def _imported(module: str) -> Any:
 
 def _again(digest: str, reference: Any, settings: dict[str, Any]) -> OwnMethod:
     """A pickled method: that of this process, or made from its rule."""
-    if digest in _MADE:
-        return _MADE[digest]
+    if digest in _METHODS:
+        return _METHODS[digest]
     if not isinstance(reference, tuple):
         row = method(reference, **settings)
     elif settings["source"]:
@@ -362,7 +362,7 @@ def _again(digest: str, reference: Any, settings: dict[str, Any]) -> OwnMethod:
         if row.digest != digest:
             raise ValueError(f"{row.name} was pickled with another rule: {'.'.join(reference)} has changed since")
     vars(row)["digest"] = digest  # a rule that came by value has no text to hash
-    _MADE[digest] = row
+    _METHODS[digest] = row
     return row
 
 
