@@ -27,6 +27,7 @@ class Learner(Documented, Parametrised, ABC):
     _shared_parameters = LEARNER
     binary: ClassVar[bool] = False  # whether the method is defined for binary features only
     per_feature: ClassVar[bool] = False  # whether `step_size` may have an entry for each feature
+    _more_settings: ClassVar[tuple[str, ...]] = ()  # attributes that the constructor sets, beside the parameters
     takes: ClassVar[Collection[str]] = ()  # which of ratio, interest and x_expected its transitions may carry
 
     @explains_arguments
@@ -262,10 +263,11 @@ class Learner(Documented, Parametrised, ABC):
         return cls.__name__
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"parameters": self._parameters, "parts": self._dump()}
+        settings = {name: getattr(self, name) for name in ("_parameters", *self._more_settings)}
+        return {"settings": settings, "parts": self._dump()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._parameters = state["parameters"]
+        vars(self).update(state["settings"])
         self.reset()
         self._restore(state["parts"])
 

@@ -5,18 +5,18 @@ The file is one class, and most of it documents its methods.
 
 from __future__ import annotations
 
-import hashlib
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trueonline.inputs import number, unit
+from trueonline.inputs import number, read_only, unit
 from trueonline.problems.array_checks import (
     array,
     check_features,
     check_probabilities,
+    fingerprint_of,
     importance_ratios,
     start_states,
 )
@@ -116,7 +116,7 @@ class OffPolicyProblem:
         self.discount = unit("discount", discount)
         self.start = first
         for part in (P, R, b, pi, phi, w, self.ratios):
-            part.flags.writeable = False
+            read_only(part)
 
     @property
     def n_states(self) -> int:
@@ -327,11 +327,9 @@ class OffPolicyProblem:
     def fingerprint(self) -> str:
         """A hash of everything that defines this problem, apart from its features."""
         start = self.start if isinstance(self.start, int) else self.start.tolist()
-        about = (self.reward_std, self.discount, start, self.transitions.shape, self.initial_weights.shape)
-        digest = hashlib.sha256(repr(("off-policy", *about)).encode())
-        for part in (self.transitions, self.rewards, self.behaviour, self.target, self.initial_weights):
-            digest.update(part.tobytes())
-        return digest.hexdigest()
+        about = ("off-policy", self.reward_std, self.discount, start, self.transitions.shape, self.initial_weights.shape)
+        parts = self.transitions, self.rewards, self.behaviour, self.target, self.initial_weights
+        return fingerprint_of(about, *parts)
 
     # --- Variants ---------------------------------------------------------------------------------
 
