@@ -9,7 +9,7 @@ import math
 import random
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -112,7 +112,7 @@ def csv_text(rng: random.Random) -> bytes:
     lines = [separator.join(["time", "note", "b", "a"])]
     for time, a, b in numbers(rng):
         stamp = datetime.fromtimestamp(time, UTC).isoformat() if dates else repr(time)
-        note = f'"a {separator} ""b"""' if quoted else "x"
+        note = rng.choice([f'"a {separator} ""b"""', f'"a\n7{separator}8\n"']) if quoted else "x"
         lines.append(
             separator.join([stamp, note, repr(b), rng.choice([repr(a), repr(a), "", f'"{a}"' if quoted else "NA"])])
         )
@@ -183,16 +183,45 @@ def read_text(path: Path) -> tuple[Rows, int]:
         del lines[0]
     if not lines:
         raise ValueError("empty")
-    if first.startswith("{"):
-        found = [json_row(line) for line in lines if line.strip()]
-    else:
-        separator, names = header(first, marks)
-        if lines[-1].rstrip(b" \r").endswith(separator.encode()):
-            del lines[-1]  # it breaks off
-        texts = [decoded(line).replace("\ufeff", "") for line in lines[1:] if line.strip(b" \r") and line[:1] != b"#"]
-        found = [csv_row(line.removesuffix("\r").replace("\r", " "), separator, names) for line in texts]
+    is_json = first.startswith("{")
+    found = [json_row(line) for line in lines if line.strip()] if is_json else list(csv_rows(lines, marks))
     rows = [row for row in found if row is not None]
     return rows, len(found) - len(rows)
+
+
+def csv_rows(lines: list[bytes], marks: str) -> Iterator[tuple[float, float, float] | None]:
+    """The rows below a header, each as the csv module splits it. A last row that breaks off is left out."""
+    lines[0] = lines[0].removeprefix(BOM)
+    comma = str.maketrans(marks, "," * len(marks))
+    used, closed = record(lines, ",", comma)
+    if not closed:
+        raise ValueError("a quote is not closed in the header")
+    separator, names = header("\n".join(text_of(line) for line in lines[:used]).strip(" "), marks)
+    del lines[:used]
+    while lines:
+        if not lines[0].strip(b" \r") or lines[0][:1] == b"#":
+            del lines[0]
+            continue
+        used, closed = record(lines, separator)
+        breaks_off = used == len(lines) and lines[-1].rstrip(b" \r").endswith(separator.encode())
+        if not closed or breaks_off:
+            return
+        yield csv_row([f"{text_of(line)}\n" for line in lines[:used]], separator, names)
+        del lines[:used]
+
+
+def record(lines: list[bytes], separator: str, table: dict[int, int] | None = None) -> tuple[int, bool]:
+    """How many lines the first record has, and whether its quotes are closed."""
+    texts = (f"{text_of(line)}\n".translate(table or {}) for line in lines)
+    reader = csv.reader(texts, delimiter=separator)
+    next(reader)
+    used = reader.line_num
+    again = [f"{text_of(line)}\n".translate(table or {}) for line in lines[:used]]
+    return used, len(list(csv.reader([*again, "next"], delimiter=separator))) == 2
+
+
+def text_of(line: bytes) -> str:
+    return decoded(line).replace("\ufeff", " ").removesuffix("\r").replace("\r", " ")
 
 
 def decoded(line: bytes) -> str:
@@ -205,18 +234,26 @@ def decoded(line: bytes) -> str:
 
 
 def header(first: str, marks: str) -> tuple[str, list[str]]:
-    ways = {mark: [name.strip() for name in next(csv.reader([first], delimiter=mark))] for mark in marks}
+    ways = {}
+    for mark in marks:
+        try:
+            ways[mark] = [name.strip() for name in next(csv.reader([first], delimiter=mark))]
+        except csv.Error:  # a line break outside of quotes
+            ways[mark] = []
     mark = max(ways, key=lambda mark: (sum(each in ways[mark] for each in ("time", *SIGNALS)), len(ways[mark])))
     if any(ways[mark].count(name) != 1 for name in ("time", *SIGNALS)):
         raise ValueError("a column is missing, or there twice")
     return mark, ways[mark]
 
 
-def csv_row(line: str, separator: str, names: list[str]) -> tuple[float, float, float] | None:
-    lines = list(csv.reader([line, "next"], delimiter=separator))
-    if len(lines) != 2 or len(lines[0]) != len(names):  # a quote is not closed, or a cell is missing
+def csv_row(lines: list[str], separator: str, names: list[str]) -> tuple[float, float, float] | None:
+    try:
+        (found,) = csv.reader(lines, delimiter=separator, strict=len(lines) > 1)
+    except csv.Error:  # text follows a closed quote
         return None
-    cells = dict(zip(names, lines[0], strict=True))
+    if len(found) != len(names):
+        return None
+    cells = dict(zip(names, found, strict=True))
     point = str.maketrans(",", ".") if separator == ";" else {}
     return row(*(cells[name].translate(point) for name in ("time", *SIGNALS)))
 
@@ -256,8 +293,9 @@ def number(text: str, is_time: bool) -> float:
     if not is_time:
         raise ValueError("no number")
     time = datetime.fromisoformat(text.upper())  # it drops digits after the sixth
-    digits = re.search(r"[.,][0-9]{6}([0-9]{1,3})(?![0-9])", text)
+    more = re.search(r"[T ][0-9:]+[.,][0-9]{6}([0-9]+)", text)
+    digits = more[1] if more else ""
     whole = ((time if time.tzinfo else time.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(
         microseconds=1
     )
-    return (1000 * whole + int(digits[1].ljust(3, "0") if digits else 0)) / 10**9
+    return (whole * 10 ** len(digits) + int(digits or 0)) / 10 ** (6 + len(digits))
