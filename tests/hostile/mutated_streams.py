@@ -9,7 +9,7 @@ import math
 import random
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -112,7 +112,7 @@ def csv_text(rng: random.Random) -> bytes:
     lines = [separator.join(["time", "note", "b", "a"])]
     for time, a, b in numbers(rng):
         stamp = datetime.fromtimestamp(time, UTC).isoformat() if dates else repr(time)
-        note = rng.choice([f'"a {separator} ""b"""', f'"a\n7{separator}8\n"']) if quoted else "x"
+        note = f'"a {separator} ""b"""' if quoted else "x"
         lines.append(
             separator.join([stamp, note, repr(b), rng.choice([repr(a), repr(a), "", f'"{a}"' if quoted else "NA"])])
         )
@@ -183,45 +183,36 @@ def read_text(path: Path) -> tuple[Rows, int]:
         del lines[0]
     if not lines:
         raise ValueError("empty")
-    is_json = first.startswith("{")
-    found = [json_row(line) for line in lines if line.strip()] if is_json else list(csv_rows(lines, marks))
+    if first.startswith("{"):
+        found = [json_row(line) for line in lines if line.strip()]
+    else:
+        separator, names = header(first, marks)
+        if lines[-1].rstrip(b" \r").endswith(separator.encode()):
+            del lines[-1]  # it breaks off
+        texts = [decoded(each).replace("\ufeff", " ") for each in records(b"\n".join(lines[1:]), separator.encode())]
+        found = [csv_row(text.removesuffix("\r").replace("\r", " "), separator, names) for text in texts]
     rows = [row for row in found if row is not None]
     return rows, len(found) - len(rows)
 
 
-def csv_rows(lines: list[bytes], marks: str) -> Iterator[tuple[float, float, float] | None]:
-    """The rows below a header, each as the csv module splits it. A last row that breaks off is left out."""
-    lines[0] = lines[0].removeprefix(BOM)
-    comma = str.maketrans(marks, "," * len(marks))
-    used, closed = record(lines, ",", comma)
-    if not closed:
-        raise ValueError("a quote is not closed in the header")
-    separator, names = header("\n".join(text_of(line) for line in lines[:used]).strip(" "), marks)
-    del lines[:used]
-    while lines:
-        if not lines[0].strip(b" \r") or lines[0][:1] == b"#":
-            del lines[0]
-            continue
-        used, closed = record(lines, separator)
-        breaks_off = used == len(lines) and lines[-1].rstrip(b" \r").endswith(separator.encode())
-        if not closed or breaks_off:
-            return
-        yield csv_row([f"{text_of(line)}\n" for line in lines[:used]], separator, names)
-        del lines[:used]
-
-
-def record(lines: list[bytes], separator: str, table: dict[int, int] | None = None) -> tuple[int, bool]:
-    """How many lines the first record has, and whether its quotes are closed."""
-    texts = (f"{text_of(line)}\n".translate(table or {}) for line in lines)
-    reader = csv.reader(texts, delimiter=separator)
-    next(reader)
-    used = reader.line_num
-    again = [f"{text_of(line)}\n".translate(table or {}) for line in lines[:used]]
-    return used, len(list(csv.reader([*again, "next"], delimiter=separator))) == 2
-
-
-def text_of(line: bytes) -> str:
-    return decoded(line).replace("\ufeff", " ").removesuffix("\r").replace("\r", " ")
+def records(data: bytes, separator: bytes) -> list[bytes]:
+    """The records of CSV (RFC 4180), byte by byte. One at the end whose quote is not closed is left out."""
+    found, begin, state = [], 0, "begin"  # of a cell; "quoted", "closed" after a quote that may be doubled, and "rest"
+    for at in range(len(data)):
+        byte = data[at : at + 1]
+        comment = data[begin : begin + 1] == b"#"
+        if byte == b"\n" and (state != "quoted" or comment):
+            found.append(data[begin:at])
+            begin, state = at + 1, "begin"
+        elif state in ("begin", "closed") and byte == b'"':
+            state = "quoted"
+        elif state == "quoted":
+            state = "closed" if byte == b'"' else state
+        else:
+            state = "begin" if byte == separator else "rest"
+    if state != "quoted":
+        found.append(data[begin:])
+    return [each for each in found if each.strip(b" \r") and each[:1] != b"#"]
 
 
 def decoded(line: bytes) -> str:
@@ -234,26 +225,22 @@ def decoded(line: bytes) -> str:
 
 
 def header(first: str, marks: str) -> tuple[str, list[str]]:
-    ways = {}
-    for mark in marks:
-        try:
-            ways[mark] = [name.strip() for name in next(csv.reader([first], delimiter=mark))]
-        except csv.Error:  # a line break outside of quotes
-            ways[mark] = []
+    ways = {mark: [name.strip() for name in next(csv.reader([first], delimiter=mark))] for mark in marks}
     mark = max(ways, key=lambda mark: (sum(each in ways[mark] for each in ("time", *SIGNALS)), len(ways[mark])))
     if any(ways[mark].count(name) != 1 for name in ("time", *SIGNALS)):
         raise ValueError("a column is missing, or there twice")
     return mark, ways[mark]
 
 
-def csv_row(lines: list[str], separator: str, names: list[str]) -> tuple[float, float, float] | None:
-    try:
-        (found,) = csv.reader(lines, delimiter=separator, strict=len(lines) > 1)
-    except csv.Error:  # text follows a closed quote
+def csv_row(line: str, separator: str, names: list[str]) -> tuple[float, float, float] | None:
+    lines = list(csv.reader([*line.splitlines(keepends=True), "next"], delimiter=separator))
+    if len(lines) != 2 or len(lines[0]) != len(names):  # a quote is not closed, or a cell is missing
         return None
-    if len(found) != len(names):
-        return None
-    cells = dict(zip(names, found, strict=True))
+    if "\n" in line and re.search(
+        rf'"[^"{separator}\n][^{separator}"\n]*', re.sub(rf'(?:(?<=^)|(?<={separator}))"(?:[^"]|"")*"', '"', line)
+    ):
+        return None  # text follows a closed quote
+    cells = dict(zip(names, lines[0], strict=True))
     point = str.maketrans(",", ".") if separator == ";" else {}
     return row(*(cells[name].translate(point) for name in ("time", *SIGNALS)))
 
@@ -292,10 +279,12 @@ def number(text: str, is_time: bool) -> float:
         pass
     if not is_time:
         raise ValueError("no number")
-    time = datetime.fromisoformat(text.upper())  # it drops digits after the sixth
-    more = re.search(r"[T ][0-9:]+[.,][0-9]{6}([0-9]+)", text)
-    digits = more[1] if more else ""
+    parts = re.fullmatch(r"(.*?[T ][0-9:]+)[.,]([0-9]+)(|Z|[+-].*)", text, re.IGNORECASE)
+    if parts is None and re.search(r"[.,]", text):
+        raise ValueError("no time")
+    plain, digits = (parts[1] + parts[3], parts[2]) if parts else (text, "0")
+    time = datetime.fromisoformat(plain.upper())  # without the digits, of which it would drop those after the sixth
     whole = ((time if time.tzinfo else time.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(
         microseconds=1
     )
-    return (whole * 10 ** len(digits) + int(digits or 0)) / 10 ** (6 + len(digits))
+    return (whole * 10 ** len(digits) + int(digits) * 10**6) / 10 ** (6 + len(digits))

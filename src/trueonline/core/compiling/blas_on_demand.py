@@ -1,7 +1,7 @@
 """SciPy is imported when a kernel first calls BLAS, and not before.
 
-When Numba loads its first kernel, it imports `scipy.linalg` only to learn whether there is BLAS. That takes a fifth of a second. Here
-it looks whether SciPy is installed. Compiled code imports SciPy itself at its first call of BLAS.
+When Numba loads its first kernel, it imports `scipy.linalg` only to learn whether there is BLAS. That takes a fifth of a second.
+Here it looks whether SciPy is installed. Compiled code imports SciPy itself at its first call of BLAS.
 """
 
 from __future__ import annotations
