@@ -279,7 +279,7 @@ def number(text: str, is_time: bool) -> float:
         pass
     if not is_time:
         raise ValueError("no number")
-    parts = re.fullmatch(r"(.*?[T ][0-9:]+)[.,]([0-9]+)(|Z|[+-].*)", text, re.IGNORECASE)
+    parts = re.fullmatch(r"([^.,]*[^0-9:.,+-][0-9:]+)[.,]([0-9]+)(|Z|[+-].*)", text, re.IGNORECASE)
     if parts is None and re.search(r"[.,]", text):
         raise ValueError("no time")
     plain, digits = (parts[1] + parts[3], parts[2]) if parts else (text, "0")
