@@ -11,7 +11,7 @@ import numpy as np
 from trueonline.inputs import MAX_COUNT, Resumable
 from trueonline.streams.accuracy.bands import Bands
 from trueonline.streams.accuracy.judging import Judge
-from trueonline.streams.accuracy.realised_returns import KNOWN
+from trueonline.streams.accuracy.realised_returns import KNOWN_WEIGHT
 from trueonline.streams.accuracy.scoring import QuestionScore, Scores
 from trueonline.streams.questions.answers import Answers
 from trueonline.streams.questions.auto_questions import AutoQuestions
@@ -131,9 +131,9 @@ class Predictor(Resumable):
         usual, found = 1.0 / self.setup.rate if self.setup.rate else self.usual_interval, []
         for scale, window in zip(self._own_scales, self._scores.returns.windows, strict=True):
             if scale.seconds is not None and usual:
-                samples = -math.log(KNOWN) * scale.seconds / usual
+                samples = -math.log(KNOWN_WEIGHT) * scale.seconds / usual
             elif isinstance(scale.discount, float) and 0.0 < scale.discount < 1.0:
-                samples = math.log(KNOWN) / math.log(scale.discount)
+                samples = math.log(KNOWN_WEIGHT) / math.log(scale.discount)
             else:
                 continue
             if samples > window:

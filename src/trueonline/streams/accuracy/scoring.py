@@ -16,7 +16,7 @@ from trueonline.core.compiling.kernels import call, specialise
 from trueonline.inputs import Resumable
 from trueonline.streams.accuracy.realised_returns import Returns, Score
 
-RECENT = 500.0  # samples over which the recent error fades
+RECENT_SAMPLES = 500.0  # samples over which the recent error fades
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Scores(Resumable):
 
     def __init__(self, discounts: Sequence[float | str], factors: Sequence[float], has_mean: Sequence[bool]) -> None:
         self._factors, self._has_mean = np.array(factors), np.array(has_mean)
-        self.returns = Returns([*discounts] * 3, recent=RECENT, means=[*has_mean] * 3)
+        self.returns = Returns([*discounts] * 3, recent=RECENT_SAMPLES, means=[*has_mean] * 3)
         self._parts = {"returns": self.returns}
         self._state = {"means": np.zeros(1 + len(factors))}  # of the targets, with the number of samples before them
 

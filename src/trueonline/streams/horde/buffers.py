@@ -20,13 +20,13 @@ from trueonline.streams.horde.horde_layout import (
     Buffers,
 )
 
-RESERVE = 2**28  # bytes of weights to begin with: the operating system commits a page only when it is written
-SPARE = 64  # pages at least, and one more page for every so many rows
+FIRST_BYTES = 2**28  # bytes of weights to begin with: the operating system commits a page only when it is written
+MIN_PAGES = 64  # pages at least, and one more page for every so many rows
 
 
 def pages(room: int) -> int:
     """The number of pages for so many rows."""
-    return SPARE + room // SPARE
+    return MIN_PAGES + room // MIN_PAGES
 
 
 def allocate(n: int) -> Buffers:
@@ -54,7 +54,7 @@ def allocate(n: int) -> Buffers:
 def add_rows(old: Buffers) -> Buffers:
     """Make room for more features. All debts are paid first, because the number of pages changes."""
     call(SETTLE, tuple(old))
-    least = RESERVE // max(old.u.itemsize * old.u.shape[1], 1)
+    least = FIRST_BYTES // max(old.u.itemsize * old.u.shape[1], 1)
     room = min(max(2 * len(old.u), least, 1), len(old.rows))
     owing, faded = (np.zeros((pages(room), array.shape[1])) for array in (old.owing, old.faded))
     faded[old.places[AGE] % len(faded), np.arange(faded.shape[1])] = 1.0

@@ -19,11 +19,11 @@ from trueonline.inputs import count, positive, unit
 from trueonline.streams.live import messages
 from trueonline.streams.live.history import Buckets, History
 
-KEPT = 1 << 15  # samples that the ring keeps, if there is room
-MOST_BYTES = 32_000_000  # of the ring. It keeps fewer samples if there are many questions
-BUCKETS = 2048  # of the history, at most …
+RING_SAMPLES = 1 << 15  # samples that the ring keeps, if there is room
+RING_BYTES = 32_000_000  # of the ring. It keeps fewer samples if there are many questions
+MAX_BUCKETS = 2048  # of the history, at most …
 HISTORY_BYTES = 16_000_000  # … and their bytes
-FIRST_SHOWN = 4  # questions that a new page shows at most, each of another signal
+FIRST_QUESTIONS = 4  # questions that a new page shows at most, each of another signal
 
 
 @dataclass(frozen=True)
@@ -121,21 +121,21 @@ class Hub:
         questions: Sequence[Shown],
         signals: Sequence[str],
         title: str = "",
-        kept: int = KEPT,
+        kept: int = RING_SAMPLES,
         offset: float | None = None,
     ) -> None:
         self.questions, self.signals = tuple(questions), tuple(signals)
         self.title, self.offset = str(title), offset
         _check(self.questions, self.signals)
         wide = len(self.signals) + 3 * len(self.questions)
-        self.size = max(min(count("kept", kept), MOST_BYTES // (17 + 4 * wide)), 2)
+        self.size = max(min(count("kept", kept), RING_BYTES // (17 + 4 * wide)), 2)
         self._times, self._received = np.empty(self.size), np.empty(self.size)
         self._starts = np.empty(self.size, np.bool_)
         self._columns = np.empty((self.size, wide), np.float32)
         # Samples before `_done` are in the ring. Those before `_claimed` − size may be overwritten at this moment. A reader
         # copies first, and then looks at `_claimed` to see how much of its copy is valid.
         self._claimed = self._done = 0
-        most = max(min(BUCKETS, HISTORY_BYTES // (16 + 4 * (wide + 2 * len(self.signals)))), 2)
+        most = max(min(MAX_BUCKETS, HISTORY_BYTES // (16 + 4 * (wide + 2 * len(self.signals)))), 2)
         self._history = History(wide, len(self.signals), most, max(self.size // most, 1))
         self._wakes: tuple[Callable[[], None], ...] = ()
         self._status = Status()
@@ -247,14 +247,14 @@ class Hub:
                 "signals": self.signals,
                 "questions": [asdict(question) for question in self.questions],
                 "shown": self.first_shown(),
-                "most": messages.MOST,
+                "most": messages.MAX_QUESTIONS,
             },
         )
 
     def first_shown(self) -> tuple[int, ...]:
-        """The questions that a new page shows: one of each target, up to `FIRST_SHOWN`."""
+        """The questions that a new page shows: one of each target, up to `FIRST_QUESTIONS`."""
         firsts = {question.target: number for number, question in reversed(list(enumerate(self.questions)))}
-        return tuple(sorted(firsts.values())[:FIRST_SHOWN])
+        return tuple(sorted(firsts.values())[:FIRST_QUESTIONS])
 
     def needed(self, questions: Sequence[int]) -> tuple[int, ...]:
         """The signals that questions are about: their targets, and signals that are discounts."""

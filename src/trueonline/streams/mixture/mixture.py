@@ -20,9 +20,9 @@ from trueonline.streams.mixture.mixing import (
     FIRST,
     LARGEST,
     LOOKS,
-    MEMORY,
+    MAX_WAITING,
+    MEMORY_LOOKS,
     REGRET,
-    ROOM,
     SEEN,
     SIZE,
     SQUARES,
@@ -90,8 +90,8 @@ class Mixture(Resumable):
         experts: Sequence[Expert],
         bases: Sequence[str],
         looks: Sequence[float] = LOOKS,
-        memory: float = MEMORY,
-        room: int = ROOM,
+        memory: float = MEMORY_LOOKS,
+        room: int = MAX_WAITING,
     ) -> None:
         sets, names = {each.name: each for each in feature_sets}, list(bases)
         for kind, group, known in (
