@@ -5,8 +5,8 @@ A prediction p_k is about M_k = C_{k+1} + γ_{k+1}·M_{k+1}, which is known only
     M_k = A + W·M_t,   W = γ_{k+1}⋯γ_t
 
 where A is known. As soon as the open weight W is at most `MAX_OPEN_WEIGHT`, or as many samples wait as the memory holds,
-A + W·p_t stands for M_k. If predictions are right, the differences from one prediction to the next are uncorrelated, and the part of the error that is
-known has 1 − W² of the variance. So the error that counts is
+A + W·p_t stands for M_k. If predictions are right, the differences from one prediction to the next are uncorrelated, and the known
+part of the error has 1 − W² of the variance. So the error that counts is
 
     e_k = (A + W·p_t − p_k) / √(1 − W²)
 
