@@ -17,7 +17,7 @@ import numpy as np
 
 from trueonline.inputs import count, positive, unit
 from trueonline.streams.live import messages
-from trueonline.streams.live.history import Buckets, History
+from trueonline.streams.live.history import BucketHistory, Buckets
 
 RING_SAMPLES = 1 << 15  # samples that the ring keeps, if there is room
 RING_BYTES = 32_000_000  # of the ring. It keeps fewer samples if there are many questions
@@ -27,7 +27,7 @@ FIRST_QUESTIONS = 4  # questions that a new page shows at most, each of another 
 
 
 @dataclass(frozen=True)
-class Shown:
+class PageQuestion:
     """One question as the page knows it.
 
     Parameters
@@ -99,7 +99,7 @@ class Hub:
 
     Parameters
     ----------
-    questions : sequence of Shown
+    questions : sequence of PageQuestion
         The questions.
     signals : sequence of str
         The signals, in the order of `Answers.signals`.
@@ -118,7 +118,7 @@ class Hub:
 
     def __init__(
         self,
-        questions: Sequence[Shown],
+        questions: Sequence[PageQuestion],
         signals: Sequence[str],
         title: str = "",
         kept: int = RING_SAMPLES,
@@ -136,7 +136,7 @@ class Hub:
         # copies first, and then looks at `_claimed` to see how much of its copy is valid.
         self._claimed = self._done = 0
         most = max(min(MAX_BUCKETS, HISTORY_BYTES // (16 + 4 * (wide + 2 * len(self.signals)))), 2)
-        self._history = History(wide, len(self.signals), most, max(self.size // most, 1))
+        self._history = BucketHistory(wide, len(self.signals), most, max(self.size // most, 1))
         self._wakes: tuple[Callable[[], None], ...] = ()
         self._status = Status()
         self._number = {name: number for number, name in enumerate(self.signals)}
@@ -197,15 +197,15 @@ class Hub:
             newest alerts, the oldest first: {"time", "surprise", "question", "target", "value", "expected", "error",
             "usual_error"}.
         """
-        told, before = dict(status), self._status
-        questions, experts, alerts = (told.pop(name, None) for name in ("questions", "experts", "alerts"))
+        words, before = dict(status), self._status
+        questions, experts, alerts = (words.pop(name, None) for name in ("questions", "experts", "alerts"))
         if experts is not None and len(experts) != len(self.questions):
             raise ValueError(f"status must have experts of {len(self.questions)} questions, got {len(experts)}")
         scores = before.scores if questions is None else messages.scores(questions, len(self.questions))
-        self.offset = told["offset"] = told.get("offset", self.offset)
+        self.offset = words["offset"] = words.get("offset", self.offset)
         self._status = Status(
             before.number + 1,
-            messages.text("status", told),
+            messages.text("status", words),
             scores,
             before.alerts if alerts is None else messages.text("alerts", {"alerts": alerts}),
             before.experts if experts is None else experts,
@@ -307,7 +307,7 @@ class Hub:
         return (*signals, *(first + number for first in firsts for number in questions))
 
 
-def _check(questions: tuple[Shown, ...], signals: tuple[str, ...]) -> None:
+def _check(questions: tuple[PageQuestion, ...], signals: tuple[str, ...]) -> None:
     if not questions:
         raise ValueError("questions must have at least one question to show")
     names = [question.name for question in questions]
