@@ -251,7 +251,7 @@ class Agent(Acting, OverMemory):
             "trace_decay": self.trace_decay,
             "discount": self.discount,
             "policy": describe(self.policy),
-            "rng": _plain(self.rng.bit_generator.state),
+            "rng": plain(self.rng.bit_generator.state),
             "action": self._action,
             **self._step_size_settings(),
             **{name: getattr(self, name) for name in self.options},
@@ -288,7 +288,7 @@ class Agent(Acting, OverMemory):
     def _restore(self, parts: dict[str, np.ndarray], rng: dict[str, Any], action: int | None) -> None:
         """Take over a saved state; ValueError, KeyError or TypeError if it does not fit."""
         self._restore_memory(parts)
-        self.rng = _generator(rng)
+        self.rng = generator(rng)
         self._here = self._action = None
         if action is not None:
             x = (parts["here_indices"], parts["here"]) if "here_indices" in parts else parts["here"]
@@ -297,13 +297,13 @@ class Agent(Acting, OverMemory):
 
     def __getstate__(self) -> dict[str, Any]:
         state = {"parameters": self._parameters, "policy": self.policy, "parts": self._dump()}
-        kept = {name: getattr(self, name) for name in ("n_features", "n_actions", *self.options)}
-        kept |= self._step_size_state()
-        return {**state, "kept": kept, "action": self._action, "rng": self.rng.bit_generator.state}
+        names = ("n_features", "n_actions", *self.options, *self._more_settings)
+        settings = {name: getattr(self, name) for name in names}
+        return {**state, "settings": settings, "action": self._action, "rng": self.rng.bit_generator.state}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._parameters, self.policy = state["parameters"], state["policy"]
-        for name, value in state["kept"].items():
+        for name, value in state["settings"].items():
             setattr(self, name, value)
         self._choose_method()
         self.reset()
@@ -319,14 +319,14 @@ class Agent(Acting, OverMemory):
         )
 
 
-def _plain(state: Any) -> Any:
+def plain(state: Any) -> Any:
     """The state of a bit generator as JSON takes it."""
     if isinstance(state, dict):
-        return {name: _plain(value) for name, value in state.items()}
+        return {name: plain(value) for name, value in state.items()}
     return state.tolist() if isinstance(state, np.ndarray | np.generic) else state
 
 
-def _generator(state: dict[str, Any]) -> np.random.Generator:
+def generator(state: dict[str, Any]) -> np.random.Generator:
     kind: Callable | None = getattr(np.random, str(state["bit_generator"]), None)
     if not (isinstance(kind, type) and issubclass(kind, np.random.BitGenerator)):
         raise ValueError(f"the random state is of an unknown kind {state['bit_generator']!r}")
