@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from typing import Any
 
 import click
 
-from trueonline.cli.errors import plain_errors
+from trueonline.cli.errors import plain_errors, say
 from trueonline.cli.stream_options import stream_options
 from trueonline.cli.stream_setup import understood
 
@@ -50,7 +49,6 @@ def command(pace: Any, host: str, port: int, token: str | None, limit: int | Non
         if pace is None and not is_live(given["source"]) and not given["follow"]:
             pace = "fit"
         chosen, setup = understood(given, pace)
-        say = partial(click.echo, err=True)
         page = predict_command.Page(shown_source(chosen.source), host, port, token)
         run = predict_command.prepare(chosen, setup, sys.stdout, say, page.open)
         with predict_command.until_stopped() as stop:

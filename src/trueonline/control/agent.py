@@ -78,7 +78,7 @@ class Agent(Acting, OverMemory):
         self.n_features = inputs.count("n_features", n_features)
         self.n_actions = inputs.count("n_actions", n_actions, inputs.MAX_FEATURES // self.n_features)
         if initial_weights is not None:
-            initial_weights = np.asarray(initial_weights)
+            initial_weights = inputs.as_array("initial_weights", initial_weights)
             if initial_weights.shape != (self.n_features, self.n_actions):
                 raise ValueError(
                     f"initial_weights must have a row for each feature and a column for each action, "
@@ -106,12 +106,12 @@ class Agent(Acting, OverMemory):
 
     @property
     def weights(self) -> np.ndarray:
-        return memory.weights(self._each()[0]).reshape(self.n_features, self.n_actions)
+        return inputs.read_only(memory.weights(self._each()[0]).reshape(self.n_features, self.n_actions))
 
     @property
     def trace(self) -> np.ndarray:
-        """A fresh copy of the trace, as the last transition used it, in the shape of the weights."""
-        return memory.trace(self._each()[0]).reshape(self.n_features, self.n_actions)
+        """A read-only copy of the trace, as the last transition used it, in the shape of the weights."""
+        return inputs.read_only(memory.trace(self._each()[0]).reshape(self.n_features, self.n_actions))
 
     @property
     def action(self) -> int | None:

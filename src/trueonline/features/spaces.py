@@ -17,7 +17,7 @@ import numpy as np
 from trueonline.features.fourier import Fourier
 from trueonline.features.scaling import shown
 from trueonline.features.tiles import TileCoder
-from trueonline.inputs import MAX_FEATURES, count
+from trueonline.inputs import MAX_FEATURES, as_array, count
 
 TABLE = 200_000  # the default limit of tiles
 BINS = 8
@@ -135,7 +135,7 @@ class Table:
         ValueError
             If a row is not one of the states.
         """
-        array = np.asarray(X)
+        array = as_array("X", X)
         rows = array if self._several else array[..., None]
         if array.dtype.kind not in "iu" or rows.ndim != 2 or rows.shape[1] != len(self._sizes):
             wanted = f"a 2-D array of {len(self._sizes)} whole numbers a row" if self._several else "whole numbers"

@@ -24,7 +24,7 @@ from trueonline.core.compiling.identity import text_identity
 from trueonline.core.memory.layout import CARRIED
 from trueonline.core.rule_checks import check_rule
 from trueonline.core.transition import asked
-from trueonline.inputs import Schedule
+from trueonline.inputs import Schedule, read_only
 from trueonline.learners.docstrings import LEARNER, PER_FEATURE
 from trueonline.learners.loading import load_one_of
 from trueonline.learners.memory_learner import MemoryLearner
@@ -94,7 +94,7 @@ class OwnMethod(Method):
             own["second_step_size"] = property(lambda learner: learner._second_step_size, doc="β, or its schedule.")
         if "carried" in asked(self.rule):
             own["carried"] = property(
-                _carried, doc="A copy of the three numbers that the rule carries from step to step."
+                _carried, doc="A read-only copy of the three numbers that the rule carries from step to step."
             )
         return type(title, (files, base), own)
 
@@ -339,7 +339,7 @@ def made_here() -> dict[str, type]:
 
 
 def _carried(learner: Any) -> np.ndarray:
-    return learner._memory.numbers[CARRIED : CARRIED + 3].copy()
+    return read_only(learner._memory.numbers[CARRIED : CARRIED + 3].copy())
 
 
 def _imported(module: str) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from trueonline import catalog
+from trueonline.inputs import protocol_of
 from trueonline.inputs.seeds import seed_of
 from trueonline.optional import optional
 
@@ -93,6 +94,7 @@ def fitting(env: Any, agent: Any, features: Features) -> int:
         predicts = ", which predicts and does not act" if hasattr(agent, "predict") else ""
         given = f"the class {agent.__name__}" if isinstance(agent, type) else type(agent).__name__
         raise TypeError(f"agent must be an agent, got {given}{predicts}; agents are {agents}")
+    protocol_of(agent)  # TypeError for an argument of `step` that nobody would give
     actions = discrete(env)
     if agent.n_actions != actions.n:
         raise ValueError(

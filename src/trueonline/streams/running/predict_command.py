@@ -37,6 +37,8 @@ from trueonline.streams.sources import (
 from trueonline.streams.sources.addresses import divided_access, local_path
 from trueonline.streams.sources.file_chain import is_pattern
 
+REPEATED = 1.0  # seconds in which further signals mean the same as the first
+
 __all__ = ["Options", "Page", "Warner", "as_text", "predict", "prepare", "report_pace", "until_stopped"]
 
 
@@ -136,16 +138,14 @@ def _found(path: Path, fresh: bool) -> Checkpoint | None:
     if not fresh:
         return Checkpoint.read(path)
     if not looks_saved(path, KIND):
-        raise ValueError(f"{path} is there already and is not a checkpoint; name another --checkpoint")
+        raise ValueError(f"{path} exists and is not a checkpoint; choose another --checkpoint")
     return None
 
 
 def _check_new(out: str | None) -> None:
     """ValueError if the output of another source is where that of the new one should be."""
     if out is not None and os.path.exists(out) and os.path.getsize(out):
-        raise ValueError(
-            f"{out} is there already. The predictions for another source do not replace it; name another file for --out"
-        )
+        raise ValueError(f"{out} exists, and predictions for another source do not replace it; choose another --out")
 
 
 def _add_listeners(run: Run, options: Options, access: dict[str, Any], say: Say, resources: ExitStack) -> None:
@@ -219,17 +219,23 @@ def _open(options: Options, predictor: Predictor, access: dict[str, Any]) -> Sou
 
 @contextmanager
 def until_stopped() -> Iterator[threading.Event]:
-    """An event that SIGINT (Ctrl-C) and SIGTERM set, so that the run ends in good order. A second signal ends it at once."""
+    """An event that SIGINT (Ctrl-C) and SIGTERM set, so that the run ends in good order.
+
+    A signal more than a second later is a KeyboardInterrupt, which ends the run without a last checkpoint, but releases its locks.
+    One that comes sooner means the same as the first: service managers send several.
+    """
     stop = threading.Event()
-    before: dict[signal.Signals, Any] = {}
+    asked = 0.0
 
     def ask(number: int, frame: Any) -> None:
-        stop.set()
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        nonlocal asked
+        if stop.is_set() and time.monotonic() > asked + REPEATED:
+            raise KeyboardInterrupt
+        if not stop.is_set():
+            asked = time.monotonic()
+            stop.set()
 
-    for each in (signal.SIGINT, signal.SIGTERM):
-        before[each] = signal.signal(each, ask)
+    before = {each: signal.signal(each, ask) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:

@@ -12,7 +12,7 @@ from typing import Any
 from trueonline.streams.running.stream_checkpoint import Checkpoint
 from trueonline.streams.running.stream_run import Run
 from trueonline.terminal import print_table
-from trueonline.words import duration, listed, number
+from trueonline.words import duration, listed, number, printable
 
 WARN = 2.0  # seconds between looks for something to warn of
 WIDTH, PADDING = 80, 3  # characters in a line of the table, and between two columns
@@ -112,9 +112,9 @@ def as_text(summary: dict[str, Any], out: str | None, explain: bool = False) -> 
                 print(textwrap.fill(f"No score yet: {', '.join(unscored)}. {UNSCORED}", WIDTH))
         if explain:
             _print_experts(summary["questions"])
-        if out not in (None, "-"):
+        if summary["samples"] and out not in (None, "-"):
             print(f"Predictions are in {out}.")
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+    return "\n".join(printable(line).rstrip() for line in text.getvalue().split("\n")).strip("\n")
 
 
 def _row(question: dict[str, Any]) -> list[str]:

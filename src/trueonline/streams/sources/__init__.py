@@ -21,7 +21,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from trueonline.streams.sources.addresses import local_path, scheme_of, shown_address, without_credentials
+from trueonline.streams.sources.addresses import LIKE_MQTT, local_path, scheme_of, shown_address, without_credentials
 from trueonline.streams.sources.cleaning import Cleaner
 from trueonline.streams.sources.clock import TimeStyle
 from trueonline.streams.sources.file_chain import FILES_NAMED, Chain, files_named, is_pattern, not_empty
@@ -327,6 +327,6 @@ def _is_parquet(name: str) -> bool:
 
 def _scheme(name: str) -> str:
     """The scheme of an address, "" for a path. A bare `arm` is an address too."""
-    if name.lower().startswith(("mqtt:", "mqtts:")) and not os.path.exists(name):
-        return "mqtt"  # also without the slashes, so that no error shows a password in the name of a file
+    if LIKE_MQTT.match(name) and not os.path.exists(name):
+        return "mqtt"  # also without the colon or the slashes, so that no error shows a password in the name of a file
     return "arm" if name == "arm" else scheme_of(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +15,8 @@ from trueonline.core.family import members
 from trueonline.core.memory import KINDS
 from trueonline.core.rule_checks import check_rule
 from trueonline.core.transition import asked
-from trueonline.inputs import ratio
-from trueonline.study.checks import initial_weights
+from trueonline.inputs import protocol_of, ratio
+from trueonline.study.checks import initial_weights, provided
 from trueonline.study.kernels.sweep_kernel import compiled, vector_numbers
 
 NAMES = catalog.sweepable()  # that a case may give without a method
@@ -36,6 +36,8 @@ class SweptMethod:
     second : float, optional
         η: a method with second weights or a reward rate has the step-size β = ηα for them, so that α can be swept alone. 1 by
         default.
+    ignores : tuple of str, optional
+        ("ratio",) sweeps a rule without importance ratios on a problem that has them. Otherwise this is an error.
 
     Examples
     --------
@@ -46,6 +48,7 @@ class SweptMethod:
     rule: Any
     memories: int | None = None
     second: float | None = None
+    ignores: tuple[str, ...] = field(default=(), repr=False)
     kind: str = field(init=False, repr=False, compare=False)  # of memory
 
     def __post_init__(self) -> None:
@@ -143,6 +146,7 @@ def resolved(methods: Any, problem: Any) -> dict[str, Any]:
     for name, method in found.items():
         if inspect.isclass(method):
             _check_class(name, method, problem)
+        check_parts(name, method, provided(problem))
         row = method.row if isinstance(method, SweptMethod) else method
         if getattr(row, "binary", False) and not np.isin(problem.features, (0.0, 1.0)).all():
             raise ValueError(f"{name} needs binary features; leave it out of methods")
@@ -152,6 +156,20 @@ def resolved(methods: Any, problem: Any) -> dict[str, Any]:
                 "leaves out constants"
             )
     return found
+
+
+def check_parts(name: str, method: Any, parts: Collection[str]) -> None:
+    """ValueError if a problem provides a part of its transitions that a method cannot take, and does not say that it ignores."""
+    if not isinstance(method, SweptMethod):
+        try:
+            protocol_of(method).check(parts, "the problem")
+        except TypeError as error:
+            raise ValueError(f"the method {name!r} does not fit the problem: {error}") from None
+    elif "ratio" in parts and "rho" not in asked(method.update) and "ratio" not in method.ignores:
+        raise ValueError(
+            f"the rule of {name} takes no rho, but the problem has importance ratios: take an off-policy method, or, to learn "
+            'without them, give study.SweptMethod(…, ignores=("ratio",))'
+        )
 
 
 def resolve(name: Any, method: Any) -> Any:
