@@ -55,7 +55,7 @@ def command(pace: float | None, explain: bool, as_json: bool, limit: int | None,
         run = predict_command.prepare(chosen, setup, sys.stdout, say)
         with predict_command.until_stopped() as stop, StreamBar() as bar:
             summary = predict_command.predict(run, stop, [bar, warn], limit, forget=chosen.checkpoint is None)
-        warn.tell(summary["warnings"])
+        warn.tell(run.warnings())
         if as_json:
             click.echo(json.dumps(summary, indent=2, allow_nan=False))
         else:

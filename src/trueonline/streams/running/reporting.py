@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import textwrap
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from typing import Any
 
@@ -51,9 +51,8 @@ class Warner:
             self._due = time.monotonic() + WARN
             self.tell(run.warnings())
 
-    def tell(self, warnings: Sequence[str]) -> None:
-        for warning in warnings:
-            kind = warning.partition(":")[0]  # numbers after it may change
+    def tell(self, warnings: Mapping[str, str]) -> None:
+        for kind, warning in warnings.items():
             if kind not in self._said:
                 self._said.add(kind)
                 self._say(f"Warning: {warning}.")
