@@ -14,11 +14,11 @@ from typing import Any, Literal, TextIO
 
 from trueonline.files import Lock, looks_saved, sweep_up
 from trueonline.inputs import positive
-from trueonline.streams.outputs.alerts import THRESHOLD, Alerts
+from trueonline.streams.outputs.alerts import DEFAULT_THRESHOLD, Alerts
 from trueonline.streams.outputs.output import check_out, open_output
 from trueonline.streams.outputs.publishing import Publisher, check_no_circle
 from trueonline.streams.predictor import Predictor, Setup
-from trueonline.streams.questions.time_scales import GAP, GAP_HORIZONS
+from trueonline.streams.questions.time_scales import GAP_HORIZONS, GAP_SAMPLES
 from trueonline.streams.running.live_run import Page
 from trueonline.streams.running.reporting import Say, Warner, as_text, report_new_source, report_pace, report_resumption
 from trueonline.streams.running.stream_checkpoint import KIND, Checkpoint, check_different_files
@@ -34,7 +34,7 @@ from trueonline.streams.sources.addresses import divided_access
 from trueonline.streams.sources.file_chain import is_pattern
 from trueonline.streams.sources.sample import MissingColumnsError
 
-REPEATED = 1.0  # seconds in which further signals mean the same as the first
+REPEATED_SECONDS = 1.0  # seconds in which further signals mean the same as the first
 
 __all__ = ["Options", "Page", "Warner", "as_text", "predict", "prepare", "report_pace", "until_stopped"]
 
@@ -125,7 +125,7 @@ def _longest_gap(setup: Setup) -> float | None:
     if setup.max_gap is not None:
         return setup.max_gap
     longest = max((scale.seconds or 0.0 for scale in setup.scales()), default=0.0)
-    return max(GAP / setup.rate, GAP_HORIZONS * longest) if setup.rate else None
+    return max(GAP_SAMPLES / setup.rate, GAP_HORIZONS * longest) if setup.rate else None
 
 
 def _found(path: Path, fresh: bool) -> Checkpoint | None:
@@ -148,7 +148,7 @@ def _check_new(out: str | None) -> None:
 def _add_listeners(run: Run, options: Options, access: dict[str, Any], say: Say, resources: ExitStack) -> None:
     """Let a run tell of alerts, and publish, where the options say so."""
     if options.alert is not None or options.alerts is not None:
-        threshold = THRESHOLD if options.alert is None else options.alert
+        threshold = DEFAULT_THRESHOLD if options.alert is None else options.alert
         run.alerts = Alerts(run.predictor, threshold, say, options.alerts, options.fresh)
         resources.callback(run.alerts.close)
     if options.publish is not None:
@@ -214,7 +214,7 @@ def until_stopped() -> Iterator[threading.Event]:
 
     def ask(number: int, frame: Any) -> None:
         nonlocal asked
-        if stop.is_set() and time.monotonic() > asked + REPEATED:
+        if stop.is_set() and time.monotonic() > asked + REPEATED_SECONDS:
             raise KeyboardInterrupt
         if not stop.is_set():
             asked = time.monotonic()
