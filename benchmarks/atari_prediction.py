@@ -21,7 +21,8 @@ import numpy as np
 from benchmarks.report import Ratio, Section, Settings, Table, Target, short
 from trueonline import SwiftTD, TrueOnlineTD
 from trueonline.control.atari.emulator import games, load
-from trueonline.lab.experiment import interval, resample
+from trueonline.lab.claims import Estimate
+from trueonline.words import listed
 
 DISCOUNT, TRACE_DECAY = 0.98, 0.9
 # The grey screen is looked at in every other row and column. The mean of four pixels there is one of 32 shades.
@@ -60,17 +61,18 @@ def measure(settings: Settings) -> Section:
     found = recordings(settings.actions)
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         played = zip(found, pool.map(partial(lifetime_errors, frames=frames), found, found.values()), strict=True)
-        errors = {
-            game: errors for game, errors in played if errors[frames][0] > 0.0
-        }  # without a reward there is no ratio
+        errors = {game: each for game, each in played if each[frames][0] > 0.0}  # without a reward there is no ratio
+    without = [title(game) for game in found if game not in errors]
+    if without:
+        section.notes.append(f"No reward came in the first {frames:,} frames of {listed(without)}. They are left out.")
     if not errors:
-        raise ValueError(f"no reward came in the first {frames:,} frames of any game: give more --frames")
+        return section
     ratios = {game: each[frames] / each[frames][0] for game, each in errors.items()}
     one_alpha = np.log([each[2:] for each in ratios.values()]).mean(axis=0).argmin()
     columns = {game: (each[1], each[2 + one_alpha], each[2:].min()) for game, each in ratios.items()}
     logs = np.log(list(columns.values())).T
-    weights = resample(len(columns))
-    means = [Ratio(float(np.exp(each.mean())), *interval(np.exp(weights @ each))) for each in logs]
+    estimates = [Estimate(np.exp(Estimate.mean(each, seed=0).rows)) for each in logs]
+    means = [Ratio(each.value, *each.interval) for each in estimates]
     ordered = sorted(columns, key=lambda game: columns[game])
     rows = [(title(game), f"{errors[game][frames][0]:.4g}", *map(short, columns[game])) for game in ordered]
     heads = ("game", "SwiftTD's error", "adapted, over SwiftTD's", "plain, one α", "plain, best α of each game")

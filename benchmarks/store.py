@@ -27,7 +27,7 @@ from typing import Any
 from benchmarks import machine
 from benchmarks.__main__ import SECTIONS
 from trueonline.files import write_whole
-from trueonline.lab.registry import MODULES
+from trueonline.lab.registry import EXPERIMENTS
 from trueonline.lab.reproduction import PACKAGES
 
 ROOT = Path(__file__).parents[1]
@@ -63,7 +63,7 @@ def parts(data: Path, peers_python: str | None = None, actions: Path | None = No
     recorded = () if actions is None else ("--actions", str(actions))
     peers = () if peers_python is None else ("--peers-python", peers_python)
     found = {"verify": Part(("trueonline", "verify", "--json", "--seed", str(SEED)), _verification(data), captured=True)}
-    for name in MODULES:
+    for name in EXPERIMENTS:
         command = ("trueonline", "reproduce", name, "--seed", str(SEED), *SCALES.get(name, ()), "--out", str(WORK / name))
         found[name] = Part(command, _experiment(data, name))
     for name in SECTIONS:
@@ -114,7 +114,7 @@ def main() -> None:
     options.data.mkdir(parents=True, exist_ok=True)
     if options.again:
         _write(about, {name: entry for name, entry in _read(about).items() if name not in names})
-        for name in MODULES:
+        for name in EXPERIMENTS:
             if name in names:
                 shutil.rmtree(ROOT / WORK / name, ignore_errors=True)
     failed = [name for name in names if name not in _read(about) and not run(name, known[name], about)]
@@ -180,7 +180,7 @@ def _experiment(data: Path, name: str) -> Callable[[str], None]:
                 old.unlink()
         verdicts = json.loads((ROOT / WORK / name / "verdicts.json").read_text(encoding="utf-8"))
         others = [each for each in _read(data / "verdicts.json") if each["experiment"] != name]
-        places = {known: place for place, known in enumerate(MODULES)}
+        places = {known: place for place, known in enumerate(EXPERIMENTS)}
         _write(data / "verdicts.json", sorted([*others, *verdicts], key=lambda each: places[each["experiment"]]))
 
     return store

@@ -46,10 +46,10 @@ def timed(*arguments):
     spent.append(thread_time() - begin)
 tasks._kernel_block = timed
 folder, mrps = Path(sys.argv[1]), int(sys.argv[2])
-many_mrps.run(Settings(folder / "first", mrps=2, runs=2))  # modules and kernels are loaded
+many_mrps.run(Settings(folder / "first", options={"mrps": 2}, runs=2))  # modules and kernels are loaded
 spent.clear()
 begin = process_time()
-many_mrps.run(Settings(folder / "second", mrps=mrps))
+many_mrps.run(Settings(folder / "second", options={"mrps": mrps}))
 whole = process_time() - begin
 print((whole - sum(spent)) / whole)
 """

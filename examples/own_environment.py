@@ -99,7 +99,7 @@ def main(episodes=1000):
         seed=1,
     )
     # With the checkpoint, a second run of this program resumes where the first one stopped.
-    training = to.control.train(env, agent, features, episodes=episodes, checkpoint="room.npz")
+    training = to.control.train(env, agent, features, episodes=episodes, seed=0, checkpoint="room.npz")
     evaluation = to.control.evaluate(env, agent, features, episodes=20)
     print(f"a day with a thermostat: {thermostat(env):6.2f}")
     print(f"the first days of the agent: {training.returns[:20].mean():6.2f}")

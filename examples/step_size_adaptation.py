@@ -59,7 +59,7 @@ def error(stream, alpha, settings):
     learner = to.TrueOnlineTD(X.shape[1], alpha, trace_decay=0.9, discount=DISCOUNT, **settings)
     errors = []
     for t in range(0, STEPS, PIECE):
-        learner.run(X[t : t + PIECE + 1], rewards[t : t + PIECE])
+        learner.run(X[t : t + PIECE + 1], rewards[t : t + PIECE], resume=True)
         if np.abs(learner.weights).max() < 1e6:  # all signals have variance 1, and are independent
             errors.append(((sizes * learner.weights - values[t]) ** 2).sum() / (values[t] ** 2).sum())
         else:

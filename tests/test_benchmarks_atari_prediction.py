@@ -75,3 +75,12 @@ def test_errors_are_those_of_predictions_before_learning(tmp_path):
     assert (game, shown, mean) == ("Pong", f"{error:.4g}", "geometric mean")
     with pytest.raises(ValueError, match=r"has actions for 32\d frames"):
         benchmark.lifetime_errors("pong", tmp_path / "Pong.txt.gz", 1000)
+
+
+def test_a_game_without_a_reward_is_left_out_and_named(tmp_path):
+    with gzip.open(tmp_path / "Pong.txt.gz", "wt") as file:
+        file.write(made_up_actions())
+    settings = report.Settings(quick=True, pictures=None, peers_python="", actions=tmp_path, frames=50)
+    section = benchmark.measure(settings)
+    assert section.notes == ["No reward came in the first 50 frames of Pong. They are left out."]
+    assert not section.tables

@@ -28,7 +28,7 @@ from trueonline import files, platforms, study
 from trueonline.cli import main
 from trueonline.cli.errors import plain_errors
 from trueonline.streams.live import Server
-from trueonline.streams.sources import Pipe, columns_of, is_several, open_source
+from trueonline.streams.sources import Pipe, SourceAddress, columns_of, open_source
 from trueonline.streams.sources.addresses import local_path, shown_address
 
 ROOT = Path(__file__).parents[1]
@@ -243,7 +243,7 @@ def test_a_drive_is_not_a_scheme(path):
         open_source(path, ["x"], time="time")
     assert "addresses begin with" not in str(error.value)
     assert shown_address(path) == path
-    assert is_several(path.replace("arm", "*"))
+    assert SourceAddress.of(path.replace("arm", "*")).several
 
 
 def test_a_file_has_an_address(tmp_path):

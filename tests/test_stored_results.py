@@ -16,8 +16,8 @@ from PIL import Image
 
 from trueonline import catalog
 from trueonline.lab import reproduce_command
-from trueonline.lab.experiment import FAILS, HOLDS, NOISE
-from trueonline.lab.registry import MODULES
+from trueonline.lab.claims import FAILS, HOLDS, NOISE
+from trueonline.lab.registry import EXPERIMENTS, experiment
 
 ROOT = Path(__file__).parents[1]
 STORED = ROOT / "docs" / "results" / "data"
@@ -107,7 +107,7 @@ def test_every_experiment_has_a_page_or_is_named_as_not_stored(results):
     pages.write(results)
     text = (results / "verdicts.md").read_text()
     listed, missing = text.split("## Not stored")
-    for name in MODULES:
+    for name in EXPERIMENTS:
         stored = name in ("fig4", "many-mrps")
         assert (results / "experiments" / f"{name}.md").exists() is stored
         assert (f"experiments/{name}.md" in listed) is stored
@@ -137,7 +137,7 @@ def test_the_best_of_a_table_is_that_of_means_over_runs(tmp_path):
         "random,0,0,0,7",
     ]
     written(tmp_path / "data.csv", "\n".join(["method,trace_decay,step_size,run,score", *rows]))
-    about, *lines = pages.best_table(pages.TABLES["asterix"], tmp_path / "data.csv")
+    about, *lines = pages.best_table(experiment("asterix").best, tmp_path / "data.csv")
     assert about == "The largest mean score of each method over α, λ:"
     assert lines[-2:] == ["| replace Sarsa(λ) | 250 | 0.5 | 0.9 |", "| random play | 7 | 0 | 0 |"]
 
@@ -167,7 +167,7 @@ def test_pages_that_do_not_change_are_left_alone(results):
 
 def test_without_stored_results_the_pages_say_so(tmp_path):
     pages.write(tmp_path)
-    assert all(f"- `{name}`, " in (tmp_path / "verdicts.md").read_text() for name in MODULES)
+    assert all(f"- `{name}`, " in (tmp_path / "verdicts.md").read_text() for name in EXPERIMENTS)
     assert "No benchmarks are stored" in (tmp_path / "benchmarks.md").read_text()
 
 
@@ -227,7 +227,7 @@ def test_the_stored_results_make_pages(tmp_path):
     copytree(STORED, tmp_path / "data")
     pages.write(tmp_path)
     about = json.loads((STORED / "about.json").read_text())
-    assert {path.stem for path in (tmp_path / "experiments").iterdir()} == {name for name in MODULES if name in about}
+    assert {path.stem for path in (tmp_path / "experiments").iterdir()} == {name for name in EXPERIMENTS if name in about}
 
 
 def test_the_stored_files_are_small_and_known():
@@ -237,11 +237,12 @@ def test_the_stored_files_are_small_and_known():
     assert [path for path, size in sizes.items() if path.suffix in (".csv", ".gz") and size > 230_000] == []
     about = json.loads((STORED / "about.json").read_text())
     assert set(about) <= set(store.parts(STORED))
-    assert {path.parts[0] for path in sizes if path.parts[0] in MODULES} == {name for name in about if name in MODULES}
+    assert {path.parts[0] for path in sizes if path.parts[0] in EXPERIMENTS} == {
+        name for name in about if name in EXPERIMENTS
+    }
 
 
-def test_every_experiment_has_a_table_and_every_verified_method_is_known():
-    assert set(pages.TABLES) == set(MODULES)
+def test_every_verified_method_is_known():
     verified = json.loads((STORED / "verify.json").read_text())
     assert set(verified) <= set(catalog.METHODS)
 
@@ -306,7 +307,7 @@ def test_parts_asked_for_again_are_forgotten_first(run_store):
 
 def test_an_experiment_asked_for_again_computes_everything_again(run_store, tmp_path, monkeypatch):
     monkeypatch.setattr(store, "ROOT", tmp_path)
-    monkeypatch.setattr(store, "MODULES", {"good": "good", "other": "other"})
+    monkeypatch.setattr(store, "EXPERIMENTS", {"good": "good", "other": "other"})
     for name in ("good", "other"):
         written(tmp_path / store.WORK / name / "tasks" / "1.parquet", "a result")
     run_store("good")
@@ -323,7 +324,7 @@ def test_an_unknown_part_is_refused(run_store, capsys):
 
 def test_every_experiment_and_every_section_is_a_part(tmp_path):
     known = store.parts(tmp_path, "python")
-    assert set(MODULES) < set(known)
+    assert set(EXPERIMENTS) < set(known)
     assert all(f"benchmarks/{name}" in known for name in store.SECTIONS)
     assert known["fig4"].command[:3] == ("trueonline", "reproduce", "fig4")
 

@@ -22,7 +22,7 @@ from tools.environments import ROOT, Environment, find_python, run, supported
 LARGEST = 1_000_000  # bytes of the wheel
 # Files that the package reads while it runs, beside Python. The comparison with the folder would not miss what is missing in both.
 NEEDED = (
-    *("py.typed", "lab/report/page.css", "lab/report/page.html", "lab/report/page.js", "streams/live/page/index.html"),
+    *("py.typed", "lab/report/page.css", "lab/report/page.html", "streams/live/page/index.html"),
     *("lab/explorables/pages/index.html", "lab/explorables/pages/widgets.js", "lab/explorables/pages/style.css"),
 )
 

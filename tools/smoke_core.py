@@ -11,7 +11,7 @@ import trueonline as to
 
 def alone() -> None:
     """no package of an extra is installed"""
-    for name in ("scipy", "pyarrow", "matplotlib", "sympy", "gymnasium", "starlette", "altair", "distributed"):
+    for name in ("scipy", "pyarrow", "matplotlib", "sympy", "gymnasium", "starlette", "distributed"):
         assert find_spec(name) is None, name
 
 

@@ -5,23 +5,21 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from made_pages import write_if_changed
+from pyarrow.csv import read_csv
 
 from benchmarks.report import Section, as_markdown, from_data, markdown_table, summary
-from trueonline.lab.experiment import FAILS, HOLDS, NOISE
-from trueonline.lab.registry import MODULES, experiment
-from trueonline.lab.style import NAMES
+from trueonline.lab.best_rows import BestRows
+from trueonline.lab.claims import FAILS, HOLDS, NOISE
+from trueonline.lab.registry import EXPERIMENTS, experiment
 
 RESULTS = Path(__file__).parents[1] / "results"
 BADGES = {FAILS: "bdg-danger", NOISE: "bdg-warning", HOLDS: "bdg-success"}  # what does not hold comes first
@@ -29,40 +27,6 @@ BADGES = {FAILS: "bdg-danger", NOISE: "bdg-warning", HOLDS: "bdg-success"}  # wh
 DAMAGED = (OSError, EOFError, ValueError, LookupError, TypeError)
 
 
-@dataclass(frozen=True)
-class Best:
-    """The table on the page of an experiment: the best value for each of these columns, after a mean over runs if there are any."""
-
-    by: Sequence[str]
-    value: str
-    mean_over: str | None = None
-    largest: bool = False
-    names: str = ""  # what a method's name in the table lacks of its name in the catalogue
-
-
-TABLES = {
-    "fig1": Best(("method",), "rms_error"),
-    "fig2": Best(("method",), "rms_error"),
-    "fig3": Best(("method",), "rms_error"),
-    "fig4": Best(("mrp", "representation", "method"), "error"),
-    "appendix-c": Best(("mrp", "representation", "method"), "error"),
-    "fig9": Best(("mrp", "representation", "method"), "error"),
-    "cost": Best(("features", "n"), "ratio"),
-    "myoelectric": Best(("panel", "method"), "error"),
-    "many-mrps": Best(("mrp", "representation", "method"), "over_td0", mean_over="number"),
-    "mrp-grid": Best(("representation", "other", "sigma"), "advantage", mean_over="k"),
-    "textbook": Best(("method",), "rms_error"),
-    "asterix": Best(("method",), "score", mean_over="run", largest=True, names="_sarsa"),
-    "mountain-car": Best(("method",), "steps", mean_over="run"),
-    "offpolicy": Best(("representation", "distance", "method"), "error"),
-    "average-reward": Best(("task", "method"), "shortfall"),
-}
-PARAMETERS = {"step_size": "α", "trace_decay": "λ", "eta": "η", "step": "step"}
-HEADINGS = PARAMETERS | {
-    "mrp": "MRP", "rms_error": "RMS error", "low": "95 %, from", "high": "to", "panel": "signal",
-    "over_td0": "mean of the error over that of TD(0)", "distance": "distance of target",
-    "advantage": "mean advantage over all k and b", "other": "compared with", "sigma": "σ",
-}  # fmt: skip
 # Where pages written by hand say more about an experiment.
 READ_ON = {
     "fig4": "experiments.md#one-mrp-of-each-class-is-not-enough",
@@ -92,7 +56,7 @@ def write(results: Path) -> None:
     """
     data = results / "data"
     about, verdicts = _read(data / "about.json"), _read(data / "verdicts.json") or []
-    stored = [name for name in MODULES if name in about]
+    stored = [name for name in EXPERIMENTS if name in about]
     pages = {
         results / "verdicts.md": verdicts_page(about, verdicts, _read(data / "verify.json")),
         results / "benchmarks.md": unbroken(benchmarks_page(_read(data / "benchmarks.json"))),
@@ -115,8 +79,8 @@ def write(results: Path) -> None:
 
 def verdicts_page(about: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]], verified: Mapping[str, Any]) -> str:
     """All claims by their verdict, what was not run, and how the stored results were made."""
-    stored = [name for name in MODULES if name in about]
-    missing = [name for name in MODULES if name not in about]
+    stored = [name for name in EXPERIMENTS if name in about]
+    missing = [name for name in EXPERIMENTS if name not in about]
     claims = [each for each in verdicts if each["experiment"] in stored]
     lines = [
         "# Verdicts",
@@ -230,12 +194,10 @@ def experiment_page(name: str, about: Mapping[str, Any], verdicts: Sequence[Mapp
     links = ", ".join(f"{{download}}`{path.name} <../data/{name}/{path.name}>`" for path in tables)
     lines += [f"Download all numbers: {links}.", ""]
     (table,) = (path for path in tables if path.stem.split(".")[0] == "data")
-    lines += best_table(TABLES[name], table)
+    lines += best_table(chosen.best, table)
     lines += ["", "## How to run it", "", "```sh", entry["command"], "```", ""]
-    lines += [
-        f"This took {entry['seconds']:,.0f} seconds, and made all that stands above. It also leaves `report.html`, in which"
-    ]
-    lines += ["the charts are interactive.", ""]
+    lines += [f"This took {entry['seconds']:,.0f} seconds, and made all that stands above. It also leaves `report.html`."]
+    lines += [""]
     return "\n".join([*lines, *_machines([entry["machine"]])])
 
 
@@ -258,51 +220,13 @@ def _elsewhere(name: str, root: str) -> str:
     return f"[What it means]({root}{READ_ON.get(name, 'experiments.md')})."
 
 
-def best_table(best: Best, path: Path) -> list[str]:
+def best_table(best: BestRows, path: Path) -> list[str]:
     """The best row for each of some columns, with the parameters that reach it."""
     opened = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    rows = list(csv.DictReader(io.StringIO(opened.decode())))
-    parameters = [column for column in PARAMETERS if column in rows[0] and column not in best.by]
-    shown = [*best.by, best.value, *parameters]
-    if best.mean_over is None:
-        shown[len(best.by) + 1 : len(best.by) + 1] = [column for column in ("low", "high") if column in rows[0]]
-    else:
-        groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
-        for row in rows:
-            groups.setdefault(tuple(row[column] for column in (*best.by, *parameters)), []).append(row)
-        rows = [{**few[0], best.value: str(fmean(float(row[best.value]) for row in few))} for few in groups.values()]
-    chosen: dict[tuple[str, ...], dict[str, str]] = {}
-    for row in sorted(rows, key=lambda row: float(row[best.value]), reverse=best.largest):
-        chosen.setdefault(tuple(row[column] for column in best.by), row)
-    order = dict.fromkeys(tuple(row[column] for column in best.by) for row in rows)
-    words = [column in best.by and not _is_number(rows[0][column]) for column in shown]
-    over = ", ".join(PARAMETERS[name] for name in parameters)
-    most, mean = "largest" if best.largest else "smallest", "mean " if best.mean_over else ""
-    return [
-        f"The {most} {mean}{_heading(best.value)} of each method over {over}:" if over else "Each row is one result:",
-        "",
-        "| " + " | ".join(_heading(column) for column in shown) + " |",
-        "|" + "|".join("---" if word else "---:" for word in words) + "|",
-        *("| " + " | ".join(plain(_shown(chosen[key][column], best.names)) for column in shown) + " |" for key in order),
-    ]
-
-
-def _heading(column: str) -> str:
-    return HEADINGS.get(column, column.replace("_", " "))
-
-
-def _shown(cell: str, names: str) -> str:
-    if _is_number(cell):
-        return number(float(cell))
-    return NAMES.get(cell + names, NAMES.get(cell, cell.removeprefix("MRP ")))
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+    about, headings, rows = best.of(read_csv(io.BytesIO(opened)))
+    rules = ["---" if isinstance(cell, str) else "---:" for cell in rows[0]]
+    cells = [[plain(cell if isinstance(cell, str) else number(cell)) for cell in row] for row in rows]
+    return [about, "", *("| " + " | ".join(line) + " |" for line in (headings, rules, *cells))]
 
 
 # --- Benchmarks -----------------------------------------------------------------------------------

@@ -20,6 +20,9 @@ RC: dict[Any, Any] = {
     "figure.dpi": 100,
     "savefig.dpi": 200,
     "pdf.fonttype": 42,
+    "svg.fonttype": "none",  # text that can be searched, and is as large as the reader wants
+    "svg.hashsalt": "trueonline",  # the same picture has the same file
+    "font.sans-serif": ["DejaVu Sans"],
 }
 
 

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from typing import Any
 
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 TIME_UNITS = {"d": 86400.0, "h": 3600.0, "min": 60.0, "s": 1.0, "ms": 1e-3}
 BYTE_UNITS = {"GB": 1e9, "MB": 1e6, "kB": 1e3}
 MISSING = "–"
+
+
+def printable(text: str) -> str:
+    """A text without the characters that steer a terminal, such as escapes and changes of direction. Line breaks stay.
+
+    >>> printable("grip\x1b[2J (N)")
+    'grip\ufffd[2J (N)'
+    """
+    return UNPRINTABLE.sub("\ufffd", text)
 
 
 def number(value: float | None, digits: int = 4) -> str:

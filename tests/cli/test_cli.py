@@ -130,7 +130,7 @@ WITHOUT = (
     [
         (["pyarrow"], WITHOUT[0]),
         (
-            ["distributed", "altair", "gymnasium", "ale_py", "sympy", "starlette"],
+            ["distributed", "matplotlib", "gymnasium", "ale_py", "sympy", "starlette"],
             WITHOUT[1],
         ),  # a command needs one of them
     ],
@@ -145,7 +145,7 @@ def test_without_a_package_a_command_names_the_one_extra_that_it_needs(missing, 
 
 
 def test_verify_needs_no_extra(tmp_path):
-    missing = ["pyarrow", "matplotlib", "scipy", "sympy", "gymnasium", "altair", "distributed", "starlette"]
+    missing = ["pyarrow", "matplotlib", "scipy", "sympy", "gymnasium", "distributed", "starlette"]
     assert without(missing, ["verify replace --trials 1 --steps 3"], tmp_path) == [[0, ""]]
 
 

@@ -160,6 +160,10 @@ def test_the_greedy_action_is_taken_more_and_more_often():
             lambda: TrueOnlineSarsa(2, 2, 0.1, 0.9, 0.9, EpsilonGreedy),
             "got the class EpsilonGreedy; make an object of it",
         ),
+        (
+            lambda: TrueOnlineSarsa(2, 2, 0.1, 0.9, 0.9, lambda v: 0),
+            r"policy\(values, rng, t\), got one that takes \(v\)",
+        ),
     ],
 )
 def test_bad_policies_are_refused(make, message):

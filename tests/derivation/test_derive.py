@@ -335,8 +335,9 @@ def test_a_sweep_takes_ratios_from_the_problem():
     by_hand = type("ByHand", (), {"takes": ("ratio",), "__new__": lambda cls, *given: found.learner(*given)})
     table = to.sweep(Drifting(), methods={"kernel": found.learner, "stepwise": by_hand}, **grid).to_pylist()
     assert table[0]["error"] == pytest.approx(table[1]["error"], rel=1e-12)
+    constant = to.study.SweptMethod(derived(constant_lambda_return).learner.method, ignores=("ratio",))
     with pytest.raises(ValueError, match=r"constant discount, here 0\.5, but the problem has 0\.25 too"):
-        to.sweep(Drifting((0.5, 0.25)), methods={"constant": derived(constant_lambda_return).learner}, **grid)
+        to.sweep(Drifting((0.5, 0.25)), methods={"constant": constant}, **grid)
 
 
 def test_the_file_is_what_is_compiled():

@@ -152,7 +152,7 @@ def test_a_run_is_its_updates(stream, varying):
     for mark in (True, False):  # the next stream begins where the learner stands: anew, or with the trace
         back, begins = X[::-1].copy() if mark else X, np.zeros(T + 1, bool)
         begins[0] = mark
-        ran.run(back, rewards, ratios=ratios, starts=begins)
+        ran.run(back, rewards, ratios=ratios, starts=begins, resume=True)
         if mark:
             updated.start(back[0])
         for t in range(T):

@@ -4,6 +4,7 @@ import copy
 import json
 import pickle
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -264,3 +265,9 @@ def test_places_that_are_not_those_of_the_coder_are_refused(size):
     for bad in crafted:
         with pytest.raises(ValueError, match="its places does not fit"):
             TileCoder(0, 1).__setstate__({**state, "places": bad})
+
+
+def test_the_space_of_several_environments_side_by_side_is_refused():
+    low = np.array([-4.8, -np.inf])
+    with pytest.raises(ValueError, match="of 3 environments side by side: give the single_observation_space"):
+        from_space(SimpleNamespace(low=np.tile(low, (3, 1)), high=np.tile(-low, (3, 1)), shape=(3, 2)))

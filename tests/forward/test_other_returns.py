@@ -244,10 +244,10 @@ def test_options_are_saved_and_copied(case, tmp_path):
     learner.run(X[:8], rewards[:7])
     learner.save(tmp_path / "learner.npz")
     others = [to.load(tmp_path / "learner.npz"), copy.deepcopy(learner)]
-    learner.run(X[7:], rewards[7:], [0.9] * (T - 8) + [0.0])
+    learner.run(X[7:], rewards[7:], [0.9] * (T - 8) + [0.0], resume=True)
     for other in others:
         assert repr(other).split("(", 1)[1] == repr(learner).split("(", 1)[1]
-        other.run(X[7:], rewards[7:], [0.9] * (T - 8) + [0.0])
+        other.run(X[7:], rewards[7:], [0.9] * (T - 8) + [0.0], resume=True)
         np.testing.assert_array_equal(other.weights, learner.weights)
 
 
@@ -269,7 +269,7 @@ def test_a_file_with_options_that_make_no_sense_is_damaged(tmp_path):
         (ComplexReturn, {"shares": [0.5, 0.6]}, "shares must sum to 1, got a sum of 1.1: divide them by it"),
         (ComplexReturn, {"shares": []}, "shares must be finite numbers that sum to 1"),
         (ComplexReturn, {"shares": [True]}, "shares must be finite numbers that sum to 1"),
-        (ComplexReturn, {"shares": [[0.5], [0.5, 0.0]]}, "shares must be finite numbers that sum to 1"),
+        (ComplexReturn, {"shares": [[0.5], [0.5, 0.0]]}, "shares must be an array of numbers"),
         (ComplexReturn, {"shares": [float("nan"), 1.0]}, "shares must be finite numbers that sum to 1"),
         (OmegaReturn, {"covariance": [1.0]}, "covariance must be a symmetric positive definite matrix"),
         (OmegaReturn, {"covariance": [[1.0, 0.5]]}, "covariance must be a symmetric positive definite matrix"),

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from trueonline.cli import main
-from trueonline.lab.experiment import HOLDS, NOISE
+from trueonline.lab.claims import HOLDS, NOISE
 from trueonline.lab.experiments import average_reward
 from trueonline.problems import AccessControl, AverageReward, random_mrp
 

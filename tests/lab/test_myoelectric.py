@@ -17,7 +17,8 @@ import trueonline as to
 from trueonline.cli import main
 from trueonline.features import TileCoder
 from trueonline.lab import recordings
-from trueonline.lab.experiment import FAILS, HOLDS, NOISE, Settings
+from trueonline.lab.claims import FAILS, HOLDS, NOISE, Errors
+from trueonline.lab.experiment import Settings
 from trueonline.lab.experiments import myoelectric, myoelectric_runs
 from trueonline.lab.recordings import SIGNALS, Recording
 from trueonline.problems import arm
@@ -347,36 +348,34 @@ def test_all_steps_of_the_simulator_are_scored(small):
 
 
 def made(by_method, lams=(0.0, 0.5, 0.9)):
-    arrays = {name: np.broadcast_to(np.array(values)[None, :, None], (2, 3, 50)) for name, values in by_method.items()}
-    noise = 1.0 + 0.01 * np.random.default_rng(0).standard_normal((1, 1, 50))
-    arrays = {name: array * noise for name, array in arrays.items()}
-    return myoelectric.Errors("s", "force", "grip force", np.array([0.1, 1.0]), np.array(lams), arrays, 0)
+    noise = 1.0 + 0.01 * np.random.default_rng(0).standard_normal((50, 1, 1))
+    arrays = {name: np.broadcast_to(np.array(values), (50, 2, 3)) * noise for name, values in by_method.items()}
+    return myoelectric.Prediction("s", "force", "grip force", np.array([0.1, 1.0]), np.array(lams), Errors(arrays))
 
 
 def test_verdicts_follow_the_errors():
     better, worse, equal = [1.0, 0.8, 0.6], [1.0, 0.9, 0.7], [1.0, 0.8, 0.6]
-    first, second, third = myoelectric._claims(made({"accumulate": worse, "replace": better, "true_online": equal}))
+    first, second, third = myoelectric.judged(made({"accumulate": worse, "replace": better, "true_online": equal}))
     assert (first.verdict, second.verdict, third.verdict) == (HOLDS, HOLDS, HOLDS)
     mixed = {"accumulate": better, "replace": [1.0, 0.7, 0.7], "true_online": [1.0, 0.8, 0.7]}
-    first, second, third = myoelectric._claims(made(mixed))
+    first, second, third = myoelectric.judged(made(mixed))
     assert (first.verdict, second.verdict, third.verdict) == (FAILS, FAILS, FAILS)
     assert first.numbers["λ at which it does not"] == [0.9]
     assert first.numbers["λ at which it holds"] == "1 of 2"
 
 
 def test_a_difference_that_one_block_makes_is_noise():
-    found = made({"accumulate": [1.0, 0.8, 0.8], "replace": [1.0, 0.8, 0.8], "true_online": [1.0, 0.8, 0.8]})
-    found.by_method["replace"] = found.by_method["replace"].copy()
-    found.by_method["replace"][:, 1:, 3] -= 0.5
-    found.by_method["replace"][:, 1:, 4] += 0.4
-    assert myoelectric._claims(found)[0].verdict == NOISE
+    found = made({name: [1.0, 0.8, 0.8] for name in LEARNERS})
+    found.errors.by_method["replace"][3, :, 1:] -= 0.5
+    found.errors.by_method["replace"][4, :, 1:] += 0.4
+    assert myoelectric.judged(found)[0].verdict == NOISE
 
 
 def test_settings_that_diverge_do_not_spoil_the_best():
     found = made({"accumulate": [1.0, 0.9, 0.9], "replace": [1.0, 0.8, 0.8], "true_online": [1.0, 0.8, 0.8]})
-    found.by_method["accumulate"][1] = np.inf
-    assert np.isfinite(found.samples["accumulate"]).all()
-    assert myoelectric._claims(found)[0].verdict == HOLDS
+    found.errors.by_method["accumulate"][:, 1] = np.inf
+    assert np.isfinite(found.ratio("accumulate").rows).all()
+    assert myoelectric.judged(found)[0].verdict == HOLDS
 
 
 # --- Bad input ------------------------------------------------------------------------------------
@@ -423,15 +422,6 @@ def test_a_file_that_is_none_is_refused(small, tmp_path):
     assert (
         "is not a readable CSV or Parquet file" in reproduce(tmp_path / "out", "--data", tmp_path / "bad.parquet").stderr
     )
-
-
-def test_a_recording_is_for_this_experiment_only(tmp_path):
-    result = CliRunner().invoke(main, ["reproduce", "fig1", "--data", "x.csv", "--out", str(tmp_path)])
-    assert result.exit_code == 2
-    assert "only myoelectric" in result.stderr
-    result = reproduce(tmp_path, "--rate", 80)
-    assert result.exit_code == 2
-    assert "there is no --data" in result.stderr
 
 
 # --- A real recording -----------------------------------------------------------------------------

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import trueonline as to
-from trueonline.lab.experiment import FAILS, HOLDS, NOISE, Settings
+from trueonline.lab.claims import FAILS, HOLDS, NOISE, Estimate
+from trueonline.lab.experiment import Settings
 from trueonline.lab.experiments import textbook
 from trueonline.problems import random_walk
 
@@ -63,16 +64,28 @@ def test_the_outcome_has_three_panels_with_a_line_for_each_trace_decay(tmp_path,
     monkeypatch.setattr(textbook, "STEP_SIZES", (0.2, 0.4, 1.0))
     outcome = textbook.run(Settings(tmp_path, runs=2))
     assert outcome.data.num_rows == 3 * 8 * 3
-    panels = outcome.figures["figure"].axes
+    panels = outcome.figures["figure"]().axes
     assert [panel.get_title().split(":")[0] for panel in panels] == ["Figure 12.3", "Figure 12.6", "Figure 12.8"]
     assert all(len(panel.get_lines()) >= 8 for panel in panels)
     assert outcome.claims[-1].verdict == HOLDS, "true online TD(λ) is exact"
 
 
-def judged(runs, change):
+def test_with_the_targets_of_the_book_the_offline_algorithm_is_td_0_at_trace_decay_0(runs):
+    place = textbook.STEP_SIZES.index(0.4)
+    newest = textbook.newest_weights_errors(runs[0], WALK)[place]
+    np.testing.assert_allclose(newest, textbook.online_errors(to.TrueOnlineTD, 0.0, 0.4, runs[:1], WALK)[0], rtol=1e-12)
+    assert abs(newest - textbook.offline_errors(runs[0], WALK)[0, place]) > 1e-4
+    errors = {name: Estimate(np.full((2, 8, 28), error)) for name, error in (("true_online", 0.3), ("offline", 0.25))}
+    claim = textbook.lines_of_td0(errors, np.full(28, 0.3))
+    assert claim.verdict == FAILS
+    assert list(claim.numbers.values()) == pytest.approx([0.05, 0.0])
+    assert textbook.lines_of_td0({**errors, "offline": errors["true_online"]}, np.zeros(28)).verdict == HOLDS
+
+
+def judged(change):
     """The verdicts on errors that are as the book has them, after a change. Seven runs are all alike but for some noise."""
-    lams, alphas = np.array(textbook.TRACE_DECAYS)[:, None, None], np.array(textbook.STEP_SIZES)[:, None]
-    noise = np.random.default_rng(0).normal(0.0, 1e-4, (1, 1, 7))
+    lams, alphas = np.array(textbook.TRACE_DECAYS)[:, None], np.array(textbook.STEP_SIZES)
+    noise = np.random.default_rng(0).normal(0.0, 1e-4, (7, 1, 1))
     base = 0.26 + (lams - 0.8) ** 2 + (alphas - 0.4) ** 2 + noise
     errors = {
         "offline": base + 0.01,
@@ -80,42 +93,33 @@ def judged(runs, change):
         "true_online": base - 0.005,
     }
     change(errors)
-    weights = textbook.resample(7)
-    samples = {name: np.einsum("br,lar->bla", weights, part) for name, part in errors.items()}
-    means = {name: part.mean(axis=2) for name, part in errors.items()}
-    return [claim.verdict for claim in textbook._claims(WALK, runs[0], means, samples, 7)]
+    return [
+        claim.verdict for claim in textbook.judged({name: Estimate.mean(part, 0) for name, part in errors.items()}, 7)
+    ]
 
 
-def test_claims_hold_where_errors_are_as_the_book_has_them(runs):
-    verdicts = judged(runs, lambda errors: None)
-    assert verdicts == [HOLDS] * 7 + [FAILS, HOLDS]  # the lines of λ = 0 differ here by construction
+def test_claims_hold_where_errors_are_as_the_book_has_them():
+    assert judged(lambda errors: None) == [HOLDS] * 7
+
+
+def best_at_lambda_0(errors):
+    errors["offline"][:, 0] -= 1.0
+
+
+def noisy_level(errors):
+    errors["true_online"] = errors["true_online"] + np.linspace(-0.1, 0.1, 7)[:, None, None]
 
 
 @pytest.mark.parametrize(
-    ("place", "change"),
+    ("place", "change", "verdict"),
     [
-        (
-            0,
-            lambda errors: np.subtract(
-                errors["offline"], 1.0, out=errors["offline"], where=np.arange(8)[:, None, None] == 0
-            ),
-        ),
-        (3, lambda errors: errors.update(accumulate=1.2 * errors["accumulate"])),
-        (4, lambda errors: errors.update(accumulate=errors["offline"])),
-        (5, lambda errors: errors.update(true_online=errors["offline"] + 0.01)),
-        (6, lambda errors: errors.update(true_online=errors["true_online"] - 0.05)),
+        (0, best_at_lambda_0, FAILS),
+        (3, lambda errors: errors.update(accumulate=1.2 * errors["accumulate"]), FAILS),
+        (4, lambda errors: errors.update(accumulate=errors["offline"]), FAILS),
+        (5, lambda errors: errors.update(true_online=errors["offline"] + 0.01), FAILS),
+        (6, lambda errors: errors.update(true_online=errors["true_online"] - 0.05), FAILS),
+        (6, noisy_level, NOISE),
     ],
 )
-def test_claims_fail_where_they_are_not(runs, place, change):
-    assert judged(runs, change)[place] == FAILS
-
-
-def test_the_level_is_not_decided_by_noisy_runs(runs):
-    def wide(errors):
-        errors["true_online"] = errors["true_online"] + np.linspace(-0.1, 0.1, 7)
-
-    assert judged(runs, wide)[6] == NOISE
-
-
-def test_the_lines_of_trace_decay_0_may_agree(runs):
-    assert judged(runs, lambda errors: errors.update(true_online=errors["offline"]))[7] == HOLDS
+def test_claims_fail_where_they_are_not(place, change, verdict):
+    assert judged(change)[place] == verdict

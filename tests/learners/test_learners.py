@@ -44,25 +44,28 @@ def test_initial_weights(learner_class):
 
 
 @pytest.mark.parametrize("learner_class", LEARNERS)
-def test_run_goes_on_where_it_stopped_and_starts_anew_elsewhere(learner_class):
+def test_run_resumes_if_it_is_told_to_and_starts_otherwise(learner_class, tmp_path):
     X, rewards = stream()
-    whole, pieces, anew = (learner_class(10, 0.1, 0.9, 0.99) for _ in range(3))
+    whole, pieces, other, started = (learner_class(10, 0.1, 0.9, 0.99) for _ in range(4))
     whole.run(X, rewards)
-    pieces.run(X[:21], rewards[:20])
-    pieces.run(sparse.csr_matrix(X[20:]), rewards[20:])  # the same place in another form
-    np.testing.assert_allclose(pieces.weights, whole.weights, rtol=1e-11)
-    anew.run(X[:21], rewards[:20])
-    anew.start(X[20])
-    anew.run(X[20:], rewards[20:])
-    assert not np.allclose(anew.weights, whole.weights)
-    elsewhere, expected = learner_class(10, 0.1, 0.9, 0.99), learner_class(10, 0.1, 0.9, 0.99)
-    assert not np.array_equal(X[20], X[30])
-    for learner in (elsewhere, expected):
+    pieces.run(X[:21], rewards[:20], resume=True)  # a learner that is in no state starts
+    pieces.save(tmp_path / "learner.npz")
+    for learner in (pieces, to.load(tmp_path / "learner.npz")):
+        learner.run(sparse.csr_matrix(X[20:]), rewards[20:], resume=True)  # the same state in another form
+        np.testing.assert_allclose(learner.weights, whole.weights, rtol=1e-11)
+    for learner in (other, started):
         learner.run(X[:21], rewards[:20])
-    elsewhere.run(X[30:], rewards[30:])
-    expected.start(X[30])
-    expected.run(X[30:], rewards[30:])
-    np.testing.assert_array_equal(elsewhere.weights, expected.weights)
+    before = other.weights
+    with pytest.raises(ValueError, match=r"resume=True continues from the state of the learner, .*, but X\[0\] is"):
+        other.run(X[30:], rewards[30:], resume=True)
+    with pytest.raises(ValueError, match="resume must be True or False, got 1"):
+        other.run(X[20:], rewards[20:], resume=1)
+    np.testing.assert_array_equal(other.weights, before)
+    other.run(X[20:], rewards[20:])  # the row at which it stopped, by coincidence
+    started.start(X[20])
+    started.run(X[20:], rewards[20:], resume=True)
+    assert not np.allclose(other.weights, whole.weights)
+    np.testing.assert_array_equal(other.weights, started.weights)
 
 
 def test_a_schedule_counts_what_was_learned_from():

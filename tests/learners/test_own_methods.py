@@ -54,7 +54,7 @@ def test_it_is_saved_loaded_and_pickled(tmp_path):
     ours.run(DENSE, REWARDS)
     for each in (learner, *copies):
         assert type(each) is OWN.learner
-        each.run(DENSE[19:], REWARDS[19:])
+        each.run(DENSE[19:], REWARDS[19:], resume=True)
         np.testing.assert_array_equal(each.weights, ours.weights)
 
 
@@ -213,8 +213,8 @@ def test_carried_numbers_are_shown_as_a_copy():
     before = learner.carried
     learner.update(1.0, 2)
     assert before.tolist() == [1.0, 0.0, 0.0]
-    learner.carried[:] = 7.0
-    assert learner.carried.tolist() == [2.0, 0.0, 0.0]
+    with pytest.raises(ValueError, match="read-only"):
+        learner.carried[0] = 7.0
 
 
 @pytest.mark.slow

@@ -82,7 +82,7 @@ class Drawn:
         }
         if mean_form is not None:
             numbers["expected"] = [mean_form(x) for x in self.expected[rows]]
-        return learner.run([form(x) for x in self.x[rows]], self.rewards[part], starts=starts, **numbers)
+        return learner.run([form(x) for x in self.x[rows]], self.rewards[part], starts=starts, resume=True, **numbers)
 
     def oracle(self, method) -> np.ndarray:
         """The weights after every step, also after those that are not learned from."""

@@ -134,7 +134,7 @@ def test_a_stream_may_come_in_pieces_of_run_and_update(method, data):
             X = TABLES[data.draw(st.sampled_from(forms))][1](table.X[at : upto + 1], rng)
             given = (table.rewards[at:upto], table.discounts[at:upto])
             decays, starts = table.trace_decays[at:upto], table.starts[at : upto + 1]
-            seen.extend(learner.run(X, *given, trace_decays=decays, starts=starts))
+            seen.extend(learner.run(X, *given, trace_decays=decays, starts=starts, resume=True))
         at = upto
     assert_close(seen, values_of_states(stream, table, wanted), "V")
     assert_close([learner.weights], [wanted[-1].weights], "weights")
@@ -307,7 +307,7 @@ def assert_long_run(learner, oracle, episode, X, visited=None) -> None:
     unvisited = np.setdiff1d(np.arange(learner.n_features), np.arange(n) if visited is None else visited)
     piece = LONG // 10
     for begin in range(0, LONG, piece):
-        values = learner.run(X[begin : begin + piece + 1], episode.rewards[begin : begin + piece])
+        values = learner.run(X[begin : begin + piece + 1], episode.rewards[begin : begin + piece], resume=True)
         wanted = np.empty(piece)
         for t in range(piece):
             wanted[t] = w @ episode.x[begin + t]

@@ -235,7 +235,7 @@ def test_run_equals_updates_and_pieces_equal_the_whole(learner_class):
     for a, b in [(0, 7), (7, 8), (8, 30), (30, T)]:
         anew = starts[a : b + 1].copy()
         anew[0] = False  # row a was already begun at the end of the piece before
-        part = pieces.run(X[a : b + 1], R[a:b], gammas[a:b], trace_decays=lams[a:b], starts=anew)
+        part = pieces.run(X[a : b + 1], R[a:b], gammas[a:b], trace_decays=lams[a:b], starts=anew, resume=True)
         np.testing.assert_array_equal(part, values[a:b])
     for each in (stepped, pieces):
         np.testing.assert_array_equal(each.weights, whole.weights)
@@ -286,7 +286,8 @@ def test_states_are_copied_and_weights_are_given_as_copies():
         buffer[:] = X[t + 1]
         learner.update(R[t], buffer)
         other.update(R[t], X[t + 1])
-        learner.weights[:] = 7.0
+        with pytest.raises(ValueError, match="read-only"):
+            learner.weights[:] = 7.0
     w[:] = 0.0
     np.testing.assert_array_equal(learner.weights, other.weights)
     learner.reset()

@@ -112,7 +112,7 @@ def test_a_file_that_is_not_ours_is_refused(tmp_path, content):
     source, file = log(tmp_path / "log.csv", 20, [5]), tmp_path / "diary"
     file.write_text(content)
     said = predict(source, "--alerts", file, fails=True)
-    assert "does not hold alerts; name another file for --alerts, or replace it with --fresh" in said
+    assert "does not hold alerts; choose another --alerts, or pass --fresh to overwrite it" in said
     assert file.read_text() == content
     (tmp_path / "empty.csv").write_text("time,x\n")
     predict(tmp_path / "empty.csv", "--alerts", file, "--fresh", fails=True)  # there is no sample

@@ -102,7 +102,7 @@ def test_a_source_that_was_not_read_to_its_end_is_finished_first(tmp_path):
     assert "discounts was [0.9] and is [0.9, 0.5]" in predict(today, *options, "--discount", 0.5, fails=True)
     (tmp_path / "out.csv").write_text("time,x\n1,2\n")
     said = predict(today, *options, "--out", tmp_path / "out.csv", fails=True)
-    assert "The predictions for another source do not replace it" in said
+    assert "predictions for another source do not replace it" in said
     assert predict(today, *options)["samples"] == 400
 
 

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from trueonline.streams.outputs import parquet_output
+from trueonline.streams.outputs.marks import fitting_marks
 from trueonline.streams.outputs.output import Nowhere, open_output
 from trueonline.streams.outputs.parquet_output import Parquet
 from trueonline.streams.outputs.text_output import Csv, JsonLines, Lines
@@ -20,7 +21,9 @@ from trueonline.streams.sources import TimeStyle
 
 NAMES = ("a@1s", "b, c@1s")
 KINDS = {"csv": Csv, "jsonl": JsonLines, "parquet": Parquet}
-UNKNOWN = "not known as predictions of an earlier run; name another file, or .*--fresh"
+UNKNOWN = (
+    "exists and was not written by this command, or was edited; choose another --out, or pass --fresh to overwrite it"
+)
 
 
 def rows(first, last):
@@ -40,8 +43,8 @@ def read(path):
 
 
 def shown(folder):
-    """The files that a user sees. The mark of text is hidden."""
-    return [each.name for each in folder.iterdir() if each.name not in (".out.csv.predictions", ".out.jsonl.predictions")]
+    """The files that a user sees. The mark is hidden."""
+    return [each.name for each in folder.iterdir() if not each.match(".out.*.predictions")]
 
 
 def opened(path, **options):
@@ -161,7 +164,7 @@ def test_no_rows_make_an_empty_table(kind, path):
     else:
         assert path.read_text() == {"csv": 'time,a@1s,"b, c@1s"\n', "jsonl": ""}[kind]
         path.write_text('{"a": "diary"}\n')
-        assert not KINDS[kind].holds_predictions(path)
+        assert not fitting_marks(path)
 
 
 def test_other_columns_and_too_few_rows_are_refused(kind, path):
@@ -240,7 +243,11 @@ def test_predictions_that_somebody_edited_are_not_ours_any_more(kind, path, resu
     write(opened(path), (0, 30))
     whole = path.read_bytes()
     edits = [b"Dear diary", b"PAR1"]
-    if kind != "parquet":
+    if kind == "parquet":  # rewritten by another program, with the same schema and metadata
+        table = pq.read_table(path)
+        pq.write_table(table.set_column(1, table.schema.field(1), pa.array(np.zeros(30))), path)
+        edits.append(path.read_bytes())
+    else:
         edits += [whole + b"9.0,1.0,1.0\n", whole.replace(b"0.025", b"0.026", 1)]
     for content in edits:
         path.write_bytes(content)
@@ -249,6 +256,17 @@ def test_predictions_that_somebody_edited_are_not_ours_any_more(kind, path, resu
         assert path.read_bytes() == content
     path.write_bytes(whole)
     opened(path, resuming=resuming).abandon()
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize("content", [b"", b"Dear diary", b'[{"bytes": 0}]'])
+def test_a_file_of_somebody_else_in_the_place_of_the_mark_is_never_overwritten(path, content, fresh):
+    place = path.with_name(f".{path.name}.predictions")
+    place.write_bytes(content)
+    with pytest.raises(ValueError, match=r"\.predictions exists and was not written by this command; move it away"):
+        opened(path, fresh=fresh)
+    assert place.read_bytes() == content
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("folder", ["out.parquet.parts", "out.parquet.parts.old"])

@@ -1,5 +1,6 @@
 """`trueonline predict`: options and files that are refused, and what is printed."""
 
+import signal
 import subprocess
 import sys
 import time
@@ -9,6 +10,7 @@ from click.testing import CliRunner
 
 from tests.streams.predict_calls import COMMAND, predict, read, started
 from trueonline.cli import main
+from trueonline.streams.running.predict_command import until_stopped
 
 
 @pytest.mark.parametrize(
@@ -48,7 +50,7 @@ def test_a_file_that_is_not_ours_is_not_replaced(table, tmp_path):
         path = tmp_path / name
         path.write_text("something,dear\n1,2\n")
         where = ["--checkpoint", path, "--fresh"] if name == "kept" else ["--out", path]
-        assert "is there already" in predict(table / "log.csv", *COMMAND, *where, fails=True)
+        assert "exists and" in predict(table / "log.csv", *COMMAND, *where, fails=True)
         assert path.read_text() == "something,dear\n1,2\n"
     predict(table / "log.csv", *COMMAND, "--out", tmp_path / "out.csv", "--fresh")
     predict(table / "log.csv", *COMMAND, "--out", tmp_path / "out.csv")  # predictions may be replaced by others
@@ -161,3 +163,38 @@ def test_times_that_are_nearly_the_same_measure_no_rate(tmp_path):
     (tmp_path / "log.csv").write_text("time,a\n" + rows)
     told = predict(tmp_path / "log.csv", "--time", "time", "--target", "a", "--discount", 0.5, "--json")
     assert (told["samples"], told["measured_rate"]) == (40, None)
+
+
+def test_a_run_without_a_sample_fails_and_does_not_speak_of_predictions(tmp_path):
+    (tmp_path / "log.csv").write_text("time,grip\nsoon,1\n")
+    result = CliRunner().invoke(
+        main,
+        ["predict", str(tmp_path / "log.csv"), "--time", "time", "--target", "grip", "--out", str(tmp_path / "z.csv")],
+    )
+    assert result.exit_code == 1
+    assert "0 samples" in result.stdout
+    assert "Predictions are in" not in result.output
+    assert "there was no sample that could be used" in result.stderr
+
+
+def test_names_of_columns_cannot_steer_the_terminal(tmp_path):
+    name = "grip\x1b]0;owned\x07\x1b[31m"
+    (tmp_path / "log.csv").write_text(f"time,{name}\n" + "".join(f"{k},{k % 7}\n" for k in range(60)))
+    for target in (name, "other"):
+        options = ["--time", "time", "--target", target, "--alert", "0.5"]
+        result = CliRunner().invoke(main, ["predict", str(tmp_path / "log.csv"), *options], color=True)
+        assert "]0;owned" in result.output
+        assert not {"\x1b", "\x07"} & set(result.output)
+
+
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+def test_two_quick_signals_stop_in_good_order_and_a_later_one_interrupts(second, monkeypatch):
+    now = 100.0
+    monkeypatch.setattr("trueonline.streams.running.predict_command.time.monotonic", lambda: now)
+    with until_stopped() as stop:
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(second)
+        assert stop.is_set()
+        now = 102.0
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(second)

@@ -178,7 +178,7 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_the_run(tmp_path, monk
     run.learn(threading.Event())
     source.close()
     assert predictor.samples == 20_000
-    assert any("No space left" in warning for warning in run.warnings())
+    assert any("No space left" in warning for warning in run.warnings().values())
 
 
 def test_the_number_of_samples_is_kept_to_whatever_is_dropped(tmp_path):

@@ -124,8 +124,10 @@ def test_a_broker_that_is_stopped_and_started_again(broker, monkeypatch):
     assert time.monotonic() - begun < publishing.WAIT
     assert publisher.lost == 50
     until(lambda: len(publisher.warnings()) == 2, "an attempt to connect again")
-    assert "is lost: the connection is refused: nothing listens there; it is tried again" in publisher.warnings()[0]
-    assert publisher.warnings()[1].startswith("predictions could not be published: 50 messages")
+    assert (
+        "is lost: the connection is refused: nothing listens there; it is tried again" in publisher.warnings()["broker"]
+    )
+    assert publisher.warnings()["unpublished"].startswith("predictions could not be published: 50 messages")
     broker.start()
     with listener(broker.port) as heard:
         until(lambda: len({said["time"] for _, said, _ in heard}) > 0, "the arrival of what waited")

@@ -395,7 +395,7 @@ def test_progress_counts_from_what_is_there_to_all(tmp_path, small_blocks):
 
 def test_a_mistake_in_a_users_learner_is_shown_as_it_is_and_what_was_finished_is_kept(tmp_path):
     class Broken(EagerTrueOnline):
-        def update(self, *_):
+        def update(self, reward, x_next, **_):
             raise ZeroDivisionError("a mistake")
 
     with pytest.raises(ZeroDivisionError, match="a mistake"):

@@ -23,7 +23,7 @@ def weights(make):
     learner = make(n_features=10, step_size=0.2, trace_decay=0.9, discount=problem.discount)
     after = []
     for t in range(100):
-        learner.run(X[t : t + 2], stream.rewards[t : t + 1])
+        learner.run(X[t : t + 2], stream.rewards[t : t + 1], resume=True)
         after.append(learner.weights.copy())
     return np.array(after)
 

@@ -20,7 +20,7 @@ X, alpha = problem.features[stream.states], 0.1
 learner = to.MonteCarlo(n_features=10, step_size=alpha, trace_decay=1.0, discount=1.0)
 w, episode, online, stored, waiting = np.zeros(10), [], [], [], []
 for t, (reward, discount) in enumerate(zip(stream.rewards, stream.discounts, strict=True)):
-    learner.run(X[t : t + 2], [reward], [discount])
+    learner.run(X[t : t + 2], [reward], [discount], resume=True)
     episode.append((X[t], reward))
     waiting.append(len(episode))
     if discount == 0.0:  # the end of an episode

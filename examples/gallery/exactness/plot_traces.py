@@ -29,7 +29,7 @@ with look():
         learner = make(n_features=1, step_size=0.3, trace_decay=0.9, discount=1.0)
         trace = []
         for t in range(60):
-            learner.run(X[t : t + 2], rewards=[0.0])  # one transition
+            learner.run(X[t : t + 2], rewards=[0.0], resume=True)  # one transition
             trace.append(learner.trace[0])
         line(axis, np.arange(60), trace, name)
     axis.plot(

@@ -27,7 +27,8 @@ def learn(alpha, **adaptation):
     learner = to.TrueOnlineTD(2, alpha, trace_decay=0.0, discount=0.0, **adaptation)
     errors, sizes = [], []
     for begin in range(0, steps, piece):
-        learner.run(X[begin : begin + piece + 1], rewards[begin : begin + piece])
+        part = slice(begin, begin + piece)
+        learner.run(X[begin : begin + piece + 1], rewards[part], resume=True)
         errors.append(((learner.weights - target[begin + piece - 1]) ** 2).sum())
         sizes.append(learner.step_sizes.copy())
     return np.mean(errors), np.array(sizes)

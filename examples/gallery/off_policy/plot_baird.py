@@ -36,6 +36,7 @@ def errors(second_step_size):
             stream.rewards[part],
             stream.discounts[part],
             ratios=stream.ratios[part],
+            resume=True,
         )
         after.append(problem.error(learner.weights))
     return after

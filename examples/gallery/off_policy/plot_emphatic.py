@@ -27,6 +27,7 @@ def weights(learner, seed):
             stream.rewards[part],
             stream.discounts[part],
             ratios=stream.ratios[part],
+            resume=True,
         )
         after.append(learner.weights[0])
     return after

@@ -7,12 +7,14 @@ import inspect
 import pickle
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from trueonline import inputs
 from trueonline.checks.verification import check_class
 from trueonline.learners.loading import load
 
@@ -42,7 +44,9 @@ def check_learner(learner_class: Callable[..., Any]) -> Contract:
     """Check that a class of learners keeps the contract.
 
     A learner has the interface of `trueonline.Learner`: the methods `start`, `update`, `predict`, `run`, `reset` and `save`, and
-    the property `weights`. The class's own `load(path)` reads its files. If the class has no `load`, `trueonline.load` does.
+    the property `weights`. `update` gets those of `discount`, `ratio` and `interest` that its signature names, and `run` gets
+    them as `discounts`, `ratios` and `interests`. The class's own `load(path)` reads its files. If the class has no `load`,
+    `trueonline.load` does.
 
     Parameters
     ----------
@@ -60,19 +64,19 @@ def check_learner(learner_class: Callable[..., Any]) -> Contract:
     AssertionError
         With every broken clause of the contract.
     TypeError
-        If `learner_class` is not a class, or needs other arguments.
+        If `learner_class` is not a class, needs other arguments, or cannot take a discount for each transition.
 
     Examples
     --------
     >>> import trueonline as to
     >>> print(to.check_learner(to.TrueOnlineTD))
-    TrueOnlineTD keeps the contract: repeatable, inputs unmodified, copies given, run equals updates, pieces equal the \
+    TrueOnlineTD keeps the contract: repeatable, inputs unmodified, weights protected, run equals updates, pieces equal the \
 whole, sparse equals dense, copied equals continued, saved equals continued, reset equals new, bad input changes nothing
     """
     check_class(learner_class)
     case = _Case(learner_class)
     try:
-        case.new()
+        case.look_at(case.new())
     except TypeError as error:
         raise TypeError(
             f"{case.name} needs more than n_features, step_size, trace_decay and discount: {error}; give the rest "
@@ -102,6 +106,21 @@ class _Case:
         if "gamma" in getattr(learner_class, "constants", ()):  # derived from a forward view that has a constant γ
             self.discounts[:] = DISCOUNT
         self.discounts[T // 2] = 0.0
+        self.ratios, self.interests = rng.uniform(0.5, 1.5, size=(2, T))
+
+    def look_at(self, learner: Any) -> None:
+        """Find out what of a transition the learner takes; TypeError if it takes no discount."""
+        protocol = inputs.protocol_of(learner)
+        protocol.check(["discount"], "the stream of check_learner")
+        parts = protocol.takes(["discount"])
+        self.parts = {name: each for name, each in self._series().items() if name in parts}
+
+    def _series(self) -> dict[str, np.ndarray]:
+        return {"discount": self.discounts, "ratio": self.ratios, "interest": self.interests}
+
+    def given(self, t: int) -> dict[str, float]:
+        """The parts of transition t that the learner takes."""
+        return {name: float(each[t]) for name, each in self.parts.items()}
 
     def new(self, weights: np.ndarray | None = None) -> Any:
         initial = {} if weights is None else {"initial_weights": weights}
@@ -115,10 +134,11 @@ class _Case:
 
     def resume(self, learner: Any, since: int = 0, upto: int = T, form: Callable[[np.ndarray], Any] = np.array) -> None:
         for t in range(since, upto):
-            learner.update(float(self.rewards[t]), form(self.X[t + 1]), float(self.discounts[t]))
+            learner.update(float(self.rewards[t]), form(self.X[t + 1]), **self.given(t))
 
-    def ran(self, learner: Any, since: int = 0, upto: int = T) -> np.ndarray:
-        return learner.run(self.X[since : upto + 1], self.rewards[since:upto], self.discounts[since:upto])
+    def ran(self, learner: Any, since: int = 0, upto: int = T, **options: bool) -> np.ndarray:
+        parts = {f"{name}s": each[since:upto] for name, each in self.parts.items()}
+        return learner.run(self.X[since : upto + 1], self.rewards[since:upto], **parts, **options)
 
 
 def _equal(a: Any, b: Any, tolerance: float = 0.0) -> None:
@@ -136,7 +156,7 @@ def _inputs_unmodified(case: _Case) -> None:
     given = [row.copy() for row in case.X[:3]]
     learner.start(given[0])
     for t in range(2):
-        learner.update(float(case.rewards[t]), given[t + 1], float(case.discounts[t]))
+        learner.update(float(case.rewards[t]), given[t + 1], **case.given(t))
     learner.predict(given[0])
     for now, then in zip(given, case.X, strict=False):
         np.testing.assert_array_equal(now, then)
@@ -150,10 +170,11 @@ def _inputs_unmodified(case: _Case) -> None:
         np.testing.assert_array_equal(now, then)
 
 
-def _copies_given(case: _Case) -> None:
+def _weights_protected(case: _Case) -> None:
     learner = case.learned()
     before = learner.weights.copy()
-    learner.weights[:] = 7.0
+    with suppress(ValueError):  # read-only, as it should be
+        learner.weights[:] = 7.0
     np.testing.assert_array_equal(learner.weights, before)
 
 
@@ -173,7 +194,7 @@ def _pieces_equal_whole(case: _Case) -> None:
     whole, pieces = case.new(), case.new()
     case.ran(whole)
     case.ran(pieces, 0, 15)
-    case.ran(pieces, 15, T)
+    case.ran(pieces, 15, T, resume=True)
     _equal(whole, pieces, 1e-10)
 
 
@@ -228,9 +249,10 @@ def _bad_input_changes_nothing(case: _Case) -> None:
         lambda learner: learner.update(1.0, (np.array([1, 2]), np.array([1.0]))),
         lambda learner: learner.update(1.0, "x"),
         lambda learner: learner.update(1.0, x > 0.0),
-        lambda learner: learner.update(1.0, x, nan),
-        lambda learner: learner.update(1.0, x, 1.5),
-        lambda learner: learner.update(1.0, x, True),
+        lambda learner: learner.update(1.0, x, discount=nan),
+        lambda learner: learner.update(1.0, x, discount=1.5),
+        lambda learner: learner.update(1.0, x, discount=True),
+        lambda learner: learner.update(1.0, np.ma.masked_array(x, x > 0.0)),
         lambda learner: learner.start(x[:-1]),
         lambda learner: learner.start(x * nan),
         lambda learner: learner.predict(x * nan),
@@ -241,6 +263,8 @@ def _bad_input_changes_nothing(case: _Case) -> None:
         lambda learner: learner.run(np.full((T + 1, 1), N), case.rewards),
         lambda learner: learner.run(case.X[:0], case.rewards[:0]),
     ]
+    if "ratio" in case.parts:
+        bad += [lambda learner: learner.update(1.0, x, ratio=nan), lambda learner: learner.update(1.0, x, ratio=-1.0)]
     learner, undisturbed = case.learned(T // 3), case.learned(T // 3)
     for attempt in bad:
         try:
@@ -270,7 +294,7 @@ def _called(attempt: Callable[[Any], Any]) -> str:
 CHECKS: dict[str, Callable[[_Case], None]] = {
     "repeatable": _repeatable,
     "inputs unmodified": _inputs_unmodified,
-    "copies given": _copies_given,
+    "weights protected": _weights_protected,
     "run equals updates": _run_equals_updates,
     "pieces equal the whole": _pieces_equal_whole,
     "sparse equals dense": _sparse_equals_dense,

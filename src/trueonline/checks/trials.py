@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,12 @@ class Trial:
     expected: Sequence[
         FeaturesLike
     ]  # φ̄ of each state entered, for learners that take them; unrelated to the features in `x`
+
+    def parts(self, t: int) -> dict[str, Any]:
+        """All that transition t carries beside its reward and features, by the names of `inputs.protocol.PARTS`."""
+        numbers = {"discount": self.discounts, "trace_decay": self.trace_decays}
+        numbers |= {"ratio": self.ratios, "interest": self.interests}
+        return {**{name: float(each[t]) for name, each in numbers.items()}, "x_expected": self.expected[t]}
 
 
 @dataclass(frozen=True)
@@ -126,35 +132,34 @@ def draw(kind: Kind, seed: Any, steps: int) -> Trial:
     return Trial(kind.name, x, rewards, discounts, trace_decays, endings, kind.n_features, step_size, seed, *more)
 
 
-MORE = ("second_weights", "reward_rate")  # what some methods learn beside the weights
+LEARNED = ("weights", "second_weights", "reward_rate")  # what is compared; some methods have the weights alone
 
 
-def follow(learner: Any, trial: Trial) -> Iterator[np.ndarray]:
-    """Let a learner or an agent learn from a trial; yield its weights, and its reward rate, after every transition."""
+def follow(learner: Any, trial: Trial, parts: Collection[str]) -> Iterator[dict[str, np.ndarray]]:
+    """Let a learner or an agent learn from a trial, with these parts of each transition; yield what it has learned after each."""
     learner.start(trial.x[0])
     for t, ending in enumerate(trial.endings):
+        given = {name: value for name, value in trial.parts(t).items() if name in parts}
         transition = _acted if hasattr(learner, "step") else _learned
-        transition(learner, trial, t)
-        yield np.hstack([learner.weights.reshape(-1), *(getattr(learner, name, []) for name in MORE)])
+        transition(learner, trial, t, given)
+        yield {name: np.array(getattr(learner, name)) for name in LEARNED if hasattr(learner, name)}
         if ending:
             learner.start(trial.x[t + 1])
 
 
-def _learned(learner: Any, trial: Trial, t: int) -> None:
+def _learned(learner: Any, trial: Trial, t: int, given: dict[str, Any]) -> None:
     x_next = None if trial.endings[t] == "terminal" else trial.x[t + 1]
-    carried = {"ratio": float(trial.ratios[t]), "interest": float(trial.interests[t]), "x_expected": trial.expected[t]}
-    more: dict[str, Any] = {name: value for name, value in carried.items() if name in getattr(learner, "takes", ())}
-    learner.update(float(trial.rewards[t]), x_next, float(trial.discounts[t]), float(trial.trace_decays[t]), **more)
+    learner.update(float(trial.rewards[t]), x_next, **given)
 
 
-def _acted(agent: Any, trial: Trial, t: int) -> None:
-    reward, x_next, gamma = float(trial.rewards[t]), trial.x[t + 1], float(trial.discounts[t])
+def _acted(agent: Any, trial: Trial, t: int, given: dict[str, Any]) -> None:
+    reward, x_next = float(trial.rewards[t]), trial.x[t + 1]
     if trial.endings[t] == "terminal":
         agent.end(reward)
     elif trial.endings[t] == "cut":
-        agent.truncate(reward, x_next, gamma)
+        agent.truncate(reward, x_next, **{name: value for name, value in given.items() if name == "discount"})
     else:
-        agent.step(reward, x_next, gamma, float(trial.trace_decays[t]))
+        agent.step(reward, x_next, **given)
 
 
 class Wavering:

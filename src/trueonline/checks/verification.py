@@ -3,20 +3,49 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from trueonline import catalog, notebook
+from trueonline import catalog, inputs, notebook
 from trueonline.checks.trials import KINDS, Kind, Replay, Trial, Wavering, draw, follow
 from trueonline.core.transition import asked
-from trueonline.forward import OnlineLambdaReturn, OnlineSarsaReturn, OnlineWatkinsReturn
+from trueonline.forward import OnlineLambdaReturn, OnlineSarsaReturn
 
 TOLERANCE = 1e-10
 ACTIONS = 3  # the number of actions of agents
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first number in which a learner differs from its definition by more than the tolerance.
+
+    Attributes
+    ----------
+    trial : int
+        The number of the trial, from 0.
+    step : int
+        The number of the transition, from 0.
+    entry : str
+        The number, such as "weights[3]".
+    value : float
+        The learner's, after the transition.
+    expected : float
+        That of its definition.
+    """
+
+    trial: int
+    step: int
+    entry: str
+    value: float
+    expected: float
+
+    def __str__(self) -> str:
+        where = f"trial {self.trial}, after transition {self.step}"
+        return f"{where}: {self.entry} is {self.value:.10g}, and {self.expected:.10g} by the definition"
 
 
 @dataclass(frozen=True)
@@ -29,16 +58,19 @@ class Row:
         The name of the kind of stream.
     error : float
         The largest difference from the definition.
-    forward_error : float
-        The largest difference from the online forward view that the method aims at.
+    forward_error : float or None
+        The largest difference from the online forward view that the method aims at. None if it has none.
     trials : int
         The number of streams.
+    first : Difference or None
+        Where the learner first differs from its definition. None if it does not.
     """
 
     stream: str
     error: float
-    forward_error: float
+    forward_error: float | None
     trials: int
+    first: Difference | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +89,10 @@ class Report:
         The largest difference of an exact method.
     rows : tuple of Row
         The differences on each kind of stream.
+    seed : int
+        The seed of the streams.
+    note : str
+        What of a transition the learner takes and its definition does not. Empty if they take the same.
     """
 
     method: str
@@ -64,6 +100,8 @@ class Report:
     steps: int
     tolerance: float
     rows: tuple[Row, ...] = field(repr=False)
+    seed: int = 0
+    note: str = ""
 
     @property
     def max_error(self) -> float:
@@ -71,9 +109,12 @@ class Report:
         return max(row.error for row in self.rows)
 
     @property
-    def forward_error(self) -> float:
-        """The largest difference from the online forward view that the method aims at (for TD: the online λ-return algorithm)."""
-        return max(row.forward_error for row in self.rows)
+    def forward_error(self) -> float | None:
+        """The largest difference from the online forward view that the method aims at (for TD: the online λ-return algorithm).
+
+        None for a method that has no forward view.
+        """
+        return max((row.forward_error for row in self.rows if row.forward_error is not None), default=None)
 
     @property
     def exact(self) -> bool:
@@ -91,8 +132,10 @@ class Report:
 
     def __str__(self) -> str:
         lines = [f"{self.method} against {self.definition}: {'exact' if self.exact else 'NOT EXACT'}"]
-        lines += [f"  {row.stream:<20} {row.error:.1e}" for row in self.rows]
-        return "\n".join(lines)
+        for row in self.rows:
+            lines.append(f"  {row.stream:<20} {row.error:.1e}")
+            lines += [] if row.first is None else [f"    seed {self.seed}, {row.first}"]
+        return "\n".join([*lines, *([self.note] if self.note else [])])
 
 
 def check_class(learner_class: Any) -> None:
@@ -119,9 +162,13 @@ def verify(
     """Compare a learner with its definition after every transition of random streams.
 
     `learner_class(n_features, step_size, trace_decay=…, discount=…)` must return an object with `start(x)`, `update(reward, x_next,
-    discount, trace_decay)` and `weights`. A class of your own will do. Its learners get features in all forms: float arrays,
-    integer arrays of active indices, pairs (indices, values), and one integer for a state. They get `x_next = None` at the end of
-    an episode, and step-sizes that are functions of t. A class with `binary = True` gets binary features only.
+    …)` and `weights`. A class of your own will do. `update` gets those of `discount`, `trace_decay`, `ratio`, `interest` and
+    `x_expected` that its signature names. With `**kwargs` it gets those that the definition takes. If the definition takes one
+    that the class does not, `verify` refuses the class, unless the class has an attribute such as `ignores = ("ratio",)`.
+
+    Learners get features in all forms: float arrays, integer arrays of active indices, pairs (indices, values), and one integer for
+    a state. They get `x_next = None` at the end of an episode, and step-sizes that are functions of t. A class with `binary =
+    True` gets binary features only.
 
     An agent will do as well: a class with `step` (see `trueonline.control.Agent`), made with `n_actions` and a `policy`.
 
@@ -149,12 +196,13 @@ def verify(
     Returns
     -------
     Report
-        The differences. `report.exact` says whether all are within the tolerance.
+        The differences. `report.exact` says whether all are within the tolerance. `print(report)` shows where the first are.
 
     Raises
     ------
     TypeError
-        If `learner_class` is not a class, or needs a second step-size.
+        If `learner_class` is not a class, lacks a method, needs a second step-size, cannot take what its definition takes, or
+        cannot learn from a kind of stream.
     ValueError
         For an unknown kind of stream, or a learner with step-size adaptation, which has no definition here.
 
@@ -169,26 +217,129 @@ def verify(
     """
     check_class(learner_class)
     truth: Any = definition or _definition(learner_class)
-    rows = []
+    name, named = _name(learner_class), _name(truth)
+    aim, rows, note = _aim(learner_class, truth), [], ""
     for kind in _chosen(kinds):
         number = KINDS.index(kind) if kind in KINDS else len(KINDS)
         if getattr(_class(learner_class), "binary", False) and not kind.binary:
             continue
         if kind.schedule and "alpha" in getattr(getattr(_class(learner_class), "method", None), "constants", ()):
             continue
-        errors = []
+        errors: list[float] = []
+        forward: list[float] = []
+        first = None
         for trial in range(trials):
-            drawn = draw(kind, [seed, number, trial], steps)
-            try:
-                errors.append(_differences(drawn, learner_class, truth))
-            except Exception as error:
-                error.add_note(f"This was on a stream of the kind {kind.name!r}, with features such as {drawn.x[0]!r}.")
-                raise
+            pair = _Pair(draw(kind, [seed, number, trial], steps), learner_class, truth)
+            note = pair.note
+            errors.append(pair.error)
+            first = first or pair.first(trial, tolerance)
+            forward += [] if aim is None else [pair.error if aim is truth else pair.distance(aim)]
             progress()
-        worst, forward = np.max(errors, axis=0)
-        rows.append(Row(kind.name, float(worst), float(forward), trials))
-    name = getattr(_class(learner_class), "__name__", str(learner_class))
-    return Report(name, getattr(_class(truth), "__name__", str(truth)), steps, tolerance, tuple(rows))
+        rows.append(Row(kind.name, max(errors), max(forward, default=None), trials, first))
+    return Report(name, named, steps, tolerance, tuple(rows), seed, note)
+
+
+class _Pair:
+    """What a learner and its definition learned on one stream."""
+
+    def __init__(self, trial: Trial, learner_class: Any, truth: Any) -> None:
+        self.trial, self.wavering, self.acts = trial, Wavering(), hasattr(_class(learner_class), "step")
+        learner, definition = self._made(learner_class, self.wavering), self._made(truth)
+        ours, theirs = inputs.protocol_of(learner), inputs.protocol_of(definition)
+        self.provided = theirs.takes(ours.named | {"discount", "trace_decay"})
+        ours.check(self.provided, f"the definition {_name(truth)}")
+        parts = ours.takes(self.provided)
+        extra = ", ".join(part for part in inputs.PARTS if part in parts - self.provided)
+        self.note = (
+            f"{_name(learner_class)} takes {extra}, and its definition does not: give another one" if extra else ""
+        )
+        try:
+            found = self._followed(learner, parts)
+        except Exception as error:
+            raise TypeError(
+                f"{_name(learner_class)} cannot learn from a stream of the kind {trial.name!r}, with features such as "
+                f"{trial.x[0]!r}: {type(error).__name__}: {error}; give kinds=[…] with those that it is for, such as ['dense'] "
+                "for a class that takes float arrays only"
+            ) from error
+        self.found, self.expected = _alike(found, self._followed(definition, self.provided))
+
+    def _made(self, make: Any, policy: Any = None) -> Any:
+        """A learner, or an agent that repeats the actions of the first one."""
+        trial, acting = self.trial, {}
+        shape: tuple[int, ...] = (trial.n_features,)
+        if self.acts:
+            shape = (trial.n_features, ACTIONS)
+            acting = {"policy": policy or Replay(self.wavering.chosen), "seed": trial.seed}
+        # Each transition has its own γ and λ. These are the constants of methods that need constants (γ is 0 at ends).
+        constants = {"trace_decay": float(trial.trace_decays.max()), "discount": float(trial.discounts.max())}
+        try:
+            learner = make(*shape, trial.step_size, **constants, **acting)
+        except TypeError as error:
+            call = "(n_features, n_actions, step_size, " if self.acts else "(n_features, step_size, "
+            raise TypeError(f"{_name(make)} must be made by {call}trace_decay=…, discount=…), but: {error}") from error
+        inputs.check_methods(learner)
+        return learner
+
+    def _followed(self, learner: Any, parts: Collection[str]) -> list[dict[str, np.ndarray]]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return list(follow(learner, self.trial, parts))
+
+    @property
+    def error(self) -> float:
+        """The largest difference from the definition."""
+        return float(_relative(self.found, self.expected)[1].max())
+
+    def distance(self, aim: Any) -> float:
+        """The largest difference from the forward view that the method aims at."""
+        view = self._made(aim)
+        learned = self._followed(view, inputs.protocol_of(view).takes(self.provided))
+        return float(_relative(*_alike(self.found, learned))[1].max())
+
+    def first(self, trial: int, tolerance: float) -> Difference | None:
+        """The first number that differs by more than the tolerance."""
+        apart, errors = _relative(self.found, self.expected)
+        wrong = np.flatnonzero(errors > tolerance)
+        if not wrong.size:
+            return None
+        step, column = int(wrong[0]), int(apart[wrong[0]].argmax())
+        entries = [
+            f"{name}[{', '.join(map(str, at))}]" if at else name
+            for name, value in self.found[0].items()
+            for at in np.ndindex(value.shape)
+        ]
+        ours, right = (_stacked(each)[step, column] for each in (self.found, self.expected))
+        return Difference(trial, step, entries[column], float(ours), float(right))
+
+
+History = list[dict[str, np.ndarray]]
+
+
+def _alike(a: History, b: History) -> tuple[History, History]:
+    """Two histories of the same numbers: a definition may lack what is learned beside the weights."""
+    shared = [name for name in a[0] if name in b[0]]
+    return tuple([{name: each[name] for name in shared} for each in history] for history in (a, b))  # type: ignore[return-value]
+
+
+def _stacked(history: History) -> np.ndarray:
+    return np.array([np.hstack([value.reshape(-1) for value in each.values()]) for each in history])
+
+
+def _relative(a: History, b: History) -> tuple[np.ndarray, np.ndarray]:
+    """|a_t − b_t|, and ‖a_t − b_t‖∞ / max(‖b_0‖∞, …, ‖b_t‖∞). They are infinite where they are not numbers."""
+    ours, right = _stacked(a), _stacked(b)
+    if ours.shape != right.shape:
+        raise TypeError(
+            f"the weights of the learner are {a[0]['weights'].shape}, and {b[0]['weights'].shape} by the definition"
+        )
+    scale = np.maximum.accumulate(np.abs(right).max(axis=1))
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(ours - right)
+        errors = apart.max(axis=1) / np.where(scale > 0.0, scale, 1.0)
+    return tuple(np.where(np.isfinite(each), each, np.inf) for each in (apart, errors))  # type: ignore[return-value]
+
+
+def _name(made: Any) -> str:
+    return getattr(_class(made), "__name__", str(made))
 
 
 def _class(learner_class: Any) -> Any:
@@ -240,49 +391,17 @@ def _chosen(kinds: Sequence[Kind | str] | None) -> Sequence[Kind]:
     names = {kind.name: kind for kind in KINDS}
     unknown = [kind for kind in kinds or () if isinstance(kind, str) and kind not in names]
     if unknown:
-        raise ValueError(f"unknown kind of stream {unknown[0]!r}; known are {', '.join(names)}")
+        raise ValueError(f"unknown kind of stream {unknown[0]!r}; known are {', '.join(map(repr, names))}")
     return KINDS if kinds is None else [names[kind] if isinstance(kind, str) else kind for kind in kinds]
 
 
-def _differences(trial: Trial, learner_class: Callable, truth: Callable) -> tuple[float, float]:
-    """The largest difference from the definition, and from the online forward view that the method aims at."""
-    makers = [learner_class, truth]
-    aim = _aim(learner_class, truth)
-    if aim is not truth:
-        makers.append(aim)
-    shape: tuple[int, ...] = (trial.n_features,)
-    acting: Any = {}
-    wavering = Wavering()
-    weights = []
-    for number, make in enumerate(makers):
-        if hasattr(_class(learner_class), "step"):  # an agent: the others repeat its actions
-            shape = (trial.n_features, ACTIONS)
-            acting = {"policy": Replay(wavering.chosen) if number else wavering, "seed": trial.seed}
-        # Each transition has its own γ and λ. These are the constants of methods that need constants (γ is 0 at ends).
-        constants = {"trace_decay": float(trial.trace_decays.max()), "discount": float(trial.discounts.max())}
-        learner = make(*shape, trial.step_size, **constants, **acting)
-        with np.errstate(over="ignore", invalid="ignore"):
-            weights.append(np.array([w.reshape(-1) for w in follow(learner, trial)]))
-    shared = min(each.shape[1] for each in weights)  # a definition may lack what is learned beside the weights
-    ours, right, aimed = (each[:, :shared] for each in (weights[0], weights[1], weights[-1]))
-    return _relative(ours, right), _relative(ours, aimed)
-
-
 def _aim(learner_class: Any, truth: Any) -> Any:
-    """The online forward view that a method aims at: the catalogue's, or that of TD(λ), of Sarsa(λ), of Watkins's Q(λ)."""
+    """The online forward view that a method aims at, as the catalogue says. None for a method that has none."""
     made, first = _class(truth), row_of(learner_class)
     if getattr(made, "per_feature", False):  # the others know one step-size for all features
         return truth
     rows = [row for row in (first, *catalog.METHODS.values()) if row is not None and row.resolve("definition") is made]
-    if rows:
-        return _with_arguments(rows[0].resolve("forward_view"), getattr(truth, "keywords", {}))
-    if getattr(made, "greedy", False):
-        return OnlineWatkinsReturn
-    return OnlineSarsaReturn if hasattr(made, "step") else OnlineLambdaReturn
-
-
-def _relative(a: np.ndarray, b: np.ndarray) -> float:
-    """max_t ‖a_t − b_t‖∞ / max(‖b_0‖∞, …, ‖b_t‖∞); infinite if that is not a number."""
-    scale = np.maximum.accumulate(np.abs(b).max(axis=1))
-    error = np.abs(a - b).max(axis=1) / np.where(scale > 0.0, scale, 1.0)
-    return float(error.max()) if np.isfinite(error).all() else np.inf
+    if not rows or rows[0].memory == "meta-gradient":  # its step-sizes are learned, and no forward view is known
+        return None
+    view = rows[0].resolve("forward_view")
+    return truth if view is made else _with_arguments(view, getattr(truth, "keywords", {}))

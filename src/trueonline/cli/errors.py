@@ -10,6 +10,13 @@ from contextlib import contextmanager
 import click
 
 from trueonline.platforms import is_broken_pipe
+from trueonline.words import printable
+
+
+def say(text: str) -> None:
+    """Print a line on standard error. It may have names from a file of somebody else."""
+    click.echo(printable(text), err=True)
+
 
 RESUME = "Stopped. Finished tasks are kept; run the same command again to resume."
 
@@ -17,8 +24,6 @@ RESUME = "Stopped. Finished tasks are kept; run the same command again to resume
 EXTRAS = {
     "pyarrow": "study",
     "matplotlib": "study",
-    "altair": "report",
-    "vl_convert": "report",
     "distributed": "dask",
     "gymnasium": "gym",
     "PIL": "gym",
@@ -53,7 +58,7 @@ def plain_errors(stopped: str = RESUME, extra: str = "study") -> Iterator[None]:
         if is_broken_pipe(error):  # the reader of the output has gone, for example head
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(0)
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(printable(str(error))) from None
     except KeyboardInterrupt:
         click.echo(f"\n{stopped}", err=True)
         sys.exit(130)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from typing import Any
 
 import click
 
-from trueonline.cli.errors import plain_errors
+from trueonline.cli.errors import plain_errors, say
 from trueonline.cli.stream_options import stream_options
 from trueonline.cli.stream_setup import understood
 
@@ -44,20 +43,20 @@ def command(pace: Any, host: str, port: int, token: str | None, limit: int | Non
     with plain_errors("Stopped.", extra="live"):
         from trueonline.streams.live.server import check_packages
         from trueonline.streams.running import predict_command
-        from trueonline.streams.sources import is_live, shown_source
+        from trueonline.streams.sources import SourceAddress
 
         check_packages()
-        if pace is None and not is_live(given["source"]) and not given["follow"]:
+        address = given["source"] = SourceAddress.of(given["source"])
+        if pace is None and not address.is_live and not given["follow"]:
             pace = "fit"
         chosen, setup = understood(given, pace)
-        say = partial(click.echo, err=True)
-        page = predict_command.Page(shown_source(chosen.source), host, port, token)
+        page = predict_command.Page(address.shown, host, port, token)
         run = predict_command.prepare(chosen, setup, sys.stdout, say, page.open)
         with predict_command.until_stopped() as stop:
             say(f"Open {page.url} in a browser. Ctrl-C ends it.")
             predict_command.report_pace(run.source.pace, say)
             summary = page.show(run, stop, limit)
-        predict_command.Warner(say).tell(summary["warnings"])
+        predict_command.Warner(say).tell(run.warnings())
         click.echo(predict_command.as_text(summary, chosen.out), err=chosen.out == "-")
         if run.checkpoint is not None and not run.ended:
             say("Run the same command again to resume.")

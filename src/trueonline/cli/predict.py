@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from functools import partial
 from typing import Any
 
 import click
 
 from trueonline.cli import options
-from trueonline.cli.errors import plain_errors
+from trueonline.cli.errors import plain_errors, say
 from trueonline.cli.stream_options import stream_options
 from trueonline.cli.stream_setup import understood
 
@@ -52,12 +51,11 @@ def command(pace: float | None, explain: bool, as_json: bool, limit: int | None,
         chosen, setup = understood(given, pace)
         if as_json and chosen.out == "-":
             raise click.UsageError("--json and --out - would both print; drop one of them.")
-        say = partial(click.echo, err=True)
         warn = predict_command.Warner(say)
         run = predict_command.prepare(chosen, setup, sys.stdout, say)
         with predict_command.until_stopped() as stop, StreamBar() as bar:
             summary = predict_command.predict(run, stop, [bar, warn], limit, forget=chosen.checkpoint is None)
-        warn.tell(summary["warnings"])
+        warn.tell(run.warnings())
         if as_json:
             click.echo(json.dumps(summary, indent=2, allow_nan=False))
         else:

@@ -8,8 +8,27 @@ import click
 
 from trueonline.cli import options
 from trueonline.cli.errors import plain_errors
+from trueonline.lab import registry
+from trueonline.lab.options import Option
 
-MANY = {"many-mrps", "mrp-grid"}
+
+def _kind(option: Option) -> Any:
+    if option.choices:
+        return click.Choice(list(option.choices))
+    return option.kind if option.least is None else click.IntRange(option.least)
+
+
+OWN = options.all_of(
+    [
+        click.option(
+            f"--{name}",
+            metavar=option.metavar,
+            type=_kind(option),
+            help=f"For {' and '.join(registry.owners(name))}: {option.help}",
+        )
+        for name, option in registry.options().items()
+    ]
+)
 
 
 @click.command("reproduce", short_help="Run the paper's experiments and judge its claims.")
@@ -17,31 +36,10 @@ MANY = {"many-mrps", "mrp-grid"}
 @options.listing("experiments and what they show")
 @options.folder("reproduction")
 @click.option("--runs", type=click.IntRange(1), help="Runs of each setting, instead of the experiment's own number.")
-@click.option(
-    "--mrps",
-    metavar="N",
-    type=click.IntRange(2),
-    help="For many-mrps and mrp-grid: random MRPs of each class, each with --runs runs (10).  [default: 100 and 20]",
-)
 @options.seed()
-@click.option(
-    "--scale",
-    default="quick",
-    show_default=True,
-    type=click.Choice(["quick", "evening", "paper"]),
-    help="How much of asterix: minutes, a night on two cores, or all of it on a cluster.",
-)
 @options.sweep_engine
-@click.option("--data", metavar="FILE", help="For myoelectric: a recording (CSV or Parquet) beside the simulated arm.")
-@click.option(
-    "--columns",
-    metavar="ROLE=COLUMN,…",
-    help="The columns of FILE that hold force, muscle1, muscle2, position, velocity and recording, if they have "
-    "other names.",
-)
-@click.option("--rate", type=float, help="Samples of FILE a second, a multiple of 40.  [default: 40]")
-@options.share("For asterix: do ")
 @options.threads("Threads, processes or workers")
+@OWN
 def command(names: tuple[str, ...], listing: bool, **settings: Any) -> None:
     """Run the paper's experiments, and say for each claim whether it held.
 
@@ -53,21 +51,14 @@ def command(names: tuple[str, ...], listing: bool, **settings: Any) -> None:
     crash, run the same command again: it computes only what is missing.
     """
     with plain_errors(extra="report"):
+        own = {name: settings.pop(name) for name in registry.options()}
+        try:
+            registry.check(names, own)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
         from trueonline.lab import reproduce_command
-        from trueonline.lab.registry import MODULES
 
         if listing:
             reproduce_command.print_list()
             return
-        unknown = [name for name in names if name not in MODULES]
-        if unknown:
-            raise click.BadParameter(f"unknown {unknown[0]!r}; known are {', '.join(MODULES)}", param_hint="NAME")
-        if settings["share"] is not None and set(names) != {"asterix"}:
-            raise click.BadParameter("only asterix can be done in shares: name it alone", param_hint="--shard")
-        if settings["mrps"] is not None and not MANY & set(names):
-            raise click.BadParameter("only many-mrps and mrp-grid have many MRPs: name one", param_hint="--mrps")
-        if settings["data"] is None and (settings["columns"] is not None or settings["rate"] is not None):
-            raise click.BadParameter("there is no --data that they describe", param_hint="--columns, --rate")
-        if settings["data"] is not None and "myoelectric" not in names:
-            raise click.BadParameter("only myoelectric can use a recording: name it", param_hint="--data")
-        reproduce_command.run(names, **settings)
+        reproduce_command.run(names, options=own, **settings)

@@ -18,7 +18,7 @@ def understood(given: dict[str, Any], pace: Any) -> tuple[Any, Any]:
     from trueonline.streams.questions.time_scales import samples_of
     from trueonline.streams.running.predict_command import Options
     from trueonline.streams.signals import split
-    from trueonline.streams.sources import columns_of, has_own_times, is_live
+    from trueonline.streams.sources import SourceAddress, columns_of
 
     def several(texts: tuple[str, ...]) -> list[str]:
         return [name for text in texts for name in split(text)]
@@ -37,16 +37,16 @@ def understood(given: dict[str, Any], pace: Any) -> tuple[Any, Any]:
         chosen["rate"] = _read("--rate", rate, chosen["rate"])
     gap = given.pop("max_gap")
     chosen["max_gap"] = None if gap is None else _read("--max-gap", seconds, gap)
-    own_times = has_own_times(given["source"])
-    if chosen["rate"] is None and own_times and not is_live(given["source"]):  # the arm
+    address = given["source"] = SourceAddress.of(given["source"])
+    if chosen["rate"] is None and address.has_own_times and not address.is_live:  # the arm
         chosen["rate"] = float(RATE)
-    if chosen["rate"] is None and given["time"] is None and not own_times:
+    if chosen["rate"] is None and given["time"] is None and not address.has_own_times:
         raise click.UsageError(
             "The samples need times: give --rate, in samples a second, or --time, the column with them."
         )
     inputs = list(dict.fromkeys(targets)) if signals is None else split(signals)
     if "all" in inputs:
-        columns = columns_of(given["source"], time=given["time"])
+        columns = columns_of(address, time=given["time"])
         inputs = list(dict.fromkeys(name for each in inputs for name in (columns if each == "all" else [each])))
     setup = Setup(
         signals=inputs,

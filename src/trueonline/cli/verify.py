@@ -119,4 +119,5 @@ def _rows(reports: Sequence[Any], streams: Sequence[str]) -> Iterator[Sequence[s
     yield ()
     yield "largest difference", *(f"{report.max_error:.1e}" for report in reports)
     yield "verdict", *("exact" if report.exact else "NOT EXACT" for report in reports)
-    yield "from the online forward view", *(f"{report.forward_error:.1e}" for report in reports)
+    views = (report.forward_error for report in reports)
+    yield "from the online forward view", *("–" if error is None else f"{error:.1e}" for error in views)

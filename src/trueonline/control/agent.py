@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueonline import files, inputs
-from trueonline.control.policies import EpsilonGreedy, Policy, describe
+from trueonline.control.policies import EpsilonGreedy, Policy, check_policy, describe
 from trueonline.control.transitions import compiled
 from trueonline.core import memory
 from trueonline.core.compiling.kernels import call
@@ -78,7 +78,7 @@ class Agent(Acting, OverMemory):
         self.n_features = inputs.count("n_features", n_features)
         self.n_actions = inputs.count("n_actions", n_actions, inputs.MAX_FEATURES // self.n_features)
         if initial_weights is not None:
-            initial_weights = np.asarray(initial_weights)
+            initial_weights = inputs.as_array("initial_weights", initial_weights)
             if initial_weights.shape != (self.n_features, self.n_actions):
                 raise ValueError(
                     f"initial_weights must have a row for each feature and a column for each action, "
@@ -88,9 +88,8 @@ class Agent(Acting, OverMemory):
                 bad = tuple(int(place) for place in np.argwhere(~np.isfinite(initial_weights))[0])
                 raise ValueError(f"initial_weights must be finite, got {initial_weights[bad]} at {bad}")
             initial_weights = initial_weights.reshape(-1)
-        if policy is not None and (isinstance(policy, type) or not callable(policy)):
-            got = f"the class {policy.__name__}; make an object of it" if isinstance(policy, type) else repr(policy)
-            raise ValueError(f"policy must be callable as policy(values, rng, t), got {got}")
+        if policy is not None:
+            check_policy(policy)
         self._set_step_sizes(second_step_size, bound, meta_step_size)
         total = self.n_features * self.n_actions
         self._parameters = Parameters(total, step_size, trace_decay, discount, initial_weights)
@@ -107,12 +106,12 @@ class Agent(Acting, OverMemory):
 
     @property
     def weights(self) -> np.ndarray:
-        return memory.weights(self._each()[0]).reshape(self.n_features, self.n_actions)
+        return inputs.read_only(memory.weights(self._each()[0]).reshape(self.n_features, self.n_actions))
 
     @property
     def trace(self) -> np.ndarray:
-        """A fresh copy of the trace, as the last transition used it, in the shape of the weights."""
-        return memory.trace(self._each()[0]).reshape(self.n_features, self.n_actions)
+        """A read-only copy of the trace, as the last transition used it, in the shape of the weights."""
+        return inputs.read_only(memory.trace(self._each()[0]).reshape(self.n_features, self.n_actions))
 
     @property
     def action(self) -> int | None:

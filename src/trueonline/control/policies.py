@@ -6,7 +6,9 @@ the source of all randomness. `t` is the number of transitions so far.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -123,6 +125,22 @@ class Uniform:
 
     def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int) -> int:
         return int(rng.integers(len(values)))
+
+
+def check_policy(policy: Any) -> None:
+    """ValueError unless this can be called as policy(values, rng, t)."""
+    got = "" if callable(policy) else repr(policy)
+    if isinstance(policy, type):
+        got = f"the class {policy.__name__}; make an object of it"
+    elif callable(policy):
+        with suppress(ValueError):  # some callables have no signature
+            signature = inspect.signature(policy)
+            try:
+                signature.bind(None, None, 0)
+            except TypeError:
+                got = f"one that takes {signature}"
+    if got:
+        raise ValueError(f"policy must be callable as policy(values, rng, t), got {got}")
 
 
 KINDS: dict[str, type] = {kind.__name__: kind for kind in (Greedy, EpsilonGreedy, Softmax, Uniform)}

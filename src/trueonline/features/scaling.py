@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.core.compiling.kernels import kernel
-from trueonline.inputs import floats, number, positive
+from trueonline.inputs import as_array, floats, number, positive
 
 FAR = 1e9  # a bound of this magnitude means that there is no bound
 
@@ -156,7 +156,7 @@ def shown(maker: Any) -> str:
 
 def _numbers(name: str, values: Any, check: Callable[[str, Any], float]) -> np.ndarray:
     """Numbers in their original shape, each checked."""
-    array = np.asarray(values, dtype=object)
+    array = as_array(name, values, object)
     checked = [check(f"{name}[{i}]" if array.shape else name, value) for i, value in enumerate(array.flat)]
     return np.array(checked, np.float64).reshape(array.shape)
 

@@ -17,7 +17,7 @@ import numpy as np
 from trueonline.features.fourier import Fourier
 from trueonline.features.scaling import shown
 from trueonline.features.tiles import TileCoder
-from trueonline.inputs import MAX_FEATURES, count
+from trueonline.inputs import MAX_FEATURES, as_array, count
 
 TABLE = 200_000  # the default limit of tiles
 BINS = 8
@@ -135,7 +135,7 @@ class Table:
         ValueError
             If a row is not one of the states.
         """
-        array = np.asarray(X)
+        array = as_array("X", X)
         rows = array if self._several else array[..., None]
         if array.dtype.kind not in "iu" or rows.ndim != 2 or rows.shape[1] != len(self._sizes):
             wanted = f"a 2-D array of {len(self._sizes)} whole numbers a row" if self._several else "whole numbers"
@@ -228,6 +228,11 @@ def from_space(space: Any, kind: str = "auto", **options: Any) -> Maker:
     if kind == "table":
         raise ValueError(f"{space!r:.80} holds numbers, not states: kind must be 'tiles' or 'fourier', got 'table'")
     low, high = np.asarray(space.low), np.asarray(space.high)
+    if low.ndim > 1 and all((ends == ends[0]).all() for ends in (low, high)) and np.ptp(np.nan_to_num(high[0])) > 0.0:
+        raise ValueError(
+            f"{type(space).__name__} of shape {low.shape} has equal rows, as the space of {len(low)} environments side by side: "
+            "give the single_observation_space of a vector environment, and flatten other observations to one row"
+        )
     if low.size > IMAGE:
         raise ValueError(
             f"an observation of {low.size:,} numbers ({space!r:.80}) is too long for tiles or waves, and may be an image; for "

@@ -58,6 +58,7 @@ class Definition(Learner):
     A beginning is `start`, or a transition with γ = 0. No target reaches beyond a beginning, so older transitions are not needed.
     """
 
+    takes: ClassVar[Collection[str]] = ()
     n_actions = 1  # the number of blocks of the features
 
     def reset(self) -> None:
@@ -99,7 +100,14 @@ class Definition(Learner):
 
     @property
     def weights(self) -> np.ndarray:
-        return self._weights.copy()
+        return inputs.read_only(self._weights.copy())
+
+    @property
+    def trace(self) -> np.ndarray:
+        return inputs.read_only(np.array(self._trace()))
+
+    def _trace(self) -> np.ndarray:
+        raise AttributeError(f"{type(self).__name__} has no trace: it is a definition without a known backward view")
 
     @property
     def steps(self) -> int:
@@ -179,6 +187,7 @@ class Definition(Learner):
         ratios: ArrayLike | None = None,
         interests: ArrayLike | None = None,
         expected: FeatureStream | None = None,
+        resume: bool = False,
     ) -> np.ndarray:
         self._refuse(ratios=ratios, interests=interests, expected=expected)
         X, rows = inputs.stream(X, self.n_features)
@@ -194,7 +203,7 @@ class Definition(Learner):
         self._parameters.check_alphas(self._steps, ~fresh[1:])  # a bad schedule raises its error before anything changes
         phi = [self._checked(inputs.row(X, t), f"X[{t}]") for t in range(rows)]
         means = None if expected is None else self._expected(expected, rows)
-        if fresh[0] or self._here is None or not np.array_equal(self._here, phi[0]):
+        if inputs.begins(resume, fresh[0], self._here, phi[0]):
             self.start(phi[0])
         values = np.empty(len(R))
         for t in range(len(R)):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +21,7 @@ class DifferentialDefinition(SecondStepDefinition):
     ρ_t is 1 for methods without importance ratios.
     """
 
+    takes: ClassVar[Collection[str]] = ("ratio",)
     more_scalars = ("reward_rates",)
     reward_rates: list[float]  # R̄_0, R̄_1, …: each from before its transition
 
@@ -88,7 +90,6 @@ class OnlineDifferentialReturn(DifferentialDefinition):
             w += self.alphas[k] * (target - w @ phi) * phi
         return w
 
-    @property
-    def trace(self) -> np.ndarray:
+    def _trace(self) -> np.ndarray:
         """e⁺ of the online λ-return algorithm, whose terms carry α_i."""
         return dutch_trace(self.x, self._decays(), self.alphas, np.ones(len(self.x)), self.n_features)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from trueonline import inputs
 from trueonline.forward.base import of_the_past, products_after
 from trueonline.forward.off_policy_returns import (
     OffPolicySum,
@@ -34,8 +35,8 @@ class GradientDefinition(SecondStepDefinition):
 
     @property
     def second_weights(self) -> np.ndarray:
-        """A fresh copy of h."""
-        return self._second.copy()
+        """A read-only copy of h."""
+        return inputs.read_only(self._second.copy())
 
     def reset(self) -> None:
         self._second = np.zeros(self.n_features)

@@ -30,8 +30,7 @@ class OnlineLambdaReturn(Definition):
     def _weights_at_end(self) -> np.ndarray:
         return self._weights
 
-    @property
-    def trace(self) -> np.ndarray:
+    def _trace(self) -> np.ndarray:
         """e_t = Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_j) A_{i+1}^{t} φ_i, with A_i^t = (I − α_tφ_tφ_tᵀ) … (I − α_iφ_iφ_iᵀ).
 
         This is the explicit form of the dutch trace in Appendix B. With a step-size schedule it is e⁺, whose terms carry α_i.
@@ -64,10 +63,6 @@ class OfflineLambdaReturn(Definition):
 
     def _weights_at_end(self) -> np.ndarray:
         return _sweep(self, self.next_values)
-
-    @property
-    def trace(self) -> np.ndarray:
-        raise AttributeError("the offline λ-return algorithm has no trace")
 
 
 def _sweep(learner: Definition, next_values: list[float]) -> np.ndarray:

@@ -34,10 +34,6 @@ class EpisodeMonteCarlo(Definition):
     def _weights_at_end(self) -> np.ndarray:
         return _towards_returns(self, self.next_values[-1])
 
-    @property
-    def trace(self) -> np.ndarray:
-        raise AttributeError("Monte Carlo that stores the episode has no trace")
-
 
 class OnlineMonteCarlo(Definition):
     """At every time t, redo all updates of the episode with the returns so far, as if it had ended in S_t.
@@ -54,10 +50,6 @@ class OnlineMonteCarlo(Definition):
 
     def _weights_at_end(self) -> np.ndarray:
         return self._weights
-
-    @property
-    def trace(self) -> np.ndarray:
-        raise AttributeError("the definition of Monte Carlo has no trace")
 
 
 def _towards_returns(learner: Definition, last: float) -> np.ndarray:

@@ -139,9 +139,8 @@ class OffPolicySum(FamilyDefinition):
         terms = (self.alphas[j] * self.deltas[j] * self._trace_at(j) for j in range(len(self.deltas)))
         return sum(terms, self._first_weights.copy())
 
-    @property
-    def trace(self) -> np.ndarray:
-        return np.array(self._trace_at(len(self.x) - 1))
+    def _trace(self) -> np.ndarray:
+        return self._trace_at(len(self.x) - 1)
 
 
 class OnlineOffPolicyReturn(FamilyDefinition):
@@ -177,8 +176,7 @@ class OnlineOffPolicyReturn(FamilyDefinition):
             w = w + self._step(k) * (target - w @ self.x[k]) * self.x[k] + self._aside(k)
         return w
 
-    @property
-    def trace(self) -> np.ndarray:
+    def _trace(self) -> np.ndarray:
         """e_t = Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_jρ_j) A_{i+1}^{t} β_iφ_i, with A_j = I − β_jφ_jφ_jᵀ and β_j = α_jρ_j."""
         steps = [self._step(k) for k in range(len(self.x))]
         return dutch_trace(self.x, self._carried(), steps, np.ones(len(self.x)), self.n_features)

@@ -25,15 +25,10 @@ def _flag(name: str, value: Any) -> bool:
 
 def _numbers(name: str, value: Any, wanted: str, dimensions: int) -> np.ndarray:
     """A read-only copy of finite numbers."""
-    try:
-        array = np.array(value)
-    except ValueError:  # rows of different lengths
-        array = np.array(None)
+    array = inputs.as_array(name, value)
     if array.dtype.kind not in "fiu" or array.ndim != dimensions or not array.size or not np.isfinite(array).all():
         raise ValueError(f"{name} must be {wanted}, got {_shown(value)}")
-    array = array.astype(np.float64)
-    array.flags.writeable = False
-    return array
+    return inputs.read_only(array.astype(np.float64))
 
 
 def _summing_to_one(name: str, value: Any) -> np.ndarray:
@@ -156,10 +151,6 @@ class AverageReturn(Definition):
         for name in (*VECTORS, *SCALARS, "goes_on"):
             del getattr(self, name)[:final]
         return w
-
-    @property
-    def trace(self) -> np.ndarray:
-        raise AttributeError(f"{type(self).__name__} has no trace: its backward view is not known")
 
     def _dump(self) -> dict[str, np.ndarray]:
         options = {name: getattr(self, name) for name in self.options}

@@ -59,10 +59,6 @@ class ProvisionalTDView(FamilyDefinition):
         terms = (self.alphas[k] * self._share(k) * self._error(k) * self.x[k] for k in range(len(self.x)))
         return sum(terms, self._first_weights.copy())
 
-    @property
-    def trace(self) -> np.ndarray:
-        raise AttributeError("a forward view has no trace")
-
 
 class ProvisionalQView(ProvisionalTDView):
     """The same for action values: φ_t = φ(S_t, A_t), and every V(S_i) is the mean over the target policy's actions, wᵀφ̄_i.

@@ -97,9 +97,8 @@ class SwiftTDEquations(Definition):
     def _weights_at_end(self) -> np.ndarray:
         return self._weights
 
-    @property
-    def trace(self) -> np.ndarray:
-        return self.z.copy()
+    def _trace(self) -> np.ndarray:
+        return self.z
 
     def _dump(self) -> dict[str, np.ndarray]:
         return {**Definition._dump(self), **{name: getattr(self, name) for name in VECTORS}, "met": self.met}

@@ -23,9 +23,8 @@ class TraceSum(Definition):
     def _weights_at_end(self) -> np.ndarray:
         return self._weights
 
-    @property
-    def trace(self) -> np.ndarray:
-        return np.array(self._trace_at(len(self.x) - 1))
+    def _trace(self) -> np.ndarray:
+        return self._trace_at(len(self.x) - 1)
 
 
 class AccumulateSum(TraceSum):

@@ -34,10 +34,6 @@ class WatkinsReturn(Definition):
     def _weights_at_end(self) -> np.ndarray:
         return self._weights
 
-    @property
-    def trace(self) -> np.ndarray:
-        raise AttributeError("the definition of Watkins's Q(λ) has no trace")
-
 
 class WatkinsSum(TraceSum):
     """Accumulating traces that a non-greedy action cuts: e_j = Σ_{i=0}^{j} (∏_{m=i+1}^{j} γ_mλ_m[A_m is greedy]) ψ_i."""

@@ -60,13 +60,14 @@ class UsageDefinition(FamilyDefinition):
 
     @property
     def usage(self) -> np.ndarray:
-        """A fresh copy of u."""
-        return self._usage.copy()
+        """A read-only copy of u."""
+        return inputs.read_only(self._usage.copy())
 
     @property
     def step_sizes(self) -> np.ndarray:
         """The step-size of each feature now."""
-        return np.divide(1.0, self._usage, out=np.zeros(self.n_features), where=self._usage != 0.0)
+        sizes = np.divide(1.0, self._usage, out=np.zeros(self.n_features), where=self._usage != 0.0)
+        return inputs.read_only(sizes)
 
     def reset(self) -> None:
         alpha = self._parameters.alpha(0) if self._initial_step_size is None else self._initial_step_size
@@ -140,8 +141,7 @@ class OnlineWISReturn(UsageDefinition):
             w = w + self.ratios[k] * error * self.step_sizes_then[k] * phi
         return w
 
-    @property
-    def trace(self) -> np.ndarray:
+    def _trace(self) -> np.ndarray:
         """Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_jρ_j) F_t ⋯ F_{i+1} ρ_iA_{i+1}φ_i, with F_j = I − ρ_jA_{j+1}φ_jφ_jᵀ."""
         return _dutch_trace(self)
 
@@ -200,8 +200,7 @@ class OnlineWISGTDReturn(GradientUsageDefinition, OnlineGTDReturn):
             w = w + step_sizes * (self.ratios[k] * (targets[k] - w @ phi) * phi - self._correction(k))
         return w
 
-    @property
-    def trace(self) -> np.ndarray:
+    def _trace(self) -> np.ndarray:
         """The trace of `OnlineWISReturn`."""
         return _dutch_trace(self)
 

@@ -33,6 +33,7 @@ from trueonline.inputs.kinds import (
 )
 from trueonline.inputs.numbers import (
     along,
+    as_array,
     at,
     count,
     floats,
@@ -42,12 +43,15 @@ from trueonline.inputs.numbers import (
     positive,
     ratio,
     ratios,
+    read_only,
     rewards,
     room_for,
+    shown,
     unit,
     units,
 )
 from trueonline.inputs.parameters import Parameters, Parametrised
+from trueonline.inputs.protocol import PARTS, Protocol, check_methods, protocol_of
 from trueonline.inputs.saved_arrays import (
     MAX_COUNT,
     HasState,
@@ -57,7 +61,7 @@ from trueonline.inputs.saved_arrays import (
     saved_count,
     saved_parts,
 )
-from trueonline.inputs.stream_inputs import row, stream, stream_like
+from trueonline.inputs.stream_inputs import begins, row, stream, stream_like
 
 __all__ = [
     "EMPTY",
@@ -66,6 +70,7 @@ __all__ = [
     "MAX_COUNT",
     "MAX_FEATURES",
     "ONE",
+    "PARTS",
     "SINGULAR",
     "FeatureStream",
     "Features",
@@ -73,13 +78,17 @@ __all__ = [
     "HasState",
     "Parameters",
     "Parametrised",
+    "Protocol",
     "Resumable",
     "Schedule",
     "SparseMatrix",
     "Stream",
     "along",
+    "as_array",
     "as_pair",
     "at",
+    "begins",
+    "check_methods",
     "check_saved",
     "count",
     "dense",
@@ -95,8 +104,10 @@ __all__ = [
     "number",
     "one_seed",
     "positive",
+    "protocol_of",
     "ratio",
     "ratios",
+    "read_only",
     "rewards",
     "room_for",
     "row",
@@ -104,6 +115,7 @@ __all__ = [
     "saved_array",
     "saved_count",
     "saved_parts",
+    "shown",
     "stream",
     "stream_like",
     "unit",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.inputs.kinds import ONE, Features, Stream
-from trueonline.inputs.numbers import first_bad, shown
+from trueonline.inputs.numbers import as_array, first_bad, shown
 
 FLOATS, INTEGERS = np.dtype(np.float64), np.dtype(np.int64)
 
@@ -54,10 +54,7 @@ def features(x: Any, n: int, *, binary: bool = False, name: str = "x") -> Featur
 
 def array_of(x: Any, name: str) -> np.ndarray:
     """An array of floats or integers."""
-    try:
-        array = np.asarray(x)
-    except ValueError as error:
-        raise ValueError(f"{name} must be an array of numbers, got {shown(x)} ({error})") from None
+    array = as_array(name, x)
     if array.dtype.kind == "b":
         raise ValueError(f"{name} must be floats or integer indices, got booleans; use np.asarray({name}, float)")
     if array.dtype.kind not in "fiu":

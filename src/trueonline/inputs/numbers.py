@@ -65,6 +65,25 @@ def one_seed(seed: Any, name: str = "seed") -> Any:
     raise ValueError(f"{name} must be a whole number ≥ 0, got {shown(seed)}{advice}")
 
 
+def as_array(name: str, values: Any, dtype: Any = None) -> np.ndarray:
+    """The values as an array. ValueError if they are none, and for a masked array, because its mask would be ignored."""
+    parts = values if isinstance(values, list | tuple) else (values,)
+    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
+        raise ValueError(
+            f"{name} must not be masked, because the mask would be ignored: give {name}.filled(…), or leave the masked entries out"
+        )
+    try:
+        return np.asarray(values, dtype)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array of numbers, got {shown(values)} ({error})") from None
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """The array, which nobody can write into any more."""
+    array.flags.writeable = False
+    return array
+
+
 def shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
@@ -91,7 +110,7 @@ def along(
 
 def rewards(values: Any, rows: int) -> np.ndarray:
     """R_1, …, R_T for a stream of T + 1 rows."""
-    array = np.asarray(values)
+    array = as_array("rewards", values)
     if array.dtype.kind not in "fiu" or array.ndim != 1:
         raise ValueError(f"rewards must be a one-dimensional array of numbers, got {array.dtype} of shape {array.shape}")
     if array.size == 0 or rows < 2:
@@ -115,7 +134,7 @@ def ratios(name: str, values: Any, length: int) -> np.ndarray:
     """An importance ratio for each step; 1 by default."""
     if values is None:
         return np.ones(1)
-    array = np.asarray(values)
+    array = as_array(name, values)
     if array.shape != (length,) or array.dtype.kind not in "fiu":
         raise ValueError(f"{name} must be {length} numbers, got shape {array.shape} of {array.dtype}")
     bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
@@ -128,7 +147,7 @@ def units(name: str, values: Any, steps: int, default: float) -> np.ndarray:
     """One number in [0, 1] per transition, or a single one for all."""
     if values is None:
         return np.array([default])
-    array = np.asarray(values)
+    array = as_array(name, values)
     if array.dtype.kind not in "fiu" or array.shape not in ((), (steps,)):
         raise ValueError(f"{name} must be {steps} numbers, one per transition, got {array.dtype} of shape {array.shape}")
     array = np.require(array, np.float64, ("C", "A", "W")).reshape(-1)
@@ -142,7 +161,7 @@ def marks(name: str, values: Any, rows: int) -> np.ndarray:
     """One boolean per row."""
     if values is None:
         return np.zeros(rows, np.bool_)
-    array = np.asarray(values)
+    array = as_array(name, values)
     if array.dtype.kind != "b" or array.shape != (rows,):
         raise ValueError(f"{name} must be {rows} booleans, one per row of X, got {array.dtype} of shape {array.shape}")
     return np.require(array, np.bool_, ("C", "A", "W"))
@@ -155,10 +174,7 @@ def first_bad(array: np.ndarray) -> str:
 
 def floats(name: str, values: Any) -> np.ndarray:
     """The values as an array of float64. ValueError unless they are numbers."""
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{name} must be an array of numbers, got {values!r:.80} ({error})") from None
+    array = as_array(name, values)
     if array.dtype.kind not in "fiu":
         raise ValueError(f"{name} must be numbers, got dtype {array.dtype}: {values!r:.80}")
     # Contiguous, aligned and writable: an array of another sort would need entry points of its own.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.inputs.kinds import Schedule
-from trueonline.inputs.numbers import at, count, first_bad, positive, unit
+from trueonline.inputs.numbers import as_array, at, count, first_bad, positive, read_only, unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,14 +31,13 @@ class Parameters:
         if not callable(self.step_size):
             checked["step_size"] = self._step_size("step_size", self.step_size)
         if self.initial_weights is not None:
-            given = np.asarray(self.initial_weights)
+            given = as_array("initial_weights", self.initial_weights)
             if given.dtype.kind not in "fiu" or given.shape != (self.n_features,) or not np.isfinite(given).all():
                 raise ValueError(
                     f"initial_weights must be {self.n_features} finite numbers, "
                     f"got {given.dtype} of shape {given.shape}{'' if given.dtype.kind != 'f' else first_bad(given)}"
                 )
-            checked["initial_weights"] = given.astype(np.float64)
-            checked["initial_weights"].flags.writeable = False
+            checked["initial_weights"] = read_only(given.astype(np.float64))
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -46,7 +45,7 @@ class Parameters:
         """A step-size, or those of all features; ValueError unless all are positive."""
         if not self.per_feature or np.ndim(given) == 0:
             return positive(name, given)
-        array = np.asarray(given)
+        array = as_array(name, given)
         if array.dtype.kind not in "fiu" or array.shape != (self.n_features,):
             raise ValueError(
                 f"{name} must be a number, or {self.n_features} numbers, one for each feature, got {array.dtype} of shape "
@@ -55,9 +54,7 @@ class Parameters:
         bad = np.flatnonzero(~((array > 0) & (array < np.inf)))
         if bad.size:
             positive(f"{name}[{bad[0]}]", array[bad[0]].item())
-        array = array.astype(np.float64)
-        array.flags.writeable = False
-        return array
+        return read_only(array.astype(np.float64))
 
     def alpha(self, t: int) -> Any:
         """α_t, or α_{t,i} of all features if they may differ."""

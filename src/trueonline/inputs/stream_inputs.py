@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from trueonline.inputs.feature_inputs import array_of, as_pair, dense, features, is_dense
+from trueonline.inputs.feature_inputs import array_of, as_pair, dense, features, is_dense, same
 from trueonline.inputs.kinds import MAX_FEATURES, ONE, Features, Stream
+from trueonline.inputs.numbers import shown
 
 
 def stream(X: Any, n: int) -> tuple[Stream, int]:
@@ -81,6 +82,21 @@ def row(X: Stream, t: int) -> Features:
         piece = slice(X[0][t], X[0][t + 1])
         return (X[1][piece], X[2][piece]) if len(X[1]) == len(X[2]) else X[1][piece]
     return X[t]
+
+
+def begins(resume: Any, restarts: bool, here: Any, first: Any, alike: Callable[[Any, Any], bool] = same) -> bool:
+    """Whether `run` starts at its first row. ValueError if it shall continue, and the learner is in another state.
+
+    `here` is the state of the learner, or None, and `restarts` whether the first row is marked as the beginning of an episode.
+    """
+    if not isinstance(resume, bool | np.bool_):
+        raise ValueError(f"resume must be True or False, got {shown(resume)}")
+    if resume and here is not None and not restarts and not alike(here, first):
+        raise ValueError(
+            f"resume=True continues from the state of the learner, {shown(here)}, but X[0] is {shown(first)}: "
+            "begin X with the last row of the piece before, or leave out resume"
+        )
+    return not resume or restarts or here is None
 
 
 def stream_like(X: Stream, Y: Stream, n: int) -> Stream:

@@ -19,7 +19,7 @@ class Acting(Documented, ABC):
     @property
     @abstractmethod
     def weights(self) -> np.ndarray:
-        """A fresh copy of w: a row for each feature, a column for each action."""
+        """A read-only copy of w: a row for each feature, a column for each action."""
 
     @abstractmethod
     def values(self, x: FeaturesLike) -> np.ndarray:

@@ -50,12 +50,12 @@ class Learner(Documented, Parametrised, ABC):
     @property
     @abstractmethod
     def weights(self) -> np.ndarray:
-        """A fresh dense copy of w."""
+        """A dense, read-only copy of w."""
 
     @property
     @abstractmethod
     def trace(self) -> np.ndarray:
-        """A fresh dense copy of the eligibility trace, as the last transition used it. `start` clears it."""
+        """A dense, read-only copy of the eligibility trace, as the last transition used it. `start` clears it."""
 
     @property
     @abstractmethod
@@ -173,11 +173,12 @@ class Learner(Documented, Parametrised, ABC):
         ratios: ArrayLike | None = None,
         interests: ArrayLike | None = None,
         expected: FeatureStream | None = None,
+        resume: bool = False,
     ) -> np.ndarray:
         """Learn from a stream of T transitions.
 
-        A learner that stands at X[0] already continues from there, with its trace. So a stream may be given in pieces that share a
-        row. Any other learner starts at X[0].
+        A stream begins at X[0], without a trace, as if `start(X[0])` had been called. With `resume=True` it continues the last one
+        instead, with its trace. So a stream may be given in pieces. Each begins with the row at which the last one stopped.
 
         Parameters
         ----------
@@ -199,6 +200,9 @@ class Learner(Documented, Parametrised, ABC):
             The interest in the state that each transition leaves. For emphatic methods only.
         expected : feature stream, optional
             Row t holds the mean features of the state of row t over the actions of the target policy. For `ProvisionalQ` only.
+        resume : bool, optional
+            Whether to continue from the state in which the learner is. X[0] must be its features. A learner that is in no state,
+            because it is new or its episode has ended, starts at X[0]. False by default.
 
         Returns
         -------
@@ -208,7 +212,7 @@ class Learner(Documented, Parametrised, ABC):
         Raises
         ------
         ValueError
-            For bad input. The learner is as it was.
+            For bad input, and if `resume` is true and the learner is in another state than X[0]. The learner is as it was.
         TypeError
             For ratios, interests or expected features that the method does not ask for.
         """

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,6 +42,7 @@ class MemoryLearner(OverMemory, Learner):
     """A learner at the cost of the active features. A subclass says which method of the catalogue it is."""
 
     _shared_parameters = LEARNER + SECOND + ADAPTATION + INITIAL
+    takes: ClassVar[Collection[str]] = ()
     _entries: Entries
     # The form of the features of the current state, of which the buffers hold a copy. None between episodes.
     _form: str | None = None
@@ -96,11 +97,11 @@ class MemoryLearner(OverMemory, Learner):
     @property
     def weights(self) -> np.ndarray:
         first, *others = self._each()[: KINDS[self.method.memory].holding]
-        return sum((memory.weights(each) for each in others), memory.weights(first))
+        return inputs.read_only(sum((memory.weights(each) for each in others), memory.weights(first)))
 
     @property
     def trace(self) -> np.ndarray:
-        return memory.trace(self._each()[0])
+        return inputs.read_only(memory.trace(self._each()[0]))
 
     def start(self, x: FeaturesLike) -> None:
         self._stand(self._checked(x, "x"))
@@ -133,10 +134,10 @@ class MemoryLearner(OverMemory, Learner):
         for one in (*memories, *([self._meta()] if self._is_adapted else [])):
             memory.lay_out(one, dense)
 
-    def _standing(self) -> Features:
-        """The features of the current state."""
+    def _here(self) -> Features | None:
+        """The features of the current state. None between episodes."""
         if self._form is None:
-            raise RuntimeError("no episode has begun: call start(x) with its first features before update")
+            return None
         indices, values = memory.here(self._memory)
         length = int(self._memory.numbers[LENGTH])
         return values.copy() if self._form is DENSE else (indices[:length].astype(np.int64), values[:length].copy())
@@ -225,7 +226,9 @@ class MemoryLearner(OverMemory, Learner):
         self._refuse(ratio=ratio, interest=interest, x_expected=x_expected)
         if self.method.constants:
             self._refuse_others(discount, trace_decay)
-        here = self._standing()
+        here = self._here()
+        if here is None:
+            raise RuntimeError("no episode has begun: call start(x) with its first features before update")
         reward = inputs.number("reward", reward)
         numbers = self._numbers(discount, trace_decay, ratio, interest)
         x = here if x_next is None else self._checked(x_next, "x_next")
@@ -278,6 +281,7 @@ class MemoryLearner(OverMemory, Learner):
         ratios: ArrayLike | None = None,
         interests: ArrayLike | None = None,
         expected: FeatureStream | None = None,
+        resume: bool = False,
     ) -> np.ndarray:
         self._refuse(ratios=ratios, interests=interests, expected=expected)
         self._refuse_others(discounts, trace_decays)
@@ -297,7 +301,7 @@ class MemoryLearner(OverMemory, Learner):
         means = self._expected(expected, X, rows)
         if self.per_feature and callable(self.step_size):
             self._check(X, rows)
-            return self._run_in_steps(X, R, series[2:], fresh, means)
+            return self._run_in_steps(X, R, series[2:], fresh, means, resume)
         # A bad row that is dense shows in its value, unless a rule of one's own does not look at it, or it begins a stream.
         shown = inputs.is_dense(X) and means is None and is_ours(self._rule()) and not (self.binary and fresh[1:].any())
         if shown:
@@ -305,7 +309,7 @@ class MemoryLearner(OverMemory, Learner):
                 self._checked(X[t], f"X[{t}]")
         else:
             self._check(X, rows)
-        begins = fresh[0] or self._form is None or not inputs.same(self._standing(), inputs.row(X, 0))
+        begins = inputs.begins(resume, fresh[0], self._here(), inputs.row(X, 0))
         before = self._snapshot() if shown else None
         table = np.empty((max(map(len, series)), PLACE - COMING))
         table[:, -2:] = self.discount, self.trace_decay
@@ -332,11 +336,11 @@ class MemoryLearner(OverMemory, Learner):
         return values
 
     def _run_in_steps(
-        self, X: Stream, R: np.ndarray, series: tuple, fresh: np.ndarray, means: Stream | None
+        self, X: Stream, R: np.ndarray, series: tuple, fresh: np.ndarray, means: Stream | None, resume: bool
     ) -> np.ndarray:
         """The same for checked rows, one transition at a time: the kernel of `run` knows one step-size for each feature."""
         self._parameters.check_alphas(self.steps, ~fresh[1:])
-        if fresh[0] or self._form is None or not inputs.same(self._standing(), inputs.row(X, 0)):
+        if inputs.begins(resume, fresh[0], self._here(), inputs.row(X, 0)):
             self.start(inputs.row(X, 0))
         values = np.empty(len(R))
         names = ("discount", "trace_decay", "ratio", "interest")
@@ -384,8 +388,7 @@ class MemoryLearner(OverMemory, Learner):
 
     def _dump(self) -> dict[str, np.ndarray]:
         parts = self._dump_memory()
-        if self._form is not None:
-            here = self._standing()
+        if (here := self._here()) is not None:
             parts |= {"here_indices": here[0], "here": here[1]} if isinstance(here, tuple) else {"here": here}
         return parts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trueonline.core import memory, two_traces
-from trueonline.inputs import Schedule
+from trueonline.inputs import Schedule, read_only
 
 
 class WithSecondWeights:
@@ -18,8 +18,8 @@ class WithSecondWeights:
 
     @property
     def second_weights(self) -> np.ndarray:
-        """A fresh dense copy of h."""
-        return memory.weights(self._each()[1])  # type: ignore[attr-defined]
+        """A dense, read-only copy of h."""
+        return read_only(memory.weights(self._each()[1]))  # type: ignore[attr-defined]
 
 
 class WithProvisionalWeights:
@@ -27,5 +27,5 @@ class WithProvisionalWeights:
 
     @property
     def provisional_weights(self) -> np.ndarray:
-        """A fresh dense copy of u. The next action's ratio ρ changes w by (ρ − 1)u, and so by −u if ρ = 0."""
-        return two_traces.owed(self._memory.numbers, *self._each())  # type: ignore[attr-defined]
+        """A dense, read-only copy of u. The next action's ratio ρ changes w by (ρ − 1)u, and so by −u if ρ = 0."""
+        return read_only(two_traces.owed(self._memory.numbers, *self._each()))  # type: ignore[attr-defined]

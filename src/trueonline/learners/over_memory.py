@@ -126,14 +126,15 @@ class OverMemory(Parametrised):
 
     @property
     def step_sizes(self) -> np.ndarray:
-        """The step-size of each weight now, before any bound: a fresh copy, in the shape of the weights."""
+        """The step-size of each weight now, before any bound: a read-only copy, in the shape of the weights."""
+        sizes = np.array(self._parameters.alpha(self.steps))
         if KINDS[self.method.memory].usage:
             used = self._used()
-            return np.divide(1.0, used, out=np.zeros(len(used)), where=used != 0.0).reshape(self._shape)
-        if self.method.per_feature:
-            return np.array(self._parameters.alpha(self.steps))
-        logarithms = memory.weights(self._meta()) if self._is_adapted else np.zeros(self._parameters.n_features)
-        return self._parameters.alpha(self.steps) * np.exp(np.clip(logarithms, LEAST, MOST)).reshape(self._shape)
+            sizes = np.divide(1.0, used, out=np.zeros(len(used)), where=used != 0.0).reshape(self._shape)
+        elif not self.method.per_feature:
+            logarithms = memory.weights(self._meta()) if self._is_adapted else np.zeros(self._parameters.n_features)
+            sizes = sizes * np.exp(np.clip(logarithms, LEAST, MOST)).reshape(self._shape)
+        return inputs.read_only(sizes)
 
     @property
     def bounded(self) -> int:
@@ -147,7 +148,7 @@ class OverMemory(Parametrised):
 
     @property
     def weights(self) -> np.ndarray:
-        """A fresh dense copy of w."""
+        """A dense, read-only copy of w."""
         raise NotImplementedError
 
     @property

@@ -22,8 +22,9 @@ import numpy as np
 from trueonline.catalog import OWN_MEMORIES, TRACES, Method
 from trueonline.core.compiling.identity import text_identity
 from trueonline.core.memory.layout import CARRIED
+from trueonline.core.rule_checks import check_rule
 from trueonline.core.transition import asked
-from trueonline.inputs import Schedule
+from trueonline.inputs import Schedule, read_only
 from trueonline.learners.docstrings import LEARNER, PER_FEATURE
 from trueonline.learners.loading import load_one_of
 from trueonline.learners.memory_learner import MemoryLearner
@@ -93,7 +94,7 @@ class OwnMethod(Method):
             own["second_step_size"] = property(lambda learner: learner._second_step_size, doc="β, or its schedule.")
         if "carried" in asked(self.rule):
             own["carried"] = property(
-                _carried, doc="A copy of the three numbers that the rule carries from step to step."
+                _carried, doc="A read-only copy of the three numbers that the rule carries from step to step."
             )
         return type(title, (files, base), own)
 
@@ -207,12 +208,17 @@ def method(
     >>> learner.weights
     array([0.5, 1. ])
     """
-    names = asked(rule)
+    names, used = asked(rule), check_rule(rule)
     for what, value, known in (("memory", memory, OWN_MEMORIES), ("trace", trace, TRACES)):
         if value not in known:
             raise ValueError(f"{what} must be one of {', '.join(known)}, got {value!r}")
     if isinstance(constants, str) or not set(constants) <= set(CONSTANTS):
         raise ValueError(f"constants must be a tuple of names among {', '.join(CONSTANTS)}, got {constants!r}")
+    if used > (2 if memory == "two traces" else OWN_MEMORIES.index(memory) + 1):
+        raise ValueError(
+            f"the rule {rule.py_func.__name__} uses memory.{'second' if used == 2 else 'third'}, which memory={memory!r} does "
+            f"not have: give memory={OWN_MEMORIES[used - 1]!r}"
+        )
     label = name or rule.py_func.__name__
     learns = "greedy" not in names
     row = OwnMethod(
@@ -333,7 +339,7 @@ def made_here() -> dict[str, type]:
 
 
 def _carried(learner: Any) -> np.ndarray:
-    return learner._memory.numbers[CARRIED : CARRIED + 3].copy()
+    return read_only(learner._memory.numbers[CARRIED : CARRIED + 3].copy())
 
 
 def _imported(module: str) -> Any:

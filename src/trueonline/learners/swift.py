@@ -78,8 +78,9 @@ class LearnedStepSizes(OverMemory):
 
     @property
     def step_sizes(self) -> np.ndarray:
-        """The step-size of each weight now: a fresh copy, in the shape of the weights."""
-        return meta_gradient.step_sizes(self._memory, self._parameters.alpha(0)).reshape(self._shape)
+        """The step-size of each weight now: a read-only copy, in the shape of the weights."""
+        sizes = meta_gradient.step_sizes(self._memory, self._parameters.alpha(0))
+        return inputs.read_only(sizes.reshape(self._shape))
 
     @property
     def bounded(self) -> int:

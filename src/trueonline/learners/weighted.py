@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from trueonline.inputs import read_only
+
 
 class WithUsage:
     """The usage of features."""
@@ -15,5 +17,5 @@ class WithUsage:
 
     @property
     def usage(self) -> np.ndarray:
-        """A fresh dense copy of the usage of each feature. `step_sizes` are its inverses."""
-        return self._used()  # type: ignore[attr-defined]
+        """A dense, read-only copy of the usage of each feature. `step_sizes` are its inverses."""
+        return read_only(self._used())  # type: ignore[attr-defined]

@@ -87,8 +87,8 @@ class DelayedLearner(Parametrised, ABC):
 
     @property
     def weights(self) -> np.ndarray:
-        """A copy of w, float64, in the shape of the initial weights."""
-        return self._weights.copy()
+        """A read-only copy of w, float64, in the shape of the initial weights."""
+        return inputs.read_only(self._weights.copy())
 
     @property
     def steps(self) -> int:
@@ -197,11 +197,16 @@ class DelayedLearner(Parametrised, ABC):
         return self._evaluate(self._weights, x)[0]
 
     def run(
-        self, X: Any, rewards: Any, discounts: Any = None, *, trace_decays: Any = None, starts: Any = None
+        self,
+        X: Any,
+        rewards: Any,
+        discounts: Any = None,
+        *,
+        trace_decays: Any = None,
+        starts: Any = None,
+        resume: bool = False,
     ) -> np.ndarray:
-        """Learn from a stream of T transitions.
-
-        If the learner is at X[0] already, the stream continues from there. Otherwise it starts at X[0].
+        """Learn from a stream of T transitions, which starts at X[0], or resumes there.
 
         Parameters
         ----------
@@ -215,6 +220,9 @@ class DelayedLearner(Parametrised, ABC):
             λ of the rows entered. The default is the learner's own.
         starts : array of bool, shape (T + 1,), optional
             `starts[t]` says that row t starts an episode, after one that was truncated.
+        resume : bool, optional
+            Whether to continue from the state in which the learner is. X[0] must be that state. A learner that is in no
+            state starts at X[0]. False by default.
 
         Returns
         -------
@@ -226,21 +234,23 @@ class DelayedLearner(Parametrised, ABC):
         ValueError
             As for `update`. The learner is then as it was before the stream.
         """
-        X = np.asarray(X)
+        X = inputs.as_array("X", X)
         if X.dtype.kind not in "fiub" or X.ndim == 0:
             raise ValueError(f"X must be an array of numbers with one row per step, got {X.dtype} of shape {X.shape}")
         R = inputs.rewards(rewards, len(X))
         gammas = inputs.units("discounts", discounts, len(R), self.discount)
         lams = inputs.units("trace_decays", trace_decays, len(R), self.trace_decay)
-        begins = inputs.marks("starts", starts, len(X))
+        fresh = inputs.marks("starts", starts, len(X))
+        here = self._here if self._standing else None
+        begins = inputs.begins(resume, fresh[0], here, X[0], np.array_equal)
         before = self._weights, self._steps, self._here, self._standing, self._value, self._kept.copy()
         values = np.empty(len(R))
         try:
-            if begins[0] or not (self._standing and np.array_equal(self._here, X[0])):
+            if begins:
                 self.start(X[0])
             for t in range(len(R)):
                 values[t] = self.predict(X[t])
-                if begins[t + 1]:
+                if fresh[t + 1]:
                     self.start(X[t + 1])
                 else:
                     gamma, lam = (float(each[min(t, len(each) - 1)]) for each in (gammas, lams))

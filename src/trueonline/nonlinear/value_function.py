@@ -21,7 +21,7 @@ def checked_function(value_and_grad: Any) -> ValueAndGrad:
 
 def checked_weights(weights: Any) -> np.ndarray:
     """A float64 copy of weights of any shape; ValueError unless all of them are finite numbers."""
-    array = np.asarray(weights)
+    array = inputs.as_array("weights", weights)
     if array.dtype.kind not in "fiu" or array.ndim == 0 or array.size == 0 or not np.isfinite(array).all():
         raise ValueError(
             f"weights must be a non-empty array of finite numbers, got {array.dtype} of shape {array.shape}"
@@ -32,14 +32,12 @@ def checked_weights(weights: Any) -> np.ndarray:
 
 def evaluate(value_and_grad: ValueAndGrad, weights: np.ndarray, x: Any) -> tuple[float, np.ndarray]:
     """V(x | w) and ∇V(x | w); ValueError unless they are finite numbers of the right shapes."""
-    read_only = weights.view()
-    read_only.flags.writeable = False
-    pair = value_and_grad(read_only, x)
+    pair = value_and_grad(inputs.read_only(weights.view()), x)
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise ValueError(f"value_and_grad must return (value, gradient), got {type(pair).__name__}")
     raw: Any = pair[0]
     raw = raw.item() if getattr(raw, "ndim", None) == 0 else raw  # an array of one number
-    value, gradient = inputs.number("the value from value_and_grad", raw), np.asarray(pair[1])
+    value, gradient = inputs.number("the value from value_and_grad", raw), inputs.as_array("the gradient", pair[1])
     if gradient.dtype.kind not in "fiu" or gradient.shape != weights.shape:
         raise ValueError(
             f"the gradient from value_and_grad must be numbers of the weights' shape {weights.shape}, "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trueonline.inputs import count, number, unit
+from trueonline.inputs import as_array, count, number, unit
 from trueonline.problems.array_checks import check_probabilities
 from trueonline.problems.finite_mrp import FiniteMRP
 
@@ -57,7 +57,9 @@ class AccessControl:
         self.servers = count("servers", servers, 1000)
         if np.ndim(priorities) != 1 or np.size(priorities) == 0:
             raise ValueError(f"priorities must be at least one number, got {priorities!r:.80}")
-        self.priorities = np.array([number(f"priorities[{i}]", pay) for i, pay in enumerate(np.asarray(priorities))])
+        self.priorities = np.array(
+            [number(f"priorities[{i}]", pay) for i, pay in enumerate(as_array("priorities", priorities))]
+        )
         self.free_probability = unit("free_probability", free_probability)
         if self.free_probability == 0.0:
             raise ValueError("free_probability must be above 0: otherwise no server ever becomes free again")
@@ -151,7 +153,7 @@ class AccessControl:
         return FiniteMRP(P, np.divide(total, P, out=np.zeros_like(P), where=P > 0.0), discount=1.0, start=self.start)
 
     def _probabilities(self, policy: Any) -> np.ndarray:
-        given = np.asarray(policy)
+        given = as_array("policy", policy)
         if given.shape == (self.n_states,) and given.dtype.kind in "iu" and np.isin(given, (REJECT, ACCEPT)).all():
             return np.eye(2)[given]
         if given.shape != (self.n_states, 2) or given.dtype.kind not in "fiu":

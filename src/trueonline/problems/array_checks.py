@@ -6,27 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from trueonline.inputs import as_array
 from trueonline.words import count
 
 
 def matrix(name: str, given: Any) -> np.ndarray:
     """A copy of a matrix of finite numbers."""
-    try:
-        array = np.array(given, float)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a matrix of numbers, got {given!r:.80}") from None
-    if array.ndim != 2 or not np.isfinite(array).all():
-        raise ValueError(f"{name} must be a matrix of finite numbers, got shape {array.shape}")
-    return array
+    return array(name, given, 2)
 
 
 def array(name: str, given: Any, dimensions: int) -> np.ndarray:
     """A copy of an array of finite numbers."""
     wanted = f"{name} must be an array of finite numbers with {count(dimensions, 'dimension')}"
-    try:
-        values = np.asarray(given)
-    except (TypeError, ValueError):
-        raise ValueError(f"{wanted}, got {given!r:.80}") from None
+    values = as_array(name, given)
     if values.dtype.kind not in "fiu" or values.ndim != dimensions:
         raise ValueError(f"{wanted}, got {values.dtype} of shape {values.shape}")
     if not np.isfinite(values).all():

@@ -42,6 +42,14 @@ def check_problem(problem: Any) -> None:
         raise ValueError(f"the problem's error at {where} is zero: there is nothing to learn, and nothing to measure by")
 
 
+def provided(problem: Any) -> frozenset[str]:
+    """The parts of a transition that a problem says it provides (`inputs.protocol`)."""
+    off_policy = hasattr(problem, "ratios")
+    if off_policy and hasattr(problem, "behaviour") and hasattr(problem, "target"):
+        off_policy = not np.array_equal(problem.behaviour, problem.target)
+    return frozenset(("discount", "ratio") if off_policy else ("discount",))
+
+
 def initial_weights(problem: Any) -> np.ndarray:
     """The weights that learning begins with, by default zeros."""
     weights = np.asarray(getattr(problem, "initial_weights", np.zeros(len(problem.lms_weights))))

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from trueonline.study.kernels.swept_methods import SweptMethod
+from trueonline.inputs import protocol_of
+from trueonline.study.kernels.swept_methods import SweptMethod, check_parts
 from trueonline.study.storage.work import Beat, StoredWork
 
 if TYPE_CHECKING:
@@ -125,8 +126,12 @@ class Task(StoredWork):
         Raises
         ------
         ValueError
-            If the method has γ as a constant, and the trajectories have other discounts.
+            If the method has γ as a constant, and the trajectories have other discounts, or if it cannot take importance ratios,
+            and they have some.
         """
+        trajectories = list(trajectories)
+        if any((trajectory[3] != 1.0).any() for trajectory in trajectories):
+            check_parts(self.method, self.resolved, ("discount", "ratio"))
         row = self.resolved.row if isinstance(self.resolved, SweptMethod) else getattr(self.resolved, "method", None)
         if "gamma" in getattr(row, "constants", ()):
             for trajectory in trajectories:
@@ -195,16 +200,20 @@ def _learner_block(
     w, B, phi = problem.lms_weights, np.diag(root) if root.ndim == 1 else root, np.asarray(problem.features, float)
     initial = np.sum((B @ (first - w)) ** 2)
     begin = {"initial_weights": first} if first.any() else {}
-    takes_ratios = "ratio" in getattr(learner_class, "takes", ())
+    wanted = protocol_of(learner_class)
     for (states, rewards, discounts, rhos), error in zip(trajectories, errors, strict=True):
+        provided = ("discount", "ratio") if len(rhos) > 1 else ("discount",)
+        parts = [part for part in wanted.takes(provided) if part in (*provided, "ratio", *wanted.required)]
         for i, j in np.ndindex(error.shape):
             learner = learner_class(len(w), float(alphas[i]), float(lams[j]), problem.discount, **begin)
             learner.start(phi[states[0]])
             total = 0.0
             with np.errstate(over="ignore", invalid="ignore"):
                 for t, reward in enumerate(rewards):
-                    more = {"ratio": float(rhos[min(t, len(rhos) - 1)])} if takes_ratios else {}
-                    learner.update(float(reward), phi[states[t + 1]], float(discounts[t]), **more)
+                    x_next, rho = phi[states[t + 1]], float(rhos[min(t, len(rhos) - 1)])
+                    given = {"discount": float(discounts[t]), "trace_decay": float(lams[j]), "ratio": rho}
+                    given |= {"interest": 1.0, "x_expected": x_next}
+                    learner.update(float(reward), x_next, **{part: given[part] for part in parts})
                     if t >= case.after:
                         total += np.sum((B @ (learner.weights - w)) ** 2)
                     if not total < np.inf:

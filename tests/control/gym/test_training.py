@@ -170,3 +170,19 @@ def test_without_gymnasium_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     with pytest.raises(ValueError, match=r"trueonline\[gym\]"):
         to.control.train("CartPole-v1", Recorder(), to.features.Table(4), episodes=1)
+
+
+def test_the_environments_of_independent_agents_are_independent(tmp_path):
+    def lengths(own, episodes=20, **given):
+        env = gym.make("FrozenLake-v1")
+        agent = to.control.TrueOnlineSarsa(16, 4, 0.5, 0.9, 0.9, to.control.Greedy(), seed=own)
+        return to.control.train(env, agent, table(env), episodes=episodes, **given).lengths.tolist()
+
+    assert lengths(0) == lengths(0, seed=0) != lengths(1) == lengths(1, seed=1)
+    assert lengths([3, 4]) == lengths([3, 4], seed=(3, 4))
+    assert lengths(None) != lengths(None), "without a seed, each run has an environment of its own"
+    path = tmp_path / "checkpoint.npz"
+    begun = lengths(None, 5, checkpoint=path)
+    assert lengths(None, 9, checkpoint=path)[:5] == begun, "and resumes with the seed that the checkpoint names"
+    with pytest.raises(ValueError, match="with other settings: seed is"):
+        lengths(None, 9, checkpoint=path, seed=3)

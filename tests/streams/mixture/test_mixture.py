@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from tests.oracles import mixtures
 from trueonline.streams.mixture import Expert, FeatureSet, Mixture
+from trueonline.streams.mixture.mixing import DELAY
+from trueonline.streams.mixture.mixture_kernel import RUN
 
 SETS = [FeatureSet("one", 5, 1), FeatureSet("two", 12, 3)]
 EXPERTS = [
@@ -90,6 +92,27 @@ def test_the_regret_stays_below_its_bound_whatever_the_stream_does(seed, scales,
     for _, own, losses in history:
         regret = fade * regret + own - losses
     assert (regret <= mixture.regret_bound() * (1.0 + 1e-9) + 1e-9).all()
+
+
+def test_read_only_arrays_and_other_types_need_no_kernel_of_their_own():
+    X, x, bases, gammas, starts, elapsed = stream(6, T=50)
+    mixture, other = Mixture(SETS, EXPERTS, ["hold", "mean"]), Mixture(SETS, EXPERTS, ["hold", "mean"])
+    expected, compiled = mixture.run(X, x, bases, gammas, starts, elapsed), len(RUN.signatures)
+    strange = [X.astype(np.int32), np.repeat(x, 2)[::2], np.asfortranarray(bases), gammas, starts.copy(), elapsed]
+    for array in strange:
+        array.flags.writeable = False
+    np.testing.assert_array_equal(other.run(*strange), expected)
+    assert len(RUN.signatures) == compiled
+
+
+def test_with_two_looks_k_is_not_zero_even_if_forecasts_come_true_at_once():
+    names = list("abc")
+    for looks, zero in (((0.5,), True), ((0.9, 0.1), False)):
+        rng = np.random.default_rng(0)
+        bases, x = rng.normal(size=(200, 3)), rng.normal(size=200)
+        mixture = Mixture([], [Expert(name) for name in names], names, looks)
+        mixture.run(np.empty((200, 0), int), x, bases, 0.0)
+        assert (abs(mixture.state()["carried"][DELAY]) < 1e-9) == zero
 
 
 def test_shaping_with_any_base_changes_no_optimal_answer():

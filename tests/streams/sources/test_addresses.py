@@ -28,11 +28,13 @@ def _no_surroundings(monkeypatch):
         ("mqtt://ann:s3/cr@et@host/a", "mqtt://host/a"),
         ("mqtt:/ann:s3cret@host/a", "mqtt:/host/a"),
         ("mqtts:ann:s3cret@host/a", "mqtts:host/a"),
+        ("mqtt//ann:s3cret@host/a", "mqtt//host/a"),
         ("mqtt+ssl://ann:s3cret@host/a", "mqtt+ssl://host/a"),
         # No users there.
         ("lsl://EEG@home", "lsl://EEG@home"),
         ("arm://7", "arm://7"),
         ("logs/x:y@z.csv", "logs/x:y@z.csv"),
+        ("mqtt/x:y@z.csv", "mqtt/x:y@z.csv"),
         ("-", "-"),
     ],
 )
@@ -50,7 +52,8 @@ def test_half_a_password_with_a_bare_slash_is_not_shown():
 
 BAD = [
     "mqtt://ann:s3cret@host", "mqtt://ann:s3cret@host:0/x", "mqtt://ann:s3cret@host:99999/x", "mqtt://ann:s3/cret@host/x",
-    "mqtt://ann:s3@cret@host/x", "mqtt:/ann:s3cret@host/x", "mqtt:ann:s3cret@host/x", "mqtts://ann:s3cret@a..b/x",
+    "mqtt://ann:s3@cret@host/x", "mqtt:/ann:s3cret@host/x", "mqtt:ann:s3cret@host/x", "mqtt//ann:s3cret@host/x",
+    "mqtt;//ann:s3cret@host", "MQTTS///ann:s3cret@host", "mqtts://ann:s3cret@a..b/x",
     "ws://ann:s3cret@host/x", "mqtt://ann:s3cret@host/a/#/b", "mqtt://ann:12/s3cret@host/#/b",
     "mqtt://ann:s3cret@host/" + "x" * 70_000,
 ]  # fmt: skip

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from tests.streams.streams import joined, some, text_of, together, written
-from trueonline.streams import sources
-from trueonline.streams.sources import Cleaner, TimeStyle, columns_of, files_named, is_several, open_source, text
+from trueonline.streams.sources import Cleaner, SourceAddress, TimeStyle, columns_of, files_named, open_source, text
 from trueonline.streams.sources.positions import skipping
 
 NAMES = ("day1.csv", "day2.csv.gz", "day3.parquet", "day4.jsonl")
@@ -199,12 +198,10 @@ def test_patterns_are_in_natural_order_and_names_in_the_order_given(tmp_path, mo
         (tmp_path / name).write_text("x\n1\n")
     assert files_named(["log.*"]) == ["log.1", "log.2", "log.10"]
     assert files_named(["log.2", "log.1?", "a[1].csv"]) == ["log.2", "log.10", "a[1].csv"]
-    assert is_several("log.*")
-    assert is_several(["log.1", "log.2"])
-    assert not is_several("a[1].csv")  # there is a file of that name
-    assert not sources.is_live("log.*")
-    assert not sources.has_own_times(["log.1", "log.2"])
-    assert sources.shown_source(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+    for spec, several in (("log.*", True), (["log.1", "log.2"], True), ("a[1].csv", False)):  # there is such a file
+        address = SourceAddress.of(spec)
+        assert (address.several, address.is_live, address.has_own_times) == (several, False, False)
+    assert SourceAddress.of(["a", "b", "c", "d", "e"]).shown == "a, b, c and 2 more"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from trueonline.streams import sources
-from trueonline.streams.sources import Block, Pipe, Source, has_own_times, is_live, open_source
+from trueonline.streams.sources import Block, Pipe, Source, SourceAddress, open_source
 from trueonline.streams.sources.records import LIMIT
 
 
@@ -108,10 +108,9 @@ def test_a_new_kind_of_address_is_a_class_and_an_entry(monkeypatch):
     monkeypatch.setitem(sources.SCHEMES, "steps", Steps)
     with open_source("steps://x", ["a"], time="t", time_unit="ms", queue=5) as source:
         assert (source.name, [len(block) for block in source]) == ("x", [2])
-    assert is_live("steps://x")
-    assert has_own_times("steps://x")
-    assert not is_live("arm://1")
-    assert not has_own_times("mqtt://x/y")
+    for address, live, own_times in (("steps://x", True, True), ("arm://1", False, True), ("mqtt://x/y", True, False)):
+        parsed = SourceAddress.of(address)
+        assert (parsed.is_live, parsed.has_own_times) == (live, own_times)
     with pytest.raises(ValueError, match=r"begin with mqtt://, .* or steps://, got other://x"):
         open_source("other://x", ["a"])
 

@@ -37,7 +37,8 @@ STATE = {"steps", "weights", "seed"}  # what learning and restoring change of an
 class Checkpoint:
     """The file for one training. Make it before the training begins: the agent's first weights are part of the settings.
 
-    `evaluation` is how many episodes there are between two evaluations, and in each.
+    `evaluation` is how many episodes there are between two evaluations, and in each. `chosen` is False if nobody gave a seed:
+    then a training resumes with the seed that the file names.
     """
 
     def __init__(
@@ -48,12 +49,13 @@ class Checkpoint:
         features: Any,
         seed: tuple[int, ...],
         evaluation: tuple[int | None, int] = (None, 10),
+        chosen: bool = True,
     ) -> None:
         if not isinstance(agent, Agent):
             raise ValueError(
                 f"only an agent of trueonline.control can be kept in a checkpoint, got {type(agent).__name__}"
             )
-        self.path, self.agent = Path(path), agent
+        self.path, self.agent, self.chosen = Path(path), agent, chosen
         self.about = {
             "environment": described(env),
             "agent": _agent(agent),
@@ -108,6 +110,7 @@ class Checkpoint:
     def _refuse_others(self, there: dict[str, Any], settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """ValueError unless the file is of these settings, and of this agent before it learned, or as it is now."""
         here = json.loads(json.dumps(self.about))
+        here |= {} if self.chosen else {"seed": there.get("seed")}
         different = _differences(there, here)
         if not different:
             return

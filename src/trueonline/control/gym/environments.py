@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from trueonline import catalog
+from trueonline.inputs import protocol_of
 from trueonline.inputs.seeds import seed_of
 from trueonline.optional import optional
 
@@ -61,7 +62,9 @@ def opened(env: Any) -> Iterator[Any]:
     """An environment as it was given; one given by name is made, and closed at the end."""
     if not isinstance(env, str):
         if not isinstance(env, gymnasium().Env):
-            raise ValueError(f"env must be a Gymnasium environment or the name of one, got {type(env).__name__}")
+            raise ValueError(
+                f"env must be a Gymnasium environment or the name of one, got {type(env).__name__}{_hint(env)}"
+            )
         yield env
         return
     made = make(env)
@@ -69,6 +72,10 @@ def opened(env: Any) -> Iterator[Any]:
         yield made
     finally:
         made.close()
+
+
+def _hint(env: Any) -> str:
+    return "; make one environment, not a vector of them" if hasattr(env, "single_observation_space") else ""
 
 
 def fitting(env: Any, agent: Any, features: Features) -> int:
@@ -87,6 +94,7 @@ def fitting(env: Any, agent: Any, features: Features) -> int:
         predicts = ", which predicts and does not act" if hasattr(agent, "predict") else ""
         given = f"the class {agent.__name__}" if isinstance(agent, type) else type(agent).__name__
         raise TypeError(f"agent must be an agent, got {given}{predicts}; agents are {agents}")
+    protocol_of(agent)  # TypeError for an argument of `step` that nobody would give
     actions = discrete(env)
     if agent.n_actions != actions.n:
         raise ValueError(
@@ -139,6 +147,13 @@ def entropy(seed: Seed) -> tuple[int, ...]:
     if not parts or not all(isinstance(part, Integral) and not isinstance(part, bool) and part >= 0 for part in parts):
         raise ValueError(f"seed must be a whole number ≥ 0, or several, got {seed!r}")
     return tuple(int(part) for part in parts)
+
+
+def seed_of_agent(agent: Any) -> Seed:
+    """The seed that an agent was made with: random numbers if nobody gave it one. 0 for an agent that has no generator."""
+    sequence = getattr(getattr(getattr(agent, "rng", None), "bit_generator", None), "seed_seq", None)
+    seed = getattr(sequence, "entropy", None)
+    return 0 if seed is None else np.atleast_1d(np.array(seed, object)).tolist()
 
 
 def episode_seed(purpose: str, episode: int, seed: tuple[int, ...]) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.control.gym.environments import EVALUATION, Features, Seed, entropy, episode_seed, fitting, opened
-from trueonline.control.policies import Greedy, Policy
+from trueonline.control.policies import Greedy, Policy, check_policy
 from trueonline.inputs import count
 from trueonline.inputs.seeds import seed_of
 
@@ -91,6 +91,8 @@ def evaluate(
     ValueError
         If environment, agent and features do not fit together.
     """
+    if policy is not None:
+        check_policy(policy)
     episodes, max_steps, seed = count("episodes", episodes), count("max_steps", max_steps), entropy(seed)
     with opened(env) as made:
         start = fitting(made, agent, features)

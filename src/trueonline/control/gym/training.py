@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 
 from trueonline.control.gym import checkpoints
-from trueonline.control.gym.environments import TRAINING, Features, Seed, entropy, episode_seed, fitting, opened
+from trueonline.control.gym.environments import (
+    TRAINING,
+    Features,
+    Seed,
+    entropy,
+    episode_seed,
+    fitting,
+    opened,
+    seed_of_agent,
+)
 from trueonline.control.gym.evaluation import evaluate
 from trueonline.inputs import count, number
 
@@ -105,7 +114,7 @@ def train(
     *,
     episodes: int | None = None,
     steps: int | None = None,
-    seed: Seed = 0,
+    seed: Seed | None = None,
     checkpoint: str | os.PathLike | None = None,
     checkpoint_every: float = 30.0,
     evaluate_every: int | None = None,
@@ -129,8 +138,9 @@ def train(
         How many episodes to train, those in the checkpoint included.
     steps : int, optional
         Train until there are at least so many steps. With `episodes` too, the limit that is reached first ends the training.
-    seed : int or sequence of int
-        Episode k is reset with a seed that depends on `seed` and k only.
+    seed : int or sequence of int, optional
+        Episode k is reset with a seed that depends on `seed` and k only. The default is the seed of the agent, so that the
+        runs of agents with different seeds are independent. The runs of an agent without a seed are too.
     checkpoint : path-like, optional
         A file that the state is written to between two episodes. The same call resumes from it after a crash, and a call
         with more `episodes` extends a training that is finished. Both give the same weights and returns as a training
@@ -180,23 +190,25 @@ def train(
     every = count("evaluate_every", evaluate_every) if evaluate_every is not None else None
     trials = count("evaluate_episodes", evaluate_episodes)
     seconds = number("checkpoint_every", checkpoint_every, "a number ≥ 0", lambda v: v >= 0.0)
-    seed = entropy(seed)
+    given = seed_of_agent(agent) if seed is None else seed
     with opened(env) as made:
         first = fitting(made, agent, features)
+        numbers = entropy(given)
         history, saved = History(), None
         if checkpoint is not None:
-            saved = checkpoints.Checkpoint(checkpoint, agent, made, features, seed, (every, trials))
+            saved = checkpoints.Checkpoint(checkpoint, agent, made, features, numbers, (every, trials), seed is not None)
             history = _resumed(saved, agent, most)
+            numbers = tuple(saved.about["seed"])
         written, there = time.monotonic(), len(history.returns)
         while not (most is not None and len(history.returns) >= most) and not (enough and history.steps >= enough):
             done = len(history.returns)
             try:
-                history.add(*_episode(made, agent, features, first, episode_seed(TRAINING, done, seed)))
+                history.add(*_episode(made, agent, features, first, episode_seed(TRAINING, done, numbers)))
             except ValueError as error:
                 raise ValueError(f"in episode {done + 1}: {error}") from error
             if every and len(history.returns) % every == 0:
                 history.evaluated_after.append(len(history.returns))
-                history.evaluations.append(evaluate(made, agent, features, trials, seed=seed).returns.tolist())
+                history.evaluations.append(evaluate(made, agent, features, trials, seed=numbers).returns.tolist())
             if progress is not None:
                 progress(len(history.returns), history.returns[-1], history.lengths[-1])
             if saved is not None and time.monotonic() - written >= seconds:

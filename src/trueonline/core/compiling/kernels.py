@@ -25,6 +25,7 @@ import numba
 import numpy as np
 from numba import types
 from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numba.extending import intrinsic, overload
 
 from trueonline.core.compiling.compose import UNKNOWN, Apart, Composed, compose
@@ -288,12 +289,26 @@ def ensure(entry: Any, *arguments: Any) -> None:
     signature = tuple(numba.typeof(argument) for argument in arguments)
     with _COMPILING, _without_collector():
         if signature not in entry.overloads:
-            composed = compose(entry.template, signature, _Knowledge)
-            compiler = _functions(composed)[composed.name]
-            compiler._cache = KernelCache(composed.name, _meaning(composed))
-            compiler.compile(signature)
+            try:
+                composed = compose(entry.template, signature, _Knowledge)
+                compiler = _functions(composed)[composed.name]
+                compiler._cache = KernelCache(composed.name, _meaning(composed))
+                compiler.compile(signature)
+            except (NumbaError, UnsupportedBytecodeError, AttributeError, KeyError) as error:
+                raise ValueError(
+                    f"{entry.template.__name__} cannot be compiled: {_reason(error)}. A rule of your own, and the kernels that it "
+                    "calls, must be in the part of Python that Numba compiles, and use the operations of trueonline.core.memory"
+                ) from error
             entry.add_overload(compiler.overloads[signature])
             entry.read.extend(_reads(composed))
+
+
+def _reason(error: Exception) -> str:
+    """The first line of an error that says what is wrong. Numba's first line says where it was in its work."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith("Failed in")]
+    if isinstance(error, KeyError):
+        return f"it uses {error}, which is not there"
+    return f"{type(error).__name__}: {lines[0]}"[:300] if lines else type(error).__name__
 
 
 @contextmanager

@@ -19,8 +19,8 @@ from trueonline.control import atari
 from trueonline.control.atari.screens import WIDTH
 from trueonline.core.compiling.sources import package_code
 from trueonline.lab.experiment import Settings
-from trueonline.lab.report.page import duration
 from trueonline.study.storage.work import WorkInPieces
+from trueonline.words import count, duration
 
 COMPARED = ("accumulate", "replace", "true_online")  # names of players in control.atari
 STEP_SIZES = (0.2, 0.5, 0.8, 1.1, 1.4, 1.7, 2.0)
@@ -42,29 +42,40 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Scale:
+    """How much of the paper's experiment is run."""
+
+    name: str
     frames: int  # of each run
     step_sizes: tuple[float, ...]
     runs: int  # of each setting
     says: str
 
 
-SCALES = {
-    "quick": Scale(
+SCALES = (
+    Scale(
+        "quick",
         40_000,
         (0.5, 1.4),
         3,
         "This scale shows that everything works, and how the first episodes go. It cannot tell which method is best, or what is "
         "learned in 20 hours.",
     ),
-    "evening": Scale(
+    Scale(
+        "evening",
         atari.FRAMES,
         (0.5, 1.1, 1.7),
         4,
         "This scale shows what is learned in 20 hours, and how scores depend on λ. Small differences between methods are within "
         "the noise of so few runs.",
     ),
-    "paper": Scale(atari.FRAMES, STEP_SIZES, 400, "All of the paper's settings."),
-}
+    Scale("paper", atari.FRAMES, STEP_SIZES, 400, "All of the paper's settings."),
+)
+
+
+def scale_of(settings: Settings) -> Scale:
+    """The scale that `--scale` names, by default the smallest."""
+    name = settings.options.get("scale") or SCALES[0].name
+    return next(scale for scale in SCALES if scale.name == name)
 
 
 @dataclass(frozen=True)
@@ -115,7 +126,7 @@ def _code() -> tuple[str, str]:
 
 def tasks(settings: Settings, background: np.ndarray) -> list[Runs]:
     """All runs, in tasks of at least about 100,000 frames. Methods have the same seeds."""
-    scale = SCALES[settings.scale]
+    scale = scale_of(settings)
     runs = settings.number(scale.runs)
     block = max(1, 100_000 // scale.frames)
     grid = [(method, alpha, lam) for method in COMPARED for lam in TRACE_DECAYS for alpha in scale.step_sizes]
@@ -141,9 +152,9 @@ def estimate(missing: Sequence[Runs], of: int, settings: Settings, background: n
     frames = sum(task.steps for task in missing)
     seconds = frames / rate
     done = "" if len(missing) == of else f" ({of - len(missing)} of {of} tasks are done already)"
-    each = settings.threads or os.cpu_count() or 1
+    each, runs = settings.threads or os.cpu_count() or 1, count(sum(task.rows for task in missing), "run")
     return (
-        f"Asterix, scale {settings.scale}: {sum(task.rows for task in missing):,} runs, {frames:,} frames{done}. At "
+        f"Asterix, scale {scale_of(settings).name}: {runs}, {frames:,} frames{done}. At "
         f"{rate:,.0f} frames a second on one core, this takes {duration(seconds)} of core time, or {duration(seconds / each)} on "
         f"{each} cores."
     )

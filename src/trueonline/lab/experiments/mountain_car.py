@@ -10,24 +10,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from trueonline import catalog, control, features, study
+from trueonline import catalog, control, features
 from trueonline.core.compiling.sources import package_code
-from trueonline.lab.experiment import (
-    Chart,
-    Claim,
-    Experiment,
-    Outcome,
-    Settings,
-    at_least,
-    gathered,
-    interval,
-    resample,
-    table,
-)
-from trueonline.lab.style import COLOURS, DASHES, MARKERS, NAMES, figure
+from trueonline.lab.best_rows import BestRows
+from trueonline.lab.claims import Claim, Errors
+from trueonline.lab.experiment import Experiment, Outcome, Settings
+from trueonline.lab.style import MARKERS, NAMES, figure, line
 from trueonline.study.storage.work import WorkInPieces
 
 COMPARED = ("accumulate_sarsa", "replace_sarsa", "clearing_sarsa", "true_online_sarsa")
@@ -109,23 +99,23 @@ def run(settings: Settings) -> Outcome:
     runs = settings.number(RUNS)
     numbers = (STEP_SIZES, runs, EPISODES, settings.seed)
     tasks = [Runs(method, lam, *numbers) for method in COMPARED for lam in TRACE_DECAYS]
-    options: dict[str, Any] = {"engine": settings.engine, "threads": settings.threads, "progress": settings.progress}
-    study.execute_tasks(tasks, settings.tasks, **options)
-    data = gathered(study.gather_tasks(tasks, settings.tasks))
+    data = settings.finish(tasks)
     shape = (len(COMPARED), len(TRACE_DECAYS), len(STEP_SIZES), runs)
-    steps = dict(zip(COMPARED, data["steps"].to_numpy().reshape(shape), strict=True))  # λ × α × run
-    return Outcome(data, {"figure": _picture(steps)}, [_chart(steps)], _claims(steps, settings))
+    steps = data["steps"].to_numpy().reshape(shape).transpose(0, 3, 2, 1)  # method × run × α × λ
+    errors = Errors(dict(zip(COMPARED, steps, strict=True)), settings.seed)
+    return Outcome(data, {"figure": lambda: _picture(errors)}, claims(errors))
 
 
-def _picture(steps: dict[str, np.ndarray]) -> Any:
+def _picture(errors: Errors) -> Any:
     drawing, ((over_alpha, over_lam),) = figure(1, 2, width=7.4, height=3.9, sharey=True)
-    for method, lengths in steps.items():
-        means = lengths.mean(axis=2)
-        best = int(means.min(axis=1).argmin())
-        style: dict[str, Any] = {"color": COLOURS[method], "marker": MARKERS[method], "ms": 4, "linewidth": 1.5}
-        style |= {"dashes": DASHES[method]} if DASHES[method] else {}
-        over_alpha.plot(STEP_SIZES, means[best], label=f"{NAMES[method]}, λ = {TRACE_DECAYS[best]:g}", **style)
-        over_lam.plot(range(len(TRACE_DECAYS)), means.min(axis=1), **style)
+    for method in COMPARED:
+        means = errors.mean(method)
+        best = int(means.min(axis=0).argmin())
+        style: dict[str, Any] = {"marker": MARKERS[method], "ms": 4, "linewidth": 1.5}
+        line(
+            over_alpha, STEP_SIZES, means[:, best], method, **style, label=f"{NAMES[method]}, λ = {TRACE_DECAYS[best]:g}"
+        )
+        line(over_lam, range(len(TRACE_DECAYS)), means.min(axis=0), method, **style)
     over_alpha.set(xlabel=f"α × {TILINGS} tilings", ylabel=f"steps per episode, first {EPISODES} episodes", yscale="log")
     over_alpha.set_title("each at its best λ")
     over_lam.set(xlabel="λ", title="each at its best α")
@@ -133,56 +123,31 @@ def _picture(steps: dict[str, np.ndarray]) -> Any:
     ticks = (150, 200, 300, 500, 1000, 2000)
     over_alpha.set_yticks(ticks, [str(tick) for tick in ticks])
     over_alpha.minorticks_off()
-    drawing.legend(loc="outside lower center", ncols=2)
+    drawing.legend(*over_alpha.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return drawing
 
 
-def _chart(steps: dict[str, np.ndarray]) -> Chart:
-    rows = []
-    for method, lengths in steps.items():
-        spread = 2.0 * lengths.std(axis=2, ddof=min(1, lengths.shape[2] - 1)) / np.sqrt(lengths.shape[2])
-        for (i, j), mean in np.ndenumerate(lengths.mean(axis=2)):
-            rows.append((method, TRACE_DECAYS[i], STEP_SIZES[j], mean, mean - spread[i, j], mean + spread[i, j]))
-    names = ("method", "λ", "step_size", "steps", "low", "high")
-    return Chart(
-        table(names, rows),
-        x="step_size",
-        y="steps",
-        series="method",
-        x_title=f"α × {TILINGS} tilings",
-        y_title=f"steps per episode, over the first {EPISODES} episodes",
-        choose="λ",
-        low="low",
-        high="high",
-        log_y=True,
-    )
-
-
-def _claims(steps: dict[str, np.ndarray], settings: Settings) -> list[Claim]:
-    weights = resample(next(iter(steps.values())).shape[2], seed=settings.seed)
-    flat = {method: lengths.reshape(-1, lengths.shape[2]) for method, lengths in steps.items()}
-    best = {method: float(lengths.mean(axis=1).min()) for method, lengths in flat.items()}
-    samples = {method: (weights @ lengths.T).min(axis=1) for method, lengths in flat.items()}
-    claims = []
-    for method in COMPARED:
-        if method != "true_online_sarsa":
-            low, high = interval(samples[method] / samples["true_online_sarsa"] - 1.0)
-            numbers = {
-                "steps per episode at the best α and λ, true online": best["true_online_sarsa"],
-                f"{NAMES[method]}": best[method],
-                "95 % interval of the ratio, less 1": [low, high],
-                "runs": len(weights[0]),
-            }
-            claim = f"True online Sarsa(λ) needs no more steps than {NAMES[method]}, both at their best α and λ"
-            claims.append(Claim(claim, at_least(low, high), numbers, len(weights[0])))
-    return claims
+def claims(errors: Errors) -> list[Claim]:
+    """True online Sarsa(λ) against each other method. The errors are steps per episode."""
+    all_claims = []
+    for method in COMPARED[:-1]:
+        ratio = errors.ratio(method, "true_online_sarsa")
+        numbers = {
+            "steps per episode at the best α and λ, true online": errors.best("true_online_sarsa").value,
+            NAMES[method]: errors.best(method).value,
+            "95 % interval of the ratio, less 1": ratio.interval,
+            "runs": errors.samples,
+        }
+        claim = f"True online Sarsa(λ) needs no more steps than {NAMES[method]}, both at their best α and λ"
+        all_claims.append(Claim(claim, ratio.judge(at_least=0.0), numbers, errors.samples))
+    return all_claims
 
 
 EXPERIMENT = Experiment(
     "mountain-car",
     "Mountain Car — the Sarsa methods over α and λ",
     f"""Gymnasium's Mountain Car, tile coding with {TILINGS} tilings of 8 × 8, γ = 1. Actions are greedy, and weights begin
-at zero. Zero weights are optimistic here, so the agent explores. The charts show the mean number of steps of an episode
+at zero. Zero weights are optimistic here, so the agent explores. The figure shows the mean number of steps of an episode
 over the first {EPISODES} episodes. The paper has no such figure. Textbooks do (Sutton and Barto 2018, Figures 12.10 and
 12.11).
 
@@ -190,4 +155,5 @@ An episode is truncated after {LONGEST:,} steps instead of Gymnasium's 200, so t
 are two kinds of replacing traces. One leaves the traces of the other actions as they are, and the other clears them. In the
 figure, every method is at its best λ on the left and at its best α on the right.""",
     run,
+    BestRows(("method",), "steps", mean_over="run"),
 )

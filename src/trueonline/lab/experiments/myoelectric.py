@@ -4,35 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from trueonline import study
 from trueonline.lab import recordings
-from trueonline.lab.experiment import (
-    FAILS,
-    HOLDS,
-    NOISE,
-    ROUNDING,
-    Chart,
-    Claim,
-    Experiment,
-    Outcome,
-    Settings,
-    at_most,
-    gathered,
-    interval,
-    overall,
-    resample,
-    table,
-)
+from trueonline.lab.best_rows import BestRows
+from trueonline.lab.claims import FAILS, HOLDS, NOISE, ROUNDING, Claim, Errors, Estimate, judge, overall
+from trueonline.lab.experiment import Experiment, Outcome, Settings
 from trueonline.lab.experiments import myoelectric_runs as runs
 from trueonline.lab.recordings import SIGNALS, Recording
-from trueonline.lab.style import COLOURS, NAMES, figure, line
+from trueonline.lab.style import COLOURS, NAMES, band, figure, legend_above, line, lines_over_lam
 from trueonline.problems import arm
 
 STEPS = arm.SAMPLES  # of learning that are scored
@@ -41,181 +26,138 @@ MINUTE = 60 * arm.RATE  # samples in the picture of the signals
 
 
 @dataclass(frozen=True, eq=False)
-class Errors:
-    """The errors on one stream: for each method an array over α, λ and block of time, infinite where it diverged."""
+class Prediction:
+    """The errors of one prediction on one recording: for each method an array over block of time, α and λ."""
 
     source: str
     target: str
-    of: str  # the predicted signal, in words
+    signal: str  # the predicted signal, in words
     step_sizes: np.ndarray
     trace_decays: np.ndarray
-    by_method: dict[str, np.ndarray]
-    seed: int  # of the bootstrap
+    errors: Errors
 
     @property
     def panel(self) -> str:
-        return f"{self.of} ({self.source})"
-
-    def mean(self, method: str) -> np.ndarray:
-        return self.by_method[method].mean(axis=2)
-
-    def best(self, method: str) -> np.ndarray:
-        """For each λ the error at its best α."""
-        return self.mean(method).min(axis=0)
+        """The title of its panel."""
+        return f"{self.signal} ({self.source})"
 
     def best_alphas(self, method: str) -> np.ndarray:
-        return self.step_sizes[self.mean(method).argmin(axis=0)]
+        """For each λ the best α."""
+        return self.step_sizes[self.errors.mean(method).argmin(axis=0)]
 
-    @cached_property
-    def samples(self) -> dict[str, np.ndarray]:
-        """The best error for bootstrap samples of the blocks, each with its own best α: an array over sample and λ."""
-        by_method = {}
-        for method, errors in self.by_method.items():
-            finite = np.minimum(errors, 10.0 * runs.HUGE)  # 0 · ∞ is not a number
-            means = resample(errors.shape[2], seed=self.seed) @ finite.reshape(-1, errors.shape[2]).T
-            by_method[method] = means.reshape(-1, *errors.shape[:2]).min(axis=1)
-        return by_method
+    @property
+    def td0(self) -> Estimate:
+        """The error at λ = 0, where all methods are the same, at its best α."""
+        return self.errors.best_by_lam("true_online")[[int(self.trace_decays.argmin())]]
 
-    def ratio(self, method: str) -> tuple[np.ndarray, np.ndarray]:
-        """For each λ the error relative to λ = 0, where all methods are the same, and this ratio for the bootstrap samples."""
-        zero = int(self.trace_decays.argmin())
-        return (
-            self.best(method) / self.best("true_online")[zero],
-            self.samples[method] / self.samples["true_online"][:, [zero]],
-        )
+    def ratio(self, method: str) -> Estimate:
+        """For each λ the error at its best α, relative to λ = 0."""
+        return self.errors.best_by_lam(method) / self.td0
+
+
+def check(settings: Settings) -> None:
+    """ValueError if the recording cannot be read. So this is known before any experiment has run."""
+    settings.shared(recorded)
+
+
+def recorded(settings: Settings) -> Recording | None:
+    """The recording of the option `--data`, if it is given."""
+    data, columns, rate = (settings.options.get(name) for name in ("data", "columns", "rate"))
+    if data is None:
+        return None
+    return recordings.read(
+        Path(data), {} if columns is None else recordings.parse(columns), arm.RATE if rate is None else rate
+    )
 
 
 def run(settings: Settings) -> Outcome:
-    sources = [recordings.simulated(STEPS + runs.tail(runs.DISCOUNT), settings.seed)]
-    if settings.data is not None:
-        sources.append(recordings.read(settings.data, settings.columns, settings.rate))
-    results = errors(sources, settings)
-    pictures = {"figure": _picture(results)}
+    simulated = recordings.simulated(STEPS + runs.tail(runs.DISCOUNT), settings.seed)
+    sources = [source for source in (simulated, settings.shared(recorded)) if source is not None]
+    predictions = learn(sources, settings)
+    figures: dict[str, Any] = {"figure": lambda: _picture(predictions)}
     for recording in sources:
-        some = [each for each in results if each.source == recording.name]
-        pictures |= {f"appendix-d-{recording.name}": _details(some), f"signals-{recording.name}": _signals(recording)}
-    best, every = _best(results), _every(results)
-    names: dict[str, Any] = {"columns": "panel", "series": "method", "y": "error"}
-    title = "mean absolute return error, over that of λ = 0"
-    charts = [
-        Chart(best, x="trace_decay", x_title="λ", y_title=title, low="low", high="high", **names),
-        Chart(
-            every.filter(pc.field("error") < 3.0),
-            x="step_size",
-            x_title="step-size α, over 9",
-            y_title=title,
-            choose="trace_decay",
-            log_x=True,
-            y_domain=(0.0, 2.0),
-            title="All step-sizes (Appendix D)",
-            **names,
-        ),
-    ]
-    claims = [claim for each in results for claim in _claims(each)]
-    note = " ".join(recording.about for recording in sources)
-    return Outcome(every, pictures, charts, claims, shown="signals-simulator", note=note)
+        some = [each for each in predictions if each.source == recording.name]
+        figures[f"appendix-d-{recording.name}"] = partial(_details, some)
+        figures[f"signals-{recording.name}"] = partial(_signals, recording)
+    claims = [claim for each in predictions for claim in judged(each)]
+    return Outcome(_table(predictions), figures, claims, note=" ".join(recording.about for recording in sources))
 
 
-def errors(sources: Sequence[Recording], settings: Settings) -> list[Errors]:
+def learn(sources: Sequence[Recording], settings: Settings) -> list[Prediction]:
     """The errors of all settings on all streams. Results that exist already are read."""
-    by_stream = {
-        (recording, stream.target): runs.tasks([stream]) for recording in sources for stream in runs.streams(recording)
-    }
-    options: dict[str, Any] = {"engine": settings.engine, "threads": settings.threads, "progress": settings.progress}
-    study.execute_tasks([task for some in by_stream.values() for task in some], settings.tasks, **options)
-    per_stream = []
-    for (recording, target), tasks in by_stream.items():
-        results = gathered(study.gather_tasks(tasks, settings.tasks))
-        alphas, parts = np.array(tasks[0].step_sizes), tasks[0].stream.parts
+    streams = [(recording, stream) for recording in sources for stream in runs.streams(recording)]
+    tasks = [runs.tasks([stream]) for _, stream in streams]
+    settings.finish([task for some in tasks for task in some])
+    predictions = []
+    for (recording, stream), some in zip(streams, tasks, strict=True):
+        signal = recording.position if stream.target == "position" else "grip force"
+        grid = np.array(runs.STEP_SIZES), np.array(runs.TRACE_DECAYS)
         pieces: dict[str, list[np.ndarray]] = {}
-        values, at = results["error"].to_numpy(), 0
-        for task in tasks:
-            piece = values[at : at + task.rows].reshape(len(alphas), len(task.trace_decays), parts)
-            pieces.setdefault(task.method, []).append(piece)
-            at += task.rows
-        lams = np.array([lam for task in tasks if task.method == "true_online" for lam in task.trace_decays])
-        of = recording.position if target == "position" else "grip force"
-        by_method = {method: np.concatenate(some, axis=1) for method, some in pieces.items()}
-        per_stream.append(Errors(recording.name, target, of, alphas, lams, by_method, settings.seed))
-    return per_stream
+        for task in some:
+            shape = (len(task.step_sizes), len(task.trace_decays), stream.parts)
+            piece = settings.gathered([task])["error"].to_numpy().reshape(shape)
+            pieces.setdefault(task.method, []).append(piece.transpose(2, 0, 1))
+        by_method = {method: np.concatenate(each, axis=2) for method, each in pieces.items()}
+        errors = Errors(by_method, settings.seed)
+        predictions.append(Prediction(recording.name, stream.target, signal, *grid, errors))
+    return predictions
 
 
 # --- Tables and pictures --------------------------------------------------------------------------
 
 
-def _best(results: Sequence[Errors]) -> pa.Table:
-    """For each λ the normalised error at the best α, with a 95 % interval."""
-    rows = []
-    for each in results:
-        for method in each.by_method:
-            ratio, samples = each.ratio(method)
-            for j, (lam, alpha) in enumerate(zip(each.trace_decays, each.best_alphas(method), strict=True)):
-                rows.append((each.panel, method, lam, alpha, ratio[j], *interval(samples[:, j])))
-    names = ("panel", "method", "trace_decay", "step_size", "error", "low", "high")
-    return table(names, rows)
-
-
-def _every(results: Sequence[Errors]) -> pa.Table:
+def _table(predictions: Sequence[Prediction]) -> pa.Table:
     """For all settings the absolute error, and the error relative to λ = 0 at its best α."""
     tables = []
-    for each in results:
-        alpha, lam = np.meshgrid(each.step_sizes, each.trace_decays, indexing="ij")
-        td0 = each.best("true_online")[each.trace_decays.argmin()]
-        for method in each.by_method:
-            mean = each.mean(method).ravel()
+    for each in predictions:
+        alpha, lam = (grid.ravel() for grid in np.meshgrid(each.step_sizes, each.trace_decays, indexing="ij"))
+        for method, errors in each.errors.by_method.items():
+            mean = errors.mean(axis=0).ravel()
             words = {"panel": each.panel, "source": each.source, "target": each.target, "method": method}
             columns: dict[str, Any] = {name: [word] * mean.size for name, word in words.items()}
-            columns |= {"step_size": alpha.ravel(), "trace_decay": lam.ravel()}
-            tables.append(pa.table({**columns, "error": mean / td0, "absolute_error": mean}))
+            columns |= {"step_size": alpha, "trace_decay": lam, "error": mean / each.td0.value, "absolute_error": mean}
+            tables.append(pa.table(columns))
     return pa.concat_tables(tables)
 
 
-def _picture(results: Sequence[Errors]) -> Any:
+def _picture(predictions: Sequence[Prediction]) -> Any:
     """Figure 6: targets across, recordings down."""
-    sources = list(dict.fromkeys(each.source for each in results))
+    sources = list(dict.fromkeys(each.source for each in predictions))
     drawing, axes = figure(len(sources), 2, width=7.4, height=0.6 + 2.4 * len(sources), sharex=True, sharey=True)
-    for each in results:
-        row, column = sources.index(each.source), runs.TARGETS.index(each.target)
-        panel = axes[row, column]
-        for method in each.by_method:
-            ratio, samples = each.ratio(method)
-            low, high = np.quantile(samples, [0.025, 0.975], axis=0)
-            panel.fill_between(each.trace_decays, low, high, color=COLOURS[method], alpha=0.12, linewidth=0)
-            line(panel, each.trace_decays, ratio, method)
+    for each in predictions:
+        panel = axes[sources.index(each.source), runs.TARGETS.index(each.target)]
+        for method in each.errors.by_method:
+            ratio = each.ratio(method)
+            band(panel, each.trace_decays, ratio.bounds, method, alpha=0.12)
+            line(panel, each.trace_decays, ratio.value, method)
         panel.set(xlim=(0.0, 1.0), title=each.panel)
-        if column == 0:
-            panel.set_ylabel("absolute return error\n(λ = 0 is 1)")
-        if row == len(sources) - 1:
-            panel.set_xlabel("λ, each at its best α")
     for panel in axes.flat:
         panel.axhline(1.0, color="#999999", linewidth=0.8, zorder=0)
+    for panel in axes[:, 0]:
+        panel.set_ylabel("absolute return error\n(λ = 0 is 1)")
+    for panel in axes[-1]:
+        panel.set_xlabel("λ, each at its best α")
     low, high = axes[0, 0].get_ylim()
     axes[0, 0].set_ylim(low, min(high, 1.5))
-    drawing.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    legend_above(drawing, axes.flat)
     return drawing
 
 
-def _details(results: Sequence[Errors]) -> Any:
+def _details(predictions: Sequence[Prediction]) -> Any:
     """Appendix D: the error against α, a line for each of some λ; targets across, methods down."""
-    import matplotlib as mpl
-
-    shades = mpl.colormaps["viridis"]
-    methods = list(results[0].by_method)
+    methods = list(predictions[0].errors.by_method)
     drawing, axes = figure(len(methods), 2, width=7.4, height=7.6, sharex=True)
-    for column, each in enumerate(results):
-        for row, method in enumerate(methods):
-            panel = axes[row, column]
-            ratio = each.mean(method) / each.best("true_online")[each.trace_decays.argmin()]
-            for position, lam in enumerate(SHOWN):
-                at = int(abs(each.trace_decays - lam).argmin())
-                shade = shades(position / (len(SHOWN) - 1) * 0.92)
-                panel.plot(each.step_sizes, ratio[:, at], ".-", color=shade, linewidth=1.2, ms=3.5, label=f"λ = {lam:g}")
-            panel.set(xscale="log", ylim=(0.0, 2.0), title=each.panel if row == 0 else "")
-            if column == 0:
-                panel.set_ylabel(f"{NAMES[method]}\nabsolute return error")
-            if row == len(methods) - 1:
-                panel.set_xlabel("α, over 9")
-    drawing.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=7, fontsize=7.5)
+    for each, column in zip(predictions, axes.T, strict=True):
+        places = [int(abs(each.trace_decays - lam).argmin()) for lam in SHOWN]
+        for method, panel in zip(methods, column, strict=True):
+            ratio = each.errors.mean(method) / each.td0.value
+            lines_over_lam(panel, each.step_sizes, ratio[:, places].T, SHOWN, ".-", linewidth=1.2, ms=3.5)
+            panel.set(xscale="log", ylim=(0.0, 2.0))
+        column[0].set_title(each.panel)
+        column[-1].set_xlabel("α, over 9")
+    for method, panel in zip(methods, axes[:, 0], strict=True):
+        panel.set_ylabel(f"{NAMES[method]}\nabsolute return error")
+    legend_above(drawing, [axes[0, 0]], columns=7, fontsize=7.5)
     return drawing
 
 
@@ -238,7 +180,8 @@ def _signals(recording: Recording) -> Any:
 # --- Claims ---------------------------------------------------------------------------------------
 
 
-def _claims(each: Errors) -> list[Claim]:
+def judged(each: Prediction) -> list[Claim]:
+    """The claims about one prediction on one recording."""
     first = (
         ("replace", "accumulate", "is better than {} at all λ > 0")
         if each.target == "force"
@@ -248,31 +191,29 @@ def _claims(each: Errors) -> list[Claim]:
     return [_claim(each, *pair) for pair in pairs]
 
 
-def _claim(each: Errors, better: str, worse: str, relation: str) -> Claim:
+def _claim(each: Prediction, better: str, worse: str, relation: str) -> Claim:
     """`better` has no larger error than `worse`, both at their best α, for every λ > 0 (λ = 0 is the same for all)."""
-    difference = each.best(better) / each.best(worse) - 1.0
-    samples = each.samples[better] / each.samples[worse] - 1.0
+    errors = each.errors
+    difference = errors.best_by_lam(better) / errors.best_by_lam(worse) - 1.0
     verdicts = {
-        float(lam): at_most(*interval(samples[:, j]), ROUNDING) for j, lam in enumerate(each.trace_decays) if lam > 0.0
+        float(lam): judge(low, high, at_most=ROUNDING)
+        for lam, low, high in zip(each.trace_decays, *difference.bounds, strict=True)
+        if lam > 0.0
     }
     which = {word: [lam for lam, verdict in verdicts.items() if verdict == word] for word in (HOLDS, FAILS, NOISE)}
-    at_best = interval(each.samples[better].min(axis=1) / each.samples[worse].min(axis=1) - 1.0)
     numbers: dict[str, Any] = {
         "λ at which it holds": f"{len(which[HOLDS])} of {len(verdicts)}",
         "λ at which it does not": which[FAILS] or "none",
         "λ within noise": which[NOISE] or "none",
-        "relative difference for each λ": [float(value) for value in difference],
-        "at the best α and λ of each": float(each.best(better).min() / each.best(worse).min() - 1.0),
-        "95 % interval of that": list(at_best),
+        "relative difference for each λ": difference.value.tolist(),
+        "at the best α and λ of each": errors.ratio(better, worse).value,
+        "95 % interval of that": errors.ratio(better, worse).interval,
     }
     for method in (better, worse):
-        at = int(each.best(method).argmin())
-        blocks = each.by_method[method][each.mean(method)[:, at].argmin(), at]
-        numbers[f"best of {method}, over λ = 0"] = float(each.ratio(method)[0][at])
-        numbers[f"its α × {runs.TILINGS + 1} and λ ({method})"] = [
-            float(each.best_alphas(method)[at]),
-            float(each.trace_decays[at]),
-        ]
+        i, j = errors.place(method)
+        blocks = errors.by_method[method][:, i, j]
+        numbers[f"best of {method}, over λ = 0"] = float(each.ratio(method).value[j])
+        numbers[f"its α × {runs.TILINGS + 1} and λ ({method})"] = [float(each.step_sizes[i]), float(each.trace_decays[j])]
         numbers[f"of its error, share of the first block ({method})"] = float(blocks[0] / blocks.sum())
     text = f"{NAMES[better]} {relation.format(NAMES[worse])}"
     return Claim(f"{each.panel}: {text}", overall(list(verdicts.values())), numbers)
@@ -301,4 +242,6 @@ sample has its own best α. The intervals tell how much a verdict depends on par
 other people or arms. A claim about all λ holds if the interval of every λ > 0 supports it, and fails if the interval of one
 λ contradicts it.""",
     run,
+    BestRows(("panel", "method"), "error"),
+    check,
 )

@@ -12,8 +12,10 @@ import pyarrow as pa
 from trueonline import study
 from trueonline.features import binary_code, random_unit, tabular
 from trueonline.inputs.seeds import seed_of
-from trueonline.lab.experiment import Settings, gathered, resample
+from trueonline.lab.claims import Errors
+from trueonline.lab.experiment import Settings
 from trueonline.problems import random_mrp
+from trueonline.words import count
 
 CLASSES = ((10, 3, 0.1, 100), (100, 10, 0.1, 1000), (100, 3, 0.0, 1000))  # k, b, σ and steps
 RUNS = 50
@@ -32,76 +34,60 @@ def cases(number: int, settings: Settings, runs: int, representations: tuple[str
     """The MRPs with this number, one of each class. Number 0 is *the* MRP of Figure 4."""
     all_cases = []
     for kind, (label, (k, b, sigma, steps)) in enumerate(zip(MRPS, CLASSES, strict=True)):
-        mrp = random_mrp(k, b, sigma, seed=_seed("paper's MRPs", settings.seed, kind, number))
-        for name in representations:
-            seen = mrp.with_features(
-                REPRESENTATIONS[name](k, _seed("features of the paper's MRPs", settings.seed, kind, number))
-            )
-            methods = dict.fromkeys(study.applicable(seen))
-            labels = {"mrp": label, "representation": name}
-            all_cases.append(
-                study.Case(seen, methods, study.STEP_SIZES, study.TRACE_DECAYS, runs, steps, settings.seed, labels)
-            )
+        mrp = random_mrp(k, b, sigma, seed=sequence("paper's MRPs", settings.seed, kind, number))
+        features_seed = sequence("features of the paper's MRPs", settings.seed, kind, number)
+        all_cases += [case(mrp, label, name, features_seed, runs, steps, settings.seed) for name in representations]
     return all_cases
 
 
-def _seed(purpose: str, *numbers: int) -> np.random.SeedSequence:
+def case(mrp: Any, label: str, representation: str, features_seed: Any, runs: int, steps: int, seed: int) -> study.Case:
+    """The sweep of all methods on an MRP with some features, over the paper's grids."""
+    seen = mrp.with_features(REPRESENTATIONS[representation](mrp.n_states, features_seed))
+    methods, labels = dict.fromkeys(study.applicable(seen)), {"mrp": label, "representation": representation}
+    return study.Case(seen, methods, study.STEP_SIZES, study.TRACE_DECAYS, runs, steps, seed, labels)
+
+
+def sequence(purpose: str, *numbers: int) -> np.random.SeedSequence:
+    """The seed for a purpose."""
     return np.random.SeedSequence(seed_of(purpose, *numbers))
 
 
-@dataclass(frozen=True)
-class Errors:
-    """The errors of each method on one MRP and representation: an array over run, α and λ."""
-
-    mrp: str
-    representation: str
-    by_method: dict[str, np.ndarray]
-
-    @property
-    def runs(self) -> int:
-        return len(self.by_method["true_online"])
-
-    def mean(self, method: str) -> np.ndarray:
-        return self.by_method[method].mean(axis=0)
-
-    def best(self, method: str, weights: np.ndarray | None = None) -> np.ndarray:
-        """The error at the best α and λ, for the mean over runs or for each bootstrap sample of runs."""
-        errors = np.minimum(self.by_method[method], 1e12).reshape(len(self.by_method[method]), -1)
-        means = errors.mean(axis=0, keepdims=True) if weights is None else weights @ errors
-        return means.min(axis=1)
-
-    def by_lam(self, method: str, weights: np.ndarray | None = None) -> np.ndarray:
-        """The error at the best α of each λ: sample by λ, for the mean over runs or for each bootstrap sample of runs."""
-        errors = np.minimum(self.by_method[method], 1e12)
-        means = errors.mean(axis=0, keepdims=True) if weights is None else np.tensordot(weights, errors, axes=1)
-        return means.min(axis=1)
-
-    def best_setting(self, method: str) -> tuple[float, float]:
-        """The best α and λ."""
-        means = np.minimum(self.by_method[method], 1e12).mean(axis=0)
-        i, j = np.unravel_index(int(means.argmin()), means.shape)
-        return float(ALPHAS[i]), float(LAMS[j])
-
-    def best_td0(self, weights: np.ndarray | None = None) -> np.ndarray:
-        """The same at λ = 0, where all methods are TD(0)."""
-        errors = np.minimum(self.by_method["true_online"][:, :, 0], 1e12)
-        means = errors.mean(axis=0, keepdims=True) if weights is None else weights @ errors
-        return means.min(axis=1)
-
-
 def errors(case: study.Case, settings: Settings) -> Errors:
-    table = gathered(study.gather_tasks(case.tasks(), settings.tasks))
+    """The errors of a case that has been run: an array over run, α and λ for each method."""
+    table = settings.gathered(case.tasks())
     arrays = table["error"].to_numpy().reshape(len(case.methods), case.runs, len(ALPHAS), len(LAMS))
-    return Errors(case.labels["mrp"], case.labels["representation"], dict(zip(case.methods, arrays, strict=True)))
+    return Errors(dict(zip(case.methods, arrays, strict=True)), settings.seed, case.labels)
 
 
-def run(settings: Settings) -> list[Errors]:
-    """All errors of the study. Results that another figure has computed are read."""
+def results(settings: Settings) -> list[Errors]:
+    """All errors of the study. Figures share them: `settings.shared(results)`."""
     study_cases = cases(0, settings, settings.number(RUNS), tuple(REPRESENTATIONS))
-    study.execute(
-        study_cases, settings.tasks, engine=settings.engine, threads=settings.threads, progress=settings.progress
-    )
+    settings.sweep(study_cases)
     return [errors(case, settings) for case in study_cases]
+
+
+def of_paper(results: list[Errors], mrp: str | None = None) -> list[Errors]:
+    """The errors with the paper's three representations, on all MRPs or on one."""
+    return [each for each in results if each.labels["representation"] in PAPERS and mrp in (None, each.labels["mrp"])]
+
+
+def best_setting(errors: Errors, method: str) -> tuple[float, float]:
+    """The best α and λ of a method."""
+    i, j = errors.place(method)
+    return float(ALPHAS[i]), float(LAMS[j])
+
+
+def td0(errors: Errors) -> Errors:
+    """The errors at λ = 0, where all methods are TD(0)."""
+    return errors.at(slice(None), slice(0, 1))
+
+
+def note(settings: Settings) -> str:
+    """How the study was run."""
+    return f"Here there are {count(settings.number(RUNS), 'run')} of each setting."
+
+
+# --- Many MRPs of each class ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -131,18 +117,17 @@ def bests(make: Callable[[int], list[study.Case]], mrps: int, at_once: int, sett
             each = of // len(numbers)  # all MRPs have the same number of tasks
             settings.progress(task, (numbers[0] - 1) * each + done, mrps * each)
 
-        cases = [case for _, case in made]
-        study.execute(cases, settings.tasks, engine=settings.engine, threads=settings.threads, progress=progress)
+        settings.sweep([case for _, case in made], progress=progress)
         for number, case in made:
             found = errors(case, settings)
-            td0 = float(found.best_td0()[0])
+            least = float(td0(found).mean("true_online").min())
             for method in found.by_method:
-                error, setting = float(found.best(method)[0]), found.best_setting(method)
-                yield Best(number, found.mrp, found.representation, method, error, error / td0, *setting)
+                error = float(found.mean(method).min())
+                place = (found.labels["mrp"], found.labels["representation"], method)
+                yield Best(number, *place, error, error / least, *best_setting(found, method))
 
 
-def bootstrap(errors: Errors, settings: Settings) -> np.ndarray:
-    return resample(errors.runs, seed=settings.seed)
+# --- Tables ---------------------------------------------------------------------------------------
 
 
 def all_means(results: list[Errors]) -> pa.Table:
@@ -153,36 +138,30 @@ def all_means(results: list[Errors]) -> pa.Table:
         for method, values in each.by_method.items():
             with np.errstate(invalid="ignore", over="ignore"):
                 error, deviation = values.mean(axis=0), values.std(axis=0, ddof=min(1, len(values) - 1))
-            columns = {
-                "mrp": [each.mrp] * alpha.size,
-                "representation": [each.representation] * alpha.size,
-                "method": [method] * alpha.size,
-                "step_size": alpha.ravel(),
-                "trace_decay": lam.ravel(),
-                "error": error.ravel(),
-                "standard_error": (deviation / np.sqrt(len(values))).ravel(),
-                "diverged_runs": np.isinf(values).sum(axis=0).ravel(),
-            }
+            columns = {name: [label] * alpha.size for name, label in {**each.labels, "method": method}.items()}
+            columns |= {"step_size": alpha.ravel(), "trace_decay": lam.ravel(), "error": error.ravel()}
+            columns["standard_error"] = (deviation / np.sqrt(len(values))).ravel()
+            columns["diverged_runs"] = np.isinf(values).sum(axis=0).ravel()
             tables.append(pa.table(columns))
     return pa.concat_tables(tables)
 
 
-def at_best_alpha(results: list[Errors], settings: Settings) -> pa.Table:
+def at_best_alpha(results: list[Errors]) -> pa.Table:
     """For each λ the error at the best step-size, with its 95 % interval over runs.
 
     The interval has the central 95 % of 1,000 bootstrap samples of the runs, each of which chooses its own best step-size.
     """
     tables = []
     for each in results:
-        weights = bootstrap(each, settings)
         for method in each.by_method:
-            low, high = np.quantile(each.by_lam(method, weights), [0.025, 0.975], axis=0)
+            best = each.best_by_lam(method)
+            low, high = best.bounds
             columns = {
-                "mrp": [f"MRP {each.mrp}"] * len(LAMS),
-                "representation": [each.representation] * len(LAMS),
+                "mrp": [f"MRP {each.labels['mrp']}"] * len(LAMS),
+                "representation": [each.labels["representation"]] * len(LAMS),
                 "method": [method] * len(LAMS),
                 "trace_decay": LAMS,
-                "error": each.by_lam(method)[0],
+                "error": best.value,
                 "step_size": ALPHAS[each.mean(method).argmin(axis=0)],
                 "low": low,
                 "high": high,

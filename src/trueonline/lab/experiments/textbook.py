@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,42 +10,18 @@ import numpy as np
 import pyarrow as pa
 
 from trueonline import AccumulateTD, OnlineLambdaReturn, TrueOnlineTD
-from trueonline.lab.experiment import (
-    FAILS,
-    HOLDS,
-    NOISE,
-    Chart,
-    Claim,
-    Experiment,
-    Outcome,
-    Settings,
-    at_least,
-    at_most,
-    exactly,
-    interval,
-    overall,
-    resample,
-)
-from trueonline.lab.style import NAMES, figure
+from trueonline.lab.best_rows import BestRows
+from trueonline.lab.claims import EQUAL, FAILS, Claim, Estimate, decided, judge, overall
+from trueonline.lab.experiment import Experiment, Outcome, Settings
+from trueonline.lab.experiments import fig1
+from trueonline.lab.style import NAMES, figure, lines_over_lam
 from trueonline.problems import FiniteMRP, Trajectory, random_walk
 from trueonline.words import count
 
 STATES, EPISODES, RUNS = 19, 10, 100
 TRACE_DECAYS = (0.0, 0.4, 0.8, 0.9, 0.95, 0.975, 0.99, 1.0)
-STEP_SIZES = (
-    0.01,
-    0.02,
-    0.03,
-    0.04,
-    0.05,
-    0.065,
-    0.08,
-    0.1,
-    0.125,
-    0.15,
-    0.175,
-    *(round(0.05 * i, 2) for i in range(4, 21)),
-)
+SMALL_STEP_SIZES = (0.01, 0.02, 0.03, 0.04, 0.05, 0.065, 0.08, 0.1, 0.125, 0.15, 0.175)
+STEP_SIZES = (*SMALL_STEP_SIZES, *(round(0.05 * i, 2) for i in range(4, 21)))
 FIGURES = {"offline": "12.3", "accumulate": "12.6", "true_online": "12.8"}
 LEARNERS = {"accumulate": AccumulateTD, "true_online": TrueOnlineTD}
 LEVEL, AT, WITHIN = 0.255, (0.8, 0.4), 0.01  # the error in Figure 12.8 at this λ and α, and how exactly it can be read
@@ -58,14 +35,10 @@ TRACED = (0.8, 0.9, 0.95, 0.975, 0.99, 1.0)  # the λ at which it is
 
 def episodes(walk: FiniteMRP, seed: object) -> list[Trajectory]:
     """The first ten episodes of a run."""
-    steps = 4000
-    while True:
-        run = walk.trajectory(steps, seed)
-        ends = np.flatnonzero(run.discounts == 0.0)[:EPISODES] + 1
-        if len(ends) == EPISODES:
-            parts = zip([0, *ends[:-1]], ends, strict=True)
-            return [Trajectory(run.states[i : j + 1], run.rewards[i:j], run.discounts[i:j]) for i, j in parts]
-        steps *= 2  # the same seed gives the same beginning
+    run = fig1.episodes(walk, seed, EPISODES)
+    ends = np.flatnonzero(run.discounts == 0.0) + 1
+    parts = zip([0, *ends[:-1]], ends, strict=True)
+    return [Trajectory(run.states[i : j + 1], run.rewards[i:j], run.discounts[i:j]) for i, j in parts]
 
 
 def rms(weights: np.ndarray, walk: FiniteMRP) -> np.ndarray:
@@ -95,7 +68,8 @@ def online_errors(
 def offline_errors(run: list[Trajectory], walk: FiniteMRP) -> np.ndarray:
     """The same for the offline λ-return algorithm: an array over λ and α, for one run.
 
-    At the end of an episode every state is updated in turn towards its λ-return. All λ and α are computed at once.
+    At the end of an episode every state is updated in turn towards its λ-return, whose values are those of the weights at the
+    beginning of the episode. All λ and α are computed at once.
     """
     lam, alpha = np.array(TRACE_DECAYS)[:, None], np.array(STEP_SIZES)
     w, total = np.zeros((len(lam), len(alpha), STATES)), np.zeros((len(lam), len(alpha)))
@@ -111,67 +85,49 @@ def offline_errors(run: list[Trajectory], walk: FiniteMRP) -> np.ndarray:
     return total / EPISODES
 
 
+def newest_weights_errors(run: list[Trajectory], walk: FiniteMRP) -> np.ndarray:
+    """The errors of the offline algorithm at λ = 0 if its targets follow the book's (12.1): an array over α, for one run.
+
+    There the return from t takes the value of the next state from the weights w_t, which the updates before it have changed.
+    """
+    alpha = np.array(STEP_SIZES)
+    w, total = np.zeros((len(alpha), STATES)), np.zeros(len(alpha))
+    for states, rewards, discounts in run:
+        for state, next_state, reward, discount in zip(states[:-1], states[1:], rewards, discounts, strict=True):
+            w[:, state] += alpha * (reward + discount * w[:, next_state] - w[:, state])
+        total += rms(w, walk)
+    return total / EPISODES
+
+
 def run(settings: Settings) -> Outcome:
     walk = random_walk(STATES)
     runs = [episodes(walk, [settings.seed, number]) for number in range(settings.number(RUNS))]
-    errors = {"offline": np.stack([offline_errors(each, walk) for each in runs], axis=2)}
+    by_method = {"offline": np.stack([offline_errors(each, walk) for each in runs])}
     for name, learner in LEARNERS.items():
-        table = [[online_errors(learner, lam, alpha, runs, walk) for alpha in STEP_SIZES] for lam in TRACE_DECAYS]
-        errors[name] = np.array(table)
-    means = {name: part.mean(axis=2) for name, part in errors.items()}
-    weights = resample(len(runs), seed=settings.seed)
-    samples = {name: np.einsum("br,lar->bla", weights, part) for name, part in errors.items()}
-    data = _data(means, samples)
-    charts = [
-        Chart(
-            data,
-            "step_size",
-            "rms_error",
-            "method",
-            "step-size α",
-            "RMS error over the first 10 episodes",
-            choose="trace_decay",
-            low="low",
-            high="high",
-            y_domain=AXIS,
-        )
-    ]
-    return Outcome(
-        data,
-        {"figure": _picture(means, len(runs))},
-        charts,
-        _claims(walk, runs[0], means, samples, len(runs)),
-        shown="figure",
-        note=f"{len(runs)} runs of {EPISODES} episodes, the same for all methods and settings.",
-    )
+        grid = [[online_errors(learner, lam, alpha, runs, walk) for alpha in STEP_SIZES] for lam in TRACE_DECAYS]
+        by_method[name] = np.array(grid).transpose(2, 0, 1)
+    errors = {name: Estimate.mean(by_method[name], settings.seed) for name in FIGURES}  # over λ and α
+    newest = np.mean([newest_weights_errors(each, walk) for each in runs], axis=0)
+    claims = [*judged(errors, len(runs)), lines_of_td0(errors, newest), exactness(walk, runs[0])]
+    note = f"{count(len(runs), 'run')} of {EPISODES} episodes, the same for all methods and settings."
+    return Outcome(_table(errors), {"figure": lambda: _picture(errors, len(runs))}, claims, note=note)
 
 
-def _data(means: dict[str, np.ndarray], samples: dict[str, np.ndarray]) -> pa.Table:
+def _table(errors: Mapping[str, Estimate]) -> pa.Table:
     lams, alphas = (grid.ravel() for grid in np.meshgrid(TRACE_DECAYS, STEP_SIZES, indexing="ij"))
-    return pa.concat_tables(
-        pa.table(
-            {
-                "method": [name] * len(lams),
-                "trace_decay": lams,
-                "step_size": alphas,
-                "rms_error": means[name].ravel(),
-                "low": np.quantile(samples[name], 0.025, axis=0).ravel(),
-                "high": np.quantile(samples[name], 0.975, axis=0).ravel(),
-            }
-        )
-        for name in FIGURES
-    )
+    tables = []
+    for name, estimate in errors.items():
+        low, high = estimate.bounds
+        numbers = {"rms_error": estimate.value.ravel(), "low": low.ravel(), "high": high.ravel()}
+        tables.append(pa.table({"method": [name] * len(lams), "trace_decay": lams, "step_size": alphas, **numbers}))
+    return pa.concat_tables(tables)
 
 
-def _picture(means: dict[str, np.ndarray], runs: int) -> Any:
+def _picture(errors: Mapping[str, Estimate], runs: int) -> Any:
     """Three panels, as in the book: the error over α, a line for each λ."""
-    import matplotlib as mpl
-
-    shades = mpl.colormaps["viridis"](np.linspace(0.0, 0.92, len(TRACE_DECAYS)))
     drawing, (row,) = figure(1, 3, width=9.6, height=4.1, sharey=True)
     for axes, (name, number) in zip(row, FIGURES.items(), strict=True):
-        for lam, errors, shade in zip(TRACE_DECAYS, means[name], shades, strict=True):
-            axes.plot(STEP_SIZES, errors, color=shade, linewidth=1.4, label=f"λ = {lam:g}")
+        lines_over_lam(axes, STEP_SIZES, errors[name].value, TRACE_DECAYS, linewidth=1.4)
         axes.set(xlabel="step-size α", xlim=(0.0, 1.0), ylim=AXIS)
         axes.set_title(f"Figure {number}: {NAMES[name]}")
     row[2].plot(AT[1], LEVEL, "+", color="#D55E00", ms=11, mew=2, label=f"the book, λ = {AT[0]:g}", zorder=5)
@@ -181,100 +137,94 @@ def _picture(means: dict[str, np.ndarray], runs: int) -> Any:
     return drawing
 
 
-def _ratio(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
-    return interval(ours / theirs)
-
-
-def _claims(
-    walk: FiniteMRP,
-    first: list[Trajectory],
-    means: dict[str, np.ndarray],
-    samples: dict[str, np.ndarray],
-    runs: int,
-) -> list[Claim]:
-    claims = [_intermediate(name, means[name], samples[name]) for name in FIGURES]
-    claims.append(_virtually_identical(means, samples))
-    claims.append(_much_worse(means, samples))
-    low, high = interval(samples["true_online"].min(axis=(1, 2)) - samples["offline"].min(axis=(1, 2)))
+def judged(errors: Mapping[str, Estimate], runs: int) -> list[Claim]:
+    """The claims that intervals over runs decide."""
+    claims = [_intermediate(name, errors[name]) for name in FIGURES]
+    claims += [_virtually_identical(errors), _much_worse(errors)]
+    gap = errors["true_online"].best() - errors["offline"].best()
     claims.append(
         Claim(
             "Figure 12.8: at its best α and λ, the online λ-return algorithm (true online TD(λ)) is at least as good as the "
             "offline one",
-            at_most(low, high),
+            gap.judge(at_most=0.0),
             {
-                "true online": float(means["true_online"].min()),
-                "offline": float(means["offline"].min()),
-                "95 % interval of the difference": [low, high],
+                "true online": errors["true_online"].best().value,
+                "offline": errors["offline"].best().value,
+                "95 % interval of the difference": gap.interval,
             },
         )
     )
-    i, j = TRACE_DECAYS.index(AT[0]), STEP_SIZES.index(AT[1])
-    low, high = interval(samples["true_online"][:, i, j])
-    near = low >= LEVEL - WITHIN and high <= LEVEL + WITHIN
-    far = high < LEVEL - WITHIN or low > LEVEL + WITHIN
+    level = errors["true_online"][TRACE_DECAYS.index(AT[0]), STEP_SIZES.index(AT[1])]
     claims.append(
         Claim(
             f"Figure 12.8: the error at λ = {AT[0]:g} and α = {AT[1]:g} is about {LEVEL:g}",
-            HOLDS if near else FAILS if far else NOISE,
+            level.judge(at_least=LEVEL - WITHIN, at_most=LEVEL + WITHIN),
             {
-                "error": float(means["true_online"][i, j]),
-                "95 % interval": [low, high],
+                "error": level.value,
+                "95 % interval": level.interval,
                 "holds if": f"the interval lies within {WITHIN:g} of it",
             },
         )
     )
-    claims = [replace(claim, samples=runs) for claim in claims]  # those below are about equalities
-    same = float(np.abs(means["true_online"][0] - means["offline"][0]).max())
-    claims.append(
-        Claim(
-            "Figure 12.8: the line of λ = 0 is the same for both methods",
-            exactly(same),
-            {"largest difference of the errors": same},
-        )
-    )
-    apart = _distance(walk, first[0])
-    claims.append(
-        Claim(
-            "True online TD(λ) computes the online λ-return algorithm at every step",
-            exactly(apart),
-            {"largest difference of any weight in an episode, at λ = 0.8 and α = 0.4": apart},
-        )
-    )
-    return claims
+    return [replace(claim, samples=runs) for claim in claims]
 
 
-def _intermediate(name: str, means: np.ndarray, samples: np.ndarray) -> Claim:
-    best, inner = samples.min(axis=2), slice(1, -1)
-    low, high = interval(best[:, inner].min(axis=1) - np.minimum(best[:, 0], best[:, -1]))
-    i, j = np.unravel_index(means.argmin(), means.shape)
+def lines_of_td0(errors: Mapping[str, Estimate], newest: np.ndarray) -> Claim:
+    """The lines of λ = 0. `newest` are the offline errors there with targets from the newest weights."""
+    ours = errors["true_online"].value[0]
+    apart = float(np.abs(ours - errors["offline"].value[0]).max())
     return Claim(
-        f"Figure {FIGURES[name]}: {NAMES[name]} does best with an intermediate λ",
-        at_most(low, high),
+        "Figure 12.8: the line of λ = 0 is the same for both methods, if the targets of the offline algorithm come from the "
+        "weights at the beginning of the episode",
+        decided(apart <= EQUAL),
         {
-            "best error": float(means.min()),
-            "λ": TRACE_DECAYS[int(i)],
-            "α": STEP_SIZES[int(j)],
-            "best at λ = 0": float(means[0].min()),
-            "best at λ = 1": float(means[-1].min()),
-            "95 % interval of the difference": [low, high],
+            "largest difference of the errors": apart,
+            "the same if targets come from the newest weights, as in the book's (12.1) (not judged)": float(
+                np.abs(ours - newest).max()
+            ),
         },
     )
 
 
-def _virtually_identical(means: dict[str, np.ndarray], samples: dict[str, np.ndarray]) -> Claim:
+def exactness(walk: FiniteMRP, episode: list[Trajectory]) -> Claim:
+    """Whether true online TD(λ) is the online λ-return algorithm, in the first episode."""
+    apart = _distance(walk, episode[0])
+    return Claim(
+        "True online TD(λ) computes the online λ-return algorithm at every step",
+        decided(apart <= EQUAL),
+        {"largest difference of any weight in an episode, at λ = 0.8 and α = 0.4": apart},
+    )
+
+
+def _intermediate(name: str, errors: Estimate) -> Claim:
+    best = errors.best(1)  # over λ
+    ends = Estimate(np.minimum(best[0].rows, best[-1].rows))
+    gap = best[1:-1].best() - ends
+    i, j = np.unravel_index(errors.value.argmin(), errors.value.shape)
+    return Claim(
+        f"Figure {FIGURES[name]}: {NAMES[name]} does best with an intermediate λ",
+        gap.judge(at_most=0.0),
+        {
+            "best error": errors.best().value,
+            "λ": TRACE_DECAYS[int(i)],
+            "α": STEP_SIZES[int(j)],
+            "best at λ = 0": best[0].value,
+            "best at λ = 1": best[-1].value,
+            "95 % interval of the difference": gap.interval,
+        },
+    )
+
+
+def _virtually_identical(errors: Mapping[str, Estimate]) -> Claim:
     """At each λ over the step-sizes that are smaller than the best one of the offline algorithm."""
-    verdicts, worst = [], 0.0
-    for i, mean in enumerate(means["offline"]):
-        for j in range(int(mean.argmin())):
-            low, high = _ratio(samples["accumulate"][:, i, j], samples["offline"][:, i, j])
-            inside, outside = low >= 1.0 - SIMILAR and high <= 1.0 + SIMILAR, low > 1.0 + SIMILAR or high < 1.0 - SIMILAR
-            verdicts.append(HOLDS if inside else FAILS if outside else NOISE)
-            worst = max(worst, abs(float(means["accumulate"][i, j] / mean[j]) - 1.0))
+    ratios = errors["accumulate"] / errors["offline"]
+    settings = [(i, j) for i, row in enumerate(errors["offline"].value) for j in range(int(row.argmin()))]
+    verdicts = [ratios[place].judge(at_least=1.0 - SIMILAR, at_most=1.0 + SIMILAR) for place in settings]
     return Claim(
         "Figure 12.6: where α is smaller than the best for its λ, TD(λ) and the offline λ-return algorithm are virtually identical",
         overall(verdicts),
         {
-            "largest relative difference": worst,
+            "largest relative difference": max(abs(ratios[place].value - 1.0) for place in settings),
             "settings": len(verdicts),
             "settings that differ by more than a tenth": verdicts.count(FAILS),
             "holds if": "all intervals of the ratio lie within a tenth of 1",
@@ -282,16 +232,15 @@ def _virtually_identical(means: dict[str, np.ndarray], samples: dict[str, np.nda
     )
 
 
-def _much_worse(means: dict[str, np.ndarray], samples: dict[str, np.ndarray]) -> Claim:
-    j, places = STEP_SIZES.index(LARGE), [TRACE_DECAYS.index(lam) for lam in TRACED]
-    verdicts = [at_least(*_ratio(samples["accumulate"][:, i, j], samples["offline"][:, i, j]), MUCH) for i in places]
+def _much_worse(errors: Mapping[str, Estimate]) -> Claim:
+    places = [TRACE_DECAYS.index(lam) for lam in TRACED]
+    ratios = (errors["accumulate"] / errors["offline"])[places, STEP_SIZES.index(LARGE)]
     return Claim(
         f"Figure 12.6: at large α (here {LARGE:g}) TD(λ) is much worse than the offline λ-return algorithm, for λ ≥ 0.8",
-        overall(verdicts),
+        overall([judge(low, high, at_least=MUCH) for low, high in ratios.bounds.T]),
         {
             **{
-                f"ratio of the errors, λ = {TRACE_DECAYS[i]:g}": float(means["accumulate"][i, j] / means["offline"][i, j])
-                for i in places
+                f"ratio of the errors, λ = {lam:g}": float(ratio) for lam, ratio in zip(TRACED, ratios.value, strict=True)
             },
             "holds if": f"each ratio is at least {MUCH:g}",
         },
@@ -315,7 +264,7 @@ def _distance(walk: FiniteMRP, episode: Trajectory) -> float:
 EXPERIMENT = Experiment(
     "textbook",
     "Sutton and Barto, chapter 12 — the random walk",
-    """The chart shows the RMS error over the 19 states at the end of an episode, averaged over the first ten episodes, as a
+    """The figure shows the RMS error over the 19 states at the end of an episode, averaged over the first ten episodes, as a
 function of α for each λ. The experiment is that of Reinforcement Learning: An Introduction (second edition, 2018), chapter
 12: the offline λ-return algorithm (Figure 12.3), TD(λ) with accumulating traces (Figure 12.6), and the online λ-return
 algorithm, which is true online TD(λ) (Figure 12.8).
@@ -323,6 +272,12 @@ algorithm, which is true online TD(λ) (Figure 12.8).
 The book prints curves and no numbers. The claims are its words about the curves. One level is read off Figure 12.8, and the
 picture shows it as a cross. The criteria were fixed before the first results were seen: "virtually identical" is a
 difference below a tenth, and "much worse" is more than twice the error. Intervals come from a bootstrap over runs. TD(λ)
-diverges at large α and λ. An error above 10⁹ counts as 10⁹.""",
+diverges at large α and λ. An error above 10⁹ counts as 10⁹.
+
+The lines of λ = 0 depend on the targets of the offline algorithm. Here all values in a λ-return come from the weights at the
+beginning of the episode. The claim is judged with this definition, in which the lines differ. The book's equation (12.1)
+takes the value of the next state from the newest weights. At λ = 0 the offline algorithm is then TD(0), and the lines are the
+same. For λ > 0 the definition of (12.1) cannot be computed offline, because its weights depend on later updates.""",
     run,
+    BestRows(("method",), "rms_error"),
 )

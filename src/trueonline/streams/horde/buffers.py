@@ -46,6 +46,8 @@ def allocate(n: int) -> Buffers:
         mark=np.zeros((0, 2)),
         at=np.zeros(0, np.int64),
         at_x=np.zeros(0),
+        room=np.zeros((3, 0), np.int64),
+        room_x=np.zeros((2, 0)),
     )
 
 
@@ -71,7 +73,7 @@ def hold(old: Buffers, size: int) -> Buffers:
     """Make room for that many active features."""
     at, at_x = np.zeros(size, np.int64), np.zeros(size)
     at[: len(old.at)], at_x[: len(old.at)] = old.at, old.at_x
-    return old._replace(at=at, at_x=at_x)
+    return old._replace(at=at, at_x=at_x, room=np.zeros((3, size), np.int64), room_x=np.zeros((2, size)))
 
 
 def add_questions(old: Buffers, members: np.ndarray, groups: list[tuple[int, float, float]]) -> Buffers:

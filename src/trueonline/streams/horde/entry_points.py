@@ -6,14 +6,22 @@ import numpy as np
 
 from trueonline.core.checking import acceptable
 from trueonline.core.compiling.kernels import kernel, specialise
-from trueonline.core.forms import Pairs, entry, pointer, row, view
+from trueonline.core.forms import Pairs, Sparse, entry, pointer, row, view
 from trueonline.streams.horde.ages import settle
 from trueonline.streams.horde.horde_layout import BAD, DONE, FULL, LENGTH, TAKEN, attach
 from trueonline.streams.horde.updates import begin, learn
 
 
 @kernel
-def locate(m, x, rows, values):
+def own(m, x):
+    """A copy of sparse features. What is checked stays as it is when another thread writes to the original."""
+    for j in range(x.size):
+        m.given[j], m.given_x[j] = x.indices[j], x.values[j * x.each]
+    return Sparse(m.given, m.given_x, x.each, x.size)
+
+
+@kernel
+def locate(m, x):
     """Find the rows of the features that are not zero. Return their number, or −1 if no row is free for a new feature."""
     size = 0
     for j in range(x.size):
@@ -25,7 +33,7 @@ def locate(m, x, rows, values):
                 return -1
             m.row[i] = m.counts[TAKEN]
             m.counts[TAKEN] += 1
-        rows[size], values[size] = m.row[i], x_i
+        m.there[size], m.there_x[size] = m.row[i], x_i
         size += 1
     return size
 
@@ -43,11 +51,11 @@ def keep_features(m, x):
 
 
 @kernel
-def kept_features(m, rows):
+def kept_features(m):
     """The features of the previous step."""
     for j in range(m.counts[LENGTH]):
-        rows[j] = m.row[m.at[j]]
-    return Pairs(rows, m.at_x, m.counts[LENGTH])
+        m.here[j] = m.row[m.at[j]]
+    return Pairs(m.here, m.at_x, m.counts[LENGTH])
 
 
 @kernel
@@ -69,16 +77,17 @@ def finite(numbers):
 def step(buffers, binary, discounts, cumulants, x, x_values, deltas):
     """Learn from one transition into x, and write the TD errors to `deltas`. If it returns BAD or FULL, nothing has changed."""
     m = attach(buffers)
-    features = view(x, x_values)
-    fine, known = acceptable(m.n, features, binary), finite(cumulants)
-    if not (fine and known and cumulants.size == m.questions and features.size <= m.most):
+    given = view(x, x_values)
+    if given.size > m.most or cumulants.size != m.questions:
         return BAD
-    here, there, values = np.empty(m.most, np.int64), np.empty(m.most, np.int64), np.empty(m.most)
-    size = locate(m, features, pointer(there, 0), pointer(values, 0))
+    features = own(m, given)
+    fine, known = acceptable(m.n, features, binary), finite(cumulants)
+    if not (fine and known):
+        return BAD
+    size = locate(m, features)
     if size < 0:
         return FULL
-    x_next = Pairs(pointer(there, 0), pointer(values, 0), size)
-    learn(m, kept_features(m, pointer(here, 0)), x_next, pointer(cumulants, 0), pointer(discounts, 0))
+    learn(m, kept_features(m), Pairs(m.there, m.there_x, size), pointer(cumulants, 0), pointer(discounts, 0))
     keep_features(m, features)
     write(m, m.delta, pointer(deltas, 0))
     return DONE
@@ -91,20 +100,19 @@ def run(buffers, X, cumulants, discounts, begins, answers, t):
     `answers[t]`, and V of the last row too if `answers` has a place for it. The rows must have been checked.
     """
     m = attach(buffers)
-    here, there, values = np.empty(m.most, np.int64), np.empty(m.most, np.int64), np.empty(m.most)
     while t < begins.size:
         features = row(X, t)
-        size = locate(m, features, pointer(there, 0), pointer(values, 0))
+        size = locate(m, features)
         if size < 0:
             return t
         if t > 0:
             write(m, m.v, pointer(answers, (t - 1) * m.questions))
-        x_next = Pairs(pointer(there, 0), pointer(values, 0), size)
+        x_next = Pairs(m.there, m.there_x, size)
         if begins[t]:
             begin(m, x_next)
         else:
             R, gammas = pointer(cumulants, (t - 1) * m.questions), pointer(discounts, (t - 1) * m.groups)
-            learn(m, kept_features(m, pointer(here, 0)), x_next, R, gammas)
+            learn(m, kept_features(m), x_next, R, gammas)
         keep_features(m, features)
         t += 1
     if answers.shape[0] == t:
@@ -129,7 +137,10 @@ def check(n, X, binary):
 def predict(buffers, binary, x, x_values, answers):
     """answers_q ← wᵀx for all questions. The memory does not change. Return DONE or BAD."""
     m = attach(buffers)
-    features = view(x, x_values)
+    given = view(x, x_values)
+    if given.size > m.most:
+        return BAD
+    features = own(m, given)
     fine = acceptable(m.n, features, binary)
     if not fine:
         return BAD

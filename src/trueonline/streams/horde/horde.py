@@ -35,6 +35,7 @@ from trueonline.streams.horde.horde_layout import DONE, FULL, LENGTH, TRACE_CODE
 from trueonline.streams.questions.questions import Question
 
 KIND = "Horde"
+CHANGED = "changed during the call: give a copy of an array that another thread writes to"
 
 
 class Horde:
@@ -223,8 +224,10 @@ class Horde:
             if not is_sparse(x):
                 x = inputs.as_pair(x)
             self._hold(inputs.length(x))
-            while call(STEP, tuple(self._memory), self._binary, gammas, C, *inputs.given(x), deltas) == FULL:
+            while (outcome := call(STEP, tuple(self._memory), self._binary, gammas, C, *inputs.given(x), deltas)) == FULL:
                 self._grow()
+            if outcome != DONE:
+                raise ValueError(f"x_next {CHANGED}")
         self.steps += 1
         return deltas
 
@@ -267,13 +270,13 @@ class Horde:
         features, rows = list_of_indices(X) or inputs.stream(X, self.n_features)
         C = checked_cumulants(cumulants, (rows - 1, len(self._questions)))
         gammas = discounts_along(self._constant, self._named, checked_mapping(discounts), rows - 1)
-        begins = inputs.marks("starts", starts, rows)
+        begins = inputs.marks("starts", starts, rows).copy()
         sparse = compressed(features)
         bad = call(CHECK, self.n_features, sparse, self._binary)
         if bad >= 0:
             self._checked(inputs.row(features, bad), f"X[{bad}]")
+            raise ValueError(f"X[{bad}] {CHANGED}")
         if not begins[0] and not (self.features is not None and inputs.same(self.features, inputs.row(sparse, 0))):
-            begins = begins.copy()
             begins[0] = True
         return self._run(sparse, C, gammas, begins, last)
 
@@ -307,7 +310,9 @@ class Horde:
                     return answers
         features = self._checked(x, "x")
         pair = features if is_sparse(features) else inputs.as_pair(features)
-        call(PREDICT, tuple(self._memory), self._binary, *inputs.given(pair), answers)
+        self._hold(inputs.length(pair))
+        if call(PREDICT, tuple(self._memory), self._binary, *inputs.given(pair), answers) != DONE:
+            raise ValueError(f"x {CHANGED}")
         return answers
 
     def _checked(self, x: Any, name: str) -> inputs.Features:

@@ -102,9 +102,10 @@ def list_of_indices(X: Any) -> tuple[Triple, int] | None:
 
 
 def compressed(X: inputs.Stream) -> Triple:
-    """Any stream in one form: where rows end, indices and values."""
+    """Any stream in one form: where rows end, indices and values. They are copies, to which no other thread can write."""
     if isinstance(X, tuple):
-        return X
+        ends, indices, values = (part.copy() for part in X)
+        return ends, indices, values
     rows, indices = np.nonzero(X)
     return _ends(np.bincount(rows, minlength=len(X))), np.ascontiguousarray(indices), X[rows, indices]
 

@@ -38,6 +38,8 @@ class Buffers(NamedTuple):
     mark: np.ndarray
     at: np.ndarray
     at_x: np.ndarray
+    room: np.ndarray
+    room_x: np.ndarray
 
 
 class Memory(NamedTuple):
@@ -76,19 +78,24 @@ class Memory(NamedTuple):
     mark: Any  # row × 2: x and x', while a step needs them
     at: Any  # the indices of the active features …
     at_x: Any  # … and their values
+    given: Any  # room for a copy of the indices that a call gives …
+    given_x: Any  # … and of their values
+    here: Any  # room for the rows of the active features
+    there: Any  # room for the rows of the next features …
+    there_x: Any  # … and their values
 
 
 @kernel
 def attach(buffers):
     """Point into these arrays for the duration of one entry point. The caller keeps the arrays alive."""
-    u, z, since, owing, faded, columns, numbers, places, counts, rows, order, mark, at, at_x = buffers
-    m, g = u.shape[1], z.shape[1]
+    u, z, since, owing, faded, columns, numbers, places, counts, rows, order, mark, at, at_x, room, room_x = buffers
+    m, g, most = u.shape[1], z.shape[1], at.size
     return Memory(
-        rows.size, u.shape[0], owing.shape[0], m, g, at.size, pointer(u, 0), pointer(z, 0), pointer(since, 0), pointer(owing, 0),
+        rows.size, u.shape[0], owing.shape[0], m, g, most, pointer(u, 0), pointer(z, 0), pointer(since, 0), pointer(owing, 0),
         pointer(faded, 0), pointer(columns, OWED * m), pointer(columns, V * m), pointer(columns, V_OLD * m),
         pointer(columns, B * m), pointer(columns, D * m), pointer(columns, SUM * m), pointer(columns, DELTA * m),
         pointer(numbers, ALPHA * g), pointer(numbers, LAM * g), pointer(numbers, GAMMA * g), pointer(numbers, SCALE * g),
         pointer(places, FIRST * g), pointer(places, LAST * g), pointer(places, METHOD * g), pointer(places, AGE * g),
         pointer(places, TURN * g), pointer(counts, 0), pointer(rows, 0), pointer(order, 0), pointer(mark, 0), pointer(at, 0),
-        pointer(at_x, 0),
+        pointer(at_x, 0), pointer(room, 0), pointer(room_x, 0), pointer(room, most), pointer(room, 2 * most), pointer(room_x, most),
     )  # fmt: skip

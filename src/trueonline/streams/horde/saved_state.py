@@ -8,13 +8,15 @@ from trueonline.inputs import MAX_COUNT, check_saved, saved_array, saved_count
 from trueonline.streams.horde.buffers import pages, with_rows
 from trueonline.streams.horde.horde_layout import AGE, GAMMA, LAM, METHOD, TURN, Buffers
 
+NOT_SAVED = ("mark", "room", "room_x")  # what a call needs only while it runs
+
 
 def dump(memory: Buffers) -> dict[str, np.ndarray]:
     """All arrays that `restore` needs. Rows that are not taken are left out."""
     taken, length = memory.counts
     parts = memory._asdict() | {name: getattr(memory, name)[:taken] for name in ("u", "z", "since")}
-    del parts["mark"]
-    return parts | {"at": memory.at[:length], "at_x": memory.at_x[:length]}
+    parts |= {"at": memory.at[:length], "at_x": memory.at_x[:length]}
+    return {name: array for name, array in parts.items() if name not in NOT_SAVED}
 
 
 def restore(fresh: Buffers, room: int, parts: dict[str, np.ndarray]) -> Buffers:
@@ -25,10 +27,11 @@ def restore(fresh: Buffers, room: int, parts: dict[str, np.ndarray]) -> Buffers:
     shapes = {"u": (taken, m), "z": (taken, g), "since": (taken, g), "owing": (pages(room), m), "faded": (pages(room), g)}
     kept = {}
     for name, array in fresh._asdict().items():
-        if name != "mark":
+        if name not in NOT_SAVED:
             shape = shapes.get(name, (length,) if name in ("at", "at_x") else array.shape)
             kept[name] = saved_array(parts, name, shape, array.dtype)
-    saved = Buffers(**kept, mark=fresh.mark)
+    room_for_features = {"room": np.zeros((3, length), np.int64), "room_x": np.zeros((2, length))}
+    saved = Buffers(**kept, mark=fresh.mark, **room_for_features)
     age, since, traced, at = saved.places[AGE], saved.since, saved.z != 0.0, saved.at
     check_saved(
         {

@@ -5,14 +5,14 @@ sum to 1.
 
 **The targets of the weights.** A forecast is about M_t, the mean over the coming horizon, which is known late. So sample k is
 *looked at* as soon as its open weight W_k = γ_{k+1} ⋯ γ_t has fallen to certain shares of the whole (`LOOKS`). The open part is
-completed by the mixture's newest forecast:
+completed by the newest forecast of the mixture:
 
     y_k = A_k + W_k·p_t      A_k = the part of M_k that is known
 
 **The update.** p_k is the forecast that was made, and g = sign(p_k − y_k) the gradient of |p_k − y_k|. Each look gives expert i
-the regret r_i = g·(p_k − f_{i,k}), which is at least the loss of the mixture minus that of the expert. Regrets are divided by
-their usual size (a running mean of mean_i |r_i|), so that a change of the signal's unit is forgotten. A look whose largest |r_i|
-is beyond the largest so far, B, is scaled down to B before B grows. Then
+the regret r_i = g·(p_k − f_{i,k}). This is at least the loss |p_k − y_k| of the mixture minus that of the expert. Regrets are
+divided by their usual size z, a running mean of mean_i |r_i|. So a change of the signal's unit is forgotten. A look whose largest
+|r_i| is beyond the largest so far, B, is scaled down to B before B grows. Then
 
     R_i ← max(d·R_i + r_i, −300)      S_i ← d²·S_i + r_i²      w_i ∝ max(R_i, 0) / (B² + S_i)
 
@@ -26,18 +26,26 @@ The potential Φ = Σ_i max(R̂_i, 0)² / (B̂² + Ŝ_i) grows with a look by at
     2·Σ_i r_i·max(R̂_i, 0) / (B̂² + Ŝ_i)  +  Σ_i u_i      u_i = r_i² / (B̂² + Ŝ_i)
 
 The floor only raises R̂ where Φ does not see it. Scaled-down regrets have u_i ≤ 1, so u_i ≤ log₂(1 + u_i), and these sum up to
-log₂(1 + Ŝ_i / B̂₁²). The first sum is zero if the weights are those with which the forecast was made, because Σ_i w_i r_i = 0. A
-look that comes late finds other weights. The first sums of all looks, K, are what the delay costs. They are kept. Scaling down
-left out no more than B̂ in all. Hence
+log₂(1 + Ŝ_i / B̂₁²). The first sum is zero if the weights are still those with which the forecast was made, because
+Σ_i w_i r_i = 0. Otherwise it may be positive. K is the sum of these first sums over all looks, and the kernel adds it up. Scaling
+down left out no more than B̂ in all. Hence
 
-    R̂_i ≤ B̂ + √((B̂² + Ŝ_i) · (K + Σ_j log₂(1 + Ŝ_j / B̂₁²)))
+    Σ_n d^{−n}·(loss of the mixture − loss of expert i at look n) / z_n  ≤  B̂ + √((B̂² + Ŝ_i) · (K + Σ_j log₂(1 + Ŝ_j / B̂₁²)))
 
-This bounds Σ_looks d^{−n}·(loss of the mixture − loss of expert i) for every expert and every stream. Without delay, as
-for γ = 0, K is zero. `Mixture.regret_bound` computes the bound, divided by the weight of the newest look.
+for every expert and every stream. `Mixture.regret_bound` computes the right side, divided by the weight of the newest look.
 
-The regret could be that of the weights of now instead of those of the forecast. Then K would vanish. But weights that have just
-learned from looks at the samples beside it know most of what came true. They look better than they are, and streams without a
-pattern were forecast up to a third worse than naive.
+**What the bound does not say.**
+
+- It is about losses divided by z_n, the usual size of regrets at that look. Where errors are large, they count less.
+- It is about the targets y_k, which the mixture's own forecasts complete. They are not quite the means that come true.
+- K is zero only if each look finds the weights of its forecast: with a single look and γ = 0. With two looks, the second look finds
+  weights that the first one has changed, also with γ = 0. With delay, as for γ > 0, nothing bounds K before the stream is over. K
+  may grow with every look, and then the bound allows an average loss above that of the best expert. So with delay, the bound says
+  afterwards how large the regret may have been. It is no promise.
+
+The regret could be that of the present weights instead of those of the forecast. Then K would vanish. But weights that have just
+learned from neighbouring samples know most of what came true. They look better than they are, and streams without a pattern were
+forecast up to a third worse than naive.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from trueonline.streams.mixture.mixture_kernel import GAMMA, HEAD, LOOKED, NUMBE
 
 
 class Mixture(Resumable):
-    """Answers one question by many experts, weighted online: never much worse than the best of them.
+    """Answers one question by many experts, which are weighted online.
 
     The question is the mean over the coming horizon, M_t = (1 − γ_{t+1})·x_{t+1} + γ_{t+1}·M_{t+1}. With a constant γ this is the
     return times 1 − γ.
@@ -41,7 +42,8 @@ class Mixture(Resumable):
     learner that has learned nothing forecasts the base, and what it learns is a correction. Learners are true online TD(λ) over
     binary features, with the rule and the memory of `TrueOnlineTD`.
 
-    **Weights.** The module `mixing` has the equations and the regret bound.
+    **Weights.** The module `mixing` has the equations and the regret bound. If what is forecast comes true at once (γ = 0, a single
+    look), the bound promises that the mixture is not much worse than its best expert. Otherwise it says so only afterwards.
 
     Parameters
     ----------
@@ -168,12 +170,12 @@ class Mixture(Resumable):
         return self._state["table"][REGRET].copy()
 
     def regret_bound(self) -> np.ndarray:
-        """Compute the bound on the regret against each expert (module `mixing`).
+        """Compute a bound on the regret against each expert, from the stream so far (module `mixing`).
 
         Returns
         -------
         array of shape (experts,)
-            The bounds, in units of the usual regret.
+            The bounds. They are about losses that are divided by the usual size of regrets at the time.
         """
         carried, squares = self._state["carried"], self._state["table"][SQUARES]
         largest, fade = carried[LARGEST], self._settings[2]
@@ -212,13 +214,15 @@ class Mixture(Resumable):
         ValueError
             If the block does not fit. Nothing has changed then.
         """
-        x = np.require(values, float, ("C", "A", "W"))
+        # Copies: other threads cannot write to them, and the kernel is compiled for one kind of array.
+        x, naive, rows = (
+            np.array(each, dtype, order="C") for each, dtype in ((values, float), (bases, float), (X, None))
+        )
         T = len(x) if x.ndim == 1 else -1
-        rows, naive = np.ascontiguousarray(X), np.ascontiguousarray(bases, float)
-        gammas, spans = (  # copies: what is broadcast to one sample stays read-only, which costs a call most of its time
+        gammas, spans = (
             np.array(np.broadcast_to(1.0 if each is None else each, x.shape), float) for each in (discounts, elapsed)
         )
-        begin = np.zeros(x.shape, np.bool_) if starts is None else np.ascontiguousarray(starts, np.bool_)
+        begin = np.array(np.zeros(x.shape) if starts is None else starts, np.bool_, order="C")
         shapes = ((T,), (T, len(self._bounds)), (T, self._state["last_bases"].size), (T,))
         if (x.shape, rows.shape, naive.shape, begin.shape) != shapes:
             raise ValueError(
@@ -267,10 +271,9 @@ class Mixture(Resumable):
 
     def _memories(self) -> list[layout.Buffers]:
         """The memory of each learner."""
-        ends = [*self._plan[1:, [NUMBERS, PLACES]].tolist(), [len(self._numbers), len(self._places)]]
+        begins = [*self._plan[:, [NUMBERS, PLACES]].tolist(), [len(self._numbers), len(self._places)]]
         return [
-            layout.Buffers(self._numbers[n:n_end], self._places[p:p_end])
-            for (n, p), (n_end, p_end) in zip(self._plan[:, [NUMBERS, PLACES]].tolist(), ends, strict=True)
+            layout.Buffers(self._numbers[n:n_end], self._places[p:p_end]) for (n, p), (n_end, p_end) in pairwise(begins)
         ]
 
     def state(self) -> dict[str, np.ndarray]:

@@ -205,7 +205,7 @@ class AlertFile:
         self._path, self._replace = check_out(path), replace
         if not replace and not _holds_alerts(self._path):
             raise ValueError(
-                f"{path} is there already, and does not hold alerts; name another file for --alerts, or replace it with --fresh"
+                f"{path} exists and does not hold alerts; choose another --alerts, or pass --fresh to overwrite it"
             )
         self._file: IO[bytes] | None = None  # open from the first sample
         self._known = 0  # bytes at the beginning whose alerts will not be made again

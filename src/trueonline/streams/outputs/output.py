@@ -25,6 +25,7 @@ from typing import ClassVar, TextIO
 
 import numpy as np
 
+from trueonline.streams.outputs.marks import check_mark_file, fitting_marks
 from trueonline.streams.sources import TimeStyle
 
 OTHER_FORMATS = (".gz", ".json", ".xls", ".xlsx", ".zip")  # endings that promise what is not written
@@ -71,13 +72,9 @@ class FileOutput(Output):
         self._resuming = resuming
         self._about = dict(about or {})  # what the file says of itself, where its format has a place for it
 
-    @classmethod
-    @abstractmethod
-    def holds_predictions(cls, path: Path) -> bool:
-        """Whether a file has the mark of predictions."""
-
     def check_place(self) -> None:
-        """ValueError if something else is where this output keeps its rows on the way."""
+        """ValueError if something else is where this output keeps its mark, or its rows on the way."""
+        check_mark_file(self._path)
 
     def _other_columns(self, path: Path) -> ValueError:
         return ValueError(
@@ -112,8 +109,8 @@ def open_output(
 ) -> Output:
     """The output for a path: `*.parquet`, `*.jsonl`, another file, `-` for `stream`, or None for nowhere.
 
-    An existing file of predictions is replaced unless `resuming`. Any other file is refused, unless `fresh`. Parquet keeps `about`
-    in its metadata.
+    Predictions with a mark that fits are replaced unless `resuming`. Any other file is refused, unless `fresh`. Parquet keeps
+    `about` in its metadata.
     """
     if path is None:
         return Nowhere()
@@ -127,10 +124,10 @@ def open_output(
         raise ValueError(f"--out can be a .csv, .jsonl or .parquet file, got {path}; Excel opens .csv")
     kinds: dict[str, type[FileOutput]] = {".parquet": Parquet, ".pq": Parquet, ".jsonl": JsonLines, ".ndjson": JsonLines}
     kind = kinds.get(Path(path).suffix.lower(), Csv)
-    if not fresh and place.exists() and place.stat().st_size and not kind.holds_predictions(place):
+    if not fresh and place.exists() and place.stat().st_size and not fitting_marks(place):
         raise ValueError(
-            f"{path} is there already, and is not known as predictions of an earlier run; name another file, or replace it with "
-            "--fresh"
+            f"{path} exists and was not written by this command, or was edited; choose another --out, or pass --fresh to "
+            "overwrite it"
         )
     output = kind(place, names, resuming, about)
     output.check_place()

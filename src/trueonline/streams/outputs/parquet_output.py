@@ -7,18 +7,19 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
 
 import numpy as np
 
 from trueonline.files import write_whole
 from trueonline.optional import optional
 from trueonline.platforms import rename_over
+from trueonline.streams.outputs.marks import mark_next
 from trueonline.streams.outputs.output import FileOutput
 from trueonline.streams.sources.arrow_columns import floats, seconds
 
 PART = 2**20  # numbers in a part, about
-MARK = {b"trueonline": b"predictions"}  # in the metadata of every file
+MARK = {b"trueonline": b"predictions"}  # in the metadata of every part
 OURS = re.compile(r"\d{6,}\.parquet|\.\d{6,}\.parquet\.[0-9a-f]{8}\.part")
 
 
@@ -51,27 +52,26 @@ class Parquet(FileOutput):
         about |= {} if style.is_iso else {b"unit of time": b"s"}
         return pa.schema(list(zip(self._columns, kinds, strict=True)), about)
 
-    @classmethod
-    def holds_predictions(cls, path: Path) -> bool:
-        """Whether the file's metadata say that it holds predictions."""
-        pa, pq = _pyarrow()
-        try:
-            metadata = pq.read_schema(path).metadata or {}
-        except (pa.ArrowException, OSError):
-            return False
-        return metadata.items() >= MARK.items()
-
     def check_place(self) -> None:
         """ValueError if the folders for parts hold anything that is not a part of predictions. No option removes that."""
+        super().check_place()
         for folder in (self._folder, self._old):
             if folder.is_symlink():
                 raise ValueError(f"{folder} is a link, but it would be used for parts of predictions; name another --out")
             for path in folder.iterdir() if folder.is_dir() else [folder] if folder.exists() else []:
-                if not OURS.fullmatch(path.name) or (path.suffix == ".parquet" and not self.holds_predictions(path)):
+                if not OURS.fullmatch(path.name) or (path.suffix == ".parquet" and not self._is_part(path)):
                     raise ValueError(
                         f"{path} is not a part of predictions, but {folder.name} would be used for them; move it away, or name "
                         "another --out"
                     )
+
+    def _is_part(self, path: Path) -> bool:
+        """Whether the metadata of a file say that it holds predictions."""
+        try:
+            metadata = self._pq.read_schema(path).metadata or {}
+        except (self._pa.ArrowException, OSError):
+            return False
+        return bool(metadata.items() >= MARK.items())
 
     def write(self, times: np.ndarray, predictions: np.ndarray) -> None:
         self._tail.append(np.column_stack([times, predictions]))
@@ -171,7 +171,12 @@ class Parquet(FileOutput):
         if not self._begun and self._path.exists():
             return
         parts = list(self._existing_parts())[: self._parts + bool(self._tail_rows)] if self._begun else []
-        write_whole(self._path, lambda file: self._copy(parts, file))
+
+        def write(file: IO[bytes]) -> None:
+            self._copy(parts, file)
+            mark_next(self._path, file, whole=True)
+
+        write_whole(self._path, write)
         if self._begun:
             rename_over(
                 self._folder, self._old

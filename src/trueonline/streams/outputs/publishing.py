@@ -108,13 +108,15 @@ class Publisher:
             self._waiting += 1
         self._client.publish(topic, message, qos=1)
 
-    def warnings(self) -> list[str]:
-        """Problems that the user should know of."""
-        found = []
+    def warnings(self) -> dict[str, str]:
+        """Problems that the user should know of, by their kinds."""
+        found = {}
         if self._broker.trouble:
-            found.append(f"the connection to {self._shown} is lost: {self._broker.trouble}; it is tried again")
+            found["broker"] = f"the connection to {self._shown} is lost: {self._broker.trouble}; it is tried again"
         if self.lost:
-            found.append(f"predictions could not be published: {self.lost:,} messages; the broker was away, or too slow")
+            found["unpublished"] = (
+                f"predictions could not be published: {self.lost:,} messages; the broker was away, or too slow"
+            )
         return found
 
     def finish(self) -> None:
@@ -142,9 +144,7 @@ def publishable(address: Address) -> str:
 
 
 def check_no_circle(source: str, url: str) -> None:
-    """ValueError if a source would receive what is published."""
-    if not source.lower().startswith(("mqtt:", "mqtts:")):
-        return
+    """ValueError if a source, an address of MQTT, would receive what is published."""
     from paho.mqtt.client import topic_matches_sub
 
     listens, sends = Address.parse(source), Address.parse(url)

@@ -1,9 +1,8 @@
-"""Predictions as CSV or JSON lines, and the mark that tells them from other files: a hidden file beside them with their digest."""
+"""Predictions as CSV or JSON lines."""
 
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import math
@@ -11,18 +10,16 @@ import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, TextIO
+from typing import IO, TextIO
 
 import numpy as np
 
-from trueonline.files import open_beside, place_beside, read_json, sweep_up, write_json
-from trueonline.platforms import rename_over
+from trueonline.files import write_whole
+from trueonline.streams.outputs.marks import fitting_marks, mark, mark_next
 from trueonline.streams.outputs.output import FileOutput, Output
 from trueonline.streams.sources import TimeStyle
 from trueonline.streams.sources.cells import moment
 from trueonline.streams.sources.clock import Clock
-
-BLOCK = 2**20  # bytes that are read at a time
 
 
 class TextOutput(FileOutput):
@@ -30,12 +27,7 @@ class TextOutput(FileOutput):
 
     _head = b""
 
-    def __init__(
-        self, path: Path, names: Sequence[str], resuming: bool = False, about: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(path, names, resuming, about)
-        self._file: IO[bytes] | None = None  # open from the first row
-        sweep_up(_mark_file(path))
+    _file: IO[bytes] | None = None  # open from the first row
 
     @abstractmethod
     def _lines(self, times: np.ndarray, predictions: np.ndarray) -> str:
@@ -49,11 +41,6 @@ class TextOutput(FileOutput):
     def _time(self, line: bytes) -> str:
         """The time of a row, as it was written."""
 
-    @classmethod
-    def holds_predictions(cls, path: Path) -> bool:
-        """Whether the file begins, or still is, as the mark beside it says."""
-        return bool(_fitting_marks(path))
-
     def write(self, times: np.ndarray, predictions: np.ndarray) -> None:
         content = self._lines(times, predictions).encode()
         if self._file is None:
@@ -64,22 +51,13 @@ class TextOutput(FileOutput):
         self.rows += len(times)
 
     def _begin(self, content: bytes) -> IO[bytes]:
-        """Replace an existing file by one with the first rows. The mark comes first."""
-        beside = place_beside(self._path)
-        file = open_beside(beside, self._path)
-        try:
+        """Replace an existing file by one with the first rows."""
+
+        def write(file: IO[bytes]) -> None:
             file.write(content)
-            file.close()  # Windows does not rename an open file
-            before = _fitting_marks(self._path)  # until the new file has its name
-            mark = _mark(
-                len(content), hashlib.sha256(content).hexdigest(), whole=not content
-            )  # any file begins with nothing
-            _set_marks(self._path, [*before, mark])
-            rename_over(beside, self._path)
-        except BaseException:
-            file.close()
-            beside.unlink(missing_ok=True)
-            raise
+            mark_next(self._path, file, whole=False)
+
+        write_whole(self._path, write)
         return open(self._path, "ab")
 
     def sync(self) -> None:
@@ -109,7 +87,7 @@ class TextOutput(FileOutput):
         if present < rows:
             raise self._missing_rows(present, rows)
         # The rows that follow do not belong to a file that was marked as whole. So that it is known if this run is killed:
-        _set_marks(self._path, [_mark(end, _digest(self._path, end), whole=not end)])
+        mark(self._path, end, whole=False)
         file.seek(end)
         file.truncate()
         self.rows = rows if drop else present
@@ -119,7 +97,7 @@ class TextOutput(FileOutput):
 
     def _is_unfinished(self) -> bool:
         """Whether the file is of a run that was killed."""
-        return any(not mark["whole"] for mark in _fitting_marks(self._path))
+        return any(not each["whole"] for each in fitting_marks(self._path))
 
     def close(self) -> None:
         """Mark the file as whole. A run without rows leaves what was there, or a head alone."""
@@ -127,8 +105,7 @@ class TextOutput(FileOutput):
             self._file = self._begin(self._head)
         if self._file is not None:
             self._file.close()
-            size = self._path.stat().st_size
-            _set_marks(self._path, [_mark(size, _digest(self._path, size), whole=True)])
+            mark(self._path, self._path.stat().st_size, whole=True)
 
     def abandon(self) -> None:
         if self._file is not None:
@@ -210,39 +187,3 @@ def _csv_lines(style: TimeStyle, times: np.ndarray, predictions: np.ndarray) -> 
 
 def _json(x: float) -> str:
     return repr(x) if math.isfinite(x) else "null"
-
-
-def _mark_file(path: Path) -> Path:
-    return path.with_name(f".{path.name}.predictions")
-
-
-def _mark(size: int, digest: str, *, whole: bool) -> dict[str, Any]:
-    """Says that a file is ours: all of it, or so many bytes at its beginning."""
-    return {"bytes": size, "sha256": digest, "whole": whole}
-
-
-def _set_marks(path: Path, marks: list[dict[str, Any]]) -> None:
-    write_json(_mark_file(path), marks)
-
-
-def _fitting_marks(path: Path) -> list[dict[str, Any]]:
-    """The marks that fit the file as it is now."""
-    marks = read_json(_mark_file(path)) if path.exists() else None
-    size = path.stat().st_size if marks else 0
-    return [
-        mark
-        for mark in marks or []
-        if mark["bytes"] <= size
-        and (not mark["whole"] or mark["bytes"] == size)
-        and _digest(path, mark["bytes"]) == mark["sha256"]
-    ]
-
-
-def _digest(path: Path, size: int) -> str:
-    """SHA-256 of the first bytes of a file."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while size > 0 and (block := file.read(min(size, BLOCK))):
-            digest.update(block)
-            size -= len(block)
-    return digest.hexdigest()

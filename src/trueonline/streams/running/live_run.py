@@ -92,7 +92,7 @@ class _Reporter:
                 "dropped": self._run.dropped(),
                 "clipped": self._run.predictor.counters()["clipped"],
                 "uptime": now - self._begun,
-                "note": "; ".join(self._run.warnings()),
+                "note": "; ".join(self._run.warnings().values()),
                 "offset": style.offset if style is not None and style.is_iso else None,
                 "questions": scores(self._run.predictor, state == "ended"),
                 "experts": [self._run.predictor.experts(q) for q in range(len(self._run.predictor.names))],

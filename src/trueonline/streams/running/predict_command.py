@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -27,15 +27,14 @@ from trueonline.streams.signals import FUNCTIONS
 from trueonline.streams.sources import (
     Cleaner,
     Source,
-    files_named,
-    has_own_times,
-    is_live,
-    is_several,
+    SourceAddress,
     open_source,
-    without_credentials,
 )
-from trueonline.streams.sources.addresses import divided_access, local_path
+from trueonline.streams.sources.addresses import divided_access
 from trueonline.streams.sources.file_chain import is_pattern
+from trueonline.streams.sources.sample import MissingColumnsError
+
+REPEATED = 1.0  # seconds in which further signals mean the same as the first
 
 __all__ = ["Options", "Page", "Warner", "as_text", "predict", "prepare", "report_pace", "until_stopped"]
 
@@ -44,7 +43,7 @@ __all__ = ["Options", "Page", "Warner", "as_text", "predict", "prepare", "report
 class Options:
     """The options of the command that do not determine the predictions."""
 
-    source: str | Sequence[str]
+    source: str | Sequence[str] | SourceAddress
     time: str | None = None
     time_unit: str = "s"
     time_format: str | None = None
@@ -75,19 +74,19 @@ def prepare(
     """
     if options.follow and options.pace is not None:
         raise ValueError("--follow and --pace cannot be combined: drop one")
-    options = replace(options, source=_local(options.source))
+    address = SourceAddress.of(options.source)
     out = None if options.out in (None, "-") else options.out
     for each in filter(None, (out, options.alerts)):
         check_out(each)
     place = options.checkpoint if options.checkpoint is not None else out and f"{out}.checkpoint"
-    _check_files(options.source, [("--out", out), ("--checkpoint", place), ("--alerts", options.alerts)])
-    access = _access(options)
+    _check_files(address, [("--out", out), ("--checkpoint", place), ("--alerts", options.alerts)])
+    access = _access(options, address)
     predictor = Predictor(setup)
     cleaner = Cleaner(predictor.columns, max_gap=_longest_gap(setup), missing=options.missing)
     every = positive("every", options.every)
     clock = ("time", "time_unit", "time_format")
     source_options = {name: getattr(options, name) for name in ("source", *clock, "missing")}
-    source_options["source"] = _without_credentials(options.source)
+    source_options["source"] = address.stored
     path = None if place is None else Path(place)
     with ExitStack() as resources:
         for each in filter(None, (place, out, options.alerts)):
@@ -100,12 +99,12 @@ def prepare(
         )
         if checkpoint is not None and not resuming:
             _check_new(out)
-        source = resources.enter_context(_open(options, predictor, access["source"]))
+        source = resources.enter_context(_open(options, address, predictor, access["source"]))
         if serve is not None:
             resources.enter_context(serve(predictor))
         output = open_output(options.out, predictor.output_columns, stream, resuming, options.fresh, predictor.meanings())
         resources.callback(output.abandon)
-        counted = options.time is None and not has_own_times(options.source)
+        counted = options.time is None and not address.has_own_times
         run = Run(source, source_options, cleaner, predictor, output, path, every, counted)
         _add_listeners(run, options, access["publish"], say, resources)
         if checkpoint is None:
@@ -136,16 +135,14 @@ def _found(path: Path, fresh: bool) -> Checkpoint | None:
     if not fresh:
         return Checkpoint.read(path)
     if not looks_saved(path, KIND):
-        raise ValueError(f"{path} is there already and is not a checkpoint; name another --checkpoint")
+        raise ValueError(f"{path} exists and is not a checkpoint; choose another --checkpoint")
     return None
 
 
 def _check_new(out: str | None) -> None:
     """ValueError if the output of another source is where that of the new one should be."""
     if out is not None and os.path.exists(out) and os.path.getsize(out):
-        raise ValueError(
-            f"{out} is there already. The predictions for another source do not replace it; name another file for --out"
-        )
+        raise ValueError(f"{out} exists, and predictions for another source do not replace it; choose another --out")
 
 
 def _add_listeners(run: Run, options: Options, access: dict[str, Any], say: Say, resources: ExitStack) -> None:
@@ -159,44 +156,33 @@ def _add_listeners(run: Run, options: Options, access: dict[str, Any], say: Say,
         resources.callback(run.publisher.close)
 
 
-def _check_files(source: str | Sequence[str], written: Sequence[tuple[str, str | None]]) -> None:
+def _check_files(address: SourceAddress, written: Sequence[tuple[str, str | None]]) -> None:
     """ValueError if something would be written over the source, or over something else that is written, now or later."""
-    specs = [source] if isinstance(source, str) else list(source)
-    paths = files_named(specs) if is_several(source) else [path for path in specs if os.path.isfile(path)]
-    check_different_files([*(("the source", path) for path in paths), *written])
-    for pattern in filter(is_pattern, specs):
+    check_different_files([*(("the source", path) for path in address.files), *written])
+    for pattern in filter(is_pattern, address.names):
         for name, path in written:
             if path is not None and Path(os.path.abspath(path)).match(os.path.abspath(pattern)):
                 raise ValueError(f"{name} {path} would be one of the files {pattern}; put it into another folder")
 
 
-def _access(options: Options) -> dict[str, dict[str, Any]]:
+def _access(options: Options, address: SourceAddress) -> dict[str, dict[str, Any]]:
     """The password file and the certificates for the source, and for the broker to publish to."""
     shared = {"password_file": options.mqtt_password_file, "ca": options.mqtt_ca}
     if options.publish is None:
         return {"source": shared, "publish": {}}
-    spec = options.source if isinstance(options.source, str) else ""
-    if not spec.lower().startswith(("mqtt:", "mqtts:")):
+    if not address.is_mqtt:
         return {"source": {}, "publish": divided_access([options.publish], **shared)[0]}
-    check_no_circle(spec, options.publish)
-    of_source, of_publish = divided_access([spec, options.publish], **shared)
+    check_no_circle(address.names[0], options.publish)
+    of_source, of_publish = divided_access([address.names[0], options.publish], **shared)
     return {"source": of_source, "publish": of_publish}
 
 
-def _local(source: str | Sequence[str]) -> str | list[str]:
-    return local_path(source) if isinstance(source, str) else [local_path(name) for name in source]
-
-
-def _without_credentials(source: str | Sequence[str]) -> str | list[str]:
-    return without_credentials(source) if isinstance(source, str) else [without_credentials(name) for name in source]
-
-
-def _open(options: Options, predictor: Predictor, access: dict[str, Any]) -> Source:
+def _open(options: Options, address: SourceAddress, predictor: Predictor, access: dict[str, Any]) -> Source:
     # A run that will resume later leaves the last line of a file if the line is not complete yet.
-    whole = options.checkpoint is not None and not is_live(options.source)
+    whole = options.checkpoint is not None and not address.is_live
     try:
         return open_source(
-            options.source,
+            address,
             predictor.columns,
             time=options.time,
             rate=predictor.setup.rate,
@@ -208,28 +194,33 @@ def _open(options: Options, predictor: Predictor, access: dict[str, Any]) -> Sou
             mqtt_password_file=access.get("password_file"),
             mqtt_ca=access.get("ca"),
         )
-    except ValueError as error:
-        missing = str(error).partition("it has")[0]
-        calls = [name for name in predictor.columns if "(" in name and name in missing]
-        if "no column" in missing and calls:
-            known = ", ".join(FUNCTIONS.values())
-            raise ValueError(f"{error}. If {calls[0]} should be a derived signal, use one of {known}") from None
-        raise
+    except MissingColumnsError as error:
+        calls = [name for name in error.columns if "(" in name]
+        if not calls:
+            raise
+        known = ", ".join(FUNCTIONS.values())
+        raise ValueError(f"{error}. If {calls[0]} should be a derived signal, use one of {known}") from None
 
 
 @contextmanager
 def until_stopped() -> Iterator[threading.Event]:
-    """An event that SIGINT (Ctrl-C) and SIGTERM set, so that the run ends in good order. A second signal ends it at once."""
+    """An event that SIGINT (Ctrl-C) and SIGTERM set, so that the run ends in good order.
+
+    A signal more than a second later is a KeyboardInterrupt, which ends the run without a last checkpoint, but releases its locks.
+    One that comes sooner means the same as the first: service managers send several.
+    """
     stop = threading.Event()
-    before: dict[signal.Signals, Any] = {}
+    asked = 0.0
 
     def ask(number: int, frame: Any) -> None:
-        stop.set()
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        nonlocal asked
+        if stop.is_set() and time.monotonic() > asked + REPEATED:
+            raise KeyboardInterrupt
+        if not stop.is_set():
+            asked = time.monotonic()
+            stop.set()
 
-    for each in (signal.SIGINT, signal.SIGTERM):
-        before[each] = signal.signal(each, ask)
+    before = {each: signal.signal(each, ask) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 import textwrap
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from typing import Any
 
 from trueonline.streams.running.stream_checkpoint import Checkpoint
 from trueonline.streams.running.stream_run import Run
 from trueonline.terminal import print_table
-from trueonline.words import duration, listed, number
+from trueonline.words import duration, listed, number, printable
 
 WARN = 2.0  # seconds between looks for something to warn of
 WIDTH, PADDING = 80, 3  # characters in a line of the table, and between two columns
@@ -51,9 +51,8 @@ class Warner:
             self._due = time.monotonic() + WARN
             self.tell(run.warnings())
 
-    def tell(self, warnings: Sequence[str]) -> None:
-        for warning in warnings:
-            kind = warning.partition(":")[0]  # numbers after it may change
+    def tell(self, warnings: Mapping[str, str]) -> None:
+        for kind, warning in warnings.items():
             if kind not in self._said:
                 self._said.add(kind)
                 self._say(f"Warning: {warning}.")
@@ -112,9 +111,9 @@ def as_text(summary: dict[str, Any], out: str | None, explain: bool = False) -> 
                 print(textwrap.fill(f"No score yet: {', '.join(unscored)}. {UNSCORED}", WIDTH))
         if explain:
             _print_experts(summary["questions"])
-        if out not in (None, "-"):
+        if summary["samples"] and out not in (None, "-"):
             print(f"Predictions are in {out}.")
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+    return "\n".join(printable(line).rstrip() for line in text.getvalue().split("\n")).strip("\n")
 
 
 def _row(question: dict[str, Any]) -> list[str]:

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from trueonline.files import read_learner
-from trueonline.streams.sources import shown_address, shown_source, without_credentials
+from trueonline.streams.sources import shown_address, without_credentials
+from trueonline.streams.sources.file_chain import FILES_NAMED
+from trueonline.words import listed
 
 KIND = "Predictor"
 PARTS: dict[str, Any] = {
@@ -67,12 +69,12 @@ class Checkpoint:
             return False
         elif not differing:
             raise ValueError(
-                f"the checkpoint {path} is of a run over {shown_source(before)}, which was not read to its end. Give that source "
-                f"again to finish it (without --follow, if it had that), and then {shown_source(now)} to continue from what was "
+                f"the checkpoint {path} is of a run over {_shown_source(before)}, which was not read to its end. Give that source "
+                f"again to finish it (without --follow, if it had that), and then {_shown_source(now)} to continue from what was "
                 "learned; or --fresh to start from scratch, or another --checkpoint"
             )
         else:
-            differing.append(f"source was {shown_source(before)!r:.60} and is {shown_source(now)!r:.60}")
+            differing.append(f"source was {_shown_source(before)!r:.60} and is {_shown_source(now)!r:.60}")
         if differing:
             raise ValueError(
                 f"the checkpoint {path} is of another run: {'; '.join(differing)}. Give the same options as before to resume, "
@@ -83,7 +85,11 @@ class Checkpoint:
     @property
     def source(self) -> str:
         """The source, as it may be shown."""
-        return shown_source(_names(self.about["source"].get("source", "")))
+        return _shown_source(_names(self.about["source"].get("source", "")))
+
+
+def _shown_source(names: list[str]) -> str:
+    return listed(map(shown_address, names), most=FILES_NAMED)
 
 
 def checked_earlier(earlier: dict[str, Any], samples: int) -> dict[str, Any]:

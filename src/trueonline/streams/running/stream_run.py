@@ -258,43 +258,43 @@ class Run:
         counted = self.counters()
         return {name.removeprefix("dropped_"): counted[name] for name in DROPPED if counted.get(name)}
 
-    def warnings(self) -> list[str]:
-        """Problems that the user should know of."""
-        warnings = []
+    def warnings(self) -> dict[str, str]:
+        """Problems that the user should know of, by their kinds. The numbers in a text may change later."""
+        warnings = {}
         rate, measured = self.predictor.setup.rate, self._rate()
         if rate and measured and not 1.0 - TOLERANCE < measured / rate < 1.0 + TOLERANCE:
-            warnings.append(
+            warnings["rate"] = (
                 f"samples come {measured:.4g} a second by their times, but --rate is {rate:g}: time scales and the longest gap are "
                 "wrong by that factor; give the true rate, or leave --rate out: the times are enough"
             )
         usual = self.predictor.usual_interval
         short = [scale.label for scale in self.predictor.scales if usual and scale.seconds and scale.seconds < usual]
         if short:
-            warnings.append(
+            warnings["short horizon"] = (
                 f"the horizon {short[0]} is shorter than the time between samples: "
                 f"{exact_duration(float(f'{usual:.3g}'))} as measured; give a longer --horizon"
             )
         never = self.predictor.never_scored
         if never:
-            warnings.append(
+            warnings["not scored"] = (
                 f"{never[0]} is too long to be scored: samples wait in memory until 99 % has come true, and there are too many of "
                 "them; predictions are made all the same"
             )
         if 1.0 in [scale.discount for scale in self.predictor.scales]:
-            warnings.append(
+            warnings["discount of 1"] = (
                 "with a discount of 1 a return is never known and nothing is scored; give a --discount below 1"
             )
         if self._save_error:
-            warnings.append(f"the checkpoint could not be written: {self._save_error}")
-        if self.source.remark():
-            warnings.append(self.source.remark())
+            warnings["checkpoint"] = f"the checkpoint could not be written: {self._save_error}"
+        if remark := self.source.remark():
+            warnings[remark] = remark
         if self.source.trouble:
-            warnings.append(f"the connection to the source is lost: {self.source.trouble}; it is tried again")
+            warnings["connection"] = f"the connection to the source is lost: {self.source.trouble}; it is tried again"
         if self.publisher is not None:
-            warnings += self.publisher.warnings()
+            warnings |= self.publisher.warnings()
         dropped = self.dropped()
         if dropped.get("overflow"):
-            warnings.append(
+            warnings["queue"] = (
                 f"the queue of {self.source.queue:,} samples was full: samples come faster than they are learned from, and "
                 "the oldest in the queue were dropped"
             )
@@ -308,7 +308,7 @@ class Run:
                 "late": "their time is before that of an earlier sample; are the files in the order of time?",
                 "missing": f"values of {', '.join(self.cleaner.signals)} are missing",
             }.get(most, "")
-            warnings.append(f"more samples are dropped than used: {dropped[most]:,} {most}{why and f' ({why})'}")
+            warnings["dropped"] = f"more samples are dropped than used: {dropped[most]:,} {most}{why and f' ({why})'}"
         return warnings
 
     def _rate(self) -> float | None:
@@ -344,5 +344,5 @@ class Run:
             "resumed_at": self.resumed_at,
             "lost": self.lost,
             "measured_rate": self._rate(),
-            "warnings": self.warnings(),
+            "warnings": list(self.warnings().values()),
         }

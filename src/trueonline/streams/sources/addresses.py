@@ -21,9 +21,9 @@ ADDRESS = re.compile(
     r"(?P<scheme>(?i:mqtts?))://(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?"
     r"(?P<host>\[[^\]/]+\]|[^:/@]+)(?::(?P<port>\d{1,5}))?/(?P<topic>.+)"
 )
-HEAD = re.compile(
-    r"(?i:mqtts?):/*|.{2,}?://", re.DOTALL
-)  # an address of MQTT may lack a slash by mistake; C:// is a drive
+# An address of MQTT may lack its colon or a slash by mistake. C:// is a drive.
+HEAD = re.compile(r"(?i:mqtts?)(?:[:;]/*|//+)|.{2,}?://", re.DOTALL)
+LIKE_MQTT = re.compile(r"(?i:mqtts?)(?:[:;]|//)")
 FILE = re.compile(r"(?i:file):(?://(?P<host>[^/]*))?(?P<path>/.*)", re.DOTALL)
 NAMELESS = ("arm://", "lsl://")  # addresses that never have a user, even with an @ in them
 

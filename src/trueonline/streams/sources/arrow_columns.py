@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from trueonline.optional import optional
-from trueonline.streams.sources.cells import MISSING, NANOSECONDS, MalformedError, cell, moment
+from trueonline.streams.sources.cells import MISSING, MalformedError, cell, moment
 from trueonline.streams.sources.clock import NUMBER, Clock
 
 PLAIN = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 NULLS = sorted({form(word) for word in MISSING for form in (str.lower, str.upper, str.title)} | {"NaN"})
 PARTS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+NANOSECONDS = re.compile(r"[.,][0-9]{7,9}(?![0-9])")
 ZONE = re.compile(r"[0-9:]Z$|:.*[+-][0-9:]{2,6}$")
 DATE = ("%d", "%m", "%Y")
 YEAR_1 = -62135596800.0  # pyarrow knows a year 0, ISO 8601 as Python reads it does not
@@ -49,29 +51,32 @@ def seconds(column: Any) -> np.ndarray:
     return np.where(column.is_null().to_numpy(zero_copy_only=False), np.nan, times)
 
 
-def texts_to_floats(column: Any) -> tuple[np.ndarray, Wrong, Any]:
-    """A column of text as doubles, NaN for missing values, the cells that are neither, and the type that suits the column."""
-    return _numbers(_trimmed(column), 1.0, cell)
+def texts_to_floats(column: Any, comma: bool = False) -> tuple[np.ndarray, Wrong, Any]:
+    """A column of text as doubles, NaN for missing values, the cells that are neither, and the type that suits the column.
+
+    With `comma`, a comma may be the decimal point.
+    """
+    column = _trimmed(column)
+    return _numbers(column, _with_points(column, comma), 1.0, partial(cell, comma=comma))
 
 
-def texts_to_seconds(column: Any, clock: Clock) -> tuple[np.ndarray, Wrong, Any]:
+def texts_to_seconds(column: Any, clock: Clock, comma: bool = False) -> tuple[np.ndarray, Wrong, Any]:
     """A column of text as times, the cells that are not times, and the type that suits the column.
 
     The first cell tells the type. A column with times of several forms, or in a form of their own, is read cell by cell, and its
-    type is text.
+    type is text. With `comma`, a comma may be the decimal point.
     """
     import pyarrow as pa
 
-    def number(text: str) -> float:
-        return moment(text, clock)
-
+    number = partial(moment, clock=clock, comma=comma)
     column = _trimmed(column)
     if clock.form is None:
-        kind = _time_type(next((each.as_py() for each in column if each.is_valid), "0"))
+        pointed = _with_points(column, comma)
+        kind = _time_type(next((each.as_py() for each in pointed if each.is_valid), "0"))
         if kind == pa.float64():
-            return _numbers(column, clock.per_second, number)
+            return _numbers(column, pointed, clock.per_second, number)
         try:
-            return iso_seconds(column.cast(kind)), {}, kind
+            return iso_seconds(pointed.cast(kind)), {}, kind
         except pa.ArrowInvalid:
             pass
     times = np.full(len(column), np.nan) if clock.form is None else _in_form(column, clock.form)
@@ -97,11 +102,11 @@ def _in_form(column: Any, form: str) -> np.ndarray:
     return seconds(pc.if_else(same, stamps, None))
 
 
-def with_points(column: Any) -> Any:
+def _with_points(column: Any, comma: bool) -> Any:
     """A column of text with points for decimal commas."""
     import pyarrow.compute as pc
 
-    return pc.replace_substring(column, ",", ".")
+    return pc.replace_substring(column, ",", ".") if comma else column
 
 
 def iso_seconds(column: Any) -> np.ndarray:
@@ -120,13 +125,13 @@ def _time_type(text: str) -> Any:
     return pa.timestamp("ns" if NANOSECONDS.search(text) else "us", "UTC" if ZONE.search(text) else None)
 
 
-def _numbers(column: Any, per_second: float, number: Any) -> tuple[np.ndarray, Wrong, Any]:
-    """Plain numbers by pyarrow, and other cells one by one. (A cast that fails would be slow.)"""
+def _numbers(column: Any, pointed: Any, per_second: float, number: Any) -> tuple[np.ndarray, Wrong, Any]:
+    """Plain numbers by pyarrow, and other cells one by one, as they were sent. (A cast that fails would be slow.)"""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    plain = pc.match_substring_regex(column, PLAIN)
-    values = floats(pc.if_else(plain, column, None)) / per_second
+    plain = pc.match_substring_regex(pointed, PLAIN)
+    values = floats(pc.if_else(plain, pointed, None)) / per_second
     odd = np.flatnonzero(~plain.fill_null(True).to_numpy(zero_copy_only=False))
     return values, _one_by_one(values, column, odd, number), pa.string() if len(odd) else pa.float64()
 

@@ -10,12 +10,13 @@ import math
 import re
 from datetime import UTC, datetime, timedelta
 
-from trueonline.streams.sources.clock import NUMBER, Clock
+from trueonline.streams.sources.clock import CLOCK, NUMBER, Clock
 from trueonline.streams.sources.sample import SHOWN
 
 MISSING = ("", "na", "n/a", "nan", "null", "none")
 NAN = re.compile(r"[+-]?nan(?:\([0-9a-z_]*\))?", re.IGNORECASE)  # C programs print such as -nan(ind)
-NANOSECONDS = re.compile(r"[.,][0-9]{6}([0-9]{1,3})(?![0-9])")
+THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}([.,' \xa0\u2009\u202f])[0-9]{3}(?:\1[0-9]{3})*(?:[.,][0-9]+)?")
+DECIMALS = 40  # of a second that are looked at; a double cannot tell more
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -28,32 +29,37 @@ def is_missing(text: str) -> bool:
     return text.lower() in MISSING or NAN.fullmatch(text) is not None
 
 
-def cell(text: str) -> float:
-    """The number that a text stands for, NaN for a missing value."""
+def cell(text: str, comma: bool = False) -> float:
+    """The number that a text stands for, NaN for a missing value. With `comma`, a comma may be the decimal point."""
     text = text.strip()
-    if NUMBER.fullmatch(text):
-        return float(text)
+    plain = text.replace(",", ".") if comma else text
+    if NUMBER.fullmatch(plain):
+        return float(plain)
     if is_missing(text):
         return math.nan
+    if THOUSANDS.fullmatch(text):
+        raise MalformedError(f"{text!r} has a thousands separator; write the number without it")
     raise MalformedError(f"{text[:SHOWN]!r} is not a number")
 
 
-def moment(text: str, clock: Clock) -> float:
+def moment(text: str, clock: Clock, comma: bool = False) -> float:
     """The time that a text stands for, in seconds: in the form of the clock, a number in its unit, or ISO 8601.
 
-    Without a time zone it is UTC.
+    Without a time zone it is UTC. With `comma`, a comma may be the decimal point of a number.
     """
     text = text.strip()
     if is_missing(text):
         return math.nan
-    if clock.form is None and NUMBER.fullmatch(text):
-        return float(text) / clock.per_second
+    plain = text.replace(",", ".") if comma else text
+    if clock.form is None and NUMBER.fullmatch(plain):
+        return float(plain) / clock.per_second
     try:
         time = datetime.strptime(text, clock.form) if clock.form else datetime.fromisoformat(text.upper())
-        since = (time if time.tzinfo else time.replace(tzinfo=UTC)) - EPOCH
+        since = (time if time.tzinfo else time.replace(tzinfo=UTC)).replace(microsecond=0) - EPOCH
     except (ValueError, OverflowError):
         form = f" in the form {clock.form}" if clock.form else "; give the form of times by --time-format"
         raise MalformedError(f"{text[:SHOWN]!r} is not a time{form}") from None
-    digits = None if clock.form else NANOSECONDS.search(text)  # datetime drops them
-    nanoseconds = int(digits[1].ljust(3, "0")) if digits else 0
-    return (since // timedelta(microseconds=1) * 1000 + nanoseconds) / 10**9  # whole numbers, so that it rounds once
+    written = None if clock.form else CLOCK.search(text)  # datetime drops digits after the sixth
+    digits = (written and written["fraction"]) or f"{time.microsecond:06}"
+    parts = 10 ** len(digits := digits[:DECIMALS])
+    return (since // timedelta(microseconds=1) * parts + int(digits) * 10**6) / (parts * 10**6)  # it rounds once

@@ -116,9 +116,11 @@ class CsvRows:
                 problems[number] = self._miscounted(len(cells)), row
                 continue
             for j, place in enumerate(self._places):
-                sent = cells[place].replace(",", ".") if self._has_commas(j) else cells[place]
+                comma = self._has_commas(j)
                 try:
-                    matrix[number, j] = cell(sent) if j < len(self._signals) else moment(sent, self._clock)
+                    matrix[number, j] = (
+                        cell(cells[place], comma) if j < len(self._signals) else moment(cells[place], self._clock, comma)
+                    )
                 except MalformedError as error:
                     problems.setdefault(number, (self._wanted[j], str(error)))
         return np.arange(len(rows)), matrix
@@ -181,12 +183,10 @@ class CsvRows:
 
     def _converted(self, column: Any, j: int) -> tuple[np.ndarray, arrow.Wrong]:
         """A column of text as numbers or times, and a note as what it is to be read from now on."""
-        if self._has_commas(j):
-            column = arrow.with_points(column)
         if j == len(self._signals):
-            values, wrong, kind = arrow.texts_to_seconds(column, self._clock)
+            values, wrong, kind = arrow.texts_to_seconds(column, self._clock, self._has_commas(j))
         else:
-            values, wrong, kind = arrow.texts_to_floats(column)
+            values, wrong, kind = arrow.texts_to_floats(column, self._has_commas(j))
         mixed = self.separator == ";" and kind == self._pa.float64()  # perhaps commas and points: text suits both
         self._kinds[j] = self._pa.string() if mixed else kind
         return values, wrong

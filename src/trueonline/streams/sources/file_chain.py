@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from trueonline.streams.sources.addresses import scheme_of
+from trueonline.streams.sources.addresses import LIKE_MQTT, scheme_of
 from trueonline.streams.sources.clock import TimeStyle
 from trueonline.streams.sources.positions import FROM_SCRATCH, whole_numbers
 from trueonline.streams.sources.sample import Block, Source
@@ -174,7 +174,7 @@ def files_named(specs: Sequence[str]) -> list[str]:
 
 def is_pattern(spec: str) -> bool:
     """Whether a source is a pattern: a path with *, ? or [, and no file has that name."""
-    address = scheme_of(spec) or spec.lower().startswith(("mqtt:", "mqtts:"))
+    address = scheme_of(spec) or LIKE_MQTT.match(spec)
     return glob.has_magic(spec) and not address and not os.path.exists(spec)
 
 

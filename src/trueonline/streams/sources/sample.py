@@ -132,12 +132,21 @@ def named(signals: Sequence[str], time: str | None = None) -> tuple[str, ...]:
     return names
 
 
+class MissingColumnsError(ValueError):
+    """A source lacks columns that were asked for."""
+
+    def __init__(self, message: str, columns: Sequence[str]) -> None:
+        super().__init__(message)
+        self.columns = tuple(columns)
+
+
 def check_columns(name: str, columns: Sequence[str], wanted: Sequence[str], hint: str) -> None:
-    """ValueError unless each of the columns wanted is there once."""
+    """MissingColumnsError unless all columns wanted are there. ValueError if one is there more than once."""
     absent = [each for each in wanted if each not in columns]
     if absent:
         there = ", ".join(columns[:100]) + (", …" if len(columns) > 100 else "")
-        raise ValueError(f"{name} has no column {', '.join(absent)}; it has {there or 'none'} ({hint})")
+        message = f"{name} has no column {', '.join(absent)}; it has {there or 'none'} ({hint})"
+        raise MissingColumnsError(message, absent)
     twice = [each for each in wanted if columns.count(each) > 1]
     if twice:
         raise ValueError(f"{name} has the column {twice[0]} more than once; rename all but one")

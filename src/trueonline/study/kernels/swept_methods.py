@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,9 +13,10 @@ from trueonline import catalog
 from trueonline.core.compiling.kernels import call
 from trueonline.core.family import members
 from trueonline.core.memory import KINDS
+from trueonline.core.rule_checks import check_rule
 from trueonline.core.transition import asked
-from trueonline.inputs import ratio
-from trueonline.study.checks import initial_weights
+from trueonline.inputs import protocol_of, ratio
+from trueonline.study.checks import initial_weights, provided
 from trueonline.study.kernels.sweep_kernel import compiled, vector_numbers
 
 NAMES = catalog.sweepable()  # that a case may give without a method
@@ -31,10 +32,12 @@ class SweptMethod:
     rule : str, catalog.Method or kernel
         The name of a method that sweeps have a kernel for, a method made by `trueonline.method`, or an update rule of your own.
     memories : int, optional
-        How many memories a kernel of your own asks for; 1 by default.
+        How many memories a kernel of your own asks for; by default as many as it reads: 2 with `memory.second`.
     second : float, optional
         η: a method with second weights or a reward rate has the step-size β = ηα for them, so that α can be swept alone. 1 by
         default.
+    ignores : tuple of str, optional
+        ("ratio",) sweeps a rule without importance ratios on a problem that has them. Otherwise this is an error.
 
     Examples
     --------
@@ -45,6 +48,7 @@ class SweptMethod:
     rule: Any
     memories: int | None = None
     second: float | None = None
+    ignores: tuple[str, ...] = field(default=(), repr=False)
     kind: str = field(init=False, repr=False, compare=False)  # of memory
 
     def __post_init__(self) -> None:
@@ -53,10 +57,11 @@ class SweptMethod:
             raise ValueError(f"unknown rule {rule!r}; known are {', '.join(catalog.names(swept=True))}, or give a kernel")
         row = catalog.METHODS[rule] if isinstance(rule, str) else rule if isinstance(rule, catalog.Method) else None
         known = None if row is None else row.memory
-        count = self.memories if self.memories is not None else KINDS[known].memories if known else 1
+        used = KINDS[known].memories if known else check_rule(rule)
+        count = used if self.memories is None else self.memories
         kinds = {1: "one", 2: "two", 3: "three"}
-        if isinstance(count, bool) or count not in kinds or (known and KINDS[known].memories != count):
-            wanted = f"{KINDS[known].memories} for {_name(rule)}" if known else "1, 2 or 3"
+        if isinstance(count, bool) or count not in kinds or count < used or (known and used != count):
+            wanted = f"{used} for {_name(rule)}" if known else f"from {used} to 3, which {_name(rule)} uses"
             raise ValueError(f"memories must be {wanted}, got {self.memories!r}")
         usual = 1.0 if row is None else row.options.get("second_step_size", 1.0)
         second = ratio("second", usual if self.second is None else self.second)
@@ -119,7 +124,7 @@ def _named(rule: Any) -> Any:
     if isinstance(rule, str | catalog.Method):
         return rule
     try:
-        asked(rule)
+        check_rule(rule)
     except TypeError as error:
         raise ValueError(str(error)) from None
     rows = [row for row in catalog.METHODS.values() if row.swept and not row.options and row.resolve("rule") is rule]
@@ -141,6 +146,7 @@ def resolved(methods: Any, problem: Any) -> dict[str, Any]:
     for name, method in found.items():
         if inspect.isclass(method):
             _check_class(name, method, problem)
+        check_parts(name, method, provided(problem))
         row = method.row if isinstance(method, SweptMethod) else method
         if getattr(row, "binary", False) and not np.isin(problem.features, (0.0, 1.0)).all():
             raise ValueError(f"{name} needs binary features; leave it out of methods")
@@ -150,6 +156,20 @@ def resolved(methods: Any, problem: Any) -> dict[str, Any]:
                 "leaves out constants"
             )
     return found
+
+
+def check_parts(name: str, method: Any, parts: Collection[str]) -> None:
+    """ValueError if a problem provides a part of its transitions that a method cannot take, and does not say that it ignores."""
+    if not isinstance(method, SweptMethod):
+        try:
+            protocol_of(method).check(parts, "the problem")
+        except TypeError as error:
+            raise ValueError(f"the method {name!r} does not fit the problem: {error}") from None
+    elif "ratio" in parts and "rho" not in asked(method.update) and "ratio" not in method.ignores:
+        raise ValueError(
+            f"the rule of {name} takes no rho, but the problem has importance ratios: take an off-policy method, or, to learn "
+            'without them, give study.SweptMethod(…, ignores=("ratio",))'
+        )
 
 
 def resolve(name: Any, method: Any) -> Any:

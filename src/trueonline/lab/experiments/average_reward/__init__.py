@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from trueonline.lab.best_rows import BestRows
 from trueonline.lab.experiment import Experiment, Outcome, Settings
 from trueonline.lab.experiments.average_reward import pictures, queue_runs, random_processes, spec
 from trueonline.problems import AccessControl, AverageReward, random_mrp
@@ -24,14 +25,13 @@ def run(settings: Settings) -> Outcome:
     earned, rates = queue_runs.control_runs(queue, settings)
     claims = [
         random_processes.exactness(problems[0], settings),
-        *random_processes.convergence(problems, courses, settings),
-        *random_processes.comparisons(swept, settings),
-        *queue_runs.queue_claims(queue, earned, rates, settings),
+        *random_processes.convergence(courses, settings.seed),
+        *random_processes.comparisons(swept),
+        *queue_runs.queue_claims(queue, earned, rates, settings.seed),
     ]
-    curves = {name: errors.mean(axis=1).min(axis=1) for name, errors in swept.items()}  # at the best α and η, over λ
-    charts = [pictures.sweep_chart(swept), pictures.control_chart(earned)]
-    drawn = {"figure": pictures.picture(courses, curves, earned, queue)}
-    return Outcome(pictures.data(swept, earned, queue), drawn, charts, claims, shown="figure")
+    figures = {"figure": lambda: pictures.picture(courses, swept, earned, queue)}
+    return Outcome(pictures.data(swept, earned, queue), figures, claims)
 
 
-EXPERIMENT = Experiment("average-reward", spec.TITLE, spec.TEXT, run)
+BEST = BestRows(("task", "method"), "shortfall")
+EXPERIMENT = Experiment("average-reward", spec.TITLE, spec.TEXT, run, BEST)

@@ -9,34 +9,41 @@ import numpy as np
 
 from trueonline import control
 from trueonline.catalog import METHODS
-from trueonline.lab.experiment import Claim, Settings, at_least, at_most, interval, resample
+from trueonline.lab.claims import Claim, Estimate
+from trueonline.lab.experiment import Settings
 from trueonline.lab.experiments.average_reward import spec
 from trueonline.problems import AccessControl
 
 
 def control_runs(queue: AccessControl, settings: Settings) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """The mean reward in each piece of a run, by method: setting × run × piece; and R̄ at the end of those with an R̄."""
-    runs, earned, rates = settings.number(spec.RUNS), {}, []
+    """The mean reward in each piece of a run, by method: run × setting × piece; and R̄ at the end of those with an R̄."""
     grid = [(step_size, lam) for step_size in spec.CONTROL_STEP_SIZES for lam in spec.CONTROL_LAMS]
-    for method in (spec.SARSA, spec.DISCOUNTED_SARSA):
-        found = []
-        for step_size, lam in grid:
-            for number in range(runs):
-                seed = [settings.seed, number]
-                common: Any = {
-                    "step_size": step_size,
-                    "trace_decay": lam,
-                    "policy": control.EpsilonGreedy(spec.EPSILON),
-                    "seed": seed,
-                }
-                common |= (
-                    {"second_step_size": spec.ETA * step_size} if method == spec.SARSA else {"discount": spec.DISCOUNT}
-                )
-                agent = METHODS[method].resolve("learner")(queue.n_states, queue.n_actions, **common)
-                found.append(play(queue, agent, np.random.default_rng([*seed, 1])))
-                rates += [agent.reward_rate] if method == spec.SARSA else []
-        earned[method] = np.array(found).reshape(len(grid), runs, -1)
-    return earned, np.array(rates).reshape(len(grid), runs)
+    shape = (settings.number(spec.RUNS), len(grid))
+    earned = {name: np.empty((*shape, spec.STEPS // spec.PIECE)) for name in (spec.SARSA, spec.DISCOUNTED_SARSA)}
+    rates = np.empty(shape)
+    for method, rewards in earned.items():
+        for run, place in np.ndindex(shape):
+            step_size, lam = grid[place]
+            seed = [settings.seed, run]
+            own = {"second_step_size": spec.ETA * step_size} if method == spec.SARSA else {"discount": spec.DISCOUNT}
+            agent: Any = METHODS[method].resolve("learner")(
+                queue.n_states,
+                queue.n_actions,
+                step_size=step_size,
+                trace_decay=lam,
+                policy=control.EpsilonGreedy(spec.EPSILON),
+                seed=seed,
+                **own,
+            )
+            rewards[run, place] = play(queue, agent, np.random.default_rng([*seed, 1]))
+            if method == spec.SARSA:
+                rates[run, place] = agent.reward_rate
+    return earned, rates
+
+
+def late(pieces: np.ndarray) -> np.ndarray:
+    """The mean reward in the second half of each run."""
+    return pieces[..., pieces.shape[-1] // 2 :].mean(axis=-1)
 
 
 def play(queue: AccessControl, agent: Any, rng: np.random.Generator) -> np.ndarray:
@@ -60,31 +67,25 @@ def exact_rates(queue: AccessControl) -> dict[str, float]:
     }
 
 
-def queue_claims(
-    queue: AccessControl, earned: Mapping[str, np.ndarray], rates: np.ndarray, settings: Settings
-) -> list[Claim]:
-    late = {name: pieces[:, :, pieces.shape[2] // 2 :].mean(axis=2) for name, pieces in earned.items()}  # setting × run
-    runs = late[spec.SARSA].shape[1]
-    weights = resample(runs, seed=settings.seed)
-    mean = {name: rewards.mean(axis=1) for name, rewards in late.items()}
-    samples = {name: (weights @ rewards.T).max(axis=1) for name, rewards in late.items()}
-    exact = exact_rates(queue)
-    best = int(mean[spec.SARSA].argmax())
-    ours = {
-        "mean reward of a step in the second half, at the best α and λ": float(mean[spec.SARSA][best]),
-        "95 % interval": list(interval(samples[spec.SARSA])),
+def queue_claims(queue: AccessControl, earned: Mapping[str, np.ndarray], rates: np.ndarray, seed: int) -> list[Claim]:
+    """What the agents earn in the second half of their runs, each at its best α and λ."""
+    rewards = {name: Estimate.mean(late(pieces), seed) for name, pieces in earned.items()}
+    ours, theirs = rewards[spec.SARSA].largest(), rewards[spec.DISCOUNTED_SARSA].largest()
+    best = int(rewards[spec.SARSA].value.argmax())
+    apart = Estimate.mean(np.abs(rates[:, best] - late(earned[spec.SARSA])[:, best]), seed)
+    exact, runs = exact_rates(queue), len(rates)
+    goal = spec.NEAR * exact["optimal, ε-greedy"]
+    numbers = {
+        "mean reward of a step in the second half, at the best α and λ": ours.value,
+        "95 % interval": ours.interval,
         "runs": runs,
     }
-    apart = np.abs(rates[best] - late[spec.SARSA][best])
-    apart_samples = interval(weights @ apart)
-    against = interval(samples[spec.SARSA] - samples[spec.DISCOUNTED_SARSA])
-    goal = spec.NEAR * exact["optimal, ε-greedy"]
     return [
         Claim(
             f"Access control: differential Sarsa(λ) earns at least {spec.NEAR:.0%} of what the ε-greedy optimal policy earns",
-            at_least(*interval(samples[spec.SARSA]), goal),
+            ours.judge(at_least=goal),
             {
-                **ours,
+                **numbers,
                 "exact, optimal policy": exact["optimal"],
                 "exact, ε-greedy": exact["optimal, ε-greedy"],
                 "goal": goal,
@@ -93,29 +94,29 @@ def queue_claims(
         ),
         Claim(
             "Access control: differential Sarsa(λ) earns at least what accepting every customer earns",
-            at_least(*interval(samples[spec.SARSA]), exact["accept all"]),
-            {**ours, "exact, accept all": exact["accept all"]},
+            ours.judge(at_least=exact["accept all"]),
+            {**numbers, "exact, accept all": exact["accept all"]},
             runs,
         ),
         Claim(
             f"Access control: differential Sarsa(λ) earns at least what Sarsa(λ) with γ = {spec.DISCOUNT} earns, "
             "at the best α and λ",
-            at_least(*against),
+            (ours - theirs).judge(at_least=0.0),
             {
-                **ours,
-                f"γ = {spec.DISCOUNT}": float(mean[spec.DISCOUNTED_SARSA].max()),
-                "95 % interval of the difference": list(against),
+                **numbers,
+                f"γ = {spec.DISCOUNT}": theirs.value,
+                "95 % interval of the difference": (ours - theirs).interval,
             },
             runs,
         ),
         Claim(
             "Access control: R̄ of differential Sarsa(λ) agrees with what it earns",
-            at_most(*apart_samples, spec.AGREES),
+            apart.judge(at_most=spec.AGREES),
             {
                 "holds if": f"the mean of |R̄ at the end − mean reward in the second half| is at most {spec.AGREES:g}",
-                "mean": float(apart.mean()),
-                "95 % interval": list(apart_samples),
-                "R̄ of each run": rates[best].tolist(),
+                "mean": apart.value,
+                "95 % interval": apart.interval,
+                "R̄ of each run": rates[:, best].tolist(),
             },
             runs,
         ),

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 from trueonline import study
-from trueonline.lab.experiment import Experiment, Outcome, Settings, resample
+from trueonline.lab.best_rows import BestRows
+from trueonline.lab.claims import resample
+from trueonline.lab.experiment import Experiment, Outcome, Settings
 from trueonline.lab.experiments import random_mrps
+from trueonline.lab.experiments.many_mrps import note
 from trueonline.lab.experiments.mrp_grid import advantages, claims, pictures, spec
-from trueonline.lab.experiments.random_mrps import PAPERS, REPRESENTATIONS, _seed
 from trueonline.problems import random_mrp
 
 
@@ -17,38 +19,28 @@ def cases(number: int, settings: Settings, runs: int) -> list[study.Case]:
     """The MRPs with this number, one of each class. Those that differ in σ alone are the same process with other noise."""
     made = []
     for k, b, sigma in spec.classes():
-        mrp = random_mrp(k, b, sigma, seed=_seed("MRPs of a grid", settings.seed, k, b, number))
-        for name in PAPERS:
-            seen = mrp.with_features(
-                REPRESENTATIONS[name](k, _seed("features of MRPs of a grid", settings.seed, k, b, number))
-            )
-            methods, grids = dict.fromkeys(study.applicable(seen)), (study.STEP_SIZES, study.TRACE_DECAYS)
-            labels = {"mrp": spec.label(k, b, sigma), "representation": name}
-            made.append(study.Case(seen, methods, *grids, runs, spec.STEPS_PER_STATE * k, settings.seed, labels))
+        mrp = random_mrp(k, b, sigma, seed=random_mrps.sequence("MRPs of a grid", settings.seed, k, b, number))
+        features = random_mrps.sequence("features of MRPs of a grid", settings.seed, k, b, number)
+        how = (features, runs, spec.STEPS_PER_STATE * k, settings.seed)
+        made += [random_mrps.case(mrp, spec.label(k, b, sigma), name, *how) for name in random_mrps.PAPERS]
     return made
 
 
 def run(settings: Settings) -> Outcome:
-    mrps, runs = settings.mrps or spec.MRPS_OF_A_CLASS, settings.number(spec.RUNS)
+    mrps, runs = settings.options.get("mrps") or spec.MRPS_OF_A_CLASS, settings.number(spec.RUNS)
     found = list(random_mrps.bests(lambda number: cases(number, settings, runs), mrps, spec.AT_ONCE, settings))
     settings.say("All results are there. Judging the claims and drawing take about a minute.")
     each = advantages.by_place(found)
     weights = resample(mrps, seed=settings.seed)
     data = advantages.table(each, weights, runs)
-    drawn = {
-        "figure": pictures.advantages(data, "accumulate"),
-        "against-replace": pictures.advantages(data, "replace"),
-        "best-trace-decays": pictures.trace_decays(each),
+    figures = {
+        "figure": lambda: pictures.advantages(data, "accumulate"),
+        "against-replace": lambda: pictures.advantages(data, "replace"),
+        "best-trace-decays": lambda: pictures.trace_decays(each),
     }
-    return Outcome(
-        data,
-        drawn,
-        [pictures.chart(data)],
-        claims.claims(each, weights, settings),
-        shown="figure",
-        files={"mrps.parquet": advantages.as_parquet(found)},
-        note=f"Here there are {mrps:,} MRPs of each class, with {runs:,} run{'s'[: runs != 1]} on each.",
-    )
+    files = {"mrps.parquet": advantages.as_parquet(found)}
+    return Outcome(data, figures, claims.claims(each, weights), files, note(mrps, runs))
 
 
-EXPERIMENT = Experiment("mrp-grid", spec.TITLE, spec.TEXT, run)
+BEST = BestRows(("representation", "other", "sigma"), "advantage", mean_over="k")
+EXPERIMENT = Experiment("mrp-grid", spec.TITLE, spec.TEXT, run, BEST)

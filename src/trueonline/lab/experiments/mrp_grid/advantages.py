@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from trueonline.lab import experiment
-from trueonline.lab.experiment import ROUNDING
+from trueonline.lab.claims import ROUNDING, Estimate
 from trueonline.lab.experiments.mrp_grid import spec
 from trueonline.lab.experiments.random_mrps import Best
 
@@ -43,7 +43,8 @@ def table(each: dict[Place, list[Best]], weights: np.ndarray, runs: int) -> pa.T
     rows = []
     for representation, other in spec.COMPARISONS:
         logs = log_ratios(each, representation, other)
-        lows, highs = np.quantile(1.0 - np.exp(weights @ logs), [0.025, 0.975], axis=0)
+        advantage = Estimate(1.0 - np.exp(Estimate.mean(logs, 0, weights).rows))
+        lows, highs = advantage.bounds
         for place, (k, b, sigma) in enumerate(spec.classes()):
             both = [each[spec.label(k, b, sigma), representation, method] for method in ("true_online", other)]
             errors = [float(np.exp(np.log(column(bests, "error")).mean())) for bests in both]
@@ -53,7 +54,7 @@ def table(each: dict[Place, list[Best]], weights: np.ndarray, runs: int) -> pa.T
             rows.append(
                 (
                     *(k, b, sigma, spec.STEPS_PER_STATE * k, representation, other, len(here), runs),
-                    *(float(1.0 - np.exp(here.mean())), float(lows[place]), float(highs[place])),
+                    *(float(each_class[place]) for each_class in (advantage.value, lows, highs)),
                     *(float((here < -ROUNDING).mean()), float((here <= ROUNDING).mean())),
                     *(*errors, *over_td0, *settings),
                 )

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueonline.lab.experiment import FAILS, HOLDS, NOISE, ROUNDING, Claim, Settings, at_least, interval
+from trueonline.lab.claims import FAILS, HOLDS, NOISE, ROUNDING, Claim, Estimate
 from trueonline.lab.experiments.mrp_grid import spec
 from trueonline.lab.experiments.mrp_grid.advantages import Place, log_ratios
 from trueonline.lab.experiments.random_mrps import PAPERS, Best
 from trueonline.lab.style import NAMES
 
 
-def claims(each: dict[Place, list[Best]], weights: np.ndarray, settings: Settings) -> list[Claim]:
+def claims(each: dict[Place, list[Best]], weights: np.ndarray) -> list[Claim]:
+    """All claims of the grid."""
     claims = []
     for other in ("accumulate", "replace"):
         representations = [name for name, against in spec.COMPARISONS if against == other]
@@ -34,8 +35,7 @@ def everywhere(other: str, logs: np.ndarray, places: list[str], weights: np.ndar
     distances = np.abs(samples - means) / np.where(spread > 0.0, spread, 1.0)
     width = float(np.quantile(distances.max(axis=1), 0.95))
     low, high = means - width * spread, means + width * spread
-    worse, better = low > ROUNDING, high < -ROUNDING
-    no_worse = high <= ROUNDING
+    worse, better, no_worse = low > ROUNDING, high < -ROUNDING, high <= ROUNDING
     worst = int(means.argmax())
     return Claim(
         f"In every class and representation true online TD(λ) is on average at least as good as {NAMES[other]}",
@@ -61,25 +61,23 @@ def trends(representation: str, logs: np.ndarray, weights: np.ndarray) -> list[C
     grid = np.array([(1.0, np.log2(k), np.log2(b), sigma) for k, b, sigma in spec.classes()])
     slopes = (
         logs @ np.linalg.pinv(grid).T
-    )  # of each MRP; the same as slopes of the mean, because least squares are linear
+    )  # of each MRP: least squares are linear, so their mean is the slope of the mean
+    meanings = (
+        ("there are fewer states k", "k is doubled"),
+        ("a state has fewer next states b", "b is doubled"),
+        ("rewards are less noisy (σ)", "σ grows by 1"),
+    )
     claims = []
-    for column, (words, unit) in enumerate(
-        (
-            ("there are fewer states k", "k is doubled"),
-            ("a state has fewer next states b", "b is doubled"),
-            ("rewards are less noisy (σ)", "σ grows by 1"),
-        ),
-        start=1,
-    ):
-        low, high = interval(weights @ slopes[:, column])
-        change = slopes[:, column].mean()
+    for slope, (words, unit) in zip(slopes.T[1:], meanings, strict=True):
+        change = Estimate.mean(slope, 0, weights)
+        growth = Estimate(np.exp(change.rows) - 1.0)
         claims.append(
             Claim(
                 f"{representation}: the advantage over {NAMES['accumulate']} is larger if {words}",
-                at_least(low, high),
+                change.judge(at_least=0.0),
                 {
-                    f"growth of the ratio of errors when {unit}": float(np.exp(change) - 1.0),
-                    "95 % interval": [float(np.exp(low) - 1.0), float(np.exp(high) - 1.0)],
+                    f"growth of the ratio of errors when {unit}": growth.value,
+                    "95 % interval": growth.interval,
                     "fit": "least squares of ln(ratio) on log₂ k, log₂ b and σ over all classes",
                 },
                 len(logs),

@@ -1,4 +1,4 @@
-"""The pictures of the grid: heat maps of the advantage and of the best λ, and a chart over k."""
+"""The pictures of the grid: heat maps of the advantage and of the best λ."""
 
 from __future__ import annotations
 
@@ -8,48 +8,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from trueonline.lab.experiment import ROUNDING, Chart
+from trueonline.lab.claims import ROUNDING
 from trueonline.lab.experiments.mrp_grid import spec
 from trueonline.lab.experiments.mrp_grid.advantages import Place, column
 from trueonline.lab.experiments.random_mrps import PAPERS, Best
+from trueonline.lab.report.svg import ON_CELLS
 from trueonline.lab.style import NAMES, figure
 
 WIDEST = 3.4  # characters that fit into a cell of a picture. Longer texts are drawn smaller
-NO_CLASS = {
-    "facecolor": "#EEEEEE",
-    "edgecolor": "#BBBBBB",
-    "hatch": "/////",
-}  # cells without a class: not white, which means 0
+NO_CLASS = {"facecolor": "#EEEEEE", "edgecolor": "#BBBBBB", "hatch": "/////"}  # of cells: not white, which means 0
 SHADES = 21  # of a colour scale: few, so that a shade can be found on the scale; odd, so that one is white
-
-
-def chart(data: pa.Table) -> Chart:
-    """The advantage over k, with a line for each b."""
-    rows = sorted(data.to_pylist(), key=lambda row: _cell(row["k"], row["b"])[::-1])
-    shown = [
-        {
-            "next states": "b = k" if row["b"] == row["k"] else f"b = {row['b']}",
-            "σ": row["sigma"],
-            "compared with": NAMES[row["other"]],
-            **{name: row[name] for name in ("k", "representation", "advantage", "low", "high")},
-        }
-        for row in rows
-    ]
-    return Chart(
-        pa.Table.from_pylist(shown),
-        "k",
-        "advantage",
-        "next states",
-        "number of states k",
-        "advantage of true online TD(λ): 1 − ratio of best errors (bands: 95 %)",
-        rows="representation",
-        columns="σ",
-        choose="compared with",
-        low="low",
-        high="high",
-        log_x=True,
-        y_domain=(-1.0, 1.0),
-    )
 
 
 def _cell(k: int, b: int) -> tuple[int, int]:
@@ -58,13 +26,7 @@ def _cell(k: int, b: int) -> tuple[int, int]:
 
 
 def _panels(
-    rows: Sequence[str],
-    name: str,
-    scale: Any,
-    colours: str,
-    values: dict,
-    form: Callable[[float], str],
-    note: str = "",
+    rows: Sequence[str], name: str, scale: Any, colours: str, values: dict, form: Callable[[float], str], note: str = ""
 ) -> Any:
     """Heat maps with b across and k down: one row for each of `rows`, one column for each σ.
 
@@ -82,7 +44,7 @@ def _panels(
             y, x = _cell(k, b)
             image[y, x], least = value, min(value, least)
             red, green, blue, _ = shading(scale(value))
-            colour = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else "black"
+            colour = ON_CELLS["light" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else "dark"]
             text, size = (form(value), 6.0) if shown else ("·", 9.0)
             size *= min(1.0, WIDEST / len(text))
             panel.text(x, y, text, ha="center", va="center", fontsize=size, color=colour)

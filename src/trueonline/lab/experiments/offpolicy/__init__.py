@@ -1,6 +1,6 @@
 """Beyond the paper: the off-policy methods. Which of them converge, how fast, and is the true online form better?
 
-`spec` has the specification, `errors` gathers the results, `picture` draws them, and `claims` judges them.
+`spec` has the specification, `sweep_errors` gathers the results, `picture` draws them, and `claims` judges them.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import pyarrow as pa
 from pyarrow import csv
 
-from trueonline import study
+from trueonline.lab.best_rows import BestRows
 from trueonline.lab.experiment import Experiment, Outcome, Settings
-from trueonline.lab.experiments.offpolicy import claims, picture, spec
-from trueonline.lab.experiments.offpolicy import sweep_errors as errors
+from trueonline.lab.experiments.offpolicy import claims, picture, spec, sweep_errors
+from trueonline.words import count
 
 
 def run(settings: Settings) -> Outcome:
@@ -29,22 +29,20 @@ def run(settings: Settings) -> Outcome:
         for name in spec.REPRESENTATIONS
         for distance in spec.DISTANCES
     }
-    cases = [*ends.values(), *whole.values(), *(case for some in random.values() for case in some)]
-    study.execute(cases, settings.tasks, engine=settings.engine, threads=settings.threads, progress=settings.progress)
+    settings.sweep([*ends.values(), *whole.values(), *(case for some in random.values() for case in some)])
 
-    at_end = {name: errors.over_runs(case, settings) for name, case in ends.items()}
-    over_all = {name: errors.over_runs(case, settings) for name, case in whole.items()}
-    on_mdps = {place: errors.over_mdps(some, settings) for place, some in random.items()}
-    lines = {name: errors.over_time(case, over_all[name]) for name, case in whole.items()}
+    at_end = {name: sweep_errors.over_runs(case, settings) for name, case in ends.items()}
+    over_all = {name: sweep_errors.over_runs(case, settings) for name, case in whole.items()}
+    on_mdps = {place: sweep_errors.over_mdps(some, settings) for place, some in random.items()}
+    lines = {name: sweep_errors.over_time(case, over_all[name]) for name, case in whole.items()}
     tables = {"ends": picture.table_of_ends(at_end), "lines": picture.table_over_time(lines, over_all)}
-    data = picture.table_of_mdps(on_mdps, settings)
+    data = picture.table_of_mdps(on_mdps)
     return Outcome(
         data,
-        {"figure": picture.picture(at_end, lines, data)},
-        picture.charts(tables["ends"], tables["lines"], data),
-        [*claims.convergence(at_end, settings), *claims.comparisons(over_all, on_mdps, settings)],
-        "figure",
+        {"figure": lambda: picture.picture(at_end, lines, data)},
+        [*claims.convergence(at_end), *claims.comparisons(over_all, on_mdps)],
         {f"{name}.csv": _csv(table) for name, table in tables.items()},
+        f"Here there are {count(runs, 'run')} of each counterexample, and {count(mdps, 'random MDP')}.",
     )
 
 
@@ -54,4 +52,5 @@ def _csv(table: pa.Table) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-EXPERIMENT = Experiment("offpolicy", spec.TITLE, spec.TEXT, run)
+BEST = BestRows(("representation", "distance", "method"), "error")
+EXPERIMENT = Experiment("offpolicy", spec.TITLE, spec.TEXT, run, BEST)

@@ -1,4 +1,4 @@
-"""The tables, charts and picture of the off-policy study."""
+"""The tables and the picture of the off-policy study."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from trueonline.lab.experiment import Chart, Settings, interval, resample, table
+from trueonline.lab.claims import DIVERGED, Errors
+from trueonline.lab.experiment import table
 from trueonline.lab.experiments.offpolicy import spec
-from trueonline.lab.experiments.offpolicy.sweep_errors import DIVERGED, Errors
+from trueonline.lab.experiments.offpolicy.sweep_errors import at_best_eta, best_setting, parameters
 from trueonline.lab.style import COLOURS, DASHES, MARKERS, NAMES, figure
 
 SEEN = (1e-6, 1e4)  # the range of the axes of errors that may be arbitrarily large or small
@@ -27,7 +28,7 @@ def table_of_ends(ends: Mapping[str, Errors]) -> pa.Table:
     rows = []
     for problem, errors in ends.items():
         for method in spec.FAMILY:
-            low, middle, high = np.quantile(errors.at_best_eta(method), QUANTILES, axis=0)
+            low, middle, high = np.quantile(at_best_eta(errors, method), QUANTILES, axis=0)
             rows += [
                 (problem, method, float(spec.ALPHAS[i]), float(spec.LAMS[j]), middle[i, j], low[i, j], high[i, j])
                 for i, j in np.ndindex(middle.shape)
@@ -41,48 +42,24 @@ def table_over_time(lines: Lines, errors: Mapping[str, Errors]) -> pa.Table:
     for problem, by_method in lines.items():
         for method, line in by_method.items():
             low, middle, high = np.quantile(np.minimum(line, DIVERGED), QUANTILES, axis=0)
-            parameters = errors[problem].parameters(method)
+            words = parameters(errors[problem], method)
             rows += [
-                (problem, method, int(t), *numbers, parameters)
+                (problem, method, int(t), *numbers, words)
                 for t, *numbers in zip(spec.TIMES, middle, low, high, strict=True)
             ]
     return table(("problem", "method", "step", "error", "low", "high", "parameters"), rows)
 
 
-def table_of_mdps(random: Mapping[tuple[str, float], Errors], settings: Settings) -> pa.Table:
+def table_of_mdps(random: Mapping[tuple[str, float], Errors]) -> pa.Table:
     """The mean error of each method on the random MDPs, at its best parameters, with a 95 % interval."""
     rows = []
     for (representation, distance), errors in random.items():
-        weights = resample(errors.units, seed=settings.seed)
         for method in spec.FAMILY:
-            eta, alpha, lam = errors.best_setting(method)
-            bounds = interval(errors.best(method, weights))
-            rows.append((representation, distance, method, float(errors.best(method)[0]), *bounds, alpha, lam, eta))
+            eta, alpha, lam = best_setting(errors, method)
+            best = errors.best(method)
+            rows.append((representation, distance, method, best.value, *best.interval, alpha, lam, eta))
     names = ("representation", "distance", "method", "error", "low", "high", "step_size", "trace_decay", "eta")
     return table(names, rows)
-
-
-# --- Charts ---------------------------------------------------------------------------------------
-
-
-def charts(ends: pa.Table, over_time: pa.Table, mdps: pa.Table) -> list[Chart]:
-    lines: dict[str, Any] = {"y": "error", "series": "method", "low": "low", "high": "high"}
-    counterexamples: dict[str, Any] = {**lines, "columns": "problem", "log_x": True, "log_y": True, "y_domain": SEEN}
-    return [
-        Chart(
-            ends, x="step_size", x_title="α", y_title="error at the end (at the beginning 1)", choose="λ", **counterexamples,
-            title="Counterexamples: the error at the end, over α, at the best η (median; 10 to 90 % of runs)",
-        ),
-        Chart(
-            over_time, x="step", x_title="step", y_title="error (at the beginning 1)", **counterexamples,
-            title="Counterexamples: the error over time, each at its best parameters (median; 10 to 90 % of runs)",
-        ),
-        Chart(
-            mdps, x="distance", x_title="distance of the target from the behaviour",
-            y_title="mean error (at the beginning 1)", columns="representation", **lines,
-            title=f"Random MDPs: the mean error over the first {spec.MDP_STEPS:,} steps, each at its best parameters (95 %)",
-        ),
-    ]  # fmt: skip
 
 
 # --- The picture ----------------------------------------------------------------------------------
@@ -120,7 +97,7 @@ def _marker(method: str) -> dict[str, Any]:
 
 def _draw_ends(panel: Any, errors: Errors) -> None:
     for method in spec.PAIRS:  # at λ = 0 the true online form is the same
-        median = np.quantile(errors.at_best_eta(method)[:, :, 0], 0.5, axis=0)
+        median = np.quantile(at_best_eta(errors, method)[:, :, 0], 0.5, axis=0)
         panel.plot(spec.ALPHAS, np.clip(median, *SEEN), clip_on=False, **_line(method) | _marker(method))
     _logarithmic(panel)
     panel.set(xlabel="α", xlim=(spec.ALPHAS[0] / 1.3, spec.ALPHAS[-1] * 1.3))

@@ -45,14 +45,14 @@ behaviour, acts. Which of these methods converge, how fast, and is the true onli
 TD(λ), GTD(λ) and emphatic TD(λ), each with its true online form. Off-policy TD(λ) is GTD(λ) without second weights (β = 0).
 
 On the counterexamples TD(0) diverges in expectation at every step-size. They are two states with the features 1 and 2, and
-Baird's seven states. There are {RUNS} runs of {STEPS:,} steps. They begin with the initial weights of the literature, at
-which the error is 1. The error at the end is the mean over the last {LAST} steps. If it is above 1, learning made the
-weights worse.
+Baird's seven states. Runs have {STEPS:,} steps. By default there are {RUNS}. They begin with the initial weights of the
+literature, at which the error is 1. The error at the end is the mean over the last {LAST} steps. If it is above 1, learning
+made the weights worse.
 
 The random MDPs have {STATES} states, {ACTIONS} actions, {BRANCHING} next states for each state and action, and σ =
 {SIGMA:g}. The behaviour is uniform. The distance of the target from the behaviour is 0 if both are the same, and 1 if the
-target is deterministic. There are {MDPS} MDPs with {MDP_RUNS} runs of {MDP_STEPS:,} steps each, with tabular features and
-with the binary code of the state. Weights begin at zero, and the error is the mean over all steps. One setting of the
+target is deterministic. Each MDP has {MDP_RUNS} runs of {MDP_STEPS:,} steps, and by default there are {MDPS} MDPs, with tabular
+features and with the binary code of the state. Weights begin at zero, and the error is the mean over all steps. One setting of the
 parameters is chosen for all MDPs.
 
 The grid has 16 step-sizes from 2⁻¹⁴ to 2, and λ = 0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95 and 1. GTD(λ) also has η = β/α = 1/16,

@@ -3,69 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from trueonline import catalog, study
-from trueonline.lab.experiment import Settings, gathered
+from trueonline.lab.claims import Errors
+from trueonline.lab.experiment import Settings
 from trueonline.lab.experiments.offpolicy import spec
-
-DIVERGED = 1e12  # a larger error counts as this, so that a mean over runs is finite
-
-
-@dataclass(frozen=True)
-class Errors:
-    """The errors of each method on one problem, over (unit, η, α, λ). The bootstrap resamples units: runs, or MDPs."""
-
-    by_method: dict[str, np.ndarray]
-
-    @property
-    def units(self) -> int:
-        return len(next(iter(self.by_method.values())))
-
-    def mean(self, method: str, weights: np.ndarray | None = None) -> np.ndarray:
-        """The mean over units for each setting: (sample, settings)."""
-        errors = np.minimum(self.by_method[method], DIVERGED).reshape(self.units, -1)
-        return errors.mean(axis=0, keepdims=True) if weights is None else weights @ errors
-
-    def best(self, method: str, weights: np.ndarray | None = None) -> np.ndarray:
-        """The mean error at the best parameters. Each bootstrap sample has its own best parameters."""
-        return self.mean(method, weights).min(axis=1)
-
-    def best_setting(self, method: str) -> tuple[float, float, float]:
-        """The best η, α and λ."""
-        h, i, j = np.unravel_index(int(self.mean(method).argmin()), self.by_method[method].shape[1:])
-        return spec.VARIANTS[method][h], float(spec.ALPHAS[i]), float(spec.LAMS[j])
-
-    def at_best_eta(self, method: str) -> np.ndarray:
-        """(unit, α, λ), with the best η for each α and λ."""
-        errors = np.minimum(self.by_method[method], DIVERGED)
-        best = errors.mean(axis=0).argmin(axis=0)
-        return np.take_along_axis(errors, best[None, None], axis=1)[:, 0]
-
-    def at_lambda_0(self) -> Errors:
-        return Errors({name: errors[..., :1] for name, errors in self.by_method.items()})
-
-    def parameters(self, method: str) -> str:
-        """The best parameters in words."""
-        eta, alpha, lam = self.best_setting(method)
-        return f"α = {alpha:g}, λ = {lam:g}" + (f", η = {eta:g}" if spec.has_eta(method) else "")
 
 
 def over_runs(case: study.Case, settings: Settings) -> Errors:
-    """The errors of a case, which has been run. Units are runs."""
-    table = gathered(study.gather(case, settings.tasks))
+    """The errors of a case that has been run: an array over run, η, α and λ for each method."""
+    table = settings.gathered(case.tasks())
     arrays = iter(table["error"].to_numpy().reshape(-1, case.runs, len(spec.ALPHAS), len(spec.LAMS)))
-    return Errors({name: np.stack([next(arrays) for _ in etas], axis=1) for name, etas in spec.VARIANTS.items()})
+    by_method = {name: np.stack([next(arrays) for _ in etas], axis=1) for name, etas in spec.VARIANTS.items()}
+    return Errors(by_method, settings.seed)
 
 
 def over_mdps(cases: Sequence[study.Case], settings: Settings) -> Errors:
-    """The errors of several cases. Units are MDPs, each with the mean over its runs."""
-    each = [over_runs(case, settings).by_method for case in cases]
-    means = [{name: np.minimum(errors, DIVERGED).mean(axis=0) for name, errors in one.items()} for one in each]
-    return Errors({name: np.stack([one[name] for one in means]) for name in spec.FAMILY})
+    """The errors of several cases: an array over MDP, η, α and λ. Each MDP has the mean over its runs."""
+    each = [over_runs(case, settings) for case in cases]
+    return Errors({name: np.stack([one.mean(name) for one in each]) for name in spec.FAMILY}, settings.seed)
+
+
+def best_setting(errors: Errors, method: str) -> tuple[float, float, float]:
+    """The best η, α and λ."""
+    h, i, j = errors.place(method)
+    return spec.VARIANTS[method][h], float(spec.ALPHAS[i]), float(spec.LAMS[j])
+
+
+def parameters(errors: Errors, method: str) -> str:
+    """The best parameters in words."""
+    eta, alpha, lam = best_setting(errors, method)
+    return f"α = {alpha:g}, λ = {lam:g}" + (f", η = {eta:g}" if spec.has_eta(method) else "")
+
+
+def at_best_eta(errors: Errors, method: str) -> np.ndarray:
+    """The errors over sample, α and λ, with the best η for each α and λ."""
+    best = errors.mean(method).argmin(axis=0)
+    return np.take_along_axis(errors.finite(method), best[None, None], axis=1)[:, 0]
+
+
+def at_lambda_0(errors: Errors) -> Errors:
+    """The errors at λ = 0 only."""
+    return errors.at(slice(None), slice(None), slice(0, 1))
 
 
 def over_time(case: study.Case, errors: Errors) -> dict[str, np.ndarray]:
@@ -73,18 +55,18 @@ def over_time(case: study.Case, errors: Errors) -> dict[str, np.ndarray]:
     problem, lines = case.problem, {}
     for name in spec.FAMILY:
         method = catalog.METHODS[name]
-        eta, alpha, lam = errors.best_setting(name)
+        eta, alpha, lam = best_setting(errors, name)
         second = {"second_step_size": eta * alpha} if spec.has_eta(name) else {}
-        options = {**method.options, **second}
         lines[name] = np.empty((case.runs, len(spec.TIMES)))
         for run in range(case.runs):
             states, rewards, discounts, ratios = case.trajectory(run)
             learner = method.resolve("learner")(
-                problem.n_features, alpha, lam, problem.discount, problem.initial_weights, **options
+                problem.n_features, alpha, lam, problem.discount, problem.initial_weights, **method.options, **second
             )
             for point, (start, stop) in enumerate(pairwise((0, *spec.TIMES))):
                 X = problem.features[states[start : stop + 1]]
-                learner.run(X, rewards[start:stop], discounts[start:stop], ratios=ratios[start:stop])
+                piece = slice(start, stop)
+                learner.run(X, rewards[piece], discounts[piece], ratios=ratios[piece], resume=True)
                 w = learner.weights
                 lines[name][run, point] = problem.error(w) if np.isfinite(w).all() else np.inf
     return lines
