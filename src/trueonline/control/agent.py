@@ -16,6 +16,7 @@ from trueonline.control.transitions import compiled
 from trueonline.core import memory
 from trueonline.core.compiling.kernels import call
 from trueonline.core.memory import KINDS
+from trueonline.core.thread_guard import guarded
 from trueonline.core.transition import GAMMA_NEXT, asked
 from trueonline.inputs import Features, FeaturesLike, Parameters, Schedule, explains_arguments, saved_count
 from trueonline.learners.acting import Acting
@@ -105,10 +106,12 @@ class Agent(Acting, OverMemory):
         return (self.n_features, self.n_actions)
 
     @property
+    @guarded
     def weights(self) -> np.ndarray:
         return inputs.read_only(memory.weights(self._each()[0]).reshape(self.n_features, self.n_actions))
 
     @property
+    @guarded
     def trace(self) -> np.ndarray:
         """A read-only copy of the trace, as the last transition used it, in the shape of the weights."""
         return inputs.read_only(memory.trace(self._each()[0]).reshape(self.n_features, self.n_actions))
@@ -118,6 +121,7 @@ class Agent(Acting, OverMemory):
         """The action to be executed now; None between episodes."""
         return self._action
 
+    @guarded
     def reset(self) -> None:
         """Forget what was learned, and return to the initial weights. The random numbers continue."""
         method = self.method
@@ -130,11 +134,13 @@ class Agent(Acting, OverMemory):
         varies = callable(self.step_size) or callable(self._second_step_size)
         self._ordinary = None if varies else self._numbers(0, None, None)
 
+    @guarded
     def values(self, x: FeaturesLike) -> np.ndarray:
         q = np.empty(self.n_actions)
         self._evaluate(x, "x", q)
         return q
 
+    @guarded
     def start(self, x: FeaturesLike) -> int:
         here = self._evaluate(x, "x", self._q)
         action = self._choose(self.steps)
@@ -142,6 +148,7 @@ class Agent(Acting, OverMemory):
         self._stand(here, action)
         return action
 
+    @guarded
     def step(
         self, reward: float, x_next: FeaturesLike, discount: float | None = None, trace_decay: float | None = None
     ) -> int:
@@ -149,10 +156,12 @@ class Agent(Acting, OverMemory):
         self._stand(x, action)
         return action
 
+    @guarded
     def truncate(self, reward: float, x_next: FeaturesLike, discount: float | None = None) -> None:
         self._learn(reward, x_next, discount, None)
         self._here = self._action = None
 
+    @guarded
     def end(self, reward: float) -> None:
         here, action = self._standing()
         reward = inputs.number("reward", reward)
@@ -192,12 +201,13 @@ class Agent(Acting, OverMemory):
     def _evaluate(self, x: Any, name: str, q: np.ndarray) -> Features:
         """Write the values of all actions to q; return x in one of the package's forms."""
         if inputs.native(x):
+            x = inputs.copied(x)  # what is checked stays as it is when another thread writes to the array
             try:
                 self._entries.values(*self._memory, *inputs.given(x), q)
                 return x
             except (TypeError, ValueError):
                 pass  # another form of features, or bad input
-        x = inputs.features(x, self.n_features, binary=self.binary, name=name)
+        x = inputs.copied(inputs.features(x, self.n_features, binary=self.binary, name=name))
         call(self._entries.values, *self._memory, *inputs.given(x), q)
         return x
 
@@ -225,7 +235,7 @@ class Agent(Acting, OverMemory):
             call(self._entries.transition, *self._memory, *now, action, reward, *then, self._q, following, numbers)
 
     def _stand(self, x: Features, action: int) -> None:
-        self._here = (x[0].copy(), x[1].copy()) if isinstance(x, tuple) else x.copy()
+        self._here = x
         self._action = action
 
     def _standing(self) -> tuple[Features, int]:
@@ -265,6 +275,7 @@ class Agent(Acting, OverMemory):
         """The name of the class in a saved file."""
         return cls.__name__
 
+    @guarded
     def _dump(self) -> dict[str, np.ndarray]:
         parts = self._dump_memory()
         if self._parameters.initial_weights is not None:

@@ -1,4 +1,9 @@
-"""Checks of features inside kernels, at the lowest cost and before anything changes."""
+"""Checks of features inside kernels, at the lowest cost and before anything changes.
+
+Kernels run without Python's lock, so another thread may write into an array of indices after its check. A kernel would then write
+beyond its memory. So indices are copied first (`taken`, `take`). The copy is checked, and the copy is used. Values that change
+spoil numbers only, so they are not copied.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +13,24 @@ import numpy as np
 from numba import types
 
 from trueonline.core.compiling.kernels import operation, outlined, primitive
-from trueonline.core.forms import Dense, entry, is_a
+from trueonline.core.forms import Dense, Sparse, entry, is_a, pointer, row
 
-SEEN = 2048  # numbers that `acceptable_row` needs
+SEEN = 2048  # numbers that `take` needs
+
+
+def taken(n, x, room):
+    """The features x, with their indices copied to `room`, where n have room. An index that is not from 0 to n − 1 becomes −1."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(taken)
+def _taken(n, x, room):
+    def copied(n, x, room):
+        for j in range(x.size):
+            room[j] = x.indices[j] if np.uint64(x.indices[j]) < np.uint64(n) else -1
+        return Sparse(room, x.values, x.each, x.size)
+
+    return (lambda n, x, room: x) if is_a(Dense, x) else copied
 
 
 def acceptable(n, x, binary):
@@ -61,30 +81,34 @@ def _acceptable_sparse(n, x, binary):
     return acceptable_sparse
 
 
-def acceptable_row(n, x, binary, seen, t):
-    """The same for row t of a stream. `seen` holds, for the last digits of indices, the last row that had such an index."""
+def take(n, X, t, binary, own, seen):
+    """Copy the indices of row t of a stream to their place in `own`, and return whether the row is acceptable.
+
+    `seen` holds, for the last digits of indices, the last row that had such an index. Dense rows are not copied.
+    """
     raise NotImplementedError("for kernels only")
 
 
-@operation(acceptable_row)
-def _acceptable_row(n, x, binary, seen, t):
-    if is_a(Dense, x):
-        return lambda n, x, binary, seen, t: acceptable(n, x, binary)
-
-    def acceptable_row_sparse(n, x, binary, seen, t):
-        wrong = shared = 0
-        for j in range(x.size):
-            i = np.uint64(x.indices[j])  # a negative index is a large number
+@operation(take)
+def _take(n, X, t, binary, own, seen):
+    def take_sparse(n, X, t, binary, own, seen):
+        given, first, wrong, shared = row(X, t), X[0][t], 0, 0
+        for j in range(given.size):
+            i = np.uint64(given.indices[j])  # a negative index is a large number
             wrong += i >= np.uint64(n)
+            own[first + j] = i
             end = i & np.uint64(SEEN - 1)
             shared += seen[end] == t
             seen[end] = t
-        fine = (wrong == 0) & ((x.each != 0) | (x.size != n) | (n == 1))
-        if fine and (shared > 0 or x.each != 0):
-            fine = acceptable(n, x, binary)
+        fine = (wrong == 0) & ((given.each != 0) | (given.size != n) | (n == 1))
+        if fine and (shared > 0 or given.each != 0):
+            fine = acceptable(n, Sparse(pointer(own, first), given.values, given.each, given.size), binary)
         return fine
 
-    return acceptable_row_sparse
+    def take_dense(n, X, t, binary, own, seen):
+        return acceptable(n, row(X, t), binary)
+
+    return take_sparse if isinstance(X, types.BaseTuple) else take_dense
 
 
 @primitive

@@ -143,7 +143,7 @@ def held(numbers, places, first, n, length, values):
 @operation(held)
 def _held(numbers, places, first, n, length, values):
     def sparse(numbers, places, first, n, length, values):
-        return Sparse(pointer(places, places.size - n), pointer(numbers, first), 1, np.int64(length))
+        return Sparse(pointer(places, places.size - 2 * n), pointer(numbers, first), 1, np.int64(length))
 
     def dense(numbers, places, first, n, length, values):
         return Dense(pointer(numbers, first), pointer(numbers, first), n)

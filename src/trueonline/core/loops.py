@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 
 from trueonline.core import adaptation
-from trueonline.core.checking import acceptable, acceptable_row
+from trueonline.core.checking import acceptable, take, taken
 from trueonline.core.compiling.identity import is_installed
 from trueonline.core.compiling.kernels import inlined, kept_with, kernel, operation, specialise
 from trueonline.core.family import merged, number_of
@@ -108,10 +108,14 @@ def transit(numbers, places, x, values, expected, expected_values, reward):
     ValueError for bad input.
     """
     memory, place = attach(numbers, places), pointer(numbers, 0)
-    x_next, x_expected = view(x, values), view(expected, expected_values)
+    given = view(x, values)
+    if given.size > memory.n:
+        raise ValueError
+    x_next = taken(memory.n, given, pointer(places, places.size - memory.n))
     fine = acceptable(memory.n, x_next, place[BINARY] != 0.0)
     if not (fine and reward - reward == 0.0):  # it is not finite
         raise ValueError
+    x_expected = view_or(expected, expected_values, x_next)
     now, which = held(numbers, places, PLACE, memory.n, place[LENGTH], values), int(place[RULE])
     v_old, gamma, lam, rho_old, greedy = place[V_OLD], place[GAMMA], place[LAM], place[RHO_OLD], place[GREEDY]
     carried, settings = pointer(numbers, CARRIED), pointer(numbers, COMING)
@@ -131,11 +135,11 @@ def transit(numbers, places, x, values, expected, expected_values, reward):
 
 def step(numbers, places, x, values, reward):
     """`transit` with φ' as φ̄'."""
-    return transit(numbers, places, x, values, x, values, reward)
+    return transit(numbers, places, x, values, None, None, reward)
 
 
 def step_expected(numbers, places, x, values, expected, expected_values, reward):
-    """`transit` with a φ̄' of its own."""
+    """`transit` with a φ̄' of its own, in arrays that nothing else writes to."""
     fine = acceptable(int(numbers[FEATURES]), view(expected, expected_values), numbers[BINARY] != 0.0)
     if not fine:
         raise ValueError
@@ -184,8 +188,11 @@ def run(numbers, places, X, expected, rewards, series, starts, sure, values):
 
 def predict(numbers, places, x, values):
     """wᵀx; ValueError for bad input."""
-    features = view(x, values)
-    fine = acceptable(int(numbers[FEATURES]), features, numbers[BINARY] != 0.0)
+    n, given = int(numbers[FEATURES]), view(x, values)
+    if given.size > n:
+        raise ValueError
+    features = taken(n, given, pointer(places, places.size - n))
+    fine = acceptable(n, features, numbers[BINARY] != 0.0)
     if not fine:
         raise ValueError
     return summed(numbers, places, features)
@@ -193,19 +200,23 @@ def predict(numbers, places, x, values):
 
 def predict_many(numbers, places, X, values):
     """values[t] ← wᵀx_t for every row; return the number of the first unacceptable row, or −1."""
+    n = int(numbers[FEATURES])
     for t in range(values.size):
-        x = row(X, t)
-        fine = acceptable(int(numbers[FEATURES]), x, numbers[BINARY] != 0.0)
+        given = row(X, t)
+        if given.size > n:
+            return t
+        x = taken(n, given, pointer(places, places.size - n))
+        fine = acceptable(n, x, numbers[BINARY] != 0.0)
         if not fine:
             return t
         values[t] = summed(numbers, places, x)
     return -1
 
 
-def check(n, binary, X, rows, seen):
-    """The number of the first unacceptable row, or −1. `seen` is −1 everywhere."""
+def check(n, binary, X, rows, seen, own):
+    """Copy the indices of a stream to `own`; return the number of the first unacceptable row, or −1. `seen` is −1 everywhere."""
     for t in range(rows):
-        fine = acceptable_row(n, row(X, t), binary, seen, t)
+        fine = take(n, X, t, binary, own, seen)
         if not fine:
             return t
     return -1
@@ -223,6 +234,18 @@ def summed(numbers, places, x):
 def row_or(expected, x, t):
     """Row t of `expected`, or x where `expected` is None."""
     raise NotImplementedError("for kernels only")
+
+
+def view_or(expected, values, x):
+    """The features `expected`, or x where `expected` is None."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(view_or)
+def _view_or(expected, values, x):
+    if isinstance(expected, types.NoneType):
+        return lambda expected, values, x: x
+    return lambda expected, values, x: view(expected, values)
 
 
 @operation(row_or)

@@ -44,7 +44,7 @@ def features(x: Any, n: int, *, binary: bool = False, name: str = "x") -> Featur
         hint = "a single state is given as an integer" if array.ndim == 0 else "only run takes many at once"
         raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}; {hint}")
     if array.dtype.kind in "iu":
-        return _indices(array, n, name)
+        return _indices(array.copy(), n, name)  # what is checked stays as it is when another thread writes to the array
     if array.shape != (n,):
         raise ValueError(
             f"{name} must have n_features = {n} values, got {array.size}; to give active features, use integer indices"
@@ -115,6 +115,11 @@ def dense(x: Features, n: int) -> np.ndarray:
     indices, values = x if isinstance(x, tuple) else (x, 1.0)
     result[indices] = values
     return result
+
+
+def copied(x: Features) -> Features:
+    """A copy of the features."""
+    return (x[0].copy(), x[1].copy()) if isinstance(x, tuple) else x.copy()
 
 
 def length(x: Features) -> int:

@@ -7,11 +7,12 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from trueonline import notebook
+from trueonline.core.thread_guard import ThreadGuarded
 from trueonline.inputs import FeaturesLike
 from trueonline.learners.docstrings import AGENT, Documented
 
 
-class Acting(Documented, ABC):
+class Acting(ThreadGuarded, Documented, ABC):
     """An agent that learns action values while it acts."""
 
     _shared_parameters = AGENT

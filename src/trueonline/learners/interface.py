@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueonline import files, inputs, notebook
+from trueonline.core.thread_guard import ThreadGuarded
 from trueonline.inputs import FeaturesLike, FeatureStream, Parameters, Parametrised, Schedule, explains_arguments
 from trueonline.learners.docstrings import LEARNER, Documented
 from trueonline.words import listed
 
 
-class Learner(Documented, Parametrised, ABC):
+class Learner(ThreadGuarded, Documented, Parametrised, ABC):
     """A linear predictor V = wᵀx that learns from a stream of transitions.
 
     Features x are a float array of length `n_features`, an integer array of active indices, one integer (the state of

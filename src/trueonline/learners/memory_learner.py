@@ -16,6 +16,7 @@ from trueonline.core.compiling.kernels import call
 from trueonline.core.loops import Entries, compiled, is_ours
 from trueonline.core.memory import KINDS
 from trueonline.core.memory.layout import COMING, LENGTH, PLACE, RATE
+from trueonline.core.thread_guard import get_ident, guarded
 from trueonline.core.transition import ARGUMENTS, GAMMA_NEXT, LAM_NEXT, asked
 from trueonline.core.two_traces import list_alike
 from trueonline.inputs import (
@@ -38,6 +39,13 @@ WHOLE = frozenset((int, np.int64, np.int32))
 NUMBERS = frozenset((float, int, np.float64, np.float32, np.int64, np.int32))
 
 
+def plain_number(reward: Any) -> float:
+    """The reward as a float. TypeError for a boolean, which Numba would take for a number, and for anything else."""
+    if type(reward) not in NUMBERS:
+        raise TypeError
+    return float(reward)
+
+
 class MemoryLearner(OverMemory, Learner):
     """A learner at the cost of the active features. A subclass says which method of the catalogue it is."""
 
@@ -48,6 +56,7 @@ class MemoryLearner(OverMemory, Learner):
     _form: str | None = None
     # The entry point with the buffers bound to it, unless step-sizes change with time.
     _quick: Callable | None = None
+    _read: Callable
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -78,6 +87,7 @@ class MemoryLearner(OverMemory, Learner):
             )
         Learner.__init__(self, n_features, step_size, trace_decay, discount, initial_weights)
 
+    @guarded
     def reset(self) -> None:
         self._entries = compiled(self._rule(), self.method.memory, self._is_adapted)
         self._allocate()
@@ -90,19 +100,23 @@ class MemoryLearner(OverMemory, Learner):
         self._usual = self._parameters.discount, self._parameters.trace_decay
         self._coming = self._memory.numbers[COMING:PLACE]
         self._quick = None
+        self._read = partial(self._entries.predict, *self._memory)
         if not callable(self.step_size) and not callable(self._second_step_size):
             self._coming[:] = self._numbers()
             self._quick = partial(self._entries.step, *self._memory)
 
     @property
+    @guarded
     def weights(self) -> np.ndarray:
         first, *others = self._each()[: KINDS[self.method.memory].holding]
         return inputs.read_only(sum((memory.weights(each) for each in others), memory.weights(first)))
 
     @property
+    @guarded
     def trace(self) -> np.ndarray:
         return inputs.read_only(memory.trace(self._each()[0]))
 
+    @guarded
     def start(self, x: FeaturesLike) -> None:
         self._stand(self._checked(x, "x"))
         memory.begin(self._memory)
@@ -172,21 +186,33 @@ class MemoryLearner(OverMemory, Learner):
         interest: float | None = None,
         x_expected: FeaturesLike | None = None,
     ) -> float:
-        quick, form = self._quick, self._form
-        if quick is not None and ratio is None and interest is None and x_expected is None:
-            x, values, found = self._parts(x_next)
-            if found is form and form is not None and type(reward) in NUMBERS:  # Numba would take a boolean for a number
-                try:
-                    reward = float(reward)
-                    if discount is None and trace_decay is None:
-                        return quick(x, values, reward)
-                    coming = self._varied(discount, trace_decay)
-                    try:
-                        return quick(x, values, reward)
-                    finally:
-                        coming[GAMMA_NEXT], coming[LAM_NEXT] = self._usual
-                except (OverflowError, TypeError, ValueError):
-                    pass  # no kernel yet, or bad input; nothing has changed, and the code below finds out
+        users, me = self._users, get_ident()
+        if not users and ratio is None and interest is None and x_expected is None:
+            users[me] = True
+            try:
+                quick, form = self._quick, None
+                if quick is not None and len(users) == 1:  # no other thread is in a call
+                    if type(x_next) is np.ndarray and x_next.dtype is INTEGERS and x_next.flags.carray:
+                        x, values, form = x_next, ONE, SPARSE
+                    elif type(x_next) is int and -1 < x_next < self._parameters.n_features:
+                        self._single[0] = x_next
+                        x, values, form = self._single, ONE, SPARSE
+                    else:
+                        x, values, form = self._parts(x_next)
+                    if form is self._form and form is not None:
+                        if type(reward) is not float:
+                            reward = plain_number(reward)
+                        if discount is None and trace_decay is None:
+                            return quick(x, values, reward)
+                        coming = self._varied(discount, trace_decay)
+                        try:
+                            return quick(x, values, reward)
+                        finally:
+                            coming[GAMMA_NEXT], coming[LAM_NEXT] = self._usual
+            except (OverflowError, TypeError, ValueError):
+                pass  # no kernel yet, or bad input; nothing has changed, and the code below finds out
+            finally:
+                del users[me]
         return self._update(reward, x_next, discount, trace_decay, ratio, interest, x_expected)
 
     def _parts(self, x: Any) -> tuple[Any, Any, str | None]:
@@ -219,6 +245,7 @@ class MemoryLearner(OverMemory, Learner):
         self._coming[GAMMA_NEXT], self._coming[LAM_NEXT] = gamma, lam
         return self._coming
 
+    @guarded
     def _update(
         self, reward: Any, x_next: Any, discount: Any, trace_decay: Any, ratio: Any, interest: Any, x_expected: Any
     ) -> float:
@@ -254,14 +281,28 @@ class MemoryLearner(OverMemory, Learner):
         return delta
 
     def predict(self, x: FeaturesLike) -> float:
-        features, values, form = self._parts(x)
-        if form is not None:
+        users, me = self._users, get_ident()
+        if not users:
+            users[me] = True
             try:
-                return self._entries.predict(*self._memory, features, values)
+                if len(users) == 1:
+                    if type(x) is np.ndarray and x.dtype is INTEGERS and x.flags.carray:
+                        return self._read(x, ONE)
+                    features, values, form = self._parts(x)
+                    if form is not None:
+                        return self._read(features, values)
             except (TypeError, ValueError):
                 pass  # no kernel yet, or bad input
+            finally:
+                del users[me]
+        return self._predict(x)
+
+    @guarded
+    def _predict(self, x: FeaturesLike) -> float:
+        """The same, after a look at x."""
         return call(self._entries.predict, *self._memory, *inputs.given(self._checked(x, "x")))
 
+    @guarded
     def predict_many(self, X: FeatureStream) -> np.ndarray:
         rows, length = inputs.stream(X, self.n_features)
         values = np.empty(length)
@@ -270,6 +311,7 @@ class MemoryLearner(OverMemory, Learner):
             self._checked(inputs.row(rows, bad), f"X[{bad}]")
         return values
 
+    @guarded
     def run(
         self,
         X: FeatureStream,
@@ -300,7 +342,7 @@ class MemoryLearner(OverMemory, Learner):
         )
         means = self._expected(expected, X, rows)
         if self.per_feature and callable(self.step_size):
-            self._check(X, rows)
+            X = self._own(X, rows)
             return self._run_in_steps(X, R, series[2:], fresh, means, resume)
         # A bad row that is dense shows in its value, unless a rule of one's own does not look at it, or it begins a stream.
         shown = inputs.is_dense(X) and means is None and is_ours(self._rule()) and not (self.binary and fresh[1:].any())
@@ -308,7 +350,7 @@ class MemoryLearner(OverMemory, Learner):
             for t in (0, rows - 1):
                 self._checked(X[t], f"X[{t}]")
         else:
-            self._check(X, rows)
+            X = self._own(X, rows)
         begins = inputs.begins(resume, fresh[0], self._here(), inputs.row(X, 0))
         before = self._snapshot() if shown else None
         table = np.empty((max(map(len, series)), PLACE - COMING))
@@ -325,7 +367,7 @@ class MemoryLearner(OverMemory, Learner):
                     break
                 assert before is not None, "the rows were checked"
                 self._undo(before)
-                self._check(X, rows)  # if all are good, weights have diverged
+                self._own(X, rows)  # if all are good, weights have diverged
         except (
             BaseException
         ):  # such as a bad row: the features that the buffers hold keep their form, so the memories must
@@ -363,14 +405,19 @@ class MemoryLearner(OverMemory, Learner):
         means, length = inputs.stream(expected, self.n_features)
         if length != rows:
             raise ValueError(f"expected must have as many rows as X, {rows}, got {length}")
-        self._check(means, rows, "expected")
-        return inputs.stream_like(means, X, self.n_features)
+        return inputs.stream_like(self._own(means, rows, "expected"), X, self.n_features)
 
-    def _check(self, X: Stream, rows: int, name: str = "X") -> None:
-        """Raise the error of the first unacceptable row, if there is one."""
-        bad = call(self._entries.check, self.n_features, self.binary, X, rows, np.full(SEEN, -1))
+    def _own(self, X: Stream, rows: int, name: str = "X") -> Stream:
+        """The stream with indices that nothing else writes to. Raises the error of the first unacceptable row, if there is one."""
+        sparse = isinstance(X, tuple)
+        indices = np.empty(len(X[1]) if sparse else 0, np.int32)
+        bad = call(self._entries.check, self.n_features, self.binary, X, rows, np.full(SEEN, -1), indices)
         if bad >= 0:
             self._checked(inputs.row(X, bad), f"{name}[{bad}]")
+            raise ValueError(
+                f"{name}[{bad}] changed while it was checked: write to the array after the call, or give a copy"
+            )
+        return (X[0], indices, X[2]) if sparse else X
 
     def _snapshot(self) -> tuple:
         """The state that `_undo` restores: dense rows are checked while they are learned from."""
@@ -386,6 +433,7 @@ class MemoryLearner(OverMemory, Learner):
 
     # --- Saving ---
 
+    @guarded
     def _dump(self) -> dict[str, np.ndarray]:
         parts = self._dump_memory()
         if (here := self._here()) is not None:

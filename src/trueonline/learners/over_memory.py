@@ -28,6 +28,7 @@ from trueonline.core.memory.layout import (
     USUAL,
     WEIGHED,
 )
+from trueonline.core.thread_guard import guarded
 from trueonline.core.transition import asked
 from trueonline.core.two_traces import list_alike
 from trueonline.inputs import Parametrised, Schedule
@@ -125,6 +126,7 @@ class OverMemory(Parametrised):
         return int(self._memory.numbers[STEPS])
 
     @property
+    @guarded
     def step_sizes(self) -> np.ndarray:
         """The step-size of each weight now, before any bound: a read-only copy, in the shape of the weights."""
         sizes = np.array(self._parameters.alpha(self.steps))

@@ -13,6 +13,7 @@ from trueonline.catalog import METHODS
 from trueonline.core import meta_gradient
 from trueonline.core.memory import Buffers
 from trueonline.core.meta_gradient import BOUND, BOUNDED, LEAST, LOG_DECAY, META
+from trueonline.core.thread_guard import guarded
 from trueonline.inputs import explains_arguments
 from trueonline.learners.docstrings import LEARNER, with_learned_step_sizes
 from trueonline.learners.interface import Learner
@@ -77,6 +78,7 @@ class LearnedStepSizes(OverMemory):
         return self._learned.min_step_size
 
     @property
+    @guarded
     def step_sizes(self) -> np.ndarray:
         """The step-size of each weight now: a read-only copy, in the shape of the weights."""
         sizes = meta_gradient.step_sizes(self._memory, self._parameters.alpha(0))

@@ -2,7 +2,7 @@
 
 A learner's numbers lie in one array: its *place* (the numbers that it carries from step to step), the values of its current
 features, then one to four memories, then, with step-size adaptation, the numbers that adaptation keeps for each feature, or the
-numbers of learned step-sizes. The indices of its current features lie behind the places on lists.
+numbers of learned step-sizes. The indices of its current features lie behind the places on lists, and room for those of a call.
 
     place | here | header, u, z, y | header, u, z, y | … | tuning | of each feature | header, u, z, y | slot, owner
     place | here | header, u, z, y | settings, h, alpha, tiles
@@ -181,7 +181,7 @@ def allocate(
         head[ROOM] = SPARE
     if weights is not None:
         numbers[first + HEADER : first + HEADER + n] = weights
-    buffers = Buffers(numbers, np.zeros(memories * (2 * n + 1) + n, np.int32))
+    buffers = Buffers(numbers, np.zeros(memories * (2 * n + 1) + 2 * n, np.int32))
     if rated:
         head = meta(buffers, memories).numbers
         head[S], head[ROOM] = 1.0, SPARE
@@ -204,7 +204,7 @@ def features(buffers: Buffers) -> int:
 def here(buffers: Buffers) -> tuple[np.ndarray, np.ndarray]:
     """Room for the indices and values of the current features."""
     n = features(buffers)
-    return buffers.places[len(buffers.places) - n :], buffers.numbers[PLACE : PLACE + n]
+    return buffers.places[len(buffers.places) - 2 * n :][:n], buffers.numbers[PLACE : PLACE + n]
 
 
 def tuning(buffers: Buffers, memories: int) -> np.ndarray:
