@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import generated
+from tools import generated, new_method
 from trueonline import catalog, check_learner, methods, verify
 from trueonline.core.transition import asked
 from trueonline.streams.horde.horde_layout import TRACE_CODES
@@ -29,6 +29,12 @@ def test_a_method_has_its_learner_definition_rule_and_page(row):
         for part in ("rule", "varying"):
             assert callable(row.resolve(part)), part
     assert (ROOT / "docs" / "methods" / row.page).is_file(), f"write docs/methods/{row.page}"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=_name)
+def test_a_method_has_no_gaps(row):
+    left = new_method.gaps(row)
+    assert not left, "fill these gaps:\n" + "\n".join(left)
 
 
 def test_words_of_the_catalogue_are_known():

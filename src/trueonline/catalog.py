@@ -457,10 +457,10 @@ def names(group: str | None = None, *, swept: bool | None = None) -> tuple[str, 
 
     Examples
     --------
-    >>> names("prediction")
-    ('accumulate', 'replace', 'true_online', 'monte_carlo', 'swift_td', 'td_star')
-    >>> names("prediction", swept=True)
-    ('accumulate', 'replace', 'true_online')
+    >>> names("prediction")[:4]
+    ('accumulate', 'replace', 'true_online', 'monte_carlo')
+    >>> "monte_carlo" in names("prediction", swept=True)
+    False
     """
     return tuple(row.name for row in _ROWS if group in (None, row.group) and (swept is None or row.swept == swept))
 
@@ -521,8 +521,8 @@ def sweepable() -> tuple[str, ...]:
 
     Examples
     --------
-    >>> [name for name in sweepable() if not METHODS[name].swept]
-    ['monte_carlo', 'swift_td', 'td_star', 'provisional_td', 'wis_td']
+    >>> "monte_carlo" in sweepable(), "wis_gtd" in sweepable()   # WIS-GTD(λ) has a second step-size
+    (True, False)
     """
     return tuple(
         row.name

@@ -1,6 +1,7 @@
 """Kernels as one flat text: it does what its pieces do, in the order in which Python does it."""
 # ruff: noqa: F841, SIM108, B007
 
+import ast
 import gc
 import math
 import weakref
@@ -11,9 +12,11 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
+from trueonline.core import family
 from trueonline.core.compiling import kernels
 from trueonline.core.compiling.compose import compose
 from trueonline.core.compiling.kernels import call, inlined, kept_with, kernel, operation, outlined, specialise
+from trueonline.core.memory import decay, imprint, learn, recall
 
 pytestmark = pytest.mark.usefixtures("small_heap")
 
@@ -586,3 +589,18 @@ def test_kernels_of_a_rule_are_collected_with_it():
     del rule
     gc.collect()
     assert [each() for each in gone] == [None, None]
+
+
+@kernel
+def clipped(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
+    v, _, v_next = recall(memory, x, x_next)
+    delta = reward + gamma_next * v_next - v
+    decay(memory, gamma * lam)
+    imprint(memory, x, 1.0, 0.0)
+    learn(memory, alpha * min(max(delta, -1.0), 1.0))
+    return v, delta, v_next
+
+
+def test_a_rule_that_calls_a_function_of_python_shares_the_kernel_of_others():
+    statements, _ = family._taken_apart(clipped, "_8")
+    assert "min(max(delta_8, -1.0), 1.0)" in "".join(map(ast.unparse, statements))

@@ -91,7 +91,7 @@ def _predict(out: str, *more: str) -> Callable[[Path, Path], list[str]]:
             "--discount",
             "0.9",
         ]
-        return [*given, "--features", "2000", "--every", "0.05", "--out", str(folder / out), *more]
+        return [*given, "--every", "0.05", "--out", str(folder / out), *more]
 
     return arguments
 

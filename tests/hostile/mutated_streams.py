@@ -189,10 +189,30 @@ def read_text(path: Path) -> tuple[Rows, int]:
         separator, names = header(first, marks)
         if lines[-1].rstrip(b" \r").endswith(separator.encode()):
             del lines[-1]  # it breaks off
-        texts = [decoded(line).replace("\ufeff", "") for line in lines[1:] if line.strip(b" \r") and line[:1] != b"#"]
-        found = [csv_row(line.removesuffix("\r").replace("\r", " "), separator, names) for line in texts]
+        texts = [decoded(each).replace("\ufeff", " ") for each in records(b"\n".join(lines[1:]), separator.encode())]
+        found = [csv_row(text.removesuffix("\r").replace("\r", " "), separator, names) for text in texts]
     rows = [row for row in found if row is not None]
     return rows, len(found) - len(rows)
+
+
+def records(data: bytes, separator: bytes) -> list[bytes]:
+    """The records of CSV (RFC 4180), byte by byte. One at the end whose quote is not closed is left out."""
+    found, begin, state = [], 0, "begin"  # of a cell; "quoted", "closed" after a quote that may be doubled, and "rest"
+    for at in range(len(data)):
+        byte = data[at : at + 1]
+        comment = data[begin : begin + 1] == b"#"
+        if byte == b"\n" and (state != "quoted" or comment):
+            found.append(data[begin:at])
+            begin, state = at + 1, "begin"
+        elif state in ("begin", "closed") and byte == b'"':
+            state = "quoted"
+        elif state == "quoted":
+            state = "closed" if byte == b'"' else state
+        else:
+            state = "begin" if byte == separator else "rest"
+    if state != "quoted":
+        found.append(data[begin:])
+    return [each for each in found if each.strip(b" \r") and each[:1] != b"#"]
 
 
 def decoded(line: bytes) -> str:
@@ -213,9 +233,13 @@ def header(first: str, marks: str) -> tuple[str, list[str]]:
 
 
 def csv_row(line: str, separator: str, names: list[str]) -> tuple[float, float, float] | None:
-    lines = list(csv.reader([line, "next"], delimiter=separator))
+    lines = list(csv.reader([*line.splitlines(keepends=True), "next"], delimiter=separator))
     if len(lines) != 2 or len(lines[0]) != len(names):  # a quote is not closed, or a cell is missing
         return None
+    if "\n" in line and re.search(
+        rf'"[^"{separator}\n][^{separator}"\n]*', re.sub(rf'(?:(?<=^)|(?<={separator}))"(?:[^"]|"")*"', '"', line)
+    ):
+        return None  # text follows a closed quote
     cells = dict(zip(names, lines[0], strict=True))
     point = str.maketrans(",", ".") if separator == ";" else {}
     return row(*(cells[name].translate(point) for name in ("time", *SIGNALS)))

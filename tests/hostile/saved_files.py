@@ -147,7 +147,7 @@ def _use_predictor(both: tuple, rng: np.random.Generator) -> None:
     last = cleaner.state()["time"] or 0.0
     clean = cleaner(Block(last + np.arange(1.0, 301.0), rng.standard_normal((300, len(predictor.columns)))))
     predictor.learn(clean if len(clean) else Clean(np.array([last]), np.zeros((1, 2)), np.array([True])))
-    _ = predictor.scores(), predictor.counters(), predictor.state(), predictor.returns.recent()
+    _ = predictor.scores(), predictor.scores_so_far(), predictor.counters(), predictor.state(), predictor.experts(0)
 
 
 def _make_checkpoint(path: Path) -> None:

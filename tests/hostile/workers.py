@@ -140,7 +140,8 @@ class Worker:
         self._process.join(0.0 if hung else 10.0)  # it has closed the pipe, and is about to end
         self.end()
         code = self._process.exitcode
-        said = (self._place / f"worker-{self._process.pid}.txt").read_text(errors="replace")[-3000:]
+        said_by = self._place / f"worker-{self._process.pid}.txt"
+        said = said_by.read_text(errors="replace")[-3000:] if said_by.exists() else ""
         why = f"{said}\n" + (f"hung for {seconds:.0f} s" if hung else f"crashed with exit code {code}")
         self._begin()
         return Outcome(task, Counter([FAILED]), why, seconds)

@@ -72,9 +72,9 @@ def errors(table):
 @every_problem
 def test_errors_are_those_of_the_plain_methods(problem):
     found = errors(to.sweep(problem, step_sizes=ALPHAS, trace_decays=LAMS, runs=2, steps=STEPS, seed=SEED))
-    assert {key[0] for key in found} == set(NAIVE) == set(study.OFF_POLICY)
-    assert len(found) == len(NAIVE) * len(ALPHAS) * len(LAMS) * 2
-    for (method, *setting), error in found.items():
+    assert {key[0] for key in found} == set(study.OFF_POLICY) >= set(NAIVE)
+    assert len(found) == len(study.OFF_POLICY) * len(ALPHAS) * len(LAMS) * 2
+    for (method, *setting), error in ((key, error) for key, error in found.items() if key[0] in NAIVE):
         assert error == pytest.approx(oracle(problem, *NAIVE[method], *setting), rel=1e-8), (method, *setting)
 
 

@@ -8,6 +8,7 @@ which the number of the rule chooses what is computed between the operations.
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 from functools import cache
 from typing import Any
@@ -77,7 +78,9 @@ def _taken_apart(rule: Any, suffix: str) -> tuple[list[ast.stmt], bool] | None:
     except NotInlinableError:
         return None
     where = rule.py_func.__globals__
-    rename = _Renaming(suffix, {each.arg for each in node.args.args}, assigned(node.body))
+    rename = _Renaming(
+        suffix, {each.arg for each in node.args.args}, vars(builtins).keys() - where.keys() - assigned(node.body)
+    )
     statements: list[ast.stmt] = []
     order: list[Any] = []
     for each in node.body:
@@ -105,10 +108,10 @@ def _taken_apart(rule: Any, suffix: str) -> tuple[list[ast.stmt], bool] | None:
 
 
 class _Renaming(ast.NodeTransformer):
-    """Arguments become parts of the transition, and other names get a suffix, but for those that `recall` gives values to."""
+    """Arguments become parts of the transition. Other names get a suffix, but for Python's own and those that `recall` assigns."""
 
-    def __init__(self, suffix: str, arguments: set[str], local: set[str]) -> None:
-        self._suffix, self._arguments, self._local = suffix, arguments, local
+    def __init__(self, suffix: str, arguments: set[str], of_python: set[str]) -> None:
+        self._suffix, self._arguments, self._of_python = suffix, arguments, of_python
         self.recalled: list[str] = []
         self.uses_memory = False
 
@@ -118,4 +121,4 @@ class _Renaming(ast.NodeTransformer):
         self.uses_memory |= node.id == "memory"
         if node.id in self._arguments:
             return ast.Attribute(ast.Name("transition", ast.Load()), node.id, node.ctx)
-        return ast.Name(node.id + self._suffix, node.ctx)
+        return node if node.id in self._of_python else ast.Name(node.id + self._suffix, node.ctx)
