@@ -33,6 +33,7 @@ SECTIONS = (
     "live",
     "auto",
     "derived",
+    "deep",
     "family",
     "swift",
     "gpu",

@@ -8,7 +8,18 @@ import pytest
 from numpydoc.docscrape import get_doc_object
 from numpydoc.validate import Validator, validate
 
-MODULES = ("", ".control", ".derivation", ".features", ".forward", ".nonlinear", ".problems", ".streams", ".study")
+MODULES = (
+    "",
+    ".control",
+    ".deep",
+    ".derivation",
+    ".features",
+    ".forward",
+    ".nonlinear",
+    ".problems",
+    ".streams",
+    ".study",
+)
 CHECKS = {  # what numpydoc has to find, by its own codes
     "GL08": "a docstring",
     "SS01": "a summary",

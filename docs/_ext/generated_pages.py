@@ -28,6 +28,7 @@ MODULES = {
     "trueonline.streams.sources": "Sources of streams",
     "trueonline.derivation": "A forward view in, a backward view out",
     "trueonline.nonlinear": "Non-linear value functions",
+    "trueonline.deep": "Streaming deep RL",
     "trueonline.forward": "The definitions of methods, slow and obvious",
 }
 COSTS = {

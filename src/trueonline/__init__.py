@@ -36,7 +36,7 @@ _HOME = {
     "derive": "derivation",
     "sweep": "study",
 }
-_MODULES = ("control", "features", "forward", "nonlinear", "problems", "streams", "study")
+_MODULES = ("control", "deep", "features", "forward", "nonlinear", "problems", "streams", "study")
 
 __all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604
 

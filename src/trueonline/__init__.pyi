@@ -1,6 +1,7 @@
 # Written by `python -m tools.generated`. Type checkers read this file, because __init__.py imports its names late.
 
 from trueonline import control as control
+from trueonline import deep as deep
 from trueonline import features as features
 from trueonline import forward as forward
 from trueonline import nonlinear as nonlinear

@@ -372,6 +372,13 @@ _ROWS = (
         look=Look(SKY, (), "D"),
     ),
     Method(
+        *("stream_td", "stream TD(λ)", "nonlinear"),
+        learner="deep.small:stream_td",
+        definition="deep.small:stream_td_definition",
+        page="streaming_deep.md",
+        look=Look(VERMILION, (), "D"),
+    ),
+    Method(
         *("accumulate_sarsa", "accumulate Sarsa(λ)", "control"),
         learner="control.accumulate_sarsa:AccumulateSarsa",
         definition="forward:AccumulateSarsaSum",

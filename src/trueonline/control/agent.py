@@ -251,7 +251,7 @@ class Agent(Acting, OverMemory):
             "trace_decay": self.trace_decay,
             "discount": self.discount,
             "policy": describe(self.policy),
-            "rng": _plain(self.rng.bit_generator.state),
+            "rng": plain(self.rng.bit_generator.state),
             "action": self._action,
             **self._step_size_settings(),
             **{name: getattr(self, name) for name in self.options},
@@ -288,7 +288,7 @@ class Agent(Acting, OverMemory):
     def _restore(self, parts: dict[str, np.ndarray], rng: dict[str, Any], action: int | None) -> None:
         """Take over a saved state; ValueError, KeyError or TypeError if it does not fit."""
         self._restore_memory(parts)
-        self.rng = _generator(rng)
+        self.rng = generator(rng)
         self._here = self._action = None
         if action is not None:
             x = (parts["here_indices"], parts["here"]) if "here_indices" in parts else parts["here"]
@@ -319,14 +319,14 @@ class Agent(Acting, OverMemory):
         )
 
 
-def _plain(state: Any) -> Any:
+def plain(state: Any) -> Any:
     """The state of a bit generator as JSON takes it."""
     if isinstance(state, dict):
-        return {name: _plain(value) for name, value in state.items()}
+        return {name: plain(value) for name, value in state.items()}
     return state.tolist() if isinstance(state, np.ndarray | np.generic) else state
 
 
-def _generator(state: dict[str, Any]) -> np.random.Generator:
+def generator(state: dict[str, Any]) -> np.random.Generator:
     kind: Callable | None = getattr(np.random, str(state["bit_generator"]), None)
     if not (isinstance(kind, type) and issubclass(kind, np.random.BitGenerator)):
         raise ValueError(f"the random state is of an unknown kind {state['bit_generator']!r}")

@@ -30,6 +30,9 @@ CODE = {  # arguments that may be code: their name, how to give one, their name 
 # Definitions that can be saved, beside the classes of the catalogue:
 DEFINITIONS = ("OnlineLambdaReturn", "OfflineLambdaReturn", "GammaReturn", "OmegaReturn", "NStepReturn", "ComplexReturn")
 
+# Learners and agents with networks, which load themselves:
+DEEP = ("StreamTD", "StreamQ", "StreamSarsa", "StreamAC")
+
 
 def classes() -> dict[str, type]:
     """Every class that a saved file may name, by that name: those of the catalogue, and of methods made in this process."""
@@ -37,6 +40,8 @@ def classes() -> dict[str, type]:
     known = {kind.__name__: kind for kind in kinds if isinstance(kind, type)}
     forward = import_module("trueonline.forward")
     known |= {name: getattr(forward, name) for name in DEFINITIONS}
+    deep = import_module("trueonline.deep")
+    known |= {name: getattr(deep, name) for name in DEEP}
     return known | import_module("trueonline.learners.own").made_here()
 
 
@@ -113,6 +118,8 @@ def load_one_of(
         raise ValueError(f"{path} holds a {name}, which has no second step-size: load it without second_step_size")
     make = _agent if acts else _learner
     try:
+        if name in DEEP:
+            return kind._loaded({**settings, **code}, arrays)  # type: ignore[attr-defined]
         count("n_features", settings["n_features"])  # some constructors check it last
         return make(kind, {**settings, **code}, arrays)
     except (ValueError, KeyError, TypeError, IndexError, OverflowError, NotImplementedError, AttributeError) as error:

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from trueonline import files, inputs
-from trueonline.control.agent import Agent
 from trueonline.control.gym.environments import described
 from trueonline.control.policies import describe
+from trueonline.learners.acting import Acting
 
 OURS = "training_"  # the agent's own parts have other names
 HISTORY = {
@@ -30,7 +30,7 @@ HISTORY = {
     "evaluations": (2, "f"),
 }
 
-Saved = tuple[dict[str, np.ndarray], Callable[[Agent], None]]
+Saved = tuple[dict[str, np.ndarray], Callable[[Any], None]]
 STATE = {"steps", "weights", "seed"}  # what learning and restoring change of an agent
 
 
@@ -44,18 +44,17 @@ class Checkpoint:
     def __init__(
         self,
         path: str | os.PathLike,
-        agent: Agent,
+        agent: Any,
         env: Any,
         features: Any,
         seed: tuple[int, ...],
         evaluation: tuple[int | None, int] = (None, 10),
         chosen: bool = True,
     ) -> None:
-        if not isinstance(agent, Agent):
-            raise ValueError(
-                f"only an agent of trueonline.control can be kept in a checkpoint, got {type(agent).__name__}"
-            )
-        self.path, self.agent, self.chosen = Path(path), agent, chosen
+        if not isinstance(agent, Acting):
+            raise ValueError(f"only an agent of this package can be kept in a checkpoint, got {type(agent).__name__}")
+        self.path, self.chosen = Path(path), chosen
+        self.agent: Any = agent
         self.about = {
             "environment": described(env),
             "agent": _agent(agent),
@@ -64,7 +63,7 @@ class Checkpoint:
             "evaluation": {"every": evaluation[0], "episodes": evaluation[1]},
         }
 
-    def write(self, agent: Agent, history: dict[str, np.ndarray]) -> None:
+    def write(self, agent: Any, history: dict[str, np.ndarray]) -> None:
         """Write the agent and the history. The file appears whole or not at all."""
         ours = {"about": np.array(json.dumps(self.about)), **history}
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +98,7 @@ class Checkpoint:
         inputs.check_saved({"lengths": history["lengths"] > 0, "returns": np.isfinite(history["returns"])})
         self.about = there
 
-        def restore(agent: Agent) -> None:
+        def restore(agent: Any) -> None:
             try:
                 agent._restore(arrays, *begun[1:])
             except (ValueError, KeyError, TypeError, OverflowError, AttributeError, NotImplementedError) as error:
@@ -135,7 +134,7 @@ def _without_state(about: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in agent.items() if name not in STATE}
 
 
-def _agent(agent: Agent) -> dict[str, Any]:
+def _agent(agent: Any) -> dict[str, Any]:
     """The agent's settings and the state that it begins with."""
     own = ("rng", "action", "step_size", "policy")
     kept = {name: value for name, value in agent._settings().items() if name not in own}

@@ -1,0 +1,15 @@
+"""Streaming deep reinforcement learning: a network learns from one transition at a time, without replay.
+
+The methods are those of Elsayed, Vasan and Mahmood, *Streaming Deep Reinforcement Learning Finally Works*, 2024 (arXiv
+2410.14606). `MLP` is a network whose whole step is one compiled call. `StreamTD` predicts; `StreamQ`, `StreamSarsa` and `StreamAC`
+act. `ObGD` is their optimiser for PyTorch modules.
+"""
+
+from trueonline.deep.network import MLP
+from trueonline.deep.obgd import ObGD
+from trueonline.deep.stream_ac import StreamAC
+from trueonline.deep.stream_q import StreamQ
+from trueonline.deep.stream_sarsa import StreamSarsa
+from trueonline.deep.stream_td import StreamTD
+
+__all__ = ["MLP", "ObGD", "StreamAC", "StreamQ", "StreamSarsa", "StreamTD"]

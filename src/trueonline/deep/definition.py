@@ -1,0 +1,221 @@
+"""Streaming deep RL by its equations, slow and obvious: what the compiled learners must equal at every step.
+
+Gradients are products of Jacobians, and everything is written with whole vectors and matrices.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from trueonline import inputs
+from trueonline.deep.network import ACTIVATIONS, MLP
+from trueonline.inputs import Schedule
+
+EPSILON = 1e-5  # of layer normalisation
+
+
+class Network:
+    """A network with the parameters of an `MLP`."""
+
+    def __init__(self, net: MLP) -> None:
+        self.parameters = net.parameters
+        self.activation, self.layer_norm = net.activation, net.layer_norm
+
+    def jacobians(self, x: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+        """The outputs, and the derivatives of all outputs by each array of parameters."""
+        h, hidden = x, []
+        derivatives: list[np.ndarray] = []
+        layers = list(zip(self.parameters[::2], self.parameters[1::2], strict=True))
+        for number, (W, b) in enumerate(layers):
+            z = W @ h + b
+            by_W = np.einsum("ij,k->ijk", np.eye(b.size), h)  # ∂z_i/∂W_jk
+            derivatives = [np.tensordot(W, each, 1) for each in derivatives] + [by_W, np.eye(b.size)]
+            if number == len(layers) - 1:
+                return z, derivatives
+            y, by_z = self._normalised(z)
+            h, by_y = self._activated(y)
+            step = by_y @ by_z
+            derivatives = [np.tensordot(step, each, 1) for each in derivatives]
+            hidden.append(h)
+        raise AssertionError("a network has an output layer")
+
+    def outputs(self, x: np.ndarray) -> np.ndarray:
+        """The outputs."""
+        return self.jacobians(x)[0]
+
+    def _normalised(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(z − mean)/√(variance + ε), and its Jacobian."""
+        if not self.layer_norm:
+            return z, np.eye(z.size)
+        n = z.size
+        centring = np.eye(n) - np.ones((n, n)) / n
+        centred = centring @ z
+        spread = np.sqrt(centred @ centred / n + EPSILON)
+        return centred / spread, centring / spread - np.outer(centred, centred) / (n * spread**3)
+
+    def _activated(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """f(y), and its Jacobian."""
+        if self.activation == "tanh":
+            return np.tanh(y), np.diag(1.0 - np.tanh(y) ** 2)
+        slopes = np.where(y > 0.0, 1.0, ACTIVATIONS[self.activation])
+        return slopes * y, np.diag(slopes)
+
+
+class Bounded:
+    """ObGD on a network: e ← γλe + ∇, M = ακ·max(|δ|, 1)·Σ|e|, w ← w + α/max(M, 1)·δe."""
+
+    def __init__(self, network: Network, kappa: float) -> None:
+        self.network, self.kappa = network, kappa
+        self.traces = [np.zeros_like(each) for each in network.parameters]
+
+    def step(self, delta: float, gradient: list[np.ndarray], alpha: float, decay: float) -> None:
+        """Change the parameters. `decay` is γλ of the state left."""
+        self.traces = [decay * e + g for e, g in zip(self.traces, gradient, strict=True)]
+        overshoot = alpha * self.kappa * max(abs(delta), 1.0) * sum(np.abs(e).sum() for e in self.traces)
+        for w, e in zip(self.network.parameters, self.traces, strict=True):
+            np.add(w, alpha / max(overshoot, 1.0) * delta * e, out=w)
+
+
+class StreamDefinition:
+    """What the definitions of stream TD(λ), Q(λ), Sarsa(λ) and AC(λ) share."""
+
+    def __init__(
+        self, net: MLP, discount: float, trace_decay: float, step_size: float | Schedule = 1.0, kappa: float = 2.0
+    ) -> None:
+        self.n_features, self.discount, self.trace_decay, self.step_size = net.n_inputs, discount, trace_decay, step_size
+        self.value = Bounded(Network(net), kappa)
+        self.decay, self.steps = 0.0, 0
+
+    @property
+    def weights(self) -> np.ndarray:
+        """All parameters as one vector, in the order of the compiled learners."""
+        return np.concatenate([each.T.reshape(-1) for each in self.value.network.parameters])
+
+    def _features(self, x: Any) -> np.ndarray:
+        return inputs.dense(inputs.features(x, self.n_features), self.n_features)
+
+    def _alpha(self) -> float:
+        return self.step_size(self.steps) if callable(self.step_size) else self.step_size
+
+    def _transition(self, x: Any, output: int, reward: float, v_next: float, gamma: float, decay: float) -> float:
+        """Learn the value of one output from a transition into a state of this value and γ."""
+        outputs, jacobians = self.value.network.jacobians(self._features(x))
+        delta = reward + gamma * v_next - outputs[output]
+        self.value.step(delta, [each[output] for each in jacobians], self._alpha(), self.decay)
+        self.decay = decay
+        self.steps += 1
+        return delta
+
+
+class TDDefinition(StreamDefinition):
+    """Stream TD(λ)."""
+
+    def start(self, x: Any) -> None:
+        """Begin an episode."""
+        self.here, self.decay = x, 0.0
+
+    def update(self, reward: float, x_next: Any, discount: float, trace_decay: float) -> float:
+        """Learn from the transition out of the present state."""
+        gamma = 0.0 if x_next is None else discount
+        v_next = 0.0 if x_next is None else self.value.network.outputs(self._features(x_next))[0]
+        delta = self._transition(self.here, 0, reward, v_next, gamma, gamma * trace_decay)
+        self.here = x_next
+        return delta
+
+
+class ActingDefinition(StreamDefinition):
+    """An agent with the interface of the others."""
+
+    greedy_only = False  # whether actions that are not the best clear the trace
+
+    def __init__(self, *arguments: Any, policy: Any, seed: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.policy, self.rng = policy, np.random.default_rng(seed)
+
+    def start(self, x: Any) -> int:
+        """Begin an episode."""
+        self.here, self.decay = x, 0.0
+        return self._choose(x)
+
+    def _values(self, x: Any) -> np.ndarray:
+        return self.value.network.outputs(self._features(x))
+
+    def _choose(self, x: Any) -> int:
+        values = self._values(x)
+        self.action = self.policy(values, self.rng, self.steps)
+        self.best = values[self.action] == values.max()
+        return self.action
+
+
+class QDefinition(ActingDefinition):
+    """Stream Q(λ)."""
+
+    def step(self, reward: float, x_next: Any, discount: float, trace_decay: float) -> int:
+        """Learn, and choose the next action."""
+        decay = discount * trace_decay if self.best else 0.0
+        self._transition(self.here, self.action, reward, self._values(x_next).max(), discount, decay)
+        self.here = x_next
+        return self._choose(x_next)
+
+    def truncate(self, reward: float, x_next: Any, discount: float) -> None:
+        """Learn from the last transition of a truncated episode."""
+        self._transition(self.here, self.action, reward, self._values(x_next).max(), discount, 0.0)
+
+    def end(self, reward: float) -> None:
+        """Learn from the last transition of an episode."""
+        self._transition(self.here, self.action, reward, 0.0, 0.0, 0.0)
+
+
+class SarsaDefinition(ActingDefinition):
+    """Stream Sarsa(λ)."""
+
+    def step(self, reward: float, x_next: Any, discount: float, trace_decay: float) -> int:
+        """Choose the next action, and learn."""
+        left = self.action
+        following = self._choose(x_next)
+        self._transition(self.here, left, reward, self._values(x_next)[following], discount, discount * trace_decay)
+        self.here = x_next
+        return following
+
+    def truncate(self, reward: float, x_next: Any, discount: float) -> None:
+        """Learn from the last transition of a truncated episode."""
+        self.step(reward, x_next, discount, 0.0)
+
+    def end(self, reward: float) -> None:
+        """Learn from the last transition of an episode."""
+        self._transition(self.here, self.action, reward, 0.0, 0.0, 0.0)
+
+
+class ACDefinition(StreamDefinition):
+    """Stream AC(λ)."""
+
+    def __init__(
+        self,
+        actor: MLP,
+        critic: MLP,
+        discount: float,
+        trace_decay: float,
+        kappa_policy: float = 3.0,
+        kappa_value: float = 2.0,
+        entropy: float = 0.01,
+        step_size: float = 1.0,
+    ) -> None:
+        super().__init__(critic, discount, trace_decay, step_size, kappa_value)
+        self.policy, self.entropy = Bounded(Network(actor), kappa_policy), entropy
+
+    def learn(self, x: Any, action: int, reward: float, x_next: Any, terminated: bool) -> float:
+        """Learn from one transition."""
+        decay = self.decay
+        gamma = 0.0 if terminated else self.discount
+        v_next = 0.0 if terminated else self.value.network.outputs(self._features(x_next))[0]
+        following = gamma * self.trace_decay
+        outputs, jacobians = self.policy.network.jacobians(self._features(x))
+        delta = self._transition(x, 0, reward, v_next, gamma, following)
+        pi = np.exp(outputs - outputs.max()) / np.exp(outputs - outputs.max()).sum()
+        by_outputs = np.diag(pi) - np.outer(pi, pi)  # ∂π_i/∂o_j
+        slopes = by_outputs[action] / pi[action]  # of ln π(A|S)
+        slopes = slopes - self.entropy * np.sign(delta) * (np.log(pi) + 1.0) @ by_outputs  # H = −Σ π ln π
+        self.policy.step(delta, [np.tensordot(slopes, each, 1) for each in jacobians], self._alpha(), decay)
+        return delta

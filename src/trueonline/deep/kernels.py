@@ -1,0 +1,309 @@
+"""One step of streaming deep RL as a compiled loop: forward, backward, the trace and the bounded update (ObGD).
+
+A network's numbers lie in one array: settings, parameters w, traces e, and the units of the last forward pass. `shape` has the
+number of inputs, of the units of each hidden layer, and of outputs. A layer keeps the weights of one input side by side, so all
+its units are computed together.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trueonline.core.compiling.kernels import kernel, outlined, specialise
+from trueonline.core.forms import pointer
+
+# Places of the settings, in front of the parameters. SLOPE is that of a leaky rectifier.
+KAPPA, ENTROPY, SLOPE, SATURATES, NORMALISED, SETTINGS = range(6)
+EPSILON = 1e-5  # of layer normalisation
+BEST = -1  # in place of an output: the largest
+
+
+class Net(NamedTuple):
+    """A network inside a kernel: pointers into its array."""
+
+    settings: Any
+    w: Any  # the parameters, layer by layer: weights, then biases
+    e: Any  # their traces
+    h: Any  # the outputs of the units of all layers
+    y: Any  # their inputs, normalised
+    d: Any  # the gradient of what is learned by their inputs
+    spread: Any  # of each layer: the root of the variance that divided its inputs
+    shape: Any
+    layers: Any
+    parameters: Any  # their number
+    outputs: Any  # where the outputs begin among the units
+    v: Any  # the outputs
+    slopes: Any  # the gradient of what is learned by the outputs
+
+
+def count_parameters(shape: Any) -> int:
+    """The number of parameters of a network."""
+    return int(sum((n_in + 1) * n for n_in, n in pairwise(shape)))
+
+
+def count_numbers(shape: Any) -> int:
+    """The length of a network's array."""
+    return SETTINGS + 2 * count_parameters(shape) + 3 * int(sum(shape[1:])) + len(shape)
+
+
+@kernel
+def attach(numbers, shape):
+    """The network in an array."""
+    layers, parameters, units = shape.size - 1, 0, 0
+    for layer in range(layers):
+        parameters += (shape[layer] + 1) * shape[layer + 1]
+        units += shape[layer + 1]
+    e = SETTINGS + parameters
+    h = e + parameters
+    y, outputs = h + units, units - shape[layers]
+    d = y + units
+    return Net(
+        pointer(numbers, 0),
+        pointer(numbers, SETTINGS),
+        pointer(numbers, e),
+        pointer(numbers, h),
+        pointer(numbers, y),
+        pointer(numbers, d),
+        pointer(numbers, d + units),
+        pointer(shape, 0),
+        layers,
+        parameters,
+        outputs,
+        pointer(numbers, h + outputs),
+        pointer(numbers, d + outputs),
+    )
+
+
+def _add(w, e, n, share):
+    for i in range(n):
+        w[i] += share * e[i]
+
+
+def _normalise(net, layer, first, n):
+    mean = variance = 0.0
+    for o in range(first, first + n):
+        mean += net.y[o]
+    mean /= n
+    for o in range(first, first + n):
+        variance += (net.y[o] - mean) ** 2
+    spread = math.sqrt(variance / n + EPSILON)
+    for o in range(first, first + n):
+        net.y[o] = (net.y[o] - mean) / spread
+    net.spread[layer] = spread
+
+
+def _activate(net, first, n):
+    slope = net.settings[SLOPE]
+    for o in range(first, first + n):
+        y = net.y[o]
+        if net.settings[SATURATES] != 0.0:
+            net.h[o] = math.tanh(y)
+        else:
+            net.h[o] = y if y > 0.0 else slope * y
+
+
+def _forward(net, x):
+    n_in, w, before, unit = net.shape[0], 0, 0, 0
+    for layer in range(net.layers):
+        n = net.shape[layer + 1]
+        for o in range(n):
+            net.y[unit + o] = net.w[w + n_in * n + o]
+        for i in range(n_in):
+            x_i = x[i] if layer == 0 else net.h[before + i]
+            for o in range(n):
+                net.y[unit + o] += x_i * net.w[w + i * n + o]
+        if layer < net.layers - 1:
+            if net.settings[NORMALISED] != 0.0:
+                normalise(net, layer, unit, n)
+            activate(net, unit, n)
+        before, unit = unit, unit + n
+        w += (n_in + 1) * n
+        n_in = n
+    for o in range(n_in):
+        net.v[o] = net.y[before + o]
+
+
+def _through_units(net, layer, first, n):
+    """From the gradient by the outputs of a hidden layer to that by the inputs of its units."""
+    slope = net.settings[SLOPE]
+    for o in range(first, first + n):
+        if net.settings[SATURATES] != 0.0:
+            net.d[o] *= 1.0 - net.h[o] ** 2
+        else:
+            net.d[o] *= 1.0 if net.y[o] > 0.0 else slope
+    if net.settings[NORMALISED] != 0.0:
+        mean = along = 0.0
+        for o in range(first, first + n):
+            mean += net.d[o]
+            along += net.d[o] * net.y[o]
+        mean /= n
+        along /= n
+        for o in range(first, first + n):
+            net.d[o] = (net.d[o] - mean - net.y[o] * along) / net.spread[layer]
+
+
+def _backward(net, x, decay):
+    """e ← γλe + ∇, layer by layer from the last; return Σ|e|."""
+    total, unit, end = 0.0, net.outputs, net.parameters
+    for layer in range(net.layers - 1, -1, -1):
+        n_in, n = net.shape[layer], net.shape[layer + 1]
+        w, before = end - (n_in + 1) * n, unit - n_in
+        for o in range(n):
+            bias = w + n_in * n + o
+            net.e[bias] = decay * net.e[bias] + net.d[unit + o]
+            total += abs(net.e[bias])
+        for i in range(n_in):
+            x_i = x[i] if layer == 0 else net.h[before + i]
+            row, along = w + i * n, 0.0
+            for o in range(n):
+                trace = decay * net.e[row + o] + x_i * net.d[unit + o]
+                along += net.w[row + o] * net.d[unit + o]
+                total += abs(trace)
+                net.e[row + o] = trace
+            if layer > 0:
+                net.d[before + i] = along
+        if layer > 0:
+            through_units(net, layer - 1, before, n_in)
+        unit, end = before, w
+    return total
+
+
+add, normalise, activate, forward, through_units, backward = (
+    outlined(each, reassociate=True) for each in (_add, _normalise, _activate, _forward, _through_units, _backward)
+)
+
+
+# --- Updates --------------------------------------------------------------------------------------
+
+
+@kernel
+def largest(values, n):
+    """The largest of n values."""
+    best = values[0]
+    for o in range(1, n):
+        best = max(best, values[o])
+    return best
+
+
+@kernel
+def td_error(net, x, output, reward, x_next, bootstrap, gamma_next):
+    """δ = R + γv(S′) − v(S), with v(S) = `output`, and v(S′) = output `bootstrap` or the largest. The newest pass is that of S."""
+    v_next = 0.0
+    if gamma_next != 0.0:
+        forward(net, x_next)
+        v_next = largest(net.v, net.shape[net.layers]) if bootstrap == BEST else net.v[bootstrap]
+    forward(net, x)
+    return reward + gamma_next * v_next - net.v[output]
+
+
+@kernel
+def bounded_update(net, x, delta, alpha, decay):
+    """ObGD. e ← γλe + ∇, then w ← w + α/max(M, 1)·δe with M = ακ·max(|δ|, 1)·Σ|e|. `net.slopes` has the gradient by the outputs."""
+    total = backward(net, x, decay)
+    overshoot = alpha * net.settings[KAPPA] * max(abs(delta), 1.0) * total
+    add(net.w, net.e, net.parameters, alpha / max(overshoot, 1.0) * delta)
+
+
+@kernel
+def update_value(net, x, output, reward, x_next, bootstrap, gamma_next, alpha, decay):
+    """Learn the value of one output; return δ, or NaN before anything changes."""
+    delta = td_error(net, x, output, reward, x_next, bootstrap, gamma_next)
+    if delta - delta == 0.0:  # it is finite
+        for o in range(net.shape[net.layers]):
+            net.slopes[o] = 1.0 if o == output else 0.0
+        bounded_update(net, x, delta, alpha, decay)
+        return delta
+    return np.nan
+
+
+@kernel
+def update_policy(net, x, action, delta, alpha, decay):
+    """Learn a policy π that is the softmax of the outputs, along the gradient of ln π(A|S) + τ·sign(δ)·H(π)."""
+    forward(net, x)
+    n, best = net.shape[net.layers], largest(net.v, net.shape[net.layers])
+    total = entropy = 0.0
+    for o in range(n):
+        total += math.exp(net.v[o] - best)
+    log_total = best + math.log(total)
+    for o in range(n):
+        entropy -= math.exp(net.v[o] - log_total) * (net.v[o] - log_total)
+    weight = net.settings[ENTROPY] * ((delta > 0.0) - (delta < 0.0))
+    for o in range(n):
+        log_pi = net.v[o] - log_total
+        pi = math.exp(log_pi)
+        net.slopes[o] = (1.0 if o == action else 0.0) - pi - weight * pi * (log_pi + entropy)
+    bounded_update(net, x, delta, alpha, decay)
+
+
+# --- Entry points ---------------------------------------------------------------------------------
+
+
+@kernel
+def fits(net, x, output):
+    """Whether x is as long as the inputs, and there is such an output."""
+    return x.size == net.shape[0] and 0 <= output < net.shape[net.layers]
+
+
+def evaluate(numbers, shape, x, values):
+    """Write the outputs for x."""
+    net = attach(numbers, shape)
+    if not fits(net, x, 0):
+        raise ValueError
+    forward(net, pointer(x, 0))
+    for o in range(values.size):
+        values[o] = net.v[o]
+
+
+def learn(numbers, shape, x, output, reward, x_next, bootstrap, gamma_next, alpha, decay):
+    """Learn from one transition; return δ. ValueError before anything changes, if the input does not fit or δ is not finite."""
+    net = attach(numbers, shape)
+    if not (fits(net, x, output) and fits(net, x_next, max(bootstrap, 0))):
+        raise ValueError
+    delta = update_value(net, pointer(x, 0), output, reward, pointer(x_next, 0), bootstrap, gamma_next, alpha, decay)
+    if math.isnan(delta):
+        raise ValueError
+    return delta
+
+
+def learn_both(numbers, shape, actor_numbers, actor_shape, x, action, reward, x_next, gamma_next, alpha, decay):
+    """Learn a value and a policy from one transition, as `learn` does."""
+    critic, actor = attach(numbers, shape), attach(actor_numbers, actor_shape)
+    if not (fits(actor, x, action) and fits(critic, x, 0) and fits(critic, x_next, 0)):
+        raise ValueError
+    delta = update_value(critic, pointer(x, 0), 0, reward, pointer(x_next, 0), 0, gamma_next, alpha, decay)
+    if math.isnan(delta):
+        raise ValueError
+    update_policy(actor, pointer(x, 0), action, delta, alpha, decay)
+    return delta
+
+
+def run(numbers, shape, X, outputs, rewards, bootstraps, gammas, alpha, decays, deltas):
+    """Learn from a stream; return the number of transitions before one whose δ is not finite. Input fits."""
+    net = attach(numbers, shape)
+    for t in range(rewards.size):
+        x, x_next = pointer(X, t * X.shape[1]), pointer(X, (t + 1) * X.shape[1])
+        deltas[t] = update_value(net, x, outputs[t], rewards[t], x_next, bootstraps[t], gammas[t], alpha, decays[t])
+        if math.isnan(deltas[t]):
+            return t
+    return rewards.size
+
+
+def run_both(numbers, shape, actor_numbers, actor_shape, X, actions, rewards, gammas, alpha, decays, deltas):
+    """The same for a value and a policy."""
+    critic, actor = attach(numbers, shape), attach(actor_numbers, actor_shape)
+    for t in range(rewards.size):
+        x, x_next = pointer(X, t * X.shape[1]), pointer(X, (t + 1) * X.shape[1])
+        deltas[t] = update_value(critic, x, 0, rewards[t], x_next, 0, gammas[t], alpha, decays[t])
+        if math.isnan(deltas[t]):
+            return t
+        update_policy(actor, x, actions[t], deltas[t], alpha, decays[t])
+    return rewards.size
+
+
+EVALUATE, LEARN, LEARN_BOTH, RUN, RUN_BOTH = (
+    specialise(each, "net") for each in (evaluate, learn, learn_both, run, run_both)
+)

@@ -1,0 +1,183 @@
+"""A small network whose whole step is one compiled call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from trueonline import inputs
+from trueonline.core.compiling.kernels import call
+from trueonline.deep import kernels
+
+ACTIVATIONS = {"leaky_relu": 0.01, "relu": 0.0, "linear": 1.0, "tanh": math.nan}  # with the slope below zero
+MAX_PARAMETERS = 10**8
+
+
+class MLP:
+    """A fully connected network: hidden layers with layer normalisation and an activation, and linear outputs.
+
+    A hidden layer computes h = f(normalised(Wh⁻ + b)). Layer normalisation subtracts the mean of the units and divides by their
+    standard deviation (√(variance + 1e-5)); it has no parameters. At first, weights are uniform in ±1/√fan_in. Then 90 % of the
+    incoming weights of each unit are set to 0 (sparse initialisation: Elsayed, Vasan and Mahmood 2024). Biases begin at 0.
+
+    Parameters
+    ----------
+    n_inputs : int
+        The number of inputs.
+    hidden : sequence of int, optional
+        The number of units of each hidden layer. Without hidden layers the network is linear.
+    n_outputs : int, optional
+        The number of outputs.
+    activation : str, optional
+        The function f of hidden units: "leaky_relu" (slope 0.01 below zero), "relu", "tanh" or "linear".
+    layer_norm : bool, optional
+        Whether hidden layers are normalised.
+    sparsity : float, optional
+        The share of a unit's incoming weights that begin at 0, in [0, 1]. The number of zeros is rounded up.
+    seed : int, optional
+        The seed of the initial weights.
+
+    Examples
+    --------
+    >>> net = MLP(n_inputs=2, hidden=(8,), n_outputs=3, seed=0)
+    >>> [each.shape for each in net.parameters]
+    [(8, 2), (8,), (3, 8), (3,)]
+    >>> net([0.5, -1.0]).shape
+    (3,)
+    """
+
+    def __init__(
+        self,
+        n_inputs: int,
+        hidden: Sequence[int] = (32, 32),
+        n_outputs: int = 1,
+        *,
+        activation: str = "leaky_relu",
+        layer_norm: bool = True,
+        sparsity: float = 0.9,
+        seed: Any = None,
+    ) -> None:
+        if isinstance(hidden, int) or not isinstance(hidden, Sequence | np.ndarray):
+            raise ValueError(f"hidden must list the units of each hidden layer, such as (32, 32), got {hidden!r}")
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {activation!r}")
+        if not isinstance(layer_norm, bool):
+            raise ValueError(f"layer_norm must be True or False, got {layer_norm!r}")
+        sizes = [inputs.count("n_inputs", n_inputs), *(inputs.count("hidden", each) for each in hidden)]
+        sizes.append(inputs.count("n_outputs", n_outputs))
+        if kernels.count_parameters(sizes) > MAX_PARAMETERS:
+            raise ValueError(
+                f"the network would have {kernels.count_parameters(sizes):,} parameters; make its layers smaller"
+            )
+        self.activation, self.layer_norm, self.sparsity = activation, layer_norm, inputs.unit("sparsity", sparsity)
+        self._shape = np.array(sizes, np.int64)
+        self._numbers = np.zeros(kernels.count_numbers(sizes))
+        slope = ACTIVATIONS[activation]
+        self._numbers[kernels.SATURATES] = math.isnan(slope)
+        self._numbers[kernels.SLOPE] = 0.0 if math.isnan(slope) else slope
+        self._numbers[kernels.NORMALISED] = layer_norm
+        self.parameters = self._initial(np.random.default_rng(inputs.one_seed(seed)))
+
+    def _initial(self, rng: np.random.Generator) -> list[np.ndarray]:
+        parameters = []
+        for fan_in, n in pairwise(self._shape.tolist()):
+            drawn = rng.uniform(-1.0, 1.0, (n, fan_in)) / math.sqrt(fan_in)
+            for row in drawn:
+                row[rng.permutation(fan_in)[: math.ceil(self.sparsity * fan_in)]] = 0.0
+            parameters += [drawn, np.zeros(n)]
+        return parameters
+
+    @property
+    def n_inputs(self) -> int:
+        """The number of inputs."""
+        return int(self._shape[0])
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """The number of units of each hidden layer."""
+        return tuple(int(n) for n in self._shape[1:-1])
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of outputs."""
+        return int(self._shape[-1])
+
+    @property
+    def parameters(self) -> list[np.ndarray]:
+        """Copies of weights and biases, [W0, b0, W1, b1, …], a row of W for each unit, as PyTorch has them. They can be set."""
+        return self._unpacked(self._w)
+
+    @parameters.setter
+    def parameters(self, values: Sequence[Any]) -> None:
+        shapes = self._shapes()
+        if len(values) != len(shapes):
+            raise ValueError(
+                f"parameters must be {len(shapes)} arrays, weights and biases of each layer, got {len(values)}"
+            )
+        arrays = [inputs.floats(f"parameters[{i}]", each) for i, each in enumerate(values)]
+        for i, (array, shape) in enumerate(zip(arrays, shapes, strict=True)):
+            if array.shape != shape or not np.isfinite(array).all():
+                what = f"shape {array.shape}" if array.shape != shape else "values that are not finite"
+                raise ValueError(f"parameters[{i}] must be finite numbers of shape {shape}, got {what}")
+        self._w[:] = np.concatenate([array.T.reshape(-1) for array in arrays])
+
+    def __call__(self, x: Any) -> np.ndarray:
+        """Compute the outputs.
+
+        Parameters
+        ----------
+        x : features
+            The inputs: a float array of length `n_inputs`, or sparse features in any of the package's forms.
+
+        Returns
+        -------
+        numpy.ndarray
+            The outputs.
+        """
+        values = np.empty(self.n_outputs)
+        call(kernels.EVALUATE, self._numbers, self._shape, self._checked(x, "x"), values)
+        return values
+
+    def _checked(self, x: Any, name: str) -> np.ndarray:
+        """The inputs as an array of float64; ValueError unless they are features of the right number."""
+        return inputs.dense(inputs.features(x, self.n_inputs, name=name), self.n_inputs)
+
+    # --- The array --------------------------------------------------------------------------------
+
+    def _shapes(self) -> list[tuple[int, ...]]:
+        return [shape for n_in, n in pairwise(self._shape.tolist()) for shape in ((n, n_in), (n,))]
+
+    def _unpacked(self, flat: np.ndarray) -> list[np.ndarray]:
+        """Weights and biases, or what belongs to each of them, from the order in which kernels store them."""
+        parts, first = [], 0
+        for shape in self._shapes():
+            size = math.prod(shape)
+            parts.append(flat[first : first + size].reshape(shape[::-1]).T.copy())
+            first += size
+        return parts
+
+    @property
+    def _w(self) -> np.ndarray:
+        return self._numbers[kernels.SETTINGS :][: kernels.count_parameters(self._shape)]
+
+    @property
+    def _e(self) -> np.ndarray:
+        return self._numbers[kernels.SETTINGS + kernels.count_parameters(self._shape) :][: self._w.size]
+
+    def _settings(self) -> dict[str, Any]:
+        """The arguments of the constructor, but for the seed."""
+        return {
+            "n_inputs": self.n_inputs,
+            "hidden": list(self.hidden),
+            "n_outputs": self.n_outputs,
+            "activation": self.activation,
+            "layer_norm": self.layer_norm,
+            "sparsity": self.sparsity,
+        }
+
+    def __repr__(self) -> str:
+        return f"MLP({', '.join(f'{name}={value!r}' for name, value in self._settings().items())})"

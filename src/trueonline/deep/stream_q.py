@@ -1,0 +1,123 @@
+"""Stream Q(λ) (Elsayed, Vasan and Mahmood 2024, arXiv 2410.14606): control with a network, one transition at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from trueonline.control.policies import Policy
+from trueonline.deep.acting import ACTING, StreamAgent
+from trueonline.deep.kernels import BEST
+from trueonline.deep.network import MLP
+from trueonline.deep.streaming import PARAMETERS
+from trueonline.inputs import FeaturesLike, Schedule, explains_arguments
+
+
+class StreamQ(StreamAgent):
+    """Stream Q(λ): a network learns the values of all actions, towards the best action of the next state.
+
+        δ = R + γ·max_a Q(S′, a) − Q(S, A)
+
+    The trace is that of ∇Q(S, A), and the step is that of ObGD (see `StreamTD`). As in Watkins's Q(λ), the trace is cleared
+    after an action that was not one of the best.
+
+    Examples
+    --------
+    >>> from trueonline import deep
+    >>> agent = deep.StreamQ(deep.MLP(1, (8,), 2, seed=0), discount=0.9, trace_decay=0.8, seed=0)
+    >>> for step in range(300):
+    ...     action = agent.start([1.0])
+    ...     agent.end(float(action == 1))
+    >>> agent.values([1.0]).argmax()
+    np.int64(1)
+    """
+
+    _shared_parameters = PARAMETERS + ACTING
+
+    @explains_arguments
+    def __init__(
+        self,
+        net: MLP,
+        discount: float,
+        trace_decay: float,
+        step_size: float | Schedule = 1.0,
+        kappa: float = 2.0,
+        *,
+        policy: Policy | None = None,
+        seed: Any = None,
+    ) -> None:
+        super().__init__(net, discount, trace_decay, step_size, kappa, policy, seed)
+
+    def learn(
+        self,
+        x: FeaturesLike,
+        action: int,
+        reward: float,
+        x_next: FeaturesLike | None,
+        terminated: bool = False,
+        greedy: bool = True,
+    ) -> float:
+        """Learn from one transition.
+
+        Parameters
+        ----------
+        x : features
+            The state left: a float array, or sparse features in any of the package's forms.
+        action : int
+            The action taken there.
+        reward : float
+            R.
+        x_next : features or None
+            The state entered. It may be None if the episode has terminated.
+        terminated : bool, optional
+            Whether the transition ended the episode. The trace is zero afterwards.
+        greedy : bool, optional
+            Whether the action was one of the best. If not, the trace is zero afterwards.
+
+        Returns
+        -------
+        float
+            The TD error δ.
+
+        Raises
+        ------
+        ValueError
+            For bad input, and if the network has diverged. Nothing has changed then.
+        """
+        return self._learn(x, action, reward, x_next, (BEST,), terminated, terminated or not greedy)
+
+    def values(self, x: FeaturesLike) -> np.ndarray:
+        return self.net(x)
+
+    def run(self, X: Any, actions: Any, rewards: Any, terminated: Any = None, greedy: Any = None) -> np.ndarray:
+        """Learn from a stream of T transitions in one call, as `learn` does.
+
+        Parameters
+        ----------
+        X : array_like, shape (T + 1, n_inputs)
+            The states. Transition t leads from row t to row t + 1.
+        actions : array_like of int
+            T actions.
+        rewards : array_like
+            T rewards.
+        terminated : array_like of bool, optional
+            Whether each transition ended an episode. The row that it leads to then begins the next episode.
+        greedy : array_like of bool, optional
+            Whether each action was one of the best. All by default.
+
+        Returns
+        -------
+        numpy.ndarray
+            The TD error of each transition.
+        """
+        actions = self._checked_actions(actions, np.size(rewards))
+        return self._run(X, actions, rewards, (np.full(len(actions), BEST),), terminated, greedy)
+
+    def _step(self, reward: float, x_next: np.ndarray, gamma: float, decay: float) -> None:
+        decay = decay if self._greedy else 0.0
+        self._transition(self._here, self._action, reward, x_next, (BEST,), gamma, decay)
+        self._action, self._greedy = self._choose(self.values(x_next))
+
+    def _last(self, reward: float, x_next: np.ndarray | None, gamma: float) -> None:
+        self._transition(self._here, self._action, reward, x_next, (BEST,), gamma, 0.0)

@@ -1,0 +1,244 @@
+"""The base of learners and agents that learn a network from a stream, one transition at a time."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC
+from typing import Any, ClassVar
+
+import numpy as np
+
+from trueonline import files, inputs, notebook
+from trueonline.core.compiling.kernels import call
+from trueonline.deep import kernels
+from trueonline.deep.network import MLP
+from trueonline.inputs import Parameters, Parametrised, Schedule
+
+PARAMETERS = """\
+net : MLP
+    The network. It belongs to the learner from now on, which changes its parameters.
+discount : float
+    γ in [0, 1], the default of every transition.
+trace_decay : float
+    λ in [0, 1], the default of every transition.
+step_size : float or callable, optional
+    α > 0, or a schedule t → α_t, with t the number of transitions learned from. It is a largest step-size: ObGD makes it smaller.
+kappa : float, optional
+    κ > 0. A larger κ makes smaller steps.
+"""
+
+
+class Streaming(Parametrised, ABC):
+    """A value network that learns by TD(λ) with ObGD (see `StreamTD`)."""
+
+    def __init__(
+        self, net: MLP, discount: float, trace_decay: float, step_size: float | Schedule = 1.0, kappa: float = 2.0
+    ) -> None:
+        self.net = checked_net("net", net)
+        self._parameters = Parameters(net.n_inputs, step_size, trace_decay, discount)
+        self.kappa = inputs.positive("kappa", kappa)
+        self._initial = [(each, each._w.copy()) for each in self._nets()]
+        self._attach()
+
+    def _attach(self) -> None:
+        """Write the settings of the update to the networks' arrays, and begin at the beginning."""
+        self.net._numbers[kernels.KAPPA] = self.kappa
+        for net in self._nets():
+            net._e[:] = 0.0
+        self._arrays = tuple(each for net in self._nets() for each in (net._numbers, net._shape))
+        self._steps = 0
+        self._decay = 0.0  # of the trace at the next transition: γλ of the state that the learner is in
+        self._here: np.ndarray | None = None
+
+    def _nets(self) -> tuple[MLP, ...]:
+        return (self.net,)
+
+    @property
+    def n_features(self) -> int:
+        """The number of inputs of the network."""
+        return self.net.n_inputs
+
+    @property
+    def weights(self) -> np.ndarray:
+        """A copy of all parameters as one vector. `net.parameters` has them layer by layer."""
+        return np.concatenate([net._w for net in self._nets()])
+
+    @property
+    def trace(self) -> np.ndarray:
+        """A copy of the traces of all parameters as one vector, as the last transition used them."""
+        return np.concatenate([net._e for net in self._nets()])
+
+    @property
+    def steps(self) -> int:
+        """The number of transitions learned from: the t of a step-size schedule."""
+        return self._steps
+
+    @property
+    def diverged(self) -> bool:
+        """Whether a parameter is no longer a finite number."""
+        return not bool(np.isfinite(self.weights).all())
+
+    def reset(self) -> None:
+        """Forget everything, and return to the parameters that the network had when the learner was made."""
+        for net, initial in self._initial:
+            net._w[:] = initial
+        self._attach()
+
+    # --- Learning ---------------------------------------------------------------------------------
+
+    _entry: ClassVar[Any] = staticmethod(
+        kernels.LEARN
+    )  # it takes the arrays, x, an output, R, φ′, more, γ, α and the decay of the trace
+    _run_entry: ClassVar[Any] = staticmethod(kernels.RUN)
+
+    def _learn(self, x: Any, output: Any, reward: Any, x_next: Any, more: tuple, ends: bool, clears: bool) -> float:
+        """Learn from one transition with the learner's own γ and λ. `clears` asks for a trace that is zero afterwards."""
+        decay = 0.0 if clears else self.discount * self.trace_decay
+        return self._transition(x, output, reward, x_next, more, 0.0 if ends else self.discount, decay)
+
+    def _transition(
+        self, x: Any, output: Any, reward: Any, x_next: Any, more: tuple, gamma: float, decay: float
+    ) -> float:
+        """Learn from one transition into a state with this γ. `decay` is that of the trace at the next transition."""
+        alpha = self._parameters.alpha(self._steps)
+        if x_next is None and gamma == 0.0:
+            x_next = x
+        try:
+            delta = self._entry(*self._arrays, x, output, reward, x_next, *more, gamma, alpha, self._decay)
+        except (TypeError, ValueError):  # another form of input, or bad input
+            x, x_next = self.net._checked(x, "x"), self.net._checked(x_next, "x_next")
+            output, reward = self._checked_action(output), inputs.number("reward", reward)
+            more = tuple(each if each == kernels.BEST else self._checked_action(each, "next_action") for each in more)
+            try:
+                delta = call(self._entry, *self._arrays, x, output, reward, x_next, *more, gamma, alpha, self._decay)
+            except ValueError:
+                raise ValueError(DIVERGED) from None
+        self._decay = decay
+        self._steps += 1
+        return delta
+
+    @property
+    def n_actions(self) -> int:
+        """The number of actions."""
+        return self._nets()[-1].n_outputs
+
+    def _checked_action(self, action: Any, name: str = "action") -> int:
+        n = self.n_actions
+        whole = isinstance(action, int | np.integer) and not isinstance(action, bool)
+        if not whole or not 0 <= action < n:
+            raise ValueError(f"{name} must be a whole number from 0 to {n - 1}, got {action!r}")
+        return int(action)
+
+    def _run(self, X: Any, outputs: np.ndarray, rewards: Any, more: tuple, terminated: Any, greedy: Any) -> np.ndarray:
+        """Learn from a stream in one call; return the TD errors. Nothing changes if one of them is not finite."""
+        if callable(self.step_size):
+            raise ValueError("run takes no step-size schedule: call learn for each transition")
+        X = inputs.floats("X", X)
+        if X.ndim != 2 or X.shape[1] != self.n_features or not np.isfinite(X).all():
+            raise ValueError(f"X must have a row of {self.n_features} finite numbers for each state, got shape {X.shape}")
+        rewards = inputs.rewards(rewards, len(X))
+        ends = inputs.marks("terminated", terminated, len(rewards))
+        clears = ends if greedy is None else ends | ~inputs.marks("greedy", greedy, len(rewards))
+        decays = np.where(clears, 0.0, self.discount * self.trace_decay)
+        gammas, deltas = np.where(ends, 0.0, self.discount), np.empty(len(rewards))
+        before = [net._numbers.copy() for net in self._nets()]
+        now = np.r_[self._decay, decays[:-1]]
+        alpha = self._parameters.alpha(self._steps)
+        done = call(self._run_entry, *self._arrays, X, outputs, rewards, *more, gammas, alpha, now, deltas)
+        if done < len(rewards):
+            for net, numbers in zip(self._nets(), before, strict=True):
+                net._numbers[:] = numbers
+            raise ValueError(f"at transition {done}: {DIVERGED}")
+        self._decay = float(decays[-1])
+        self._steps += len(rewards)
+        self._here = None
+        return deltas
+
+    def _checked_actions(self, actions: Any, rows: int) -> np.ndarray:
+        """The actions of a stream."""
+        array = np.asarray(actions)
+        if array.shape != (rows,) or array.dtype.kind not in "iu" or not ((array >= 0) & (array < self.n_actions)).all():
+            raise ValueError(f"actions must be {rows} whole numbers from 0 to {self.n_actions - 1}, got {actions!r:.80}")
+        return np.require(array, np.int64, ("C", "A", "W"))
+
+    # --- Files ------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write everything to one file, from which `trueonline.load` resumes bit for bit.
+
+        Schedules and policies of your own are code and are not saved: give them to `load` again.
+
+        Parameters
+        ----------
+        path : path
+            The file to write.
+        """
+        files.write_learner(path, type(self).__name__, self._settings(), self._dump())
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            **{name: net._settings() for name, net in zip(self._net_names(), self._nets(), strict=True)},
+            "discount": self.discount,
+            "trace_decay": self.trace_decay,
+            "step_size": None if callable(self.step_size) else self.step_size,
+            "kappa": self.kappa,
+        }
+
+    def _net_names(self) -> tuple[str, ...]:
+        return ("net",)
+
+    def _dump(self) -> dict[str, np.ndarray]:
+        parts = {"steps": np.array(self._steps), "decay": np.array(self._decay)}
+        for name, (net, initial) in zip(self._net_names(), self._initial, strict=True):
+            parts |= {f"{name}_weights": net._w, f"{name}_trace": net._e, f"{name}_initial_weights": initial}
+        return parts if self._here is None else {**parts, "here": self._here}
+
+    def _restore_nets(self, parts: dict[str, np.ndarray]) -> None:
+        """Take over a saved state; ValueError if it does not fit."""
+        for name, (net, initial) in zip(self._net_names(), self._initial, strict=True):
+            net._w[:] = inputs.saved_array(parts, f"{name}_weights", net._w.shape, np.float64)
+            net._e[:] = inputs.saved_array(parts, f"{name}_trace", net._w.shape, np.float64)
+            initial[:] = inputs.saved_array(parts, f"{name}_initial_weights", net._w.shape, np.float64)
+        self._steps = inputs.saved_count("steps", inputs.saved_array(parts, "steps", (), np.int64))
+        self._decay = inputs.unit("decay", inputs.saved_array(parts, "decay", (), np.float64).item())
+        self._here = None
+        if "here" in parts:
+            here = inputs.saved_array(parts, "here", (self.n_features,), np.float64)
+            self._here = self.net._checked(here, "the saved state")
+
+    @classmethod
+    def _loaded(cls, settings: dict[str, Any], parts: dict[str, np.ndarray]) -> Any:
+        """The learner that a file describes."""
+        learner = cls(**with_nets(settings))
+        learner._restore_nets(parts)
+        return learner
+
+    def _repr_html_(self) -> str | None:
+        """The HTML that a notebook shows."""
+        return notebook.described(self, self._settings())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._settings().items())})"
+
+
+DIVERGED = (
+    "the network has diverged: its value is not finite, although all inputs are. Nothing was learned from this transition. "
+    "Call reset, and use a larger kappa, a smaller step_size, or normalised inputs and rewards"
+)
+
+
+def checked_net(name: str, net: Any, *, outputs: int | None = None) -> MLP:
+    """A network; ValueError if it is something else, or has another number of outputs."""
+    if not isinstance(net, MLP):
+        raise ValueError(
+            f"{name} must be an MLP, got {type(net).__name__}; for a PyTorch module, use trueonline.deep.ObGD"
+        )
+    if outputs is not None and net.n_outputs != outputs:
+        raise ValueError(f"{name} must have {outputs} output, got {net.n_outputs}")
+    return net
+
+
+def with_nets(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a file, with networks in place of their settings."""
+    nets = {name: MLP(**value) for name, value in settings.items() if isinstance(value, dict) and "n_inputs" in value}
+    return {**settings, **nets}

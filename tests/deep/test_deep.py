@@ -1,0 +1,263 @@
+"""Streaming deep RL equals its definitions, published numbers and finite differences, and refuses bad input."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import trueonline as to
+from trueonline import deep
+from trueonline.checks.trials import KINDS, Replay, Wavering, draw, follow
+from trueonline.deep.definition import ACDefinition, Network, QDefinition, SarsaDefinition, TDDefinition
+
+GIVEN = Path(__file__).parents[3] / "shared" / "data" / "stream_x"
+GIVEN = GIVEN if GIVEN.is_dir() else Path("/nowhere")
+needs_numbers = pytest.mark.skipif(not GIVEN.is_dir(), reason="the recorded transitions are not here")
+NETS = [
+    {"hidden": ()},
+    {"hidden": (9,), "activation": "tanh"},
+    {"hidden": (8, 12), "activation": "relu"},
+    {"hidden": (12, 7, 9)},
+    {"hidden": (6, 5), "activation": "linear", "layer_norm": False},
+    {"hidden": (7,), "layer_norm": False},
+]
+DENSE = KINDS[0]
+
+
+def _net(n_inputs, n_outputs, options, seed=3):
+    return deep.MLP(n_inputs, n_outputs=n_outputs, sparsity=0.3, seed=seed, **options)
+
+
+def _relative(a, b):
+    return np.max(np.abs(a - b)) / np.max(np.abs(b))
+
+
+def _given(name, prefix=""):
+    numbers = np.load(GIVEN / f"{name}.npz")
+    return numbers, {key: float(numbers[key]) for key in numbers if numbers[key].ndim == 0}
+
+
+def _with(numbers, prefix, n_outputs):
+    net = deep.MLP(5, (12, 12), n_outputs)
+    net.parameters = [numbers[f"{prefix}before{i}"] for i in range(6)]
+    return net
+
+
+def _furthest(net, numbers, prefix):
+    return max(np.abs(each - numbers[f"{prefix}after{i}"]).max() for i, each in enumerate(net.parameters))
+
+
+@needs_numbers
+def test_stream_q_gives_the_published_numbers():
+    numbers, settings = _given("given_q")
+    net = _with(numbers, "", 3)
+    agent = deep.StreamQ(net, settings["gamma"], settings["lam"], settings["lr"], settings["kappa"])
+    X = numbers["X"]
+    for t in range(400):
+        assert np.abs(agent.values(X[t]) - numbers["Q"][t]).max() < 1e-10
+        step = (X[t], numbers["A"][t], numbers["R"][t], X[t + 1], numbers["D"][t], not numbers["G"][t])
+        assert abs(agent.learn(*step) - numbers["delta"][t]) < 1e-10
+    assert _furthest(net, numbers, "") < 1e-10
+
+
+@needs_numbers
+def test_stream_ac_gives_the_published_numbers():
+    numbers, settings = _given("given_ac")
+    actor, critic = _with(numbers, "actor_", 3), _with(numbers, "critic_", 1)
+    kappas = (settings["kappa_policy"], settings["kappa_value"], settings["entropy"], settings["lr"])
+    agent = deep.StreamAC(actor, critic, settings["gamma"], settings["lam"], *kappas)
+    X = numbers["X"]
+    for t in range(400):
+        assert np.abs(agent.probabilities(X[t]) - numbers["pi"][t]).max() < 1e-10
+        assert abs(agent.predict(X[t]) - numbers["V"][t]) < 1e-10
+        agent.learn(X[t], numbers["A"][t], numbers["R"][t], X[t + 1], numbers["D"][t])
+    assert _furthest(actor, numbers, "actor_") < 1e-10
+    assert _furthest(critic, numbers, "critic_") < 1e-10
+
+
+@pytest.mark.parametrize("options", NETS, ids=str)
+@pytest.mark.parametrize("kappa", [0.05, 2.0])  # few steps are bounded, or all
+def test_stream_td_equals_its_definition(options, kappa):
+    trial = draw(DENSE, [1, 2], 30)
+    learners = (make(_net(8, 1, options), 0.9, 0.8, 0.1, kappa) for make in (deep.StreamTD, TDDefinition))
+    ours, right = (np.array(list(follow(learner, trial))) for learner in learners)
+    assert _relative(ours, right) < 1e-10
+
+
+@pytest.mark.parametrize(("kind", "definition"), [(deep.StreamQ, QDefinition), (deep.StreamSarsa, SarsaDefinition)])
+@pytest.mark.parametrize("seed", range(4))
+def test_agents_equal_their_definitions(kind, definition, seed):
+    trial, wavering = draw(DENSE, [4, seed], 40), Wavering()
+    options = NETS[seed + 1]
+    agent = kind(_net(8, 3, options), 0.9, 0.8, 0.2, 0.5, policy=wavering, seed=seed)
+    ours = np.array(list(follow(agent, trial)))
+    truth = definition(_net(8, 3, options), 0.9, 0.8, 0.2, 0.5, policy=Replay(wavering.chosen), seed=seed)
+    assert _relative(ours, np.array(list(follow(truth, trial)))) < 1e-10
+
+
+@pytest.mark.parametrize("options", NETS, ids=str)
+def test_stream_ac_equals_its_definition(options):
+    rng = np.random.default_rng(5)
+    X, actions, rewards, ends = (
+        rng.normal(size=(41, 4)),
+        rng.integers(3, size=40),
+        rng.normal(size=40),
+        rng.random(40) < 0.1,
+    )
+    nets = [(_net(4, 3, options, 1), _net(4, 1, options, 2)) for _ in range(2)]
+    agent = deep.StreamAC(*nets[0], 0.9, 0.8, 0.7, 0.4, 0.05, 0.3)
+    truth = ACDefinition(*nets[1], 0.9, 0.8, 0.7, 0.4, 0.05, 0.3)
+    for t in range(40):
+        step = (X[t], int(actions[t]), float(rewards[t]), X[t + 1], bool(ends[t]))
+        assert agent.learn(*step) == pytest.approx(truth.learn(*step), rel=1e-10)
+    for ours, right in (
+        (agent.actor.parameters, truth.policy.network.parameters),
+        (agent.critic.parameters, truth.value.network.parameters),
+    ):
+        assert all(_relative(a, b) < 1e-10 for a, b in zip(ours, right, strict=True) if b.any())
+
+
+@pytest.mark.parametrize("options", NETS, ids=str)
+def test_the_definition_has_the_gradient_of_finite_differences(options):
+    net, x = _net(3, 2, options), np.array([0.3, -1.2, 0.7])
+    network = Network(net)
+    _, jacobians = network.jacobians(x)
+    for parameter, jacobian in zip(network.parameters, jacobians, strict=True):
+        for place in np.ndindex(parameter.shape):
+            middle, sides = parameter[place], []
+            for step in (1e-6, -1e-6):
+                parameter[place] = middle + step
+                sides.append(network.outputs(x))
+            parameter[place] = middle
+            assert (sides[0] - sides[1]) / 2e-6 == pytest.approx(jacobian[(slice(None), *place)], abs=1e-7)
+
+
+def _stream(rng, steps=50):
+    return rng.normal(size=(steps + 1, 4)), rng.normal(size=steps), rng.random(steps) < 0.1
+
+
+def _agents():
+    net = {"hidden": (8, 8)}
+    return {
+        "StreamTD": deep.StreamTD(_net(4, 1, net), 0.9, 0.8),
+        "StreamQ": deep.StreamQ(_net(4, 3, net), 0.9, 0.8, seed=1),
+        "StreamSarsa": deep.StreamSarsa(_net(4, 3, net), 0.9, 0.8, seed=1),
+        "StreamAC": deep.StreamAC(_net(4, 3, net), _net(4, 1, net, 4), 0.9, 0.8, seed=1),
+    }
+
+
+def test_run_is_repeated_learn_bit_for_bit():
+    rng = np.random.default_rng(6)
+    X, rewards, ends = _stream(rng)
+    actions, greedy = rng.integers(3, size=51), rng.random(50) < 0.7
+    streams = {  # the arguments of run, and those of learn that only some have, before and after x_next
+        "StreamTD": ((X, rewards, ends), lambda t: (), lambda t: (ends[t],)),
+        "StreamQ": ((X, actions[:-1], rewards, ends, greedy), lambda t: (actions[t],), lambda t: (ends[t], greedy[t])),
+        "StreamSarsa": ((X, actions, rewards, ends), lambda t: (actions[t],), lambda t: (actions[t + 1], ends[t])),
+        "StreamAC": ((X, actions[:-1], rewards, ends), lambda t: (actions[t],), lambda t: (ends[t],)),
+    }
+    for name, (whole, before, after) in streams.items():
+        one, other = _agents()[name], _agents()[name]
+
+        def learn(learner, t, before=before, after=after):
+            return learner.learn(X[t], *before(t), rewards[t], X[t + 1], *after(t))
+
+        assert one.run(*whole).tolist() == [learn(other, t) for t in range(50)]
+        assert (one.weights == other.weights).all()
+        assert (one.trace == other.trace).all()
+        assert learn(one, 3) == learn(other, 3)  # the trace is continued in the same way
+        assert (one.weights == other.weights).all()
+
+
+def test_sparse_features_and_other_numbers_are_the_same_input():
+    one, other = (_agents()["StreamTD"] for _ in range(2))
+    one.learn(np.array([0.0, 1.0, 0.0, 1.0]), 1.0, np.array([0.0, 0.0, 2.5, 0.0]))
+    other.learn([1, 3], 1, ([2], [2.5]))
+    assert (one.weights == other.weights).all()
+
+
+@pytest.mark.parametrize("name", ["StreamTD", "StreamQ", "StreamSarsa", "StreamAC"])
+def test_a_loaded_learner_resumes_bit_for_bit(name, tmp_path):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(40, 4))
+    one = _agents()[name]
+    one.start(X[0])
+    proceed = one.step if hasattr(one, "step") else one.update
+    for t in range(1, 20):
+        proceed(float(X[t, 0]), X[t])
+    one.save(tmp_path / "one.npz")
+    other = to.load(tmp_path / "one.npz")
+    assert repr(other) == repr(one)
+    for each in (one, other):
+        for t in range(20, 40):
+            (each.step if hasattr(each, "step") else each.update)(float(X[t, 0]), X[t])
+    assert (one.weights == other.weights).all()
+    assert (one.trace == other.trace).all()
+    one.reset()
+    other.reset()
+    assert (one.weights == _agents()[name].weights).all()
+    assert (one.weights == other.weights).all()
+
+
+def test_an_agent_learns_and_resumes_in_an_environment(tmp_path):
+    gym = pytest.importorskip("gymnasium")
+    env = gym.make("CartPole-v1", max_episode_steps=60)
+
+    def train(episodes, file):
+        agent = deep.StreamQ(_net(4, 2, {"hidden": (8, 8)}), 0.9, 0.8, seed=1)
+        return to.control.train(env, agent, np.asarray, episodes=episodes, checkpoint=tmp_path / file).returns.tolist()
+
+    train(5, "parts.npz")
+    assert train(12, "parts.npz") == train(12, "whole.npz")
+
+
+X0, X1 = np.zeros(4), np.ones(4)
+BAD = {
+    "x must have n_features = 4": lambda: _agents()["StreamTD"].learn(np.zeros(3), 0.0, X1),
+    "x_next must be finite": lambda: _agents()["StreamQ"].learn(X0, 0, 0.0, X1 * np.nan),
+    "x_next must be floats": lambda: _agents()["StreamQ"].learn(X0, 0, 0.0, None),
+    "reward must be a finite number": lambda: _agents()["StreamQ"].learn(X0, 0, np.inf, X1),
+    "action must be a whole number from 0 to 2": lambda: _agents()["StreamAC"].learn(X0, 3, 0.0, X1),
+    "next_action must be a whole number": lambda: _agents()["StreamSarsa"].learn(X0, 1, 0.0, X1, None),
+    "actions must be 50 whole numbers": lambda: _agents()["StreamQ"].run(np.zeros((51, 4)), np.full(50, 3), np.zeros(50)),
+    "net must have 1 output": lambda: deep.StreamTD(deep.MLP(4, (), 2), 0.9, 0.8),
+    "net must be an MLP": lambda: deep.StreamQ(object(), 0.9, 0.8),
+    "two networks": lambda: deep.StreamAC(*[deep.MLP(4)] * 2, 0.9, 0.8),
+    "as many inputs": lambda: deep.StreamAC(deep.MLP(4), deep.MLP(5), 0.9, 0.8),
+    "kappa must be": lambda: deep.StreamQ(deep.MLP(4), 0.9, 0.8, 1.0, 0.0),
+    "discount must be": lambda: deep.StreamQ(deep.MLP(4), 1.9, 0.8),
+    "activation must be one of": lambda: deep.MLP(4, activation="gelu"),
+    "hidden must be a whole number": lambda: deep.MLP(4, (0,)),
+    "hidden must list": lambda: deep.MLP(4, 32),
+    "parameters must be 2 arrays": lambda: setattr(deep.MLP(4, ()), "parameters", []),
+    r"of shape \(1, 4\)": lambda: setattr(deep.MLP(4, ()), "parameters", [np.zeros((4, 1)), np.zeros(1)]),
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_bad_input_is_refused(message):
+    with pytest.raises(ValueError, match=message):
+        BAD[message]()
+
+
+def test_a_refused_transition_and_a_diverged_network_change_nothing():
+    learner = deep.StreamTD(deep.MLP(2, (), sparsity=0.0, seed=0), 0.9, 0.8)
+    learner.net.parameters = [np.full((1, 2), 1e308), np.zeros(1)]
+    before = learner.weights
+    for learn in (
+        lambda: learner.learn(np.full(2, 10.0), 0.0, np.zeros(2)),
+        lambda: learner.run(np.full((3, 2), 10.0), np.zeros(2)),
+        lambda: learner.learn(np.zeros(2), np.nan, np.zeros(2)),
+    ):
+        with pytest.raises(ValueError, match=r"diverged|reward"):
+            learn()
+        assert (learner.weights == before).all()
+        assert not learner.trace.any()
+        assert learner.steps == 0
+
+
+def test_sparse_initialisation():
+    weights, biases, *_ = deep.MLP(25, (10,), seed=0).parameters
+    assert ((weights == 0.0).sum(axis=1) == 23).all()  # ⌈0.9·25⌉
+    assert np.abs(weights).max() <= 1 / 5
+    assert not biases.any()
