@@ -22,7 +22,7 @@ class Step(NamedTuple):
     """The numbers of a step that all features share."""
 
     delta: Any  # δ = R + γ'V' − V_old
-    v_delta: Any  # V^δ = δwᵀφ, with the δw of the step before. V − V_old is the same, but loses digits where values are large
+    v_delta: Any  # V^δ = δwᵀφ, with the δw of the step before
     b: Any  # zᵀφ
     scale: Any  # min(1, η/τ)
     meta: Any  # θ(δ − V^δ)
