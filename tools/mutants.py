@@ -38,7 +38,7 @@ TESTS = {
              "study/test_task_names.py", "test_catalog.py", "control", "streams/test_horde.py"),
     "learners": ("learners", "methods", "checks", "test_catalog.py", "control", "forward", "streams/test_predictor.py"),
     "inputs": ("learners", "features", "problems", "forward", "methods", "control", "study/test_study.py", "streams/test_horde.py"),
-    "study": ("study", "study/cuda", "lab/test_paper.py", "lab/test_off_policy_study.py", "learners/test_own_methods.py"),
+    "study": ("study", "study/cuda", "lab/test_paper.py", "learners/test_own_methods.py"),
     "forward": ("forward", "checks", "test_catalog.py", "methods", "learners", "control"),
     "files": ("learners/test_saving.py", "control/test_agent_saving.py", "streams/test_output.py", "study/test_writer.py",
               "study/test_survival.py", "streams/test_predict_resuming.py", "streams/test_alerts.py", "test_hostile.py"),

@@ -14,9 +14,9 @@ from trueonline.cli import main
 from trueonline.lab import reproduction
 from trueonline.lab.claims import FAILS, HOLDS, NOISE, Errors, resample
 from trueonline.lab.experiment import Settings
-from trueonline.lab.experiments import appendix_c, fig1, fig2, fig3, fig4, many_mrps, mrp_grid, random_mrps
+from trueonline.lab.experiments import appendix_c, fig2, fig3, fig4, many_mrps, mrp_grid, random_mrps
 from trueonline.lab.registry import DEFAULT, EXPERIMENTS, experiment
-from trueonline.problems import one_state, random_walk
+from trueonline.problems import one_state
 
 APART = ["many-mrps", "mrp-grid", "asterix", "mountain-car", "offpolicy", "average-reward"]
 NAMES = ["fig1", "fig2", "fig3", "fig4", "appendix-c", "fig9", "cost", "myoelectric", "textbook", *APART]
@@ -318,13 +318,6 @@ def test_the_grids_are_the_papers():
     np.testing.assert_allclose(alphas[10:], np.arange(0.1, 2.05, 0.1))
     np.testing.assert_allclose(lams[:10], np.arange(0.0, 0.95, 0.1), atol=1e-15)
     np.testing.assert_allclose(lams[9:], np.arange(0.9, 1.005, 0.01))
-
-
-def test_figure_1_runs_three_episodes():
-    run = fig1.episodes(random_walk(), 3)
-    assert (run.discounts == 0.0).sum() == 3
-    assert run.discounts[-1] == 0.0
-    assert len(run.states) == len(run.rewards) + 1
 
 
 def test_figure_2_follows_the_formulas():

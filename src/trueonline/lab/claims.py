@@ -111,6 +111,11 @@ class Estimate:
         low, high = self.bounds
         return [float(low), float(high)]
 
+    def columns(self, name: str) -> dict[str, np.ndarray]:
+        """Columns of a table: the numbers of the grid, and the ends of their intervals."""
+        low, high = self.bounds
+        return {name: self.rows[0].ravel(), "low": low.ravel(), "high": high.ravel()}
+
     def best(self, axes: int | tuple[int, ...] | None = None) -> Estimate:
         """The smallest number of the grid, or along some of its axes, in each sample."""
         return Estimate(self.rows.min(axis=self._axes(axes)))

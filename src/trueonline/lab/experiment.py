@@ -13,6 +13,9 @@ from trueonline import study
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import Claim
 
+# The columns of a task's result that say which setting of a method a row is about.
+SETTING: dict[str, pa.DataType] = {"method": pa.string(), "step_size": pa.float64(), "trace_decay": pa.float64()}
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -77,14 +80,35 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment: its name in the command, its title and text in the report, and the function that runs it."""
+    """An experiment: its name in the command, a text about it, and the function that runs it.
+
+    The text is the docstring of the experiment's module. Its first line is the title in the report.
+    """
 
     name: str
-    title: str
-    text: str
+    about: str | None
     run: Callable[[Settings], Outcome]
     best: BestRows  # of its table, for readers
     check: Callable[[Settings], None] = lambda settings: None  # ValueError if it cannot use these settings
+
+    @property
+    def title(self) -> str:
+        """The title in lists and in the report."""
+        return (self.about or self.name).partition("\n")[0]
+
+    @property
+    def text(self) -> str:
+        """The paragraphs below the title."""
+        return (self.about or "").partition("\n")[2].strip()
+
+
+def stacked(by_method: Mapping[str, Mapping[str, Any]], **labels: str) -> pa.Table:
+    """A table with the columns of each method below those of the one before, after labels that are the same in all rows."""
+    tables = []
+    for method, columns in by_method.items():
+        same = {name: [word] * len(next(iter(columns.values()))) for name, word in {**labels, "method": method}.items()}
+        tables.append(pa.table({**same, **columns}))
+    return pa.concat_tables(tables)
 
 
 def table(names: Sequence[str], rows: Sequence[tuple]) -> pa.Table:

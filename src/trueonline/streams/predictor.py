@@ -217,12 +217,12 @@ class Predictor(Resumable):
         return self._scores.scores()
 
     def inside(self) -> list[float | None]:
-        """Say how much of what came true the bands have held.
+        """The share of bands that held what came true. The newest prediction stands for the last fifth.
 
         Returns
         -------
         list of float or None
-            The share for each question, None if nothing has come true yet.
+            The share for each question, None if no band has been judged yet.
         """
         return [None if math.isnan(share) else float(share) for share in self._bands.inside()]
 

@@ -5,7 +5,6 @@ from itertools import pairwise
 import numpy as np
 
 import trueonline as to
-from trueonline.lab.explorables import FOLDER
 
 LEARNERS = {"accumulate": to.AccumulateTD, "replace": to.ReplaceTD, "true_online": to.TrueOnlineTD}
 SETTINGS = 1_000
@@ -128,11 +127,3 @@ def test_without_a_trace_all_methods_agree(browser):
     assert "replace TD(λ) agrees so far" in browser.text(".headline")
     browser.open("forward_backward", fragment="#features=random")
     assert "Replacing traces need features that are 0 or 1" in browser.text(".headline")
-
-
-def test_python_on_the_page_prints_what_the_page_says(capsys):
-    text = FOLDER.joinpath("forward_backward.html").read_text()
-    code = text.partition("<pre><code>")[2].partition("</code></pre>")[0]
-    exec(code, {})
-    assert "# True" in code
-    assert capsys.readouterr().out == "True\n"

@@ -13,13 +13,12 @@ from trueonline.lab.explorables import FOLDER, INDEX, PAGES
 
 NAMES = ("index", *(page.name for page in PAGES))
 FILES = [path for path in FOLDER.rglob("*") if path.is_file()]
-OWN = ("traces", "forward_backward")  # whose own tests check what their code prints
-CODE = [
-    html.unescape(code)
+CODE = {
+    f"{path.stem} {number}": html.unescape(code)
     for path in FILES
-    if path.stem not in OWN
-    for code in re.findall(r"<pre><code>(.*?)</code></pre>", path.read_text(), re.S)
-]
+    for number, code in enumerate(re.findall(r"<pre><code>(.*?)</code></pre>", path.read_text(), re.S))
+}
+PRINTS = re.compile(r"^# ([-\d.]+ [-\d.]+|True)\b.*$|# (True)$", re.M)  # what a comment in the code says that it prints
 LINK = re.compile(r'(?:href|src)="([^"#?:]+)"')
 
 
@@ -154,7 +153,9 @@ def test_the_maths_knows_nothing_of_a_page(name):
     assert not re.search(r"\b(document|window)\b\s*[.\[]", text)
 
 
-@pytest.mark.parametrize("code", CODE)
-def test_python_on_a_page_runs(code, tmp_path, monkeypatch):
+@pytest.mark.parametrize("code", CODE.values(), ids=CODE)
+def test_python_on_a_page_runs_and_prints_what_it_says(code, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     exec(code, {})
+    said = [first or second for first, second in PRINTS.findall(code)]
+    assert capsys.readouterr().out.splitlines() == said

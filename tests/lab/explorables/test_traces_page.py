@@ -1,12 +1,9 @@
 """The page of the traces: its maths at 1,000 random settings, and its figures."""
 
-import re
-
 import numpy as np
 import pytest
 
 import trueonline as to
-from trueonline.lab.explorables import FOLDER
 
 LEARNERS = {"accumulate": to.AccumulateTD, "replace": to.ReplaceTD, "true_online": to.TrueOnlineTD}
 SETTINGS = 1_000
@@ -179,12 +176,3 @@ def test_the_example_is_stepped_by_keys_and_played(browser):
     browser.wait("return !document.querySelector('#one-state .where').textContent.startsWith('step 0,')")
     browser.press("SPACE")
     assert browser.text("#one-state button.primary") == "▶ Play"
-
-
-def test_python_on_the_page_prints_what_the_page_says(capsys):
-    text = FOLDER.joinpath("traces.html").read_text()
-    code = text.partition("<pre><code>")[2].partition("</code></pre>")[0]
-    exec(code, {})
-    said = re.findall(r"^# (\S+ \S+) ", code, re.M)
-    assert len(said) == 3
-    assert capsys.readouterr().out.splitlines() == said

@@ -1,4 +1,18 @@
-"""Figure 8: Asterix. The score per episode while learning for 20 hours of play, over λ, at the best α (section 5.3)."""
+"""Figure 8 — Asterix
+
+The Atari game Asterix, learned with the 28,673 Basic features and nine actions. The figure shows the mean score of
+all episodes that are played while learning, at the best α for each λ. The score of random play is drawn for comparison.
+
+The paper plays 4,320,000 frames (20 hours) in a run. It has 400 runs for each of 42 settings and three methods, so 16,800
+runs for each method. The option --scale chooses a part of this: quick (minutes on two cores), evening (a night) or paper (a
+cluster, with --shard or --engine dask). The interval of a point comes from its runs at the α that was best on average. It
+does not account for the choice of α.
+
+The text leaves some details open, and these are inferred. α is divided by the largest number of active features so far.
+Colours are averaged over two frames. An episode that reaches five minutes is truncated, not terminated. The last episode of
+a run is played to its end and counts. The background is learned from five minutes of random play, as the most frequent
+colour of each pixel.
+"""
 
 from __future__ import annotations
 
@@ -167,20 +181,5 @@ def _claims(data: pa.Table, best: pa.Table, floor: Interval, settings: Settings)
 
 
 EXPERIMENT = Experiment(
-    "asterix",
-    "Figure 8 — Asterix",
-    """The Atari game Asterix, learned with the 28,673 Basic features and nine actions. The figure shows the mean score of
-all episodes that are played while learning, at the best α for each λ. The score of random play is drawn for comparison.
-
-The paper plays 4,320,000 frames (20 hours) in a run. It has 400 runs for each of 42 settings and three methods, so 16,800
-runs for each method. The option --scale chooses a part of this: quick (minutes on two cores), evening (a night) or paper (a
-cluster, with --shard or --engine dask). The interval of a point comes from its runs at the α that was best on average. It
-does not account for the choice of α.
-
-The text leaves some details open, and these are inferred. α is divided by the largest number of active features so far.
-Colours are averaged over two frames. An episode that reaches five minutes is truncated, not terminated. The last episode of
-a run is played to its end and counts. The background is learned from five minutes of random play, as the most frequent
-colour of each pixel.""",
-    run,
-    BestRows(("method",), "score", mean_over="run", largest=True, names="_sarsa"),
+    "asterix", __doc__, run, BestRows(("method",), "score", mean_over="run", largest=True, names="_sarsa")
 )

@@ -18,7 +18,7 @@ import pyarrow as pa
 from trueonline.control import atari
 from trueonline.control.atari.screens import WIDTH
 from trueonline.core.compiling.sources import package_code
-from trueonline.lab.experiment import Settings
+from trueonline.lab.experiment import SETTING, Settings
 from trueonline.study.storage.work import WorkInPieces
 from trueonline.words import count, duration
 
@@ -27,16 +27,8 @@ STEP_SIZES = (0.2, 0.5, 0.8, 1.1, 1.4, 1.7, 2.0)
 TRACE_DECAYS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99)
 SIMILAR = 0.1  # best scores that differ by less than a tenth are similar
 SCHEMA = pa.schema(
-    [
-        ("method", pa.string()),
-        ("step_size", pa.float64()),
-        ("trace_decay", pa.float64()),
-        ("run", pa.int64()),
-        ("score", pa.float64()),
-        ("episodes", pa.int64()),
-        ("frames", pa.int64()),
-        ("diverged", pa.bool_()),
-    ]
+    SETTING
+    | {"run": pa.int64(), "score": pa.float64(), "episodes": pa.int64(), "frames": pa.int64(), "diverged": pa.bool_()}
 )
 
 

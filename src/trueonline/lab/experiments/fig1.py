@@ -1,16 +1,22 @@
-"""Figure 1: the online and the offline λ-return algorithm, and accumulate TD(λ), on the random walk."""
+"""Figure 1 — online against offline
+
+The figure shows the RMS error over all ten states of a random walk as a function of time, for λ = 1 and α = 0.2, over
+the first three episodes of one run (section 3.1).
+
+The offline λ-return algorithm learns at the end of an episode. The online λ-return algorithm and TD(λ) learn at every step.
+True online TD(λ) computes exactly what the online λ-return algorithm defines.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from trueonline import AccumulateTD, OfflineLambdaReturn, OnlineLambdaReturn, TrueOnlineTD
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import EQUAL, Claim, decided, judge
-from trueonline.lab.experiment import Experiment, Outcome, Settings
+from trueonline.lab.experiment import Experiment, Outcome, Settings, stacked
 from trueonline.lab.style import COLOURS, NAMES, figure, line
 from trueonline.problems import FiniteMRP, Trajectory, random_walk
 
@@ -51,10 +57,7 @@ def run(settings: Settings) -> Outcome:
     walk = random_walk()
     shown = episodes(walk, [settings.seed, 0])
     curves = {name: errors(walk, shown, learner) for name, learner in LEARNERS.items()}
-    data = pa.concat_tables(
-        pa.table({"method": [name] * len(curve), "step": np.arange(len(curve)), "rms_error": curve})
-        for name, curve in curves.items()
-    )
+    data = stacked({name: {"step": np.arange(len(curve)), "rms_error": curve} for name, curve in curves.items()})
     return Outcome(data, {"figure": lambda: _picture(curves, shown)}, _claims(walk, settings, curves, shown))
 
 
@@ -121,14 +124,4 @@ def _ratios(walk: FiniteMRP, run: Trajectory) -> tuple[float, float]:
     return second / first, third / second
 
 
-EXPERIMENT = Experiment(
-    "fig1",
-    "Figure 1 — online against offline",
-    """The figure shows the RMS error over all ten states of a random walk as a function of time, for λ = 1 and α = 0.2, over
-the first three episodes of one run (section 3.1).
-
-The offline λ-return algorithm learns at the end of an episode. The online λ-return algorithm and TD(λ) learn at every step.
-True online TD(λ) computes exactly what the online λ-return algorithm defines.""",
-    run,
-    BestRows(("method",), "rms_error"),
-)
+EXPERIMENT = Experiment("fig1", __doc__, run, BestRows(("method",), "rms_error"))

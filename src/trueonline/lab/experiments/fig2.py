@@ -1,4 +1,13 @@
-"""Figure 2: the one-state example. Accumulating traces overshoot; the online λ-return algorithm cannot."""
+"""Figure 2 — the one-state example
+
+The figure shows the RMS error of the state's value at the end of an episode, averaged over the first 10 episodes, for
+λ = 1 (section 3.2). The line of true online TD(λ) is also the line of the online λ-return algorithm. Bands are 95 %
+intervals.
+
+Only the text of the paper was at hand, not its picture of the example. The reward is 1 at the end and 0 before, so the
+value is 1. The probability p of ending is inferred from the text. The mean squared error of accumulate TD(1) is smallest at
+α = p/(2 − p), and the text gives α ≈ 0.15. So p = 1/4, which gives α = 1/7.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +15,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from trueonline import AccumulateTD, OnlineLambdaReturn, ReplaceTD, TrueOnlineTD
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import EQUAL, Claim, Estimate, decided
-from trueonline.lab.experiment import Experiment, Outcome, Settings
+from trueonline.lab.experiment import Experiment, Outcome, Settings, stacked
 from trueonline.lab.style import band, figure, line
 from trueonline.problems import ONE_STATE_TERMINATION, FiniteMRP, one_state
 
@@ -29,17 +37,8 @@ def run(settings: Settings) -> Outcome:
         values = np.stack([values_at_ends(learner, float(alpha), *stream) for alpha in STEP_SIZES], axis=1)
         squares = Estimate.mean((values - problem.values[0]) ** 2, settings.seed)  # over α and episode
         rms[name] = Estimate(np.sqrt(squares.rows).mean(axis=2))
-    data = pa.concat_tables(
-        pa.table(
-            {
-                "method": [name] * len(STEP_SIZES),
-                "step_size": STEP_SIZES,
-                "rms_error": estimate.value,
-                **dict(zip(("low", "high"), estimate.bounds, strict=True)),
-            }
-        )
-        for name, estimate in rms.items()
-    )
+    columns = {name: {"step_size": STEP_SIZES, **estimate.columns("rms_error")} for name, estimate in rms.items()}
+    data = stacked(columns)
     return Outcome(data, {"figure": lambda: _picture(rms)}, _claims(problem, settings, rms))
 
 
@@ -130,16 +129,4 @@ def _claims(problem: FiniteMRP, settings: Settings, rms: Mapping[str, Estimate])
     ]
 
 
-EXPERIMENT = Experiment(
-    "fig2",
-    "Figure 2 — the one-state example",
-    """The figure shows the RMS error of the state's value at the end of an episode, averaged over the first 10 episodes, for
-λ = 1 (section 3.2). The line of true online TD(λ) is also the line of the online λ-return algorithm. Bands are 95 %
-intervals.
-
-Only the text of the paper was at hand, not its picture of the example. The reward is 1 at the end and 0 before, so the
-value is 1. The probability p of ending is inferred from the text. The mean squared error of accumulate TD(1) is smallest at
-α = p/(2 − p), and the text gives α ≈ 0.15. So p = 1/4, which gives α = 1/7.""",
-    run,
-    BestRows(("method",), "rms_error"),
-)
+EXPERIMENT = Experiment("fig2", __doc__, run, BestRows(("method",), "rms_error"))

@@ -1,16 +1,23 @@
-"""Figure 3: the two-state example. Replacing traces lose the multi-step character."""
+"""Figure 3 — the two-state example
+
+The figure shows the RMS error after convergence as a function of λ, at α = 0.01 (section 3.3). The two states have
+values 2 and 0 and share a single feature, so the best value for both is 1, with an error of 1.
+
+The paper calls a run converged if its error changed by less than 1 % over the last 100 time steps. As a rule for stopping,
+this would stop some runs too early, while the error passes through a minimum. So all runs have 20,000 steps, and the rule
+is checked at the end. The line of true online TD(λ) is also the line of the online λ-return algorithm.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from trueonline import AccumulateTD, ReplaceTD, TrueOnlineTD
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import Claim, decided
-from trueonline.lab.experiment import Experiment, Outcome, Settings
+from trueonline.lab.experiment import Experiment, Outcome, Settings, stacked
 from trueonline.lab.style import figure, line
 from trueonline.problems import two_state
 
@@ -39,17 +46,8 @@ def run(settings: Settings) -> Outcome:
     errors, changes = {}, {}
     for name, learner in LEARNERS.items():
         errors[name], changes[name] = np.array([asymptotic_error(learner, float(lam)) for lam in TRACE_DECAYS]).T
-    data = pa.concat_tables(
-        pa.table(
-            {
-                "method": [name] * len(TRACE_DECAYS),
-                "trace_decay": TRACE_DECAYS,
-                "rms_error": errors[name],
-                "change_over_last_100_steps": changes[name],
-            }
-        )
-        for name in LEARNERS
-    )
+    numbers = {name: {"rms_error": errors[name], "change_over_last_100_steps": changes[name]} for name in LEARNERS}
+    data = stacked({name: {"trace_decay": TRACE_DECAYS, **columns} for name, columns in numbers.items()})
     largest_change = max(float(each.max()) for each in changes.values())
     return Outcome(data, {"figure": lambda: _picture(errors)}, _claims(errors, largest_change))
 
@@ -97,15 +95,4 @@ def _claims(errors: dict[str, np.ndarray], largest_change: float) -> list[Claim]
     ]
 
 
-EXPERIMENT = Experiment(
-    "fig3",
-    "Figure 3 — the two-state example",
-    """The figure shows the RMS error after convergence as a function of λ, at α = 0.01 (section 3.3). The two states have
-values 2 and 0 and share a single feature, so the best value for both is 1, with an error of 1.
-
-The paper calls a run converged if its error changed by less than 1 % over the last 100 time steps. As a rule for stopping,
-this would stop some runs too early, while the error passes through a minimum. So all runs have 20,000 steps, and the rule
-is checked at the end. The line of true online TD(λ) is also the line of the online λ-return algorithm.""",
-    run,
-    BestRows(("method",), "rms_error"),
-)
+EXPERIMENT = Experiment("fig3", __doc__, run, BestRows(("method",), "rms_error"))

@@ -1,4 +1,22 @@
-"""Figure 4: the error during early learning on three random MRPs, at the best step-size for each λ."""
+"""Figure 4 — random MRPs
+
+The figure shows the mean squared error against the least-mean-squares solution during early learning: the first 100
+steps for k = 10, and the first 1,000 for k = 100. The error is relative to that of zero weights and averaged over runs, of
+which the paper has 50. Each λ is at the best of 30 step-sizes (section 5.1). An MRP (k, b, σ) has k states, b possible next
+states for each, and rewards with standard deviation σ.
+
+The binary features are the binary code of the state's number, as in the text. The published program of the experiments
+scales them to unit length, which the text does not mention. There is a figure for each. Replace TD(λ) is defined only for
+features 0 and 1, so it is left out for unit length.
+
+Bands are 95 % intervals over runs: the central 95 % of 1,000 bootstrap samples of the runs, each of which chooses its own
+best step-size for each λ. All methods see the same runs, so two bands may overlap although the difference run by run, which
+decides a verdict, is clear. If an error exceeds 1, learning does harm at every step-size of the grid, and
+the smallest step-size is the best.
+
+Each verdict compares the methods at their best α and λ. Its interval comes from 1,000 bootstrap samples of the runs. Each
+sample has its own best α and λ.
+"""
 
 from __future__ import annotations
 
@@ -115,25 +133,4 @@ def small_lambda(results: list[Errors]) -> Claim:
     )
 
 
-EXPERIMENT = Experiment(
-    "fig4",
-    "Figure 4 — random MRPs",
-    """The figure shows the mean squared error against the least-mean-squares solution during early learning: the first 100
-steps for k = 10, and the first 1,000 for k = 100. The error is relative to that of zero weights and averaged over runs, of
-which the paper has 50. Each λ is at the best of 30 step-sizes (section 5.1). An MRP (k, b, σ) has k states, b possible next
-states for each, and rewards with standard deviation σ.
-
-The binary features are the binary code of the state's number, as in the text. The published program of the experiments
-scales them to unit length, which the text does not mention. There is a figure for each. Replace TD(λ) is defined only for
-features 0 and 1, so it is left out for unit length.
-
-Bands are 95 % intervals over runs: the central 95 % of 1,000 bootstrap samples of the runs, each of which chooses its own
-best step-size for each λ. All methods see the same runs, so two bands may overlap although the difference run by run, which
-decides a verdict, is clear. If an error exceeds 1, learning does harm at every step-size of the grid, and
-the smallest step-size is the best.
-
-Each verdict compares the methods at their best α and λ. Its interval comes from 1,000 bootstrap samples of the runs. Each
-sample has its own best α and λ.""",
-    run,
-    BestRows(("mrp", "representation", "method"), "error"),
-)
+EXPERIMENT = Experiment("fig4", __doc__, run, BestRows(("mrp", "representation", "method"), "error"))

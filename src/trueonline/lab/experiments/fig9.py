@@ -1,4 +1,9 @@
-"""Figure 9: the summary. The error at the best α and λ, relative to the error of TD(0) at its best α."""
+"""Figure 9 — summary of the random MRPs
+
+The figure shows the error of each method at its best α and λ, relative to the error of TD(0) at its best α. This
+ratio cannot exceed 1, because λ = 0 is one of the settings. A ratio of 1 means that traces are not effective (section 5.4).
+The paper's figure also has the prosthetic arm and Asterix.
+"""
 
 from __future__ import annotations
 
@@ -101,12 +106,4 @@ def _larger(more: str, less: str, advantages: dict[str, Estimate], why: str, run
     )
 
 
-EXPERIMENT = Experiment(
-    "fig9",
-    "Figure 9 — summary of the random MRPs",
-    """The figure shows the error of each method at its best α and λ, relative to the error of TD(0) at its best α. This
-ratio cannot exceed 1, because λ = 0 is one of the settings. A ratio of 1 means that traces are not effective (section 5.4).
-The paper's figure also has the prosthetic arm and Asterix.""",
-    run,
-    BestRows(("mrp", "representation", "method"), "error"),
-)
+EXPERIMENT = Experiment("fig9", __doc__, run, BestRows(("mrp", "representation", "method"), "error"))

@@ -1,4 +1,8 @@
-"""Beyond the paper: the study of Figure 4 on many random MRPs of each class instead of one."""
+"""Beyond the paper — many random MRPs of each class
+
+The paper uses one MRP of each class. Here the same grids of α and λ are run on many different MRPs of each class.
+Every method is at its best α and λ on each MRP. The figure shows on how many MRPs each method is the best.
+"""
 
 from __future__ import annotations
 
@@ -127,10 +131,5 @@ def _on_average(place: str, group: Group, other: str, seed: int) -> Claim:
 
 
 EXPERIMENT = Experiment(
-    "many-mrps",
-    "Beyond the paper — many random MRPs of each class",
-    """The paper uses one MRP of each class. Here the same grids of α and λ are run on many different MRPs of each class.
-Every method is at its best α and λ on each MRP. The figure shows on how many MRPs each method is the best.""",
-    run,
-    BestRows(("mrp", "representation", "method"), "over_td0", mean_over="number"),
+    "many-mrps", __doc__, run, BestRows(("mrp", "representation", "method"), "over_td0", mean_over="number")
 )

@@ -1,4 +1,14 @@
-"""Mountain Car over α and λ for the Sarsa methods. The paper does not have this comparison; textbooks do."""
+"""Mountain Car — the Sarsa methods over α and λ
+
+Gymnasium's Mountain Car, tile coding with 8 tilings of 8 × 8, γ = 1. Actions are greedy, and weights begin
+at zero. Zero weights are optimistic here, so the agent explores. The figure shows the mean number of steps of an episode
+over the first 20 episodes. The paper has no such figure. Textbooks do (Sutton and Barto 2018, Figures 12.10 and
+12.11).
+
+An episode is truncated after 2,000 steps instead of Gymnasium's 200, so that early episodes can reach the goal. There
+are two kinds of replacing traces. One leaves the traces of the other actions as they are, and the other clears them. In the
+figure, every method is at its best λ on the left and at its best α on the right.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +26,7 @@ from trueonline import catalog, control, features
 from trueonline.core.compiling.sources import package_code
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import Claim, Errors
-from trueonline.lab.experiment import Experiment, Outcome, Settings
+from trueonline.lab.experiment import SETTING, Experiment, Outcome, Settings
 from trueonline.lab.style import MARKERS, NAMES, figure, line
 from trueonline.study.storage.work import WorkInPieces
 
@@ -27,16 +37,7 @@ TILINGS = 8
 EPISODES = 20
 LONGEST = 2000  # steps after which an episode is truncated
 RUNS = 10
-SCHEMA = pa.schema(
-    [
-        ("method", pa.string()),
-        ("step_size", pa.float64()),
-        ("trace_decay", pa.float64()),
-        ("run", pa.int64()),
-        ("steps", pa.float64()),  # per episode
-        ("diverged", pa.bool_()),
-    ]
-)
+SCHEMA = pa.schema(SETTING | {"run": pa.int64(), "steps": pa.float64(), "diverged": pa.bool_()})  # steps: per episode
 
 
 @dataclass(frozen=True)
@@ -143,17 +144,4 @@ def claims(errors: Errors) -> list[Claim]:
     return all_claims
 
 
-EXPERIMENT = Experiment(
-    "mountain-car",
-    "Mountain Car — the Sarsa methods over α and λ",
-    f"""Gymnasium's Mountain Car, tile coding with {TILINGS} tilings of 8 × 8, γ = 1. Actions are greedy, and weights begin
-at zero. Zero weights are optimistic here, so the agent explores. The figure shows the mean number of steps of an episode
-over the first {EPISODES} episodes. The paper has no such figure. Textbooks do (Sutton and Barto 2018, Figures 12.10 and
-12.11).
-
-An episode is truncated after {LONGEST:,} steps instead of Gymnasium's 200, so that early episodes can reach the goal. There
-are two kinds of replacing traces. One leaves the traces of the other actions as they are, and the other clears them. In the
-figure, every method is at its best λ on the left and at its best α on the right.""",
-    run,
-    BestRows(("method",), "steps", mean_over="run"),
-)
+EXPERIMENT = Experiment("mountain-car", __doc__, run, BestRows(("method",), "steps", mean_over="run"))

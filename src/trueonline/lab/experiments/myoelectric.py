@@ -1,4 +1,25 @@
-"""Figure 6 and Appendix D: predicting the motor angle and the grip force of a myoelectric arm (section 5.2)."""
+"""Figure 6 and Appendix D — a myoelectric arm
+
+A person moves a robot hand with two muscles. There are two predictions: the discounted sum (γ = 0.97) of the motor
+angle, and that of the grip force. There are five signals: position, velocity and force of the gripper, and two muscle
+signals. Each signal is normalised to the range from its smallest to its largest value. The five are tile-coded jointly with
+10 bins each, 8 tilings and a bias unit. This makes 800,001 features, which are hashed to 200,000, and 9 of them are active.
+There are 58,000 steps at 40 Hz. The error is the mean of |V − G| over all steps, relative to the error at λ = 0. V is
+the prediction before the learner sees the step, and G is the realised return. α is divided by 9.
+
+The paper's recordings are not public. A simulated arm replaces them. Its parameters were fixed before anything was learned
+from it. The option --data adds a recording of yours.
+
+G is computed backwards over the recording. A step is scored if at least 227 samples follow it, so
+the truncated part is less than a thousandth of the largest possible return. The simulated recording is longer by this
+number of samples, so all 58,000 steps are scored.
+
+There is one stream, and there are no runs to take an interval over. Intervals come from a bootstrap over time. Errors are
+averaged over 50 consecutive blocks, and 1,000 samples of the blocks are drawn, the same for all methods. Each
+sample has its own best α. The intervals tell how much a verdict depends on parts of this recording. They tell nothing about
+other people or arms. A claim about all λ holds if the interval of every λ > 0 supports it, and fails if the interval of one
+λ contradicts it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +35,7 @@ import pyarrow as pa
 from trueonline.lab import recordings
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import FAILS, HOLDS, NOISE, ROUNDING, Claim, Errors, Estimate, judge, overall
-from trueonline.lab.experiment import Experiment, Outcome, Settings
+from trueonline.lab.experiment import Experiment, Outcome, Settings, stacked
 from trueonline.lab.experiments import myoelectric_runs as runs
 from trueonline.lab.recordings import SIGNALS, Recording
 from trueonline.lab.style import COLOURS, NAMES, band, figure, legend_above, line, lines_over_lam
@@ -111,12 +132,12 @@ def _table(predictions: Sequence[Prediction]) -> pa.Table:
     tables = []
     for each in predictions:
         alpha, lam = (grid.ravel() for grid in np.meshgrid(each.step_sizes, each.trace_decays, indexing="ij"))
+        columns = {}
         for method, errors in each.errors.by_method.items():
             mean = errors.mean(axis=0).ravel()
-            words = {"panel": each.panel, "source": each.source, "target": each.target, "method": method}
-            columns: dict[str, Any] = {name: [word] * mean.size for name, word in words.items()}
-            columns |= {"step_size": alpha, "trace_decay": lam, "error": mean / each.td0.value, "absolute_error": mean}
-            tables.append(pa.table(columns))
+            numbers = {"error": mean / each.td0.value, "absolute_error": mean}
+            columns[method] = {"step_size": alpha, "trace_decay": lam, **numbers}
+        tables.append(stacked(columns, panel=each.panel, source=each.source, target=each.target))
     return pa.concat_tables(tables)
 
 
@@ -219,29 +240,4 @@ def _claim(each: Prediction, better: str, worse: str, relation: str) -> Claim:
     return Claim(f"{each.panel}: {text}", overall(list(verdicts.values())), numbers)
 
 
-EXPERIMENT = Experiment(
-    "myoelectric",
-    "Figure 6 and Appendix D — a myoelectric arm",
-    f"""A person moves a robot hand with two muscles. There are two predictions: the discounted sum (γ = 0.97) of the motor
-angle, and that of the grip force. There are five signals: position, velocity and force of the gripper, and two muscle
-signals. Each signal is normalised to the range from its smallest to its largest value. The five are tile-coded jointly with
-10 bins each, 8 tilings and a bias unit. This makes 800,001 features, which are hashed to 200,000, and 9 of them are active.
-There are {STEPS:,} steps at 40 Hz. The error is the mean of |V − G| over all steps, relative to the error at λ = 0. V is
-the prediction before the learner sees the step, and G is the realised return. α is divided by 9.
-
-The paper's recordings are not public. A simulated arm replaces them. Its parameters were fixed before anything was learned
-from it. The option --data adds a recording of yours.
-
-G is computed backwards over the recording. A step is scored if at least {runs.tail(runs.DISCOUNT)} samples follow it, so
-the truncated part is less than a thousandth of the largest possible return. The simulated recording is longer by this
-number of samples, so all {STEPS:,} steps are scored.
-
-There is one stream, and there are no runs to take an interval over. Intervals come from a bootstrap over time. Errors are
-averaged over {runs.BLOCKS} consecutive blocks, and 1,000 samples of the blocks are drawn, the same for all methods. Each
-sample has its own best α. The intervals tell how much a verdict depends on parts of this recording. They tell nothing about
-other people or arms. A claim about all λ holds if the interval of every λ > 0 supports it, and fails if the interval of one
-λ contradicts it.""",
-    run,
-    BestRows(("panel", "method"), "error"),
-    check,
-)
+EXPERIMENT = Experiment("myoelectric", __doc__, run, BestRows(("panel", "method"), "error"), check)

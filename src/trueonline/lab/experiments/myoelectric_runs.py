@@ -22,6 +22,7 @@ from trueonline.core.memory import decay
 from trueonline.core.memory.layout import CARRIED
 from trueonline.core.transition import asking, on_policy
 from trueonline.features import TileCoder
+from trueonline.lab.experiment import SETTING
 from trueonline.lab.recordings import SIGNALS, Recording
 from trueonline.study.storage.work import Beat, StoredWork, add_to
 
@@ -35,15 +36,7 @@ BLOCKS = 50  # consecutive parts of the recording, each with an error of its own
 CUT = 1e-3  # a return is scored if at most this share of the largest possible return is unknown
 HUGE = 1e100  # a value beyond it has diverged
 PER_TASK = 5  # trace decays in each task
-SCHEMA = pa.schema(
-    [
-        ("method", pa.string()),
-        ("step_size", pa.float64()),
-        ("trace_decay", pa.float64()),
-        ("block", pa.int64()),
-        ("error", pa.float64()),
-    ]
-)
+SCHEMA = pa.schema(SETTING | {"block": pa.int64(), "error": pa.float64()})
 
 
 # --- In kernels -----------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from trueonline import study
 from trueonline.features import binary_code, random_unit, tabular
 from trueonline.inputs.seeds import seed_of
 from trueonline.lab.claims import Errors
-from trueonline.lab.experiment import Settings
+from trueonline.lab.experiment import Settings, stacked
 from trueonline.problems import random_mrp
 from trueonline.words import count
 
@@ -133,16 +133,21 @@ def bests(make: Callable[[int], list[study.Case]], mrps: int, at_once: int, sett
 def all_means(results: list[Errors]) -> pa.Table:
     """Mean and standard error for every setting."""
     tables = []
-    alpha, lam = np.meshgrid(ALPHAS, LAMS, indexing="ij")
+    alpha, lam = (grid.ravel() for grid in np.meshgrid(ALPHAS, LAMS, indexing="ij"))
     for each in results:
-        for method, values in each.by_method.items():
+        columns = {}
+        for method, errors in each.by_method.items():
+            values = errors.reshape(len(errors), -1)
             with np.errstate(invalid="ignore", over="ignore"):
                 error, deviation = values.mean(axis=0), values.std(axis=0, ddof=min(1, len(values) - 1))
-            columns = {name: [label] * alpha.size for name, label in {**each.labels, "method": method}.items()}
-            columns |= {"step_size": alpha.ravel(), "trace_decay": lam.ravel(), "error": error.ravel()}
-            columns["standard_error"] = (deviation / np.sqrt(len(values))).ravel()
-            columns["diverged_runs"] = np.isinf(values).sum(axis=0).ravel()
-            tables.append(pa.table(columns))
+            columns[method] = {
+                "step_size": alpha,
+                "trace_decay": lam,
+                "error": error,
+                "standard_error": deviation / np.sqrt(len(values)),
+                "diverged_runs": np.isinf(values).sum(axis=0),
+            }
+        tables.append(stacked(columns, **each.labels))
     return pa.concat_tables(tables)
 
 
@@ -153,18 +158,11 @@ def at_best_alpha(results: list[Errors]) -> pa.Table:
     """
     tables = []
     for each in results:
+        columns = {}
         for method in each.by_method:
-            best = each.best_by_lam(method)
-            low, high = best.bounds
-            columns = {
-                "mrp": [f"MRP {each.labels['mrp']}"] * len(LAMS),
-                "representation": [each.labels["representation"]] * len(LAMS),
-                "method": [method] * len(LAMS),
-                "trace_decay": LAMS,
-                "error": best.value,
-                "step_size": ALPHAS[each.mean(method).argmin(axis=0)],
-                "low": low,
-                "high": high,
-            }
-            tables.append(pa.table(columns))
+            numbers = each.best_by_lam(method).columns("error")
+            alphas = ALPHAS[each.mean(method).argmin(axis=0)]
+            columns[method] = {"trace_decay": LAMS, "error": numbers.pop("error"), "step_size": alphas, **numbers}
+        labels = {"mrp": f"MRP {each.labels['mrp']}", "representation": each.labels["representation"]}
+        tables.append(stacked(columns, **labels))
     return pa.concat_tables(tables)

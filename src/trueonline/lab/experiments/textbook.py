@@ -1,4 +1,20 @@
-"""Figures 12.3, 12.6 and 12.8 of Sutton and Barto: three λ-return methods on the random walk with 19 states."""
+"""Sutton and Barto, chapter 12 — the random walk
+
+The figure shows the RMS error over the 19 states at the end of an episode, averaged over the first ten episodes, as a
+function of α for each λ. The experiment is that of Reinforcement Learning: An Introduction (second edition, 2018), chapter
+12: the offline λ-return algorithm (Figure 12.3), TD(λ) with accumulating traces (Figure 12.6), and the online λ-return
+algorithm, which is true online TD(λ) (Figure 12.8).
+
+The book prints curves and no numbers. The claims are its words about the curves. One level is read off Figure 12.8, and the
+picture shows it as a cross. The criteria were fixed before the first results were seen: "virtually identical" is a
+difference below a tenth, and "much worse" is more than twice the error. Intervals come from a bootstrap over runs. TD(λ)
+diverges at large α and λ. An error above 10⁹ counts as 10⁹.
+
+The lines of λ = 0 depend on the targets of the offline algorithm. Here all values in a λ-return come from the weights at the
+beginning of the episode. The claim is judged with this definition, in which the lines differ. The book's equation (12.1)
+takes the value of the next state from the newest weights. At λ = 0 the offline algorithm is then TD(0), and the lines are the
+same. For λ > 0 the definition of (12.1) cannot be computed offline, because its weights depend on later updates.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +28,7 @@ import pyarrow as pa
 from trueonline import AccumulateTD, OnlineLambdaReturn, TrueOnlineTD
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import EQUAL, FAILS, Claim, Estimate, decided, judge, overall
-from trueonline.lab.experiment import Experiment, Outcome, Settings
+from trueonline.lab.experiment import Experiment, Outcome, Settings, stacked
 from trueonline.lab.experiments import fig1
 from trueonline.lab.style import NAMES, figure, lines_over_lam
 from trueonline.problems import FiniteMRP, Trajectory, random_walk
@@ -108,19 +124,15 @@ def run(settings: Settings) -> Outcome:
         by_method[name] = np.array(grid).transpose(2, 0, 1)
     errors = {name: Estimate.mean(by_method[name], settings.seed) for name in FIGURES}  # over λ and α
     newest = np.mean([newest_weights_errors(each, walk) for each in runs], axis=0)
-    claims = [*judged(errors, len(runs)), lines_of_td0(errors, newest), exactness(walk, runs[0])]
+    claims = [*judged(errors, len(runs)), lines_of_td0(errors, newest), exactness(walk, runs[0][0])]
     note = f"{count(len(runs), 'run')} of {EPISODES} episodes, the same for all methods and settings."
     return Outcome(_table(errors), {"figure": lambda: _picture(errors, len(runs))}, claims, note=note)
 
 
 def _table(errors: Mapping[str, Estimate]) -> pa.Table:
     lams, alphas = (grid.ravel() for grid in np.meshgrid(TRACE_DECAYS, STEP_SIZES, indexing="ij"))
-    tables = []
-    for name, estimate in errors.items():
-        low, high = estimate.bounds
-        numbers = {"rms_error": estimate.value.ravel(), "low": low.ravel(), "high": high.ravel()}
-        tables.append(pa.table({"method": [name] * len(lams), "trace_decay": lams, "step_size": alphas, **numbers}))
-    return pa.concat_tables(tables)
+    grid = {"trace_decay": lams, "step_size": alphas}
+    return stacked({name: {**grid, **estimate.columns("rms_error")} for name, estimate in errors.items()})
 
 
 def _picture(errors: Mapping[str, Estimate], runs: int) -> Any:
@@ -186,9 +198,17 @@ def lines_of_td0(errors: Mapping[str, Estimate], newest: np.ndarray) -> Claim:
     )
 
 
-def exactness(walk: FiniteMRP, episode: list[Trajectory]) -> Claim:
-    """Whether true online TD(λ) is the online λ-return algorithm, in the first episode."""
-    apart = _distance(walk, episode[0])
+def exactness(walk: FiniteMRP, episode: Trajectory) -> Claim:
+    """Whether true online TD(λ) equals its definition at every step of an episode."""
+    lam, alpha = AT
+    learner, definition = (each(STATES, alpha, lam, walk.discount) for each in (TrueOnlineTD, OnlineLambdaReturn))
+    apart = 0.0
+    for each in (learner, definition):
+        each.start(int(episode.states[0]))
+    for state, reward, discount in zip(episode.states[1:], episode.rewards, episode.discounts, strict=True):
+        for each in (learner, definition):
+            each.update(float(reward), int(state), float(discount))
+        apart = max(apart, float(np.abs(learner.weights - definition.weights).max()))
     return Claim(
         "True online TD(λ) computes the online λ-return algorithm at every step",
         decided(apart <= EQUAL),
@@ -247,37 +267,4 @@ def _much_worse(errors: Mapping[str, Estimate]) -> Claim:
     )
 
 
-def _distance(walk: FiniteMRP, episode: Trajectory) -> float:
-    """The largest difference between true online TD(λ) and its definition over an episode."""
-    lam, alpha = AT
-    learner, wanted = (each(STATES, alpha, lam, walk.discount) for each in (TrueOnlineTD, OnlineLambdaReturn))
-    apart = 0.0
-    for each in (learner, wanted):
-        each.start(int(episode.states[0]))
-    for state, reward, discount in zip(episode.states[1:], episode.rewards, episode.discounts, strict=True):
-        for each in (learner, wanted):
-            each.update(float(reward), int(state), float(discount))
-        apart = max(apart, float(np.abs(learner.weights - wanted.weights).max()))
-    return apart
-
-
-EXPERIMENT = Experiment(
-    "textbook",
-    "Sutton and Barto, chapter 12 — the random walk",
-    """The figure shows the RMS error over the 19 states at the end of an episode, averaged over the first ten episodes, as a
-function of α for each λ. The experiment is that of Reinforcement Learning: An Introduction (second edition, 2018), chapter
-12: the offline λ-return algorithm (Figure 12.3), TD(λ) with accumulating traces (Figure 12.6), and the online λ-return
-algorithm, which is true online TD(λ) (Figure 12.8).
-
-The book prints curves and no numbers. The claims are its words about the curves. One level is read off Figure 12.8, and the
-picture shows it as a cross. The criteria were fixed before the first results were seen: "virtually identical" is a
-difference below a tenth, and "much worse" is more than twice the error. Intervals come from a bootstrap over runs. TD(λ)
-diverges at large α and λ. An error above 10⁹ counts as 10⁹.
-
-The lines of λ = 0 depend on the targets of the offline algorithm. Here all values in a λ-return come from the weights at the
-beginning of the episode. The claim is judged with this definition, in which the lines differ. The book's equation (12.1)
-takes the value of the next state from the newest weights. At λ = 0 the offline algorithm is then TD(0), and the lines are the
-same. For λ > 0 the definition of (12.1) cannot be computed offline, because its weights depend on later updates.""",
-    run,
-    BestRows(("method",), "rms_error"),
-)
+EXPERIMENT = Experiment("textbook", __doc__, run, BestRows(("method",), "rms_error"))

@@ -28,9 +28,7 @@ def _opened(found: re.Match) -> str:
     """The beginning of a picture: as wide as the page, but not so small that its text cannot be read."""
     width = float(found[1])  # in points: 4/3 pixels each
     style = f"min-width: {width:.0f}px; max-width: {1.5 * width:.0f}px"
-    return (
-        f'<svg viewBox="0 0 {found[1]} {found[2]}" style="{style}" xmlns:xlink="http://www.w3.org/1999/xlink" role="img">'
-    )
+    return f'<svg viewBox="0 0 {found[1]} {found[2]}" style="{style}" xmlns:xlink="http://www.w3.org/1999/xlink">'
 
 
 def variables(pictures: Iterable[str]) -> tuple[str, str]:
@@ -44,7 +42,7 @@ def in_dark(colour: str) -> str:
     """A colour, given as six digits, in the dark scheme: greys are inverted, and dark colours are lightened.
 
     >>> in_dark("ffffff"), in_dark("000000"), in_dark("440154"), in_dark("e69f00")
-    ('#161616', '#ebebeb', '#aa8cb2', '#e69f00')
+    ('#161616', '#ebebeb', '#a280aa', '#e69f00')
     """
     channels = [int(colour[i : i + 2], 16) for i in (0, 2, 4)]
     if max(channels) - min(channels) < 12:

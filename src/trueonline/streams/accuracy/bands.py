@@ -295,7 +295,10 @@ class Bands(Resumable):
         return low, high
 
     def inside(self) -> np.ndarray:
-        """The share of what came true that the bands have held, for each question. NaN if nothing has come true yet."""
+        """The share of bands that held what came true, for each question. NaN if no band has been judged yet.
+
+        The errors that count are the e_k of this module: at most `OPEN` of the return is replaced by the newest prediction.
+        """
         judged, inside = self._state["counts"][np.argsort(self._order)].T
         return np.where(judged > 0, inside / np.maximum(judged, 1), np.nan)
 

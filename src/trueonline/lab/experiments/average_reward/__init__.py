@@ -34,4 +34,4 @@ def run(settings: Settings) -> Outcome:
 
 
 BEST = BestRows(("task", "method"), "shortfall")
-EXPERIMENT = Experiment("average-reward", spec.TITLE, spec.TEXT, run, BEST)
+EXPERIMENT = Experiment("average-reward", spec.__doc__, run, BEST)

@@ -1,4 +1,22 @@
-"""The specification of the study of average reward: problems, methods, grids, criteria and text."""
+"""Average reward — differential TD(λ) and Sarsa(λ)
+
+Continuing tasks without discount. The paper has no such experiment. The methods learn the reward rate, the mean reward of
+a step, and differential values: by how much the rewards from a state on exceed the reward rate, in total. Both are compared with
+the exact solution.
+
+The left chart of the figure shows long runs of true online differential TD(λ), with λ = 0.8 and step-sizes that fall
+(α = 0.5 / (1 + t / 1,000), β = α / 10), on random processes of 10 states as in section 5.1. The middle chart sweeps constant
+step-sizes over 1,000 steps, with β = ηα and η from 0.01 to 1. True online TD(λ) with γ = 0.99 is beside
+it. Differential values are determined up to a constant, so the error is the variance of the difference over the stationary
+distribution, for both methods.
+
+The right chart is the access-control queue of Sutton and Barto (2018, Example 10.2): ten servers, and customers that pay 1, 2,
+4 or 8. Agents are tabular and ε-greedy with ε = 0.1, so the reward rate of the ε-greedy optimal policy is what they can hope
+for. That rate is exact, as are the optimal one and that of accepting all customers. β = α / 10. In the table, the
+shortfall is the share of the optimal reward rate that is missed. For processes it is the error of the middle chart.
+
+Criteria and grids were fixed before the results were seen, but after one trial run of the agent on the queue.
+"""
 
 from __future__ import annotations
 
@@ -24,22 +42,3 @@ EPSILON, ETA = 0.1, 0.1
 CONTROL_STEP_SIZES, CONTROL_LAMS = (0.01, 0.03, 0.1), (0.0, 0.8)
 NEAR = 0.95  # the share of the reward rate of the ε-greedy optimal policy that must be reached
 AGREES = 0.1  # by how much R̄ may differ from what the agent earns
-
-TITLE = "Average reward — differential TD(λ) and Sarsa(λ)"
-TEXT = f"""\
-Continuing tasks without discount. The paper has no such experiment. The methods learn the reward rate, the mean reward of
-a step, and differential values: by how much the rewards from a state on exceed the reward rate, in total. Both are compared with
-the exact solution.
-
-The left chart of the figure shows long runs of true online differential TD(λ), with λ = {LAM} and step-sizes that fall
-(α = 0.5 / (1 + t / 1,000), β = α / 10), on random processes of 10 states as in section 5.1. The middle chart sweeps constant
-step-sizes over {SHORT:,} steps, with β = ηα and η from {ETAS[0]} to {ETAS[-1]:g}. True online TD(λ) with γ = {DISCOUNT} is beside
-it. Differential values are determined up to a constant, so the error is the variance of the difference over the stationary
-distribution, for both methods.
-
-The right chart is the access-control queue of Sutton and Barto (2018, Example 10.2): ten servers, and customers that pay 1, 2,
-4 or 8. Agents are tabular and ε-greedy with ε = {EPSILON}, so the reward rate of the ε-greedy optimal policy is what they can hope
-for. That rate is exact, as are the optimal one and that of accepting all customers. β = α / 10. In the table, the
-shortfall is the share of the optimal reward rate that is missed. For processes it is the error of the middle chart.
-
-Criteria and grids were fixed before the results were seen, but after one trial run of the agent on the queue."""

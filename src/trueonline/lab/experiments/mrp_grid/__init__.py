@@ -43,4 +43,4 @@ def run(settings: Settings) -> Outcome:
 
 
 BEST = BestRows(("representation", "other", "sigma"), "advantage", mean_over="k")
-EXPERIMENT = Experiment("mrp-grid", spec.TITLE, spec.TEXT, run, BEST)
+EXPERIMENT = Experiment("mrp-grid", spec.__doc__, run, BEST)

@@ -1,4 +1,27 @@
-"""The specification of the grid: classes of MRPs, numbers of runs, comparisons and text."""
+"""Beyond the paper — the advantage over a grid of classes of MRPs
+
+The paper has three classes (k, b, σ) of random MRPs. Here there are 165: k states from 5 to 200, b next states of
+each state from 1 to k, and rewards with a standard deviation σ from 0 to 1. Each number is about twice to three times the
+one before it, so that the grid covers what is small and what is large with few classes. The classes were chosen before any
+result was seen.
+
+Everything else is as in the paper or is continued from it. A run has 10 k steps, which are the paper's 100 steps for k = 10
+and its 1,000 for k = 100. Non-binary features are five normal numbers for each state, scaled to unit length, for every k.
+(The paper has five for k = 10 and for k = 100.) So for k = 5 they can represent all values exactly. α and λ come from the
+paper's grids. MRPs that differ in σ alone have the same transitions, expected rewards and features.
+
+The advantage is 1 − (best error of true online TD(λ)) / (best error of the other method). Each method is at its own best α
+and λ on each MRP, and the mean over MRPs is geometric. Intervals are 95 % of 1,000 bootstrap samples of the MRPs. The best
+α and λ are chosen and judged on the same runs, which flatters all methods a little.
+
+With b = 1 every transition is certain, and the process ends in a cycle that has fewer states than k. A process that falls
+into several parts has no unique stationary distribution and is drawn again. Only states of the stationary distribution
+count in the error.
+
+The first two claims are about all classes at once. Their intervals are wider, so that all of them together are right with
+95 %. The claims about k, b and σ are those of section 5.4, which calls a domain with small b and σ less stochastic. They
+are judged by the slopes of a least-squares fit over all classes.
+"""
 
 from __future__ import annotations
 
@@ -28,27 +51,3 @@ def classes() -> list[tuple[int, int, float]]:
 
 def label(k: int, b: int, sigma: float) -> str:
     return f"({k}, {b}, {sigma:g})"
-
-
-TITLE = "Beyond the paper — the advantage over a grid of classes of MRPs"
-TEXT = """The paper has three classes (k, b, σ) of random MRPs. Here there are 165: k states from 5 to 200, b next states of
-each state from 1 to k, and rewards with a standard deviation σ from 0 to 1. Each number is about twice to three times the
-one before it, so that the grid covers what is small and what is large with few classes. The classes were chosen before any
-result was seen.
-
-Everything else is as in the paper or is continued from it. A run has 10 k steps, which are the paper's 100 steps for k = 10
-and its 1,000 for k = 100. Non-binary features are five normal numbers for each state, scaled to unit length, for every k.
-(The paper has five for k = 10 and for k = 100.) So for k = 5 they can represent all values exactly. α and λ come from the
-paper's grids. MRPs that differ in σ alone have the same transitions, expected rewards and features.
-
-The advantage is 1 − (best error of true online TD(λ)) / (best error of the other method). Each method is at its own best α
-and λ on each MRP, and the mean over MRPs is geometric. Intervals are 95 % of 1,000 bootstrap samples of the MRPs. The best
-α and λ are chosen and judged on the same runs, which flatters all methods a little.
-
-With b = 1 every transition is certain, and the process ends in a cycle that has fewer states than k. A process that falls
-into several parts has no unique stationary distribution and is drawn again. Only states of the stationary distribution
-count in the error.
-
-The first two claims are about all classes at once. Their intervals are wider, so that all of them together are right with
-95 %. The claims about k, b and σ are those of section 5.4, which calls a domain with small b and σ less stochastic. They
-are judged by the slopes of a least-squares fit over all classes."""

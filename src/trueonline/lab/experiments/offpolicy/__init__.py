@@ -53,4 +53,4 @@ def _csv(table: pa.Table) -> bytes:
 
 
 BEST = BestRows(("representation", "distance", "method"), "error")
-EXPERIMENT = Experiment("offpolicy", spec.TITLE, spec.TEXT, run, BEST)
+EXPERIMENT = Experiment("offpolicy", spec.__doc__, run, BEST)

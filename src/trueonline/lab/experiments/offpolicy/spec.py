@@ -1,6 +1,31 @@
-"""The specification of the off-policy study: problems, methods, grids and text.
+"""Beyond the paper — learning about one policy from another
 
-Grids, claims and the criteria of the claims were fixed before the first results were looked at.
+Section 7 of the paper names methods that learn about one policy, the target, while another policy, the
+behaviour, acts. Which of these methods converge, how fast, and is the true online form better? The methods are off-policy
+TD(λ), GTD(λ) and emphatic TD(λ), each with its true online form. Off-policy TD(λ) is GTD(λ) without second weights (β = 0).
+
+On the counterexamples TD(0) diverges in expectation at every step-size. They are two states with the features 1 and 2, and
+Baird's seven states. Runs have 5,000 steps. By default there are 50. They begin with the initial weights of the
+literature, at which the error is 1. The error at the end is the mean over the last 500 steps. If it is above 1, learning
+made the weights worse.
+
+The random MDPs have 10 states, 3 actions, 3 next states for each state and action, and σ =
+0.1. The behaviour is uniform. The distance of the target from the behaviour is 0 if both are the same, and 1 if the
+target is deterministic. Each MDP has 2 runs of 1,000 steps, and by default there are 30 MDPs, with tabular
+features and with the binary code of the state. Weights begin at zero, and the error is the mean over all steps. One setting of the
+parameters is chosen for all MDPs.
+
+The grid has 16 step-sizes from 2⁻¹⁴ to 2, and λ = 0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95 and 1. GTD(λ) also has η = β/α = 1/16,
+1/4, 1, 4 and 16, so its best is chosen from five times as many settings. All methods see the same trajectories. Grids and
+claims were fixed before the first results were looked at.
+
+The best setting is the one with the smallest mean over runs (or MDPs), where a diverged run counts as 10¹². Intervals come
+from 1,000 bootstrap samples. Each sample has its own best setting. At λ = 0 a method and its true online form are the same.
+Lines over time use the parameters that are best over all steps. Values beyond the axes of the figure are drawn at the edge.
+
+Divergence in expectation and divergence of a run are different. On the two states a step of TD(0) multiplies the weight by
+1 + 1.6α, by 1 − 0.8α or by 1. A run almost surely converges to 0 if (1 + 1.6α)·|1 − 0.8α| < 1, that is for 0.625 < α < 1.6.
+The mean over runs still grows without bound, because ever rarer runs become ever larger.
 """
 
 from __future__ import annotations
@@ -38,34 +63,6 @@ PAIRS = {
 }  # a method → its true online form
 FAMILY = tuple(name for pair in PAIRS.items() for name in pair)
 VARIANTS = {name: ETAS if "gtd" in name else (0.0,) for name in FAMILY}
-
-TITLE = "Beyond the paper — learning about one policy from another"
-TEXT = f"""Section 7 of the paper names methods that learn about one policy, the target, while another policy, the
-behaviour, acts. Which of these methods converge, how fast, and is the true online form better? The methods are off-policy
-TD(λ), GTD(λ) and emphatic TD(λ), each with its true online form. Off-policy TD(λ) is GTD(λ) without second weights (β = 0).
-
-On the counterexamples TD(0) diverges in expectation at every step-size. They are two states with the features 1 and 2, and
-Baird's seven states. Runs have {STEPS:,} steps. By default there are {RUNS}. They begin with the initial weights of the
-literature, at which the error is 1. The error at the end is the mean over the last {LAST} steps. If it is above 1, learning
-made the weights worse.
-
-The random MDPs have {STATES} states, {ACTIONS} actions, {BRANCHING} next states for each state and action, and σ =
-{SIGMA:g}. The behaviour is uniform. The distance of the target from the behaviour is 0 if both are the same, and 1 if the
-target is deterministic. Each MDP has {MDP_RUNS} runs of {MDP_STEPS:,} steps, and by default there are {MDPS} MDPs, with tabular
-features and with the binary code of the state. Weights begin at zero, and the error is the mean over all steps. One setting of the
-parameters is chosen for all MDPs.
-
-The grid has 16 step-sizes from 2⁻¹⁴ to 2, and λ = 0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95 and 1. GTD(λ) also has η = β/α = 1/16,
-1/4, 1, 4 and 16, so its best is chosen from five times as many settings. All methods see the same trajectories. Grids and
-claims were fixed before the first results were looked at.
-
-The best setting is the one with the smallest mean over runs (or MDPs), where a diverged run counts as 10¹². Intervals come
-from 1,000 bootstrap samples. Each sample has its own best setting. At λ = 0 a method and its true online form are the same.
-Lines over time use the parameters that are best over all steps. Values beyond the axes of the figure are drawn at the edge.
-
-Divergence in expectation and divergence of a run are different. On the two states a step of TD(0) multiplies the weight by
-1 + 1.6α, by 1 − 0.8α or by 1. A run almost surely converges to 0 if (1 + 1.6α)·|1 − 0.8α| < 1, that is for 0.625 < α < 1.6.
-The mean over runs still grows without bound, because ever rarer runs become ever larger."""
 
 
 def case(problem: OffPolicyProblem, runs: int, steps: int, seed: int, after: int = 0) -> study.Case:

@@ -1,0 +1,271 @@
+"""Sweeps of off-policy methods: the numbers of their definitions, from where a problem begins."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+import trueonline as to
+from tests.oracles import family as naive_family
+from trueonline import study
+from trueonline.core.compiling.kernels import kernel
+from trueonline.methods import gtd, true_online_gtd
+from trueonline.problems import OffPolicyProblem, baird, random_mdp
+from trueonline.problems import counterexamples as off_policy
+
+STEPS, SEED = 40, 5
+ALPHAS, LAMS = (0.02, 0.3), (0.0, 0.7, 1.0)
+MDP = random_mdp(6, 3, 2, 0.1, distance=0.7, seed=1)
+# Features have the width of Baird's, because a kernel is compiled for each width:
+PROBLEMS = {
+    "two states": off_policy.two_state(),
+    "Baird": baird(),
+    "tabular": MDP,
+    "tabular, begun elsewhere": MDP.with_features(np.eye(6), np.arange(6.0)),
+    "binary": MDP.with_features(np.pad(to.features.binary_code(6), [(0, 0), (0, 5)])),
+    "episodic": OffPolicyProblem(  # two states; action 0 goes on, action 1 ends
+        [[[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]],
+        [[[0.0, 1.0, 0.0], [0.0, 0.0, -1.0]], [[2.0, 0.0, 0.0], [0.0, 0.0, 0.5]]],
+        behaviour=[[0.7, 0.3], [0.4, 0.6]],
+        target=[[0.4, 0.6], [0.9, 0.1]],
+        features=np.pad([[1.0, 0.5], [0.0, 2.0]], [(0, 0), (0, 6)]),
+        discount=0.9,
+    ),
+}
+every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+NAIVE = {
+    "off_policy": (naive_family.off_policy_td, 0.0),
+    "true_online_off_policy": (naive_family.true_online_gtd, 0.0),
+    "gtd": (naive_family.gtd, 1.0),
+    "true_online_gtd": (naive_family.true_online_gtd, 1.0),
+    "emphatic": (naive_family.emphatic_td, 0.0),
+    "true_online_emphatic": (naive_family.true_online_emphatic_td, 0.0),
+}
+
+
+def oracle(problem, rule, eta, alpha, lam, run, steps=STEPS, after=0):
+    """The mean of `problem.error` over the steps, of the plain method with dense vectors."""
+    states, rewards, discounts, ratios = problem.trajectory(steps, study.run_seed(SEED, run))
+    each = {"trace_decays": lam, "alphas": alpha, "betas": eta * alpha, "interests": 1.0}
+    episode = naive_family.Episode(
+        problem.features[states], rewards, discounts, ratios=ratios, expected=[],
+        **{name: np.full(steps, value) for name, value in each.items()},
+    )  # fmt: skip
+    found = rule([episode], problem.initial_weights.copy())
+    errors = [problem.error(w[0] if isinstance(w, tuple) else w) for w in found]
+    return np.mean(errors[after:])
+
+
+def errors(table):
+    """(method, α, λ, run) → error."""
+    return {tuple(row.values())[:4]: row["error"] for row in table.to_pylist()}
+
+
+# --- The engine -----------------------------------------------------------------------------------
+
+
+@every_problem
+def test_errors_are_those_of_the_plain_methods(problem):
+    found = errors(to.sweep(problem, step_sizes=ALPHAS, trace_decays=LAMS, runs=2, steps=STEPS, seed=SEED))
+    assert {key[0] for key in found} == set(study.OFF_POLICY) >= set(NAIVE)
+    assert len(found) == len(study.OFF_POLICY) * len(ALPHAS) * len(LAMS) * 2
+    for (method, *setting), error in ((key, error) for key, error in found.items() if key[0] in NAIVE):
+        assert error == pytest.approx(oracle(problem, *NAIVE[method], *setting), rel=1e-8), (method, *setting)
+
+
+@pytest.mark.parametrize("eta", [0.0, 0.01, 3.0])
+@pytest.mark.parametrize(("name", "rule"), [("gtd", gtd), ("true_online_gtd", true_online_gtd)])
+def test_a_method_may_have_a_second_step_size(name, rule, eta):
+    methods = {"by name": study.SweptMethod(name, second=eta), "by kernel": study.SweptMethod(rule, second=eta)}
+    if rule is true_online_gtd:
+        methods["own"] = study.SweptMethod(own_true_online_gtd, memories=3, second=eta)
+    found = errors(to.sweep(PROBLEMS["Baird"], methods, [0.01], [0.5], runs=2, steps=STEPS, seed=SEED))
+    for (method, *setting), error in found.items():
+        assert error == pytest.approx(oracle(PROBLEMS["Baird"], NAIVE[name][0], eta, *setting), rel=1e-8)
+        assert error == pytest.approx(found["by name", *setting], rel=1e-12), method
+
+
+@kernel
+def own_gtd(memory, x, reward, x_next, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried):
+    return gtd(memory, x, reward, x_next, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried)
+
+
+@kernel
+def own_true_online_gtd(memory, x, reward, x_next, v_old, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried):
+    return true_online_gtd(memory, x, reward, x_next, v_old, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried)
+
+
+def test_the_error_of_a_learner_class_is_that_of_its_kernel():
+    methods = {"emphatic": None, "true_online_emphatic": None, "a": to.EmphaticTD, "b": to.TrueOnlineEmphaticTD}
+    for problem in (PROBLEMS["Baird"], PROBLEMS["tabular, begun elsewhere"], MDP):
+        found = errors(to.sweep(problem, methods, [0.01], [0.5, 0.9], runs=2, steps=STEPS, after=7))
+        for (method, *setting), error in found.items():
+            same = {"a": "emphatic", "b": "true_online_emphatic"}.get(method, method)
+            assert error == pytest.approx(found[same, *setting], rel=1e-9)
+
+
+def test_after_leaves_the_first_steps_out():
+    problem = PROBLEMS["two states"]
+    found = errors(to.sweep(problem, step_sizes=[0.1], trace_decays=[0.5], runs=2, steps=STEPS, seed=SEED, after=30))
+    for (method, *setting), error in found.items():
+        assert error == pytest.approx(oracle(problem, *NAIVE[method], *setting, after=30), rel=1e-8)
+    with_all = errors(to.sweep(problem, step_sizes=[0.1], trace_decays=[0.5], runs=2, steps=STEPS, seed=SEED))
+    assert set(with_all.values()).isdisjoint(found.values())
+
+
+def test_what_comes_after_a_setting_that_diverged_is_not_touched_by_it():
+    grid = {"runs": 2, "steps": 600, "seed": SEED}
+    found = errors(to.sweep(baird(), step_sizes=[50.0, 0.001], trace_decays=[0.0, 0.9], **grid))
+    alone = errors(to.sweep(baird(), step_sizes=[0.001], trace_decays=[0.9], **grid))
+    for method in study.OFF_POLICY:
+        assert found[method, 50.0, 0.9, 0] == math.inf
+        assert found[method, 0.001, 0.9, 1] == alone[method, 0.001, 0.9, 1] < math.inf
+    assert not any(math.isnan(error) for error in found.values())
+
+
+def test_at_lambda_0_true_online_methods_are_the_others():
+    found = errors(to.sweep(PROBLEMS["binary"], step_sizes=ALPHAS, trace_decays=[0.0], runs=2, steps=STEPS))
+    for (method, *setting), error in found.items():
+        assert error == pytest.approx(found[method.removeprefix("true_online_"), *setting], rel=1e-9)
+
+
+def test_without_ratios_they_are_what_they_are_without_policies():
+    """On-policy, and with λ = 1, so that emphasis is 1."""
+    problem = to.problems.random_mrp(10, 3, 0.1, seed=1)
+    methods = (*study.METHODS, *study.OFF_POLICY)
+    found = errors(to.sweep(problem, methods, ALPHAS, [1.0], runs=2, steps=STEPS))
+    same = {"off_policy": "accumulate", "emphatic": "accumulate", "true_online_off_policy": "true_online"}
+    same["true_online_emphatic"] = "true_online"
+    for (method, *setting), error in found.items():
+        assert error == pytest.approx(found[same.get(method, method), *setting], rel=1e-9)
+
+
+def test_problems_without_ratios_have_the_methods_they_always_had():
+    assert study.applicable(to.problems.random_walk()) == study.METHODS == ("accumulate", "replace", "true_online")
+    assert study.applicable(MDP) == study.OFF_POLICY
+
+
+def test_the_numbers_of_the_papers_methods_have_not_changed():
+    """As they were when each method had one memory and every run began at zero (but for the rounding of other machines)."""
+    mrp = to.problems.random_mrp(10, 3, 0.1, seed=1)
+    seen = {"tabular": mrp, "binary": mrp.with_features(to.features.binary_code(10))}
+    grid = {"step_sizes": [0.2], "trace_decays": [0.9], "runs": 1, "steps": 300, "seed": 5}
+    found = {(name, key[0]): error for name, p in seen.items() for key, error in errors(to.sweep(p, **grid)).items()}
+    assert found == pytest.approx(BEFORE, rel=1e-14)
+
+
+BEFORE = {
+    ("tabular", "accumulate"): 7.18800929268977,
+    ("tabular", "replace"): 1.5965572743994914,
+    ("tabular", "true_online"): 2.6000927095616486,
+    ("binary", "accumulate"): 16.166273894695387,
+    ("binary", "replace"): 2.3681145326166897,
+    ("binary", "true_online"): 6.740902179860907,
+}
+
+
+# --- Names and refusals ---------------------------------------------------------------------------
+
+
+def names(problem, method, **changes):
+    settings = {"step_sizes": (0.1,), "trace_decays": (0.5,), "runs": 1, "steps": 10, **changes}
+    return [task.name for task in study.Case(problem, {"mine": method}, **settings).tasks()]
+
+
+def test_names_change_with_the_second_step_size_the_beginning_and_what_is_left_out():
+    plain = names(MDP, study.SweptMethod("gtd"))
+    assert plain == names(MDP, study.SweptMethod(gtd)) == names(MDP, study.SweptMethod("gtd", memories=2, second=1.0))
+    begun = MDP.with_features(MDP.features, np.ones(6))
+    others = [
+        names(MDP, study.SweptMethod("gtd", second=0.5)),
+        names(MDP, study.SweptMethod("true_online_gtd")),
+        names(MDP, study.SweptMethod(own_gtd, memories=2)),
+        names(MDP, study.SweptMethod(own_gtd, memories=3)),
+        names(begun, study.SweptMethod("gtd")),
+        names(MDP, study.SweptMethod("gtd"), after=1),
+    ]
+    assert len({name for case in (plain, *others) for name in case}) == 7
+
+
+class Elsewhere:
+    """A problem of a user's own that begins where it says."""
+
+    features, metric, lms_weights, discount = np.eye(2), np.eye(2) / 2, np.ones(2), 0.9
+
+    def __init__(self, initial_weights):
+        self.initial_weights = initial_weights
+
+    def trajectory(self, steps, seed):
+        return np.arange(steps + 1) % 2, np.ones(steps), np.full(steps, 0.9)
+
+
+def test_a_problem_of_ones_own_may_begin_elsewhere():
+    found = errors(to.sweep(Elsewhere([3, 1]), {"true_online": None, "mine": to.TrueOnlineTD}, [1e-9], [0.5], runs=1))
+    assert list(found.values()) == pytest.approx([1.0, 1.0], rel=1e-6)
+
+
+@pytest.mark.parametrize("begin", [[1.0, 1.0], [np.nan, 0.0], [1.0], "ab", [True, False]])
+def test_a_beginning_that_will_not_do_is_refused(begin):
+    with pytest.raises(ValueError, match=r"initial weights is zero|initial_weights must be"):
+        to.sweep(Elsewhere(begin), "true_online", [0.1], [0.5], runs=1, steps=5)
+
+
+class Plain:
+    def __init__(self, n_features, step_size, trace_decay, discount):
+        self.weights = np.zeros(n_features)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"methods": {"mine": to.GTD}}, r"needs a second step-size.*study\.SweptMethod"),
+        ({"methods": {"mine": Plain}, "problem": baird()}, "and initial_weights, which this problem has"),
+        ({"methods": ["gdt"]}, "unknown method 'gdt'; known are accumulate, replace.*true_online_off_policy"),
+        ({"after": STEPS}, "after must be a whole number from 0, and fewer than the 40 steps, got 40"),
+        ({"after": -1}, "after must be"),
+        ({"after": True}, "after must be"),
+        ({"methods": {"mine": study.SweptMethod("replace")}, "problem": baird()}, "the problem has importance ratios"),
+        ({"methods": {"mine": "gtd"}}, "must be a kernel, a method or a class of learners, got the text 'gtd'"),
+        (
+            {"methods": {"mine": 3}},
+            "neither a class of learners nor an update rule: a rule must be a compiled kernel, got 3",
+        ),
+    ],
+)
+def test_bad_wishes_are_refused(given, message):
+    settings = {"problem": MDP, "step_sizes": [0.1], "trace_decays": [0.5], "runs": 1, "steps": STEPS, **given}
+    with pytest.raises(ValueError, match=message):
+        to.sweep(**settings)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"rule": 3}, "a rule must be a compiled kernel, got 3"),
+        ({"rule": "gdt"}, "unknown rule 'gdt'; known are accumulate, replace"),
+        ({"rule": "gtd", "second": -1.0}, "second must be a finite number ≥ 0, got -1.0"),
+        ({"rule": "gtd", "second": math.nan}, "second must be a finite number ≥ 0, got nan"),
+        ({"rule": "gtd", "second": True}, "second must be"),
+        ({"rule": "gtd", "memories": 1}, "memories must be 2 for gtd, got 1"),
+        ({"rule": own_gtd, "memories": 4}, "memories must be from 1 to 3, which own_gtd uses, got 4"),
+        ({"rule": own_gtd, "memories": True}, "memories must be from 1 to 3, which own_gtd uses, got True"),
+    ],
+)
+def test_methods_that_are_none_are_refused(given, message):
+    with pytest.raises(ValueError, match=message):
+        study.SweptMethod(**given)
+
+
+def test_a_method_is_data():
+    method = study.SweptMethod(gtd, second=0.25)
+    assert (method.rule, method.memories, method.second) == ("gtd", 2, 0.25)
+    assert dataclasses.replace(method, second=0.5) == study.SweptMethod("gtd", second=0.5)
+
+
+def test_runs_of_td_0_on_two_states_go_to_0_where_the_text_says_so():
+    """A run grows by (1 + 1.6α)·|1 − 0.8α| for every pair of the two steps that matter, which are equally frequent."""
+    table = to.sweep(off_policy.two_state(), "off_policy", [0.5, 0.7, 1.0, 1.5, 1.7], [0.0], 20, 5000, after=4999)
+    ends = np.array(table["error"].to_pylist()).reshape(20, 5)
+    assert (ends[:, [0, 4]] > 1.0).mean() > 0.8
+    assert (ends[:, 1:4] < 1.0).mean() > 0.8
