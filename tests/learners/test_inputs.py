@@ -18,6 +18,7 @@ N = 4
 LEARNERS = [to.TrueOnlineTD, to.OnlineLambdaReturn]
 every_learner = pytest.mark.parametrize("learner_class", LEARNERS)
 NAN, INF = float("nan"), float("inf")
+MASKED = np.ma.masked_array(np.ones(N), [True, False, False, False])
 GOOD = {"n_features": N, "step_size": 0.1, "trace_decay": 0.9, "discount": 0.9}
 
 
@@ -58,6 +59,7 @@ PARAMETERS += [
     ("initial_weights", value, "initial_weights must be 4 finite numbers, got")
     for value in ([1.0], [1.0, 2.0, 3.0, NAN], "abcd", [True] * 4, np.zeros((2, 2)), 3.0, NAN)
 ]
+PARAMETERS += [("initial_weights", MASKED, "initial_weights must not be masked")]
 
 
 @pytest.mark.parametrize(("name", "value", "message"), PARAMETERS)
@@ -99,6 +101,9 @@ FEATURES = [
     (([0, 0], [1.0, 2.0]), "index 0 more than once"),
     (([5], [1.0]), "has index 5"),
     (([[0]], [[1.0]]), "one to one"),
+    (MASKED, "must not be masked, because the mask would be ignored"),
+    ((np.ma.masked_array([0, 1], [True, False]), [1.0, 1.0]), "the indices of .* must not be masked"),
+    (([0, 1], np.ma.masked_array([1.0, 1.0], [True, False])), "the values of .* must not be masked"),
 ]
 
 
@@ -168,6 +173,11 @@ STREAMS = [
     ((EYE, ONES, [0.5, 2.0, 0.5]), {}, r"discounts must lie in \[0, 1\], got 2.0 at position 1"),
     ((EYE, ONES, ["a"] * 3), {}, "discounts must be 3 numbers"),
     ((EYE, ONES), {"trace_decays": [0.5, NAN, 0.5]}, r"trace_decays must lie in \[0, 1\], got nan"),
+    ((np.ma.masked_array(EYE, EYE > 0.0), ONES), {}, "X must not be masked"),
+    (([MASKED, *EYE[1:]], ONES), {}, "X must not be masked"),
+    ((EYE, np.ma.masked_array(ONES, [True, False, False])), {}, "rewards must not be masked"),
+    ((EYE, ONES, np.ma.masked_array(ONES, [True, False, False])), {}, "discounts must not be masked"),
+    ((EYE, ONES), {"starts": np.ma.masked_array([False] * 4, [True] * 4)}, "starts must not be masked"),
     ((EYE, ONES), {"starts": [0, 1, 0, 0]}, "starts must be 4 booleans"),
     ((EYE, ONES), {"starts": [False] * 3}, "starts must be 4 booleans"),
 ]

@@ -34,6 +34,19 @@ def test_parameters_are_read_only():
         learner.step_size = 0.2
 
 
+def test_what_was_learned_cannot_be_changed_by_accident():
+    learners = [to.TrueOnlineTD(3, 0.1, 0.9, 0.9, bound=0.5), to.OnlineLambdaReturn(3, 0.1, 0.9, 0.9)]
+    learners += [to.WISGTD(3, 0.1, 0.9, 0.9, second_step_size=0.1), to.ProvisionalTD(3, 0.1, 0.9, 0.9)]
+    learners += [to.SwiftTD(3, 0.1, 0.9, 0.9), to.forward.OnlineWISGTDReturn(3, 0.1, 0.9, 0.9, second_step_size=0.1)]
+    for learner in learners:
+        learner.start(0)
+        learner.update(1.0, 1)
+        for name in ("weights", "trace", "second_weights", "provisional_weights", "usage", "step_sizes"):
+            if hasattr(learner, name):
+                with pytest.raises(ValueError, match="read-only"):
+                    getattr(learner, name)[0] = 5.0
+
+
 @pytest.mark.parametrize("learner_class", LEARNERS)
 def test_initial_weights(learner_class):
     given = np.arange(10.0)

@@ -187,7 +187,7 @@ def test_a_method_that_came_by_value_keeps_its_digest():
     method = to.method(scaled_by(0.3))
     learner = method.learner(3, **STILL)
     pickled = pickle.dumps(learner)
-    made = vars(__import__("trueonline.learners.own", fromlist=["_MADE"]))["_MADE"]
+    made = vars(__import__("trueonline.learners.own", fromlist=["_METHODS"]))["_METHODS"]
     del made[method.digest]  # as in another process
     again = pickle.loads(pickled)
     assert type(again) is not method.learner

@@ -88,7 +88,7 @@ def same(found, expected):
 @pytest.mark.parametrize("steps", [1, 700])
 @pytest.mark.parametrize("loading", [0, 10**9], ids=["compiled", "plain"])
 def test_runs_are_those_of_a_loop_with_bisect(mrp, steps, loading, monkeypatch):
-    monkeypatch.setattr(chain, "LOADING", loading)
+    monkeypatch.setattr(chain, "MAX_PLAIN_STEPS", loading)
     for seed in range(5):
         same(mrp.trajectory(steps, [7, seed]), on_policy(mrp, steps, [7, seed]))
 
@@ -97,7 +97,7 @@ def test_runs_are_those_of_a_loop_with_bisect(mrp, steps, loading, monkeypatch):
 @pytest.mark.parametrize("steps", [1, 700])
 @pytest.mark.parametrize("loading", [0, 10**9], ids=["compiled", "plain"])
 def test_runs_of_a_behaviour_are_those_of_a_loop_with_bisect(problem, steps, loading, monkeypatch):
-    monkeypatch.setattr(chain, "LOADING", loading)
+    monkeypatch.setattr(chain, "MAX_PLAIN_STEPS", loading)
     for seed in range(5):
         same(problem.trajectory(steps, [7, seed]), off_policy(problem, steps, [7, seed]))
 
@@ -123,7 +123,7 @@ def outcomes(shares, choices, **rest):
 
 @pytest.mark.parametrize("loading", [0, 10**9], ids=["compiled", "plain"])
 def test_a_choice_on_a_boundary_belongs_to_the_outcome_after_it(loading, monkeypatch):
-    monkeypatch.setattr(chain, "LOADING", loading)
+    monkeypatch.setattr(chain, "MAX_PLAIN_STEPS", loading)
     below, above = np.nextafter(0.25, 0.0), np.nextafter(0.25, 1.0)
     assert outcomes([0.0, 0.25, 0.0, 0.75, 0.0], [0.0, below, 0.25, above, np.nextafter(1.0, 0.0)]) == [1, 1, 3, 3, 3]
 

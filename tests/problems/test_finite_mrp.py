@@ -206,8 +206,14 @@ def test_features_do_not_change_the_trajectory_of_a_seed(mrp):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"transitions": [[0.5, 0.4], [0.5, 0.5]]}, r"sum to 1, got row 0: \[0.5 0.4\]"),
-        ({"transitions": [[0.5, 0.5], [1.5, -0.5]]}, r"probabilities that sum to 1, got row 1"),
+        (
+            {"transitions": [[0.5, 0.4], [0.5, 0.5]]},
+            r"transitions\[0\] must be probabilities that sum to 1, got \[0.5 0.4\]",
+        ),
+        (
+            {"transitions": [[0.5, 0.5], [1.5, -0.5]]},
+            r"transitions\[1\] must be probabilities that sum to 1, got \[ 1.5 -0.5\]",
+        ),
         ({"transitions": [[0.5, 0.5], [np.nan, 0.5]]}, "transitions must be an array of finite numbers"),
         ({"transitions": [[0.5, 0.5], [np.inf, 0.5]]}, "transitions must be an array of finite numbers"),
         (

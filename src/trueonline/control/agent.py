@@ -297,13 +297,13 @@ class Agent(Acting, OverMemory):
 
     def __getstate__(self) -> dict[str, Any]:
         state = {"parameters": self._parameters, "policy": self.policy, "parts": self._dump()}
-        kept = {name: getattr(self, name) for name in ("n_features", "n_actions", *self.options)}
-        kept |= self._step_size_state()
-        return {**state, "kept": kept, "action": self._action, "rng": self.rng.bit_generator.state}
+        names = ("n_features", "n_actions", *self.options, *self._more_settings)
+        settings = {name: getattr(self, name) for name in names}
+        return {**state, "settings": settings, "action": self._action, "rng": self.rng.bit_generator.state}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._parameters, self.policy = state["parameters"], state["policy"]
-        for name, value in state["kept"].items():
+        for name, value in state["settings"].items():
             setattr(self, name, value)
         self._choose_method()
         self.reset()

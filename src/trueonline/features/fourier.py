@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from trueonline.core.compiling.kernels import call, kernel, specialise
 from trueonline.core.forms import pointer
-from trueonline.features.scaling import QUICK, Scaling, as_given, beyond, finite, shown, unit
+from trueonline.features.scaling import FAST_TYPES, Scaling, as_given, beyond, finite, shown, unit
 from trueonline.inputs import count
 
-MOST = 1_000_000
+MAX_FOURIER_FEATURES = 1_000_000
 MAX_ORDER = 10_000
 
 
@@ -121,14 +121,16 @@ class Fourier:
         self._coupled = bool(coupled)
         d = self._scaling.size
         total = (self._order + 1) ** d if coupled else 1 + d * self._order
-        if total > MOST:
+        if total > MAX_FOURIER_FEATURES:
             advice = "give coupled=False or a lower order" if coupled else "give a lower order"
-            raise ValueError(f"order={order} in {d} dimensions makes {total:.3g} features, more than {MOST:,}; {advice}")
+            raise ValueError(
+                f"order={order} in {d} dimensions makes {total:.3g} features, more than {MAX_FOURIER_FEATURES:,}; {advice}"
+            )
         self._coefficients = _coefficients(d, self._order, self._coupled)
         self._coefficients.flags.writeable = False
         self._clipped = np.zeros(d, np.int64)
         self._plan = (self._scaling.bounds(), self._coefficients.astype(np.float64), self._clipped)
-        self._quick_types = QUICK if len(self._scaling.shape) == 1 else ()
+        self._quick_types = FAST_TYPES if len(self._scaling.shape) == 1 else ()
         self._quick = partial(_ONE, *self._plan)
 
     @property

@@ -27,10 +27,10 @@ import numpy as np
 from trueonline.core.compiling.kernels import kernel
 from trueonline.inputs import as_array, floats, number, positive
 
-FAR = 1e9  # a bound of this magnitude means that there is no bound
+UNBOUNDED = 1e9  # a bound of this magnitude means that there is no bound
 
 # The types that entry points are compiled for. Gymnasium's observations are float32. (A call with another type takes 100 µs.)
-QUICK = (np.dtype(np.float64), np.dtype(np.float32))
+FAST_TYPES = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 # --- In kernels -----------------------------------------------------------------------------------
@@ -90,13 +90,13 @@ class Scaling:
         if factors.shape not in ((), shape):
             raise ValueError(f"scales must be one number or have the shape {shape} of low, got shape {factors.shape}")
         lows, highs, factors = (np.broadcast_to(each, shape).ravel() for each in (lows, highs, factors))
-        lows, highs = np.where(lows <= -FAR, -np.inf, lows), np.where(highs >= FAR, np.inf, highs)
+        lows, highs = np.where(lows <= -UNBOUNDED, -np.inf, lows), np.where(highs >= UNBOUNDED, np.inf, highs)
         for i, (a, b) in enumerate(zip(lows.tolist(), highs.tolist(), strict=True)):
             if not a < b:
                 raise ValueError(f"low must be below high, got low = {a} and high = {b} at position {i}")
-            if a >= FAR or b <= -FAR:
+            if a >= UNBOUNDED or b <= -UNBOUNDED:
                 raise ValueError(
-                    f"bounds must lie within ±{FAR:g} or have infinity between them, got low = {a} and high = {b} "
+                    f"bounds must lie within ±{UNBOUNDED:g} or have infinity between them, got low = {a} and high = {b} "
                     f"at position {i}; rescale the observations"
                 )
         return cls(shape, lows, highs, factors)
@@ -143,7 +143,7 @@ class Scaling:
 
 def as_given(x: Any, values: np.ndarray) -> np.ndarray:
     """x itself if an entry point can take it, otherwise its values."""
-    return x if type(x) is np.ndarray and x.dtype in QUICK and x.flags.carray and x.ndim == 1 else values
+    return x if type(x) is np.ndarray and x.dtype in FAST_TYPES and x.flags.carray and x.ndim == 1 else values
 
 
 def shown(maker: Any) -> str:

@@ -19,11 +19,11 @@ from trueonline.features.scaling import shown
 from trueonline.features.tiles import TileCoder
 from trueonline.inputs import MAX_FEATURES, as_array, count
 
-TABLE = 200_000  # the default limit of tiles
-BINS = 8
-JOINT = 6  # the default limit of dimensions in one joint grid
-IMAGE = 64  # a longer observation is taken for an image
-COUPLED = 4096  # the default limit of coupled Fourier features
+DEFAULT_MAX_TILES = 200_000  # the default limit of tiles
+DEFAULT_BINS = 8
+MAX_JOINT_DIMENSIONS = 6  # the default limit of dimensions in one joint grid
+MAX_BOX_SIZE = 64  # a longer observation is taken for an image
+MAX_COUPLED_FEATURES = 4096  # the default limit of coupled Fourier features
 
 SUPPORTED = "Discrete, MultiDiscrete, Tuple of Discrete, and Box of up to 64 numbers"
 
@@ -233,13 +233,13 @@ def from_space(space: Any, kind: str = "auto", **options: Any) -> Maker:
             f"{type(space).__name__} of shape {low.shape} has equal rows, as the space of {len(low)} environments side by side: "
             "give the single_observation_space of a vector environment, and flatten other observations to one row"
         )
-    if low.size > IMAGE:
+    if low.size > MAX_BOX_SIZE:
         raise ValueError(
             f"an observation of {low.size:,} numbers ({space!r:.80}) is too long for tiles or waves, and may be an image; for "
             "Atari use the screen's own features (trueonline.control), otherwise write your own function"
         )
     if kind == "fourier":
-        defaults = {"coupled": (count("order", options.get("order", 3)) + 1) ** low.size <= COUPLED}
+        defaults = {"coupled": (count("order", options.get("order", 3)) + 1) ** low.size <= MAX_COUPLED_FEATURES}
         return Fourier(low, high, **{**defaults, **options})
     return TileCoder(low, high, **{**_grids(low.size, options), **options})
 
@@ -267,12 +267,12 @@ def _grids(d: int, options: Mapping[str, Any]) -> dict[str, Any]:
     tilings = count("tilings", options.get("tilings", 8))
     if "bins" in options or "groups" in options:
         return {}
-    if d <= JOINT:
-        fitting = (b for b in range(BINS, 1, -1) if tilings * b**d <= TABLE)
+    if d <= MAX_JOINT_DIMENSIONS:
+        fitting = (b for b in range(DEFAULT_BINS, 1, -1) if tilings * b**d <= DEFAULT_MAX_TILES)
         return {"bins": next(fitting, 2)}
     alone, pairs = [(i,) for i in range(d)], list(combinations(range(d), 2))
-    fits = tilings * (d * BINS + len(pairs) * BINS**2) <= TABLE
-    return {"bins": BINS, "groups": [*alone, *pairs] if fits else alone}
+    fits = tilings * (d * DEFAULT_BINS + len(pairs) * DEFAULT_BINS**2) <= DEFAULT_MAX_TILES
+    return {"bins": DEFAULT_BINS, "groups": [*alone, *pairs] if fits else alone}
 
 
 def restore(settings: Mapping[str, Any]) -> Maker:

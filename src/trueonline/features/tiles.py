@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueonline.core.compiling.kernels import call
-from trueonline.features.scaling import QUICK, Scaling, as_given, shown
+from trueonline.features.scaling import FAST_TYPES, Scaling, as_given, shown
 from trueonline.features.tile_kernels import (
     ACTIVE,
     BIAS,
@@ -152,7 +152,7 @@ class TileCoder(Resumable):
         self._places = self._layout()
         self._state = {"places": self._places}
         self._blank = np.zeros(self.n_active, np.int64)
-        self._quick_types = QUICK if len(self._scaling.shape) == 1 else ()
+        self._quick_types = FAST_TYPES if len(self._scaling.shape) == 1 else ()
         self._quick = partial(ONE[self._size is not None], self._bounds, self._places)
 
     def _refuse_sizes(self) -> None:

@@ -20,7 +20,7 @@ from trueonline.inputs import FeaturesLike, Schedule
 from trueonline.learners.acting import Acting
 from trueonline.learners.docstrings import AGENT, SECOND, with_learned_step_sizes
 
-TIE = 1e-10  # closer values are tied: relative to the best value, or absolute if that is below 1
+TIE_TOLERANCE = 1e-10  # closer values are tied: relative to the best value, or absolute if that is below 1
 
 
 class DefinitionAgent(Acting):
@@ -77,7 +77,7 @@ class DefinitionAgent(Acting):
         self.inner.update(reward, self._psi(x_next, from_), discount, trace_decay)
         self.inner._here = self._psi(x_next, action)
         if self.inner.goes_on:  # unless that was the end of the episode
-            self.inner.goes_on[-1] = bool(q[action] >= q.max() - TIE * max(1.0, abs(q.max())))
+            self.inner.goes_on[-1] = bool(q[action] >= q.max() - TIE_TOLERANCE * max(1.0, abs(q.max())))
         return action
 
     def truncate(self, reward: float, x_next: FeaturesLike, discount: float | None = None) -> None:

@@ -168,6 +168,10 @@ class Definition(Learner):
         self._here = there
         if gamma == 0.0:
             self._end()
+        return self._learned(delta, rho)
+
+    def _learned(self, delta: float, rho: float) -> float:
+        """Learn what is learned beside the weights, and return the TD error."""
         return delta
 
     def _prepare(self) -> None:

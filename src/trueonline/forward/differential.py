@@ -10,7 +10,6 @@ import numpy as np
 from trueonline import inputs
 from trueonline.forward.interim_returns import interim_lambda_return
 from trueonline.forward.off_policy_returns import SecondStepDefinition, dutch_trace
-from trueonline.inputs import FeaturesLike
 
 
 class DifferentialDefinition(SecondStepDefinition):
@@ -37,20 +36,9 @@ class DifferentialDefinition(SecondStepDefinition):
     def _more(self) -> dict[str, Any]:
         return {**super()._more(), "reward_rates": self._reward_rate}
 
-    def update(
-        self,
-        reward: float,
-        x_next: FeaturesLike | None,
-        discount: float | None = None,
-        trace_decay: float | None = None,
-        ratio: float | None = None,
-        interest: float | None = None,
-        x_expected: FeaturesLike | None = None,
-    ) -> float:
-        self._coming_ratio = 1.0 if ratio is None else ratio
-        without_rate = super().update(reward, x_next, discount, trace_decay, ratio, interest, x_expected)
-        delta = without_rate - self._reward_rate
-        self._reward_rate += self._coming_beta * self._coming_ratio * delta
+    def _learned(self, delta: float, rho: float) -> float:
+        delta -= self._reward_rate
+        self._reward_rate += self._coming_beta * rho * delta
         return delta
 
     def _dump(self) -> dict[str, np.ndarray]:

@@ -89,6 +89,7 @@ class SecondStepDefinition(FamilyDefinition):
     """A definition with a second step-size β: that of what is learned beside w."""
 
     _shared_parameters = LEARNER + SECOND.replace("callable, optional", "callable")
+    _more_settings: ClassVar[tuple[str, ...]] = ("_second_step_size",)
 
     def __init__(
         self,
@@ -112,13 +113,6 @@ class SecondStepDefinition(FamilyDefinition):
 
     def _prepare(self) -> None:
         self._coming_beta = inputs.at("second_step_size", self._second_step_size, self._steps, inputs.ratio)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "second_step_size": self._second_step_size}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._second_step_size = state["second_step_size"]
-        super().__setstate__(state)
 
 
 class OffPolicySum(FamilyDefinition):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,6 +41,7 @@ class SwiftTDEquations(Definition):
     """
 
     _shared_parameters = with_learned_step_sizes(LEARNER)
+    _more_settings: ClassVar[tuple[str, ...]] = ("bound", "decay", "meta_step_size", "min_step_size")
 
     def __init__(
         self,
@@ -110,11 +111,3 @@ class SwiftTDEquations(Definition):
         Definition._restore(self, parts)
         for name in (*VECTORS, "met"):
             setattr(self, name, parts[name].copy())
-
-    def __getstate__(self) -> dict[str, Any]:
-        settings = {name: getattr(self, name) for name in ("bound", "decay", "meta_step_size", "min_step_size")}
-        return {**Definition.__getstate__(self), "settings": settings}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state["settings"])
-        Definition.__setstate__(self, state)

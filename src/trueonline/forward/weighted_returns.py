@@ -29,6 +29,7 @@ class UsageDefinition(FamilyDefinition):
     """
 
     _shared_parameters = LEARNER + INITIAL
+    _more_settings: ClassVar[tuple[str, ...]] = ("_initial_step_size",)
 
     more_vectors: ClassVar[tuple[str, ...]] = ("step_sizes_then",)
     step_sizes_then: list[np.ndarray]  # the diagonals of A_1, A_2, …
@@ -91,13 +92,6 @@ class UsageDefinition(FamilyDefinition):
         along = products_after(carried, k)
         return self.ratios[k] * float(along[:-1] @ (1.0 - decays[k + 1 :]) + along[-1])
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "initial_step_size": self._initial_step_size}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._initial_step_size = state["initial_step_size"]
-        super().__setstate__(state)
-
 
 class OnlineWISReturn(UsageDefinition):
     """WIS-TD(λ): at every time t, redo all updates of the episode with the interim errors of horizon t.
@@ -150,6 +144,7 @@ class GradientUsageDefinition(UsageDefinition, GradientDefinition):
     """A history with the usage of the features, and with second weights."""
 
     _shared_parameters = LEARNER + SECOND.replace("callable, optional", "callable") + INITIAL
+    _more_settings: ClassVar[tuple[str, ...]] = ("_second_step_size", "_initial_step_size")
     more_vectors = ("second_then", "step_sizes_then")
     more_learned = ("second", "usage")
 

@@ -21,10 +21,10 @@ from trueonline.inputs.feature_inputs import (
     same,
 )
 from trueonline.inputs.kinds import (
-    EMPTY,
+    EMPTY_STREAM,
     MAX_FEATURES,
     ONE,
-    SINGULAR,
+    SINGULAR_NAMES,
     Features,
     FeaturesLike,
     FeatureStream,
@@ -65,14 +65,14 @@ from trueonline.inputs.saved_arrays import (
 from trueonline.inputs.stream_inputs import begins, row, stream, stream_like
 
 __all__ = [
-    "EMPTY",
+    "EMPTY_STREAM",
     "FLOATS",
     "INTEGERS",
     "MAX_COUNT",
     "MAX_FEATURES",
     "ONE",
     "PARTS",
-    "SINGULAR",
+    "SINGULAR_NAMES",
     "FeatureStream",
     "Features",
     "FeaturesLike",

@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 # Names of arguments in papers and other libraries, and the names here. If there are several, the first that a class takes is meant.
-MEANT = {
+OTHER_NAMES = {
     **dict.fromkeys(("alpha", "α", "lr", "learning_rate", "stepsize"), ("step_size",)),
     "eta": ("second_step_size=η·step_size", "step_size"),
     **dict.fromkeys(("lambda", "lam", "lambda_", "lambd", "lamda", "lmbda", "λ", "trace", "decay"), ("trace_decay",)),
@@ -20,7 +20,7 @@ MEANT = {
     **dict.fromkeys(("num_actions", "actions"), ("n_actions",)),
     **dict.fromkeys(("epsilon", "eps", "ε"), ("policy=trueonline.control.EpsilonGreedy(…)",)),
 }
-ALIKE = 0.75  # how much a misspelt name must have in common with an argument
+MIN_SIMILARITY = 0.75  # how much a misspelt name must have in common with an argument
 Init = TypeVar("Init", bound=Callable[..., None])
 
 
@@ -35,8 +35,8 @@ def explains_arguments(init: Init) -> Init:
         unknown = [name for name in named if name not in parameters and name not in taken]
         if unknown:
             name, kind = unknown[0], type(self).__name__
-            known = [meant for meant in MEANT.get(name.lower(), ()) if meant.partition("=")[0] in taken]
-            for meant in known or get_close_matches(name.lower(), taken, 1, ALIKE):
+            known = [meant for meant in OTHER_NAMES.get(name.lower(), ()) if meant.partition("=")[0] in taken]
+            for meant in known or get_close_matches(name.lower(), taken, 1, MIN_SIMILARITY):
                 raise TypeError(f"{kind} takes no argument {name!r}: use {meant}")
             raise TypeError(f"{kind} takes no argument {name!r}; it takes {', '.join(taken)}")
         try:

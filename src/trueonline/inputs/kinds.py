@@ -26,12 +26,12 @@ Features: TypeAlias = np.ndarray | tuple[np.ndarray, np.ndarray]
 Stream: TypeAlias = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray]
 Schedule: TypeAlias = Callable[[int], float]
 
-SINGULAR = {
+SINGULAR_NAMES = {
     "ratios": "ratio",
     "interests": "interest",
     "expected": "x_expected",
 }  # a part of a transition, and of a stream
 
 MAX_FEATURES = 2**31 - 2  # places in the memory are 32-bit
-EMPTY = "the stream is empty: give at least two rows of features and one reward"
+EMPTY_STREAM = "the stream is empty: give at least two rows of features and one reward"
 ONE = np.ones(1)  # the value of all active features that have no values

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from trueonline import words
-from trueonline.inputs.kinds import EMPTY, MAX_FEATURES, Schedule
+from trueonline.inputs.kinds import EMPTY_STREAM, MAX_FEATURES, Schedule
 
 
 def number(
@@ -114,7 +114,7 @@ def rewards(values: Any, rows: int) -> np.ndarray:
     if array.dtype.kind not in "fiu" or array.ndim != 1:
         raise ValueError(f"rewards must be a one-dimensional array of numbers, got {array.dtype} of shape {array.shape}")
     if array.size == 0 or rows < 2:
-        raise ValueError(EMPTY)
+        raise ValueError(EMPTY_STREAM)
     if array.size != rows - 1:
         raise ValueError(
             f"rewards must be one fewer than the rows of X (one per transition), got {array.size} rewards for {rows} rows"

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
-from trueonline.inputs.arguments import ALIKE, MEANT
+from trueonline.inputs.arguments import MIN_SIMILARITY, OTHER_NAMES
 
 PARTS = {  # of a transition, each with what it is and its usual default
     "discount": ("γ of the state entered", "None"),
@@ -112,8 +112,8 @@ def _check_name(name: str, parameter: inspect.Parameter) -> None:
     given = parameter.name
     if given in PARTS:
         return
-    known = [part for part in (*MEANT.get(given, ()), SAME.get(given)) if part in PARTS]
-    for meant in known or get_close_matches(given, PARTS, 1, ALIKE):
+    known = [part for part in (*OTHER_NAMES.get(given, ()), SAME.get(given)) if part in PARTS]
+    for meant in known or get_close_matches(given, PARTS, 1, MIN_SIMILARITY):
         raise TypeError(f"{name} has the argument {given!r}: call it {meant}")
     if parameter.default is parameter.empty:
         raise TypeError(f"{name} needs {given!r}, which no transition has; transitions have {', '.join(PARTS)}")

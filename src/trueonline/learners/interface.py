@@ -28,6 +28,7 @@ class Learner(ThreadGuarded, Documented, Parametrised, ABC):
     _shared_parameters = LEARNER
     binary: ClassVar[bool] = False  # whether the method is defined for binary features only
     per_feature: ClassVar[bool] = False  # whether `step_size` may have an entry for each feature
+    _more_settings: ClassVar[tuple[str, ...]] = ()  # attributes that the constructor sets, beside the parameters
     takes: ClassVar[Collection[str]] = ()  # which of ratio, interest and x_expected its transitions may carry
 
     @explains_arguments
@@ -221,7 +222,7 @@ class Learner(ThreadGuarded, Documented, Parametrised, ABC):
     def _refuse(self, **values: Any) -> None:
         """TypeError for a part of a transition that the method does not ask for."""
         for name, value in values.items():
-            if value is not None and inputs.SINGULAR.get(name, name) not in self.takes:
+            if value is not None and inputs.SINGULAR_NAMES.get(name, name) not in self.takes:
                 takes = f"it takes {listed(self.takes)}" if self.takes else "its transitions carry nothing of the kind"
                 raise TypeError(f"{type(self).__name__} takes no {name}: {takes}")
 
@@ -263,10 +264,11 @@ class Learner(ThreadGuarded, Documented, Parametrised, ABC):
         return cls.__name__
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"parameters": self._parameters, "parts": self._dump()}
+        settings = {name: getattr(self, name) for name in ("_parameters", *self._more_settings)}
+        return {"settings": settings, "parts": self._dump()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._parameters = state["parameters"]
+        vars(self).update(state["settings"])
         self.reset()
         self._restore(state["parts"])
 

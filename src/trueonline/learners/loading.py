@@ -107,13 +107,13 @@ def load_one_of(
         raise ValueError(f"{path} holds a {name}, which is none of {', '.join(known)}{hint}")
     kind = known[name]
     acts = hasattr(kind, "truncate")
-    code = {"step_size": _given(path, settings, "step_size", step_size)}
+    code = {"step_size": setting_or_code(path, settings, "step_size", step_size)}
     if acts:
-        code["policy"] = _given(path, settings, "policy", policy)
+        code["policy"] = setting_or_code(path, settings, "policy", policy)
     elif policy is not None:
         raise ValueError(f"{path} holds a {name}, which has no policy: load it without policy")
     if issubclass(kind, OverMemory) and "beta" in asked(kind.method.resolve("rule")):
-        code["second_step_size"] = _given(path, settings, "second_step_size", second_step_size)
+        code["second_step_size"] = setting_or_code(path, settings, "second_step_size", second_step_size)
     elif second_step_size is not None:
         raise ValueError(f"{path} holds a {name}, which has no second step-size: load it without second_step_size")
     make = _agent if acts else _learner
@@ -138,7 +138,7 @@ def _of_an_own_method(name: str, known: dict[str, type]) -> str:
     )
 
 
-def _given(path: str | os.PathLike, settings: dict[str, Any], name: str, code: Any) -> Any:
+def setting_or_code(path: str | os.PathLike, settings: dict[str, Any], name: str, code: Any) -> Any:
     """The setting of this name in the file, or the argument of `load` if the setting is code."""
     if settings.get(name) is None and code is None:
         raise ValueError(f"{path} was saved with {CODE[name][0]}, which is code: load it with {CODE[name][1]}")

@@ -449,10 +449,3 @@ class MemoryLearner(OverMemory, Learner):
 
     def _settings(self) -> dict[str, Any]:
         return {**Learner._settings(self), **self._step_size_settings()}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**Learner.__getstate__(self), "step_sizes": self._step_size_state()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state["step_sizes"])
-        Learner.__setstate__(self, state)

@@ -50,6 +50,7 @@ class OverMemory(Parametrised):
     """A method of the catalogue over its memories. Subclasses say which method, in `method`."""
 
     method: ClassVar[Method]
+    _more_settings: ClassVar[tuple[str, ...]] = ("_second_step_size", "_initial_step_size", "_adaptation")
     idle_arguments: ClassVar[tuple[str, ...]] = ()  # of the constructor, for other methods only
     _memory: Buffers
     _adaptation: tuple[float | None, float | None] = (None, None)
@@ -289,8 +290,3 @@ class OverMemory(Parametrised):
         if KINDS[self.method.memory].usage:
             return {"initial_step_size": self._initial_step_size, **second}
         return {"bound": self.bound, "meta_step_size": self.meta_step_size, **second}
-
-    def _step_size_state(self) -> dict[str, Any]:
-        """The same for pickles, which may hold code."""
-        names = "_second_step_size", "_initial_step_size", "_adaptation"
-        return {name: getattr(self, name) for name in names}

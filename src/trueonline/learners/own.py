@@ -30,8 +30,9 @@ from trueonline.learners.loading import load_one_of
 from trueonline.learners.memory_learner import MemoryLearner
 
 CONSTANTS = ("gamma", "lam", "alpha")
+CODE = ("rule", "definition", "agent_definition")  # arguments of `method` that pickles do not carry as settings
 # By digest, so that a pickle finds the method of this process. A method that nothing else holds is collected.
-_MADE: WeakValueDictionary[str, OwnMethod] = WeakValueDictionary()
+_METHODS: WeakValueDictionary[str, OwnMethod] = WeakValueDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ class OwnMethod(Method):
     def agent(self) -> Any:
         """The class of agents over ψ(s, a) (see `trueonline.control.Agent`)."""
         base = import_module("trueonline.control.agent").Agent
-        return self._class(base, OwnAgent, self.agent_definition)
+        return self._class(base, self.agent_definition)
 
     def verify(self, **options: Any) -> Any:
         """Compare the learner with its definition, or the agent of a rule for agents only (see `trueonline.verify`).
@@ -82,7 +83,7 @@ class OwnMethod(Method):
         kind = self.agent if self.learner is None else self.learner  # a rule that asks for `greedy` has agents only
         return import_module("trueonline.checks.verification").verify(kind, **options)
 
-    def _class(self, base: Any, files: type, definition: Any) -> Any:
+    def _class(self, base: Any, definition: Any) -> Any:
         title = "".join(part[:1].upper() + part[1:] for part in self.name.split("_")) or "Own"
         about = inspect.cleandoc(self.rule.py_func.__doc__ or self.title)
         own = {"__doc__": f"{about}\n", "__module__": __name__, "method": self, "constants": self.constants}
@@ -96,7 +97,7 @@ class OwnMethod(Method):
             own["carried"] = property(
                 _carried, doc="A read-only copy of the three numbers that the rule carries from step to step."
             )
-        return type(title, (files, base), own)
+        return type(title, (Own, base), own)
 
     def __reduce__(self) -> tuple[Callable, tuple]:
         module, name = self.rule.py_func.__module__, self.rule.py_func.__name__
@@ -105,20 +106,8 @@ class OwnMethod(Method):
             reference = (self.source, name)
         elif module != "__main__" and getattr(_imported(module), name, None) is self.rule:
             reference = (module, name)
-        kept = (
-            "name",
-            "title",
-            "varying",
-            "memory",
-            "trace",
-            "binary",
-            "greedy",
-            "cuts",
-            "constants",
-            "source",
-            "per_feature",
-        )
-        return _again, (self.digest, reference, {each: getattr(self, each) for each in kept})
+        settings = {name: getattr(self, name) for name in inspect.signature(method).parameters if name not in CODE}
+        return _again, (self.digest, reference, settings)
 
 
 def method(
@@ -239,8 +228,8 @@ def method(
         agent_definition=agent_definition,
     )
     if learns:
-        object.__setattr__(row, "learner", row._class(MemoryLearner, OwnLearner, definition))
-    _MADE[row.digest] = row
+        object.__setattr__(row, "learner", row._class(MemoryLearner, definition))
+    _METHODS[row.digest] = row
     return row
 
 
@@ -259,47 +248,13 @@ class Own:
 
     method: Any
 
-    def __reduce__(self) -> tuple[Callable, tuple]:
-        kind = "agent" if hasattr(self, "truncate") else "learner"
-        return _rebuilt, (self.method, kind, self.__getstate__())
-
-
-class OwnLearner(Own):
-    """A learner of a method of your own."""
+    @classmethod
+    def _role(cls) -> str:
+        return "agent" if hasattr(cls, "truncate") else "learner"
 
     @classmethod
     def _kind(cls) -> str:
-        return f"own {cls.method.name} learner {cls.method.digest}"
-
-    @classmethod
-    def load(
-        cls, path: str | os.PathLike, *, step_size: Schedule | None = None, second_step_size: Schedule | None = None
-    ) -> Any:
-        """Load the learner that `save` wrote. It resumes bit for bit.
-
-        Parameters
-        ----------
-        path : path
-            The file.
-        step_size : callable, optional
-            The step-size schedule, if the learner had one. Schedules are code and are not saved.
-        second_step_size : callable, optional
-            The schedule of second step-sizes, if the learner had one.
-
-        Returns
-        -------
-        Learner
-            The learner, as it was when saved.
-        """
-        return load_one_of({cls._kind(): cls}, path, step_size, None, second_step_size)
-
-
-class OwnAgent(Own):
-    """An agent of a method of your own."""
-
-    @classmethod
-    def _kind(cls) -> str:
-        return f"own {cls.method.name} agent {cls.method.digest}"
+        return f"own {cls.method.name} {cls._role()} {cls.method.digest}"
 
     @classmethod
     def load(
@@ -310,31 +265,34 @@ class OwnAgent(Own):
         second_step_size: Schedule | None = None,
         policy: Any = None,
     ) -> Any:
-        """Load the agent that `save` wrote. It resumes bit for bit.
+        """Load the learner or the agent that `save` wrote. It resumes bit for bit.
 
         Parameters
         ----------
         path : path
             The file.
         step_size : callable, optional
-            The step-size schedule, if the agent had one. Schedules are code and are not saved.
+            The step-size schedule, if there was one. Schedules are code and are not saved.
         second_step_size : callable, optional
-            The schedule of second step-sizes, if the agent had one.
+            The schedule of second step-sizes, if there was one.
         policy : callable, optional
-            The policy, if the agent had one of your own.
+            The policy of an agent, if it had one of your own.
 
         Returns
         -------
-        Agent
-            The agent, as it was when saved.
+        Learner or Agent
+            As it was when saved.
         """
         return load_one_of({cls._kind(): cls}, path, step_size, policy, second_step_size)
+
+    def __reduce__(self) -> tuple[Callable, tuple]:
+        return _rebuilt, (self.method, self._role(), self.__getstate__())
 
 
 def made_here() -> dict[str, type]:
     """The classes of methods made in this process, by the names that files give them."""
-    learners = {row.learner._kind(): row.learner for row in _MADE.values() if row.learner is not None}
-    agents = {row.agent._kind(): row.agent for row in _MADE.values() if "agent" in vars(row)}
+    learners = {row.learner._kind(): row.learner for row in _METHODS.values() if row.learner is not None}
+    agents = {row.agent._kind(): row.agent for row in _METHODS.values() if "agent" in vars(row)}
     return learners | agents
 
 
@@ -351,8 +309,8 @@ def _imported(module: str) -> Any:
 
 def _again(digest: str, reference: Any, settings: dict[str, Any]) -> OwnMethod:
     """A pickled method: that of this process, or made from its rule."""
-    if digest in _MADE:
-        return _MADE[digest]
+    if digest in _METHODS:
+        return _METHODS[digest]
     if not isinstance(reference, tuple):
         row = method(reference, **settings)
     elif settings["source"]:
@@ -362,7 +320,7 @@ def _again(digest: str, reference: Any, settings: dict[str, Any]) -> OwnMethod:
         if row.digest != digest:
             raise ValueError(f"{row.name} was pickled with another rule: {'.'.join(reference)} has changed since")
     vars(row)["digest"] = digest  # a rule that came by value has no text to hash
-    _MADE[digest] = row
+    _METHODS[digest] = row
     return row
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -56,6 +56,7 @@ class LearnedStepSizes(OverMemory):
     """A method over a memory of the kind "meta-gradient", with its settings."""
 
     _learned: Settings
+    _more_settings: ClassVar[tuple[str, ...]] = ("_learned",)
 
     @property
     def bound(self) -> float:
@@ -102,9 +103,6 @@ class LearnedStepSizes(OverMemory):
 
     def _step_size_settings(self) -> dict[str, Any]:
         return self._learned._asdict()
-
-    def _step_size_state(self) -> dict[str, Any]:
-        return {"_learned": self._learned}
 
 
 class SwiftTD(LearnedStepSizes, MemoryLearner):

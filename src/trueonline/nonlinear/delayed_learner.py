@@ -12,6 +12,7 @@ import numpy as np
 
 from trueonline import files, inputs
 from trueonline.inputs import Parameters, Parametrised, Schedule, explains_arguments
+from trueonline.learners.loading import setting_or_code
 from trueonline.nonlinear.delayed_transition import Transition, from_arrays, to_arrays
 from trueonline.nonlinear.horizon import checked_horizon, horizon_within
 from trueonline.nonlinear.value_function import ValueAndGrad, checked_function, checked_weights, evaluate
@@ -321,15 +322,9 @@ class DelayedLearner(Parametrised, ABC):
         name, settings, arrays = files.read_learner(path)
         if name != cls.__name__:
             raise ValueError(f"{path} holds a {name}, not a {cls.__name__}: load it with {name}.load")
-        saved = settings.get("step_size")
-        if saved is None and step_size is None:
-            raise ValueError(
-                f"{path} was saved with a step-size schedule, which is code: load it with step_size=schedule"
-            )
-        if saved is not None and step_size is not None:
-            raise ValueError(f"{path} was saved with the constant step_size {saved}: load it without step_size")
+        given = setting_or_code(path, settings, "step_size", step_size)
         try:
-            settings["step_size"] = saved if step_size is None else step_size
+            settings["step_size"] = given
             settings["horizon"] = math.inf if settings["horizon"] is None else settings["horizon"]
             learner = cls(value_and_grad, arrays["initial_weights"], **settings)
             learner._restore(arrays)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
 
 from trueonline.inputs import as_array
 from trueonline.words import count
-
-
-def matrix(name: str, given: Any) -> np.ndarray:
-    """A copy of a matrix of finite numbers."""
-    return array(name, given, 2)
 
 
 def array(name: str, given: Any, dimensions: int) -> np.ndarray:
@@ -54,6 +50,14 @@ def importance_ratios(behaviour: np.ndarray, target: np.ndarray) -> np.ndarray:
             f"{target[s, a]:g} and {behaviour[s, a]:g}; give the behaviour more of it"
         )
     return ratios
+
+
+def fingerprint_of(about: tuple, *arrays: np.ndarray) -> str:
+    """A hash of settings and arrays."""
+    digest = hashlib.sha256(repr(about).encode())
+    for part in arrays:
+        digest.update(part.tobytes())
+    return digest.hexdigest()
 
 
 def check_features(features: np.ndarray, k: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trueonline.problems.array_checks import array
+from trueonline.inputs import as_array
 from trueonline.problems.finite_mrp import FiniteMRP
 from trueonline.problems.trajectories import Trajectory
 
@@ -87,7 +87,7 @@ class AverageReward:
         float
             The standard deviation of v(s) − wᵀφ(s) over the stationary distribution.
         """
-        off = np.sqrt(self.process.stationary) * self.values - self._centred @ array("weights", weights, 1)
+        off = np.sqrt(self.process.stationary) * self.values - self._centred @ as_array("weights", weights, float)
         return float(np.sqrt(off @ off))
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 from trueonline.core.compiling.kernels import call, specialise
 from trueonline.problems.array_checks import first_states
 
-LOADING = 200_000  # steps of the plain loop: a tenth of the time in which Numba loads its first kernel
+MAX_PLAIN_STEPS = 200_000  # steps of the plain loop: a tenth of the time in which Numba loads its first kernel
 
 
 class Chain:
@@ -65,13 +65,13 @@ class Chain:
         first = first_states(start, steps + 1, rng)
         states, outcomes = np.empty(steps + 1, np.int64), np.empty(steps, np.int64)
         Chain._stepped += steps
-        if Chain._stepped > LOADING:
+        if Chain._stepped > MAX_PLAIN_STEPS:
             call(_WALK, self._cumulative, self._outcomes, self._width, choices, first, states, outcomes)
         else:
-            self._stroll(choices, first, states, outcomes)
+            self._walk_plainly(choices, first, states, outcomes)
         return states, outcomes, noise
 
-    def _stroll(self, choices: np.ndarray, first: np.ndarray, states: np.ndarray, outcomes: np.ndarray) -> None:
+    def _walk_plainly(self, choices: np.ndarray, first: np.ndarray, states: np.ndarray, outcomes: np.ndarray) -> None:
         """Do the same as `walk`, without compiled code."""
         cumulative, possible, begins = self._cumulative.tolist(), self._outcomes.tolist(), first.tolist()
         states[0] = here = begins[0]

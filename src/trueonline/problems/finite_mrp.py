@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trueonline.inputs import number, unit
-from trueonline.problems.array_checks import check_features, matrix, start_states
+from trueonline.inputs import number, read_only, unit
+from trueonline.problems.array_checks import array, check_features, check_probabilities, fingerprint_of, start_states
 from trueonline.problems.chain import Chain
 from trueonline.problems.trajectories import Trajectory
 
@@ -57,23 +56,19 @@ class FiniteMRP:
         discount: float = 0.99,
         start: int | ArrayLike = 0,
     ) -> None:
-        P = matrix("transitions", transitions)
+        P = array("transitions", transitions, 2)
         k = len(P)
         if P.shape not in ((k, k), (k, k + 1)) or k == 0:
             raise ValueError(f"transitions must be k × k, or k × (k + 1) with the end last, got shape {P.shape}")
-        if (P < 0.0).any() or np.abs(P.sum(axis=1) - 1.0).max() > 1e-9:
-            worst = int(np.argmax(np.maximum(np.abs(P.sum(axis=1) - 1.0), -P.min(axis=1))))
-            raise ValueError(f"each row of transitions must be probabilities that sum to 1, got row {worst}: {P[worst]}")
-        R = matrix("rewards", rewards)
+        check_probabilities("transitions", P)
+        R = array("rewards", rewards, 2)
         if R.shape != P.shape:
             raise ValueError(f"rewards must have the shape of transitions, {P.shape}, got {R.shape}")
-        phi = np.eye(k) if features is None else matrix("features", features)
+        phi = np.eye(k) if features is None else array("features", features, 2)
         check_features(phi, k)
         first, shares = start_states(start, k)
         std = number("reward_std", reward_std, "a finite number ≥ 0", lambda std: 0.0 <= std < np.inf)
-        for array in (P, R, phi):
-            array.flags.writeable = False
-        self.features = phi
+        P, R, self.features = (read_only(part) for part in (P, R, phi))
         self._process = _Process(P, R, std, unit("discount", discount), first, shares)
 
     @property
@@ -174,11 +169,10 @@ class FiniteMRP:
         ValueError
             If there is not one row for each state.
         """
-        phi = matrix("features", features)
+        phi = array("features", features, 2)
         check_features(phi, self.n_states)
-        phi.flags.writeable = False
         other = FiniteMRP.__new__(FiniteMRP)
-        other.features, other._process = phi, self._process
+        other.features, other._process = read_only(phi), self._process
         return other
 
     def trajectory(self, steps: int, seed: Any = 0) -> Trajectory:
@@ -288,7 +282,5 @@ class _Process:
     @cached_property
     def fingerprint(self) -> str:
         start = self.start if isinstance(self.start, int) else self.start.tolist()
-        digest = hashlib.sha256(repr((self.reward_std, self.discount, start, self.transitions.shape)).encode())
-        for array in (self.transitions, self.rewards):
-            digest.update(array.tobytes())
-        return digest.hexdigest()
+        about = (self.reward_std, self.discount, start, self.transitions.shape)
+        return fingerprint_of(about, self.transitions, self.rewards)

@@ -5,18 +5,18 @@ The file is one class, and most of it documents its methods.
 
 from __future__ import annotations
 
-import hashlib
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trueonline.inputs import number, unit
+from trueonline.inputs import number, read_only, unit
 from trueonline.problems.array_checks import (
     array,
     check_features,
     check_probabilities,
+    fingerprint_of,
     importance_ratios,
     start_states,
 )
@@ -24,7 +24,7 @@ from trueonline.problems.chain import Chain
 from trueonline.problems.finite_mrp import FiniteMRP
 from trueonline.problems.trajectories import OffPolicyTrajectory
 
-SINGULAR = 1e13  # beyond this condition number the solution of a system is noise
+MAX_CONDITION = 1e13  # beyond this condition number the solution of a system is noise
 
 
 class OffPolicyProblem:
@@ -116,7 +116,7 @@ class OffPolicyProblem:
         self.discount = unit("discount", discount)
         self.start = first
         for part in (P, R, b, pi, phi, w, self.ratios):
-            part.flags.writeable = False
+            read_only(part)
 
     @property
     def n_states(self) -> int:
@@ -136,11 +136,11 @@ class OffPolicyProblem:
     # --- Answers ----------------------------------------------------------------------------------
 
     @cached_property
-    def _followed(self) -> FiniteMRP:
+    def _behaviour_process(self) -> FiniteMRP:
         return self._process(self.behaviour)
 
     @cached_property
-    def _asked_about(self) -> FiniteMRP:
+    def _target_process(self) -> FiniteMRP:
         return self._process(self.target)
 
     def _process(self, policy: np.ndarray) -> FiniteMRP:
@@ -156,22 +156,22 @@ class OffPolicyProblem:
     @property
     def values(self) -> np.ndarray:
         """The values v_π of the states under the target."""
-        return self._asked_about.values
+        return self._target_process.values
 
     @property
     def is_ergodic(self) -> bool:
         """Whether the behaviour has exactly one stationary distribution."""
-        return self._followed.is_ergodic
+        return self._behaviour_process.is_ergodic
 
     @property
     def stationary(self) -> np.ndarray:
         """The share of time d that the behaviour spends in each state in the long run, over all episodes."""
-        return self._followed.stationary
+        return self._behaviour_process.stationary
 
     @property
     def metric(self) -> np.ndarray:
         """A = Σ_s d(s) φ(s)φ(s)ᵀ. The mean squared distance of wᵀφ from the LMS solution is (w − w*)ᵀA(w − w*)."""
-        return self._followed.metric
+        return self._behaviour_process.metric
 
     @cached_property
     def lms_weights(self) -> np.ndarray:
@@ -211,9 +211,9 @@ class OffPolicyProblem:
         array([[-3.4]])
         """
         lam = unit("trace_decay", trace_decay)
-        P = self._asked_about.transitions[:, : self.n_states]
+        P = self._target_process.transitions[:, : self.n_states]
         system = np.eye(self.n_states) - self.discount * P
-        if np.linalg.cond(system) > SINGULAR:
+        if np.linalg.cond(system) > MAX_CONDITION:
             raise ValueError("with discount 1 the target must reach the end of an episode from every state")
         followed = np.linalg.solve(system.T, self.stationary)
         return followed - self.discount * lam * P.T @ followed
@@ -252,10 +252,10 @@ class OffPolicyProblem:
         (Sutton, Mahmood & White 2016, *An Emphatic Approach to the Problem of Off-policy TD Learning*, which has −A).
         """
         lam = unit("trace_decay", trace_decay)
-        P = self._asked_about.transitions[:, : self.n_states]
-        r = (self._asked_about.transitions * self._asked_about.rewards).sum(axis=1)
+        P = self._target_process.transitions[:, : self.n_states]
+        r = (self._target_process.transitions * self._target_process.rewards).sum(axis=1)
         system = np.eye(self.n_states) - self.discount * lam * P
-        if np.linalg.cond(system) > SINGULAR:
+        if np.linalg.cond(system) > MAX_CONDITION:
             raise ValueError(
                 "with discount 1 and trace decay 1 the target must reach the end of an episode from every state"
             )
@@ -291,7 +291,7 @@ class OffPolicyProblem:
         # Coordinates in which the metric is the identity, so that "singular" has a scale.
         basis = rows[kept].T / sizes[kept]
         within = basis.T @ A @ basis
-        if kept.any() and np.linalg.svd(within, compute_uv=False).min() < 1.0 / SINGULAR:
+        if kept.any() and np.linalg.svd(within, compute_uv=False).min() < 1.0 / MAX_CONDITION:
             raise ValueError(f"off-policy TD({trace_decay:g}) has no unique fixed point here: its matrix A is singular")
         return -basis @ np.linalg.solve(within, basis.T @ b)
 
@@ -327,11 +327,9 @@ class OffPolicyProblem:
     def fingerprint(self) -> str:
         """A hash of everything that defines this problem, apart from its features."""
         start = self.start if isinstance(self.start, int) else self.start.tolist()
-        about = (self.reward_std, self.discount, start, self.transitions.shape, self.initial_weights.shape)
-        digest = hashlib.sha256(repr(("off-policy", *about)).encode())
-        for part in (self.transitions, self.rewards, self.behaviour, self.target, self.initial_weights):
-            digest.update(part.tobytes())
-        return digest.hexdigest()
+        about = ("off-policy", self.reward_std, self.discount, start, self.transitions.shape, self.initial_weights.shape)
+        parts = self.transitions, self.rewards, self.behaviour, self.target, self.initial_weights
+        return fingerprint_of(about, *parts)
 
     # --- Variants ---------------------------------------------------------------------------------
 
