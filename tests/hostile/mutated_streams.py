@@ -279,9 +279,12 @@ def number(text: str, is_time: bool) -> float:
         pass
     if not is_time:
         raise ValueError("no number")
-    time = datetime.fromisoformat(text.upper())  # it drops digits after the sixth
-    digits = re.search(r"[.,][0-9]{6}([0-9]{1,3})(?![0-9])", text)
+    parts = re.fullmatch(r"([^.,]*[^0-9:.,+-][0-9:]+)[.,]([0-9]+)(|Z|[+-].*)", text, re.IGNORECASE)
+    if parts is None and re.search(r"[.,]", text):
+        raise ValueError("no time")
+    plain, digits = (parts[1] + parts[3], parts[2]) if parts else (text, "0")
+    time = datetime.fromisoformat(plain.upper())  # without the digits, of which it would drop those after the sixth
     whole = ((time if time.tzinfo else time.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(
         microseconds=1
     )
-    return (1000 * whole + int(digits[1].ljust(3, "0") if digits else 0)) / 10**9
+    return (whole * 10 ** len(digits) + int(digits) * 10**6) / 10 ** (6 + len(digits))

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from tests.processes import PATIENCE
 from trueonline.streams.sources import pacing
-from trueonline.streams.sources.sample import ROWS
+from trueonline.streams.sources.sample import BLOCK_ROWS
 
 NAN, INF = float("nan"), float("inf")
 
@@ -19,7 +19,7 @@ def joined(source, signals=None):
     """All that a source gives, as one block."""
     with source:
         blocks = list(source)
-    assert all(0 < len(block) <= ROWS for block in blocks)
+    assert all(0 < len(block) <= BLOCK_ROWS for block in blocks)
     return together(blocks, len(signals or source.signals))
 
 

@@ -65,7 +65,7 @@ def resumed(path):
 
 @pytest.fixture(params=KINDS)
 def kind(request, monkeypatch):
-    monkeypatch.setattr(parquet_output, "PART", 300)  # parts of 100 rows and more
+    monkeypatch.setattr(parquet_output, "PART_NUMBERS", 300)  # parts of 100 rows and more
     return request.param
 
 
@@ -113,7 +113,7 @@ def test_a_checkpoint_without_rows_starts_from_scratch(path, drop):
 
 @pytest.mark.parametrize("removed", range(4))
 def test_it_may_be_killed_while_parts_are_removed(removed, monkeypatch, tmp_path):
-    monkeypatch.setattr(parquet_output, "PART", 300)
+    monkeypatch.setattr(parquet_output, "PART_NUMBERS", 300)
     path = tmp_path / "out.parquet"
     out = opened(path)
     for first in range(0, 400, 100):
@@ -296,7 +296,7 @@ def test_a_merged_file_stays_while_a_resumed_run_adds_to_it(tmp_path):
 
 def test_closing_copies_one_group_of_rows_at_a_time(monkeypatch, tmp_path):
     """A year of predictions need not fit into memory."""
-    monkeypatch.setattr(parquet_output, "PART", 300_000)
+    monkeypatch.setattr(parquet_output, "PART_NUMBERS", 300_000)
     path, size = tmp_path / "out.parquet", 1_000_000
     parts = [(first, first + 100_000) for first in range(0, size, 100_000)]
     write(opened(path), *parts[:5])

@@ -65,7 +65,7 @@ def predict(*arguments):
 
 def test_every_sample_is_a_message_and_alerts_have_a_topic_of_their_own(broker, tmp_path, monkeypatch):
     monkeypatch.setattr(Predictor, "learn", surprising.surprised)
-    monkeypatch.setattr(publishing, "QUEUE", 1000)
+    monkeypatch.setattr(publishing, "QUEUE_MESSAGES", 1000)
     size = 5000  # more than fit into the queue, as fast as they can be read
     (tmp_path / "log.csv").write_text("x\n" + "".join(f"{10 if t % 1000 == 999 else t % 3}\n" for t in range(size)))
     options = ["--rate", 10, "--target", "x", "--horizon", "1s,2s", "--json", "--alert", 1, "--out", tmp_path / "out.csv"]
@@ -113,15 +113,15 @@ def test_times_are_as_they_came_in(broker, tmp_path, monkeypatch):
 
 def test_a_broker_that_is_stopped_and_started_again(broker, monkeypatch):
     """What fits into the queue comes later. What does not is counted. Nothing waits."""
-    monkeypatch.setattr(publishing, "QUEUE", 2000)
+    monkeypatch.setattr(publishing, "QUEUE_MESSAGES", 2000)
     publisher = Publisher(broker.url("p"), ["a", "b"], patient=True)
     publisher.publish(answers(0, 100), TimeStyle())
     until(lambda: not publisher._waiting, "the arrival of the first messages")
     broker.kill()
     until(lambda: not publisher._client.is_connected(), "the end of the connection")
     begun = time.monotonic()
-    publisher.publish(answers(100, 100 + publishing.QUEUE + 50), TimeStyle())
-    assert time.monotonic() - begun < publishing.WAIT
+    publisher.publish(answers(100, 100 + publishing.QUEUE_MESSAGES + 50), TimeStyle())
+    assert time.monotonic() - begun < publishing.STALL_SECONDS
     assert publisher.lost == 50
     until(lambda: len(publisher.warnings()) == 2, "an attempt to connect again")
     assert (
@@ -139,7 +139,7 @@ def test_a_broker_that_is_stopped_and_started_again(broker, monkeypatch):
 
 
 def test_what_is_left_at_the_end_is_counted(broker, monkeypatch):
-    monkeypatch.setattr(publishing, "LAST", 0.1)
+    monkeypatch.setattr(publishing, "LAST_SECONDS", 0.1)
     publisher = Publisher(broker.url("p"), ["a", "b"], patient=False)
     broker.kill()
     publisher.publish(answers(0, 30), TimeStyle())
@@ -151,8 +151,8 @@ def test_a_broker_that_takes_nothing_is_waited_for_once(broker, monkeypatch):
     """It is stopped as by Ctrl-Z: connected, but silent."""
     import signal
 
-    monkeypatch.setattr(publishing, "QUEUE", 100)
-    monkeypatch.setattr(publishing, "WAIT", 0.2)
+    monkeypatch.setattr(publishing, "QUEUE_MESSAGES", 100)
+    monkeypatch.setattr(publishing, "STALL_SECONDS", 0.2)
     publisher = Publisher(broker.url("p"), ["a", "b"], patient=True)
     broker.process.send_signal(signal.SIGSTOP)
     waits = []

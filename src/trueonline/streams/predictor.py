@@ -24,7 +24,7 @@ from trueonline.streams.sources import Clean
 
 __all__ = ["Answers", "DivergedError", "Predictor", "Setup"]
 
-DIVERGED = 1e140  # no return is as large: signals lie within ±1e100
+DIVERGED_SIZE = 1e140  # no return is as large: signals lie within ±1e100
 SAMPLES, BAD_GAMMAS = range(2)  # of the counts: samples learned from, and values of γ outside [0, 1]
 
 
@@ -170,7 +170,7 @@ class Predictor(Resumable):
         lasting = [elapsed if scale.seconds else one for scale in self.scales]
         seen = QuestionSamples(clean.times + clean.offset, observed, cumulants, of_questions, lasting, starts)
         predictions, expected_next = self._questions.learn(seen)
-        if not (np.abs(predictions) < DIVERGED).all():
+        if not (np.abs(predictions) < DIVERGED_SIZE).all():
             about = f"the weights diverged at about sample {self.samples + len(values):,}"
             raise DivergedError(f"{about}: {self._questions.advice()}")
         self._scores.follow(predictions, values, cumulants, starts, different)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.streams.streams import INF, NAN, joined, wait_for
 from trueonline.streams.sources import Arm, Pipe, TextFile, open_source
-from trueonline.streams.sources.records import LIMIT
+from trueonline.streams.sources.records import MAX_RECORD_BYTES
 from trueonline.streams.sources.sample import shown
 
 
@@ -27,7 +27,7 @@ from trueonline.streams.sources.sample import shown
         ("time,a,b\n1,1'234'567,3\n", "a: \"1'234'567\" has a thousands separator; write the number without it"),
         ("time,a,b\nsoon,1,3\n", "time: 'soon' is not a time; give the form of times by --time-format"),
         ("time;a;b\n1;2;3;4" + "x" * 300 + "\n", "a row has 4 cells, and the first line has 3: 1;2;3;4" + "x" * 92 + "…"),
-        ("time,a,b\n1,2," + "3" * LIMIT + "\n", "a row is longer than 1 MiB: " + "1,2," + "3" * 95 + "…"),
+        ("time,a,b\n1,2," + "3" * MAX_RECORD_BYTES + "\n", "a row is longer than 1 MiB: " + "1,2," + "3" * 95 + "…"),
         ('{"time": 1, "a": 2, "b": 3}\n', None),
         ('{"time": 1, "a": 2}\n{"time": 2, "b": 3}\n', None),
         ('{"time": 1, "grip": 2, "emg": 3}\n', 'no key a, b; it has time, grip, emg: {"time": 1, "grip": 2, "emg": 3}'),
@@ -58,7 +58,7 @@ def test_the_first_thing_that_is_malformed_is_told(tmp_path, text, complaint):
     for source in sources:
         joined(source)
         got = source.complaint()
-        if len(text) > LIMIT and got is not None:  # of a line too long to be kept, any part is shown
+        if len(text) > MAX_RECORD_BYTES and got is not None:  # of a line too long to be kept, any part is shown
             got, complaint = got.partition(": ")[0], complaint.partition(": ")[0]
         assert got == complaint
 
@@ -106,7 +106,7 @@ def test_json_lines_that_say_strange_things(tmp_path):
         (b'{"time": 9, "a": ' + b"1" * 400 + b"}", None),
         (b'{"time": 10, "a": "1e100"}', 1e100),
         (b'{"time": 11, "a": 1}, {}', None),
-        (b'{"time": 12, "a": 1, "b": "' + b"x" * LIMIT + b'"}', None),
+        (b'{"time": 12, "a": 1, "b": "' + b"x" * MAX_RECORD_BYTES + b'"}', None),
     ]
     path.write_bytes(b"".join(line + b"\n" for line, _ in lines))
     source = open_source(path, ["a"], time="time")

@@ -16,7 +16,7 @@ from tests.streams.streams import NAN, joined, some, together
 from trueonline.streams.sources import Pipe, open_source, skipping
 from trueonline.streams.sources.clock import Clock
 from trueonline.streams.sources.positions import short_hash
-from trueonline.streams.sources.records import CHUNK, LIMIT, PAST
+from trueonline.streams.sources.records import CHUNK_BYTES, MAX_RECORD_BYTES, PAST_BYTES
 from trueonline.streams.sources.text import Text
 
 
@@ -79,7 +79,7 @@ def test_times_in_any_form_are_seconds():
     bad = ["2023-02-29T12:00:00", "2024-13-01T00:00", "2024-01-01T24:00:01", "12:00", "soon", "", "nan", "inf", "1e400"]
     bad += [
         "2024-01-01T00:00:00.", "2024-01-01T00:00:00+99:00", "2024-01-01T00:60:00", "2024-01-01T00:00:61",
-        "0000-01-01T00:00",
+        "0000-01-01T00:00", "2024-01-01T00:00:00.1234567e9", "2024-01-01T00:00:00.123456.7",
     ]  # fmt: skip
     lines = "time;x\n" + "\n".join(f'"{text}";1' for text in texts + bad)
     source = Pipe(io.BytesIO(lines.encode()), ["x"], time="time")
@@ -136,16 +136,20 @@ def test_malformed_rows_are_counted_and_skipped():
         b"1,2,3e\n", b"1,2,+\n", b"1,2,.\n", b"1,2,1.2.3\n", b"1,2,True\n", b"\xff\xfe\n",
         b"1,2,\xd9\xa3\n",
     ]  # fmt: skip
-    bad += [b"\x00\x00,1,2\n", b"1," + b"2" * LIMIT + b",3\n", b"1,2,3" + b" " * (2 * LIMIT) + b"\n"]
+    bad += [
+        b"\x00\x00,1,2\n",
+        b"1," + b"2" * MAX_RECORD_BYTES + b",3\n",
+        b"1,2,3" + b" " * (2 * MAX_RECORD_BYTES) + b"\n",
+    ]
     text = b"time,note,a\n" + b"".join(good + line for line in bad) + b"\n  \n\r\n" + good
-    for chunk in (len(text), CHUNK):
+    for chunk in (len(text), CHUNK_BYTES):
         source = Text("it", ("a",), Clock("time"))
         values = []
         for at in range(0, len(text), chunk):
             source.feed(text[at : at + chunk])
             while (block := source.take()) is not None:
                 values += block.values[:, 0].tolist()
-                assert source.past() == text[: source.position()["offset"]][-PAST:]
+                assert source.past() == text[: source.position()["offset"]][-PAST_BYTES:]
         assert values == [3.0] * (len(bad) + 1)
         assert source.malformed == len(bad)
         assert source.row == 2 * len(bad) + 1
@@ -173,7 +177,7 @@ def test_how_the_bytes_arrive_makes_no_difference(data):
         while (block := source.take()) is not None:
             blocks.append(block)
         times, values = together(blocks, 1)
-        assert source.past() == text[: source.position()["offset"]][-PAST:]
+        assert source.past() == text[: source.position()["offset"]][-PAST_BYTES:]
         return times.tolist(), str(values.tolist()), source.position()
 
     whole = read([])

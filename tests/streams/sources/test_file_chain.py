@@ -156,7 +156,7 @@ def test_a_resumed_chain_keeps_the_styles(travels, rows):
 
 def test_a_resumed_chain_keeps_the_wall_clock_of_its_file(travels, monkeypatch):
     """The place is behind the change of the clock."""
-    monkeypatch.setattr(text, "ROWS", 60)
+    monkeypatch.setattr(text, "BLOCK_ROWS", 60)
     with open_source(travels, ["x"], time="time") as source:
         while next(source).offset != 3600.0:
             pass

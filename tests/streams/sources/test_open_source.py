@@ -8,7 +8,7 @@ import pytest
 
 from trueonline.streams import sources
 from trueonline.streams.sources import Block, Pipe, Source, SourceAddress, open_source
-from trueonline.streams.sources.records import LIMIT
+from trueonline.streams.sources.records import MAX_RECORD_BYTES
 
 
 def test_what_a_text_file_refuses(tmp_path):
@@ -27,7 +27,7 @@ def test_what_a_text_file_refuses(tmp_path):
         ("a,b\n", ["a"], {"time": "a"}, "a is the time of the samples, so it cannot be one of the signals a"),
         ("a,b\n", [], {}, "at least one name"),
         ("a,b\n", "a", {}, "must be a list of names"),
-        ("x" * (LIMIT + 1), ["a"], {}, "must name the columns, but it is longer than 1 MiB"),
+        ("x" * (MAX_RECORD_BYTES + 1), ["a"], {}, "must name the columns, but it is longer than 1 MiB"),
         ('"' + "x" * 200_000 + '"\n', ["a"], {}, "must name the columns, but it is not CSV"),
     ]:
         path.write_text(content)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.streams.streams import PATIENCE, joined, together
 from trueonline.streams.sources import Pipe, open_source
-from trueonline.streams.sources.records import LIMIT
+from trueonline.streams.sources.records import MAX_RECORD_BYTES
 
 READER = """
 import json, sys
@@ -29,7 +29,7 @@ def test_standard_input_is_read_as_it_comes():
         reader.stdin.write(b"b,time,a\n2,0.5,1\n")
         reader.stdin.flush()
         assert json.loads(reader.stdout.readline()) == [[0.5], [["1.0", "2.0"]]]  # before anything else was written
-        for piece in (b"4,1.5,3\n", b"oops\n" + b"5" * (LIMIT + 9) + b"\n,2.5", b",6", b"\n1"):
+        for piece in (b"4,1.5,3\n", b"oops\n" + b"5" * (MAX_RECORD_BYTES + 9) + b"\n,2.5", b",6", b"\n1"):
             reader.stdin.write(piece)
             reader.stdin.flush()
         reader.stdin.close()

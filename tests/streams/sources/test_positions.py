@@ -11,7 +11,7 @@ import pytest
 from tests.streams.streams import joined, some, text_of, together, written
 from trueonline.streams.sources import Block, ParquetFile, TextFile, open_source
 from trueonline.streams.sources.positions import skipping
-from trueonline.streams.sources.sample import ROWS
+from trueonline.streams.sources.sample import BLOCK_ROWS
 
 
 @pytest.mark.parametrize("name", ["log.csv", "log.csv.gz", "log.jsonl", "log.parquet"])
@@ -28,7 +28,7 @@ def test_reading_in_two_goes_equals_reading_in_one(tmp_path, name, clock):
         np.testing.assert_array_equal(whole_values, values)
     elif name != "log.parquet":  # where a row is whole without its time
         np.testing.assert_array_equal(whole_times, np.flatnonzero(np.arange(9000) % 1000 != 7) / 40)
-    n_blocks = math.ceil(len(whole_times) / ROWS)
+    n_blocks = math.ceil(len(whole_times) / BLOCK_ROWS)
     for goes in range(n_blocks + 2):
         with open_source(path, ["a", "b"], **clock) as first:
             blocks = [block for _, block in zip(range(goes), first, strict=False)]

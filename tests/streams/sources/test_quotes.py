@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.streams.streams import joined, together, wait_for
 from trueonline.streams.sources import Pipe, columns_of, open_source
 from trueonline.streams.sources.clock import Clock
-from trueonline.streams.sources.records import LIMIT, RecordEnds
+from trueonline.streams.sources.records import MAX_RECORD_BYTES, RecordEnds
 from trueonline.streams.sources.text import Text
 
 NOTES = [
@@ -165,10 +165,10 @@ def test_a_quote_that_stays_open_is_told_before_the_end_of_a_long_file_and_takes
     reader, line = Text("log.csv", ("v",), Clock("t")), b"7,8,x\n" * 1000
     reader.feed(b't,v,n\n1,2,a\n2,3,"lost\n')
     assert len(reader.take()) == 1
-    for _ in range(2 * LIMIT // len(line)):
+    for _ in range(2 * MAX_RECORD_BYTES // len(line)):
         reader.feed(line)
         assert reader.take() is None
-        assert len(reader._records.tail) <= LIMIT + len(line)
+        assert len(reader._records.tail) <= MAX_RECORD_BYTES + len(line)
     assert reader.remark().startswith(
         'row 2 of log.csv opens a quote that is not closed, so what follows is not read: 2,3,"lost'
     )

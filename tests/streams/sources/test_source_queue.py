@@ -106,7 +106,7 @@ def test_a_lost_connection_is_a_warning(fed, monkeypatch):
 
 
 def test_what_is_left_when_the_second_is_over_is_counted(fed, monkeypatch):
-    monkeypatch.setattr(stream_run, "LAST", 0.0)
+    monkeypatch.setattr(stream_run, "STOP_SECONDS", 0.0)
     summary = fed(50)
     assert (summary["samples"], summary["counters"]["dropped_at_stop"], summary["dropped"]) == (0, 70, 70)
     lines = predict_command.as_text(summary, None).splitlines()

@@ -14,7 +14,7 @@ import pytest
 
 from tests.streams.streams import PATIENCE, joined, some, text_of, together, wait_for
 from trueonline.streams.sources import Cleaner, Pipe, TextFile, open_source
-from trueonline.streams.sources.sample import ROWS
+from trueonline.streams.sources.sample import BLOCK_ROWS
 
 
 @pytest.mark.parametrize("cut", range(0, 40, 3))
@@ -75,7 +75,7 @@ def test_a_file_cut_short_while_it_is_read_ends_with_a_whole_row(tmp_path):
         got_times, got_values = together(blocks, 2)
         np.testing.assert_array_equal(got_times, times[: len(got_times)])
         np.testing.assert_array_equal(got_values, values[: len(got_times)])
-        assert len(got_times) >= ROWS
+        assert len(got_times) >= BLOCK_ROWS
         assert source.counters() == {"malformed": 0, "unterminated": 0, "truncated": 1, "replaced": 0}
 
 
@@ -270,7 +270,7 @@ def test_a_large_file_takes_no_more_memory_than_a_small_one(tmp_path):
     with TextFile(path, ["a", "b"], time="time") as source:
         cleaner = Cleaner(["a", "b"])
         cleaner(next(source))
-        before, most, samples = resident(), 0, ROWS
+        before, most, samples = resident(), 0, BLOCK_ROWS
         for i, block in enumerate(source):
             samples += len(block)
             cleaner(block)

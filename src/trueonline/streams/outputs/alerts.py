@@ -25,11 +25,11 @@ from trueonline.streams.predictor import Answers, Predictor
 from trueonline.streams.sources import TimeStyle
 from trueonline.streams.sources.clock import UNITS
 
-THRESHOLD = 0.999  # where only a file is named
-CLEARLY = 3.0  # usual errors: an error that is as large speaks for itself
-CALENDAR = 1e8  # seconds: from March 1973 on, a time is shown as a date
-MOST = 2**16  # bytes of a first line that are looked at
-BEGIN = b'{"time": '  # of every line
+DEFAULT_THRESHOLD = 0.999  # where only a file is named
+CLEAR_ERRORS = 3.0  # usual errors: an error that is as large speaks for itself
+CALENDAR_SECONDS = 1e8  # seconds: from March 1973 on, a time is shown as a date
+MAX_FIRST_LINE = 2**16  # bytes of a first line that are looked at
+LINE_BEGIN = b'{"time": '  # of every line
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Alert:
         if self.error is None or not self.usual_error:
             return ""
         times = abs(self.error) / self.usual_error
-        if times >= CLEARLY:
+        if times >= CLEAR_ERRORS:
             return f": {words.number(times, 3)} times the usual error"
         return ": an unusual run of small errors" if times < 1.0 else ": an unusual run of errors"
 
@@ -104,7 +104,7 @@ def time_in_words(time: Any, unit: str = "s") -> str:
     if isinstance(time, str):
         return time
     seconds = time / UNITS[unit]
-    if not seconds >= CALENDAR:
+    if not seconds >= CALENDAR_SECONDS:
         return f"{seconds:.10g} s"
     date = datetime.fromtimestamp(round(seconds, 3), UTC)
     pattern = "%Y-%m-%d %H:%M" + (":%S" if date.second or date.microsecond else "")
@@ -272,9 +272,9 @@ def _holds_alerts(path: Path) -> bool:
     if not path.exists():
         return True
     with open(path, "rb") as file:
-        line = file.readline(MOST)
+        line = file.readline(MAX_FIRST_LINE)
     if not line.endswith(b"\n"):
-        return line[: len(BEGIN)] == BEGIN[: len(line)]
+        return line[: len(LINE_BEGIN)] == LINE_BEGIN[: len(line)]
     try:
         found = json.loads(line)
     except ValueError:

@@ -12,8 +12,8 @@ from typing import IO, Any
 
 from trueonline.files import read_json, sweep_up, write_json
 
-BLOCK = 2**20  # bytes that are read at a time
-KEYS = {"bytes", "sha256", "whole"}
+BLOCK_BYTES = 2**20  # bytes that are read at a time
+MARK_KEYS = {"bytes", "sha256", "whole"}
 
 
 def fitting_marks(path: Path) -> list[dict[str, Any]]:
@@ -34,7 +34,7 @@ def check_mark_file(path: Path) -> None:
     """ValueError if something else is where the mark of a file has to be. Remove what a killed run left there."""
     place = _mark_file(path)
     marks = read_json(place) if place.is_file() else None
-    ours = isinstance(marks, list) and all(isinstance(mark, dict) and mark.keys() == KEYS for mark in marks)
+    ours = isinstance(marks, list) and all(isinstance(mark, dict) and mark.keys() == MARK_KEYS for mark in marks)
     if os.path.lexists(place) and not ours:
         raise ValueError(f"{place} exists and was not written by this command; move it away, or choose another --out")
     sweep_up(place)
@@ -62,7 +62,7 @@ def _digest(file: IO[bytes], size: int) -> str:
     """SHA-256 of the first bytes of a file."""
     digest = hashlib.sha256()
     file.seek(0)
-    while size > 0 and (block := file.read(min(size, BLOCK))):
+    while size > 0 and (block := file.read(min(size, BLOCK_BYTES))):
         digest.update(block)
         size -= len(block)
     return digest.hexdigest()

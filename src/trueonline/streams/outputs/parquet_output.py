@@ -18,9 +18,9 @@ from trueonline.streams.outputs.marks import mark_next
 from trueonline.streams.outputs.output import FileOutput
 from trueonline.streams.sources.arrow_columns import floats, seconds
 
-PART = 2**20  # numbers in a part, about
-MARK = {b"trueonline": b"predictions"}  # in the metadata of every part
-OURS = re.compile(r"\d{6,}\.parquet|\.\d{6,}\.parquet\.[0-9a-f]{8}\.part")
+PART_NUMBERS = 2**20  # numbers in a part, about
+PART_METADATA = {b"trueonline": b"predictions"}  # in the metadata of every part
+PART_NAMES = re.compile(r"\d{6,}\.parquet|\.\d{6,}\.parquet\.[0-9a-f]{8}\.part")
 
 
 class Parquet(FileOutput):
@@ -48,7 +48,7 @@ class Parquet(FileOutput):
         zone = "UTC" if style.zone == "Z" else style.zone or None
         time = pa.timestamp("us", zone) if style.is_iso else pa.float64()
         kinds = [time, *[pa.float64()] * (len(self._columns) - 1)]
-        about = MARK | {name.encode(): text.encode() for name, text in self._about.items()}
+        about = PART_METADATA | {name.encode(): text.encode() for name, text in self._about.items()}
         about |= {} if style.is_iso else {b"unit of time": b"s"}
         return pa.schema(list(zip(self._columns, kinds, strict=True)), about)
 
@@ -59,7 +59,7 @@ class Parquet(FileOutput):
             if folder.is_symlink():
                 raise ValueError(f"{folder} is a link, but it would be used for parts of predictions; name another --out")
             for path in folder.iterdir() if folder.is_dir() else [folder] if folder.exists() else []:
-                if not OURS.fullmatch(path.name) or (path.suffix == ".parquet" and not self._is_part(path)):
+                if not PART_NAMES.fullmatch(path.name) or (path.suffix == ".parquet" and not self._is_part(path)):
                     raise ValueError(
                         f"{path} is not a part of predictions, but {folder.name} would be used for them; move it away, or name "
                         "another --out"
@@ -71,13 +71,13 @@ class Parquet(FileOutput):
             metadata = self._pq.read_schema(path).metadata or {}
         except (self._pa.ArrowException, OSError):
             return False
-        return bool(metadata.items() >= MARK.items())
+        return bool(metadata.items() >= PART_METADATA.items())
 
     def write(self, times: np.ndarray, predictions: np.ndarray) -> None:
         self._tail.append(np.column_stack([times, predictions]))
         self._tail_rows += len(times)
         self.rows += len(times)
-        if self._tail_rows * len(self._columns) >= PART:
+        if self._tail_rows * len(self._columns) >= PART_NUMBERS:
             self.sync()
             self._parts += 1
             self._tail, self._tail_rows, self._tail_synced = [], 0, 0
@@ -194,7 +194,7 @@ def _remove_parts(folder: Path) -> None:
     if not folder.is_dir():
         return
     for path in folder.iterdir():
-        if OURS.fullmatch(path.name):
+        if PART_NAMES.fullmatch(path.name):
             path.unlink()
     if not any(folder.iterdir()):
         folder.rmdir()

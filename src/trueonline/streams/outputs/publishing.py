@@ -21,10 +21,13 @@ from trueonline.streams.sources import TimeStyle, shown_address
 from trueonline.streams.sources.addresses import Address, check_topic
 from trueonline.streams.sources.broker import Broker
 
-QUEUE = 10_000  # messages that may wait for the broker
-WAIT = 2.0  # seconds for a broker that is connected and takes nothing
-LAST, TURNS = 1.0, 10  # seconds for messages that wait when the run ends, and how often so many, if samples can wait
-PATIENCE = 10.0  # seconds for the first connection
+QUEUE_MESSAGES = 10_000  # messages that may wait for the broker
+STALL_SECONDS = 2.0  # seconds for a broker that is connected and takes nothing
+LAST_SECONDS, MAX_LAST_TURNS = (
+    1.0,
+    10,
+)  # seconds for messages that wait when the run ends, and how often so many, if samples can wait
+CONNECT_SECONDS = 10.0  # seconds for the first connection
 
 
 class Publisher:
@@ -69,14 +72,14 @@ class Publisher:
         self._changed = threading.Condition()
         self._client = self._broker.client
         self._client.on_publish = self._acknowledged
-        self._broker.open("publish to", PATIENCE)
+        self._broker.open("publish to", CONNECT_SECONDS)
 
     def _acknowledged(self, *_: Any) -> None:
         """In the client's thread: the broker has a message."""
         with self._changed:
             self._waiting -= 1
             self._stalled = False
-            if self._waiting in (0, QUEUE // 2):
+            if self._waiting in (0, QUEUE_MESSAGES // 2):
                 self._changed.notify()
 
     def publish(self, answers: Answers, style: TimeStyle, alerts: Sequence[Alert] = ()) -> None:
@@ -100,9 +103,9 @@ class Publisher:
 
     def _send(self, topic: str, message: str | bytes) -> None:
         with self._changed:
-            if self._waiting >= QUEUE and self._patient and not self._stalled and self._client.is_connected():
-                self._stalled = not self._changed.wait_for(lambda: self._waiting <= QUEUE // 2, WAIT)
-            if self._waiting >= QUEUE:
+            if self._waiting >= QUEUE_MESSAGES and self._patient and not self._stalled and self._client.is_connected():
+                self._stalled = not self._changed.wait_for(lambda: self._waiting <= QUEUE_MESSAGES // 2, STALL_SECONDS)
+            if self._waiting >= QUEUE_MESSAGES:
                 self.lost += 1
                 return
             self._waiting += 1
@@ -122,9 +125,9 @@ class Publisher:
     def finish(self) -> None:
         """Send waiting messages for a second, and count the rest as lost. A recording continues while the broker takes some."""
         with self._changed:
-            for _ in range(TURNS if self._patient else 1):
+            for _ in range(MAX_LAST_TURNS if self._patient else 1):
                 before = self._waiting
-                self._changed.wait_for(lambda: not self._waiting, LAST)
+                self._changed.wait_for(lambda: not self._waiting, LAST_SECONDS)
                 if self._waiting in (0, before):
                     break
             self.lost, self._waiting = self.lost + self._waiting, 0

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.streams.outputs.alerts import THRESHOLD, find_alerts
+from trueonline.streams.outputs.alerts import DEFAULT_THRESHOLD, find_alerts
 from trueonline.streams.predictor import Answers, Predictor
 from trueonline.streams.running.stream_run import Run
 from trueonline.streams.sources import TimeStyle
 
-REPORTS = 0.5  # seconds between reports of scores and counters to the page
-ALERTS = 100  # the newest of them are known to a page that is opened later
-LOOKS = 11  # reports over which the rate is measured
+REPORT_SECONDS = 0.5  # seconds between reports of scores and counters to the page
+ALERTS_KEPT = 100  # the newest of them are known to a page that is opened later
+RATE_REPORTS = 11  # reports over which the rate is measured
 
 
 class Page:
@@ -55,7 +55,7 @@ class Page:
             run.learn(stop, seen=reporter.seen, idle=reporter, limit=limit)
             run.finish(forget=False)
             reporter("ended")
-            while not stop.wait(REPORTS):  # without a time, Windows would not hear of Ctrl-C
+            while not stop.wait(REPORT_SECONDS):  # without a time, Windows would not hear of Ctrl-C
                 pass
         return run.summary()
 
@@ -67,19 +67,19 @@ class _Reporter:
         self._run, self._hub = run, hub
         self._begun = self._at = time.monotonic()
         self._before = run.samples
-        self._looks: deque[tuple[float, int]] = deque(maxlen=LOOKS)  # when there were how many samples
-        self._alerts: deque[dict[str, Any]] = deque(maxlen=ALERTS)
+        self._looks: deque[tuple[float, int]] = deque(maxlen=RATE_REPORTS)  # when there were how many samples
+        self._alerts: deque[dict[str, Any]] = deque(maxlen=ALERTS_KEPT)
 
     def seen(self, answers: Answers) -> None:
         """Show samples."""
         self._hub.publish(answers)
-        threshold = THRESHOLD if self._run.alerts is None else self._run.alerts.threshold
-        found = find_alerts(answers, self._run.predictor, threshold, TimeStyle())[-ALERTS:]
+        threshold = DEFAULT_THRESHOLD if self._run.alerts is None else self._run.alerts.threshold
+        found = find_alerts(answers, self._run.predictor, threshold, TimeStyle())[-ALERTS_KEPT:]
         self._alerts.extend(asdict(alert) for alert in found)
 
     def __call__(self, state: str | None = None) -> None:
         now, samples, style = time.monotonic(), self._run.samples, self._run.source.style
-        if state is None and now < self._at + REPORTS:
+        if state is None and now < self._at + REPORT_SECONDS:
             return
         if samples:
             self._looks.append((now, samples))

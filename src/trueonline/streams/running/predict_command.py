@@ -14,7 +14,7 @@ from typing import Any, Literal, TextIO
 
 from trueonline.files import Lock, looks_saved, sweep_up
 from trueonline.inputs import positive
-from trueonline.streams.outputs.alerts import THRESHOLD, Alerts
+from trueonline.streams.outputs.alerts import DEFAULT_THRESHOLD, Alerts
 from trueonline.streams.outputs.output import check_out, open_output
 from trueonline.streams.outputs.publishing import Publisher, check_no_circle
 from trueonline.streams.predictor import Predictor, Setup
@@ -34,7 +34,7 @@ from trueonline.streams.sources.addresses import divided_access
 from trueonline.streams.sources.file_chain import is_pattern
 from trueonline.streams.sources.sample import MissingColumnsError
 
-REPEATED = 1.0  # seconds in which further signals mean the same as the first
+REPEATED_SECONDS = 1.0  # seconds in which further signals mean the same as the first
 
 __all__ = ["Options", "Page", "Warner", "as_text", "predict", "prepare", "report_pace", "until_stopped"]
 
@@ -148,7 +148,7 @@ def _check_new(out: str | None) -> None:
 def _add_listeners(run: Run, options: Options, access: dict[str, Any], say: Say, resources: ExitStack) -> None:
     """Let a run tell of alerts, and publish, where the options say so."""
     if options.alert is not None or options.alerts is not None:
-        threshold = THRESHOLD if options.alert is None else options.alert
+        threshold = DEFAULT_THRESHOLD if options.alert is None else options.alert
         run.alerts = Alerts(run.predictor, threshold, say, options.alerts, options.fresh)
         resources.callback(run.alerts.close)
     if options.publish is not None:
@@ -214,7 +214,7 @@ def until_stopped() -> Iterator[threading.Event]:
 
     def ask(number: int, frame: Any) -> None:
         nonlocal asked
-        if stop.is_set() and time.monotonic() > asked + REPEATED:
+        if stop.is_set() and time.monotonic() > asked + REPEATED_SECONDS:
             raise KeyboardInterrupt
         if not stop.is_set():
             asked = time.monotonic()

@@ -14,11 +14,11 @@ from trueonline.streams.running.stream_run import Run
 from trueonline.terminal import print_table
 from trueonline.words import duration, listed, number, printable
 
-WARN = 2.0  # seconds between looks for something to warn of
+WARN_SECONDS = 2.0  # seconds between looks for something to warn of
 WIDTH, PADDING = 80, 3  # characters in a line of the table, and between two columns
-UNFOLDED = 14  # characters of a name that stay on one line, even where the table then is wider
+UNFOLDED_CHARACTERS = 14  # characters of a name that stay on one line, even where the table then is wider
 HEADS = ("question", "error", "newest\nvalue", "mean\nso far", "better\nby", "lately", "in\nband", "scored")
-SILENT = ("read", "received", "connections", "widened")  # counters that are not news
+SILENT_COUNTERS = ("read", "received", "connections", "widened")  # counters that are not news
 
 MEANINGS = {
     "mean": "Predictions over a horizon are means of the coming values, in the unit of the signal.",
@@ -43,12 +43,12 @@ class Warner:
     """Prints each warning of a run once, as soon as it shows."""
 
     def __init__(self, say: Say) -> None:
-        self._say, self._due = say, time.monotonic() + WARN
+        self._say, self._due = say, time.monotonic() + WARN_SECONDS
         self._said: set[str] = set()
 
     def __call__(self, run: Run) -> None:
         if time.monotonic() >= self._due:
-            self._due = time.monotonic() + WARN
+            self._due = time.monotonic() + WARN_SECONDS
             self.tell(run.warnings())
 
     def tell(self, warnings: Mapping[str, str]) -> None:
@@ -96,7 +96,9 @@ def as_text(summary: dict[str, Any], out: str | None, explain: bool = False) -> 
     with redirect_stdout(io.StringIO()) as text:
         took = f" in {duration(summary['seconds'])}" if "seconds" in summary else ""
         print(f"{summary['samples']:,} samples{took}, {summary['dropped']:,} dropped.")
-        counters = {name: number for name, number in summary["counters"].items() if number and name not in SILENT}
+        counters = {
+            name: number for name, number in summary["counters"].items() if number and name not in SILENT_COUNTERS
+        }
         if counters:
             counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in counters.items())
             print(f"Counted: {counts}.")
@@ -145,7 +147,7 @@ def _folded(rows: list[list[str]]) -> list[list[str]]:
     """The rows, with long names of questions folded, first before the @, so that the table fits into `WIDTH` where that can be."""
     lines = [[line for cell in column for line in cell.split("\n")] for column in zip(HEADS, *rows, strict=True)]
     others = sum(max(map(len, column)) + PADDING for column in lines[1:])
-    room = max(WIDTH - others, UNFOLDED)
+    room = max(WIDTH - others, UNFOLDED_CHARACTERS)
     return [["\n".join(_fold(name, room)), *cells] for name, *cells in rows]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from trueonline.files import read_learner
 from trueonline.streams.sources import shown_address, without_credentials
-from trueonline.streams.sources.file_chain import FILES_NAMED
+from trueonline.streams.sources.file_chain import MAX_NAMED_FILES
 from trueonline.words import listed
 
 KIND = "Predictor"
@@ -89,7 +89,7 @@ class Checkpoint:
 
 
 def _shown_source(names: list[str]) -> str:
-    return listed(map(shown_address, names), most=FILES_NAMED)
+    return listed(map(shown_address, names), most=MAX_NAMED_FILES)
 
 
 def checked_earlier(earlier: dict[str, Any], samples: int) -> dict[str, Any]:

@@ -22,10 +22,10 @@ from trueonline.streams.running.stream_checkpoint import KIND, Checkpoint, check
 from trueonline.streams.sources import Clean, Cleaner, Source, TimeStyle, skipping
 from trueonline.words import exact_duration
 
-PATIENCE = 0.2  # seconds to wait for a sample at a time
-LAST = 1.0  # seconds for samples that were sent before the run was stopped
+READ_SECONDS = 0.2  # seconds to wait for a sample at a time
+STOP_SECONDS = 1.0  # seconds for samples that were sent before the run was stopped
 CHECKPOINT_SHARE = 20.0  # writing checkpoints takes at most about a twentieth of the time
-DROPPED = (
+DROP_COUNTERS = (
     "malformed",
     "huge",
     "not_received",
@@ -36,8 +36,8 @@ DROPPED = (
     "dropped_missing",
     "dropped_time",
 )
-ENOUGH = 200  # samples from whose times the rate is measured
-TOLERANCE = 0.2  # the share by which the measured rate may differ from the given one
+RATE_SAMPLES = 200  # samples from whose times the rate is measured
+RATE_TOLERANCE = 0.2  # the share by which the measured rate may differ from the given one
 
 
 class Run:
@@ -136,7 +136,7 @@ class Run:
         finishing = False
         while limit is None or self.samples < limit:
             if stop.is_set() and not finishing:
-                finishing = self.source.finish(LAST)
+                finishing = self.source.finish(STOP_SECONDS)
                 if not finishing:
                     break
             clean = self._cleaned() if limit is None else self._cleaned_to(limit)
@@ -145,8 +145,8 @@ class Run:
                 self._at_end |= self.ended
                 break
             if len(clean):
-                if len(self._times) <= ENOUGH:
-                    self._times += clean.times[:ENOUGH].tolist()
+                if len(self._times) <= RATE_SAMPLES:
+                    self._times += clean.times[:RATE_SAMPLES].tolist()
                 answers = self.predictor.learn(clean)
                 self.output.style = self.source.style or self.output.style
                 self.output.write(answers.times, answers.table())
@@ -163,7 +163,7 @@ class Run:
 
     def _cleaned(self) -> Clean | None:
         """The next samples; None at the end."""
-        block = self.source.read(PATIENCE)
+        block = self.source.read(READ_SECONDS)
         if block is None:
             return None
         return self.cleaner(replace(block, times=block.times + self._shift) if self._shift else block)
@@ -171,7 +171,7 @@ class Run:
     def _cleaned_to(self, limit: int) -> Clean | None:
         """The next samples, but no more than `limit` in all. The rest of a block counts as not read."""
         position, state, left = self.source.position(), self.cleaner.state(), limit - self.samples
-        block = self.source.read(PATIENCE)
+        block = self.source.read(READ_SECONDS)
         if block is None:
             return None
         shifted = replace(block, times=block.times + self._shift)
@@ -256,13 +256,13 @@ class Run:
     def dropped(self) -> dict[str, int]:
         """The number of samples that were not learned from, for each reason."""
         counted = self.counters()
-        return {name.removeprefix("dropped_"): counted[name] for name in DROPPED if counted.get(name)}
+        return {name.removeprefix("dropped_"): counted[name] for name in DROP_COUNTERS if counted.get(name)}
 
     def warnings(self) -> dict[str, str]:
         """Problems that the user should know of, by their kinds. The numbers in a text may change later."""
         warnings = {}
         rate, measured = self.predictor.setup.rate, self._rate()
-        if rate and measured and not 1.0 - TOLERANCE < measured / rate < 1.0 + TOLERANCE:
+        if rate and measured and not 1.0 - RATE_TOLERANCE < measured / rate < 1.0 + RATE_TOLERANCE:
             warnings["rate"] = (
                 f"samples come {measured:.4g} a second by their times, but --rate is {rate:g}: time scales and the longest gap are "
                 "wrong by that factor; give the true rate, or leave --rate out: the times are enough"

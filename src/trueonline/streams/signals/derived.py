@@ -20,8 +20,10 @@ from trueonline.streams.signals.signal_blocks import (
     check_finite,
 )
 
-ROUNDING = 0.01  # the share of the time between samples by which a sample may be too young for a lag: times are rounded
-SLACK, SPARE = 1.25, 8  # a lag has room for this factor, and this many, more samples than the rate says
+ROUNDING_SHARE = (
+    0.01  # the share of the time between samples by which a sample may be too young for a lag: times are rounded
+)
+ROOM_FACTOR, SPARE_SAMPLES = 1.25, 8  # a lag has room for this factor, and this many, more samples than the rate says
 MAX_ROOM = 2**22  # samples that a lag may have to remember
 
 SMOOTH = (LOWPASS, ENVELOPE)
@@ -328,10 +330,10 @@ def _ring(seconds: float, rate: float | None, expression: Expression) -> tuple[i
         raise ValueError(
             f"{expression} needs the rate, in samples per second, to know how many samples to remember: give rate="
         )
-    samples = SLACK * seconds * rate + SPARE
+    samples = ROOM_FACTOR * seconds * rate + SPARE_SAMPLES
     if samples > MAX_ROOM:
         raise ValueError(
             f"{expression} would have to remember {samples:,.0f} samples at {rate:g} per second, but can remember at most "
             f"{MAX_ROOM:,}; give a shorter lag"
         )
-    return math.ceil(samples), max(seconds - ROUNDING / rate, 0.0)
+    return math.ceil(samples), max(seconds - ROUNDING_SHARE / rate, 0.0)

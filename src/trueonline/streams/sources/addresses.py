@@ -14,17 +14,17 @@ from typing import Any
 from urllib.parse import unquote, unquote_to_bytes
 
 USER, PASSWORD = "TRUEONLINE_MQTT_USER", "TRUEONLINE_MQTT_PASSWORD"  # names of environment variables
-FORM = "mqtt://[user[:password]@]host[:port]/topic, or mqtts://… with TLS"
-PORTS = {"mqtt": 1883, "mqtts": 8883}
-LONGEST = 2**16 - 1  # bytes in a topic, a user or a password: MQTT has 16 bits for a length
-ADDRESS = re.compile(
+MQTT_FORM = "mqtt://[user[:password]@]host[:port]/topic, or mqtts://… with TLS"
+DEFAULT_PORTS = {"mqtt": 1883, "mqtts": 8883}
+MAX_BYTES = 2**16 - 1  # bytes in a topic, a user or a password: MQTT has 16 bits for a length
+MQTT_ADDRESS = re.compile(
     r"(?P<scheme>(?i:mqtts?))://(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?"
     r"(?P<host>\[[^\]/]+\]|[^:/@]+)(?::(?P<port>\d{1,5}))?/(?P<topic>.+)"
 )
 # An address of MQTT may lack its colon or a slash by mistake. C:// is a drive.
-HEAD = re.compile(r"(?i:mqtts?)(?:[:;]/*|//+)|.{2,}?://", re.DOTALL)
+ADDRESS_HEAD = re.compile(r"(?i:mqtts?)(?:[:;]/*|//+)|.{2,}?://", re.DOTALL)
 LIKE_MQTT = re.compile(r"(?i:mqtts?)(?:[:;]|//)")
-FILE = re.compile(r"(?i:file):(?://(?P<host>[^/]*))?(?P<path>/.*)", re.DOTALL)
+FILE_ADDRESS = re.compile(r"(?i:file):(?://(?P<host>[^/]*))?(?P<path>/.*)", re.DOTALL)
 NAMELESS = ("arm://", "lsl://")  # addresses that never have a user, even with an @ in them
 
 
@@ -44,7 +44,7 @@ def local_path(spec: str) -> str:
     >>> local_path("file:///logs/my%20arm.csv"), local_path("arm.csv")
     ('/logs/my arm.csv', 'arm.csv')
     """
-    parts = FILE.fullmatch(spec)
+    parts = FILE_ADDRESS.fullmatch(spec)
     if parts is None:
         return spec
     if (parts["host"] or "").lower() not in ("", "localhost"):
@@ -68,15 +68,15 @@ class Address:
     @classmethod
     def parse(cls, url: str) -> Address:
         """Take an address apart. ValueError if it is malformed, or its topic is."""
-        parts = ADDRESS.fullmatch(url)
+        parts = MQTT_ADDRESS.fullmatch(url)
         if parts is None or not _can_be_host(parts["host"]):
             raise ValueError(
-                f"the address must be {FORM}, got {shown_address(url)} (in a user or a password, write / as %2F and @ as %40)"
+                f"the address must be {MQTT_FORM}, got {shown_address(url)} (in a user or a password, write / as %2F and @ as %40)"
             )
         scheme = parts["scheme"].lower()
-        port = int(parts["port"] or PORTS[scheme])
+        port = int(parts["port"] or DEFAULT_PORTS[scheme])
         if not 0 < port < 2**16:
-            raise ValueError(f"the address must be {FORM}, with a port from 1 to 65535, got {shown_address(url)}")
+            raise ValueError(f"the address must be {MQTT_FORM}, with a port from 1 to 65535, got {shown_address(url)}")
         check_topic(parts["topic"])
         user, password = parts["user"], parts["password"]
         return cls(
@@ -98,8 +98,8 @@ def check_topic(topic: str) -> None:
         raise ValueError(
             f"the topic {shown} is not valid: + must be a whole level, and # the whole last level, as in a/+/b/#"
         )
-    if "\0" in topic or not 0 < _bytes_of(topic) <= LONGEST:
-        raise ValueError(f"the topic must be text in UTF-8 of at most {LONGEST:,} bytes, without a null character")
+    if "\0" in topic or not 0 < _bytes_of(topic) <= MAX_BYTES:
+        raise ValueError(f"the topic must be text in UTF-8 of at most {MAX_BYTES:,} bytes, without a null character")
 
 
 def credentials(address: Address, password_file: str | os.PathLike | None) -> tuple[str, bytes] | None:
@@ -116,8 +116,8 @@ def credentials(address: Address, password_file: str | os.PathLike | None) -> tu
         if password is not None:
             raise ValueError(f"an MQTT password needs a user: give mqtt://USER@host/topic, or set {USER}")
         return None
-    if not 0 <= _bytes_of(user) <= LONGEST or len(password or b"") > LONGEST:
-        raise ValueError(f"an MQTT user and password must be text in UTF-8 of at most {LONGEST:,} bytes each")
+    if not 0 <= _bytes_of(user) <= MAX_BYTES or len(password or b"") > MAX_BYTES:
+        raise ValueError(f"an MQTT user and password must be text in UTF-8 of at most {MAX_BYTES:,} bytes each")
     return user, password or b""
 
 
@@ -125,7 +125,7 @@ def _password_in(path: str | os.PathLike) -> bytes:
     """The password in a file. A line break at its end does not belong to it."""
     try:
         with open(path, "rb") as file:
-            text = file.read(LONGEST + 3)
+            text = file.read(MAX_BYTES + 3)
     except OSError as error:
         raise ValueError(
             f"--mqtt-password-file {path} cannot be read: {error.strerror}; name a file that has the password and nothing else"
@@ -189,11 +189,11 @@ def without_credentials(spec: str) -> str:
     str
         The same without what precedes the host. If the address is malformed, all before its last @ is left out.
     """
-    head = HEAD.match(spec)
+    head = ADDRESS_HEAD.match(spec)
     if head is None or head[0].lower() in NAMELESS:
         return spec
     rest = spec[head.end() :]
-    if ADDRESS.fullmatch(spec):
+    if MQTT_ADDRESS.fullmatch(spec):
         place, _, topic = rest.partition("/")
         return f"{head[0]}{place.rpartition('@')[2]}/{topic}"
     return head[0] + rest.rpartition("@")[2]
@@ -213,7 +213,7 @@ def shown_address(spec: str) -> str:
         The same, with … for what is hidden in a topic.
     """
     plain = without_credentials(spec)
-    head = HEAD.match(plain)
+    head = ADDRESS_HEAD.match(plain)
     if head is None or head[0].lower() in NAMELESS or "@" not in plain:
         return plain
     place, _, topic = plain[head.end() :].partition("/")

@@ -12,11 +12,11 @@ from typing import Any
 from trueonline.optional import optional
 from trueonline.streams.sources.addresses import Address, credentials, shown_address, tls_context
 
-KEEP_ALIVE = 15  # seconds; after half as much again without a word, the broker is taken to be gone
-DELAYS = (1, 8)  # seconds between attempts to connect: the first and the longest
-CHECK = "check the address, and that the broker runs"
+KEEP_ALIVE_SECONDS = 15  # seconds; after half as much again without a word, the broker is taken to be gone
+RECONNECT_DELAYS = (1, 8)  # seconds between attempts to connect: the first and the longest
+CHECK_ADDRESS = "check the address, and that the broker runs"
 CHECK_USER = "check the user and the password"
-UNWELCOME = (134, 135)  # MQTT's codes for a bad user or password, and for one without authorisation
+UNWELCOME_CODES = (134, 135)  # MQTT's codes for a bad user or password, and for one without authorisation
 
 
 class Broker:
@@ -48,7 +48,7 @@ class Broker:
         self.connections = 0
         self._welcomed = welcomed
         self._decided = threading.Event()
-        self._refused, self._failed, self._hint = "", "", CHECK
+        self._refused, self._failed, self._hint = "", "", CHECK_ADDRESS
         self._about_tls = "if it wants TLS, give mqtts://" if tls is None else "is there TLS at that port?"
         self.client = _client(user, tls)
         self.client.on_connect, self.client.on_connect_fail = self._connected, self._not_connected
@@ -56,7 +56,7 @@ class Broker:
 
     def open(self, purpose: str, seconds: float) -> None:
         """Connect. ValueError if that is refused, or takes longer than so many seconds. `purpose` is for the message."""
-        self.client.connect_async(self.address.host, self.address.port, KEEP_ALIVE)
+        self.client.connect_async(self.address.host, self.address.port, KEEP_ALIVE_SECONDS)
         self.client.loop_start()
         self._decided.wait(seconds)
         if not self._decided.is_set() or self._refused:
@@ -77,7 +77,7 @@ class Broker:
         self.trouble = ""
         self._decided.set()
 
-    def refuse(self, why: str, hint: str = CHECK) -> None:
+    def refuse(self, why: str, hint: str = CHECK_ADDRESS) -> None:
         """Only the first connection can be refused. Later ones are tried again and again."""
         if not self._decided.is_set():
             self._refused, self._hint = why, hint
@@ -87,7 +87,7 @@ class Broker:
 
     def _connected(self, client: Any, data: Any, flags: Any, reason: Any, properties: Any) -> None:
         if reason.is_failure:
-            self.refuse(f"the broker says {reason}", CHECK_USER if reason.value in UNWELCOME else CHECK)
+            self.refuse(f"the broker says {reason}", CHECK_USER if reason.value in UNWELCOME_CODES else CHECK_ADDRESS)
         elif self._welcomed is None:
             self.ready()
         else:
@@ -120,5 +120,5 @@ def _client(user: tuple[str, bytes] | None, tls: Any) -> Any:
         client.username_pw_set(user[0], user[1])  # paho takes bytes too
     if tls is not None:
         client.tls_set_context(tls)
-    client.reconnect_delay_set(*DELAYS)
+    client.reconnect_delay_set(*RECONNECT_DELAYS)
     return client

@@ -10,13 +10,15 @@ import math
 import re
 from datetime import UTC, datetime, timedelta
 
-from trueonline.streams.sources.clock import CLOCK, NUMBER, Clock
-from trueonline.streams.sources.sample import SHOWN
+from trueonline.streams.sources.clock import NUMBER, Clock
+from trueonline.streams.sources.sample import QUOTED_CHARACTERS
 
 MISSING = ("", "na", "n/a", "nan", "null", "none")
-NAN = re.compile(r"[+-]?nan(?:\([0-9a-z_]*\))?", re.IGNORECASE)  # C programs print such as -nan(ind)
+NAN_FORM = re.compile(r"[+-]?nan(?:\([0-9a-z_]*\))?", re.IGNORECASE)  # C programs print such as -nan(ind)
 THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}([.,' \xa0\u2009\u202f])[0-9]{3}(?:\1[0-9]{3})*(?:[.,][0-9]+)?")
-DECIMALS = 40  # of a second that are looked at; a double cannot tell more
+MAX_DECIMALS = 40  # of a second that are looked at; a double cannot tell more
+CLOCK_AT_END = re.compile(r"^[^.,]*[^0-9:.,+-][0-9:]+(?:[.,]([0-9]+))?(?:Z|[+-][0-9:.]+)?$", re.IGNORECASE)
+POINT = re.compile(r"[.,]")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -26,7 +28,7 @@ class MalformedError(Exception):
 
 def is_missing(text: str) -> bool:
     """Whether a text says that there is no value."""
-    return text.lower() in MISSING or NAN.fullmatch(text) is not None
+    return text.lower() in MISSING or NAN_FORM.fullmatch(text) is not None
 
 
 def cell(text: str, comma: bool = False) -> float:
@@ -39,7 +41,7 @@ def cell(text: str, comma: bool = False) -> float:
         return math.nan
     if THOUSANDS.fullmatch(text):
         raise MalformedError(f"{text!r} has a thousands separator; write the number without it")
-    raise MalformedError(f"{text[:SHOWN]!r} is not a number")
+    raise MalformedError(f"{text[:QUOTED_CHARACTERS]!r} is not a number")
 
 
 def moment(text: str, clock: Clock, comma: bool = False) -> float:
@@ -58,8 +60,10 @@ def moment(text: str, clock: Clock, comma: bool = False) -> float:
         since = (time if time.tzinfo else time.replace(tzinfo=UTC)).replace(microsecond=0) - EPOCH
     except (ValueError, OverflowError):
         form = f" in the form {clock.form}" if clock.form else "; give the form of times by --time-format"
-        raise MalformedError(f"{text[:SHOWN]!r} is not a time{form}") from None
-    written = None if clock.form else CLOCK.search(text)  # datetime drops digits after the sixth
-    digits = (written and written["fraction"]) or f"{time.microsecond:06}"
-    parts = 10 ** len(digits := digits[:DECIMALS])
+        raise MalformedError(f"{text[:QUOTED_CHARACTERS]!r} is not a time{form}") from None
+    written = None if clock.form else CLOCK_AT_END.match(text)
+    if clock.form is None and written is None and POINT.search(text):  # datetime takes anything after the sixth digit
+        raise MalformedError(f"{text[:QUOTED_CHARACTERS]!r} is not a time")
+    digits = (written and written[1]) or f"{time.microsecond:06}"
+    parts = 10 ** len(digits := digits[:MAX_DECIMALS])
     return (since // timedelta(microseconds=1) * parts + int(digits) * 10**6) / (parts * 10**6)  # it rounds once

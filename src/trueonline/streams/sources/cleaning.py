@@ -28,10 +28,10 @@ SAMPLES, DUPLICATE, LATE, MISSING, TIMELESS, HELD, GAPS, SET_BACK = range(len(CO
 RUN, RISING = len(COUNTERS), len(COUNTERS) + 1  # late samples in a row up to now, and how many of the last of them rise
 HOLD, SKIP, ERROR = range(3)
 
-LARGEST = 1e100  # the square of a larger value, or a sum of squares, might not be finite
-LATEST = 1e11  # seconds: in the year 5138; a later time, or one as long before 1970, is none
-MOST_LATE = 1000  # late samples in a row, after which the clock must have been set back
-LEAST_RISING, LONG_RISING = 10, 10.0  # or as many, and over more than so many seconds, if their times rise
+MAX_VALUE = 1e100  # the square of a larger value, or a sum of squares, might not be finite
+MAX_TIME = 1e11  # seconds: in the year 5138; a later time, or one as long before 1970, is none
+MAX_LATE_RUN = 1000  # late samples in a row, after which the clock must have been set back
+MIN_RISING_RUN, MIN_RISING_SECONDS = 10, 10.0  # or as many, and over more than so many seconds, if their times rise
 
 
 # --- In a kernel ----------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ def clean(times, values, policy, max_gap, last, counts, out_times, out_values, s
     for k in range(times.size):
         t, before = times[k], held_values[size]
         count[SAMPLES] += 1
-        if not abs(t) <= LATEST:
+        if not abs(t) <= MAX_TIME:
             count[TIMELESS] += 1
             continue
         if t == before:
@@ -61,7 +61,7 @@ def clean(times, values, policy, max_gap, last, counts, out_times, out_values, s
         held = 0
         for j in range(size):
             x = given[j]
-            if abs(x) <= LARGEST:
+            if abs(x) <= MAX_VALUE:
                 if policy == HOLD:
                     held_values[j] = x
             elif policy == HOLD and not np.isnan(held_values[j]):
@@ -95,8 +95,8 @@ def late(t, before, span, counts):
     if not t < before:
         return False
     rises = counts[RISING] > 0 and t > span[1]
-    risen = rises and counts[RISING] >= LEAST_RISING and span[1] - span[0] > LONG_RISING
-    if risen or counts[RUN] >= MOST_LATE:
+    risen = rises and counts[RISING] >= MIN_RISING_RUN and span[1] - span[0] > MIN_RISING_SECONDS
+    if risen or counts[RUN] >= MAX_LATE_RUN:
         return False
     counts[LATE] += 1
     counts[RUN] += 1
@@ -263,12 +263,14 @@ class Cleaner:
             raise ValueError(f"this is not the state of a Cleaner: {error!r} in {str(state)[:80]}") from None
         if signals != self.signals:
             raise ValueError(f"the state is of signals {', '.join(map(str, signals))}, not of {', '.join(self.signals)}")
-        whole = all(type(count) is int and 0 <= count < 2**63 for count in counts) and rising <= counts[RUN] <= MOST_LATE
+        whole = (
+            all(type(count) is int and 0 <= count < 2**63 for count in counts) and rising <= counts[RUN] <= MAX_LATE_RUN
+        )
         fits = type(last) is list and len(last) == len(self.signals) and len(span) == 2
         if not whole or not fits or any((each is None) != (rising == 0) for each in span):
             raise ValueError(f"the state of the Cleaner is damaged: {str(state)[:80]}")
-        kept = [_held("a value held", value, LARGEST) for value in last]
-        times = [_held("the time kept last", time, LATEST), *(_held("a late time", each, LATEST) for each in span)]
+        kept = [_held("a value held", value, MAX_VALUE) for value in last]
+        times = [_held("the time kept last", time, MAX_TIME), *(_held("a late time", each, MAX_TIME) for each in span)]
         self._last = np.array([*kept, *times])
         self._counts = np.array(counts, np.int64)
 

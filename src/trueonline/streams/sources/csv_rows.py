@@ -27,7 +27,7 @@ from trueonline.streams.sources import arrow_columns as arrow
 from trueonline.streams.sources.cells import MalformedError, cell, moment
 from trueonline.streams.sources.clock import Clock
 from trueonline.streams.sources.records import line_ends
-from trueonline.streams.sources.sample import ROWS, Block, check_columns, shown
+from trueonline.streams.sources.sample import BLOCK_ROWS, Block, check_columns, shown
 from trueonline.words import count
 
 SEPARATORS = ",;\t"
@@ -59,7 +59,7 @@ class CsvRows:
         one_cell = rf'(?:"(?:[^"]|"")*+"|(?!")[^{mark}\n]*+)'
         self._strict = re.compile(rf"{one_cell}(?:{mark}{one_cell})*+\n")
         self._columns = np.empty(
-            (len(self._wanted), ROWS)
+            (len(self._wanted), BLOCK_ROWS)
         )  # used again and again: fresh memory takes longer than copying
         self._kinds = [self._pa.float64()] * len(self._wanted)  # as what each column is read
         if clock.form is not None:

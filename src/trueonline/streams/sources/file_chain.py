@@ -16,7 +16,7 @@ from trueonline.streams.sources.positions import FROM_SCRATCH, whole_numbers
 from trueonline.streams.sources.sample import Block, Source
 from trueonline.words import listed
 
-FILES_NAMED = 3  # files that a message names
+MAX_NAMED_FILES = 3  # files that a message names
 
 
 class Chain(Source):
@@ -91,7 +91,7 @@ class Chain(Source):
         if of.get("file") not in self.paths:
             raise ValueError(
                 f"{str(of.get('file'))[:200]}, in which reading stopped, is not among the files "
-                f"{listed(self.paths, most=FILES_NAMED)}; name "
+                f"{listed(self.paths, most=MAX_NAMED_FILES)}; name "
                 f"it too, or {FROM_SCRATCH}"
             )
         at, counted = self.paths.index(of["file"]), Counter(of["counted"])

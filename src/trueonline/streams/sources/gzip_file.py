@@ -6,15 +6,15 @@ import os
 import zlib
 from typing import Any
 
-GZIP = b"\x1f\x8b"
-CHUNK = 2**16  # compressed bytes that are read at a time
-WHOLE = 31  # zlib's number for: a gzip header and trailer around the largest window
+GZIP_MAGIC = b"\x1f\x8b"
+CHUNK_BYTES = 2**16  # compressed bytes that are read at a time
+GZIP_WINDOW_BITS = 31  # zlib's number for: a gzip header and trailer around the largest window
 
 
 def open_bytes(path: str | os.PathLike) -> Any:
     """Open a file to read its bytes, without those of gzip if it is compressed."""
     with open(path, "rb") as file:
-        compressed = file.read(len(GZIP)) == GZIP
+        compressed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
     return Gunzipped(path) if compressed else open(path, "rb", buffering=0)
 
 
@@ -33,7 +33,7 @@ class Gunzipped:
     def _begin(self) -> None:
         self.cut = False
         self._at = 0  # bytes that were given
-        self._stream = zlib.decompressobj(WHOLE)
+        self._stream = zlib.decompressobj(GZIP_WINDOW_BITS)
         self._input = b""  # compressed bytes that wait
         self._between = False  # whether a member has ended, and no other has begun
         self._failure = ""
@@ -66,7 +66,7 @@ class Gunzipped:
             if self._between:
                 self._input = self._input.lstrip(b"\0")
                 if self._input:
-                    self._stream, self._between = zlib.decompressobj(WHOLE), False
+                    self._stream, self._between = zlib.decompressobj(GZIP_WINDOW_BITS), False
             if not self._between:
                 piece = self._stream.decompress(self._input, most)  # also without input: some may be waiting inside
                 self._between = self._stream.eof
@@ -74,7 +74,7 @@ class Gunzipped:
                 if piece:
                     return piece
             if not self._input:
-                self._input = self.fileobj.read(CHUNK)
+                self._input = self.fileobj.read(CHUNK_BYTES)
                 if not self._input:
                     self.cut = not self._between
                     return b""

@@ -19,7 +19,7 @@ import numpy as np
 
 from trueonline.streams.sources.cells import MalformedError, cell, moment
 from trueonline.streams.sources.clock import Clock
-from trueonline.streams.sources.sample import SHOWN, Block, shown
+from trueonline.streams.sources.sample import QUOTED_CHARACTERS, Block, shown
 
 Row = tuple[float, list[float]]
 
@@ -38,10 +38,10 @@ def json_number(value: Any) -> float:
         return math.nan
     if kind is str:
         return cell(value)
-    raise MalformedError(f"{NAMES.get(kind, kind.__name__)} is not a number")
+    raise MalformedError(f"{KIND_NAMES.get(kind, kind.__name__)} is not a number")
 
 
-NAMES = {dict: "an object", list: "an array", bool: "true or false", str: "a text", type(None): "null"}
+KIND_NAMES = {dict: "an object", list: "an array", bool: "true or false", str: "a text", type(None): "null"}
 
 
 def parsed(text: bytes | bytearray) -> Any:
@@ -51,7 +51,7 @@ def parsed(text: bytes | bytearray) -> Any:
     except RecursionError:
         raise MalformedError("the JSON is nested too deep") from None
     except ValueError as error:
-        raise MalformedError(f"it is not JSON ({str(error)[:SHOWN]})") from None
+        raise MalformedError(f"it is not JSON ({str(error)[:QUOTED_CHARACTERS]})") from None
 
 
 class Objects:
@@ -69,7 +69,7 @@ class Objects:
     def row(self, value: Any) -> Row:
         """The time and the values of an object. The time is 0 if the rate gives the times."""
         if type(value) is not dict:
-            raise MalformedError(f"it must be an object with names, and is {NAMES.get(type(value), 'a number')}")
+            raise MalformedError(f"it must be an object with names, and is {KIND_NAMES.get(type(value), 'a number')}")
         keys = value.keys()
         if self._unseen:
             self._unseen -= keys

@@ -12,7 +12,7 @@ from trueonline.inputs import count
 from trueonline.streams.sources.ring import Ring
 from trueonline.streams.sources.sample import Block, Source, named
 
-QUIET = 0.25  # seconds without a sample after which nothing more is under way
+QUIET_SECONDS = 0.25  # seconds without a sample after which nothing more is under way
 
 
 class LiveSource(Source):
@@ -37,7 +37,7 @@ class LiveSource(Source):
         if self._deadline is not None:
             if monotonic() >= self._deadline:
                 return None
-            timeout = QUIET
+            timeout = QUIET_SECONDS
         block = self._ring.take(timeout)
         if block is None or (self._deadline is not None and not len(block)):
             return None

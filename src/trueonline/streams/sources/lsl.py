@@ -14,15 +14,15 @@ import numpy as np
 from trueonline.inputs import positive
 from trueonline.optional import optional
 from trueonline.streams.sources.live_source import LiveSource
-from trueonline.streams.sources.ring import QUEUE
+from trueonline.streams.sources.ring import QUEUE_SAMPLES
 from trueonline.streams.sources.sample import check_columns
 
-LOOK = 1.0  # seconds of looking for a stream at a time
-PULL = 0.2  # seconds of waiting for samples at a time
-CHUNK, RESTS = 1024, 64  # samples to take at a time, and how often at the stop
-ANSWER = 5.0  # seconds for a stream to say what it is
-QUIET = b"[log]\nlevel = -2\n"  # errors only: no word about each start
-SETTINGS = ("lsl_api.cfg", "~/lsl_api/lsl_api.cfg", "/etc/lsl_api/lsl_api.cfg")  # where liblsl looks for a user's own
+LOOK_SECONDS = 1.0  # seconds of looking for a stream at a time
+PULL_SECONDS = 0.2  # seconds of waiting for samples at a time
+CHUNK_SAMPLES, MAX_LAST_CHUNKS = 1024, 64  # samples to take at a time, and how often at the stop
+ANSWER_SECONDS = 5.0  # seconds for a stream to say what it is
+QUIET_CONFIG = b"[log]\nlevel = -2\n"  # errors only: no word about each start
+USER_CONFIGS = ("lsl_api.cfg", "~/lsl_api/lsl_api.cfg", "/etc/lsl_api/lsl_api.cfg")  # where liblsl looks for a user's own
 
 
 class Lsl(LiveSource):
@@ -54,7 +54,7 @@ class Lsl(LiveSource):
 
     own_times, kind = True, "lsl"
 
-    def __init__(self, name: str, signals: Sequence[str], *, queue: int = QUEUE, patience: float = 10.0) -> None:
+    def __init__(self, name: str, signals: Sequence[str], *, queue: int = QUEUE_SAMPLES, patience: float = 10.0) -> None:
         pylsl = optional("LSL needs pylsl and liblsl", "pylsl", extra="lsl")
         self._lsl = pylsl
         _hush(pylsl)
@@ -77,14 +77,14 @@ class Lsl(LiveSource):
 
     def _connect(self) -> tuple[Any, np.ndarray, float] | None:
         """The newest stream of that name, the places of its channels, and what makes its times seconds since the epoch."""
-        streams = self._lsl.resolve_byprop("name", self.name, 1, LOOK)
+        streams = self._lsl.resolve_byprop("name", self.name, 1, LOOK_SECONDS)
         if not streams:
             return None
         inlet = self._lsl.StreamInlet(max(streams, key=lambda each: each.created_at()), recover=False)
         try:
-            about = inlet.info(ANSWER)
-            inlet.open_stream(ANSWER)
-            offset = inlet.time_correction(ANSWER)
+            about = inlet.info(ANSWER_SECONDS)
+            inlet.open_stream(ANSWER_SECONDS)
+            offset = inlet.time_correction(ANSWER_SECONDS)
         except RuntimeError:  # lost again, or no answer in time
             return None
         if about.channel_format() == self._lsl.cf_string:
@@ -99,10 +99,10 @@ class Lsl(LiveSource):
         try:
             while not self._stop.is_set():
                 try:
-                    first, time = inlet.pull_sample(PULL)
+                    first, time = inlet.pull_sample(PULL_SECONDS)
                     if first is None:
                         continue
-                    values, times = inlet.pull_chunk(0.0, CHUNK)  # all other samples that have come
+                    values, times = inlet.pull_chunk(0.0, CHUNK_SAMPLES)  # all other samples that have come
                 except RuntimeError:  # pylsl's LostError is one
                     connection = None
                     while connection is None and not self._stop.is_set():
@@ -120,14 +120,14 @@ class Lsl(LiveSource):
 
     def _put_rest(self, inlet: Any, places: np.ndarray, offset: float) -> None:
         """Put the samples that came before the stop, a limited number of chunks: a fast stream would otherwise never end."""
-        for _ in range(RESTS):
+        for _ in range(MAX_LAST_CHUNKS):
             try:
-                values, times = inlet.pull_chunk(0.0, CHUNK)
+                values, times = inlet.pull_chunk(0.0, CHUNK_SAMPLES)
             except RuntimeError:
                 return
             if times:
                 self._put(times, values, places, offset)
-            if len(times) < CHUNK:
+            if len(times) < CHUNK_SAMPLES:
                 return
 
     # --- In the reader's thread ---
@@ -145,11 +145,11 @@ class Lsl(LiveSource):
 
 def _hush(pylsl: Any) -> None:
     """Make liblsl log errors only. This has no effect if liblsl has been used before, or is too old for it."""
-    if os.environ.get("LSLAPICFG") or any(os.path.exists(os.path.expanduser(path)) for path in SETTINGS):
+    if os.environ.get("LSLAPICFG") or any(os.path.exists(os.path.expanduser(path)) for path in USER_CONFIGS):
         return
     tell = getattr(getattr(getattr(pylsl, "lib", None), "lib", None), "lsl_set_config_content", None)
     if tell is not None:
-        tell(QUIET)
+        tell(QUIET_CONFIG)
 
 
 def _places(name: str, labels: list[str], signals: Sequence[str]) -> list[int]:

@@ -14,10 +14,10 @@ from trueonline.streams.sources.cells import MalformedError
 from trueonline.streams.sources.clock import Clock
 from trueonline.streams.sources.json_rows import Objects, Row, parsed
 from trueonline.streams.sources.live_source import LiveSource
-from trueonline.streams.sources.ring import QUEUE
-from trueonline.streams.sources.sequence import KEY, Sequences
+from trueonline.streams.sources.ring import QUEUE_SAMPLES
+from trueonline.streams.sources.sequence import SEQUENCE_KEY, Sequences
 
-LIMIT = 2**20  # bytes in a message
+MAX_MESSAGE_BYTES = 2**20  # bytes in a message
 
 
 class Mqtt(LiveSource):
@@ -70,7 +70,7 @@ class Mqtt(LiveSource):
         rate: float | None = None,
         time_unit: str = "s",
         time_format: str | None = None,
-        queue: int = QUEUE,
+        queue: int = QUEUE_SAMPLES,
         patience: float = 10.0,
         password_file: str | os.PathLike | None = None,
         ca: str | os.PathLike | None = None,
@@ -113,7 +113,7 @@ class Mqtt(LiveSource):
     def _take(self, message: Any) -> None:
         if message.retain:
             self._counts["retained"] += 1
-        elif len(message.payload) > LIMIT:
+        elif len(message.payload) > MAX_MESSAGE_BYTES:
             self._counts["huge"] += 1
             self._objects.complain(f"a message of {len(message.payload):,} bytes is longer than 1 MiB", message.payload)
             self._sequences.note(_topic_of(message), None)
@@ -137,7 +137,7 @@ class Mqtt(LiveSource):
             return []
         for each in found if type(found) is list else [found]:
             number, self._number = self._number, self._number + 1
-            self._sequences.note(topic, each.get(KEY) if type(each) is dict else None)
+            self._sequences.note(topic, each.get(SEQUENCE_KEY) if type(each) is dict else None)
             try:
                 time, values = self._objects.row(each)
                 rows.append((self._clock.made(number) if self._clock.time is None else time, values))

@@ -12,7 +12,7 @@ from trueonline.streams.sources.cells import MalformedError
 from trueonline.streams.sources.clock import Clock
 from trueonline.streams.sources.gzip_file import open_bytes
 from trueonline.streams.sources.json_rows import json_number, parsed
-from trueonline.streams.sources.records import CHUNK
+from trueonline.streams.sources.records import CHUNK_BYTES
 from trueonline.streams.sources.sample import opening
 from trueonline.streams.sources.text import Text
 
@@ -23,7 +23,7 @@ def text_columns(path: str, time: str | None) -> list[str]:
     with opening(path):
         file = open_bytes(path)
     try:
-        while not (text.started and text.has_records) and (data := file.read(CHUNK)):
+        while not (text.started and text.has_records) and (data := file.read(CHUNK_BYTES)):
             text.feed(data)
             text.look()
     finally:

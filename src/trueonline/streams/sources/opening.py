@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from trueonline.streams.sources.addresses import LIKE_MQTT, local_path, scheme_of, shown_address, without_credentials
-from trueonline.streams.sources.file_chain import FILES_NAMED, Chain, files_named, is_pattern, not_empty
+from trueonline.streams.sources.file_chain import MAX_NAMED_FILES, Chain, files_named, is_pattern, not_empty
 from trueonline.streams.sources.lsl import Lsl
 from trueonline.streams.sources.mqtt import Mqtt
 from trueonline.streams.sources.numeric_columns import parquet_columns, text_columns
 from trueonline.streams.sources.pacing import Paced, check_pace
 from trueonline.streams.sources.parquet_file import ParquetFile
 from trueonline.streams.sources.pipes import Pipe
-from trueonline.streams.sources.ring import QUEUE
+from trueonline.streams.sources.ring import QUEUE_SAMPLES
 from trueonline.streams.sources.sample import Source
 from trueonline.streams.sources.simulated import Arm
 from trueonline.streams.sources.text_file import TextFile
@@ -109,7 +109,7 @@ class SourceAddress:
     @property
     def shown(self) -> str:
         """The names as they may be shown: without user and password, and not too many."""
-        return listed(map(shown_address, self.names), most=FILES_NAMED)
+        return listed(map(shown_address, self.names), most=MAX_NAMED_FILES)
 
     @property
     def stored(self) -> str | list[str]:
@@ -143,7 +143,7 @@ def open_source(
     time_format: str | None = None,
     follow: bool = False,
     whole_lines: bool = False,
-    queue: int = QUEUE,
+    queue: int = QUEUE_SAMPLES,
     pace: float | Literal["fit"] | None = None,
     mqtt_password_file: str | os.PathLike | None = None,
     mqtt_ca: str | os.PathLike | None = None,

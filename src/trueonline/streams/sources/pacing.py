@@ -14,13 +14,13 @@ from trueonline.streams.sources.clock import TimeStyle
 from trueonline.streams.sources.positions import skipping
 from trueonline.streams.sources.sample import Block, Patience, Source, nothing
 
-LONGEST = 5.0  # seconds of waiting for a sample, at most
-POLL = 0.1  # seconds of waiting for the source at a time
-SHORT = 600.0  # seconds: a recording that is not longer is replayed in real time …
-REPLAY = 90.0  # … and a longer one takes about so long
-BRISK = 40.0  # samples a second, if nobody knows how long a slow recording is
-BLOCKS = 50  # blocks from which the length of a recording is estimated
-GAP = 10.0  # usual steps: a longer one is a gap
+MAX_WAIT = 5.0  # seconds of waiting for a sample, at most
+POLL_SECONDS = 0.1  # seconds of waiting for the source at a time
+REAL_TIME_SECONDS = 600.0  # seconds: a recording that is not longer is replayed in real time …
+REPLAY_SECONDS = 90.0  # … and a longer one takes about so long
+SLOW_REPLAY_RATE = 40.0  # samples a second, if nobody knows how long a slow recording is
+LOOKAHEAD_BLOCKS = 50  # blocks from which the length of a recording is estimated
+GAP_STEPS = 10.0  # usual steps: a longer one is a gap
 
 
 class Paced(Source):
@@ -47,7 +47,7 @@ class Paced(Source):
 
     replayable = True
 
-    def __init__(self, source: Source, pace: float | Literal["fit"] = 1.0, longest: float = LONGEST) -> None:
+    def __init__(self, source: Source, pace: float | Literal["fit"] = 1.0, longest: float = MAX_WAIT) -> None:
         if not source.replayable:
             raise ValueError(
                 f"pace is for what can be replayed, got {type(source).__name__}, which has its own; leave it out"
@@ -84,7 +84,7 @@ class Paced(Source):
     def _more(self, patience: Patience) -> bool:
         """Read the next block, if it comes within a moment. False at the end."""
         before = self.source.position()
-        block = self.source.read(patience.left(POLL))
+        block = self.source.read(patience.left(POLL_SECONDS))
         if block is None:
             return False
         self._block, self._before, self._at = block, before, 0
@@ -98,7 +98,7 @@ class Paced(Source):
         for t in times:
             wait = (t - self._latest) / self.pace  # type: ignore[operator]
             if wait > 0.0:
-                is_gap = wait > self.longest and wait > GAP * self._usual
+                is_gap = wait > self.longest and wait > GAP_STEPS * self._usual
                 self._last += self.longest if is_gap else wait
                 if not is_gap or not self._usual:
                     self._usual = wait
@@ -161,7 +161,7 @@ def fitting_pace(source: Source) -> float:
     """
     position, times = source.position(), [np.empty(0)]
     share: float | None = None
-    for _ in range(BLOCKS):
+    for _ in range(LOOKAHEAD_BLOCKS):
         block = source.read(0.0)
         if block is None:
             share = 1.0
@@ -177,9 +177,9 @@ def fitting_pace(source: Source) -> float:
         return 1.0
     typical = float(np.median(steps))
     if not share:
-        return 1.0 if typical <= 1.0 else _round(BRISK * typical)
-    seconds = float(steps[steps <= GAP * typical].sum()) / share
-    return 1.0 if seconds <= SHORT else _round(seconds / REPLAY)
+        return 1.0 if typical <= 1.0 else _round(SLOW_REPLAY_RATE * typical)
+    seconds = float(steps[steps <= GAP_STEPS * typical].sum()) / share
+    return 1.0 if seconds <= REAL_TIME_SECONDS else _round(seconds / REPLAY_SECONDS)
 
 
 def _round(pace: float) -> float:

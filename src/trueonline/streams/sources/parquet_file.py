@@ -14,11 +14,16 @@ from trueonline.streams.sources.arrow_columns import floats, pyarrow, seconds, t
 from trueonline.streams.sources.clock import Clock
 from trueonline.streams.sources.positions import FROM_SCRATCH, short_hash, whole_numbers
 from trueonline.streams.sources.replayable_file import FileReader, ReplayableFile
-from trueonline.streams.sources.sample import ROWS, Block, check_columns, opening, shown
+from trueonline.streams.sources.sample import BLOCK_ROWS, Block, check_columns, opening, shown
 
-BUFFER = 2**20  # bytes of a column that are read at a time
-DAMAGED = (OSError, ValueError, MemoryError, OverflowError)  # what a damaged file may end in, beside pyarrow's own errors
-RECENT = 64  # rows before a position that tell one file from another
+BUFFER_BYTES = 2**20  # bytes of a column that are read at a time
+DAMAGE_ERRORS = (
+    OSError,
+    ValueError,
+    MemoryError,
+    OverflowError,
+)  # what a damaged file may end in, beside pyarrow's own errors
+RECENT_ROWS = 64  # rows before a position that tell one file from another
 
 
 class ParquetFile(ReplayableFile):
@@ -86,9 +91,9 @@ class _ParquetReader(FileReader):
         with opening(path), open(path, "rb"):  # pyarrow's own reasons are hard to read
             pass
         try:
-            options = {"buffer_size": BUFFER, "pre_buffer": False, "page_checksum_verification": True}
+            options = {"buffer_size": BUFFER_BYTES, "pre_buffer": False, "page_checksum_verification": True}
             self._file = self._pa.parquet.ParquetFile(path, **options)
-        except (self._pa.ArrowException, *DAMAGED) as error:
+        except (self._pa.ArrowException, *DAMAGE_ERRORS) as error:
             raise ValueError(
                 f"{path} is not a Parquet file, or is truncated: one that is still being written cannot be read ({error})"
             ) from None
@@ -128,7 +133,7 @@ class _ParquetReader(FileReader):
 
     def _before(self, row: int) -> np.ndarray:
         """The rows that come just before a row."""
-        first = max(row - RECENT, 0)
+        first = max(row - RECENT_ROWS, 0)
         recent = np.empty((0, len(self._wanted)))
         batches = self._from(first)
         while len(recent) < row - first:
@@ -151,7 +156,7 @@ class _ParquetReader(FileReader):
             skip, before = max(row - before, 0), before + size
             if skip >= size:
                 continue
-            options = {"batch_size": ROWS, "row_groups": [group], "columns": self._wanted, "use_threads": False}
+            options = {"batch_size": BLOCK_ROWS, "row_groups": [group], "columns": self._wanted, "use_threads": False}
             for batch in self._file.iter_batches(**options):
                 size -= batch.num_rows
                 drop = min(skip, batch.num_rows)
@@ -170,7 +175,7 @@ class _ParquetReader(FileReader):
         """Turn what pyarrow makes of a damaged file into a ValueError. (ArrowNotImplementedError is not among the others.)"""
         try:
             yield
-        except (self._pa.ArrowException, *DAMAGED) as error:
+        except (self._pa.ArrowException, *DAMAGE_ERRORS) as error:
             raise ValueError(f"{self._path} is damaged or truncated after row {self._row:,}: {error}") from None
 
     def _matrix(self, batch: Any) -> np.ndarray:
@@ -197,7 +202,7 @@ class _ParquetReader(FileReader):
             return None
         matrix, size = self._matrix(batch), len(self._signals)
         first, self._row = self._row, self._row + len(matrix)
-        self._recent = np.concatenate([self._recent, matrix[-RECENT:]])[-RECENT:]
+        self._recent = np.concatenate([self._recent, matrix[-RECENT_ROWS:]])[-RECENT_ROWS:]
         if self._clock.time is None:
             return Block(self._clock.made(np.arange(first, self._row)), matrix)
         good, stamps = np.isfinite(matrix[:, size]), batch.column(batch.schema.get_field_index(self._clock.time))

@@ -11,11 +11,11 @@ from typing import IO, Any
 
 from trueonline.platforms import Incoming, incoming
 from trueonline.streams.sources.clock import Clock
-from trueonline.streams.sources.records import CHUNK
+from trueonline.streams.sources.records import CHUNK_BYTES
 from trueonline.streams.sources.sample import Block, Patience, Source, named, nothing, opening
 from trueonline.streams.sources.text import Text
 
-POLL = 0.1  # seconds between looks whether the source was closed
+POLL_SECONDS = 0.1  # seconds between looks whether the source was closed
 
 
 class Pipe(Source):
@@ -93,8 +93,8 @@ class Pipe(Source):
     def _more(self, patience: Patience) -> bool:
         """Read what arrives within a moment, and say whether there is more to take."""
         if self._incoming is None:
-            data = self._stream.read1(CHUNK) if hasattr(self._stream, "read1") else self._stream.read(CHUNK)
-        elif (data := self._incoming.read(CHUNK, patience.left(POLL))) is None:
+            data = self._stream.read1(CHUNK_BYTES) if hasattr(self._stream, "read1") else self._stream.read(CHUNK_BYTES)
+        elif (data := self._incoming.read(CHUNK_BYTES, patience.left(POLL_SECONDS))) is None:
             return False
         if data:
             self._text.feed(data)

@@ -14,7 +14,7 @@ from typing import Any
 
 from trueonline.streams.sources.sample import Block, nothing
 
-MOST = 2**62  # no file has as many bytes or rows
+MAX_NUMBER = 2**62  # no file has as many bytes or rows
 FROM_SCRATCH = "start from scratch (on the command line: --fresh)"  # the way out if a position does not fit
 
 
@@ -101,7 +101,7 @@ def whole_numbers(position: Any, kind: str, *names: str) -> list[int]:
     if not isinstance(position, dict) or position.get("kind") != kind:
         raise ValueError(f"this is not a position in a source of the kind {kind}: {str(position)[:80]}")
     for name in names:
-        if type(position.get(name)) is not int or not 0 <= position[name] < MOST:
+        if type(position.get(name)) is not int or not 0 <= position[name] < MAX_NUMBER:
             raise ValueError(f"the position is damaged: {name} must be a whole number, got {position.get(name)!r:.80}")
     return [position[name] for name in names]
 

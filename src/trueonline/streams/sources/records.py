@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-LIMIT = 2**20  # bytes in a record
-CHUNK = 2**18  # bytes that are read at a time
-PAST = 4096  # bytes before a position that tell one file from another
-HEAD = 400  # bytes of a skipped record that are kept to be shown
+MAX_RECORD_BYTES = 2**20  # bytes in a record
+CHUNK_BYTES = 2**18  # bytes that are read at a time
+PAST_BYTES = 4096  # bytes before a position that tell one file from another
+HEAD_BYTES = 400  # bytes of a skipped record that are kept to be shown
 NEWLINE, QUOTE = b'\n"'
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 RECORD, CELL, REST, QUOTED, CLOSED, COMMENT = range(6)  # where the next byte is: see `RecordEnds`
@@ -131,8 +131,8 @@ class _Skipped:
 
     def add(self, data: bytes) -> None:
         self.size += len(data)
-        self.head = (self.head + data[:HEAD])[:HEAD]
-        self.last = (self.last + data[-PAST:])[-PAST:]
+        self.head = (self.head + data[:HEAD_BYTES])[:HEAD_BYTES]
+        self.last = (self.last + data[-PAST_BYTES:])[-PAST_BYTES:]
         self.blank = self.blank and not data.strip()
 
 
@@ -167,8 +167,8 @@ class Records:
     def _hold(self, records: bytes, ends: np.ndarray | None = None) -> None:
         self._records, self._at, self._next = records, 0, 0
         self._ends = np.empty(0, np.int64) if ends is None else ends
-        sizes = np.diff(self._ends, prepend=0) if len(records) > LIMIT else self._ends[:0]
-        self._long = np.flatnonzero(sizes > LIMIT + 1).tolist()
+        sizes = np.diff(self._ends, prepend=0) if len(records) > MAX_RECORD_BYTES else self._ends[:0]
+        self._long = np.flatnonzero(sizes > MAX_RECORD_BYTES + 1).tolist()
 
     @property
     def empty(self) -> bool:
@@ -197,7 +197,7 @@ class Records:
 
     def past(self, unread: int = 0) -> bytes:
         """Up to 4 KiB before the next record, less the newest `unread` bytes."""
-        return (self._past + self._records[max(self._at - unread - PAST, 0) : self._at - unread])[-PAST:]
+        return (self._past + self._records[max(self._at - unread - PAST_BYTES, 0) : self._at - unread])[-PAST_BYTES:]
 
     def feed(self, data: bytes) -> None:
         """Take more bytes, once all records were taken."""
@@ -219,7 +219,7 @@ class Records:
         if stop:
             self._tail.clear()
         self._tail += data[stop:]
-        if self.empty and len(self._tail) > LIMIT:
+        if self.empty and len(self._tail) > MAX_RECORD_BYTES:
             self._skipped = _Skipped("a row is longer than 1 MiB", True)
             self._skipped.add(self.tail)
             self._tail.clear()
@@ -238,7 +238,7 @@ class Records:
     def _pass(self, data: bytes, size: int) -> None:
         """Let go of `size` bytes that end with these."""
         self._base += size
-        self._past = (self._past + data)[-PAST:] if len(data) < PAST else data[-PAST:]
+        self._past = (self._past + data)[-PAST_BYTES:] if len(data) < PAST_BYTES else data[-PAST_BYTES:]
 
     def peek(self) -> bytes:
         """The next record, which stays."""
@@ -249,7 +249,7 @@ class Records:
         if self._long and self._long[0] == self._next:
             end = int(self._ends[self._long.pop(0)])
             if record := self._records[self._at : end].strip():
-                self._report("a row is longer than 1 MiB", record[:HEAD], True)
+                self._report("a row is longer than 1 MiB", record[:HEAD_BYTES], True)
             self._at, self._next = end, self._next + 1
         last = min([self._next + most, len(self._ends), *self._long[:1]])
         ends = self._ends[self._next : last] - self._at

@@ -13,7 +13,7 @@ from trueonline.streams.sources.clock import Clock
 from trueonline.streams.sources.positions import after_skipped, checked_skipped, nothing_skipped, whole_numbers
 from trueonline.streams.sources.sample import Block, Patience, Source, named, nothing
 
-POLL = 0.01  # seconds between looks at a file that may grow
+POLL_SECONDS = 0.01  # seconds between looks at a file that may grow
 
 
 class FileReader(ABC):
@@ -82,7 +82,7 @@ class ReplayableFile(Source):
                     return block
                 waiting = self._reader.waiting
             if waiting:
-                self._closed.wait(patience.left(POLL))
+                self._closed.wait(patience.left(POLL_SECONDS))
             if patience.over:
                 return nothing(len(self.signals))
 

@@ -6,9 +6,9 @@ import threading
 
 import numpy as np
 
-from trueonline.streams.sources.sample import ROWS, Block, Patience, nothing
+from trueonline.streams.sources.sample import BLOCK_ROWS, Block, Patience, nothing
 
-QUEUE = 2**16  # samples that may wait, by default
+QUEUE_SAMPLES = 2**16  # samples that may wait, by default
 
 
 class Ring:
@@ -77,7 +77,7 @@ class Ring:
             self._changed.wait(patience.left(1.0))
 
     def _out(self) -> Block:
-        size, at, number = len(self._times), self._first, min(self._length, ROWS)
+        size, at, number = len(self._times), self._first, min(self._length, BLOCK_ROWS)
         self._first, self._length = (at + number) % size, self._length - number
         if at + number <= size:
             return Block(self._times[at : at + number].copy(), self._values[at : at + number].copy())

@@ -10,8 +10,8 @@ import os
 import re
 from pathlib import Path
 
-PART = re.compile(r"[.-]\d{1,6}|[._-]\d{4}-?\d\d-?\d\d[\w:.-]*")
-GZIPPED = ".gz"
+PART_SUFFIX = re.compile(r"[.-]\d{1,6}|[._-]\d{4}-?\d\d-?\d\d[\w:.-]*")
+GZIP_SUFFIX = ".gz"
 
 
 def earlier_parts(path: Path) -> list[Path]:
@@ -20,7 +20,9 @@ def earlier_parts(path: Path) -> list[Path]:
         found = {entry.name: entry.stat().st_mtime_ns for entry in os.scandir(path.parent) if is_part(entry.name, path)}
     except OSError:  # one went away between
         found = {}
-    packed = [name for name in found if name.removesuffix(GZIPPED) != name and name.removesuffix(GZIPPED) in found]
+    packed = [
+        name for name in found if name.removesuffix(GZIP_SUFFIX) != name and name.removesuffix(GZIP_SUFFIX) in found
+    ]
     names = sorted(found.keys() - set(packed), key=lambda name: (found[name], name))
     return [path.with_name(name) for name in names]
 
@@ -33,10 +35,10 @@ def is_part(name: str, path: Path) -> bool:
     ...  if is_part(name, log)]
     ['log.csv.1', 'log.csv-20240501.gz', 'log-20240501.csv']
     """
-    plain = name.removesuffix(GZIPPED)
+    plain = name.removesuffix(GZIP_SUFFIX)
     for before, after in ((path.name, ""), (path.stem, path.suffix)):
         if plain.startswith(before) and plain.endswith(after) and len(plain) > len(before) + len(after):
             between = plain[len(before) : len(plain) - len(after)]
-            if PART.fullmatch(between):
+            if PART_SUFFIX.fullmatch(between):
                 return True
     return False

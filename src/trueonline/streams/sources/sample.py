@@ -20,8 +20,8 @@ import numpy as np
 
 from trueonline.streams.sources.clock import Clock, TimeStyle
 
-ROWS = 4096  # samples in a block, at most
-SHOWN = 100  # characters of malformed input that a complaint quotes
+BLOCK_ROWS = 4096  # samples in a block, at most
+QUOTED_CHARACTERS = 100  # characters of malformed input that a complaint quotes
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -111,10 +111,10 @@ def opening(path: str | os.PathLike) -> Iterator[None]:
 def shown(sent: Any) -> str:
     """The beginning of some input, on one line, as a complaint quotes it."""
     if isinstance(sent, bytes | bytearray):
-        sent = bytes(sent[: 4 * SHOWN]).decode("utf-8", "replace")
-    text = sent[: 4 * SHOWN] if isinstance(sent, str) else repr(sent)
+        sent = bytes(sent[: 4 * QUOTED_CHARACTERS]).decode("utf-8", "replace")
+    text = sent[: 4 * QUOTED_CHARACTERS] if isinstance(sent, str) else repr(sent)
     text = "".join(each if each.isprintable() else " " for each in text).strip()
-    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+    return text if len(text) <= QUOTED_CHARACTERS else text[: QUOTED_CHARACTERS - 1] + "…"
 
 
 # --- Names ----------------------------------------------------------------------------------------

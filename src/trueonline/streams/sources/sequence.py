@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-KEY = "seq"  # of an object: a whole number that grows by one from sample to sample
-LATE = 1000  # a number that is smaller by at most this much is late or a duplicate
-LEAP = 10**6  # one that is larger by more than this begins a new sequence
-TOPICS = 10_000  # topics whose numbers are remembered
+SEQUENCE_KEY = "seq"  # of an object: a whole number that grows by one from sample to sample
+MAX_LATE = 1000  # a number that is smaller by at most this much is late or a duplicate
+MAX_LEAP = 10**6  # one that is larger by more than this begins a new sequence
+MAX_TOPICS = 10_000  # topics whose numbers are remembered
 
 
 class Sequences:
@@ -27,10 +27,10 @@ class Sequences:
                 self._next[topic] = expected + 1
             return
         ahead = 0 if expected is None else number - expected
-        if -LATE <= ahead < 0:
+        if -MAX_LATE <= ahead < 0:
             return
-        if 0 < ahead <= LEAP:
+        if 0 < ahead <= MAX_LEAP:
             self.missing += ahead
-        if expected is None and len(self._next) >= TOPICS:
+        if expected is None and len(self._next) >= MAX_TOPICS:
             self._next.clear()
         self._next[topic] = number + 1

@@ -13,7 +13,7 @@ import numpy as np
 
 from trueonline.problems import arm
 from trueonline.streams.sources.positions import whole_numbers
-from trueonline.streams.sources.sample import ROWS, Block, Patience, Source, check_columns, named, nothing
+from trueonline.streams.sources.sample import BLOCK_ROWS, Block, Patience, Source, check_columns, named, nothing
 
 ADDRESS = re.compile(r"arm(?:://(?P<seed>[0-9]{1,18})?)?")
 
@@ -57,10 +57,10 @@ class Arm(Source):
         patience = Patience(timeout)
         while not self._closed.is_set():
             if not self._skip:
-                first, self._row = self._row, self._row + ROWS
-                values = np.array(list(islice(self._samples, ROWS)))[:, self._places]
+                first, self._row = self._row, self._row + BLOCK_ROWS
+                values = np.array(list(islice(self._samples, BLOCK_ROWS)))[:, self._places]
                 return Block(np.arange(first, self._row) / arm.RATE, values)
-            step = min(self._skip, ROWS)
+            step = min(self._skip, BLOCK_ROWS)
             deque(islice(self._samples, step), maxlen=0)
             self._row, self._skip = self._row + step, self._skip - step
             if patience.over:

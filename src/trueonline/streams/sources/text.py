@@ -17,7 +17,7 @@ from trueonline.streams.sources.clock import Clock
 from trueonline.streams.sources.csv_rows import SEPARATORS, CsvRows, decoded
 from trueonline.streams.sources.json_rows import JsonRows, Objects
 from trueonline.streams.sources.records import BYTE_ORDER_MARK, Records
-from trueonline.streams.sources.sample import ROWS, Block, shown
+from trueonline.streams.sources.sample import BLOCK_ROWS, Block, shown
 
 NAMED_SEPARATOR = re.compile(r'"?sep=([,;:|~^&!\t])"?', re.IGNORECASE)
 
@@ -91,7 +91,7 @@ class Text:
 
     def next_records(self) -> list[str]:
         """The next records as they are, at most as many as a block has."""
-        text, ends = self._records.take(ROWS)
+        text, ends = self._records.take(BLOCK_ROWS)
         return [decoded(text[begin:end])[0] for begin, end in zip([0, *ends], ends, strict=False)]
 
     @property
@@ -170,7 +170,7 @@ class Text:
         self.look()
         if self._rows is None or self._records.empty:
             return None
-        text, ends = self._records.take(ROWS)
+        text, ends = self._records.take(BLOCK_ROWS)
         block, rows = self._rows.read(text, ends, self.row)
         self.row += rows
         self.malformed += rows - len(block)

@@ -10,7 +10,7 @@ from typing import Any
 
 from trueonline.streams.sources.gzip_file import Gunzipped, open_bytes
 from trueonline.streams.sources.positions import FROM_SCRATCH, short_hash
-from trueonline.streams.sources.records import CHUNK, PAST
+from trueonline.streams.sources.records import CHUNK_BYTES, PAST_BYTES
 from trueonline.streams.sources.replayable_file import FileReader
 from trueonline.streams.sources.rotation import earlier_parts
 from trueonline.streams.sources.sample import Block, nothing, opening, shown
@@ -57,7 +57,7 @@ class TextReader(FileReader):
             return
         short = f"{self._path} is shorter than what was read of it, {offset:,} bytes; {FROM_SCRATCH}"
         while not self._text.started:
-            data = self._file.read(CHUNK)
+            data = self._file.read(CHUNK_BYTES)
             self._note(data)
             self._text.feed(data or b"\n")
             self._text.look()
@@ -67,7 +67,7 @@ class TextReader(FileReader):
         if position.get("columns") != columns:
             there = "JSON lines" if columns is None else shown(", ".join(columns))
             raise ValueError(f"{self._path} has other columns than when the position was taken: {there}; {FROM_SCRATCH}")
-        size = min(PAST, offset)
+        size = min(PAST_BYTES, offset)
         self._file.seek(offset - size)
         past = self._file.read(size)
         if len(past) < size:
@@ -96,7 +96,7 @@ class TextReader(FileReader):
             block = self._text.take()
             if block is not None:
                 yield block
-            elif data := self._file.read(CHUNK):
+            elif data := self._file.read(CHUNK_BYTES):
                 self._note(data)
                 self._text.feed(data)
             else:
@@ -104,7 +104,7 @@ class TextReader(FileReader):
 
     def _more(self) -> bool:
         """Read a chunk, or notice the end of the file, or that it was emptied."""
-        data = self._file.read(CHUNK)
+        data = self._file.read(CHUNK_BYTES)
         if self._is_cut(data):
             if self._follow and isinstance(self._file, Gunzipped):
                 self._truncated += 1
@@ -126,9 +126,9 @@ class TextReader(FileReader):
         """Keep what tells whether this file still stands there."""
         if isinstance(self._file, Gunzipped):
             return
-        if len(self._first) < PAST and len(self._first) + len(data) == self._file.tell():
-            self._first = (self._first + data)[:PAST]
-        self._last = (self._last + data)[-PAST:] if len(data) < PAST else data[-PAST:]
+        if len(self._first) < PAST_BYTES and len(self._first) + len(data) == self._file.tell():
+            self._first = (self._first + data)[:PAST_BYTES]
+        self._last = (self._last + data)[-PAST_BYTES:] if len(data) < PAST_BYTES else data[-PAST_BYTES:]
 
     def _is_cut(self, data: bytes) -> bool:
         """Whether the file ends before it should, or what was read of it no longer stands there.
@@ -138,7 +138,7 @@ class TextReader(FileReader):
         if isinstance(self._file, Gunzipped):
             return not data and self._file.cut
         at = self._file.tell() - len(data) - len(self._last)
-        before = (self._last + data[:PAST])[:PAST]
+        before = (self._last + data[:PAST_BYTES])[:PAST_BYTES]
         return self._bytes_at(at, len(before)) != before or self._bytes_at(0, len(self._first)) != self._first
 
     def _bytes_at(self, offset: int, size: int) -> bytes:
