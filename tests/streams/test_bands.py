@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from trueonline.streams.accuracy.bands import (
-    COUNTED,
-    EVERY,
-    FIRST,
-    KEPT,
-    MOST_WAITING,
-    OPEN,
-    SPACING,
-    SPEED,
-    STRETCH,
+    ERRORS_PER_WAIT,
+    FIRST_ERRORS,
+    FULL_MISSES,
+    LEVEL_RATE,
+    MAX_ERRORS,
+    MAX_OPEN_WEIGHT,
+    MAX_WAITING,
+    MIN_ERRORS,
+    TAIL_EXPONENT,
     Bands,
 )
 
@@ -23,7 +23,7 @@ def exceeded(errors, level):
     """The error that a share `level` exceeds, interpolated between ranks, and stretched beyond the largest."""
     n, errors = len(errors), np.sort(errors)
     if (1 - level) * (n + 1) >= n:
-        return errors[-1] + abs(errors[-1]) * (1 / ((n + 1) * level) ** STRETCH - 1)
+        return errors[-1] + abs(errors[-1]) * (1 / ((n + 1) * level) ** TAIL_EXPONENT - 1)
     return np.interp((1 - level) * (n + 1), np.arange(1, n + 1), errors)
 
 
@@ -40,7 +40,7 @@ def by_definition(p, c, gammas, starts, coverage, room):
             left, known = 1.0, 0.0
             for i in range(k + 1, t + 1):
                 known, left = known + left * c[i], left * gammas[i]
-            if left > OPEN and len(waiting) < room:
+            if left > MAX_OPEN_WEIGHT and len(waiting) < room:
                 break
             since += 1
             samples, waiting = len(waiting), waiting[1:]
@@ -48,15 +48,15 @@ def by_definition(p, c, gammas, starts, coverage, room):
                 since -= 1
                 continue
             error = (known + left * p[t] - p[k]) / np.sqrt(1 - left**2)
-            if SPACING * since >= samples or len(kept) < EVERY:
-                kept = [*kept, error][-KEPT:]
-            since = 0 if SPACING * since >= samples else since
+            if ERRORS_PER_WAIT * since >= samples or len(kept) < FIRST_ERRORS:
+                kept = [*kept, error][-MAX_ERRORS:]
+            since = 0 if ERRORS_PER_WAIT * since >= samples else since
             if np.isfinite(low[k]):
                 missed = p[k] + error > high[k], p[k] + error < low[k]
-                step, least = min(1, COUNTED / samples), -np.log(0.5 / alpha) / SPEED
+                step, least = min(1, FULL_MISSES / samples), -np.log(0.5 / alpha) / LEVEL_RATE
                 excess = [max(e + step * (m - alpha), least) for e, m in zip(excess, missed, strict=True)]
-        if len(kept) >= FIRST:
-            up, down = (min(alpha * np.exp(-SPEED * e), 0.5) for e in excess)
+        if len(kept) >= MIN_ERRORS:
+            up, down = (min(alpha * np.exp(-LEVEL_RATE * e), 0.5) for e in excess)
             high[t] = p[t] + exceeded(np.array(kept), up) + 1e-12 * abs(p[t])
             low[t] = p[t] - exceeded(-np.array(kept), down) - 1e-12 * abs(p[t])
         waiting.append(t)
@@ -153,7 +153,7 @@ def test_misses_are_bounded_against_an_adversary_who_knows_the_band(adversary):
         lows, highs = bands.follow(np.zeros((1, 1)), np.full((1, 1), x), np.array([t == 0]))
         low, high = float(lows[0, 0]), float(highs[0, 0])
     b = 0.0005  # no error in memory was ever all smaller
-    star = (math.log(alpha * (KEPT + 1)) + math.log(most / b) / STRETCH) / SPEED
+    star = (math.log(alpha * (MAX_ERRORS + 1)) + math.log(most / b) / TAIL_EXPONENT) / LEVEL_RATE
     assert (misses <= alpha * N + star + 2).all()
     assert misses.sum() / N < 0.2
 
@@ -186,14 +186,14 @@ def test_of_endless_sums_nothing_is_known():
 
 def test_memory_is_bounded():
     sizes = {name: array.nbytes for name, array in Bands(["ending", 0.99999, 0.5]).state().items()}
-    assert sum(sizes.values()) < 3 * (4 * MOST_WAITING + 2 * KEPT + 10) * 8 + 3 * MOST_WAITING * 8
+    assert sum(sizes.values()) < 3 * (4 * MAX_WAITING + 2 * MAX_ERRORS + 10) * 8 + 3 * MAX_WAITING * 8
 
 
 def test_a_state_that_does_not_fit_is_refused():
     bands = Bands([0.9])
     x = np.random.default_rng(6).normal(size=(300, 1))
     bands.follow(0 * x, x, np.arange(300) == 0)
-    for name, change in [("rings", -1), ("memory", KEPT + 1), ("weights", 2.0), ("excess", np.nan)]:
+    for name, change in [("rings", -1), ("memory", MAX_ERRORS + 1), ("weights", 2.0), ("excess", np.nan)]:
         state = bands.state()
         state[name].flat[0] = change
         with pytest.raises(ValueError, match=name):

@@ -176,7 +176,7 @@ def test_memory_is_that_of_the_features_met():
     assert resident() - before < 40e6
     horde.add([Question("one more", discount=0.9)])
     assert resident() - before < 60e6
-    assert horde._memory.u.nbytes <= 2 * buffers.RESERVE
+    assert horde._memory.u.nbytes <= 2 * buffers.FIRST_BYTES
 
 
 def resident():
@@ -190,9 +190,9 @@ def test_ages_that_use_pages_again_and_growth_change_nothing(seed, monkeypatch):
     """With few pages, and room for few features at a time."""
     rng = np.random.default_rng(seed)
     n, steps = 300, 2000
-    monkeypatch.setattr(buffers, "SPARE", 14)
+    monkeypatch.setattr(buffers, "MIN_PAGES", 14)
     questions = asked(rng, 12)
-    monkeypatch.setattr(buffers, "RESERVE", 8 * len(questions) * 10)
+    monkeypatch.setattr(buffers, "FIRST_BYTES", 8 * len(questions) * 10)
     centre = (np.cumsum(rng.normal(size=steps + 1)) * 10).astype(int)  # features come, go, and come back
     X = np.array([(c + rng.choice(25, size=4, replace=False)) % n for c in centre])
     C = rng.normal(size=(steps, len(questions)))

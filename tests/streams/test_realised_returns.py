@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trueonline.streams.accuracy.realised_returns import EXACT, KNOWN, UNKNOWN, Returns
+from trueonline.streams.accuracy.realised_returns import EXACT_WEIGHT, KNOWN_WEIGHT, MOVING_WINDOW, Returns
 
 
 def by_definition(V, C, gammas, starts, window):
@@ -17,9 +17,9 @@ def by_definition(V, C, gammas, starts, window):
             if starts[k]:
                 break
             total, weight = total + weight * C[k], weight * gammas[k]
-            if weight <= EXACT:  # a sample waits no longer: what is open cannot be seen
+            if weight <= EXACT_WEIGHT:  # a sample waits no longer: what is open cannot be seen
                 break
-        if weight <= KNOWN:
+        if weight <= KNOWN_WEIGHT:
             errors.append(abs(V[t] - total))
             returns.append(total)
             left.append(weight)
@@ -81,7 +81,7 @@ def test_recent_scores_leave_out_the_samples_that_wait():
     assert seen["scored"].tolist() == [200 - window, 199, 200 - window, 0]
     for name in ("error", "recent_error"):
         assert seen[name] == pytest.approx([9.0, 0.0, 9.0, np.nan], rel=1e-5, nan_ok=True)
-    known = next(n for n in range(1, 1000) if 0.9**n <= KNOWN)
+    known = next(n for n in range(1, 1000) if 0.9**n <= KNOWN_WEIGHT)
     assert returns.scores()[0].scored == 200 - known
     assert returns.scores()[0].truncated == known
 
@@ -90,11 +90,11 @@ def test_windows_leave_out_a_millionth_where_memory_allows():
     returns = Returns([0.97, 0.5, "ending", 0.0, 1.0], memory=2**26)
     for discount, window in zip(returns.discounts, returns.windows, strict=True):
         if discount == "ending":
-            assert window == UNKNOWN
+            assert window == MOVING_WINDOW
         elif discount == 0.0:
             assert window == 1
         elif discount < 1.0:
-            assert discount**window <= EXACT < discount ** (window - 1)
+            assert discount**window <= EXACT_WEIGHT < discount ** (window - 1)
 
 
 def test_memory_is_bounded_whatever_the_horizons():

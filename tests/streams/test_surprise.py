@@ -6,35 +6,35 @@ import numpy as np
 import pytest
 
 from trueonline.streams.accuracy.surprise import (
+    BIN_WIDTH,
     BINS,
-    ENOUGH,
-    FADE,
-    FORGET,
-    LENGTH,
-    OUTLIER,
-    PRIOR,
-    RATE,
-    SAMPLES,
-    TAIL,
-    WARM,
-    WIDTH,
+    FORGET_RATE,
+    MAX_SIZES,
+    MEAN_LENGTH,
+    MIN_WEIGHT,
+    PEAK_FADE,
+    PRIOR_SAMPLES,
+    PRIOR_SHAPE,
+    SIZE_RATE,
+    TAIL_SHARE,
+    WARM_UP,
     Surprise,
 )
 
 
 def share_above(values, ages, at):
     """The probability of `at` or more: of values in bins with weights that forget, and a Pareto tail beyond the largest 2 %."""
-    weights = (1 - FORGET) ** ages
-    bin_weights = np.bincount((values / WIDTH + BINS // 2).astype(int), weights, minlength=BINS)
+    weights = (1 - FORGET_RATE) ** ages
+    bin_weights = np.bincount((values / BIN_WIDTH + BINS // 2).astype(int), weights, minlength=BINS)
     beyond = np.append(np.cumsum(bin_weights[::-1])[::-1], 0.0)  # the weight from each edge on
     total = beyond[0]
-    edge = next(b for b in range(1, BINS + 1) if beyond[b] < TAIL * total)
-    x = at / WIDTH + BINS // 2
+    edge = next(b for b in range(1, BINS + 1) if beyond[b] < TAIL_SHARE * total)
+    x = at / BIN_WIDTH + BINS // 2
     if x <= edge:
         return beyond[int(x)] / total
-    excess = (bin_weights[edge:] * (np.arange(edge, BINS) + 0.5 - edge)).sum() * WIDTH
-    shape = (excess + SAMPLES * PRIOR) / (beyond[edge] + SAMPLES)
-    return max(beyond[edge], 0.5) / total * math.exp(-(x - edge) * WIDTH / shape)
+    excess = (bin_weights[edge:] * (np.arange(edge, BINS) + 0.5 - edge)).sum() * BIN_WIDTH
+    shape = (excess + PRIOR_SAMPLES * PRIOR_SHAPE) / (beyond[edge] + PRIOR_SAMPLES)
+    return max(beyond[edge], 0.5) / total * math.exp(-(x - edge) * BIN_WIDTH / shape)
 
 
 def probabilities(errors, starts):
@@ -50,22 +50,24 @@ def probabilities(errors, starts):
         scale = abs(error) if seen == 0 else scale
         seen, run = seen + 1, run + 1
         z = error / scale
-        rate = max(1 / LENGTH, 1 / run)
+        rate = max(1 / MEAN_LENGTH, 1 / run)
         drift, size = drift + rate * (np.arcsinh(z) - drift), size + rate * (abs(np.arcsinh(z)) - size)
         logs = [np.log(max(value, 1e-4)) for value in (abs(z), abs(drift), size, size)]
-        logs = np.clip([logs[0], 2 * logs[1], 2 * logs[2], -2 * logs[3]], -12, 12 - WIDTH / 2)
+        logs = np.clip([logs[0], 2 * logs[1], 2 * logs[2], -2 * logs[3]], -12, 12 - BIN_WIDTH / 2)
         found = []
         for figure in range(4):
-            if figure > 0 and run < LENGTH:
+            if figure > 0 and run < MEAN_LENGTH:
                 continue
-            if seen > WARM:
-                values = np.array([value for value, when in past[figure] if when <= seen - LENGTH])
+            if seen > WARM_UP:
+                values = np.array([value for value, when in past[figure] if when <= seen - MEAN_LENGTH])
                 ages = np.arange(len(values))[::-1]
-                found.append(1.0 if ((1 - FORGET) ** ages).sum() < ENOUGH else share_above(values, ages, logs[figure]))
+                found.append(
+                    1.0 if ((1 - FORGET_RATE) ** ages).sum() < MIN_WEIGHT else share_above(values, ages, logs[figure])
+                )
             past[figure].append((logs[figure], seen))
         if found:
             smallest[t], usual[t] = min(found), scale
-        scale += max(RATE, 1 / seen) * (min(abs(error), OUTLIER * scale) - scale)
+        scale += max(SIZE_RATE, 1 / seen) * (min(abs(error), MAX_SIZES * scale) - scale)
     return smallest, usual
 
 
@@ -75,7 +77,7 @@ def by_definition(errors, starts):
     surprise, suspect, size = np.zeros(len(errors)), np.full(len(errors), -1), np.full(len(errors), np.nan)
     peak = margin = 0.0
     for t in range(len(errors)):
-        peak, margin = peak * FADE, margin * (1 - 1 / LENGTH)
+        peak, margin = peak * PEAK_FADE, margin * (1 - 1 / MEAN_LENGTH)
         if np.isnan(p[:, t]).all():
             continue
         suspect[t] = np.nanargmin(p[:, t])
@@ -126,8 +128,8 @@ def test_usual_errors_are_rarely_surprising(kind):
     found = surprises(errors)
     assert found.min() >= 0.0
     assert found.max() <= 1.0
-    assert (found[WARM:] > 0.999).mean() < 0.0012
-    assert (found[WARM:] > 0.99).sum() > 0
+    assert (found[WARM_UP:] > 0.999).mean() < 0.0012
+    assert (found[WARM_UP:] > 0.99).sum() > 0
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
@@ -161,7 +163,7 @@ def test_nothing_is_surprising_at_first_or_without_forecasts():
     errors[:, 1] = np.nan
     errors[200] = np.nan
     surprise, suspect, usual = Surprise(2).follow(errors, np.arange(300) == 0)
-    unknown = (np.arange(300) < WARM) | (np.arange(300) == 200)
+    unknown = (np.arange(300) < WARM_UP) | (np.arange(300) == 200)
     assert (surprise[unknown] == 0.0).all()
     assert ((suspect == -1) == unknown).all()
     assert (np.isnan(usual) == unknown).all()

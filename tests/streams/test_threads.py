@@ -1,7 +1,9 @@
-"""Arrays that another thread writes to during a call: it is refused or learned from, and nothing breaks."""
+"""Threads that share a horde or a mixture, and arrays that another thread writes to during a call."""
 
+import copy
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
@@ -74,3 +76,40 @@ def test_indices_that_change_during_a_call_of_a_mixture():
     again = Mixture([FeatureSet("tiles", N, 1)], experts, ["hold"])
     again.restore(mixture.state())
     assert np.isfinite(again.weights).all()
+
+
+def in_threads(function, threads=4):
+    with ThreadPoolExecutor(threads) as pool:
+        for each in [pool.submit(function) for _ in range(threads)]:
+            each.result()
+
+
+def test_threads_may_share_a_horde():
+    horde = Horde(N, [Question("a", 0.9), Question("b", 0.5)])
+    rng = np.random.default_rng(0)
+    x = [rng.choice(N, 9, replace=False) for _ in range(50)]
+    horde.start(x[0])
+    C = np.ones(2)
+
+    def work():
+        for t in range(500):
+            horde.update(C, x[t % 50])
+            horde.predict(x[t % 50])
+
+    in_threads(work)
+    assert horde.steps == 2000
+    again = copy.deepcopy(horde)
+    np.testing.assert_array_equal(again.predict(x[3]), horde.predict(x[3]))
+    assert np.isfinite(again.update(C, x[4])).all()
+
+
+def test_threads_may_share_a_mixture():
+    experts = [Expert("hold"), Expert("hold", "tiles", step_size=0.3, trace_decay=0.9)]
+    mixture = Mixture([FeatureSet("tiles", N, 1)], experts, ["hold"])
+    X, values = np.arange(50)[:, None], np.sin(np.arange(50.0))
+    in_threads(lambda: [mixture.run(X, values, values[:, None], 0.5) for _ in range(50)])
+    assert mixture.samples == 4 * 50 * 50
+    again = copy.deepcopy(mixture)
+    np.testing.assert_array_equal(
+        again.run(X, values, values[:, None], 0.5), mixture.run(X, values, values[:, None], 0.5)
+    )

@@ -33,6 +33,10 @@ class ThreadGuarded:
         made._users, made._queue = {}, Lock()
         return made
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the guard: a copy gets its own."""
+        return {name: value for name, value in vars(self).items() if name not in ("_users", "_queue")}
+
 
 def guarded(method: Method) -> Method:
     """A method that waits until no other thread is in a call of the object."""

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from trueonline.core.thread_guard import ThreadGuarded, guarded
 from trueonline.inputs import MAX_COUNT, Resumable
 from trueonline.streams.accuracy.bands import Bands
 from trueonline.streams.accuracy.judging import Judge
-from trueonline.streams.accuracy.realised_returns import KNOWN
+from trueonline.streams.accuracy.realised_returns import KNOWN_WEIGHT
 from trueonline.streams.accuracy.scoring import QuestionScore, Scores
 from trueonline.streams.questions.answers import Answers
 from trueonline.streams.questions.auto_questions import AutoQuestions
@@ -32,8 +33,8 @@ class DivergedError(ValueError):
     """The weights grew beyond all bounds. A smaller step-size or trace decay of one learner helps."""
 
 
-class Predictor(Resumable):
-    """Learns to predict the signals of a stream, sample by sample.
+class Predictor(ThreadGuarded, Resumable):
+    """Learns to predict the signals of a stream, sample by sample. Threads may share a predictor.
 
     Parameters
     ----------
@@ -131,15 +132,16 @@ class Predictor(Resumable):
         usual, found = 1.0 / self.setup.rate if self.setup.rate else self.usual_interval, []
         for scale, window in zip(self._own_scales, self._scores.returns.windows, strict=True):
             if scale.seconds is not None and usual:
-                samples = -math.log(KNOWN) * scale.seconds / usual
+                samples = -math.log(KNOWN_WEIGHT) * scale.seconds / usual
             elif isinstance(scale.discount, float) and 0.0 < scale.discount < 1.0:
-                samples = math.log(KNOWN) / math.log(scale.discount)
+                samples = math.log(KNOWN_WEIGHT) / math.log(scale.discount)
             else:
                 continue
             if samples > window:
                 found.append(scale.label)
         return found
 
+    @guarded
     def learn(self, clean: Clean) -> Answers:
         """Learn from samples.
 
@@ -200,12 +202,14 @@ class Predictor(Resumable):
         self._state["counts"][BAD_GAMMAS] += (inside != values).sum()
         return inside
 
+    @guarded
     def begin_another(self) -> None:
         """Score from now on, because another source begins. Everything learned stays."""
         keys = [scale.key for scale in self.scales]
         self._scores = Scores(keys, self._factors.tolist(), self._has_mean.tolist())
         self._parts = {**self._parts, "scores": self._scores}
 
+    @guarded
     def scores(self) -> list[QuestionScore]:
         """Score the predictions against what came true, as if the stream ended here.
 
@@ -216,6 +220,7 @@ class Predictor(Resumable):
         """
         return self._scores.scores()
 
+    @guarded
     def inside(self) -> list[float | None]:
         """The share of bands that held what came true. The newest prediction stands for the last fifth.
 
@@ -226,6 +231,7 @@ class Predictor(Resumable):
         """
         return [None if math.isnan(share) else float(share) for share in self._bands.inside()]
 
+    @guarded
     def scores_so_far(self) -> dict[str, np.ndarray]:
         """The errors of each question over the samples that are known well enough by now. Cheaper than `scores`.
 
@@ -236,6 +242,7 @@ class Predictor(Resumable):
         """
         return self._scores.so_far()
 
+    @guarded
     def experts(self, question: int, most: int = 5) -> list[tuple[str, float]]:
         """Name the experts that carry the weight of a question now.
 
@@ -263,6 +270,7 @@ class Predictor(Resumable):
         """
         return {name: "mean" if scale.mean else "return" for name, scale in zip(self.names, self.scales, strict=True)}
 
+    @guarded
     def counters(self) -> dict[str, int]:
         """Count what happened to signals.
 
@@ -274,6 +282,14 @@ class Predictor(Resumable):
         """
         counted, bad = self._questions.counters(), int(self._state["counts"][BAD_GAMMAS])
         return {**counted, "clipped": counted["clipped"] + bad, "gaps": self._pace.gaps}
+
+    @guarded
+    def state(self) -> dict[str, np.ndarray]:
+        return Resumable.state(self)
+
+    @guarded
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        Resumable.restore(self, state)
 
     def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
         return {"counts": (saved["counts"] >= 0) & (saved["counts"] <= MAX_COUNT)}

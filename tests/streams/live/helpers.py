@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from trueonline.problems import arm
-from trueonline.streams.live import Hub, Shown, messages
+from trueonline.streams.live import Hub, PageQuestion, messages
 from trueonline.streams.predictor import Answers
 
 for package in ("starlette", "uvicorn", "websockets"):
@@ -19,10 +19,10 @@ TOKEN = "a-token-of-24-characters"
 RATE = 40.0
 SIGNALS = ("position", "force", "grip")  # grip is a discount: 0 where nothing is held
 QUESTIONS = (
-    Shown("position, 0.5 s", "position", 0.95, 0.5, "mean", "°"),
-    Shown("position, 2 s", "position", None, 2.0, "mean", "°"),
-    Shown("force, 0.5 s", "force", 0.95, 0.5, "return"),
-    Shown("grip", "force", "grip", None, "return"),
+    PageQuestion("position, 0.5 s", "position", 0.95, 0.5, "mean", "°"),
+    PageQuestion("position, 2 s", "position", None, 2.0, "mean", "°"),
+    PageQuestion("force, 0.5 s", "force", 0.95, 0.5, "return"),
+    PageQuestion("grip", "force", "grip", None, "return"),
 )
 
 

@@ -86,7 +86,7 @@ def test_a_malformed_message_ends_that_connection_only(message):
 def test_there_is_a_limit_to_pages(monkeypatch):
     from websockets.exceptions import ConnectionClosed
 
-    monkeypatch.setattr(server, "MOST_PAGES", 1)
+    monkeypatch.setattr(server, "MAX_PAGES", 1)
     with Server(small_hub()) as served, connect(served) as first:
         heard(first, "hello")
         with connect(served) as second, pytest.raises(ConnectionClosed, match="too many pages"):
@@ -169,7 +169,7 @@ def frames(client):
 def test_a_page_that_takes_nothing_for_long_is_forgotten(monkeypatch):
     if not hasattr(socket, "TCP_USER_TIMEOUT"):
         pytest.skip("this system does not end connections that take nothing")
-    monkeypatch.setattr(listener, "GIVE_UP", 0.5)
+    monkeypatch.setattr(listener, "SEND_TIMEOUT", 0.5)
     hub = small_hub()
     with Server(hub) as served, raw_client(served):
         until(lambda: served.pages == 1)
@@ -195,7 +195,7 @@ TEXT, MORE, PING = 1, 0, 9
     ids=["pings", "a message without end"],
 )
 def test_a_page_that_floods_the_server_is_disconnected(monkeypatch, first, chunk):
-    monkeypatch.setattr(flood, "MOST_RECEIVED", 200_000)
+    monkeypatch.setattr(flood, "MAX_BYTES_A_MINUTE", 200_000)
     hub = small_hub()
     with Server(hub) as served, connect(served) as other, raw_client(served) as flooding:
         until(lambda: served.pages == 2)
@@ -247,7 +247,7 @@ def test_what_waits_for_a_page_is_bounded():
     for _ in range(1000):
         limited.write(bytes(10_000))
     assert limited.is_closing()
-    assert flood.MOST_WAITING < transport.waiting <= flood.MOST_WAITING + 10_000
+    assert flood.MAX_WAITING_BYTES < transport.waiting <= flood.MAX_WAITING_BYTES + 10_000
 
 
 def plain_client(served, sent=b""):
@@ -272,7 +272,7 @@ def ended_by_server(client):
 def test_connections_that_do_nothing_take_few_descriptors(monkeypatch):
     if not os.path.isdir("/dev/fd"):
         pytest.skip("this system does not list descriptors")
-    monkeypatch.setattr(server, "REQUEST", 1000.0)  # none ends by itself
+    monkeypatch.setattr(server, "REQUEST_TIMEOUT", 1000.0)  # none ends by itself
     hub = small_hub()
     with Server(hub, token=TOKEN) as served, connect(served, f"/feed?token={TOKEN}") as page, ExitStack() as stack:
         heard(page, bytes)
@@ -281,9 +281,9 @@ def test_connections_that_do_nothing_take_few_descriptors(monkeypatch):
         for _ in range(300):
             idle.append(stack.enter_context(plain_client(served)))
             most = max(most, len(os.listdir("/dev/fd")) - len(idle))  # this process is both sides
-        until(lambda: sum(map(ended_by_server, idle)) == 300 - (listener.MOST_CONNECTIONS - 1))  # a page has one
-        assert most <= before + listener.MOST_CONNECTIONS
-        assert not any(map(ended_by_server, idle[: listener.MOST_CONNECTIONS - 1]))  # the newest had to go
+        until(lambda: sum(map(ended_by_server, idle)) == 300 - (listener.MAX_CONNECTIONS - 1))  # a page has one
+        assert most <= before + listener.MAX_CONNECTIONS
+        assert not any(map(ended_by_server, idle[: listener.MAX_CONNECTIONS - 1]))  # the newest had to go
         publish(hub, 3)
         assert len(heard(page, bytes)["times"]) == 3
         for client in idle:
@@ -300,7 +300,7 @@ def test_connections_that_do_nothing_take_few_descriptors(monkeypatch):
 
 
 def test_only_pages_stay_connected(monkeypatch):
-    monkeypatch.setattr(server, "REQUEST", 0.6)
+    monkeypatch.setattr(server, "REQUEST_TIMEOUT", 0.6)
     hub = small_hub()
     head = b"GET / HTTP/1.1\r\nHost: here\r\n"
     upgrade = b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"

@@ -7,7 +7,7 @@ import pytest
 
 from tests.streams.live.helpers import QUESTIONS, SIGNALS, connect, heard, publish, readings, small_hub, until
 from trueonline.streams.live import Hub, Server, messages
-from trueonline.streams.live.history import History
+from trueonline.streams.live.history import BucketHistory
 from trueonline.streams.predictor import Answers
 
 
@@ -30,7 +30,7 @@ def test_buckets_are_those_of_all_samples_however_they_come(most, width):
     rng = np.random.default_rng(most)
     times, rows = np.cumsum(rng.exponential(size=6000)), rng.standard_normal((6000, 5)).astype(np.float32)
     rows[1234, 3] = np.nan  # and so is the mean of its bucket
-    history, at = History(5, 2, most, width), 0
+    history, at = BucketHistory(5, 2, most, width), 0
     while at < 6000:
         end = min(at + int(rng.choice([0, 1, 2, 7, 100, 1000])), 6000)
         history.add(times[at:end], rows[at:end])
@@ -42,7 +42,7 @@ def test_buckets_are_those_of_all_samples_however_they_come(most, width):
 
 
 def test_readers_keep_what_they_hold():
-    history = History(1, 1, 4)
+    history = BucketHistory(1, 1, 4)
     history.add(np.arange(3.0), np.arange(3.0)[:, None])
     held = history.buckets
     history.add(np.arange(3.0, 50.0), np.arange(3.0, 50.0)[:, None])
@@ -54,7 +54,7 @@ def test_a_clock_that_is_set_back_begins_the_history_anew():
     times = np.concatenate([np.arange(50.0), np.arange(40.0, 70.0), np.arange(10.0, 100.0)])
     rows = np.arange(170.0, dtype=np.float32)[:, None]
     for pieces in ([170], [20, 35, 30, 50, 35], [50, 30, 90]):
-        history, at = History(1, 1, 16), 0
+        history, at = BucketHistory(1, 1, 16), 0
         for length in pieces:
             history.add(times[at : at + length], rows[at : at + length])
             at += length
@@ -63,7 +63,7 @@ def test_a_clock_that_is_set_back_begins_the_history_anew():
 
 def test_a_page_gets_buckets_when_samples_have_left_the_ring():
     hub = small_hub(kept=1000)
-    hub._history = History(15, 3, 16)
+    hub._history = BucketHistory(15, 3, 16)
     publish(hub, 900)
     signals, predictions = readings(1450)
     rows = np.hstack([signals, predictions]).astype(np.float32)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.streams.live.helpers import QUESTIONS, RATE, SIGNALS, publish, readings, small_hub
-from trueonline.streams.live import Hub, Shown
+from trueonline.streams.live import Hub, PageQuestion
 from trueonline.streams.predictor import Answers
 
 
@@ -76,7 +76,7 @@ def test_what_is_overwritten_while_it_is_read_is_not_shown(name):
 
 
 def test_memory_is_bounded_with_thousands_of_questions():
-    many = [Shown(f"q{k}", f"s{k % 50}", 0.9, 1.0, "mean") for k in range(6000)]
+    many = [PageQuestion(f"q{k}", f"s{k % 50}", 0.9, 1.0, "mean") for k in range(6000)]
     hub = Hub(many, [f"s{k}" for k in range(50)])
     parts = (*vars(hub).values(), *vars(hub.buckets).values())
     total = sum(value.nbytes for value in parts if isinstance(value, np.ndarray))
@@ -95,7 +95,7 @@ def test_too_large_numbers_and_nan_are_no_error():
 
 def test_first_shown_is_one_question_a_target():
     assert small_hub().first_shown() == (0, 2)
-    many = [Shown(f"{s}{k}", s, 0.9, 1.0, "mean") for s in "abcdef" for k in range(2)]
+    many = [PageQuestion(f"{s}{k}", s, 0.9, 1.0, "mean") for s in "abcdef" for k in range(2)]
     assert Hub(many, list("abcdef")).first_shown() == (0, 2, 4, 6)
 
 
@@ -106,9 +106,9 @@ def test_first_shown_is_one_question_a_target():
         ({"questions": (*QUESTIONS, QUESTIONS[0])}, "two questions have the name 'position, 0.5 s'"),
         ({"signals": ("position", "force", "grip", "force")}, "two signals"),
         ({"signals": ("position", "force")}, "about 'grip'"),
-        ({"questions": (Shown("a", "force", 1.5, 1.0, "mean"),)}, "discount"),
-        ({"questions": (Shown("a", "force", None, None, "mean"),)}, "the horizon of 'a', which has no discount"),
-        ({"questions": (Shown("a", "force", 0.5, 1.0, "sum"),)}, "mean or return, got 'sum'"),
+        ({"questions": (PageQuestion("a", "force", 1.5, 1.0, "mean"),)}, "discount"),
+        ({"questions": (PageQuestion("a", "force", None, None, "mean"),)}, "the horizon of 'a', which has no discount"),
+        ({"questions": (PageQuestion("a", "force", 0.5, 1.0, "sum"),)}, "mean or return, got 'sum'"),
         ({"kept": 0}, "kept"),
     ],
 )

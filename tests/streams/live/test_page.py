@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.streams.live.helpers import QUESTIONS, RATE, SIGNALS, TOKEN, Browser, publish, readings, small_hub, until
-from trueonline.streams.live import Hub, Server, Shown
+from trueonline.streams.live import Hub, PageQuestion, Server
 from trueonline.streams.predictor import Answers
 
 
@@ -380,7 +380,7 @@ def test_the_page_comes_back_when_the_server_does(chromium, feed):
 
 
 def test_thousands_of_questions_can_be_searched(browser):
-    many = [Shown(f"sensor {k % 50}, horizon {k // 50}", f"s{k % 50}", 0.9, 0.25, "mean") for k in range(6000)]
+    many = [PageQuestion(f"sensor {k % 50}, horizon {k // 50}", f"s{k % 50}", 0.9, 0.25, "mean") for k in range(6000)]
     hub = Hub(many, [f"s{k}" for k in range(50)])
     hub.publish(Answers(np.arange(100) / RATE, np.zeros(100, bool), np.ones((100, 50)), np.ones((100, 6000))))
     hub.report({"state": "learning", "questions": {"error": np.full(6000, 2.0), "scored": np.arange(6000)}})

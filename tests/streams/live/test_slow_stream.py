@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.streams.live.helpers import until
-from trueonline.streams.live import Hub, Server, Shown
+from trueonline.streams.live import Hub, PageQuestion, Server
 from trueonline.streams.outputs.alerts import Alert
 from trueonline.streams.predictor import Answers
 
@@ -21,7 +21,7 @@ def test_a_slow_stream_has_dates_a_band_alerts_skill_and_experts(browser):
     prediction = signal[:, None] + 1.0
     band = [prediction - 8.0, prediction + 8.0]
     band[0][:100] = np.nan  # unknown at first
-    hub = Hub([Shown("value@1h", "value", None, 3600.0, "mean", "°C")], ["value"], "log.csv", offset=3600.0)
+    hub = Hub([PageQuestion("value@1h", "value", None, 3600.0, "mean", "°C")], ["value"], "log.csv", offset=3600.0)
     hub.publish(Answers(times, np.arange(n) == 0, signal[:, None], prediction, *band))
     alert = Alert(times[-100], 0.9995, "value@1h", "value", 71.2, 83.4, -14.4, 1.2)
     questions = {
@@ -103,7 +103,7 @@ def test_words_and_marks_are_those_of_the_numbers(browser):
     cases = [(17135.25, 8421.4, 8700.0, 645.0), (512.0, 966.7, -455.0, 2679.0), (0.5271, 3.0, -2.0, 1.0)]
     cases += [(71.25, 83.425, 4000.0, 1.0), (3.0, 4.0, None, 1.0), (3.0, 4.0, 1.0, 0.0), (None, 4.0, 1.0, 0.5)]
     alerts = [Alert(12.5, 0.9995, "x@1h", "x", *case) for case in cases]
-    hub = Hub([Shown("x@1h", "x", None, 3600.0, "mean")], ["x"])
+    hub = Hub([PageQuestion("x@1h", "x", None, 3600.0, "mean")], ["x"])
     script = (
         "const [alerts, done] = arguments; import('./words.js').then((w) => done([alerts.map(w.alertWords), STEPS]));"
     )
@@ -123,7 +123,7 @@ def test_words_and_marks_are_those_of_the_numbers(browser):
 
 def test_a_short_stream_begins_at_the_left(browser):
     begin = datetime(2014, 3, 3, tzinfo=timezone(timedelta(hours=1))).timestamp()
-    hub = Hub([Shown("x@1h", "x", None, 3600.0, "mean")], ["x"], offset=3600.0)
+    hub = Hub([PageQuestion("x@1h", "x", None, 3600.0, "mean")], ["x"], offset=3600.0)
     ones = np.ones((300, 1))
 
     def more(first, end):

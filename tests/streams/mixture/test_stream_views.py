@@ -5,7 +5,7 @@ import datetime
 import numpy as np
 import pytest
 
-from trueonline.streams.mixture.stream_views import HOUR, MOST_TILES, OTHERS, VALUE, WEEKDAY, WEEKEND, Grid, Views, grids
+from trueonline.streams.mixture.stream_views import HOUR, MAX_TILES, OTHERS, VALUE, WEEKDAY, WEEKEND, Grid, Views, grids
 
 
 def stream(T=400, others=2, seed=0):
@@ -69,7 +69,7 @@ def test_features_are_the_tiles_of_their_grids():
         own = X[:, column : column + grid.tilings]
         column += grid.tilings
         assert ((own >= 0) & (own < grid.features.n_features)).all()
-        if set(grid.coordinates) <= set(known) and grid.tiles <= MOST_TILES:
+        if set(grid.coordinates) <= set(known) and grid.tiles <= MAX_TILES:
             looked_at += 1
             for k, code in enumerate(tiles(grid, [known[each] for each in grid.coordinates])):
                 cells = np.stack(np.broadcast_arrays(*code), axis=1)
@@ -86,7 +86,7 @@ def test_many_signals_are_hashed_into_bounded_memory():
     assert sum(each.n_features for each in views.feature_sets) < 12_000
     X, _ = views.see(*stream(others=30))
     assert len(np.unique(X[:, -1])) > 50
-    assert Grid("all", tuple(range(8)), (6,) * 8, 4).features.n_features == MOST_TILES
+    assert Grid("all", tuple(range(8)), (6,) * 8, 4).features.n_features == MAX_TILES
 
 
 def test_blocks_make_no_difference_and_a_state_resumes():

@@ -4,9 +4,9 @@ A prediction p_k is about M_k = C_{k+1} + γ_{k+1}·M_{k+1}, which is known only
 
     M_k = A + W·M_t,   W = γ_{k+1}⋯γ_t
 
-where A is known. As soon as the open weight W is at most `OPEN`, or as many samples wait as the memory holds, A + W·p_t stands for
-M_k. If predictions are right, the differences from one prediction to the next are uncorrelated, and the part of the error that is
-known has 1 − W² of the variance. So the error that counts is
+where A is known. As soon as the open weight W is at most `MAX_OPEN_WEIGHT`, or as many samples wait as the memory holds,
+A + W·p_t stands for M_k. If predictions are right, the differences from one prediction to the next are uncorrelated, and the known
+part of the error has 1 − W² of the variance. So the error that counts is
 
     e_k = (A + W·p_t − p_k) / √(1 − W²)
 
@@ -58,18 +58,18 @@ from trueonline.streams.accuracy.realised_returns import (
     turn,
 )
 
-OPEN = 0.2  # an error counts when at most this share of the return's weight is open
-UNKNOWABLE = 0.995  # nothing is known of a return of which more is open
-MOST_WAITING = 1024  # samples
-KEPT = 512  # errors in memory, for each question
-SPACING = 16  # errors that are kept of as many samples as a prediction waits
-COUNTED = 64  # misses that count in full while a prediction waits
-EVERY = 20  # the first errors, which are all kept
-FIRST = 4  # errors in memory when the first band is given
-SPEED = 0.03  # η: a miss beyond those that are due lowers the level by this share
-STRETCH = 0.5  # ξ: the tail beyond the largest error, as heavy as one with barely a finite variance
-NARROWEST = 0.5  # the largest level: the band shrinks to the median error
-ROUNDING = 1e-12  # of the prediction: no band is narrower
+MAX_OPEN_WEIGHT = 0.2  # an error counts when at most this share of the return's weight is open
+UNKNOWN_WEIGHT = 0.995  # nothing is known of a return of which more is open
+MAX_WAITING = 1024  # samples
+MAX_ERRORS = 512  # errors in memory, for each question
+ERRORS_PER_WAIT = 16  # errors that are kept of as many samples as a prediction waits
+FULL_MISSES = 64  # misses that count in full while a prediction waits
+FIRST_ERRORS = 20  # the first errors, which are all kept
+MIN_ERRORS = 4  # errors in memory when the first band is given
+LEVEL_RATE = 0.03  # η: a miss beyond those that are due lowers the level by this share
+TAIL_EXPONENT = 0.5  # ξ: the tail beyond the largest error, as heavy as one with barely a finite variance
+MAX_LEVEL = 0.5  # the largest level: the band shrinks to the median error
+MIN_WIDTH = 1e-12  # of the prediction: no band is narrower
 
 # Columns of the rings, which have one row for each queue: the oldest slot, the samples that wait, those of the older half (see
 # `realised_returns`), and the errors that came true since one was kept.
@@ -90,7 +90,7 @@ def quantile(errors, n, level, side):
     rank = (1.0 - level) * (n + 1)
     if rank >= n:
         largest = sign * errors[start + sign * (n - 1)]
-        return largest + abs(largest) * (((n + 1) * level) ** -STRETCH - 1.0)
+        return largest + abs(largest) * (((n + 1) * level) ** -TAIL_EXPONENT - 1.0)
     whole = int(rank)
     part = rank - whole
     return sign * errors[start + sign * (whole - 1)] * (1.0 - part) + sign * errors[start + sign * whole] * part
@@ -100,10 +100,10 @@ def quantile(errors, n, level, side):
 def keep(error, ordered, recent, memory):
     """Put an error into the sorted memory, in the place of the oldest if the memory is full."""
     n, slot = memory[FILLED], memory[NEXT]
-    memory[FILLED], memory[NEXT] = n + (n < KEPT), (slot + 1) % KEPT
+    memory[FILLED], memory[NEXT] = n + (n < MAX_ERRORS), (slot + 1) % MAX_ERRORS
     k = n  # the place that is free
-    if n == KEPT:
-        k, end = n - KEPT, n
+    if n == MAX_ERRORS:
+        k, end = n - MAX_ERRORS, n
         while k < end:
             middle = (k + end) // 2
             if ordered[middle] < recent[slot]:
@@ -138,14 +138,14 @@ def come_true(
 ):  # fmt: skip
     """Take the oldest waiting sample, of `maps` that have their map, for true: learn from its errors."""
     ring[SINCE] += 1
-    kept, step, known = SPACING * ring[SINCE] >= maps, min(1.0, COUNTED / maps), math.sqrt(1.0 - left * left)
+    kept, step, known = ERRORS_PER_WAIT * ring[SINCE] >= maps, min(1.0, FULL_MISSES / maps), math.sqrt(1.0 - left * left)
     for q in range(size):
         own, k = pointer(slots, oldest + q), first + q
         note = pointer(memory, 2 * k)
         error = (own[SUM * each] + weight * newer[q] + left * newest[q] - own[PREDICTION]) / known
         if math.isfinite(error):
-            if kept or note[FILLED] < EVERY:
-                keep(error, pointer(ordered, k * KEPT), pointer(recent, k * KEPT), note)
+            if kept or note[FILLED] < FIRST_ERRORS:
+                keep(error, pointer(ordered, k * MAX_ERRORS), pointer(recent, k * MAX_ERRORS), note)
             judge(own, each, error, step, alpha, least, pointer(excess, k), excess.shape[1], pointer(counts, 2 * k))
     if kept:
         ring[SINCE] = 0
@@ -156,10 +156,10 @@ def give(p, n, ordered, alpha, excess, other, end, beside, own, each):
     """Give the band of a prediction, and let both wait."""
     own[PREDICTION] = p
     for side in range(2):
-        if n >= FIRST:
-            level = min(alpha * math.exp(-SPEED * excess[side * other]), NARROWEST)
+        if n >= MIN_ERRORS:
+            level = min(alpha * math.exp(-LEVEL_RATE * excess[side * other]), MAX_LEVEL)
             sign = 1 - 2 * side
-            end[side * beside] = p + sign * quantile(ordered, n, level, side) + sign * (ROUNDING * abs(p))
+            end[side * beside] = p + sign * quantile(ordered, n, level, side) + sign * (MIN_WIDTH * abs(p))
         own[(HIGH - side) * each] = end[side * beside]
 
 
@@ -169,7 +169,7 @@ def follow(
 ):  # fmt: skip
     """Learn from what comes true at each sample, and give the bands of its predictions: all upper ends, then all lower."""
     samples, questions = starts.size, newer.size
-    least = -math.log(NARROWEST / alpha) / SPEED
+    least = -math.log(MAX_LEVEL / alpha) / LEVEL_RATE
     for g in range(plan.shape[0]):
         queue, ring = pointer(plan, g * plan.shape[1]), pointer(rings, g * 4)
         first, size, room, at = queue[QUESTION], queue[SIZE], queue[SPACE], 4 * queue[PLACE]
@@ -188,14 +188,14 @@ def follow(
                 weight[i] = gammas[t, g]
                 back_weight *= weight[i]
             while waiting > 0:
-                if not ((weight[head] if older > 0 else 1.0) * back_weight <= OPEN or waiting == room):
+                if not ((weight[head] if older > 0 else 1.0) * back_weight <= MAX_OPEN_WEIGHT or waiting == room):
                     break
                 if older == 0:
                     turn(slots, at + SUM * each, size, weight, room, head, waiting)
                     older, back_weight = waiting, 1.0
                     clear(back, size)
                 left = weight[head] * back_weight
-                if left <= UNKNOWABLE:
+                if left <= UNKNOWN_WEIGHT:
                     oldest = at + head * size
                     come_true(waiting, left, weight[head], prediction, back, first, size, slots, oldest, each, ring, ordered,
                               recent, memory, excess, counts, alpha, least)  # fmt: skip
@@ -206,7 +206,7 @@ def follow(
             waiting += 1
             for q in range(size):
                 k, own = first + q, pointer(slots, at + i * size + q)
-                end, errors = pointer(ends, t * questions + k), pointer(ordered, k * KEPT)
+                end, errors = pointer(ends, t * questions + k), pointer(ordered, k * MAX_ERRORS)
                 give(prediction[q], memory[k, FILLED], errors, alpha, pointer(excess, k), questions, end,
                      samples * questions, own, each)  # fmt: skip
         ring[HEAD], ring[WAITING], ring[OLDER], newer_weight[g] = head, waiting, older, back_weight
@@ -259,8 +259,8 @@ class Bands(Resumable):
             "newer": np.zeros(questions),
             "newer_weight": np.ones(queues),
             "rings": np.zeros((queues, 4), np.int64),
-            "ordered": np.zeros((questions, KEPT)),
-            "recent": np.zeros((questions, KEPT)),
+            "ordered": np.zeros((questions, MAX_ERRORS)),
+            "recent": np.zeros((questions, MAX_ERRORS)),
             "memory": np.zeros((questions, 2), np.int64),
             "excess": np.zeros((2, questions)),
             "counts": np.zeros((questions, 2), np.int64),
@@ -309,19 +309,21 @@ class Bands(Resumable):
             and (rings[:, HEAD] < self._rooms).all()
             and (rings[:, WAITING] <= self._rooms).all()
             and (rings[:, OLDER] <= rings[:, WAITING]).all()
-            and (rings[:, SINCE] <= MOST_WAITING).all(),
+            and (rings[:, SINCE] <= MAX_WAITING).all(),
             "counts": (counts >= 0).all() and (counts[:, INSIDE] <= counts[:, JUDGED]).all(),
-            "memory": (memory >= 0).all() and (memory[:, FILLED] <= KEPT).all() and (memory[:, NEXT] < KEPT).all(),
+            "memory": (memory >= 0).all()
+            and (memory[:, FILLED] <= MAX_ERRORS).all()
+            and (memory[:, NEXT] < MAX_ERRORS).all(),
             **{name: (saved[name] >= 0.0) & (saved[name] <= 1.0) for name in ("weights", "newer_weight")},
             **{name: np.isfinite(saved[name]) for name in ("newer", "ordered", "recent", "excess")},
             "slots": ~np.isinf(saved["slots"]),  # a band may be NaN
-            "order of the errors": (np.diff(saved["ordered"]) >= 0.0) | (np.arange(1, KEPT) >= memory[:, :1]),
+            "order of the errors": (np.diff(saved["ordered"]) >= 0.0) | (np.arange(1, MAX_ERRORS) >= memory[:, :1]),
         }
 
 
 def _room(discount: float | str) -> int:
     """As many samples as wait until the open weight is small enough, and one more, if the memory allows."""
     if isinstance(discount, str) or discount >= 1.0:
-        return MOST_WAITING
-    waits = 1 if discount <= OPEN else math.ceil(math.log(OPEN) / math.log(discount))
-    return min(waits + 1, MOST_WAITING)
+        return MAX_WAITING
+    waits = 1 if discount <= MAX_OPEN_WEIGHT else math.ceil(math.log(MAX_OPEN_WEIGHT) / math.log(discount))
+    return min(waits + 1, MAX_WAITING)

@@ -31,10 +31,10 @@ from trueonline.core.compiling.kernels import call, kernel, specialise
 from trueonline.core.forms import pointer
 from trueonline.inputs import MAX_COUNT, Resumable, unit
 
-KNOWN = 0.01  # a return is known when at most this share of its weight is open
-EXACT = 1e-6  # the weight that is open when a sample has waited for its whole window, if the memory allows
-MEMORY = 2**26  # bytes for all waiting samples
-UNKNOWN = 100_000  # the window if γ is a signal or follows the time, because nobody knows how fast the weight falls
+KNOWN_WEIGHT = 0.01  # a return is known when at most this share of its weight is open
+EXACT_WEIGHT = 1e-6  # the weight that is open when a sample has waited for its whole window, if the memory allows
+MEMORY_BYTES = 2**26  # bytes for all waiting samples
+MOVING_WINDOW = 100_000  # the window if γ is a signal or follows the time, because nobody knows how fast the weight falls
 
 ABSOLUTE, SQUARED, MEAN, SPREAD, RECENT = range(5)  # rows of the totals, which have one column for each question
 SCORED, TRUNCATED = range(2)  # columns of the counts, which have one row for each queue
@@ -116,14 +116,14 @@ def follow(
                 weight[i] = gammas[t, g]
                 back_weight *= weight[i]
             while waiting > 0:
-                if not (breaks or waiting == room or (weight[head] if older > 0 else 1.0) * back_weight <= EXACT):
+                if not (breaks or waiting == room or (weight[head] if older > 0 else 1.0) * back_weight <= EXACT_WEIGHT):
                     break
                 if older == 0:
                     turn(sums, at, size, weight, room, head, waiting)
                     older, back_weight = waiting, 1.0
                     clear(back, size)
                 left = weight[head] * back_weight  # the weight that is still open
-                if left <= KNOWN:
+                if left <= KNOWN_WEIGHT:
                     count[SCORED] += 1
                     opened[g] += left
                     own, made = pointer(sums, at + head * size), pointer(kept, at + head * size)
@@ -241,7 +241,7 @@ class Returns(Resumable):
     def __init__(
         self,
         discounts: Sequence[float | str],
-        memory: int = MEMORY,
+        memory: int = MEMORY_BYTES,
         recent: float = 1000.0,
         means: Sequence[bool] | None = None,
     ) -> None:
@@ -339,7 +339,7 @@ class Returns(Resumable):
 
 
 def _windows(discounts: Sequence[float | str], sizes: np.ndarray, memory: int) -> np.ndarray:
-    """For each discount, the number of samples after which the weight is below EXACT, or fewer if the memory is too small."""
+    """For each discount, the samples after which the weight is below EXACT_WEIGHT, or fewer if the memory is too small."""
     wanted = np.array([_window(discount) for discount in discounts])
     cost = 8.0 * (2 * sizes + 1)  # bytes for a waiting sample
     most = float(wanted.max(initial=1.0))
@@ -350,7 +350,7 @@ def _windows(discounts: Sequence[float | str], sizes: np.ndarray, memory: int) -
 
 def _window(discount: float | str) -> float:
     if isinstance(discount, str):
-        return UNKNOWN
-    if discount <= EXACT:
+        return MOVING_WINDOW
+    if discount <= EXACT_WEIGHT:
         return 1.0
-    return math.ceil(math.log(EXACT) / math.log(discount)) if discount < 1.0 else 2.0**40
+    return math.ceil(math.log(EXACT_WEIGHT) / math.log(discount)) if discount < 1.0 else 2.0**40

@@ -16,7 +16,7 @@ from trueonline.core.compiling.kernels import call, specialise
 from trueonline.inputs import Resumable
 from trueonline.streams.accuracy.realised_returns import Returns, Score
 
-RECENT = 500.0  # samples over which the recent error fades
+RECENT_SAMPLES = 500.0  # samples over which the recent error fades
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Naive:
 
 
 @dataclass(frozen=True)
-class Errors:
+class ForecastErrors:
     """The mean absolute error of predictions, beside that of the naive forecasts.
 
     Attributes
@@ -65,12 +65,12 @@ class QuestionScore:
     truncated : int
         The number of samples that the stream, or the memory, did not follow for long enough.
     error, naive, skill
-        As in `Errors`, over all scored samples.
+        As in `ForecastErrors`, over all scored samples.
     rms_error : float or None
         The root of the mean squared error.
     mean, deviation : float or None
         Mean and standard deviation of what came true.
-    recent : Errors
+    recent : ForecastErrors
         The same, with the newest samples weighted most.
     """
 
@@ -82,7 +82,7 @@ class QuestionScore:
     deviation: float | None
     naive: Naive
     skill: float | None
-    recent: Errors
+    recent: ForecastErrors
 
 
 def skill(error: float | None, naive: Naive) -> float | None:
@@ -119,7 +119,7 @@ class Scores(Resumable):
 
     def __init__(self, discounts: Sequence[float | str], factors: Sequence[float], has_mean: Sequence[bool]) -> None:
         self._factors, self._has_mean = np.array(factors), np.array(has_mean)
-        self.returns = Returns([*discounts] * 3, recent=RECENT, means=[*has_mean] * 3)
+        self.returns = Returns([*discounts] * 3, recent=RECENT_SAMPLES, means=[*has_mean] * 3)
         self._parts = {"returns": self.returns}
         self._state = {"means": np.zeros(1 + len(factors))}  # of the targets, with the number of samples before them
 
@@ -181,10 +181,10 @@ def _score(own: Score, hold: Score, mean: Score, factor: float, has_mean: bool) 
     def scaled(number: float | None) -> float | None:
         return None if number is None else number * factor
 
-    def errors(name: str) -> Errors:
+    def errors(name: str) -> ForecastErrors:
         error = scaled(getattr(own, name))
         naive = Naive(*(scaled(getattr(each, name)) if has_mean else None for each in (hold, mean)))
-        return Errors(error, naive, skill(error, naive))
+        return ForecastErrors(error, naive, skill(error, naive))
 
     overall, recent = errors("mean_absolute_return_error"), errors("recent_absolute_return_error")
     return QuestionScore(

@@ -36,20 +36,20 @@ from trueonline.core.compiling.kernels import call, kernel, specialise
 from trueonline.core.forms import pointer
 from trueonline.inputs import Resumable, count
 
-RATE = 0.01  # of the usual size
-OUTLIER = 20.0  # an error counts as so many usual sizes at most
-LENGTH = 16  # samples in the means
-WARM = 100  # errors before anything is surprising
-ENOUGH = 75.0  # weight of a histogram that says something
-FORGET = 0.001  # of the histograms
-TAIL = 0.02  # the share of samples that the tail is fitted to
-PRIOR, SAMPLES = 0.2, 10.0  # ξ of a tail of which nothing is known, and the samples that this is worth
-BINS, WIDTH = 120, 0.2  # of the histograms, over logarithms from −12 to 12
-SQUARED = 2.0  # means vary little: their logarithms count twice
-FADE = 0.999  # of the largest surprise
-MARGIN = 1.0  # log₁₀ of how much rarer news must be that follows news at once
-SHOWN = 1.0  # log₁₀(1/p) of what is not news, at most
-LEAST = 1e-16  # no probability is smaller
+SIZE_RATE = 0.01  # of the usual size
+MAX_SIZES = 20.0  # an error counts as so many usual sizes at most
+MEAN_LENGTH = 16  # samples in the means
+WARM_UP = 100  # errors before anything is surprising
+MIN_WEIGHT = 75.0  # weight of a histogram that says something
+FORGET_RATE = 0.001  # of the histograms
+TAIL_SHARE = 0.02  # the share of samples that the tail is fitted to
+PRIOR_SHAPE, PRIOR_SAMPLES = 0.2, 10.0  # ξ of a tail of which nothing is known, and the samples that this is worth
+BINS, BIN_WIDTH = 120, 0.2  # of the histograms, over logarithms from −12 to 12
+MEAN_POWER = 2.0  # means vary little: their logarithms count twice
+PEAK_FADE = 0.999  # of the largest surprise
+NEWS_MARGIN = 1.0  # log₁₀ of how much rarer news must be that follows news at once
+MAX_OLD_NEWS = 1.0  # log₁₀(1/p) of what is not news, at most
+MIN_PROBABILITY = 1e-16  # no probability is smaller
 
 JUMP, DRIFT, BURST, SILENCE = range(4)
 SEEN, RUN = range(2)  # columns of the counts: errors, and errors since the stream began
@@ -64,10 +64,10 @@ def exceeded(bins, at):
     total = above = share = excess = 0.0
     for b in range(BINS):
         total += bins[b]
-    if total < ENOUGH:
+    if total < MIN_WEIGHT:
         return 1.0
     last = int(BINS - 0.5)
-    while above + bins[last] < TAIL * total:
+    while above + bins[last] < TAIL_SHARE * total:
         above += bins[last]
         last -= 1
     if at <= last + 1:
@@ -76,8 +76,8 @@ def exceeded(bins, at):
         return share / total
     for b in range(last + 1, BINS):
         excess += bins[b] * (b + 0.5 - (last + 1))
-    shape = (excess * WIDTH + SAMPLES * PRIOR) / (above + SAMPLES)
-    return max(above, 0.5) / total * math.exp(-(at - (last + 1)) * WIDTH / shape)
+    shape = (excess * BIN_WIDTH + PRIOR_SAMPLES * PRIOR_SHAPE) / (above + PRIOR_SAMPLES)
+    return max(above, 0.5) / total * math.exp(-(at - (last + 1)) * BIN_WIDTH / shape)
 
 
 @kernel
@@ -87,25 +87,25 @@ def weigh(error, usual, count, mean, pending, bins, target):
     count[SEEN] += 1
     count[RUN] += 1
     z = size / usual if size > 0.0 else 0.0
-    rate = max(1.0 / LENGTH, 1.0 / count[RUN])
+    rate = max(1.0 / MEAN_LENGTH, 1.0 / count[RUN])
     bent = math.asinh(min(z, 1e12))
     mean[0] += rate * (math.copysign(bent, error) - mean[0])
     mean[1] += rate * (bent - mean[1])
     least = 1.0
     for figure in range(4):
         row = 4 * target + figure
-        known, place = pointer(bins, row * BINS), pointer(pending, row * LENGTH + count[SEEN] % LENGTH)
-        if place[0] >= 0.0:  # from LENGTH errors ago
+        known, place = pointer(bins, row * BINS), pointer(pending, row * MEAN_LENGTH + count[SEEN] % MEAN_LENGTH)
+        if place[0] >= 0.0:  # from MEAN_LENGTH errors ago
             for b in range(BINS):
-                known[b] *= 1.0 - FORGET
+                known[b] *= 1.0 - FORGET_RATE
             known[int(place[0])] += 1.0
         place[0] = -1.0
-        if figure == JUMP or count[RUN] >= LENGTH:
+        if figure == JUMP or count[RUN] >= MEAN_LENGTH:
             value = z if figure == JUMP else abs(mean[0]) if figure == DRIFT else mean[1]
-            power = 1.0 if figure == JUMP else -SQUARED if figure == SILENCE else SQUARED
+            power = 1.0 if figure == JUMP else -MEAN_POWER if figure == SILENCE else MEAN_POWER
             value = power * math.log(min(max(value, 1e-4), 1e12))
-            place[0] = min(max(value / WIDTH + BINS // 2, 0.0), BINS - 0.5)  # in bins
-            if count[SEEN] > WARM:
+            place[0] = min(max(value / BIN_WIDTH + BINS // 2, 0.0), BINS - 0.5)  # in bins
+            if count[SEEN] > WARM_UP:
                 least = min(least, exceeded(known, place[0]))
     return least
 
@@ -127,20 +127,20 @@ def follow(scales, counts, means, pending, bins, peak, errors, starts, surprise,
             if scale == 0.0:
                 scales[k] = size
             else:
-                scales[k] = scale + max(RATE, 1.0 / count[SEEN]) * (min(size, OUTLIER * scale) - scale)
-            if count[SEEN] > WARM:
+                scales[k] = scale + max(SIZE_RATE, 1.0 / count[SEEN]) * (min(size, MAX_SIZES * scale) - scale)
+            if count[SEEN] > WARM_UP:
                 weighed += 1.0
                 if p < least:
                     least, suspect[t], usual[t] = p, k, before
-        largest[0] *= FADE
-        largest[1] *= 1.0 - 1.0 / LENGTH
+        largest[0] *= PEAK_FADE
+        largest[1] *= 1.0 - 1.0 / MEAN_LENGTH
         if weighed > 0.0:
-            least = max(min(least * 4 * weighed, 1.0), LEAST)
+            least = max(min(least * 4 * weighed, 1.0), MIN_PROBABILITY)
             news = -math.log10(least)
             if news > largest[0] + largest[1]:
-                largest[0], largest[1] = news, MARGIN
+                largest[0], largest[1] = news, NEWS_MARGIN
             else:
-                least = max(least, 10.0**-SHOWN)
+                least = max(least, 10.0**-MAX_OLD_NEWS)
             surprise[t] = 1.0 - least
 
 
@@ -181,7 +181,7 @@ class Surprise(Resumable):
             "scales": np.zeros(self.targets),
             "counts": np.zeros((self.targets, 2), np.int64),
             "means": np.zeros((self.targets, 2)),
-            "pending": np.full((self.targets, 4, LENGTH), -1.0),
+            "pending": np.full((self.targets, 4, MEAN_LENGTH), -1.0),
             "bins": np.zeros((self.targets, 4, BINS)),
             "peak": np.zeros(2),
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trueonline.core.compiling.kernels import kernel, outlined
 
-DROP = 1e-20  # a trace that has faded to this can no longer change a weight in double precision
+MIN_TRACE = 1e-20  # a trace that has faded to this can no longer change a weight in double precision
 
 
 @outlined
@@ -31,7 +31,7 @@ def end_age(m, g):
         for q in range(first, last):
             m.owing[page * m.questions + q] += faded * m.c[q]
         faded *= m.s[g]
-        m.faded[page * m.groups + g] = faded if faded > DROP else 0.0
+        m.faded[page * m.groups + g] = faded if faded > MIN_TRACE else 0.0
     m.s[g] = 1.0
     m.age[g] = age + 1
     page = (age + 1) % m.pages

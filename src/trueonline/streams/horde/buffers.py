@@ -17,21 +17,21 @@ from trueonline.streams.horde.horde_layout import (
     SCALE,
     TAKEN,
     TURN,
-    Buffers,
+    HordeBuffers,
 )
 
-RESERVE = 2**28  # bytes of weights to begin with: the operating system commits a page only when it is written
-SPARE = 64  # pages at least, and one more page for every so many rows
+FIRST_BYTES = 2**28  # bytes of weights to begin with: the operating system commits a page only when it is written
+MIN_PAGES = 64  # pages at least, and one more page for every so many rows
 
 
 def pages(room: int) -> int:
     """The number of pages for so many rows."""
-    return SPARE + room // SPARE
+    return MIN_PAGES + room // MIN_PAGES
 
 
-def allocate(n: int) -> Buffers:
+def allocate(n: int) -> HordeBuffers:
     """A memory of n features that has no questions yet."""
-    return Buffers(
+    return HordeBuffers(
         u=np.zeros((0, 0)),
         z=np.zeros((0, 0)),
         since=np.zeros((0, 0), np.int64),
@@ -51,10 +51,10 @@ def allocate(n: int) -> Buffers:
     )
 
 
-def add_rows(old: Buffers) -> Buffers:
+def add_rows(old: HordeBuffers) -> HordeBuffers:
     """Make room for more features. All debts are paid first, because the number of pages changes."""
     call(SETTLE, tuple(old))
-    least = RESERVE // max(old.u.itemsize * old.u.shape[1], 1)
+    least = FIRST_BYTES // max(old.u.itemsize * old.u.shape[1], 1)
     room = min(max(2 * len(old.u), least, 1), len(old.rows))
     owing, faded = (np.zeros((pages(room), array.shape[1])) for array in (old.owing, old.faded))
     faded[old.places[AGE] % len(faded), np.arange(faded.shape[1])] = 1.0
@@ -69,14 +69,14 @@ def with_rows(array: np.ndarray, rows: int) -> np.ndarray:
     return new
 
 
-def hold(old: Buffers, size: int) -> Buffers:
+def hold(old: HordeBuffers, size: int) -> HordeBuffers:
     """Make room for that many active features."""
     at, at_x = np.zeros(size, np.int64), np.zeros(size)
     at[: len(old.at)], at_x[: len(old.at)] = old.at, old.at_x
     return old._replace(at=at, at_x=at_x, room=np.zeros((3, size), np.int64), room_x=np.zeros((2, size)))
 
 
-def add_questions(old: Buffers, members: np.ndarray, groups: list[tuple[int, float, float]]) -> Buffers:
+def add_questions(old: HordeBuffers, members: np.ndarray, groups: list[tuple[int, float, float]]) -> HordeBuffers:
     """Make room for more questions, whose weights are zero.
 
     `members` has the group of each question, the old questions first. `groups` has the method, α and λ of each group.

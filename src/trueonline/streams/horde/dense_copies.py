@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueonline.streams.horde.horde_layout import LAST, OWED, SCALE, Buffers
+from trueonline.streams.horde.horde_layout import LAST, OWED, SCALE, HordeBuffers
 
 
-def weights(memory: Buffers, question: int) -> np.ndarray:
+def weights(memory: HordeBuffers, question: int) -> np.ndarray:
     """A dense copy of the weights of one question."""
     column, group, seen, rows = _find(memory, question)
     page = memory.since[rows, group] % len(memory.owing)
@@ -17,7 +17,7 @@ def weights(memory: Buffers, question: int) -> np.ndarray:
     return w
 
 
-def trace(memory: Buffers, question: int) -> np.ndarray:
+def trace(memory: HordeBuffers, question: int) -> np.ndarray:
     """A dense copy of the trace of a question's group."""
     _, group, seen, rows = _find(memory, question)
     page = memory.since[rows, group] % len(memory.owing)
@@ -26,7 +26,7 @@ def trace(memory: Buffers, question: int) -> np.ndarray:
     return e
 
 
-def _find(memory: Buffers, question: int) -> tuple[int, int, np.ndarray, np.ndarray]:
+def _find(memory: HordeBuffers, question: int) -> tuple[int, int, np.ndarray, np.ndarray]:
     """The column and the group of a question, the features that have been seen, and their rows."""
     column = int(np.flatnonzero(memory.order == question)[0])
     seen = np.flatnonzero(memory.rows >= 0)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from trueonline import files, inputs
 from trueonline.core.compiling.kernels import call
+from trueonline.core.thread_guard import ThreadGuarded, guarded
 from trueonline.inputs import FLOATS, Features, FeaturesLike, FeatureStream
 from trueonline.streams.horde import buffers, dense_copies, saved_state
 from trueonline.streams.horde.entry_points import CHECK, PREDICT, RUN, STEP
@@ -38,11 +39,12 @@ KIND = "Horde"
 CHANGED = "changed during the call: give a copy of an array that another thread writes to"
 
 
-class Horde:
+class Horde(ThreadGuarded):
     """Learns the answers to many questions over shared features, exactly as separate learners would.
 
     Questions with the same method, step-size, discount and trace decay share one trace. So a further question costs little
-    more than its weights. Answers and cumulants are in the order of `questions`.
+    more than its weights. Answers and cumulants are in the order of `questions`. Threads may share a horde: a call waits for the
+    calls of other threads.
 
     Parameters
     ----------
@@ -99,6 +101,7 @@ class Horde:
         length = self._memory.counts[LENGTH]
         return (self._memory.at[:length].copy(), self._memory.at_x[:length].copy()) if self._started else None
 
+    @guarded
     def add(self, questions: Iterable[Question]) -> None:
         """Add questions, before a stream or in the middle of one. The answers to the others do not change.
 
@@ -171,6 +174,7 @@ class Horde:
 
     # --- Learning ---------------------------------------------------------------------------------
 
+    @guarded
     def start(self, x: FeaturesLike) -> None:
         """Begin a stream, with no trace.
 
@@ -183,6 +187,7 @@ class Horde:
         X = np.array([0, len(indices)], np.int64), indices, values
         self._run(X, np.empty((0, len(self._questions))), np.empty((0, self.groups)), np.ones(1, np.bool_), last=False)
 
+    @guarded
     def update(
         self, cumulants: ArrayLike, x_next: FeaturesLike, discounts: Mapping[str, float] | None = None
     ) -> np.ndarray:
@@ -231,6 +236,7 @@ class Horde:
         self.steps += 1
         return deltas
 
+    @guarded
     def run(
         self,
         X: FeatureStream,
@@ -290,6 +296,7 @@ class Horde:
         self.steps += int((~begins[1:]).sum())
         return values
 
+    @guarded
     def predict(self, x: FeaturesLike) -> np.ndarray:
         """Answer all questions at some features.
 
@@ -320,6 +327,7 @@ class Horde:
 
     # --- Looking, saving --------------------------------------------------------------------------
 
+    @guarded
     def weights(self, name: str) -> np.ndarray:
         """Copy the weights of one question.
 
@@ -335,6 +343,7 @@ class Horde:
         """
         return dense_copies.weights(self._memory, self._number(name))
 
+    @guarded
     def trace(self, name: str) -> np.ndarray:
         """Copy the trace that a question shares with its group.
 
@@ -356,6 +365,7 @@ class Horde:
             raise ValueError(f"there is no question {name!r}; there are {', '.join(names[:10])}")
         return names.index(name)
 
+    @guarded
     def state(self) -> dict[str, np.ndarray]:
         """Copy everything that `restore` needs to resume bit for bit.
 
@@ -367,6 +377,7 @@ class Horde:
         parts = {name: array.copy() for name, array in saved_state.dump(self._memory).items()}
         return {**parts, "horde": np.array([self.steps, self._started, len(self._memory.u)])}
 
+    @guarded
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Resume from a state.
 

@@ -1,4 +1,4 @@
-"""The layout of the memory of a horde, outside of kernels (`Buffers`, arrays) and inside (`Memory`, pointers)."""
+"""The layout of the memory of a horde, outside of kernels (`HordeBuffers`, arrays) and inside (`HordeMemory`, pointers)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ TAKEN, LENGTH = range(2)  # entries of `counts`: rows that are taken, features t
 DONE, BAD, FULL = range(3)  # outcomes of a step
 
 
-class Buffers(NamedTuple):
-    """The memory outside of kernels: arrays. `Memory` says what they mean. Entry points take them as a plain tuple."""
+class HordeBuffers(NamedTuple):
+    """The memory outside of kernels: arrays. `HordeMemory` says what they mean. Entry points take them as a plain tuple."""
 
     u: np.ndarray
     z: np.ndarray
@@ -42,7 +42,7 @@ class Buffers(NamedTuple):
     room_x: np.ndarray
 
 
-class Memory(NamedTuple):
+class HordeMemory(NamedTuple):
     """The memory inside a kernel: pointers, because Numba would count references to arrays in every piece."""
 
     n: Any  # features
@@ -90,7 +90,7 @@ def attach(buffers):
     """Point into these arrays for the duration of one entry point. The caller keeps the arrays alive."""
     u, z, since, owing, faded, columns, numbers, places, counts, rows, order, mark, at, at_x, room, room_x = buffers
     m, g, most = u.shape[1], z.shape[1], at.size
-    return Memory(
+    return HordeMemory(
         rows.size, u.shape[0], owing.shape[0], m, g, most, pointer(u, 0), pointer(z, 0), pointer(since, 0), pointer(owing, 0),
         pointer(faded, 0), pointer(columns, OWED * m), pointer(columns, V * m), pointer(columns, V_OLD * m),
         pointer(columns, B * m), pointer(columns, D * m), pointer(columns, SUM * m), pointer(columns, DELTA * m),

@@ -6,12 +6,12 @@ import numpy as np
 
 from trueonline.inputs import MAX_COUNT, check_saved, saved_array, saved_count
 from trueonline.streams.horde.buffers import pages, with_rows
-from trueonline.streams.horde.horde_layout import AGE, GAMMA, LAM, METHOD, TURN, Buffers
+from trueonline.streams.horde.horde_layout import AGE, GAMMA, LAM, METHOD, TURN, HordeBuffers
 
 NOT_SAVED = ("mark", "room", "room_x")  # what a call needs only while it runs
 
 
-def dump(memory: Buffers) -> dict[str, np.ndarray]:
+def dump(memory: HordeBuffers) -> dict[str, np.ndarray]:
     """All arrays that `restore` needs. Rows that are not taken are left out."""
     taken, length = memory.counts
     parts = memory._asdict() | {name: getattr(memory, name)[:taken] for name in ("u", "z", "since")}
@@ -19,7 +19,7 @@ def dump(memory: Buffers) -> dict[str, np.ndarray]:
     return {name: array for name, array in parts.items() if name not in NOT_SAVED}
 
 
-def restore(fresh: Buffers, room: int, parts: dict[str, np.ndarray]) -> Buffers:
+def restore(fresh: HordeBuffers, room: int, parts: dict[str, np.ndarray]) -> HordeBuffers:
     """The memory that `dump` wrote, for the questions of `fresh`. ValueError if the parts do not fit together."""
     n, (m, g) = len(fresh.rows), (len(fresh.order), fresh.z.shape[1])
     taken, length = (saved_count("counts", count, n) for count in saved_array(parts, "counts", (2,), np.int64))
@@ -31,7 +31,7 @@ def restore(fresh: Buffers, room: int, parts: dict[str, np.ndarray]) -> Buffers:
             shape = shapes.get(name, (length,) if name in ("at", "at_x") else array.shape)
             kept[name] = saved_array(parts, name, shape, array.dtype)
     room_for_features = {"room": np.zeros((3, length), np.int64), "room_x": np.zeros((2, length))}
-    saved = Buffers(**kept, mark=fresh.mark, **room_for_features)
+    saved = HordeBuffers(**kept, mark=fresh.mark, **room_for_features)
     age, since, traced, at = saved.places[AGE], saved.since, saved.z != 0.0, saved.at
     check_saved(
         {

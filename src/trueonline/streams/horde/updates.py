@@ -9,8 +9,8 @@ from trueonline.core.forms import Pairs
 from trueonline.streams.horde.ages import end_age, settle_active
 from trueonline.streams.horde.horde_layout import REPLACE, TRUE_ONLINE
 
-EDGE = 1e-2  # an age ends below this s: an imprint at s loses log10(1/s) digits
-BLOCK = 1024  # columns that are passed over at a time, so that the numbers of all questions stay in the cache
+MIN_SCALE = 1e-2  # an age ends below this s: an imprint at s loses log10(1/s) digits
+BLOCK_COLUMNS = 1024  # columns that are passed over at a time, so that the numbers of all questions stay in the cache
 
 
 @outlined
@@ -18,7 +18,7 @@ def learn(m, x, x_next, cumulants, discounts):
     """One transition for all questions, in the order of the methods' pseudo-code. V comes from the previous step."""
     for g in range(m.groups):
         m.s[g] *= m.gamma[g] * m.lam[g]  # e ← γλe …
-        if m.s[g] < EDGE:
+        if m.s[g] < MIN_SCALE:
             end_age(m, g)
     settle_active(m, x)
     settle_active(m, x_next)
@@ -97,8 +97,8 @@ def replace(m, g, x):
 def pass_over(m, x, x_next):
     """u_i ← u_i − d·x_i over the features x, and sum ← Σ u_i·x'_i over the features x'. Return xᵀx'."""
     common = mark(m, x, x_next)
-    for first in range(0, m.questions, BLOCK):
-        last = min(first + BLOCK, m.questions)
+    for first in range(0, m.questions, BLOCK_COLUMNS):
+        last = min(first + BLOCK_COLUMNS, m.questions)
         for q in range(first, last):
             m.sum[q] = 0.0
         for j in range(x_next.size):

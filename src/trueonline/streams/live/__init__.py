@@ -1,6 +1,6 @@
 """A page that shows what is learned while it is learned."""
 
-from trueonline.streams.live.hub import Hub, Shown
+from trueonline.streams.live.hub import Hub, PageQuestion
 from trueonline.streams.live.server import Server
 
-__all__ = ["Hub", "Server", "Shown"]
+__all__ = ["Hub", "PageQuestion", "Server"]

@@ -10,8 +10,8 @@ import asyncio
 from time import monotonic
 from typing import Any
 
-MOST_RECEIVED = 1 << 20  # bytes from a page in a minute
-MOST_WAITING = 4 << 20  # bytes that wait for a page before more is added. The largest frame has about two megabytes
+MAX_BYTES_A_MINUTE = 1 << 20  # bytes from a page in a minute
+MAX_WAITING_BYTES = 4 << 20  # bytes that wait for a page before more is added. The largest frame has about two megabytes
 MINUTE = 60.0  # seconds
 
 
@@ -25,7 +25,7 @@ class LimitedTransport:
         self._transport = transport
 
     def write(self, data: bytes) -> None:
-        if self._transport.get_write_buffer_size() > MOST_WAITING:
+        if self._transport.get_write_buffer_size() > MAX_WAITING_BYTES:
             self._transport.abort()
         if not self._transport.is_closing():
             self._transport.write(data)
@@ -48,7 +48,7 @@ class Limited(asyncio.Protocol):
         if now > self._since + MINUTE:
             self._since, self._received = now, 0
         self._received += len(data)
-        if self._received > MOST_RECEIVED:
+        if self._received > MAX_BYTES_A_MINUTE:
             self.transport.abort()
         else:
             super().data_received(data)

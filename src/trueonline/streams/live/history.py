@@ -35,7 +35,7 @@ class Buckets:
         return merged
 
 
-class History:
+class BucketHistory:
     """Buckets over all samples since the beginning, or since the clock was set back.
 
     One thread calls `add`. `buckets` may be read by any thread. At most `most` buckets of `width` samples each are kept, before

@@ -17,17 +17,17 @@ import numpy as np
 
 from trueonline.inputs import count, positive, unit
 from trueonline.streams.live import messages
-from trueonline.streams.live.history import Buckets, History
+from trueonline.streams.live.history import BucketHistory, Buckets
 
-KEPT = 1 << 15  # samples that the ring keeps, if there is room
-MOST_BYTES = 32_000_000  # of the ring. It keeps fewer samples if there are many questions
-BUCKETS = 2048  # of the history, at most …
+RING_SAMPLES = 1 << 15  # samples that the ring keeps, if there is room
+RING_BYTES = 32_000_000  # of the ring. It keeps fewer samples if there are many questions
+MAX_BUCKETS = 2048  # of the history, at most …
 HISTORY_BYTES = 16_000_000  # … and their bytes
-FIRST_SHOWN = 4  # questions that a new page shows at most, each of another signal
+FIRST_QUESTIONS = 4  # questions that a new page shows at most, each of another signal
 
 
 @dataclass(frozen=True)
-class Shown:
+class PageQuestion:
     """One question as the page knows it.
 
     Parameters
@@ -99,7 +99,7 @@ class Hub:
 
     Parameters
     ----------
-    questions : sequence of Shown
+    questions : sequence of PageQuestion
         The questions.
     signals : sequence of str
         The signals, in the order of `Answers.signals`.
@@ -118,25 +118,25 @@ class Hub:
 
     def __init__(
         self,
-        questions: Sequence[Shown],
+        questions: Sequence[PageQuestion],
         signals: Sequence[str],
         title: str = "",
-        kept: int = KEPT,
+        kept: int = RING_SAMPLES,
         offset: float | None = None,
     ) -> None:
         self.questions, self.signals = tuple(questions), tuple(signals)
         self.title, self.offset = str(title), offset
         _check(self.questions, self.signals)
         wide = len(self.signals) + 3 * len(self.questions)
-        self.size = max(min(count("kept", kept), MOST_BYTES // (17 + 4 * wide)), 2)
+        self.size = max(min(count("kept", kept), RING_BYTES // (17 + 4 * wide)), 2)
         self._times, self._received = np.empty(self.size), np.empty(self.size)
         self._starts = np.empty(self.size, np.bool_)
         self._columns = np.empty((self.size, wide), np.float32)
         # Samples before `_done` are in the ring. Those before `_claimed` − size may be overwritten at this moment. A reader
         # copies first, and then looks at `_claimed` to see how much of its copy is valid.
         self._claimed = self._done = 0
-        most = max(min(BUCKETS, HISTORY_BYTES // (16 + 4 * (wide + 2 * len(self.signals)))), 2)
-        self._history = History(wide, len(self.signals), most, max(self.size // most, 1))
+        most = max(min(MAX_BUCKETS, HISTORY_BYTES // (16 + 4 * (wide + 2 * len(self.signals)))), 2)
+        self._history = BucketHistory(wide, len(self.signals), most, max(self.size // most, 1))
         self._wakes: tuple[Callable[[], None], ...] = ()
         self._status = Status()
         self._number = {name: number for number, name in enumerate(self.signals)}
@@ -197,15 +197,15 @@ class Hub:
             newest alerts, the oldest first: {"time", "surprise", "question", "target", "value", "expected", "error",
             "usual_error"}.
         """
-        told, before = dict(status), self._status
-        questions, experts, alerts = (told.pop(name, None) for name in ("questions", "experts", "alerts"))
+        words, before = dict(status), self._status
+        questions, experts, alerts = (words.pop(name, None) for name in ("questions", "experts", "alerts"))
         if experts is not None and len(experts) != len(self.questions):
             raise ValueError(f"status must have experts of {len(self.questions)} questions, got {len(experts)}")
         scores = before.scores if questions is None else messages.scores(questions, len(self.questions))
-        self.offset = told["offset"] = told.get("offset", self.offset)
+        self.offset = words["offset"] = words.get("offset", self.offset)
         self._status = Status(
             before.number + 1,
-            messages.text("status", told),
+            messages.text("status", words),
             scores,
             before.alerts if alerts is None else messages.text("alerts", {"alerts": alerts}),
             before.experts if experts is None else experts,
@@ -247,14 +247,14 @@ class Hub:
                 "signals": self.signals,
                 "questions": [asdict(question) for question in self.questions],
                 "shown": self.first_shown(),
-                "most": messages.MOST,
+                "most": messages.MAX_QUESTIONS,
             },
         )
 
     def first_shown(self) -> tuple[int, ...]:
-        """The questions that a new page shows: one of each target, up to `FIRST_SHOWN`."""
+        """The questions that a new page shows: one of each target, up to `FIRST_QUESTIONS`."""
         firsts = {question.target: number for number, question in reversed(list(enumerate(self.questions)))}
-        return tuple(sorted(firsts.values())[:FIRST_SHOWN])
+        return tuple(sorted(firsts.values())[:FIRST_QUESTIONS])
 
     def needed(self, questions: Sequence[int]) -> tuple[int, ...]:
         """The signals that questions are about: their targets, and signals that are discounts."""
@@ -307,7 +307,7 @@ class Hub:
         return (*signals, *(first + number for first in firsts for number in questions))
 
 
-def _check(questions: tuple[Shown, ...], signals: tuple[str, ...]) -> None:
+def _check(questions: tuple[PageQuestion, ...], signals: tuple[str, ...]) -> None:
     if not questions:
         raise ValueError("questions must have at least one question to show")
     names = [question.name for question in questions]

@@ -9,17 +9,17 @@ from weakref import WeakSet
 
 from trueonline.platforms import claim_port, limit_silence
 
-MOST_CONNECTIONS = 128  # including those of pages
-GIVE_UP = 60.0  # seconds after which a connection that accepts nothing is closed
+MAX_CONNECTIONS = 128  # including those of pages
+SEND_TIMEOUT = 60.0  # seconds after which a connection that accepts nothing is closed
 SEND_BUFFER = 1 << 18  # bytes that the operating system buffers for a slow page
 
 
 class Listener(socket.socket):
-    """Accepts a connection while there are fewer than `MOST_CONNECTIONS`, and closes it at once otherwise."""
+    """Accepts a connection while there are fewer than `MAX_CONNECTIONS`, and closes it at once otherwise."""
 
     def accept(self) -> tuple[socket.socket, Any]:
         accepted, address = socket.socket.accept(self)
-        if sum(each.fileno() >= 0 for each in self._open) >= MOST_CONNECTIONS:
+        if sum(each.fileno() >= 0 for each in self._open) >= MAX_CONNECTIONS:
             accepted.close()
             raise ConnectionAbortedError  # asyncio treats it as a connection that ended before it was accepted
         self._open.add(accepted)
@@ -42,7 +42,7 @@ def listen(address: str, port: int) -> socket.socket:
     try:
         claim_port(listener)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
-        limit_silence(listener, GIVE_UP)
+        limit_silence(listener, SEND_TIMEOUT)
         listener.bind(place)
         listener.listen(64)
     except OSError as error:

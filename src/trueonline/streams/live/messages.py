@@ -54,9 +54,9 @@ History, when there are more samples than a page is given one by one. A bucket s
               float32   × n × s  lowest values of the signals
               float32   × n × s  highest values of the signals
 
-**From the page, text** (JSON), at most `LONGEST` bytes:
+**From the page, text** (JSON), at most `MAX_MESSAGE` bytes:
 
-    {"subscribe": [question…]}      the questions to send, by number: at most `MOST`, each once
+    {"subscribe": [question…]}      the questions to send, by number: at most `MAX_QUESTIONS`, each once
     {"clock": number}               asks for the server's clock
 """
 
@@ -71,8 +71,8 @@ from typing import Any
 
 import numpy as np
 
-MOST = 12  # questions that a page can see at a time
-LONGEST = 4096  # bytes of a message from the page
+MAX_QUESTIONS = 12  # questions that a page can see at a time
+MAX_MESSAGE = 4096  # bytes of a message from the page
 
 SAMPLES, SCORES, HISTORY = 1, 2, 3
 ERRORS = ("error", "hold", "mean", "recent_error", "recent_hold", "recent_mean")
@@ -140,7 +140,7 @@ def scores(questions: Mapping[str, Any], number: int) -> bytes:
 
 def request(message: Any, questions: int) -> tuple[str, Any]:
     """The request of a page, checked: ("subscribe", numbers) or ("clock", a number)."""
-    if not isinstance(message, str) or len(message) > LONGEST:
+    if not isinstance(message, str) or len(message) > MAX_MESSAGE:
         raise ValueError("a message must be a short text")
     try:
         content = json.loads(message)
@@ -151,7 +151,7 @@ def request(message: Any, questions: int) -> tuple[str, Any]:
     kind, value = next(iter(content.items()))
     if kind == "clock" and _is(value, int | float) and abs(value) < 1e15:
         return kind, value
-    if kind == "subscribe" and isinstance(value, list) and len(value) <= MOST:
+    if kind == "subscribe" and isinstance(value, list) and len(value) <= MAX_QUESTIONS:
         if all(_is(each, int) and 0 <= each < questions for each in value) and len(set(value)) == len(value):
             return kind, tuple(value)
         raise ValueError("subscribe must have numbers of questions, each once")

@@ -10,7 +10,7 @@ from trueonline.streams.live import messages
 from trueonline.streams.live.history import Buckets
 from trueonline.streams.live.hub import Hub, Status
 
-FRAME = 8192  # samples in a frame, at most
+FRAME_SAMPLES = 8192  # samples in a frame, at most
 
 
 class PageConnection:
@@ -58,12 +58,12 @@ class PageConnection:
             self._buckets = None
         await self._send_status(questions, begins)
         await self._send_history(number, questions)
-        part = self.hub.read(self._next, self._signals, questions, FRAME)
+        part = self.hub.read(self._next, self._signals, questions, FRAME_SAMPLES)
         if begins or len(part.times) or part.missed:
             data = (part.times, part.received, part.columns, part.starts)
             await self.websocket.send_bytes(messages.samples(number, part.first, part.missed, begins, *data))
         self._next = part.end
-        return len(part.times) == FRAME
+        return len(part.times) == FRAME_SAMPLES
 
     async def _send_status(self, questions: tuple[int, ...], begins: bool) -> None:
         before, status = self._status, self.hub.status

@@ -28,9 +28,9 @@ from trueonline.streams.live.listener import listen
 from trueonline.streams.live.page_connection import PageConnection, has_left, peer
 from trueonline.streams.live.protection import Access, Guard, check_token, is_local
 
-PACE = 1 / 40  # seconds between two frames to a page, at least
-MOST_PAGES = 64
-REQUEST = 10.0  # seconds from the beginning of a connection to the end of its request, at most
+FRAME_INTERVAL = 1 / 40  # seconds between two frames to a page, at least
+MAX_PAGES = 64
+REQUEST_TIMEOUT = 10.0  # seconds from the beginning of a connection to the end of its request, at most
 PACKAGES = ("starlette", "uvicorn", "websockets")
 TYPES = {
     ".html": "text/html",
@@ -113,7 +113,7 @@ class Server:
             http="h11",  # it limits the size of a request
             timeout_keep_alive=5,
             ws=limited_protocol(),
-            ws_max_size=messages.LONGEST,
+            ws_max_size=messages.MAX_MESSAGE,
             ws_per_message_deflate=False,  # it would cost memory and time, for a page on this machine
             timeout_graceful_shutdown=1,
         )
@@ -176,9 +176,9 @@ class Server:
             for transport in [connection.transport for connection in self._server.server_state.connections]:
                 if peer(transport.get_extra_info("peername")) in pages:
                     begun[transport] = now  # a page that leaves has the same time for its goodbye
-                elif now > begun.setdefault(transport, now) + REQUEST:
+                elif now > begun.setdefault(transport, now) + REQUEST_TIMEOUT:
                     transport.abort()
-            await asyncio.sleep(REQUEST / 20)
+            await asyncio.sleep(REQUEST_TIMEOUT / 20)
 
     def _wake(self) -> None:
         """Announce news to the pages. The thread that learns calls this."""
@@ -219,7 +219,7 @@ class Server:
 
     async def _feed(self, websocket: Any) -> None:
         await websocket.accept()
-        if len(self._pages) >= MOST_PAGES:
+        if len(self._pages) >= MAX_PAGES:
             await websocket.close(1013, "too many pages")
             return
         page = PageConnection(self.hub, websocket)
@@ -249,7 +249,7 @@ class Server:
                 now = loop.time()
                 if due > now:
                     await asyncio.sleep(due - now)
-                due = max(due, now) + PACE
+                due = max(due, now) + FRAME_INTERVAL
 
 
 @cache

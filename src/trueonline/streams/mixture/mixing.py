@@ -53,11 +53,11 @@ from __future__ import annotations
 from trueonline.core.compiling.kernels import kernel
 
 LOOKS = (0.9, 0.1)  # the open weights at which a forecast is looked at: early, and nearly whole
-MEMORY = 10_000.0  # looks after which a regret has faded to a third
-USUAL = 1000.0  # looks over which the usual size of regrets is the mean
-FLOOR = -300.0  # no regret falls below it
-LEAST = 1e-280  # smaller regrets are none: dividing by them could overflow
-ROOM = 1024  # samples that may wait for their looks
+MEMORY_LOOKS = 10_000.0  # looks after which a regret has faded to a third
+SIZE_LOOKS = 1000.0  # looks over which the usual size of regrets is the mean
+MIN_REGRET = -300.0  # no regret falls below it
+MIN_SIZE = 1e-280  # smaller regrets are none: dividing by them could overflow
+MAX_WAITING = 1024  # samples that may wait for their looks
 
 # Numbers that the weights carry: looks, looks since the first with a regret, the usual size of regrets, B, B̂₁, the sum of all
 # max(R_i, 0) / (B² + S_i), and K.
@@ -85,8 +85,8 @@ def look(regret, squares, weights, carried, fade, forecasts, p, y, size):
         largest = max(largest, r)
         sum_of_sizes += r
     carried[SEEN] += 1.0
-    carried[SIZE] += max(1.0 / USUAL, 1.0 / carried[SEEN]) * (sum_of_sizes / size - carried[SIZE])
-    if carried[SIZE] > LEAST:  # else nobody has disagreed yet, or by next to nothing
+    carried[SIZE] += max(1.0 / SIZE_LOOKS, 1.0 / carried[SEEN]) * (sum_of_sizes / size - carried[SIZE])
+    if carried[SIZE] > MIN_SIZE:  # else nobody has disagreed yet, or by next to nothing
         scale, bound = 1.0 / carried[SIZE], fade * carried[LARGEST]
         largest *= scale
         carried[FADED] += 1.0
@@ -100,7 +100,7 @@ def look(regret, squares, weights, carried, fade, forecasts, p, y, size):
         for i in range(size):
             r = scale * (g * (p - forecasts[i]))
             mean += weights[i] * r
-            regret[i] = max(fade * regret[i] + r, FLOOR)
+            regret[i] = max(fade * regret[i] + r, MIN_REGRET)
             squares[i] = fade * fade * squares[i] + r * r
             if bound > 0.0:
                 weights[i] = max(regret[i], 0.0) / (bound * bound + squares[i])

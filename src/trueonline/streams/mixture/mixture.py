@@ -11,6 +11,7 @@ import numpy as np
 
 from trueonline.core.compiling.kernels import call
 from trueonline.core.memory import arrays, layout
+from trueonline.core.thread_guard import ThreadGuarded, guarded
 from trueonline.inputs import MAX_COUNT, Resumable, check_saved, count
 from trueonline.streams.mixture.experts import Expert, FeatureSet
 from trueonline.streams.mixture.mixing import (
@@ -20,9 +21,9 @@ from trueonline.streams.mixture.mixing import (
     FIRST,
     LARGEST,
     LOOKS,
-    MEMORY,
+    MAX_WAITING,
+    MEMORY_LOOKS,
     REGRET,
-    ROOM,
     SEEN,
     SIZE,
     SQUARES,
@@ -31,7 +32,7 @@ from trueonline.streams.mixture.mixing import (
 from trueonline.streams.mixture.mixture_kernel import GAMMA, HEAD, LOOKED, NUMBERS, PLACES, RUN, SAMPLES, WAITING
 
 
-class Mixture(Resumable):
+class Mixture(ThreadGuarded, Resumable):
     """Answers one question by many experts, which are weighted online.
 
     The question is the mean over the coming horizon, M_t = (1 − γ_{t+1})·x_{t+1} + γ_{t+1}·M_{t+1}. With a constant γ this is the
@@ -44,6 +45,8 @@ class Mixture(Resumable):
 
     **Weights.** The module `mixing` has the equations and the regret bound. If what is forecast comes true at once (γ = 0, a single
     look), the bound promises that the mixture is not much worse than its best expert. Otherwise it says so only afterwards.
+
+    Threads may share a mixture: a call waits for the calls of other threads.
 
     Parameters
     ----------
@@ -90,8 +93,8 @@ class Mixture(Resumable):
         experts: Sequence[Expert],
         bases: Sequence[str],
         looks: Sequence[float] = LOOKS,
-        memory: float = MEMORY,
-        room: int = ROOM,
+        memory: float = MEMORY_LOOKS,
+        room: int = MAX_WAITING,
     ) -> None:
         sets, names = {each.name: each for each in feature_sets}, list(bases)
         for kind, group, known in (
@@ -169,6 +172,7 @@ class Mixture(Resumable):
         """
         return self._state["table"][REGRET].copy()
 
+    @guarded
     def regret_bound(self) -> np.ndarray:
         """Compute a bound on the regret against each expert, from the stream so far (module `mixing`).
 
@@ -237,6 +241,7 @@ class Mixture(Resumable):
             raise ValueError("discounts must be from 0 to 1, and elapsed at least 0")
         return self.run_checked(rows.astype(np.int64, copy=False), x, naive, gammas, spans, begin)
 
+    @guarded
     def run_checked(
         self,
         X: np.ndarray,
@@ -276,6 +281,7 @@ class Mixture(Resumable):
             layout.Buffers(self._numbers[n:n_end], self._places[p:p_end]) for (n, p), (n_end, p_end) in pairwise(begins)
         ]
 
+    @guarded
     def state(self) -> dict[str, np.ndarray]:
         """Copy everything that `restore` needs to resume bit for bit.
 
@@ -288,6 +294,7 @@ class Mixture(Resumable):
         parts = {name: np.concatenate([each[name] for each in dumps]) for name in (dumps[0] if dumps else ())}
         return {**Resumable.state(self), **parts}
 
+    @guarded
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Resume from a state.
 

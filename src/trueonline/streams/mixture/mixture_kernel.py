@@ -54,10 +54,10 @@ def run(
     size, room = forecasts.shape[1], open_weight.size
     regret, squares, weights = pointer(table, 0), pointer(table, size), pointer(table, 2 * size)
     looked, now_known, now_open = pointer(ring, LOOKED), pointer(known, 0), pointer(open_weight, 0)
-    sums, v, told, base_before = pointer(carried, 0), pointer(v_old, 0), pointer(state, 0), pointer(last_bases, 0)
+    sums, v, numbers_now, base_before = pointer(carried, 0), pointer(v_old, 0), pointer(state, 0), pointer(last_bases, 0)
     for t in range(values.size):
         gamma, base, head, waiting = gammas[t], pointer(bases, t * bases.shape[1]), ring[HEAD], ring[WAITING]
-        begins = starts[t] or told[SAMPLES] == 0.0
+        begins = starts[t] or numbers_now[SAMPLES] == 0.0
         if begins:
             waiting = 0
             for number in range(looks.size):
@@ -69,7 +69,22 @@ def run(
         now = (head + waiting) % room
         newest = pointer(forecasts, now * size)
         learn_experts(
-            t, begins, plan, rates, naive, numbers, places, v, last, told, newest, X, values[t], base, base_before, gamma
+            t,
+            begins,
+            plan,
+            rates,
+            naive,
+            numbers,
+            places,
+            v,
+            last,
+            numbers_now,
+            newest,
+            X,
+            values[t],
+            base,
+            base_before,
+            gamma,
         )
         for number in range(looks.size):
             while looked[number] < waiting:
@@ -86,8 +101,8 @@ def run(
         ring[HEAD], ring[WAITING] = (head + done) % room, waiting + 1 - done
         out[t] = mixed(weights, newest, size)
         now_known[now], now_open[now], made[now] = 0.0, 1.0, out[t]
-        told[SAMPLES] += 1.0
-        told[GAMMA], told[ELAPSED] = gamma, elapsed[t]
+        numbers_now[SAMPLES] += 1.0
+        numbers_now[GAMMA], numbers_now[ELAPSED] = gamma, elapsed[t]
         base_before = base
 
 

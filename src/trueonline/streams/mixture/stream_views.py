@@ -10,7 +10,7 @@ running mean deviation, over a thousand samples or so. Small differences count n
 inside. The hour of the day and the day of the week are taken from the time of the sample.
 
 **Features** are tiles: grids over one to three coordinates, several of them shifted against each other. The hour is a circle.
-Grids with more tiles than `MOST_TILES` are hashed.
+Grids with more tiles than `MAX_TILES` are hashed.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from trueonline.core.forms import pointer
 from trueonline.inputs import Resumable
 from trueonline.streams.mixture.experts import BASES, FeatureSet
 
-USUAL = 1000.0  # samples over which a signal's place and spread are measured
-SHORTEST = 0.8  # γ of the exponential means is at least this, so that they differ from the newest value
-MOST_TILES = 4096
-MOST_PAIRS = 8  # other signals that are paired with the target
+USUAL_SAMPLES = 1000.0  # samples over which a signal's place and spread are measured
+MIN_DISCOUNT = 0.8  # γ of the exponential means is at least this, so that they differ from the newest value
+MAX_TILES = 4096
+MAX_PAIRS = 8  # other signals that are paired with the target
 DAY = 86400.0
-MONDAY = 4  # of the week of 1970-01-01, a Thursday, in days
+FIRST_MONDAY = 4  # of the week of 1970-01-01, a Thursday, in days
 
 # Coordinates: the target, its slow mean, its distance from the fast mean, the distance of both means, the calendar, other signals.
 VALUE, LEVEL, SLOPE, TREND, HOUR, WEEKDAY, WEEKEND, OTHERS = range(8)
@@ -40,7 +40,7 @@ HOLD, MEAN, FAST, SLOW, SLOWER = range(5)  # columns of the bases, in the order 
 PLACE, SPREAD = range(2)  # columns of the usual sizes, which have one row for each coordinate
 TILING, DIMENSIONS, SHAPE = range(3)  # of a tiling: which of its grid, how many dimensions, then those of each dimension
 COORDINATE, BINS, CELLS = range(3)
-MOST_DIMENSIONS = 8
+MAX_DIMENSIONS = 8
 
 
 @dataclass(frozen=True)
@@ -65,17 +65,17 @@ class Grid:
     @property
     def features(self) -> FeatureSet:
         """The features."""
-        return FeatureSet(self.name, min(self.tiles, MOST_TILES), self.tilings)
+        return FeatureSet(self.name, min(self.tiles, MAX_TILES), self.tilings)
 
     def rows(self) -> list[list[int]]:
         """Each tiling in numbers."""
         sides = [number for side in zip(self.coordinates, self.bins, self.cells, strict=True) for number in side]
-        sides += [0] * (3 * MOST_DIMENSIONS - len(sides))
+        sides += [0] * (3 * MAX_DIMENSIONS - len(sides))
         return [[k, len(self.bins), *sides] for k in range(self.tilings)]
 
     def shifts(self) -> list[list[float]]:
         """The shift of each tiling along each dimension, in bins."""
-        return [[(k * (2 * i + 1) / self.tilings) % 1.0 for i in range(MOST_DIMENSIONS)] for k in range(self.tilings)]
+        return [[(k * (2 * i + 1) / self.tilings) % 1.0 for i in range(MAX_DIMENSIONS)] for k in range(self.tilings)]
 
 
 def grids(others: Sequence[str]) -> list[Grid]:
@@ -92,11 +92,11 @@ def grids(others: Sequence[str]) -> list[Grid]:
         Grid("hour of the day and slope", (HOUR, SLOPE), (24, 6), 4),
     ]
     pairs = [
-        Grid(f"value and signal {name}", (VALUE, OTHERS + i), (8, 8), 4) for i, name in enumerate(others[:MOST_PAIRS])
+        Grid(f"value and signal {name}", (VALUE, OTHERS + i), (8, 8), 4) for i, name in enumerate(others[:MAX_PAIRS])
     ]
     if len(others) < 2:
         return own + pairs
-    seen = range(min(len(others), MOST_DIMENSIONS - 1))
+    seen = range(min(len(others), MAX_DIMENSIONS - 1))
     return [*own, *pairs, Grid("all signals", (VALUE, *(OTHERS + i for i in seen)), (6,) * (1 + len(seen)), 4)]
 
 
@@ -111,7 +111,7 @@ def see(table, shifts, means, usual, counts, row, seconds, signals, gammas, X, b
     width, mean = signals.shape[1], pointer(means, 0)
     for t in range(seconds.size):
         counts[0] += 1.0
-        samples, gamma = counts[0], max(gammas[t], SHORTEST)
+        samples, gamma = counts[0], max(gammas[t], MIN_DISCOUNT)
         signal, base = pointer(signals, t * width), pointer(bases, t * 5)
         x, least = signal[0], 1.0 / samples
         mean[HOLD] = x
@@ -122,11 +122,11 @@ def see(table, shifts, means, usual, counts, row, seconds, signals, gammas, X, b
         for i in range(5):
             base[i] = mean[i]
         day = math.floor(seconds[t] / DAY)
-        weekday = (day - MONDAY) % 7.0
+        weekday = (day - FIRST_MONDAY) % 7.0
         row[VALUE], row[LEVEL], row[SLOPE], row[TREND] = x, base[SLOW], x - base[FAST], base[FAST] - base[SLOW]
         row[HOUR], row[WEEKDAY] = seconds[t] / DAY - day, (weekday + 0.5) / 7.0
         row[WEEKEND] = 0.75 if weekday >= 5.0 else 0.25
-        rate = max(1.0 / USUAL, least)
+        rate = max(1.0 / USUAL_SAMPLES, least)
         for i in range(row.size):
             if i >= HOUR:
                 if i < OTHERS:
@@ -193,7 +193,7 @@ class Views(Resumable):
         self.bases = tuple(BASES)
         self._table = np.array([row for each in made for row in each.rows()])
         self._shifts = np.array([row for each in made for row in each.shifts()])
-        self._hashed = np.flatnonzero([each.tiles > MOST_TILES for each in made for _ in range(each.tilings)])
+        self._hashed = np.flatnonzero([each.tiles > MAX_TILES for each in made for _ in range(each.tilings)])
         coordinates = OTHERS + len(others)
         self._row = np.zeros(coordinates)
         self._state = {"means": np.zeros(len(BASES)), "usual": np.zeros((coordinates, 2)), "counts": np.zeros(1)}
@@ -221,7 +221,7 @@ class Views(Resumable):
         rows = np.ascontiguousarray(signals)  # for pointers to them
         call(_SEE, self._table, self._shifts, *self._state.values(), self._row, seconds, rows, gammas, X, bases)
         if self._hashed.size:
-            X[:, self._hashed] = _spread(X[:, self._hashed].astype(np.uint64)) % np.uint64(MOST_TILES)
+            X[:, self._hashed] = _spread(X[:, self._hashed].astype(np.uint64)) % np.uint64(MAX_TILES)
         return X, bases
 
     def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:

@@ -28,8 +28,8 @@ from trueonline.streams.questions.questions import horizon_of
 from trueonline.streams.signals import spelling
 from trueonline.words import exact_duration, shortest
 
-USUAL = 1000.0  # samples over which the usual time between samples is measured
-GAP, GAP_HORIZONS = 10.0, 3.0  # a gap of more than ten samples and three horizons begins something new
+USUAL_SAMPLES = 1000.0  # samples over which the usual time between samples is measured
+GAP_SAMPLES, GAP_HORIZONS = 10.0, 3.0  # a gap of more than ten samples and three horizons begins something new
 # The memory of a pace: the time before, the usual time between samples, how many samples there were, and the gaps it found.
 BEFORE, USUALLY, COUNT, GAPS = range(4)
 
@@ -149,7 +149,7 @@ def follow(memory, given, gap_samples, gap_seconds, times, starts, spans, elapse
         if not begins[t]:
             if memory[COUNT] == 2.0 and memory[USUALLY] > max(gap_samples * span, gap_seconds):
                 memory[USUALLY] = span  # the first time was a gap, as where a clock is set after the first sample
-            memory[USUALLY] += max(1.0 / USUAL, 1.0 / memory[COUNT]) * (span - memory[USUALLY])
+            memory[USUALLY] += max(1.0 / USUAL_SAMPLES, 1.0 / memory[COUNT]) * (span - memory[USUALLY])
             usual = given if given > 0.0 else memory[USUALLY]
             memory[COUNT] += 1.0
         elif memory[COUNT] == 0.0:
@@ -176,7 +176,7 @@ class Pace(Resumable):
     """
 
     def __init__(self, rate: float | None, longest: float, max_gap: float | None = None) -> None:
-        gap = (GAP, GAP_HORIZONS * longest if longest > 0.0 else np.inf) if max_gap is None else (0.0, max_gap)
+        gap = (GAP_SAMPLES, GAP_HORIZONS * longest if longest > 0.0 else np.inf) if max_gap is None else (0.0, max_gap)
         self._settings = (1.0 / rate if rate else 0.0, *map(float, gap))
         self._state = {"memory": np.zeros(4)}
 

@@ -30,10 +30,10 @@ class Page:
 
     def open(self, predictor: Predictor) -> AbstractContextManager:
         """The server of the page, bound to its address."""
-        from trueonline.streams.live import Hub, Server, Shown
+        from trueonline.streams.live import Hub, PageQuestion, Server
 
         shown = [
-            Shown(name, target, scale.discount, horizon, "mean" if scale.mean else "return")
+            PageQuestion(name, target, scale.discount, horizon, "mean" if scale.mean else "return")
             for name, target, scale, horizon in zip(
                 predictor.names, predictor.targets, predictor.scales, predictor.horizons, strict=True
             )

@@ -18,7 +18,7 @@ from trueonline.streams.outputs.alerts import DEFAULT_THRESHOLD, Alerts
 from trueonline.streams.outputs.output import check_out, open_output
 from trueonline.streams.outputs.publishing import Publisher, check_no_circle
 from trueonline.streams.predictor import Predictor, Setup
-from trueonline.streams.questions.time_scales import GAP, GAP_HORIZONS
+from trueonline.streams.questions.time_scales import GAP_HORIZONS, GAP_SAMPLES
 from trueonline.streams.running.live_run import Page
 from trueonline.streams.running.reporting import Say, Warner, as_text, report_new_source, report_pace, report_resumption
 from trueonline.streams.running.stream_checkpoint import KIND, Checkpoint, check_different_files
@@ -125,7 +125,7 @@ def _longest_gap(setup: Setup) -> float | None:
     if setup.max_gap is not None:
         return setup.max_gap
     longest = max((scale.seconds or 0.0 for scale in setup.scales()), default=0.0)
-    return max(GAP / setup.rate, GAP_HORIZONS * longest) if setup.rate else None
+    return max(GAP_SAMPLES / setup.rate, GAP_HORIZONS * longest) if setup.rate else None
 
 
 def _found(path: Path, fresh: bool) -> Checkpoint | None:
