@@ -1,8 +1,8 @@
-"""Files that appear whole or not at all, that vouch for their content, and that are read without running anything in them.
+"""Atomic, checksummed files. To read one runs no code in it.
 
 A saved file is a zip archive, which `numpy.load` can open. Its first member, `about.json`, lists the other members with types and
-shapes, and carries a digest over everything. A reader allocates nothing before the sizes fit, and returns nothing before the digest
-fits. A *seal* does the same for small files of other formats: it is the digest of the file in which the seal itself is zeros.
+shapes, and has a checksum of everything. A reader allocates nothing before the sizes fit, and returns nothing before the checksum
+fits. A *seal* is the checksum inside a small file of another format: that of the file in which the seal itself is zeros.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ABOUT = "about.json"
 NUMBERS = re.compile(r"[<>|][biufcU][1-9]\d{0,6}")  # the types that members may have: no object, nothing structured
 HEADER = 2**16  # bytes before the numbers of a member, at most
 BLOCK = 2**20  # bytes that are read at a time
-PATIENCE = 0.1  # seconds for a lock: its holder may just be removing it
+LOCK_SECONDS = 0.1  # seconds for a lock: its holder may just be removing it
 # The errors that a damaged archive may raise when it is read (a RuntimeError, if the archive seems to be encrypted).
 DAMAGED = (
     *(OSError, ValueError, KeyError, EOFError, AttributeError, TypeError, RuntimeError, MemoryError, OverflowError),
@@ -44,7 +44,7 @@ SEALED = re.compile(rb"trueonline seal [0-9a-f]{64}")
 
 
 def write_whole(path: str | os.PathLike, write: Callable[[IO[bytes]], Any]) -> None:
-    """Write beside the place, flush, and rename: a crash leaves the old file or the new one.
+    """Write a file atomically: a crash leaves the old file or the new one, because the new one is flushed and then renamed.
 
     A new file gets the mode that the umask allows. A file that is replaced keeps a narrower mode.
     """
@@ -53,7 +53,7 @@ def write_whole(path: str | os.PathLike, write: Callable[[IO[bytes]], Any]) -> N
 
 
 def write_renamed(path: str | os.PathLike, write: Callable[[IO[bytes]], Any]) -> None:
-    """The same for one of many files: if the machine crashes before `sync_folder` is called, the old file may be back, whole."""
+    """The same for one of many files. If the machine crashes before `sync_folder` is called, the old file may be back."""
     target = Path(path)
     check_folder(target)
     beside = place_beside(target)
@@ -72,12 +72,12 @@ def write_renamed(path: str | os.PathLike, write: Callable[[IO[bytes]], Any]) ->
 
 
 def place_beside(target: Path) -> Path:
-    """A name for a file that will take the place of another one. `sweep_up` knows such names."""
+    """The name of a temporary file that will replace another file. `sweep_up` knows such names."""
     return target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
 
 
 def open_beside(beside: Path, target: Path) -> IO[bytes]:
-    """Open a new file that will take the place of `target`, with a mode no wider than that of `target`."""
+    """Open a temporary file that will replace `target`, with a mode no wider than that of `target`."""
     file = open(beside, "x+b")  # noqa: SIM115  (the caller closes it)
     if target.exists():
         narrow_rights(file, target)
@@ -105,7 +105,7 @@ class Lock:
         # Without a fallback: a lock that is only a file would stay after kill -9. Any thread may release it.
         self._lock = FileLock(self._place, thread_local=False, fallback_to_soft=False)
         try:
-            self._lock.acquire(timeout=PATIENCE, poll_interval=PATIENCE / 10)
+            self._lock.acquire(timeout=LOCK_SECONDS, poll_interval=LOCK_SECONDS / 10)
         except Timeout:
             raise ValueError(f"another run is writing {path}; stop it first, or name another file") from None
 
@@ -116,7 +116,7 @@ class Lock:
 
 
 def sweep_up(path: str | os.PathLike) -> None:
-    """Remove what writers of this file left beside it when they were killed. For a file that has one writer at a time."""
+    """Remove the temporary files of writers that were killed. Call it for a file that has one writer at a time."""
     target = Path(path)
     for beside in target.parent.glob(f".{glob.escape(target.name)}.????????.part"):
         beside.unlink(missing_ok=True)
@@ -246,13 +246,13 @@ def _digest(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
 
 
 def seal(content: bytes) -> bytes:
-    """The content with its digest in the place of the last `UNSEALED`."""
+    """The content with its checksum in the place of the last `UNSEALED`."""
     before, _, after = content.rpartition(UNSEALED)
     return before + UNSEALED[:-64] + hashlib.sha256(content).hexdigest().encode() + after
 
 
 def is_sealed(content: bytes) -> bool:
-    """Whether content is as `seal` returned it.
+    """Whether the checksum of content that `seal` returned still fits.
 
     >>> sealed = seal(b"1, 2, 3; " + UNSEALED)
     >>> is_sealed(sealed), is_sealed(sealed.replace(b"2", b"4", 1))
@@ -269,7 +269,7 @@ def write_json(path: str | os.PathLike, value: Any) -> None:
 
 
 def read_json(path: str | os.PathLike) -> Any:
-    """The value in a file of `write_json`. None if there is no such file, or if it is not as it was written."""
+    """The value in a file of `write_json`. None if there is no such file, or if its checksum does not fit."""
     try:
         content = Path(path).read_bytes()
     except FileNotFoundError:

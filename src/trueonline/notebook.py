@@ -15,7 +15,9 @@ import numpy as np
 from trueonline import words
 from trueonline.catalog import BLUE, VERMILION
 
-MOST = 1_000_000  # numbers that are drawn: a learner with more is described without a picture, which would copy them all
+MAX_WEIGHTS = (
+    1_000_000  # numbers that are drawn: a learner with more is described without a picture, which would copy them all
+)
 BARS = 120  # bars in a picture, at most: with more features than that, a bar shows the range of several
 WIDTH, HEIGHT = 480, 60
 CELL = "padding:0.15em 0.9em 0.15em 0;border:0;background:none;color:inherit;font-variant-numeric:tabular-nums"
@@ -67,7 +69,7 @@ def described(learner: Any, settings: Iterable[str]) -> str | None:
         shown = {name: getattr(value, "__name__", value) for name, value in values.items() if value is not None}
         size = values["n_features"] * values.get("n_actions", 1)
         parts = [heading(type(learner).__name__), _pairs({**shown, "steps": learner.steps})]
-        if size > MOST:
+        if size > MAX_WEIGHTS:
             parts.append(f"<div>{size:,} weights are too many for a picture.</div>")
         else:
             parts += [bars("weights", learner.weights, BLUE), bars("trace", learner.trace, VERMILION)]

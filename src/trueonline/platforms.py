@@ -1,7 +1,7 @@
-"""The differences between operating systems. No other module of this package asks where it runs.
+"""What differs between operating systems. No other module of this package asks where it runs.
 
-The questions are about what is there, such as owners of files, not about the name of a system. If something is missing, a
-function does the nearest thing, and its text says what that is.
+The questions are about features, such as owners of files, not about the name of a system. If a feature is missing, a function
+does the nearest thing, and its docstring says what that is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import stat
 import sys
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,9 +25,9 @@ from typing import IO
 # Whether a file has an owner, and bits that say what others may do. Windows has lists of rights, which Python does not read.
 HAS_OWNERS = hasattr(os, "geteuid")
 # Windows waits for 63 things at most, and each child process has two: its pipe and its end.
-MOST_CHILDREN = sys.maxsize if hasattr(select, "poll") else 30
+MAX_CHILDREN = sys.maxsize if hasattr(select, "poll") else 30
 PAUSES = (0.01, 0.03, 0.1, 0.3, 0.6)  # seconds between attempts to rename
-FATAL = 0xC0000000  # the first exit code with which Windows ends a process, for example after it used memory that is not its own
+FIRST_FATAL_CODE = 0xC0000000  # Windows ends a process with such a code if, for example, it used memory of others
 
 
 # --- Files and folders ----------------------------------------------------------------------------
@@ -149,31 +148,20 @@ def _check_owner(found: os.stat_result, path: Path, above: bool = False) -> None
 # --- Bytes as they arrive -------------------------------------------------------------------------
 
 
-class Incoming(ABC):
-    """The bytes that arrive at a file descriptor. `close` is called when it shall be closed."""
+def incoming(number: int, close: Callable[[], None]) -> Polled | Fetched:
+    """The bytes that arrive at a file descriptor. Windows cannot say whether a pipe has some, so a thread waits for them.
 
-    def __init__(self, number: int, close: Callable[[], None]) -> None:
-        self._number, self._close = number, close
-
-    @abstractmethod
-    def read(self, size: int, seconds: float) -> bytes | None:
-        """At most `size` bytes that have arrived, none at the end, and None if nothing arrives within some seconds."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Close the descriptor, as soon as nobody waits for it."""
-
-
-def incoming(number: int, close: Callable[[], None]) -> Incoming:
-    """The bytes that arrive at a file descriptor. Windows cannot say whether a pipe has some, so a thread waits for them."""
+    `read` returns at most `size` bytes that have arrived, none at the end, and None if nothing arrives within some seconds.
+    `close` closes the descriptor, as soon as nobody waits for it.
+    """
     return Polled(number, close) if hasattr(select, "poll") else Fetched(number, close)
 
 
-class Polled(Incoming):
+class Polled:
     """Asks the system whether there is something to read."""
 
     def __init__(self, number: int, close: Callable[[], None]) -> None:
-        super().__init__(number, close)
+        self._number, self.close = number, close
         self._ready = select.poll()
         self._ready.register(number, select.POLLIN)
 
@@ -185,15 +173,12 @@ class Polled(Incoming):
         except BlockingIOError:
             return None
 
-    def close(self) -> None:
-        self._close()
 
-
-class Fetched(Incoming):
+class Fetched:
     """Reads in a thread, two pieces ahead at most. A thread that is waiting when it shall end closes the descriptor later."""
 
     def __init__(self, number: int, close: Callable[[], None]) -> None:
-        super().__init__(number, close)
+        self._number, self._close = number, close
         self._pieces: Queue[bytes | OSError] = Queue(1)
         self._lock = threading.Lock()
         self._begun = self._closed = False
@@ -271,7 +256,7 @@ def was_killed(code: int) -> bool:
     >>> [was_killed(code) for code in (-9, 0xC0000005, 0, 1)]
     [True, True, False, False]
     """
-    return code < 0 or code >= FATAL
+    return code < 0 or code >= FIRST_FATAL_CODE
 
 
 def ending_in_words(code: int) -> str:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-UNCUT = 1000  # columns where there is no terminal: no cell is truncated or wrapped
-REDRAW = 0.1  # seconds between two looks of a bar
+WIDE = 1000  # columns where there is no terminal: no cell is truncated or wrapped
+REDRAW_SECONDS = 0.1  # seconds between two looks of a bar
 RECENT = 100  # episodes in a running mean
 
 
@@ -30,7 +30,7 @@ def console(*, stderr: bool = False) -> Console:
     """rich's console. Output that does not go to a terminal is plain text, as wide as it needs to be."""
     drawn: Console = _rich("console").Console(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not drawn.is_terminal:
-        drawn.width = UNCUT
+        drawn.width = WIDE
     return drawn
 
 
@@ -239,7 +239,7 @@ class EpisodesBar:
     def __call__(self, episode: int, total: float, length: int) -> None:
         self.done = episode
         self.recent.append(total)
-        if time.monotonic() - self.shown >= REDRAW:
+        if time.monotonic() - self.shown >= REDRAW_SECONDS:
             self._show()
 
     def _show(self) -> None:

@@ -99,7 +99,7 @@ def test_bad_arguments(arguments, message):
 
 
 def test_help_imports_neither_numpy_nor_numba():
-    heavy = "any(name in sys.modules for name in ('numpy', 'numba', 'scipy', 'pyarrow', 'rich'))"
+    heavy = "any(name in sys.modules for name in ('numpy', 'numba', 'scipy', 'pyarrow', 'rich', 'ale_py'))"
     calls = "".join(f"main(['{name}', '--help'], standalone_mode=False); " for name in COMMANDS)
     code = (
         f"import sys; from trueonline.cli import main; main(['--help'], standalone_mode=False); {calls}sys.exit({heavy})"

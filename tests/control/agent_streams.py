@@ -8,13 +8,7 @@ import pytest
 
 from tests.oracles import control as naive
 from trueonline import forward
-from trueonline.control import (
-    AccumulateSarsa,
-    ReplaceSarsa,
-    TrueOnlineSarsa,
-    TrueOnlineWatkinsQ,
-    WatkinsQ,
-)
+from trueonline.control import AccumulateSarsa, ReplaceSarsa, TrueOnlineSarsa, TrueOnlineWatkinsQ, WatkinsQ
 
 TOLERANCE = 1e-10
 AGENTS = [AccumulateSarsa, ReplaceSarsa, TrueOnlineSarsa, WatkinsQ, TrueOnlineWatkinsQ]

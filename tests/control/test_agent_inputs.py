@@ -6,26 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.control.agent_streams import (
-    AGENTS,
-    METHODS,
-    assert_same,
-    draw,
-    features,
-    spelt,
-    tell,
-)
+from tests.control.agent_streams import AGENTS, METHODS, assert_same, draw, features, spelt, tell
 from tests.learners.test_inputs import FEATURES, N
 from trueonline import control
-from trueonline.control import (
-    EpsilonGreedy,
-    Greedy,
-    ReplaceSarsa,
-    Softmax,
-    TrueOnlineSarsa,
-    Uniform,
-    WatkinsQ,
-)
+from trueonline.control import EpsilonGreedy, Greedy, ReplaceSarsa, Softmax, TrueOnlineSarsa, Uniform, WatkinsQ
 
 NAN = float("nan")
 

@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 import trueonline as to
-from tests.control.agent_streams import (
-    SARSA_OF,
-    SARSAS,
-    every_agent,
-    every_watkins,
-    slipped,
-)
+from tests.control.agent_streams import SARSA_OF, SARSAS, every_agent, every_watkins, slipped
 from tests.oracles import control as naive
 from trueonline import forward
 
@@ -123,10 +117,7 @@ def test_a_first_action_that_is_not_greedy_cuts_nothing(agent_class):
 
 
 @every_watkins
-@pytest.mark.parametrize(
-    ("better", "tied"),
-    [(0.0, True), (1e-13, True), (0.9e-10, True), (1e-8, False), (1e-3, False)],
-)
+@pytest.mark.parametrize(("better", "tied"), [(0.0, True), (1e-13, True), (0.9e-10, True), (1e-8, False), (1e-3, False)])
 def test_an_action_that_ties_for_the_best_is_greedy(agent_class, better, tied):
     initial = [[0, 0], [0, better], [0, 0], [0, 0]]
     weights = chain(agent_class, [0, 0, 0, 0], initial).weights

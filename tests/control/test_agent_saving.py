@@ -1,7 +1,6 @@
 """An agent that was saved, copied or pickled learns on as if it had never stopped."""
 
 import copy
-import json
 import pickle
 from typing import Any
 
@@ -9,25 +8,10 @@ import numpy as np
 import pytest
 
 import trueonline as to
-from tests.control.agent_streams import (
-    METHODS,
-    Stream,
-    assert_same,
-    draw,
-    spelt,
-    tell,
-)
+from tests.control.agent_streams import METHODS, Stream, assert_same, draw, spelt, tell
 from tests.saved_files import rewrite
 from trueonline import files
-from trueonline.control import (
-    EpsilonGreedy,
-    Greedy,
-    Softmax,
-    TrueOnlineSarsa,
-    TrueOnlineWatkinsQ,
-    Uniform,
-    WatkinsQ,
-)
+from trueonline.control import EpsilonGreedy, Greedy, Softmax, TrueOnlineSarsa, TrueOnlineWatkinsQ, Uniform, WatkinsQ
 
 
 def halve(t):
@@ -136,16 +120,6 @@ def test_new_ended_and_diverged_agents_survive(through, tmp_path):
     assert huge.diverged
     huge.policy = Uniform()
     assert through(huge, tmp_path).diverged
-
-
-def test_nothing_of_a_saved_agent_needs_pickle(tmp_path):
-    agent = WatkinsQ(4, 2, 0.5, 0.9, 0.9, seed=np.random.Generator(np.random.MT19937(1)), initial_weights=np.ones((4, 2)))
-    agent.start((np.array([1]), np.array([0.5])))
-    agent.step(1.0, (np.array([2]), np.array([0.5])))
-    agent.save(tmp_path / "agent.npz")
-    with np.load(tmp_path / "agent.npz", allow_pickle=False) as file:
-        assert {name for name in file.files if file[name] is not None} >= {"u", "z", "here"}
-        assert json.loads(file["about.json"])["settings"]["rng"]["bit_generator"] == "MT19937"
 
 
 def test_a_policy_that_is_code_must_be_handed_back(tmp_path):

@@ -16,13 +16,7 @@ from tests.control.agent_streams import (
     values_for,
     wavering,
 )
-from trueonline.control import (
-    EpsilonGreedy,
-    Greedy,
-    Softmax,
-    TrueOnlineSarsa,
-    Uniform,
-)
+from trueonline.control import EpsilonGreedy, Greedy, Softmax, TrueOnlineSarsa, Uniform
 
 
 @every_method

@@ -5,16 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.control.agent_streams import (
-    every_agent,
-)
-from trueonline.control import (
-    EpsilonGreedy,
-    Greedy,
-    Softmax,
-    TrueOnlineSarsa,
-    Uniform,
-)
+from tests.control.agent_streams import every_agent
+from trueonline.control import EpsilonGreedy, Greedy, Softmax, TrueOnlineSarsa, Uniform
 
 
 def counts(policy, values, times=10_000, seed=0, t=0) -> np.ndarray:

@@ -199,14 +199,3 @@ def test_threads_that_ask_at_once_wait_for_one_sample_and_others_do_not_wait():
         go.set()
         assert same(first.result(), second.result())
     assert made == ["slow"]
-
-
-def test_many_threads_get_what_they_ask_for():
-    shared = Shared(room=5 * 4 * 4 * 8)  # of ten
-
-    def ask(seed):
-        numbers = np.random.default_rng(seed).integers(10, size=500)
-        return all(same(shared.get(int(n), lambda n=n: parts(int(n))), parts(int(n))) for n in numbers)
-
-    with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(ask, range(8)))

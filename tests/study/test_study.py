@@ -88,18 +88,6 @@ def test_every_run_has_a_trajectory_of_its_own():
     assert len(set(table["error"].to_pylist())) == 20
 
 
-def test_run_0_does_not_repeat_the_numbers_that_made_the_process():
-    """The first step of run 0, over many processes: as often to the later of two next states as its probability says."""
-    taken, expected, variance = 0, 0.0, 0.0
-    for seed in range(400):
-        mrp = to.problems.random_mrp(10, 2, 0.0, seed=seed)
-        later = int(np.flatnonzero(mrp.transitions[0])[-1])
-        p = float(mrp.transitions[0, later])
-        taken += int(mrp.trajectory(1, study.run_seed(seed, 0)).states[1] == later)
-        expected, variance = expected + p, variance + p * (1.0 - p)
-    assert abs(taken - expected) < 5.0 * np.sqrt(variance), f"{taken} of 400, expected {expected:.0f}"
-
-
 # --- The table ------------------------------------------------------------------------------------
 
 
@@ -208,14 +196,6 @@ def test_the_arrays_of_a_problem_may_be_lists():
     options = {"step_sizes": [0.1], "trace_decays": [0.8], "runs": 2, "steps": 20}
     for methods in ("true_online", {"eager": EagerTrueOnline}):
         assert to.sweep(Lists(), methods, **options).equals(to.sweep(Ring(), methods, **options))
-
-
-def test_a_problem_of_ones_own_may_have_features_of_whole_numbers():
-    problem = Ring()
-    problem.features = np.eye(12, dtype=np.int64)
-    problem.metric, problem.lms_weights = np.eye(12) / 12, np.ones(12)
-    found = errors(to.sweep(problem, {"true_online": None, "mine": to.TrueOnlineTD}, [0.1], [0.9], runs=1, steps=20))
-    assert found["mine", 0.1, 0.9, 0] == pytest.approx(found["true_online", 0.1, 0.9, 0], rel=1e-9)
 
 
 class Plain:
@@ -525,24 +505,6 @@ def test_problems_that_are_none_are_refused(problems, message):
 
 
 # --- The table of a task --------------------------------------------------------------------------
-
-
-def test_a_table_has_each_error_beside_its_run_and_parameters(small_blocks):
-    task = small(runs=5).tasks()[1]
-    assert task.runs == (2, 3)
-    given = np.arange(8.0).reshape(2, 2, 2)
-    table = task.table(given)
-    assert table.schema == task.schema
-    assert len(table) == task.rows
-    expected = [
-        ("accumulate", alpha, lam, run, 4.0 * r + 2.0 * i + j)
-        for r, run in enumerate((2, 3))
-        for i, alpha in enumerate((0.1, 0.3))
-        for j, lam in enumerate((0.5, 0.9))
-    ]
-    assert [tuple(row.values()) for row in table.to_pylist()] == expected
-    given[:] = -1.0
-    assert table["error"].to_pylist() == [row[-1] for row in expected], "the array may be used for another task"
 
 
 @pytest.mark.parametrize("methods", [3, to.TrueOnlineTD, [to.TrueOnlineTD], ["true_online", None], [["true_online"]]])

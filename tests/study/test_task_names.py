@@ -316,6 +316,12 @@ def test_names_change_with_the_discount_that_learner_classes_are_made_with():
     assert names(small(one, {"mine": EagerTrueOnline})) != names(small(other, {"mine": EagerTrueOnline}))
 
 
+def test_names_depend_on_the_code_that_a_package_imports_late():
+    for package, module in (("control", "control.agent"), ("study", "study.cases")):
+        _, imports = sources._module(f"trueonline.{package}")
+        assert f"trueonline.{module}" in imports
+
+
 def test_names_change_with_every_trajectory_of_the_block():
     one, other = Ring(), Ring()
     plain = Ring().trajectory

@@ -80,7 +80,7 @@ def test_the_result_of_a_long_task_is_stored_before_the_next_word_about_it():
 
 
 def test_results_that_wait_are_few(monkeypatch):
-    monkeypatch.setattr(writer, "QUEUE", 2)
+    monkeypatch.setattr(writer, "MAX_WAITING", 2)
     disk, went_on = Disk(slow="abc"), threading.Event()
 
     def fill():

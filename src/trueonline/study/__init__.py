@@ -2,7 +2,7 @@
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 try:
     import pyarrow as _pyarrow  # noqa: F401
@@ -10,7 +10,7 @@ except ImportError:
     raise ImportError("sweeps and studies need PyArrow: pip install 'trueonline[study]'", name="pyarrow") from None
 
 # The public names, and the modules that define them, which are imported when they are asked for. So the process of a task imports
-# what its task needs, and not Numba if it does not.
+# what its task needs, and not Numba if it does not. Type checkers read `__init__.pyi`.
 _HOME = {
     "METHODS": "sweeps",
     "OFF_POLICY": "sweeps",
@@ -33,27 +33,6 @@ _HOME = {
     "sweep": "sweeps",
 }
 __all__ = [*_HOME]  # noqa: PLE0604
-
-if TYPE_CHECKING:
-    from trueonline.study.cases import Case as Case
-    from trueonline.study.cases import Problem as Problem
-    from trueonline.study.cases import run_seed as run_seed
-    from trueonline.study.kernels.swept_methods import SweptMethod as SweptMethod
-    from trueonline.study.storage.execution import execute as execute
-    from trueonline.study.storage.execution import execute_tasks as execute_tasks
-    from trueonline.study.storage.execution import gather as gather
-    from trueonline.study.storage.execution import gather_tasks as gather_tasks
-    from trueonline.study.storage.execution import read_task as read_task
-    from trueonline.study.storage.execution import run as run
-    from trueonline.study.storage.work import Work as Work
-    from trueonline.study.summary import Summary as Summary
-    from trueonline.study.sweeps import METHODS as METHODS
-    from trueonline.study.sweeps import OFF_POLICY as OFF_POLICY
-    from trueonline.study.sweeps import STEP_SIZES as STEP_SIZES
-    from trueonline.study.sweeps import TRACE_DECAYS as TRACE_DECAYS
-    from trueonline.study.sweeps import applicable as applicable
-    from trueonline.study.sweeps import sweep as sweep
-    from trueonline.study.tasks import Task as Task
 
 
 def __getattr__(name: str) -> Any:

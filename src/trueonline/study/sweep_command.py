@@ -8,7 +8,7 @@ from pathlib import Path
 from trueonline import study
 from trueonline.study import results, sweep_figure, sweep_file
 from trueonline.terminal import TasksBar, print_table
-from trueonline.words import count
+from trueonline.words import count, number
 
 
 def run(
@@ -35,8 +35,9 @@ def run(
         return
     results.write(table, f"{out}/results")
     best = results.best(table)
-    names = {"step_size": "step-size", "trace_decay": "λ", "standard_error": "±"}
-    print_table([names.get(name, name) for name in best.column_names], [row.values() for row in best.to_pylist()])
+    names = {"step_size": "α", "trace_decay": "λ", "standard_error": "±"}
+    rows = [{**row, "standard_error": number(row["standard_error"], 2)} for row in best.to_pylist()]
+    print_table([names.get(name, name) for name in best.column_names], [list(row.values()) for row in rows])
     runs = len(set(table["run"].to_pylist()))
     say(f"± is the standard error of the mean error over {count(runs, 'run')}.")
     if figure is not None:

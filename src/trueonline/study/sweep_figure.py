@@ -17,14 +17,14 @@ from trueonline.look import figure, look
 from trueonline.study import results
 
 FORMATS = (".png", ".pdf", ".svg")
-MORE: tuple[tuple[tuple[int, ...], str], ...] = (  # dashes and markers of further methods with the same look
+MORE_LOOKS: tuple[tuple[tuple[int, ...], str], ...] = (  # dashes and markers of further methods with the same look
     ((5, 2), "^"),
     ((2, 2), "v"),
     ((6, 2, 1, 2), "P"),
     ((1, 1), "X"),
 )
-ACROSS = 3  # panels in a row
-ROOM = (
+PANELS_IN_A_ROW = 3  # panels in a row
+HEADROOM = (
     1.5  # the axis ends at so many times the error before learning, or the worst of the best: larger ones do not matter
 )
 
@@ -59,7 +59,7 @@ def save(table: pa.Table, file: IO[bytes], kind: str) -> None:
     looks = looks_of(row["method"] for row in best)
     problems = list(dict.fromkeys(tuple(row[name] for name in labels) for row in best))
     with look():
-        across = min(ACROSS, len(problems))
+        across = min(PANELS_IN_A_ROW, len(problems))
         down = -(-len(problems) // across)
         drawn, axes = figure(down, across, width=0.6 + 3.6 * across, height=0.8 + 2.9 * down)
         for panel, problem in zip(axes.flat, problems, strict=False):
@@ -89,7 +89,7 @@ def looks_of(methods: Iterable[str]) -> dict[str, catalog.Look]:
     for method in dict.fromkeys(methods):
         row = _row(method)
         look = first = row.look if row is not None else catalog.Look()
-        more = iter(MORE)
+        more = iter(MORE_LOOKS)
         while look in looks.values() and (other := next(more, None)) is not None:
             look = replace(first, dashes=other[0], marker=other[1])
         looks[method] = look
@@ -126,5 +126,5 @@ def _frame(panel: Any, worst: float) -> None:
     panel.xaxis.set_major_formatter("{x:g}")
     panel.xaxis.set_minor_formatter(NullFormatter())
     panel.set_xlabel("step-size α (band: standard error over runs)")
-    panel.set_ylim(0.0, min(panel.get_ylim()[1], ROOM * max(worst, 1.0)))
+    panel.set_ylim(0.0, min(panel.get_ylim()[1], HEADROOM * max(worst, 1.0)))
     panel.legend(loc="best")

@@ -111,8 +111,10 @@ class Task(StoredWork):
         errors = np.empty((len(self.runs), len(alphas), len(lams)))
         trajectories = [case.trajectory(run) for run in self.runs]
         self.check(trajectories)
-        block = _kernel_block if isinstance(method, SweptMethod) else _learner_block
-        block(case, method, trajectories, alphas, lams, errors)
+        if isinstance(method, SweptMethod):
+            method.sweep(case.arrays, float(case.problem.discount), case.after, trajectories, alphas, lams, errors)
+        else:
+            _step_by_step(case, method, trajectories, alphas, lams, errors)
         return self.table(errors)
 
     def check(self, trajectories: Iterable[tuple]) -> None:
@@ -186,16 +188,10 @@ def _check_constant(trajectory: tuple, discount: float) -> None:
         )
 
 
-def _kernel_block(
-    case: Case, method: SweptMethod, trajectories: Iterable, alphas: np.ndarray, lams: np.ndarray, errors: np.ndarray
-) -> None:
-    method.sweep(case.arrays, float(case.problem.discount), case.after, trajectories, alphas, lams, errors)
-
-
-def _learner_block(
+def _step_by_step(
     case: Case, learner_class: Any, trajectories: Iterable, alphas: np.ndarray, lams: np.ndarray, errors: np.ndarray
 ) -> None:
-    """The same with any learner, a step at a time."""
+    """Write the errors of a learner of any class, a step at a time."""
     problem, (_, root, _, first) = case.problem, case.arrays
     w, B, phi = problem.lms_weights, np.diag(root) if root.ndim == 1 else root, np.asarray(problem.features, float)
     initial = np.sum((B @ (first - w)) ** 2)

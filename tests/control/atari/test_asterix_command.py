@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -46,7 +45,7 @@ def picture(tmp_path_factory):
 @pytest.fixture
 def brief(monkeypatch):
     """Episodes of the text's protocol that are cut after a hundred decisions."""
-    monkeypatch.setattr(runs, "LIMIT", 500)
+    monkeypatch.setattr(runs, "EPISODE_FRAMES", 500)
 
 
 def test_all_published_episodes_are_played():
@@ -149,16 +148,6 @@ def test_without_a_background_file_it_is_learned(monkeypatch, brief):
     assert learned == ["asterix", "breakout"]
 
 
-def test_any_game_is_played_by_name(tmp_path, brief):
-    with open(tmp_path / "b.txt", "wb") as file:
-        atari.write_background(atari.learn_background("breakout", decisions=20), file)
-    result = invoke("atari", "breakout", "--frames", 100, "--background", tmp_path / "b.txt", "--json")
-    assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
-    assert found["settings"]["game"] == "breakout"
-    assert found["settings"]["actions"] == 4
-
-
 def test_a_checkpoint_is_left_at_the_end_and_gone_on_from(picture, brief, tmp_path):
     checkpoint = tmp_path / "run.npz"
     given = ("asterix", "--episodes", 2, "--background", picture, "--checkpoint", checkpoint, "--json")
@@ -175,19 +164,6 @@ def test_a_checkpoint_is_left_at_the_end_and_gone_on_from(picture, brief, tmp_pa
         partly._decide()
     partly.save(checkpoint)
     assert invoke(*given).stdout == first.stdout
-
-
-def test_a_checkpoint_of_another_setting_is_left_alone(picture, tmp_path):
-    checkpoint = tmp_path / "run.npz"
-    atari.AtariRun(atari.AtariSettings(episodes=2), atari.read_background(picture)).save(checkpoint)
-    content = checkpoint.read_bytes()
-    given = ("asterix", "--episodes", 2, "--background", picture, "--checkpoint", checkpoint)
-    assert "step_size is 0.5, this run's is 0.7" in refused(*given, "--step-size", 0.7)
-    assert "method is true_online, this run's is accumulate" in refused(*given, "--method", "accumulate")
-    assert checkpoint.read_bytes() == content
-    checkpoint.write_bytes(content[:1000])
-    assert "run.npz is not a saved learner, or is damaged" in refused(*given)
-    assert checkpoint.read_bytes() == content[:1000]
 
 
 def test_a_checkpoint_that_could_not_be_written_is_refused_before_anything_is_played(picture, tmp_path, monkeypatch):
@@ -265,7 +241,7 @@ def test_ctrl_c_says_how_to_go_on(picture, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["asterix", "atari"])
-def test_help_names_all_options_and_imports_nothing_heavy(command):
+def test_help_names_all_options(command):
     result = invoke(command, "--help")
     assert result.exit_code == 0
     for option in ("protocol", "method", "step-size", "fixed-step-size", "trace-decay", "seed", "frames", "episodes"):
@@ -274,8 +250,3 @@ def test_help_names_all_options_and_imports_nothing_heavy(command):
         assert f"--{option}" in result.stdout
     for methods in atari.METHODS.values():
         assert all(method in result.stdout for method in methods)
-    code = (
-        f"import sys; from trueonline.cli import main; main(['{command}', '--help'], standalone_mode=False); "
-        "assert not {'numpy', 'numba', 'ale_py', 'rich'} & set(sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0

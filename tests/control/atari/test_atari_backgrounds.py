@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.control.atari.consoles import (
-    console,
-)
+from tests.control.atari.consoles import console
 from trueonline.control import atari
 
 

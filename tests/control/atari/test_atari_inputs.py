@@ -7,9 +7,7 @@ import sys
 
 import pytest
 
-from tests.control.atari.consoles import (
-    ale_py,
-)
+from tests.control.atari.consoles import ale_py
 from trueonline.control import atari
 from trueonline.control.atari import emulator as emulators
 

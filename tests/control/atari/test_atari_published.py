@@ -6,19 +6,12 @@ The oracle is written from the rules in `published.py`. Random numbers are those
 from __future__ import annotations
 
 import ctypes
-import json
 import platform
 
 import numpy as np
 import pytest
 
-from tests.control.atari.consoles import (
-    LEARNERS,
-    N,
-    follow,
-    recorded,
-    shared,
-)
+from tests.control.atari.consoles import LEARNERS, follow, recorded
 from trueonline.control import atari
 from trueonline.control.atari import published
 from trueonline.control.atari.players import PublishedPlayer
@@ -37,18 +30,6 @@ def test_random_numbers_are_those_of_the_c_library(seed):
 
 
 # --- The published program ------------------------------------------------------------------------
-
-
-EPISODES = 6
-
-
-def test_the_published_program_s_episodes_are_played(published_background):
-    """The first few. All 25 of them are played in test_asterix_command.py."""
-    golden = json.loads(shared("asterix_published_episodes.json").read_text())["to_2.00_0.95_s1"]
-    settings = {name: golden[name] for name in ("method", "step_size", "trace_decay", "seed")}
-    run = atari.play(atari.AtariSettings(protocol="published", episodes=EPISODES, **settings), published_background)
-    assert [list(episode) for episode in run.episodes] == golden["episodes"][:EPISODES]
-    assert run.played == sum(frames for _, frames in golden["episodes"][:EPISODES])
 
 
 @pytest.fixture(scope="module")
@@ -148,29 +129,6 @@ class Program:
         self.e[self.e < 0.01] = 0.0
 
 
-@pytest.mark.parametrize("method", LEARNERS)
-@pytest.mark.parametrize(("step_size", "trace_decay"), [(2.0, 0.95), (2.0, 0.99), (0.3, 0.5)])
-def test_the_program_s_learner_is_repeated_bit_for_bit(method, step_size, trace_decay, played):
-    """On the stream of real episodes. The oracle numbers the features that occur anew; the others must keep weight 0."""
-    said = played.player.said[:450]
-    assert {name for name, *_ in said} == {"start", "step", "end"}
-    met = np.unique(np.concatenate([part for _, *parts in said for part in parts if isinstance(part, np.ndarray)]))
-    renumbered = [
-        (name, *(np.searchsorted(met, part) if isinstance(part, np.ndarray) else part for part in parts))
-        for name, *parts in said
-    ]
-    numbers = (step_size, trace_decay, 0.999, 0.01, 5)
-    program = Program(method, len(met), 18, *numbers, scaled=True)
-    ours = PublishedPlayer(method, N, 18, *numbers, scaled=True)
-    assert follow(ours, said) == follow(program, renumbered)
-    assert np.abs(program.w).max() > 1e-3, "something was learned"
-    np.testing.assert_array_equal(ours.w[met], program.w.T)
-    np.testing.assert_array_equal(ours.e[met], program.e.T)
-    assert not ours.w[np.setdiff1d(np.arange(N), met)].any()
-    np.testing.assert_array_equal(ours.random, program.random)
-    assert ours.divisor == program.largest
-
-
 def made_up(seed, steps=400, features=12, episodes=4, reward=1.0):
     """A stream over few features, many of which are active again and again."""
     rng = np.random.default_rng(seed)
@@ -257,14 +215,6 @@ def test_where_values_have_diverged_true_online_stops():
         assert our == theirs
     assert program.stopped
     np.testing.assert_array_equal(ours.w, weights)
-
-
-def test_a_run_of_the_program_stops_when_it_diverges(background):
-    settings = atari.AtariSettings(protocol="published", step_size=1e15, trace_decay=0.9, seed=1, episodes=50)
-    run = atari.play(settings, background)
-    assert run.diverged
-    assert run.finished
-    assert len(run.episodes) < 50
 
 
 @pytest.mark.parametrize(("gap", "tied"), [(0.0, True), (5e-11, True), (5e-10, False)])

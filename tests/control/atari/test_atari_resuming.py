@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 import trueonline as to
-from tests.processes import wait_for
 from tests.saved_files import rewrite
 from trueonline import files
 from trueonline.control import atari
@@ -40,7 +36,7 @@ PLAYERS += [("published", method) for method in atari.METHODS["published"][:-1]]
 def test_a_run_that_is_stopped_and_resumed_is_one_that_never_stopped(protocol, method, background, tmp_path, monkeypatch):
     """Stopped before the first decision, at the end of an episode (decision 30), and at random ones."""
     if protocol == "paper":
-        monkeypatch.setattr(runs, "LIMIT", 150)
+        monkeypatch.setattr(runs, "EPISODE_FRAMES", 150)
     settings = atari.AtariSettings(
         protocol=protocol, method=method, step_size=1.0, seed=2, episodes=4 if protocol == "paper" else 1
     )
@@ -77,18 +73,8 @@ def test_resuming_forgets_what_a_run_did_before(background, tmp_path):
     assert state(run) == late
 
 
-def test_a_finished_run_is_resumed_as_finished(background, tmp_path, monkeypatch):
-    monkeypatch.setattr(runs, "LIMIT", 100)
-    settings = atari.AtariSettings(episodes=2)
-    run = atari.play(settings, background)
-    run.save(tmp_path / "c.npz")
-    again = atari.play(settings, background, tmp_path / "c.npz")
-    assert again.episodes == run.episodes
-    assert state(again) == state(run)
-
-
 def test_play_writes_checkpoints_while_it_plays_and_goes_on_from_them(background, tmp_path, monkeypatch):
-    monkeypatch.setattr(runs, "LIMIT", 700)
+    monkeypatch.setattr(runs, "EPISODE_FRAMES", 700)
     settings = atari.AtariSettings(episodes=4, method="accumulate", step_size=0.1)
     path, beats = tmp_path / "c.npz", []
 
@@ -104,31 +90,6 @@ def test_play_writes_checkpoints_while_it_plays_and_goes_on_from_them(background
     resumed = atari.play(settings, background, path)
     whole = atari.play(settings, background)
     assert state(resumed) == state(whole)
-
-
-PLAYING = """
-import sys
-from trueonline.control import atari
-background = atari.read_background(sys.argv[1])
-settings = atari.AtariSettings(protocol="published", step_size=1.5, trace_decay=0.95, seed=8, frames=5000)
-atari.play(settings, background, sys.argv[2], every=0.0)
-"""
-
-
-def test_a_run_that_is_killed_goes_on_from_its_checkpoint(background, tmp_path):
-    picture, checkpoint = tmp_path / "background.txt", tmp_path / "run.npz"
-    with open(picture, "wb") as file:
-        atari.write_background(background, file)
-    with subprocess.Popen([sys.executable, "-c", PLAYING, str(picture), str(checkpoint)]) as process:
-        wait_for(checkpoint.exists, "checkpoint")
-        process.kill()
-    settings = atari.AtariSettings(protocol="published", step_size=1.5, trace_decay=0.95, seed=8, frames=5_000)
-    run = atari.AtariRun(settings, background)
-    run.resume(checkpoint)
-    assert 0 < run.played + run.frames < 5_000
-    run.play()
-    whole = atari.play(settings, background)
-    assert state(run) == state(whole)
 
 
 OTHERS = {

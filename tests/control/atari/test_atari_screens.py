@@ -5,16 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.control.atari.consoles import (
-    BIAS,
-    EUROPEAN,
-    HIGHER,
-    OTHERWISE,
-    N,
-    basic_features,
-    console,
-    looked_up,
-)
+from tests.control.atari.consoles import BIAS, EUROPEAN, HIGHER, OTHERWISE, N, basic_features, console, looked_up
 from trueonline.control import atari
 from trueonline.control.atari import screens
 
@@ -119,20 +110,6 @@ def test_every_screen_that_is_looked_at_is_the_emulator_s_average_also_the_first
             np.testing.assert_array_equal(looked_up(ours.now, ours.before), averaged.getScreen(), f"reset at {decision}")
 
 
-def test_the_palette_is_the_emulator_s():
-    met = set()
-    for game in ("asterix", "riverraid", "enduro", "time_pilot"):
-        ale = console(game, averaged=False)
-        for _ in range(40):
-            for _ in range(10):
-                ale.act(ale.getLegalActionSet()[1])
-            screen = ale.getScreen().ravel()
-            np.testing.assert_array_equal(atari.NTSC[screen >> 1], ale.getScreenRGB().reshape(-1, 3))
-            met |= set(screen.tolist())
-    assert len(met) >= 40
-    assert len(np.unique(atari.NTSC, axis=0)) == 128
-
-
 def test_the_table_of_averages_is_symmetric():
     table = screens.averages()
     np.testing.assert_array_equal(table, table.T)
@@ -142,13 +119,3 @@ def test_the_table_of_averages_is_symmetric():
     mixed = [int(0.77 * w + 0.23 * b) // 4 * 4 for w, b in zip(white.tolist(), black.tolist(), strict=True)]
     distances = [sum(abs(c - m) for c, m in zip(colour, mixed, strict=True)) for colour in atari.NTSC.tolist()]
     assert table[0, 7] == 2 * distances.index(min(distances)) == 8, "by an emulator's arithmetic, in steps of four"
-
-
-def test_the_first_screen_of_asterix_has_431_features(published_background):
-    emulator = atari.Emulator("asterix")
-    assert len(emulator.features(atari.Screens(published_background))) == 431
-    averaged = console("asterix", averaged=True).getScreen()
-    assert len(basic_features(averaged, published_background)) == 431
-    emulator.act(0)
-    emulator.reset()
-    assert len(emulator.features(atari.Screens(published_background))) == 431

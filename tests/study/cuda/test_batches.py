@@ -198,14 +198,6 @@ def test_every_kind_of_memory_is_among_them():
     assert {study.SweptMethod(name).kind for name in EACH_KIND} == kinds
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_study_in_many_batches_has_the_bits_of_one_in_few(seed, small_blocks):
-    tasks = random_study(np.random.default_rng(seed))
-    expected = computed(tasks)
-    for most_bytes in (1e9, 2e4, 1.0):
-        assert results(tasks, most_bytes=most_bytes) == expected
-
-
 def test_the_order_of_tasks_does_not_matter(small_blocks):
     """Neither for the runs that go together, nor for results."""
     tasks = case(MRP, {"accumulate": None, "true_online": None}, runs=6, steps=12).tasks()

@@ -1,6 +1,5 @@
 """The engine cuda: what it stores whatever happens, and what it says where it cannot run. The device is the CPU."""
 
-import subprocess
 import sys
 from types import ModuleType
 
@@ -167,25 +166,6 @@ def test_a_device_that_fails_is_an_error_in_words_and_results_before_it_are_kept
     assert kept.items() <= computed(tasks, expected).items()
 
 
-def test_the_message_is_one_line_in_a_terminal(tmp_path, on_device):
-    on_device(Failing("collect", 3, DeviceError(LOST)))
-    spec = tmp_path / "spec.toml"
-    spec.write_text(SPEC)
-    result = CliRunner().invoke(main, ["sweep", str(spec), "--out", str(tmp_path / "out"), "--engine", "cuda"])
-    assert result.exit_code == 1
-    assert "Error: the GPU stopped answering (CUDA_ERROR_ILLEGAL_ADDRESS" in result.stderr
-    assert len(list((tmp_path / "out" / "tasks").glob("*.parquet"))) == 2
-
-
-@pytest.mark.parametrize(("where", "call", "stored"), [("submit", 1, 0), ("submit", 4, 3), ("collect", 1, 0)])
-def test_ctrl_c_keeps_what_was_started(where, call, stored, kept, expected):
-    tasks = tasks_of(cases())
-    with pytest.raises(KeyboardInterrupt):
-        run(tasks, kept.done, Failing(where, call, KeyboardInterrupt()))
-    assert len(kept) == stored
-    assert kept.items() <= computed(tasks, expected).items()
-
-
 def test_ctrl_c_while_a_batch_is_awaited_keeps_the_others(kept, expected):
     class Once(Failing):
         def collect(self, batch):
@@ -306,15 +286,6 @@ def test_what_has_no_kernel_runs_here_in_the_same_call(tmp_path, on_device, comp
     np.testing.assert_allclose(errors[1], errors[2], rtol=1e-9)
 
 
-def test_shares_of_a_study_are_computed_on_devices(tmp_path, on_device):
-    device = on_device(OnCpu())
-    for number in (1, 2, 3):
-        study.execute(cases(), tmp_path / "cuda", engine="cuda", share=f"{number}/3")
-    assert sorted(learned(device)) == sorted(task.name for task in tasks_of(cases()))
-    study.execute(cases(), tmp_path / "local")
-    assert files(tmp_path / "cuda") == files(tmp_path / "local")
-
-
 # --- Where it cannot run --------------------------------------------------------------------------
 
 SPEC = """
@@ -414,18 +385,7 @@ def test_engines_that_are_none_are_refused(engine, tmp_path):
 
 @pytest.mark.parametrize(("engine", "words"), [("nonsense", "unknown engine 'nonsense'"), ("cuda:99", "GPU")])
 def test_an_engine_is_checked_before_experiments_without_a_sweep(engine, words, tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "trueonline",
-        "reproduce",
-        "fig2",
-        "--engine",
-        engine,
-        "--out",
-        str(tmp_path / "out"),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
+    done = CliRunner().invoke(main, ["reproduce", "fig2", "--engine", engine, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 1
     assert words in done.stderr
     assert not (tmp_path / "out").exists()

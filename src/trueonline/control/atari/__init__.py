@@ -2,16 +2,7 @@
 
 from trueonline.control.atari.backgrounds import learn_background, read_background, write_background
 from trueonline.control.atari.emulator import Emulator, games
-from trueonline.control.atari.runs import (
-    DISCOUNT,
-    EPSILON,
-    FRAMES,
-    METHODS,
-    PROTOCOLS,
-    AtariRun,
-    AtariSettings,
-    play,
-)
+from trueonline.control.atari.runs import DISCOUNT, EPSILON, FRAMES, METHODS, PROTOCOLS, AtariRun, AtariSettings, play
 from trueonline.control.atari.screens import N_FEATURES, NTSC, Screens
 
 __all__ = [

@@ -13,7 +13,7 @@ from trueonline.inputs import check_saved, saved_array
 from trueonline.optional import optional
 
 SKIP = 5  # frames for each action
-FIRSTS = 64  # first screens that are remembered: most games have one
+MAX_FIRST_SCREENS = 64  # first screens that are remembered: most games have one
 
 
 class Emulator:
@@ -76,7 +76,7 @@ class Emulator:
                 if state is not None:
                     self._averaging.restoreState(state)
                     self._averaging.reset_game()
-                if len(self._firsts) >= FIRSTS:
+                if len(self._firsts) >= MAX_FIRST_SCREENS:
                     self._firsts.clear()
                 first = self._firsts[seen] = self._averaging.getScreen()
             self.now[:] = first

@@ -34,8 +34,8 @@ PROTOCOLS = ("paper", "published")
 METHODS = {"paper": (*AGENTS, "random"), "published": (*published.CODES, "random")}
 FRAMES = 4_320_000  # 20 hours of play
 DISCOUNT, EPSILON = 0.999, 0.01
-LIMIT = 5 * 60 * 60  # frames in five minutes
-PATIENCE = 60.0  # seconds between checkpoints
+EPISODE_FRAMES = 5 * 60 * 60  # frames in five minutes
+CHECKPOINT_SECONDS = 60.0  # seconds between checkpoints
 KIND = "AtariRun"
 
 
@@ -134,7 +134,7 @@ class AtariRun:
         self.emulator = Emulator(settings.game, all_actions=settings.protocol == "published")
         self.screens = Screens(checked(background, self.emulator.height))
         self.player = settings.player(len(self.emulator.actions))
-        self.limit = LIMIT if settings.protocol == "paper" else None
+        self.limit = EPISODE_FRAMES if settings.protocol == "paper" else None
         self.normalised = settings.protocol == "published"  # rewards, by the first one of the run
         self.looks = settings.method != "random"
         self.episodes: list[tuple[int, int]] = []  # score and frames of each
@@ -163,7 +163,7 @@ class AtariRun:
         self,
         checkpoint: str | os.PathLike | None = None,
         *,
-        every: float = PATIENCE,
+        every: float = CHECKPOINT_SECONDS,
         beat: Callable[[int], Any] = lambda frames: None,
     ) -> None:
         """Play to the end.
@@ -301,7 +301,7 @@ def play(
     background: np.ndarray,
     checkpoint: str | os.PathLike | None = None,
     *,
-    every: float = PATIENCE,
+    every: float = CHECKPOINT_SECONDS,
     beat: Callable[[int], Any] = lambda frames: None,
 ) -> AtariRun:
     """Play a whole run. It resumes from the checkpoint if there is one.

@@ -15,7 +15,7 @@ from trueonline.inputs import count
 from trueonline.look import figure, look
 from trueonline.optional import optional
 
-FEW = 5  # runs; of fewer, an interval would fill the picture and say nothing
+MIN_RUNS_OF_INTERVAL = 5  # runs; of fewer, an interval would fill the picture and say nothing
 WINDOW = 100  # episodes in a running mean, at most
 
 # Student's t at 97.5 %, for 1, 2, … degrees of freedom.
@@ -90,7 +90,7 @@ def _drawn(runs: np.ndarray, window: int, title: str, label: str) -> Any:
         axes.plot(
             number, middle, color=catalog.GREEN, linewidth=1.8, label=f"mean of {len(runs)} runs", zorder=3, **marker
         )
-        if len(runs) >= FEW:
+        if len(runs) >= MIN_RUNS_OF_INTERVAL:
             band = {"color": catalog.GREEN, "alpha": 0.18, "linewidth": 0, "label": "its 95 % interval"}
             axes.fill_between(number, middle - spread, middle + spread, **band)
         shown = f" ({smoothed})" if smoothed else ""

@@ -13,7 +13,7 @@ from trueonline.control.policies import Greedy, Policy, check_policy
 from trueonline.inputs import count
 from trueonline.inputs.seeds import seed_of
 
-LONGEST = 100_000  # steps; a greedy policy may go round in circles for ever
+MAX_STEPS = 100_000  # steps; a greedy policy may go round in circles for ever
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ def evaluate(
     *,
     seed: Seed = 0,
     policy: Policy | None = None,
-    max_steps: int = LONGEST,
+    max_steps: int = MAX_STEPS,
 ) -> Evaluation:
     """Play episodes with the agent's values, greedily and without learning. The agent is left exactly as it was.
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.control.gym.environments import FILM, Features, Seed, entropy, fitting, make
-from trueonline.control.gym.evaluation import LONGEST, play
+from trueonline.control.gym.evaluation import MAX_STEPS, play
 from trueonline.control.policies import Greedy
 from trueonline.files import write_whole
 from trueonline.inputs import count
@@ -35,7 +35,7 @@ def film(
     options: dict[str, Any] | None = None,
     frames: int = FRAMES,
     width: int = WIDTH,
-    max_steps: int = LONGEST,
+    max_steps: int = MAX_STEPS,
 ) -> float:
     """Film one greedy episode. The agent does not learn and is left exactly as it was.
 

@@ -1,7 +1,7 @@
 """Compiled kernels on disk: one file for each kernel and types of arguments, in a folder that belongs to this user alone.
 
 Loading machine code is running it. So a folder and its files are used only if nobody else can change them (`platforms.make_own`),
-and a file only if its digest fits. A cache that cannot be written is done without.
+and a file only if its digest fits. If the cache is not writable, every process compiles again.
 
 Numba's own cache does not notice an edit in a file other than the entry point's. Here a file is named by a hash of the text that
 was compiled, with all its pieces (`compose.py`).

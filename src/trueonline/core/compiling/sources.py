@@ -93,10 +93,14 @@ def package_code(*modules: str) -> str:
 
 @cache
 def _module(name: str) -> tuple[str, tuple[str, ...]]:
-    """The meaning of a module of this package, and the modules of this package that it imports."""
-    tree = _Tree(ast.parse(_file(name).read_bytes()), ours=True)
+    """The meaning of a module of this package, and the modules of this package that it imports.
+
+    A stub beside the module has the names that it imports late.
+    """
+    tree, stub = _Tree(ast.parse(_file(name).read_bytes()), ours=True), _file(name).with_suffix(".pyi")
+    late = _Tree(ast.parse(stub.read_bytes()), ours=True).imports if stub.exists() else []
     imports: set[str] = set()
-    for node in tree.imports:
+    for node in (*tree.imports, *late):
         if isinstance(node, ast.Import):
             imports.update(each.name for each in node.names)
         elif (node.module or "").partition(".")[0] == "trueonline":

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 from typing import IO, Any
 
-from trueonline.platforms import Incoming, incoming
+from trueonline.platforms import Fetched, Polled, incoming
 from trueonline.streams.sources.clock import Clock
 from trueonline.streams.sources.records import CHUNK_BYTES
 from trueonline.streams.sources.sample import Block, Patience, Source, named, nothing, opening
@@ -69,7 +69,7 @@ class Pipe(Source):
         try:
             number = self._stream.fileno()
         except (AttributeError, OSError):  # io.UnsupportedOperation is an OSError
-            self._incoming: Incoming | None = None
+            self._incoming: Polled | Fetched | None = None
         else:
             self._incoming = incoming(number, self._stream.close if self._owned else lambda: None)
 

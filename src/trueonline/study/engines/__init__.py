@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from trueonline.optional import optional
-from trueonline.platforms import MOST_CHILDREN, ctrl_c_postponed
+from trueonline.platforms import MAX_CHILDREN, ctrl_c_postponed
 from trueonline.study.engines import processes
 from trueonline.study.storage.work import Work
 
@@ -54,7 +54,7 @@ def run(
         _run_threads([task for task in tasks if not task.spawned], done, limit)
         if spawned := [task for task in tasks if task.spawned]:
             assert scratch is not None, "they have checkpoints"
-            processes.run(spawned, done, moved, scratch, min(limit, MOST_CHILDREN))
+            processes.run(spawned, done, moved, scratch, min(limit, MAX_CHILDREN))
     else:
         _run_dask(tasks, done, scratch, _address(engine), threads)
 

@@ -21,8 +21,8 @@ from typing import Any
 from trueonline.platforms import ctrl_c_postponed, ending_in_words, was_killed
 from trueonline.study.storage.work import Beat, Work
 
-LIVES = 6  # a task that was killed this often would be killed again
-BEAT = 1.0  # seconds between two beats of a process, at least
+MAX_ATTEMPTS = 6  # a task that was killed this often would be killed again
+BEAT_SECONDS = 1.0  # seconds between two beats of a process, at least
 SPAWN = multiprocessing.get_context("spawn")  # never forked: a fork would inherit locks of this process
 
 
@@ -115,9 +115,9 @@ class Process:
                 f"the process of the task {self.task.name} ended without a result, with exit code {code}; see what it "
                 'printed. If it could not import your script: a script needs the guard if __name__ == "__main__"'
             )
-        if self.life == LIVES:
+        if self.life == MAX_ATTEMPTS:
             raise ValueError(
-                f"the process of the task {self.task.name} was killed {LIVES} times, last with exit code {code} "
+                f"the process of the task {self.task.name} was killed {MAX_ATTEMPTS} times, last with exit code {code} "
                 f"({ending_in_words(code)}); if memory ran out, run fewer at a time; run the same command again to resume"
             )
 
@@ -164,13 +164,13 @@ def _send(pipe: Any, word: str, news: Any) -> None:
 
 
 def _beat(pipe: Any) -> Beat:
-    """A beat that sends the number of steps, at most once in BEAT seconds."""
-    sent = -BEAT
+    """A beat that sends the number of steps, at most once in BEAT_SECONDS seconds."""
+    sent = -BEAT_SECONDS
 
     def beat(steps: int) -> None:
         nonlocal sent
         now = time.monotonic()
-        if now - sent >= BEAT:
+        if now - sent >= BEAT_SECONDS:
             _send(pipe, "at", int(steps))
             sent = now
 

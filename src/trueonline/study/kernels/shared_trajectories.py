@@ -1,4 +1,4 @@
-"""Trajectories that several tasks learn from: sampled and checked once, and kept while there is room."""
+"""A cache of trajectories: several tasks learn from each, and it is sampled and checked once."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from threading import Lock
 import numpy as np
 
 Parts = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-ROOM = 64 * 2**20  # bytes: all runs of a process of the paper are one or two million
+MAX_BYTES = 64 * 2**20  # bytes: all runs of a process of the paper are one or two million
 
 
 class Shared:
-    """The newest trajectories, up to so many bytes. Threads that ask for one trajectory at the same time sample it once.
+    """A cache of the trajectories that were used last, up to so many bytes. Threads that ask for the same one sample it once.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Shared:
         self._kept: OrderedDict[Hashable, _Place] = OrderedDict()
 
     def get(self, key: Hashable, sample: Callable[[], Parts]) -> Parts:
-        """A trajectory, sampled if it is not kept.
+        """A trajectory, sampled if it is not in the cache.
 
         Parameters
         ----------
@@ -52,7 +52,7 @@ class Shared:
         return states.copy(), rewards.copy(), discounts.copy(), ratios.copy()
 
     def _keep(self, key: Hashable, place: _Place, size: int) -> None:
-        """Make room for a trajectory that was sampled, unless it has been pushed out meanwhile."""
+        """Count the bytes of a sampled trajectory, and evict those that were not used for longest."""
         with self._lock:
             if self._kept.get(key) is place:
                 place.size = size
@@ -67,4 +67,4 @@ class _Place:
         self.parts: Parts | None = None
 
 
-SHARED = Shared(ROOM)
+SHARED = Shared(MAX_BYTES)

@@ -17,9 +17,9 @@ from trueonline.files import UNSEALED, is_sealed, seal, write_renamed
 from trueonline.platforms import sync_folder
 from trueonline.study.storage.work import Work
 
-STALE = 3600.0  # seconds after which a partial file is abandoned
+STALE_SECONDS = 3600.0  # seconds after which a partial file is abandoned
 TASK = re.compile(r".+-[0-9a-f]{24}")  # the name of a task. Nothing else in the folder is touched
-FEW = 4096  # bytes: a column with more distinct values than that is written as it is
+MAX_DICTIONARY = 4096  # bytes: a column with more distinct values than that is written as it is
 PART = re.compile(r"\..+-[0-9a-f]{24}\.parquet\.[0-9a-f]{8}\.part")
 
 
@@ -30,10 +30,10 @@ class Store:
         self.folder = Path(folder)
 
     def begin(self) -> None:
-        """Make the folder, and remove what others left in it who were killed. Who only reads need not call it."""
+        """Make the folder, and remove the temporary files and checkpoints of killed processes. Readers need not call it."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        for litter in self.folder.glob(".*.part"):  # of a process that was killed while writing
-            if PART.fullmatch(litter.name) and time.time() - litter.stat().st_mtime > STALE:
+        for litter in self.folder.glob(".*.part"):
+            if PART.fullmatch(litter.name) and time.time() - litter.stat().st_mtime > STALE_SECONDS:
                 litter.unlink(missing_ok=True)
         self._sweep_scratch()  # of a process that was killed before it removed them
 
@@ -59,7 +59,7 @@ class Store:
             return None
 
     def _opened(self, task: Work) -> pq.ParquetFile | None:
-        """The result of a task, vouched for and with the right columns, but not yet decoded."""
+        """The result of a task if its checksum and columns are right, not yet decoded."""
         try:
             content = self.path(task).read_bytes()
             file = pq.ParquetFile(pa.BufferReader(content)) if is_sealed(content) else None
@@ -68,7 +68,7 @@ class Store:
         return file if file and _fits(task, file.schema_arrow, file.metadata.num_rows) else None
 
     def write(self, task: Work, table: pa.Table) -> None:
-        """Store a result, and remove the checkpoints of the task. Before `flush`, a crash of the machine may undo that."""
+        """Store a result, and remove the checkpoints of the task. A crash of the machine before `flush` may undo this."""
         if not _fits(task, table.schema, len(table)):
             raise ValueError(
                 f"the task {task.name} must give a table of {'any' if task.rows is None else task.rows} rows with the columns "
@@ -78,7 +78,7 @@ class Store:
         shutil.rmtree(self.scratch(task), ignore_errors=True)
 
     def flush(self) -> None:
-        """Make the names of results survive a crash of the machine. For many results one call costs as much as for one."""
+        """Flush the folder, so that the names of results survive a crash of the machine. One call is enough for many results."""
         sync_folder(self.folder)
 
     def tidy(self) -> None:
@@ -88,15 +88,15 @@ class Store:
             (self.folder / "scratch").rmdir()
 
     def missing(self, tasks: Iterable[Work]) -> list[Work]:
-        """The tasks without a result. Results are vouched for, so they are not decoded."""
+        """The tasks without a result. A checksum tells, so nothing is decoded."""
         there = {path.name for path in self.folder.iterdir()} if self.folder.is_dir() else set()
         return [task for task in tasks if self.path(task).name not in there or self._opened(task) is None]
 
 
 def _as_parquet(table: pa.Table) -> bytes:
-    """A Parquet file with a place for its seal."""
+    """A Parquet file with a place for its checksum."""
     file = pa.BufferOutputStream()
-    with pq.ParquetWriter(file, table.schema, write_statistics=False, dictionary_pagesize_limit=FEW) as writer:
+    with pq.ParquetWriter(file, table.schema, write_statistics=False, dictionary_pagesize_limit=MAX_DICTIONARY) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata({"seal": UNSEALED.decode()})
     return file.getvalue().to_pybytes()

@@ -1,4 +1,4 @@
-"""Results on their way to the store."""
+"""A queue of results for the store, and the thread pool that writes them."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ import pyarrow as pa
 from trueonline.study.storage.store import Store
 from trueonline.study.storage.work import Work
 
-THREADS = 4  # most of their time they wait for the disk
-QUEUE = 16  # results that may wait to be written
+WRITERS = 4  # most of their time they wait for the disk
+MAX_WAITING = 16  # results that may wait to be written
 
 
 class Writer:
-    """Stores results in threads, so that nobody who computes waits for the disk.
+    """A thread pool that stores results, so that computing threads never wait for the disk.
 
-    `stored` is called with each task whose result is stored, in the thread that calls `write`: when the next one is written, or at
-    the end. The result of a long task (spawned) is stored at once. An error of writing is raised in that thread, too.
+    `stored` is called with each task whose result is stored. The call comes from the thread that calls `write`, at its next call
+    or at the end. The result of a long task (spawned) is stored at once. Errors of writing are raised in that thread too.
     """
 
     def __init__(self, store: Store, stored: Callable[[Work], None]) -> None:
         self._store, self._stored = store, stored
-        self._threads = ThreadPoolExecutor(THREADS, "trueonline-writer")
+        self._threads = ThreadPoolExecutor(WRITERS, "trueonline-writer")
         self._writing: dict[Future, Work] = {}
 
     def write(self, task: Work, table: pa.Table) -> None:
         """Store a result soon. Wait if too many are waiting."""
         self._writing[self._threads.submit(self._store_one, task, table)] = task
-        self._settle(0 if task.spawned else QUEUE)
+        self._settle(0 if task.spawned else MAX_WAITING)
 
     def _store_one(self, task: Work, table: pa.Table) -> None:
         self._store.write(task, table)
@@ -39,7 +39,7 @@ class Writer:
             self._store.flush()
 
     def _settle(self, left: int) -> None:
-        """Tell of what is stored, and wait until no more than so many results are left."""
+        """Report what is stored, and wait until at most `left` results are in the queue."""
         while True:
             for future in [future for future in self._writing if future.done()]:
                 task = self._writing.pop(future)

@@ -25,7 +25,7 @@ from trueonline.study.engines.cuda.variants import ENTRY, Variant
 from trueonline.study.kernels.sweep_body import Diagonal, Given, Trajectory, Triangular, learner
 from trueonline.study.kernels.sweep_kernel import LISTS, MEMORIES, OWN, lay_out, names_of
 
-FEW = 0  # a placeholder: the number of features, where it is known when the kernel is compiled
+N_FEATURES = 0  # a placeholder: the number of features, where it is known when the kernel is compiled
 
 
 @kernel
@@ -50,7 +50,7 @@ def sweep_grid(
     Neighbouring threads differ in α alone, so that they read the same trajectory and rebase at the same steps. The features of all
     states of a problem are `width` numbers.
     """
-    size = FEW if FEW > 0 else n
+    size = N_FEATURES if N_FEATURES > 0 else n
     cells = n_alphas * n_lams
     blocks = (cells + cuda.blockDim.x - 1) // cuda.blockDim.x  # of each run
     own = on_stack(OWN)
@@ -120,7 +120,7 @@ def to_ptx(rule: Any, memory: str, variant: Variant, capability: tuple[int, int]
     """The sweep of a rule over a kind of memory, as PTX. ValueError if the rule cannot be compiled for a GPU."""
     names: dict[str, Any] = {
         **names_of(rule, memory, variant.few),
-        "FEW": variant.few,
+        "N_FEATURES": variant.few,
         "rooted": diagonal if variant.diagonal else triangular,
     }
     template = room_few if variant.few else room_shared if variant.shared else room_global

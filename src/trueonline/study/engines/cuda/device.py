@@ -21,14 +21,14 @@ from trueonline.study.engines.cuda import code
 from trueonline.study.engines.cuda.batches import Batch, Launch
 from trueonline.study.engines.cuda.engine import DeviceError, OutOfMemoryError
 
-FEW = 8  # kernels for so many dense features, in all memories of a learner, are compiled for their number
+MAX_IN_REGISTERS = 8  # kernels for so many dense features, in all memories of a learner, are compiled for their number
 STREAMS = 4  # launches of a batch that may run side by side
-ALIGNED = 256
+ALIGNMENT = 256
 BLOCK = 128  # threads of a block, where shared memory does not ask for fewer
 WARP = 32
 # Learning steps in a batch, for each multiprocessor, if double precision were as fast as single precision: some tenths of a second.
 STEPS = 4.5e7
-SHARE = 0.2  # of the free memory: the most that a batch may take
+MAX_SHARE = 0.2  # of the free memory: the most that a batch may take
 LOCAL = "the engine local gives the same results without a GPU"
 
 
@@ -163,7 +163,7 @@ class Gpu:
     def most_bytes(self) -> float:
         """How large a batch may be."""
         free, _ = _checked(driver.cuMemGetInfo())
-        return SHARE * float(free)
+        return MAX_SHARE * float(free)
 
     def submit(self, batch: Batch) -> Ticket:
         """Start a batch, without waiting for it.
@@ -188,7 +188,7 @@ class Gpu:
     def _submit(self, batch: Batch, slot: Slot) -> Ticket:
         kernels = [self.describe(batch, launch) for launch in batch.launches]
         inputs = batch.inputs
-        places = np.cumsum([0, *(-(-each.nbytes // ALIGNED) * ALIGNED for each in inputs)])
+        places = np.cumsum([0, *(-(-each.nbytes // ALIGNMENT) * ALIGNMENT for each in inputs)])
         shapes = [(len(launch.rows), len(batch.alphas), len(batch.lams)) for launch in batch.launches]
         sizes = [8 * int(np.prod(shape)) for shape in shapes]
         errors = int(places[-1]) + np.cumsum([0, *sizes])
@@ -286,7 +286,7 @@ class Gpu:
         """
         memories = launch.method.memories or 1
         numbers = _numbers(batch, memories)  # of a learner's vectors
-        few = batch.n if not batch.tabular and batch.n * memories <= FEW else 0
+        few = batch.n if not batch.tabular and batch.n * memories <= MAX_IN_REGISTERS else 0
         shared = not few and 8 * numbers * WARP <= self._shared
         key = (
             launch.method.update,
