@@ -111,7 +111,7 @@ def _section(section: Section, pictures: Mapping[str, str]) -> str:
 
 def _figure(section: Section, name: str, picture: str) -> str:
     """A picture in a box of its own, which scrolls where the page is too narrow for it."""
-    words = "" if name == "figure" else name.replace("-", " ")
+    words = "" if name == "figure" else " ".join(word.upper() if len(word) == 1 else word for word in name.split("-"))
     caption = f"<figcaption>{escape(words[:1].upper() + words[1:])}</figcaption>" if words else ""
     label = escape(f"{section.title}: {words}" if words else section.title)
     return (

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from colorsys import hls_to_rgb, rgb_to_hls
 
 COLOUR = re.compile(r"(?<=: )#([0-9a-f]{6})\b")
 # Text over the cells of a heat map has one of these colours in both schemes, because the cells have too.
 ON_CELLS = {"dark": "#0a0a0a", "light": "#fafafa"}
 DARKEST, LIGHTEST = 22, 235  # white and black in the dark scheme
-LEAST_LUMINANCE = 0.25  # of a colour in the dark scheme
+LEAST_LUMINANCE = 0.2  # of a colour in the dark scheme
+MUTED = 0.6  # the share of its saturation that a lightened colour keeps
 
 
 def for_page(svg: str, name: str) -> str:
@@ -42,16 +44,17 @@ def in_dark(colour: str) -> str:
     """A colour, given as six digits, in the dark scheme: greys are inverted, and dark colours are lightened.
 
     >>> in_dark("ffffff"), in_dark("000000"), in_dark("440154"), in_dark("e69f00")
-    ('#161616', '#ebebeb', '#a280aa', '#e69f00')
+    ('#161616', '#ebebeb', '#b850d1', '#e69f00')
     """
     channels = [int(colour[i : i + 2], 16) for i in (0, 2, 4)]
     if max(channels) - min(channels) < 12:
         level = round(LIGHTEST + (DARKEST - LIGHTEST) * channels[0] / 255)
         return "#" + 3 * f"{level:02x}"
-    white = 0.0  # the share of white that is mixed in
-    while _luminance(mixed := [round(c + white * (255 - c)) for c in channels]) < LEAST_LUMINANCE:
-        white += 0.05
-    return "#" + "".join(f"{c:02x}" for c in mixed)
+    hue, lightness, saturation = rgb_to_hls(*(c / 255 for c in channels))
+    while _luminance(channels) < LEAST_LUMINANCE:
+        lightness += 0.01
+        channels = [round(255 * c) for c in hls_to_rgb(hue, lightness, MUTED * saturation)]
+    return "#" + "".join(f"{c:02x}" for c in channels)
 
 
 def _luminance(channels: list[int]) -> float:
