@@ -33,6 +33,8 @@ def small_heap():
     left = [each for each in functions if identity._file_owner(each.__code__.co_filename) is None]
     gc.freeze()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(identity, "gc", SimpleNamespace(get_objects=lambda: [*left, *gc.get_objects()]))
+        patched.setattr(
+            identity, "gc", SimpleNamespace(get_objects=lambda: [*left, *gc.get_objects()], get_freeze_count=int)
+        )
         yield
     gc.unfreeze()

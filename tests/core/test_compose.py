@@ -487,6 +487,11 @@ def p_opaque2(log, x):
     return pair.a + 10 * pair.b + y
 
 
+def p_named_tuple_by_name(log, x):
+    pair = Pair(b=push(log, x), a=push(log, 2.0 * x))
+    return pair.a - 3.0 * pair.b + apart(Pair(b=pair.a, a=x), x)
+
+
 PROGRAMS = [value for name, value in globals().items() if name.startswith("p_")]
 
 

@@ -112,6 +112,14 @@ def test_functions_count_that_are_alive_beside_a_function_and_that_it_does_not_n
     assert identity(one) == identity(same) != identity(other)
 
 
+def test_functions_count_that_the_program_hides_from_the_collector(monkeypatch):
+    monkeypatch.setattr(identity_module, "gc", gc)
+    one, other = (made(f"def hidden(): return {number}\ndef mine(): return 1") for number in (2, 3))
+    gc.freeze()
+    assert identity(one) != identity(other)
+    assert gc.get_freeze_count() > 0, "it is hidden as before"
+
+
 def test_what_modules_of_the_user_name_counts_by_its_version(monkeypatch):
     """This module names pytest and `kernel`. The function and its namespace name neither."""
     usual, space = identity_module._file_owner, {"__name__": "__typed__"}

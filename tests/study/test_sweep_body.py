@@ -6,7 +6,7 @@ import pytest
 from tests.oracles import average_reward, family, prediction
 from tests.study.own_rules import late_decay, plain_late_decay, plain_two_rebases, two_rebases
 from trueonline import catalog
-from trueonline.study import Method
+from trueonline.study import SweptMethod
 
 ONE = np.ones(1)
 
@@ -29,7 +29,7 @@ class Stream:
 
     def errors(self, method, alphas, lams, *, plain_sum=False, second=0.5):
         """The errors of the compiled sweep. `plain_sum` gives B as a full matrix, for which the error is summed at every step."""
-        method = method if isinstance(method, Method) else Method(method, second=second)
+        method = method if isinstance(method, SweptMethod) else SweptMethod(method, second=second)
         root = np.linalg.cholesky(self.metric).T.copy()
         if (root == np.diag(np.diag(root))).all() and not plain_sum:
             root = np.diag(root).copy()
@@ -89,7 +89,7 @@ RULES = (*ON_POLICY, *OFF_POLICY, "true_online_differential", *OWN)
 
 def compiled_method(name):
     second = 0.0 if name in ("off_policy", "true_online_off_policy") else 0.5
-    return Method(OWN[name][0] if name in OWN else name, second=second)
+    return SweptMethod(OWN[name][0] if name in OWN else name, second=second)
 
 
 def weights_of(name, stream, alpha, lam):

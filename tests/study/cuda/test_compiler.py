@@ -14,7 +14,7 @@ from tests.study.small_cases import own_accumulate
 from trueonline import catalog, derive
 from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory.operations import shift, value
-from trueonline.study import Method
+from trueonline.study import SweptMethod
 from trueonline.study.engines.cuda.compiler import link, to_ptx
 from trueonline.study.engines.cuda.variants import ENTRY, Variant
 
@@ -34,12 +34,12 @@ def lambda_return(k, h, R, V, gamma, lam):
 
 
 OWN = {
-    "a function compiled by Numba": lambda: Method(own_accumulate),
-    "late decay and a shift": lambda: Method(late_decay),
-    "a derived method": lambda: Method(derive(lambda_return).method),
+    "a function compiled by Numba": lambda: SweptMethod(own_accumulate),
+    "late decay and a shift": lambda: SweptMethod(late_decay),
+    "a derived method": lambda: SweptMethod(derive(lambda_return).method),
 }
 # Some methods differ in their second step-size alone, which is no part of the code.
-RULES = {Method(name).update: name for name in catalog.names(swept=True)}.values()
+RULES = {SweptMethod(name).update: name for name in catalog.names(swept=True)}.values()
 VARIANTS = [
     *((name, each) for name in PAPERS for each in (TABLE, *DENSE.values())),
     *((name, each) for name in RULES if name not in PAPERS for each in (TABLE, MANY)),
@@ -56,7 +56,7 @@ VARIANTS = [
 
 
 def method(name):
-    return OWN[name]() if name in OWN else Method(two_rebases if name == "two rebases" else name)
+    return OWN[name]() if name in OWN else SweptMethod(two_rebases if name == "two rebases" else name)
 
 
 @cache
@@ -107,7 +107,7 @@ def test_spilled_bytes_are_seen():
 
 @pytest.mark.parametrize("capability", [T4, pytest.param(A100, marks=pytest.mark.apart)], ids=["sm_75", "sm_80"])
 def test_older_devices_get_code_of_their_own(capability):
-    rule = Method("true_online")
+    rule = SweptMethod("true_online")
     ptx = to_ptx(rule.update, rule.kind, TABLE, capability)
     assert f".target sm_{capability[0]}{capability[1]}" in ptx
     code = link(ptx, capability)

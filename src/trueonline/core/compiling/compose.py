@@ -495,6 +495,11 @@ class _Body:
         except NotInlinableError:
             pass
         function = self.expression(node.func, scope, done, inline=False)
+        if node.keywords and found is not None and hasattr(found[2], "_fields"):
+            names = [*found[2]._fields[: len(node.args)], *(each.arg for each in node.keywords)]
+            values = dict(zip(names, arguments, strict=True))
+            if values.keys() == set(found[2]._fields):  # a named tuple by name: its parts in their order
+                return ast.Call(function, [values[name] for name in found[2]._fields], [])
         given, named = arguments[: len(node.args)], arguments[len(node.args) :]
         keywords = [ast.keyword(each.arg, value) for each, value in zip(node.keywords, named, strict=True)]
         return ast.Call(function, given, keywords)

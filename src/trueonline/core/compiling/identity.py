@@ -194,12 +194,22 @@ def _users_modules() -> list[types.ModuleType]:
 def _codes(spaces: set[int]) -> dict[int, set[str]]:
     """Hashes of the code of all functions that are alive in some namespaces, which are given by their ids."""
     found: dict[int, set[str]] = {space: set() for space in spaces}
-    # `gc.get_referrers` would compare everything that is referred to with each of the namespaces.
-    functions = [each for each in gc.get_objects() if type(each) is types.FunctionType] if spaces else []
-    for each in functions:
+    for each in _functions() if spaces else ():
         if id(each.__globals__) in found:
             found[id(each.__globals__)].update(map(_code_hash, _nested(each.__code__)))
     return found
+
+
+def _functions() -> list[types.FunctionType]:
+    """All functions that are alive. (`gc.get_referrers` would compare all that is referred to with each of the namespaces.)"""
+    frozen = gc.get_freeze_count() > 0
+    if frozen:  # the program has called `gc.freeze`, which hides objects
+        gc.unfreeze()
+    try:
+        return [each for each in gc.get_objects() if type(each) is types.FunctionType]
+    finally:
+        if frozen:
+            gc.freeze()
 
 
 @lru_cache(maxsize=100_000)  # a program asks again and again, and most of its code stays

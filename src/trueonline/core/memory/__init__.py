@@ -21,11 +21,26 @@ z ← s·z, c ← 0, s ← 1, one vectorised pass over consecutive numbers. When
 entries whose trace is below DROP of the whole trace are taken off it (u_i ← u_i + y_k, slot_i ← 0). Since s ← 0 is an
 ordinary value here, λ = 0, γ = 0 and the end of an episode need no case of their own.
 
-Dense features make every entry traced. The same arrays are then used without the list (`spread`): z_k belongs to entry
+Dense features make every entry traced. The same arrays are then used without the list (`lay_out`): z_k belongs to entry
 k − 1 and y is not needed, because every step passes over all entries anyway and pays what is owed on its way. One pass
 is enough: an imprint is only noted, and made by the next recall (or `settle`) while it reads.
 
-This folder is the only place that knows how weights and trace are stored.
+This folder is the only place that knows how weights and trace are stored. Its words:
+
+| word             | meaning                                                                                                    |
+|------------------|------------------------------------------------------------------------------------------------------------|
+| recall           | read wᵀx, eᵀx and wᵀx' at once                                                                             |
+| imprint          | add a multiple of x to e, and another multiple to w                                                        |
+| owe, owed        | changes that are postponed: s and c hold them for all traced entries at once                               |
+| pay              | flush what is owed to w: y ← y + c·z over the list, and c ← 0                                              |
+| rebase           | flush what is owed to both vectors, so that s is 1 and c is 0, and compact the list                        |
+| fold             | rebase two traces together, so that the second no longer holds a multiple of the first (`core.two_traces`) |
+| note, noted      | buffer an imprint of dense features until the next pass over all entries                                   |
+| settle           | flush a noted imprint now, because no pass follows                                                         |
+| lay out          | change between the list (sparse features) and the dense layout                                             |
+| enlist           | put every entry on the list for good, for short runs; in `meta_gradient`, put one entry on the list        |
+| share            | what is written for a feature: its value, times its own step-size if it has one                            |
+| here             | the features of the current state, of which the buffers hold a copy                                        |
 """
 
 from trueonline.core.memory.arrays import (
