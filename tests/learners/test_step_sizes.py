@@ -85,10 +85,11 @@ def by_equations(name, theta, bound, w_0, X, rewards, gammas, lams, ratios, inte
         excess = np.log(max(0.3 * (x @ D @ x) / bound, 1.0))
         before, largest = largest, max(abs(delta), largest + (abs(delta) - largest) / 1e4)
         gain = weighing * x * H
-        size = largest * np.abs(gain)
+        size = np.abs(gain)
         usual = np.maximum(size, usual + 0.3 * np.exp(beta) * x**2 * (size - usual) / 1e4)
         p = gamma * lam * min(1.0, rho) * p + np.divide(gain, usual, where=usual > 0.0, out=np.zeros(N))
-        beta = beta + theta * (np.clip(delta, -before, before) if before else delta) * p - 0.1 * theta * excess * active
+        within = (np.clip(delta, -before, before) if before else delta) / largest
+        beta = beta + theta * within * p - 0.1 * theta * excess * active
         w_before, step = w, alpha * D @ x
         if name == "accumulate":
             e = c * e + step
@@ -276,6 +277,58 @@ def test_features_that_matter_get_larger_step_sizes():
     ]
     assert errors[0] < 0.5 * errors[1]
     assert adaptive.step_sizes[0] > 5 * adaptive.step_sizes[1:].max()
+
+
+def burst(rewards, at, length, size, seed=0):
+    """The rewards, with outliers of this size and either sign from `at` on."""
+    rewards = rewards.copy()
+    rewards[at : at + length] += size * np.random.default_rng(seed).choice([-1.0, 1.0], length)
+    return rewards
+
+
+@pytest.mark.parametrize("name", ["accumulate", "true_online"])
+def test_no_error_moves_a_step_size_far(name):
+    """|Δ ln r| ≤ θ/(1 − γλ) + 0.1θ ln 300, with features of size 1, which the cap of r does not lower a second time."""
+    theta, gamma, lam = 0.1, 0.9, 0.8
+    rng = np.random.default_rng(11)
+    X = rng.choice([-1.0, 1.0], size=(3_001, 4))
+    rewards = X[:-1].sum(axis=1) + rng.normal(size=3_000)
+    for at, size in ((0, 1e2), (300, 1e4), (600, 1e8), (1_200, 1e6), (2_400, 1e12)):
+        rewards = burst(rewards, at, 3, size)
+    learner = METHODS[name](4, 0.1, lam, gamma, meta_step_size=theta)
+    learner.start(X[0])
+    logarithms = [np.log(learner.step_sizes)]
+    for x, reward in zip(X[1:], rewards, strict=True):
+        learner.update(reward, x)
+        logarithms.append(np.log(learner.step_sizes))
+    moves = np.abs(np.diff(logarithms, axis=0))[1:]  # the first applies the cap
+    assert moves.max() <= theta * (1.0 / (1.0 - gamma * lam) + 0.1 * np.log(300.0))
+    assert moves.max() > 0.1 * theta
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.9])
+@pytest.mark.parametrize("length", [1, 20])
+def test_learning_is_as_good_as_before_20_000_steps_after_outliers(gamma, length):
+    """Their size is 10² to 10⁶ times that of the usual rewards."""
+    rng = np.random.default_rng(12)
+    sizes, target = np.array([1.0, 30.0, 1.0]), np.array([15.0, -1.0, 0.5])
+    X = rng.normal(size=(35_001, 3)) * sizes
+    rewards = X[:-1] @ target + rng.normal(size=35_000)
+
+    def errors(rewards):
+        """The squared error of the weights, for each thousand of steps."""
+        learner, found = to.TrueOnlineTD(3, 0.1, 0.9, gamma, meta_step_size=0.1), []
+        for t in range(0, len(rewards), 250):
+            learner.run(X[t : t + 251], rewards[t : t + 250])
+            found.append(((sizes * (learner.weights - target)) ** 2).sum())
+        return np.array(found).reshape(-1, 4).mean(axis=1)
+
+    clean = errors(rewards)
+    for at in (0, 10, 10_000):
+        after = slice(at // 1_000 + 20, at // 1_000 + 25)
+        usual = max(clean[5:10].mean(), clean[after].mean())
+        for size in (1e2, 1e3, 1e4, 1e5, 1e6):
+            assert errors(burst(rewards, at, length, size * rewards.std()))[after].mean() < 2.0 * usual, (at, size)
 
 
 def test_a_learner_tells_of_its_adaptation():

@@ -24,9 +24,10 @@ later TD errors, so it has a trace p, as the gradient of w has the trace e. With
     ln r_i ← ln r_i − 0.1θ·ln(Σ_j α_j φ_j² / bound)                 of active features, where that sum exceeds the bound
     H_i ← H_i·[1 − φ_i e_i]⁺ + Δw_i
 
-The update of w uses the r_i of before θδ⁻p_i. D and n are the normalisation of Autostep (Mahmood, Sutton, Degris and Pilarski
-2012), in two factors, because errors come later than φH. So θ has no unit, and no error changes ln r_i by more than θ / (1 −
-γλ).
+The update of w uses the r_i of before θ(δ⁻/D)p_i. D and n are the normalisation of Autostep (Mahmood, Sutton, Degris and Pilarski
+2012), in two factors, because errors come later than φH. So θ has no unit. And no error, however large, changes ln r_i by much:
+|ρφH/n| ≤ 1, so |p| ≤ 1/(1 − γλ), and |δ⁻/D| ≤ 1. So θ(δ⁻/D)p is at most θ/(1 − γλ). D is in neither n nor p: otherwise p would keep
+terms that were divided by an older, smaller D.
 
 Every change of w_i is in proportion to r_i. So Δw_i is its own derivative by ln r_i, and H is the sum of these derivatives. H
 follows w, except that it forgets at active features. So H − w changes at active features only, and this difference is kept. And
@@ -181,7 +182,7 @@ def error_of(memory, x, reward, x_next, gamma_next):
 
 @kernel
 def adapt(memory, x, delta, rho, alpha, theta, excess):
-    """p ← p + ρφH/n over the active features, and ln r ← ln r + θδ⁻p everywhere."""
+    """p ← p + ρφH/n over the active features, and ln r ← ln r + θ(δ⁻/D)p everywhere."""
     before = memory.tuning[LARGEST]
     largest = max(abs(delta), before + (abs(delta) - before) / MEMORY)
     if not largest < np.inf:  # a learner that diverges shows it in its weights
@@ -192,14 +193,16 @@ def adapt(memory, x, delta, rho, alpha, theta, excess):
         i, x_i = entry(x, j)
         if x_i != 0.0:
             gain = rho * x_i * memory.kept[of(i, KEPT)]
-            g, n = largest * abs(gain), memory.kept[of(i, USUAL)]
+            g, n = abs(gain), memory.kept[of(i, USUAL)]
             n = max(g, n + part * rate(memory, i) * x_i * x_i * (g - n))
             a_z = 0.0
             if 0.0 < n < np.inf:
                 memory.kept[of(i, USUAL)] = n
                 a_z = unit * gain / n
             stamp(memory.meta, i, a_z, -lower - owed * a_z)
-    learn(memory.meta, theta * (min(max(delta, -before), before) if before > 0.0 else delta))
+    within = min(max(delta, -before), before) if before > 0.0 else delta
+    if largest > 0.0:
+        learn(memory.meta, theta * (within / largest))
 
 
 @kernel

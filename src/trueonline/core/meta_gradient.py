@@ -6,12 +6,12 @@ numbers of a feature lie in one of two places:
 
 | where         | what                                                                                                      |
 |---------------|-----------------------------------------------------------------------------------------------------------|
-| on the list   | w in `y` (with u_i = 0), z in `z`, and in `tiles` φ, p, z̄, h, h_old and α, each for TILE entries in a row |
+| on the list   | w in `y` (with u_i = 0), z in `z`, and in `tiles` φ, p, z̄, h, h_old, α and δw, each for TILE entries in a row |
 | off the list  | w in `u`, h in `h`, α in `alpha`, where 0 stands for the step-size that every feature begins with         |
 
 Everything on the list is consecutive, so the pass is one vectorised loop without random access. φ is 0 for features that are not
 active, and the equations then change nothing that they should not. (Within a tile, the distances between the numbers of an entry
-are known when the loop is compiled. With eight separate arrays the compiler would have to compare all addresses, and gives up.)
+are known when the loop is compiled. With nine separate arrays the compiler would have to compare all addresses, and gives up.)
 
 Decay is owed, as s ← g·s, and paid by the next pass. So the beginning of an episode is s = 0 here too.
 
@@ -31,6 +31,7 @@ from trueonline.core.compiling.kernels import inlined, kernel, outlined
 from trueonline.core.forms import entry
 from trueonline.core.memory.layout import (
     COUNT,
+    DELTA_W,
     DENSE,
     FIELDS,
     H_OLD,
@@ -69,9 +70,9 @@ def cell(k, field):
 
 @kernel
 def enter(memory, x, alpha):
-    """Put the active features on the list, with step-size α if they are new; return wᵀx, zᵀx and Σ_i α_i x_i²."""
+    """Put the active features on the list, with step-size α if they are new; return wᵀx, zᵀx, Σ_i α_i x_i² and δwᵀx."""
     count = int(memory.head[COUNT])
-    v = trace_x = rate = 0.0
+    v = trace_x = rate = v_delta = 0.0
     for j in range(x.size):
         i, x_i = entry(x, j)
         if x_i != 0.0:
@@ -84,15 +85,16 @@ def enter(memory, x, alpha):
             v += memory.y[k] * x_i
             trace_x += memory.z[k] * x_i
             rate += memory.tiles[cell(k, STEP_SIZE)] * x_i * x_i
+            v_delta += memory.tiles[cell(k, DELTA_W)] * x_i
     memory.head[COUNT] = count
-    return v, memory.head[S] * trace_x, rate
+    return v, memory.head[S] * trace_x, rate, v_delta
 
 
 @kernel
 def _enlist(memory, i, k, alpha):
     memory.slot[i], memory.owner[k] = k, i
     memory.y[k], memory.u[i], memory.z[k] = memory.u[i], 0.0, 0.0
-    memory.tiles[cell(k, P)] = memory.tiles[cell(k, Z_BAR)] = 0.0
+    memory.tiles[cell(k, P)] = memory.tiles[cell(k, Z_BAR)] = memory.tiles[cell(k, DELTA_W)] = 0.0
     memory.tiles[cell(k, H)] = memory.tiles[cell(k, H_OLD)] = memory.h[i]
     memory.tiles[cell(k, STEP_SIZE)] = memory.alpha[i] if memory.alpha[i] != 0.0 else alpha
 
@@ -110,7 +112,7 @@ def value_ahead(memory, x):
 def for_each(feature: Callable) -> Any:
     """A kernel (memory, step, exceeds) that passes over the list and applies `feature` to each of its entries.
 
-    `feature(φ, w, z, p, z̄, h, h_old, α, step, exceeds)` returns w, z, p, z̄, h, h_old and α. It gets z, p and z̄ already decayed.
+    `feature(φ, w, z, p, z̄, h, h_old, α, step, exceeds)` returns w, z, p, z̄, h, h_old, α and δw. It gets z, p and z̄ already decayed.
     """
     names = {**_pass.__globals__, "in_tile": inlined(in_tile, feature=feature)}
     passed = outlined(FunctionType(_pass.__code__, names, "passed"))
@@ -136,7 +138,7 @@ def feature(*numbers):
 def in_tile(y, z, tiles, first, count, s, step, exceeds):
     tile = first * FIELDS
     for k in range(min(TILE, count - first)):
-        w, trace, p, z_bar, h, h_old, alpha = feature(
+        w, trace, p, z_bar, h, h_old, alpha, delta_w = feature(
             tiles[tile + PHI * TILE + k],
             y[first + 1 + k],
             s * z[first + 1 + k],
@@ -156,6 +158,7 @@ def in_tile(y, z, tiles, first, count, s, step, exceeds):
         tiles[tile + H * TILE + k] = h
         tiles[tile + H_OLD * TILE + k] = h_old
         tiles[tile + STEP_SIZE * TILE + k] = alpha
+        tiles[tile + DELTA_W * TILE + k] = delta_w
 
 
 def _pass(y, z, tiles, count, s, step, exceeds):

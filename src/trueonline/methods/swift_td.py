@@ -4,8 +4,8 @@ Step-sizes follow their meta-gradient, a bound η limits the rate of learning τ
 features decay if τ exceeds η. α_i stands for e^{β_i}, and h_i for the derivative of w_i by β_i. p and z̄ are its traces.
 
 Departures from the printed algorithm: γ and λ may differ from state to state. A step begins with φ where the printed step ends with
-φ', so that the trace decays by γλ of the state being left. V^δ is V − V_old, which the printed step sums from the changes of w. The
-beginning of an episode is γ = 0: z, p and z̄ are cleared, and V^δ is 0. w, h and α remain, because h belongs to w.
+φ', so that the trace decays by γλ of the state being left. The beginning of an episode is γ = 0: z, p and z̄ are cleared, and V^δ
+is 0. w, h and α remain, because h belongs to w.
 """
 
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ class Step(NamedTuple):
     """The numbers of a step that all features share."""
 
     delta: Any  # δ = R + γ'V' − V_old
-    v_delta: Any  # V^δ = V − V_old
+    v_delta: Any  # V^δ = δwᵀφ, with the δw of the step before
     b: Any  # zᵀφ
     scale: Any  # min(1, η/τ)
     meta: Any  # θ(δ − V^δ)
@@ -44,25 +44,27 @@ def feature(phi, w, z, p, z_bar, h, h_old, alpha, step, exceeds):
         h_temp, h, z_bar = 0.0 if active else h_temp, 0.0 if active else h, 0.0 if active else z_bar
         alpha *= exp(step.log_decay * phi * phi)
         alpha = SMALLEST if alpha < SMALLEST else alpha  # for the division below, where φ is very large
-    w += step.delta * z - z_delta * step.v_delta
+    delta_w = step.delta * z - z_delta * step.v_delta
+    w += delta_w
     alpha *= exp(step.meta * p / alpha)
     alpha = step.bound if alpha > step.bound else alpha
     alpha = step.least if alpha < step.least else alpha
     h_old, h = h, h_temp + step.delta * z_bar - z_delta * step.v_delta
-    return w, z, p, z_bar, h, h_old, alpha
+    return w, z, p, z_bar, h, h_old, alpha, delta_w
 
 
 for_each_feature = for_each(feature)
 
 
 @kernel
-def swift_td(memory, x, reward, x_next, v_old, alpha, gamma, lam, gamma_next):
+def swift_td(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
     settings = memory.settings
     decay(memory, gamma * lam)  # z ← γλz, p ← γλp, z̄ ← γλz̄
-    v, b, tau = enter(memory, x, alpha)  # V ← wᵀφ,  b ← zᵀφ,  τ ← Σ_i α_i φ_i²
+    v, b, tau, v_delta = enter(memory, x, alpha)  # V ← wᵀφ,  b ← zᵀφ,  τ ← Σ_i α_i φ_i²,  V^δ ← δwᵀφ
     v_next = value_ahead(memory, x_next)  # V' ← wᵀφ'
     error = reward + gamma_next * v_next - v  # δ − V^δ
-    v_delta = v - v_old if gamma > 0.0 else 0.0  # V^δ ← V − V_old; at a beginning nothing has changed V
+    if gamma == 0.0:  # at a beginning nothing has changed V
+        v_delta = 0.0
     exceeds = tau > settings[BOUND]
     scale = settings[BOUND] / tau if exceeds else 1.0
     meta = settings[META] * error

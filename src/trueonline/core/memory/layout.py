@@ -47,8 +47,8 @@ OF_FEATURE = 4
 
 # A memory with learned step-sizes (`core.meta_gradient`): its settings, and the fields of each entry of the list in a tile.
 SETTINGS = 8
-PHI, P, Z_BAR, H, H_OLD, STEP_SIZE = range(6)
-FIELDS = 6
+PHI, P, Z_BAR, H, H_OLD, STEP_SIZE, DELTA_W = range(7)
+FIELDS = 7
 TILE = 64  # entries: more than a vector register holds, and the numbers of a tile fit into the first cache
 
 SPARE = 64  # how many entries the list may always hold before they are looked through
