@@ -22,6 +22,12 @@ from trueonline.core.compiling.kernels import kernel
 pytestmark = pytest.mark.usefixtures("small_heap")
 
 
+@pytest.fixture(autouse=True)
+def _no_garbage(small_heap):
+    """Functions that earlier tests have left would count until they are collected."""
+    gc.collect()
+
+
 def made(text, name="mine", **space):
     """What a text defines, as if typed at a prompt: there is no file to look into."""
     space = {"__name__": "__typed__", "np": np, "kernel": kernel, **space}
