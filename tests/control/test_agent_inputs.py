@@ -168,5 +168,5 @@ def test_the_module_says_what_it_has():
     assert set(control.__all__) == set(dir(control))
     for kind in (*AGENTS, control.Agent, control.Policy, EpsilonGreedy, Greedy, Softmax, Uniform):
         assert kind.__name__ in control.__all__
-    with pytest.raises(AttributeError, match=r"trueonline\.control has no 'Sarsa'; it has AccumulateSarsa"):
+    with pytest.raises(AttributeError, match=r"trueonline\.control has no 'Sarsa'; it has TrueOnline.*AccumulateSarsa"):
         _ = control.Sarsa

@@ -192,8 +192,11 @@ class MemoryLearner(OverMemory, Learner):
             try:
                 quick, form = self._quick, None
                 if quick is not None and len(users) == 1:  # no other thread is in a call
-                    if type(x_next) is np.ndarray and x_next.dtype is INTEGERS and x_next.flags.carray:
-                        x, values, form = x_next, ONE, SPARSE
+                    if type(x_next) is np.ndarray and x_next.flags.carray:
+                        if x_next.dtype is INTEGERS:
+                            x, values, form = x_next, ONE, SPARSE
+                        elif x_next.dtype is FLOATS:
+                            x, values, form = x_next, None, DENSE
                     elif type(x_next) is int and -1 < x_next < self._parameters.n_features:
                         self._single[0] = x_next
                         x, values, form = self._single, ONE, SPARSE

@@ -159,5 +159,5 @@ def test_files_that_are_no_checkpoints_are_refused_and_left_alone(tmp_path):
     to.control.TrueOnlineSarsa(16, 4, 0.5, 0.9, 0.9).save(path)
     with pytest.raises(ValueError, match="but not a checkpoint of a training"):
         lake(path)
-    with pytest.raises(ValueError, match=r"only an agent of trueonline\.control can be kept"):
+    with pytest.raises(ValueError, match=r"only an agent of this package can be kept"):
         to.control.train(Scripted([]), Recorder(), to.features.Table(4), episodes=1, checkpoint=path)

@@ -47,10 +47,10 @@ def random_study(rng):
     for _ in range(rng.integers(1, 8)):
         problem = problems[rng.integers(len(problems))]
         methods = {
-            "true_online": None,
+            "true_online": study.SweptMethod("true_online", ignores=("ratio",)),
             "gtd": study.SweptMethod("gtd", second=float(rng.choice([0.0, 0.5]))),
             "also gtd": study.SweptMethod("gtd", second=0.5),
-            "own": late_decay,
+            "own": study.SweptMethod(late_decay, ignores=("ratio",)),
         }
         some = rng.choice(list(methods), size=rng.integers(1, 5), replace=False)
         found.append(
@@ -183,7 +183,7 @@ def computed(tasks):
 
 
 # One of each kind of memory: batches tell methods apart by their rule, their kind of memory and their second step-size.
-EACH_KIND = dict.fromkeys(("true_online", "gtd", "true_online_gtd"))
+EACH_KIND = {name: study.SweptMethod(name, ignores=("ratio",)) for name in ("true_online", "gtd", "true_online_gtd")}
 
 
 @pytest.mark.parametrize("form", FORMS)

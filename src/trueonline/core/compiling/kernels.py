@@ -28,7 +28,6 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numba.extending import intrinsic, overload
 
-from trueonline.core.compiling import blas_on_demand  # noqa: F401  (before the first kernel)
 from trueonline.core.compiling.compose import UNKNOWN, Apart, Composed, compose
 from trueonline.core.compiling.identity import UnknownIdentityError, identity
 from trueonline.core.compiling.kernel_cache import KernelCache
