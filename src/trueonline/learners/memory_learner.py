@@ -176,7 +176,7 @@ class MemoryLearner(OverMemory, Learner):
             alpha = 1.0
         return np.array([alpha, beta, gamma, lam, rho, stake, self.discount, self.trace_decay])
 
-    def update(
+    def update(  # noqa: PLR0912  (the fast path is spelled out)
         self,
         reward: float,
         x_next: FeaturesLike | None,
