@@ -38,13 +38,13 @@ from pathlib import Path
 from time import process_time, thread_time
 from trueonline.lab.experiments import many_mrps
 from trueonline.lab.experiment import Settings
-from trueonline.study import tasks
-block, spent = tasks._kernel_block, []
+from trueonline.study import SweptMethod
+sweep, spent = SweptMethod.sweep, []
 def timed(*arguments):
     begin = thread_time()
-    block(*arguments)
+    sweep(*arguments)
     spent.append(thread_time() - begin)
-tasks._kernel_block = timed
+SweptMethod.sweep = timed
 folder, mrps = Path(sys.argv[1]), int(sys.argv[2])
 many_mrps.run(Settings(folder / "first", options={"mrps": 2}, runs=2))  # modules and kernels are loaded
 spent.clear()

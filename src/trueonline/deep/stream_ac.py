@@ -21,8 +21,8 @@ class StreamAC(StreamAgent):
 
         δ = R + γv(S′) − v(S)
 
-    The critic learns as `StreamTD`. The trace of the actor is that of ∇[ln π(A|S) + τ·sign(δ)·H(π(·|S))], with the entropy H, and
-    its step is that of ObGD with κ of its own. π is the softmax of the actor's outputs.
+    The critic learns as `StreamTD`. The trace of the actor is that of ∇[ln π(A) + τ·sign(δ)·H(π)], with the policy π in S and its
+    entropy H, and its step is that of ObGD with κ of its own. π is the softmax of the actor's outputs.
 
     Parameters
     ----------
