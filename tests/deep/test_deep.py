@@ -218,9 +218,14 @@ def test_an_agent_learns_and_resumes_in_an_environment(tmp_path):
 
 X0, X1 = np.zeros(4), np.ones(4)
 BAD = {
+    "x_next must be features, got None; at the end": lambda: _agents()["StreamTD"].learn(X0, 0.0, None),
+    "terminated must be True or False": lambda: _agents()["StreamTD"].learn(X0, 0.0, X1, "False"),
+    "one for each transition": lambda: _agents()["StreamTD"].run(np.zeros((3, 4)), np.zeros(2), [True]),
+    r"X\[1\] must be finite, got nan at position 2": lambda: _agents()["StreamTD"].run(
+        [[0.0] * 4, [0.0, 0.0, np.nan, 0.0]], [1.0]
+    ),
     "x must have n_features = 4": lambda: _agents()["StreamTD"].learn(np.zeros(3), 0.0, X1),
     "x_next must be finite": lambda: _agents()["StreamQ"].learn(X0, 0, 0.0, X1 * np.nan),
-    "x_next must be floats": lambda: _agents()["StreamQ"].learn(X0, 0, 0.0, None),
     "reward must be a finite number": lambda: _agents()["StreamQ"].learn(X0, 0, np.inf, X1),
     "action must be a whole number from 0 to 2": lambda: _agents()["StreamAC"].learn(X0, 3, 0.0, X1),
     "next_action must be a whole number": lambda: _agents()["StreamSarsa"].learn(X0, 1, 0.0, X1, None),
@@ -266,3 +271,22 @@ def test_sparse_initialisation():
     assert ((weights == 0.0).sum(axis=1) == 23).all()  # ⌈0.9·25⌉
     assert np.abs(weights).max() <= 1 / 5
     assert not biases.any()
+
+
+def test_run_begins_without_a_trace_unless_it_resumes():
+    X, rewards, _ = _stream(np.random.default_rng(8))
+    whole, pieces, apart = (_agents()["StreamTD"] for _ in range(3))
+    whole.run(X, rewards)
+    for learner, resume in ((pieces, True), (apart, False)):
+        learner.run(X[:21], rewards[:20])
+        learner.run(X[20:], rewards[20:], resume=resume)
+    assert (pieces.weights == whole.weights).all()
+    assert (apart.weights != whole.weights).any()
+    pieces.update(1.0, X[0])  # from the last row of the stream
+    whole.learn(X[-1], 1.0, X[0])
+    assert (pieces.weights == whole.weights).all()
+
+
+def test_a_network_that_never_learns_is_warned_about():
+    with pytest.warns(UserWarning, match="two layers in a row"):
+        deep.StreamTD(deep.MLP(3, (8,), 1), 0.9, 0.8)

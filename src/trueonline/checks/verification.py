@@ -258,8 +258,8 @@ class _Pair:
         except Exception as error:
             raise TypeError(
                 f"{_name(learner_class)} cannot learn from a stream of the kind {trial.name!r}, with features such as "
-                f"{trial.x[0]!r}: {type(error).__name__}: {error}; give kinds=[…] with those that it is for, such as ['dense'] "
-                "for a class that takes float arrays only"
+                f"{trial.x[0]!r}: {type(error).__name__}: {error}. At the end of an episode x_next is None. A class that takes "
+                "float arrays only is verified with kinds=['dense']"
             ) from error
         self.found, self.expected = _alike(found, self._followed(definition, self.provided))
 
@@ -389,6 +389,7 @@ def _with_arguments(definition: Any, arguments: dict[str, Any]) -> Any:
 
 def _chosen(kinds: Sequence[Kind | str] | None) -> Sequence[Kind]:
     names = {kind.name: kind for kind in KINDS}
+    kinds = [kinds] if isinstance(kinds, str) else kinds
     unknown = [kind for kind in kinds or () if isinstance(kind, str) and kind not in names]
     if unknown:
         raise ValueError(f"unknown kind of stream {unknown[0]!r}; known are {', '.join(map(repr, names))}")

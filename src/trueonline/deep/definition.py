@@ -20,7 +20,7 @@ class Network:
     """A network with the parameters of an `MLP`."""
 
     def __init__(self, net: MLP) -> None:
-        self.parameters = net.parameters
+        self.parameters = [each.copy() for each in net.parameters]
         self.activation, self.layer_norm = net.activation, net.layer_norm
 
     def jacobians(self, x: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:

@@ -22,7 +22,8 @@ class MLP:
 
     A hidden layer computes h = f(normalised(Wh⁻ + b)). Layer normalisation subtracts the mean of the units and divides by their
     standard deviation (√(variance + 1e-5)); it has no parameters. At first, weights are uniform in ±1/√fan_in. Then 90 % of the
-    incoming weights of each unit are set to 0 (sparse initialisation: Elsayed, Vasan and Mahmood 2024). Biases begin at 0.
+    incoming weights of each unit, rounded up, are set to 0 (sparse initialisation: Elsayed, Vasan and Mahmood 2024). So a unit with
+    fewer than 10 inputs begins without weights, and two such layers in a row never learn. Biases begin at 0.
 
     Parameters
     ----------
@@ -43,9 +44,9 @@ class MLP:
 
     Examples
     --------
-    >>> net = MLP(n_inputs=2, hidden=(8,), n_outputs=3, seed=0)
+    >>> net = MLP(n_inputs=2, hidden=(16,), n_outputs=3, seed=0)
     >>> [each.shape for each in net.parameters]
-    [(8, 2), (8,), (3, 8), (3,)]
+    [(16, 2), (16,), (3, 16), (3,)]
     >>> net([0.5, -1.0]).shape
     (3,)
     """
@@ -108,8 +109,11 @@ class MLP:
 
     @property
     def parameters(self) -> list[np.ndarray]:
-        """Copies of weights and biases, [W0, b0, W1, b1, …], a row of W for each unit, as PyTorch has them. They can be set."""
-        return self._unpacked(self._w)
+        """Read-only copies of weights and biases, [W0, b0, W1, b1, …], a row of W for each unit, as in PyTorch.
+
+        The attribute can be set.
+        """
+        return [inputs.read_only(each) for each in self._unpacked(self._w)]
 
     @parameters.setter
     def parameters(self, values: Sequence[Any]) -> None:

@@ -48,7 +48,7 @@ class StreamAC(StreamAgent):
     Examples
     --------
     >>> from trueonline import deep
-    >>> actor, critic = deep.MLP(1, (8,), 2, seed=0), deep.MLP(1, (8,), 1, seed=1)
+    >>> actor, critic = deep.MLP(1, (16,), 2, seed=0), deep.MLP(1, (16,), 1, seed=1)
     >>> agent = deep.StreamAC(actor, critic, discount=0.9, trace_decay=0.8, seed=0)
     >>> for step in range(500):
     ...     action = agent.start([1.0])
@@ -170,7 +170,7 @@ class StreamAC(StreamAgent):
 
     values = probabilities  # the best action of a greedy episode is the most probable one
 
-    def run(self, X: Any, actions: Any, rewards: Any, terminated: Any = None) -> np.ndarray:
+    def run(self, X: Any, actions: Any, rewards: Any, terminated: Any = None, *, resume: bool = False) -> np.ndarray:
         """Learn from a stream of T transitions in one call, as `learn` does.
 
         Parameters
@@ -183,13 +183,15 @@ class StreamAC(StreamAgent):
             T rewards.
         terminated : array_like of bool, optional
             Whether each transition ended an episode. The row that it leads to then begins the next episode.
+        resume : bool, optional
+            Whether the stream continues the one before, with its trace. By default it begins without a trace.
 
         Returns
         -------
         numpy.ndarray
             The TD error of each transition.
         """
-        return self._run(X, self._checked_actions(actions, np.size(rewards)), rewards, (), terminated, None)
+        return self._run(X, self._checked_actions(actions, np.size(rewards)), rewards, (), terminated, None, resume)
 
     def _step(self, reward: float, x_next: np.ndarray, gamma: float, decay: float) -> None:
         self._transition(self._here, self._action, reward, x_next, (), gamma, decay)

@@ -25,7 +25,7 @@ class StreamQ(StreamAgent):
     Examples
     --------
     >>> from trueonline import deep
-    >>> agent = deep.StreamQ(deep.MLP(1, (8,), 2, seed=0), discount=0.9, trace_decay=0.8, seed=0)
+    >>> agent = deep.StreamQ(deep.MLP(1, (16,), 2, seed=0), discount=0.9, trace_decay=0.8, seed=0)
     >>> for step in range(300):
     ...     action = agent.start([1.0])
     ...     agent.end(float(action == 1))
@@ -90,7 +90,9 @@ class StreamQ(StreamAgent):
     def values(self, x: FeaturesLike) -> np.ndarray:
         return self.net(x)
 
-    def run(self, X: Any, actions: Any, rewards: Any, terminated: Any = None, greedy: Any = None) -> np.ndarray:
+    def run(
+        self, X: Any, actions: Any, rewards: Any, terminated: Any = None, greedy: Any = None, *, resume: bool = False
+    ) -> np.ndarray:
         """Learn from a stream of T transitions in one call, as `learn` does.
 
         Parameters
@@ -105,6 +107,8 @@ class StreamQ(StreamAgent):
             Whether each transition ended an episode. The row that it leads to then begins the next episode.
         greedy : array_like of bool, optional
             Whether each action was one of the best. All by default.
+        resume : bool, optional
+            Whether the stream continues the one before, with its trace. By default it begins without a trace.
 
         Returns
         -------
@@ -112,7 +116,7 @@ class StreamQ(StreamAgent):
             The TD error of each transition.
         """
         actions = self._checked_actions(actions, np.size(rewards))
-        return self._run(X, actions, rewards, (np.full(len(actions), BEST),), terminated, greedy)
+        return self._run(X, actions, rewards, (np.full(len(actions), BEST),), terminated, greedy, resume)
 
     def _step(self, reward: float, x_next: np.ndarray, gamma: float, decay: float) -> None:
         decay = decay if self._greedy else 0.0

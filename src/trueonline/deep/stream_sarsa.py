@@ -24,7 +24,7 @@ class StreamSarsa(StreamAgent):
     Examples
     --------
     >>> from trueonline import deep
-    >>> agent = deep.StreamSarsa(deep.MLP(1, (8,), 2, seed=0), discount=0.9, trace_decay=0.8, seed=0)
+    >>> agent = deep.StreamSarsa(deep.MLP(1, (16,), 2, seed=0), discount=0.9, trace_decay=0.8, seed=0)
     >>> for step in range(300):
     ...     action = agent.start([1.0])
     ...     agent.end(float(action == 1))
@@ -90,7 +90,7 @@ class StreamSarsa(StreamAgent):
     def values(self, x: FeaturesLike) -> np.ndarray:
         return self.net(x)
 
-    def run(self, X: Any, actions: Any, rewards: Any, terminated: Any = None) -> np.ndarray:
+    def run(self, X: Any, actions: Any, rewards: Any, terminated: Any = None, *, resume: bool = False) -> np.ndarray:
         """Learn from a stream of T transitions in one call, as `learn` does.
 
         Parameters
@@ -103,6 +103,8 @@ class StreamSarsa(StreamAgent):
             T rewards.
         terminated : array_like of bool, optional
             Whether each transition ended an episode. The row that it leads to then begins the next episode.
+        resume : bool, optional
+            Whether the stream continues the one before, with its trace. By default it begins without a trace.
 
         Returns
         -------
@@ -110,7 +112,7 @@ class StreamSarsa(StreamAgent):
             The TD error of each transition.
         """
         actions = self._checked_actions(actions, np.size(rewards) + 1)
-        return self._run(X, actions[:-1], rewards, (actions[1:].copy(),), terminated, None)
+        return self._run(X, actions[:-1], rewards, (actions[1:].copy(),), terminated, None, resume)
 
     def _step(self, reward: float, x_next: np.ndarray, gamma: float, decay: float) -> None:
         action, greedy = self._choose(self.values(x_next))

@@ -29,7 +29,7 @@ class StreamTD(Documented, Streaming):
     Examples
     --------
     >>> from trueonline import deep
-    >>> critic = deep.StreamTD(deep.MLP(2, (8,), 1, seed=0), discount=0.9, trace_decay=0.8)
+    >>> critic = deep.StreamTD(deep.MLP(2, (16,), 1, seed=0), discount=0.9, trace_decay=0.8)
     >>> for step in range(200):
     ...     _ = critic.learn([1.0, 0.0], reward=1.0, x_next=[0.0, 1.0], terminated=True)
     >>> round(critic.predict([1.0, 0.0]), 2)
@@ -85,7 +85,7 @@ class StreamTD(Documented, Streaming):
         """
         return float(self.net(x)[0])
 
-    def run(self, X: Any, rewards: Any, terminated: Any = None) -> np.ndarray:
+    def run(self, X: Any, rewards: Any, terminated: Any = None, *, resume: bool = False) -> np.ndarray:
         """Learn from a stream of T transitions in one call, as `learn` does.
 
         Parameters
@@ -96,6 +96,8 @@ class StreamTD(Documented, Streaming):
             T rewards.
         terminated : array_like of bool, optional
             Whether each transition ended an episode. The row that it leads to then begins the next episode.
+        resume : bool, optional
+            Whether the stream continues the one before, with its trace. By default it begins without a trace.
 
         Returns
         -------
@@ -103,7 +105,7 @@ class StreamTD(Documented, Streaming):
             The TD error of each transition.
         """
         zeros = np.zeros(np.size(rewards), np.int64)
-        return self._run(X, zeros, rewards, (zeros,), terminated, None)
+        return self._run(X, zeros, rewards, (zeros,), terminated, None, resume)
 
     def start(self, x: FeaturesLike) -> None:
         """Begin a stream or an episode, without a trace.

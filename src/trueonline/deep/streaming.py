@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 from abc import ABC
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +15,7 @@ from trueonline.core.compiling.kernels import call
 from trueonline.deep import kernels
 from trueonline.deep.network import MLP
 from trueonline.inputs import Parameters, Parametrised, Schedule
+from trueonline.inputs.numbers import first_bad
 
 PARAMETERS = """\
 net : MLP
@@ -61,12 +64,12 @@ class Streaming(Parametrised, ABC):
     @property
     def weights(self) -> np.ndarray:
         """A copy of all parameters as one vector. `net.parameters` has them layer by layer."""
-        return np.concatenate([net._w for net in self._nets()])
+        return inputs.read_only(np.concatenate([net._w for net in self._nets()]))
 
     @property
     def trace(self) -> np.ndarray:
         """A copy of the traces of all parameters as one vector, as the last transition used them."""
-        return np.concatenate([net._e for net in self._nets()])
+        return inputs.read_only(np.concatenate([net._e for net in self._nets()]))
 
     @property
     def steps(self) -> int:
@@ -93,6 +96,10 @@ class Streaming(Parametrised, ABC):
 
     def _learn(self, x: Any, output: Any, reward: Any, x_next: Any, more: tuple, ends: bool, clears: bool) -> float:
         """Learn from one transition with the learner's own γ and λ. `clears` asks for a trace that is zero afterwards."""
+        if not isinstance(ends, bool | np.bool_):
+            raise ValueError(f"terminated must be True or False, got {ends!r:.80}")
+        if x_next is None and not ends:
+            raise ValueError("x_next must be features, got None; at the end of an episode, give terminated=True")
         decay = 0.0 if clears else self.discount * self.trace_decay
         return self._transition(x, output, reward, x_next, more, 0.0 if ends else self.discount, decay)
 
@@ -129,20 +136,25 @@ class Streaming(Parametrised, ABC):
             raise ValueError(f"{name} must be a whole number from 0 to {n - 1}, got {action!r}")
         return int(action)
 
-    def _run(self, X: Any, outputs: np.ndarray, rewards: Any, more: tuple, terminated: Any, greedy: Any) -> np.ndarray:
+    def _run(
+        self, X: Any, outputs: np.ndarray, rewards: Any, more: tuple, terminated: Any, greedy: Any, resume: bool
+    ) -> np.ndarray:
         """Learn from a stream in one call; return the TD errors. Nothing changes if one of them is not finite."""
         if callable(self.step_size):
             raise ValueError("run takes no step-size schedule: call learn for each transition")
         X = inputs.floats("X", X)
-        if X.ndim != 2 or X.shape[1] != self.n_features or not np.isfinite(X).all():
-            raise ValueError(f"X must have a row of {self.n_features} finite numbers for each state, got shape {X.shape}")
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise ValueError(f"X must have a row of {self.n_features} numbers for each state, got shape {X.shape}")
+        if not np.isfinite(X).all():
+            row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
+            raise ValueError(f"X[{row}] must be finite{first_bad(X[row])}")
         rewards = inputs.rewards(rewards, len(X))
-        ends = inputs.marks("terminated", terminated, len(rewards))
-        clears = ends if greedy is None else ends | ~inputs.marks("greedy", greedy, len(rewards))
+        ends = _marks("terminated", terminated, len(rewards), False)
+        clears = ends | ~_marks("greedy", greedy, len(rewards), True)
         decays = np.where(clears, 0.0, self.discount * self.trace_decay)
         gammas, deltas = np.where(ends, 0.0, self.discount), np.empty(len(rewards))
         before = [net._numbers.copy() for net in self._nets()]
-        now = np.r_[self._decay, decays[:-1]]
+        now = np.r_[self._decay if resume else 0.0, decays[:-1]]
         alpha = self._parameters.alpha(self._steps)
         done = call(self._run_entry, *self._arrays, X, outputs, rewards, *more, gammas, alpha, now, deltas)
         if done < len(rewards):
@@ -151,7 +163,7 @@ class Streaming(Parametrised, ABC):
             raise ValueError(f"at transition {done}: {DIVERGED}")
         self._decay = float(decays[-1])
         self._steps += len(rewards)
-        self._here = None
+        self._here = None if ends[-1] else X[-1].copy()
         return deltas
 
     def _checked_actions(self, actions: Any, rows: int) -> np.ndarray:
@@ -235,7 +247,24 @@ def checked_net(name: str, net: Any, *, outputs: int | None = None) -> MLP:
         )
     if outputs is not None and net.n_outputs != outputs:
         raise ValueError(f"{name} must have {outputs} output, got {net.n_outputs}")
+    empty = [not weights.any() for weights in net.parameters[::2]]
+    if any(first and second for first, second in pairwise(empty)):
+        warnings.warn(
+            f"two layers in a row of {net} have zero weights only, and never learn: sparse initialisation leaves a unit with "
+            "fewer than 10 inputs no weight. Use wider layers or a smaller sparsity",
+            stacklevel=3,
+        )
     return net
+
+
+def _marks(name: str, values: Any, length: int, default: bool) -> np.ndarray:
+    """A boolean for each transition."""
+    array = np.full(length, default) if values is None else np.asarray(values)
+    if array.dtype.kind != "b" or array.shape != (length,):
+        raise ValueError(
+            f"{name} must be {length} booleans, one for each transition, got {array.dtype} of shape {array.shape}"
+        )
+    return array
 
 
 def with_nets(settings: dict[str, Any]) -> dict[str, Any]:

@@ -195,12 +195,12 @@ def _step_by_step(
     problem, (_, root, _, first) = case.problem, case.arrays
     w, B, phi = problem.lms_weights, np.diag(root) if root.ndim == 1 else root, np.asarray(problem.features, float)
     initial = np.sum((B @ (first - w)) ** 2)
-    begin = {"initial_weights": first} if first.any() else {}
     wanted = protocol_of(learner_class)
     for (states, rewards, discounts, rhos), error in zip(trajectories, errors, strict=True):
         provided = ("discount", "ratio") if len(rhos) > 1 else ("discount",)
         parts = [part for part in wanted.takes(provided) if part in (*provided, "ratio", *wanted.required)]
         for i, j in np.ndindex(error.shape):
+            begin = {"initial_weights": first.copy()} if first.any() else {}  # a class may learn in this array
             learner = learner_class(len(w), float(alphas[i]), float(lams[j]), problem.discount, **begin)
             learner.start(phi[states[0]])
             total = 0.0
