@@ -1,5 +1,7 @@
 """Threads: one object in several of them, and arrays that another thread writes to during a call."""
 
+import pickle
+import signal
 import sys
 import threading
 import time
@@ -203,3 +205,34 @@ def test_a_call_that_fails_leaves_the_object_to_others():
         counter.fail()
     _in_threads(lambda _: counter.call())
     assert counter.calls == 4
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timer that interrupts")
+def test_a_signal_handler_waits_too_while_its_thread_waits():
+    counter, running = Counter(), threading.Event()
+
+    class Slow(Counter):
+        @guarded
+        def long(self):
+            self.inside += 1
+            running.set()
+            time.sleep(0.3)
+            self.inside -= 1
+
+    counter = Slow()
+    before = signal.signal(signal.SIGALRM, lambda *_: counter.call())
+    worker = threading.Thread(target=counter.long)
+    try:
+        worker.start()
+        running.wait()
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        counter.call()  # the main thread waits here, and its handler comes
+    finally:
+        worker.join()
+        signal.signal(signal.SIGALRM, before)
+    assert counter.calls == 2
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_pickles_of_all_protocols_can_be_shared(protocol):
+    assert pickle.loads(pickle.dumps(Counter(), protocol)).call() is None

@@ -1,5 +1,7 @@
 """Streaming deep RL equals its definitions, published numbers and finite differences, and refuses bad input."""
 
+import copy
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -228,6 +230,10 @@ BAD = {
     "x_next must be finite": lambda: _agents()["StreamQ"].learn(X0, 0, 0.0, X1 * np.nan),
     "reward must be a finite number": lambda: _agents()["StreamQ"].learn(X0, 0, np.inf, X1),
     "action must be a whole number from 0 to 2": lambda: _agents()["StreamAC"].learn(X0, 3, 0.0, X1),
+    "action must be a whole number from 0 to 2, got 1.9": lambda: _agents()["StreamQ"].learn(X0, 1.9, 0.0, X1),
+    "next_action must be a whole number from 0 to 2, got -1": lambda: _agents()["StreamSarsa"].learn(X0, 1, 0.0, X1, -1),
+    "reward must be a finite number, got True": lambda: _agents()["StreamQ"].learn(X0, 1, True, X1),
+    "greedy must be True or False": lambda: _agents()["StreamQ"].learn(X0, 1, 0.0, X1, greedy="no"),
     "next_action must be a whole number": lambda: _agents()["StreamSarsa"].learn(X0, 1, 0.0, X1, None),
     "actions must be 50 whole numbers": lambda: _agents()["StreamQ"].run(np.zeros((51, 4)), np.full(50, 3), np.zeros(50)),
     "net must have 1 output": lambda: deep.StreamTD(deep.MLP(4, (), 2), 0.9, 0.8),
@@ -290,3 +296,47 @@ def test_run_begins_without_a_trace_unless_it_resumes():
 def test_a_network_that_never_learns_is_warned_about():
     with pytest.warns(UserWarning, match="two layers in a row"):
         deep.StreamTD(deep.MLP(3, (8,), 1), 0.9, 0.8)
+
+
+def test_threads_may_share_an_agent():
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(300, 4))
+    shared, alone = (deep.StreamTD(_net(4, 1, {"hidden": (32, 32)}), 0.9, 0.8) for _ in range(2))
+    readers = [threading.Thread(target=lambda: [shared.predict(x) for x in X]) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for learner in (shared, alone):
+        for t in range(299):
+            learner.learn(X[t], X[t, 0], X[t + 1])
+    for reader in readers:
+        reader.join()
+    assert (shared.weights == alone.weights).all()
+
+
+def test_a_network_belongs_to_the_newest_learner():
+    net = _net(4, 1, {})
+    first = deep.StreamTD(net, 0.9, 0.8)
+    second = deep.StreamTD(net, 0.9, 0.8)
+    with pytest.raises(RuntimeError, match="belongs to another learner now"):
+        first.learn(X0, 1.0, X1)
+    second.learn(X0, 1.0, X1)
+    copied = copy.deepcopy(second)
+    assert copied.learn(X1, 1.0, X0) == second.learn(X1, 1.0, X0)
+
+
+def test_an_agent_can_be_saved_after_run(tmp_path):
+    agent = _agents()["StreamQ"]
+    agent.start(X0)
+    agent.run(np.ones((3, 4)), [0, 1], [1.0, 1.0])
+    assert agent.action is None
+    agent.save(tmp_path / "agent.npz")
+    assert to.load(tmp_path / "agent.npz").learn(X0, 1, 0.5, X1) == agent.learn(X0, 1, 0.5, X1)
+
+
+def test_sarsa_tells_its_policy_the_number_of_transitions_learned_from():
+    seen = []
+    agent = deep.StreamSarsa(_net(4, 3, {}), 0.9, 0.8, policy=lambda values, rng, t: seen.append(t) or 0)
+    agent.start(X0)
+    for _ in range(3):
+        agent.step(1.0, X1)
+    assert seen == [0, 1, 2, 3]

@@ -12,7 +12,7 @@ def test_a_module_learns_as_the_compiled_network():
     net = deep.MLP(4, (6,), 1, sparsity=0.3, activation="tanh", layer_norm=False, seed=0)
     module = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 1)).double()
     for tensor, array in zip(module.parameters(), net.parameters, strict=True):
-        tensor.data = torch.from_numpy(array)
+        tensor.data = torch.tensor(array)
     learner = deep.StreamTD(net, 0.9, 0.8, kappa=0.3)
     optimiser = deep.ObGD(module.parameters(), discount=0.9, trace_decay=0.8, kappa=0.3)
     X = np.random.default_rng(1).normal(size=(31, 4))
@@ -30,10 +30,14 @@ def test_a_module_learns_as_the_compiled_network():
 
 
 def test_bad_input_is_refused():
-    with pytest.raises(ValueError, match="tensors that require a gradient"):
+    with pytest.raises(ValueError, match="parameters must be tensors"):
         deep.ObGD([])
     optimiser = deep.ObGD([torch.nn.Parameter(torch.zeros(2))])
     with pytest.raises(ValueError, match="no parameter has a gradient"):
         optimiser.step(1.0)
+    optimiser.parameters[0].grad = torch.full((2,), float("nan"))
+    with pytest.raises(ValueError, match="not finite"):
+        optimiser.step(1.0)
+    assert not optimiser.traces[0].any()
     with pytest.raises(ValueError, match="delta must be a finite number"):
         optimiser.step(float("nan"))

@@ -5,8 +5,8 @@ handler or a schedule, does not wait.
 
 A lock at every call would take a fifth of an `update`. So a call only marks that its thread is in the object. If it finds the mark
 of another thread, it takes its own mark back and joins the queue, which is a lock. Of two threads that set their marks at the same
-time, at least one sees the mark of the other. `MemoryLearner.update` has the first half of `guarded`
-in itself, which spares it a call.
+time, at least one sees the mark of the other. The head of the queue has a mark too, which says that it still waits.
+`MemoryLearner.update` has the first half of `guarded` in itself, which spares it a call.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import wraps
-from threading import Lock, get_ident
+from threading import RLock, get_ident
 from typing import Any, TypeVar, cast
 
 PAUSES = 1e-5, 1e-3  # seconds between two looks whether the call of another thread has ended: at first, and at most
@@ -25,13 +25,17 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 class ThreadGuarded:
     """An object with a guard. Its methods are `guarded` one by one."""
 
-    _users: dict[int, bool]  # the threads in a call, and the one at the head of the queue
+    _users: dict[int, bool]  # the threads in a call, and the head of the queue, which has False while it waits
     _queue: Any
 
     def __new__(cls, *_: Any, **__: Any) -> Any:
         made = super().__new__(cls)
-        made._users, made._queue = {}, Lock()
+        made._users, made._queue = {}, RLock()  # a signal handler may come to a queue that its thread holds
         return made
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Protocols below 2 would not call `__new__`."""
+        return super().__reduce_ex__(max(2, protocol))
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the guard: a copy gets its own."""
@@ -51,17 +55,22 @@ def guarded(method: Method) -> Method:
                     return method(self, *arguments, **named)
             finally:
                 del users[me]
-        elif me in users:
+        elif users.get(me):
             return method(self, *arguments, **named)
         with self._queue:
+            nested = me in users  # a signal handler, while its thread waits here
+            users[me] = False  # calls that begin now go to the queue
             try:
-                users[me] = True  # calls that begin now go to the queue
                 pause = PAUSES[0]
                 while len(users) > 1:
                     time.sleep(pause)
                     pause = min(2.0 * pause, PAUSES[1])
+                users[me] = True
                 return method(self, *arguments, **named)
             finally:
-                users.pop(me, None)
+                if nested:
+                    users[me] = False
+                else:
+                    users.pop(me, None)
 
     return cast(Method, alone)

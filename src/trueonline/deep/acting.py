@@ -10,6 +10,7 @@ import numpy as np
 from trueonline import inputs
 from trueonline.control.agent import generator, plain
 from trueonline.control.policies import EpsilonGreedy, Policy, describe, restore
+from trueonline.core.thread_guard import guarded
 from trueonline.deep.network import MLP
 from trueonline.deep.streaming import Streaming, with_nets
 from trueonline.inputs import FeaturesLike, Schedule
@@ -63,13 +64,15 @@ class StreamAgent(Streaming, Acting):
         """The action to be executed now; None between episodes."""
         return self._action
 
+    @guarded
     def start(self, x: FeaturesLike) -> int:
         here = self.net._checked(x, "x").copy()
-        action, greedy = self._choose(self.values(here))
+        action, greedy = self._choose(self.values(here), self._steps)
         self._here, self._decay = here, 0.0
         self._action, self._greedy = action, greedy
         return action
 
+    @guarded
     def step(
         self, reward: float, x_next: FeaturesLike, discount: float | None = None, trace_decay: float | None = None
     ) -> int:
@@ -83,12 +86,14 @@ class StreamAgent(Streaming, Acting):
         self._here = there
         return self._standing()
 
+    @guarded
     def truncate(self, reward: float, x_next: FeaturesLike, discount: float | None = None) -> None:
         self._standing()
         gamma = self.discount if discount is None else inputs.unit("discount", discount)
         self._last(inputs.number("reward", reward), self.net._checked(x_next, "x_next"), gamma)
         self._here = self._action = None
 
+    @guarded
     def end(self, reward: float) -> None:
         self._standing()
         self._last(inputs.number("reward", reward), None, 0.0)
@@ -99,10 +104,13 @@ class StreamAgent(Streaming, Acting):
             raise RuntimeError("no episode has begun: call start(x) with its first features")
         return self._action
 
-    def _choose(self, values: np.ndarray) -> tuple[int, bool]:
+    def _choose(self, values: np.ndarray, t: int) -> tuple[int, bool]:
         """An action, and whether it is one of the best."""
-        action = self._checked_action(self.policy(values.copy(), self.rng, self._steps), "the policy's action")
+        action = self._checked_action(self.policy(values.copy(), self.rng, t), "the policy's action")
         return action, bool(values[action] == values.max())
+
+    def _stand_after(self, here: np.ndarray | None) -> None:
+        self._here = self._action = None  # which action is taken in the last state is not known
 
     def _settings(self) -> dict[str, Any]:
         return {

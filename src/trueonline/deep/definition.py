@@ -142,9 +142,9 @@ class ActingDefinition(StreamDefinition):
     def _values(self, x: Any) -> np.ndarray:
         return self.value.network.outputs(self._features(x))
 
-    def _choose(self, x: Any) -> int:
+    def _choose(self, x: Any, ahead: int = 0) -> int:
         values = self._values(x)
-        self.action = self.policy(values, self.rng, self.steps)
+        self.action = self.policy(values, self.rng, self.steps + ahead)
         self.best = values[self.action] == values.max()
         return self.action
 
@@ -174,7 +174,7 @@ class SarsaDefinition(ActingDefinition):
     def step(self, reward: float, x_next: Any, discount: float, trace_decay: float) -> int:
         """Choose the next action, and learn."""
         left = self.action
-        following = self._choose(x_next)
+        following = self._choose(x_next, 1)
         self._transition(self.here, left, reward, self._values(x_next)[following], discount, discount * trace_decay)
         self.here = x_next
         return following

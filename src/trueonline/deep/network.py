@@ -74,6 +74,7 @@ class MLP:
             raise ValueError(
                 f"the network would have {kernels.count_parameters(sizes):,} parameters; make its layers smaller"
             )
+        self._learner: Any = None  # whose network it is
         self.activation, self.layer_norm, self.sparsity = activation, layer_norm, inputs.unit("sparsity", sparsity)
         self._shape = np.array(sizes, np.int64)
         self._numbers = np.zeros(kernels.count_numbers(sizes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -57,15 +58,14 @@ class ObGD:
         trace_decay: float = 0.8,
         kappa: float = 2.0,
     ) -> None:
-        self._torch = optional("ObGD needs PyTorch", "torch", extra="torch")
-        self.parameters = [each for each in parameters if isinstance(each, self._torch.Tensor) and each.requires_grad]
-        if not self.parameters:
-            raise ValueError(
-                "parameters must hold tensors that require a gradient, such as module.parameters(); got none"
-            )
+        torch = _torch()
+        given = list(parameters)
+        self.parameters = [each for each in given if isinstance(each, torch.Tensor) and each.requires_grad]
+        if not self.parameters or not all(isinstance(each, torch.Tensor) for each in given):
+            raise ValueError("parameters must be tensors, some of which require a gradient, such as module.parameters()")
         self.step_size, self.kappa = inputs.positive("step_size", step_size), inputs.positive("kappa", kappa)
         self.discount, self.trace_decay = inputs.unit("discount", discount), inputs.unit("trace_decay", trace_decay)
-        self.traces = [self._torch.zeros_like(each) for each in self.parameters]
+        self.traces = [torch.zeros_like(each) for each in self.parameters]
 
     def step(self, delta: float, reset: bool = False) -> None:
         """Update the traces by the gradients, and the parameters by the traces.
@@ -80,17 +80,22 @@ class ObGD:
         Raises
         ------
         ValueError
-            If δ is not finite, or no parameter has a gradient. Nothing has changed then.
+            If δ or a gradient is not finite, or no parameter has a gradient. Nothing has changed then.
         """
-        delta = inputs.number("delta", delta.item() if isinstance(delta, self._torch.Tensor) else delta)
+        torch = _torch()
+        delta = inputs.number("delta", delta.item() if isinstance(delta, torch.Tensor) else delta)
         if all(each.grad is None for each in self.parameters):
             raise ValueError("no parameter has a gradient: call backward() on the value before step(delta)")
-        with self._torch.no_grad():
-            for parameter, trace in zip(self.parameters, self.traces, strict=True):
-                trace.mul_(self.discount * self.trace_decay)
-                if parameter.grad is not None:
-                    trace.add_(parameter.grad)
-            total = sum(trace.abs().sum().item() for trace in self.traces)
+        decay = self.discount * self.trace_decay
+        with torch.no_grad():
+            traces = [
+                decay * trace if parameter.grad is None else torch.add(parameter.grad, trace, alpha=decay)
+                for parameter, trace in zip(self.parameters, self.traces, strict=True)
+            ]
+            total = sum(trace.abs().sum().item() for trace in traces)
+            if not math.isfinite(total):
+                raise ValueError("the gradients or traces are not finite: the module has diverged")
+            self.traces = traces
             overshoot = self.step_size * self.kappa * max(abs(delta), 1.0) * total
             share = self.step_size / max(overshoot, 1.0) * delta
             for parameter, trace in zip(self.parameters, self.traces, strict=True):
@@ -98,3 +103,7 @@ class ObGD:
                 parameter.grad = None
                 if reset:
                     trace.zero_()
+
+
+def _torch() -> Any:
+    return optional("ObGD needs PyTorch", "torch", extra="torch")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from trueonline import inputs
+from trueonline.core.thread_guard import guarded
 from trueonline.deep import kernels
 from trueonline.deep.acting import StreamAgent
 from trueonline.deep.network import MLP
@@ -80,8 +81,8 @@ class StreamAC(StreamAgent):
             raise ValueError("actor and critic must be two networks, got one for both")
         if actor.n_inputs != critic.n_inputs:
             raise ValueError(f"actor and critic must have as many inputs, got {actor.n_inputs} and {critic.n_inputs}")
-        self.kappa_policy = inputs.positive("kappa_policy", kappa_policy)
-        self.entropy = inputs.number("entropy", entropy, "a finite number ≥ 0", lambda v: 0.0 <= v < np.inf)
+        self._kappa_policy = inputs.positive("kappa_policy", kappa_policy)
+        self._entropy = inputs.number("entropy", entropy, "a finite number ≥ 0", lambda v: 0.0 <= v < np.inf)
         kappa_value = inputs.positive("kappa_value", kappa_value)
         super().__init__(critic, discount, trace_decay, step_size, kappa_value, _by_probability, seed)
 
@@ -100,6 +101,16 @@ class StreamAC(StreamAgent):
     def critic(self) -> MLP:
         """The network of the value."""
         return self.net
+
+    @property
+    def kappa_policy(self) -> float:
+        """κ of the actor."""
+        return self._kappa_policy
+
+    @property
+    def entropy(self) -> float:
+        """τ, the weight of the entropy."""
+        return self._entropy
 
     @property
     def kappa_value(self) -> float:
@@ -134,8 +145,9 @@ class StreamAC(StreamAgent):
         ValueError
             For bad input, and if the critic has diverged. Nothing has changed then.
         """
-        return self._learn(x, action, reward, x_next, (), terminated, terminated)
+        return self._learn(x, action, reward, x_next, (), terminated)
 
+    @guarded
     def predict(self, x: FeaturesLike) -> float:
         """Predict v(S).
 
@@ -151,6 +163,7 @@ class StreamAC(StreamAgent):
         """
         return float(self.critic(x)[0])
 
+    @guarded
     def probabilities(self, x: FeaturesLike) -> np.ndarray:
         """Compute π(a|S) for every action.
 
@@ -195,7 +208,8 @@ class StreamAC(StreamAgent):
 
     def _step(self, reward: float, x_next: np.ndarray, gamma: float, decay: float) -> None:
         self._transition(self._here, self._action, reward, x_next, (), gamma, decay)
-        self._action, self._greedy = self._choose(self.values(x_next))
+        self._action = None  # a policy that fails does not make the agent learn twice
+        self._action, self._greedy = self._choose(self.values(x_next), self._steps)
 
     def _last(self, reward: float, x_next: np.ndarray | None, gamma: float) -> None:
         self._transition(self._here, self._action, reward, x_next, (), gamma, 0.0)

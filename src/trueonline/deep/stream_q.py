@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.control.policies import Policy
+from trueonline.core.thread_guard import guarded
 from trueonline.deep.acting import ACTING, StreamAgent
 from trueonline.deep.kernels import BEST
 from trueonline.deep.network import MLP
@@ -85,8 +86,9 @@ class StreamQ(StreamAgent):
         ValueError
             For bad input, and if the network has diverged. Nothing has changed then.
         """
-        return self._learn(x, action, reward, x_next, (BEST,), terminated, terminated or not greedy)
+        return self._learn(x, action, reward, x_next, (BEST,), terminated, greedy)
 
+    @guarded
     def values(self, x: FeaturesLike) -> np.ndarray:
         return self.net(x)
 
@@ -121,7 +123,8 @@ class StreamQ(StreamAgent):
     def _step(self, reward: float, x_next: np.ndarray, gamma: float, decay: float) -> None:
         decay = decay if self._greedy else 0.0
         self._transition(self._here, self._action, reward, x_next, (BEST,), gamma, decay)
-        self._action, self._greedy = self._choose(self.values(x_next))
+        self._action = None  # a policy that fails does not make the agent learn twice
+        self._action, self._greedy = self._choose(self.values(x_next), self._steps)
 
     def _last(self, reward: float, x_next: np.ndarray | None, gamma: float) -> None:
         self._transition(self._here, self._action, reward, x_next, (BEST,), gamma, 0.0)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.control.policies import Policy
+from trueonline.core.thread_guard import guarded
 from trueonline.deep.acting import ACTING, StreamAgent
 from trueonline.deep.network import MLP
 from trueonline.deep.streaming import PARAMETERS
@@ -84,9 +85,11 @@ class StreamSarsa(StreamAgent):
         ValueError
             For bad input, and if the network has diverged. Nothing has changed then.
         """
-        following = 0 if terminated and next_action is None else next_action
-        return self._learn(x, action, reward, x_next, (following,), terminated, terminated)
+        missing = terminated and next_action is None
+        following = 0 if missing else self._checked_action(next_action, "next_action")
+        return self._learn(x, action, reward, x_next, (following,), terminated)
 
+    @guarded
     def values(self, x: FeaturesLike) -> np.ndarray:
         return self.net(x)
 
@@ -115,10 +118,10 @@ class StreamSarsa(StreamAgent):
         return self._run(X, actions[:-1], rewards, (actions[1:].copy(),), terminated, None, resume)
 
     def _step(self, reward: float, x_next: np.ndarray, gamma: float, decay: float) -> None:
-        action, greedy = self._choose(self.values(x_next))
+        action, greedy = self._choose(self.values(x_next), self._steps + 1)
         self._transition(self._here, self._action, reward, x_next, (action,), gamma, decay)
         self._action, self._greedy = action, greedy
 
     def _last(self, reward: float, x_next: np.ndarray | None, gamma: float) -> None:
-        following = 0 if x_next is None else self._choose(self.values(x_next))[0]
+        following = 0 if x_next is None else self._choose(self.values(x_next), self._steps + 1)[0]
         self._transition(self._here, self._action, reward, x_next, (following,), gamma, 0.0)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from trueonline import inputs
+from trueonline.core.thread_guard import guarded
 from trueonline.deep.network import MLP
 from trueonline.deep.streaming import PARAMETERS, Streaming, checked_net
 from trueonline.inputs import FeaturesLike, Schedule, explains_arguments
@@ -68,8 +69,9 @@ class StreamTD(Documented, Streaming):
         ValueError
             For bad input, and if the network has diverged. Nothing has changed then.
         """
-        return self._learn(x, 0, reward, x_next, (0,), terminated, terminated)
+        return self._learn(x, 0, reward, x_next, (0,), terminated)
 
+    @guarded
     def predict(self, x: FeaturesLike) -> float:
         """Predict v(S).
 
@@ -107,6 +109,7 @@ class StreamTD(Documented, Streaming):
         zeros = np.zeros(np.size(rewards), np.int64)
         return self._run(X, zeros, rewards, (zeros,), terminated, None, resume)
 
+    @guarded
     def start(self, x: FeaturesLike) -> None:
         """Begin a stream or an episode, without a trace.
 
@@ -118,6 +121,7 @@ class StreamTD(Documented, Streaming):
         self._here = self.net._checked(x, "x").copy()
         self._decay = 0.0
 
+    @guarded
     def update(
         self,
         reward: float,

@@ -12,6 +12,7 @@ import numpy as np
 
 from trueonline import files, inputs, notebook
 from trueonline.core.compiling.kernels import call
+from trueonline.core.thread_guard import ThreadGuarded, guarded
 from trueonline.deep import kernels
 from trueonline.deep.network import MLP
 from trueonline.inputs import Parameters, Parametrised, Schedule
@@ -31,7 +32,11 @@ kappa : float, optional
 """
 
 
-class Streaming(Parametrised, ABC):
+WHOLE = frozenset((int, np.int64, np.int32))
+NUMBERS = frozenset((float, int, np.float64, np.float32, np.int64, np.int32))
+
+
+class Streaming(ThreadGuarded, Parametrised, ABC):
     """A value network that learns by TD(λ) with ObGD (see `StreamTD`)."""
 
     def __init__(
@@ -39,7 +44,7 @@ class Streaming(Parametrised, ABC):
     ) -> None:
         self.net = checked_net("net", net)
         self._parameters = Parameters(net.n_inputs, step_size, trace_decay, discount)
-        self.kappa = inputs.positive("kappa", kappa)
+        self._kappa = inputs.positive("kappa", kappa)
         self._initial = [(each, each._w.copy()) for each in self._nets()]
         self._attach()
 
@@ -48,6 +53,7 @@ class Streaming(Parametrised, ABC):
         self.net._numbers[kernels.KAPPA] = self.kappa
         for net in self._nets():
             net._e[:] = 0.0
+            net._learner = self
         self._arrays = tuple(each for net in self._nets() for each in (net._numbers, net._shape))
         self._steps = 0
         self._decay = 0.0  # of the trace at the next transition: γλ of the state that the learner is in
@@ -57,16 +63,23 @@ class Streaming(Parametrised, ABC):
         return (self.net,)
 
     @property
+    def kappa(self) -> float:
+        """κ of the update."""
+        return self._kappa
+
+    @property
     def n_features(self) -> int:
         """The number of inputs of the network."""
         return self.net.n_inputs
 
     @property
+    @guarded
     def weights(self) -> np.ndarray:
         """A copy of all parameters as one vector. `net.parameters` has them layer by layer."""
         return inputs.read_only(np.concatenate([net._w for net in self._nets()]))
 
     @property
+    @guarded
     def trace(self) -> np.ndarray:
         """A copy of the traces of all parameters as one vector, as the last transition used them."""
         return inputs.read_only(np.concatenate([net._e for net in self._nets()]))
@@ -81,6 +94,7 @@ class Streaming(Parametrised, ABC):
         """Whether a parameter is no longer a finite number."""
         return not bool(np.isfinite(self.weights).all())
 
+    @guarded
     def reset(self) -> None:
         """Forget everything, and return to the parameters that the network had when the learner was made."""
         for net, initial in self._initial:
@@ -94,28 +108,34 @@ class Streaming(Parametrised, ABC):
     )  # it takes the arrays, x, an output, R, φ′, more, γ, α and the decay of the trace
     _run_entry: ClassVar[Any] = staticmethod(kernels.RUN)
 
-    def _learn(self, x: Any, output: Any, reward: Any, x_next: Any, more: tuple, ends: bool, clears: bool) -> float:
-        """Learn from one transition with the learner's own γ and λ. `clears` asks for a trace that is zero afterwards."""
-        if not isinstance(ends, bool | np.bool_):
-            raise ValueError(f"terminated must be True or False, got {ends!r:.80}")
+    def _learn(
+        self, x: Any, output: Any, reward: Any, x_next: Any, more: tuple, ends: bool, greedy: bool = True
+    ) -> float:
+        """Learn from one transition with the learner's own γ and λ. The trace is zero after an end, or if not `greedy`."""
+        for name, flag in (("terminated", ends), ("greedy", greedy)):
+            if not isinstance(flag, bool | np.bool_):
+                raise ValueError(f"{name} must be True or False, got {flag!r:.80}")
         if x_next is None and not ends:
             raise ValueError("x_next must be features, got None; at the end of an episode, give terminated=True")
-        decay = 0.0 if clears else self.discount * self.trace_decay
+        decay = 0.0 if ends or not greedy else self.discount * self.trace_decay
         return self._transition(x, output, reward, x_next, more, 0.0 if ends else self.discount, decay)
 
+    @guarded
     def _transition(
         self, x: Any, output: Any, reward: Any, x_next: Any, more: tuple, gamma: float, decay: float
     ) -> float:
         """Learn from one transition into a state with this γ. `decay` is that of the trace at the next transition."""
         alpha = self._parameters.alpha(self._steps)
-        if x_next is None and gamma == 0.0:
-            x_next = x
+        self._check_owner()
+        if gamma == 0.0:
+            x_next = x  # it does not matter
         try:
-            delta = self._entry(*self._arrays, x, output, reward, x_next, *more, gamma, alpha, self._decay)
-        except (TypeError, ValueError):  # another form of input, or bad input
+            if not (type(x) is type(x_next) is np.ndarray and type(output) in WHOLE and type(reward) in NUMBERS):
+                raise TypeError
+            delta = self._entry(*self._arrays, x, output, float(reward), x_next, *more, gamma, alpha, self._decay)
+        except (OverflowError, TypeError, ValueError):  # another form of input, or bad input
             x, x_next = self.net._checked(x, "x"), self.net._checked(x_next, "x_next")
             output, reward = self._checked_action(output), inputs.number("reward", reward)
-            more = tuple(each if each == kernels.BEST else self._checked_action(each, "next_action") for each in more)
             try:
                 delta = call(self._entry, *self._arrays, x, output, reward, x_next, *more, gamma, alpha, self._decay)
             except ValueError:
@@ -136,6 +156,7 @@ class Streaming(Parametrised, ABC):
             raise ValueError(f"{name} must be a whole number from 0 to {n - 1}, got {action!r}")
         return int(action)
 
+    @guarded
     def _run(
         self, X: Any, outputs: np.ndarray, rewards: Any, more: tuple, terminated: Any, greedy: Any, resume: bool
     ) -> np.ndarray:
@@ -153,6 +174,7 @@ class Streaming(Parametrised, ABC):
         clears = ends | ~_marks("greedy", greedy, len(rewards), True)
         decays = np.where(clears, 0.0, self.discount * self.trace_decay)
         gammas, deltas = np.where(ends, 0.0, self.discount), np.empty(len(rewards))
+        self._check_owner()
         before = [net._numbers.copy() for net in self._nets()]
         now = np.r_[self._decay if resume else 0.0, decays[:-1]]
         alpha = self._parameters.alpha(self._steps)
@@ -163,8 +185,20 @@ class Streaming(Parametrised, ABC):
             raise ValueError(f"at transition {done}: {DIVERGED}")
         self._decay = float(decays[-1])
         self._steps += len(rewards)
-        self._here = None if ends[-1] else X[-1].copy()
+        self._stand_after(None if ends[-1] else X[-1].copy())
         return deltas
+
+    def _stand_after(self, here: np.ndarray | None) -> None:
+        """Be in the last state of a stream, or in none."""
+        self._here = here
+
+    def _check_owner(self) -> None:
+        """RuntimeError if a network has been given to another learner."""
+        for net in self._nets():
+            if net._learner is not self:
+                raise RuntimeError(
+                    f"a network of this {type(self).__name__} belongs to another learner now: make an MLP for each"
+                )
 
     def _checked_actions(self, actions: Any, rows: int) -> np.ndarray:
         """The actions of a stream."""
@@ -175,6 +209,7 @@ class Streaming(Parametrised, ABC):
 
     # --- Files ------------------------------------------------------------------------------------
 
+    @guarded
     def save(self, path: str | os.PathLike) -> None:
         """Write everything to one file, from which `trueonline.load` resumes bit for bit.
 

@@ -84,7 +84,8 @@ def protocol_of(kind: Any) -> Protocol:
         return Protocol(name, frozenset(), frozenset(), True, ignored)
     first = 3 if isinstance(kind, type) and not isinstance(inspect.getattr_static(kind, method), staticmethod) else 2
     anything = any(each.kind is each.VAR_KEYWORD for each in parameters)
-    more = [each for each in parameters[first:] if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
+    by_name = [each for place, each in enumerate(parameters) if place >= first or each.kind is each.KEYWORD_ONLY]
+    more = [each for each in by_name if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
     for each in more:
         _check_name(name, each)
     named = {each.name for each in more if each.name in PARTS}
