@@ -39,6 +39,7 @@ def run(folder, *arguments):
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.apart  # it is for developers of the package, and runs pytest in a copy of the checkout
 def test_a_new_method_has_five_parts_and_each_gap_is_named(copied):
     code, said = run(copied, "tools.new_method", "my_td")
     assert code == 0, said

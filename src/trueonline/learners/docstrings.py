@@ -63,8 +63,8 @@ bound : float, optional
     Step-size adaptation: α is lowered for a transition whose update would close more than this share of its error. 1 keeps an
     update from overshooting. Off by default (docs/guides/step_sizes.md).
 meta_step_size : float, optional
-    Step-size adaptation: θ, by which the step-size of every feature follows its meta-gradient. 0.1 suits most streams; it has no
-    unit. `bound` is then 0.1 by default. Off by default.
+    Step-size adaptation: θ, by which the step-size of every feature follows its meta-gradient. 0.1 suits most streams, and
+    0.01 those with thousands of active features; it has no unit. `bound` is then 0.1 by default. Off by default.
 """
 
 NO_ADAPTATION = """\
