@@ -37,8 +37,10 @@ def test_trials_of_files(kind, tmp_path, monkeypatch):
     assert set(tries(kind, tmp_path, range(60))) == {REFUSED, FINE}
 
 
-@pytest.mark.parametrize(("kind", "trials"), [("shared_learners", 4), ("own_classes", 6), ("edited_outputs", 5)])
-def test_trials_of_threads_classes_and_outputs(kind, trials, tmp_path):
+@pytest.mark.parametrize(
+    ("kind", "trials"), [("shared_learners", 4), ("own_classes", 6), ("edited_outputs", 5), ("wild_rewards", 8)]
+)
+def test_trials_of_threads_classes_outputs_and_rewards(kind, trials, tmp_path):
     assert set(tries(kind, tmp_path, range(trials))) <= {REFUSED, FINE}
 
 

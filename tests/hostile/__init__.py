@@ -23,6 +23,7 @@ KINDS = (
     "shared_learners",
     "own_classes",
     "edited_outputs",
+    "wild_rewards",
 )
 REFUSED, FINE, FAILED, SKIPPED = "refused", "fine", "failed", "skipped"
 

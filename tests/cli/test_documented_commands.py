@@ -1,0 +1,71 @@
+"""Every command that README, CONTRIBUTING and the documentation show can be typed: it exists, and so do its options."""
+
+import re
+import shlex
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+import pytest
+
+from trueonline.cli import COMMANDS, main
+
+ROOT = Path(__file__).parents[2]
+GENERATED = {"_build", "gallery", "api", "commands", "jupyter_execute"}
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TEXT = "\n".join(page.read_text() for page in PAGES if not GENERATED & {*page.parts}).replace("\\\n", " ")
+SHOWN = re.findall(r"^ *(?:[$!] *)?trueonline ((?:[a-z]|--).*)$", TEXT, re.MULTILINE) + re.findall(
+    r"`trueonline ([^`]+)`", TEXT
+)
+
+
+def words_of(line):
+    """The words of a shell line before a comment, a pipe, a redirection or `&`."""
+    shell = shlex.shlex(line, posix=True, punctuation_chars="|&>")
+    shell.whitespace_split = True
+    words = list(shell)
+    return words[: next((n for n, word in enumerate(words) if set(word) <= set("|&>")), len(words))]
+
+
+def refusal(line):
+    """Why a line cannot be typed, or None. Nothing runs, and files need not exist."""
+    name, *rest = words_of(line)
+    if name.startswith("-") or name.isupper():
+        return None  # an option of the program itself, or a place for a name
+    if name not in COMMANDS:
+        return f"no command {name}"
+    command = main.get_command(click.Context(main), name)
+    try:
+        with click.Context(command, info_name=name) as context:
+            given, _, _ = command.make_parser(context).parse_args([word for word in rest if word != "…"])
+            for option in command.params:
+                if isinstance(option.type, click.Choice) and isinstance(given.get(option.name), str):
+                    option.type.convert(given[option.name], option, context)
+    except click.UsageError as error:
+        return error.format_message()
+    return None
+
+
+def test_a_command_with_a_mistake_is_noticed():
+    assert "No such option" in refusal("predict log.csv --tim t")
+    assert "is not one of" in refusal("reproduce asterix --scale huge | tail")
+    assert refusal("teach") == "no command teach"
+    assert refusal("predict log.csv --time t --target a > out.txt  # and a comment") is None
+
+
+def test_every_command_line_of_the_documentation_can_be_typed():
+    assert len(SHOWN) > 100
+    assert {line: why for line in SHOWN if (why := refusal(line))} == {}
+
+
+def test_every_target_of_make_in_the_documentation_exists():
+    targets = sorted({*re.findall(r"`make ([a-z-]+)", TEXT)})
+    assert {"test", "reproduce", "docs"} <= {*targets}
+    done = subprocess.run(["make", "--dry-run", *targets], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("module", sorted({*re.findall(r"python -m ((?:benchmarks|tools|tests)[\w.]*)", TEXT)}))
+def test_a_module_that_the_documentation_runs_exists(module):
+    assert find_spec(f"{module}.__main__" if (ROOT / module.replace(".", "/")).is_dir() else module)
