@@ -51,6 +51,7 @@ def test_trials_of_calls(maker, tmp_path, monkeypatch):
     assert sum(tries("api_calls", tmp_path, range(1)), start=api_calls.Counter()).total() > 1
 
 
+@pytest.mark.apart
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_command_that_is_killed_ends_when_nobody_kills_it(name, tmp_path):
     (shared := tmp_path / "shared").mkdir()

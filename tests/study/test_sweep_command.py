@@ -302,6 +302,7 @@ def test_the_example_of_an_off_policy_spec_reads():
 # --- The examples ---------------------------------------------------------------------------------
 
 
+@pytest.mark.apart
 def test_the_example_of_a_method_of_ones_own_runs_and_gives_the_answer_it_promises():
     done = subprocess.run([sys.executable, EXAMPLES / "own_method.py"], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
@@ -312,6 +313,7 @@ def test_the_example_of_a_method_of_ones_own_runs_and_gives_the_answer_it_promis
     assert any(line.startswith("verify: not exact") for line in lines)
 
 
+@pytest.mark.apart
 def test_the_example_of_a_problem_of_ones_own_runs():
     done = subprocess.run([sys.executable, EXAMPLES / "own_problem.py"], capture_output=True, text=True, check=True)
     assert {line.split()[0] for line in done.stdout.splitlines()[1:]} == {"accumulate", "replace", "true_online"}
