@@ -16,9 +16,12 @@ _HOME = {
     "Softmax": "control.policies",
     "Training": "control.gym.training",
     "Uniform": "control.policies",
+    "aggregate": "control.studies.aggregates",
     "curve": "control.gym.curves",
     "evaluate": "control.gym.evaluation",
     "film": "control.gym.films",
+    "profile": "control.studies.aggregates",
+    "sweep": "control.studies.sweeps",
     "train": "control.gym.training",
 }
 _MODULES = ("atari",)

@@ -15,6 +15,9 @@ from trueonline.control.policies import Policy as Policy
 from trueonline.control.policies import Softmax as Softmax
 from trueonline.control.policies import Uniform as Uniform
 from trueonline.control.replace_sarsa import ReplaceSarsa as ReplaceSarsa
+from trueonline.control.studies.aggregates import aggregate as aggregate
+from trueonline.control.studies.aggregates import profile as profile
+from trueonline.control.studies.sweeps import sweep as sweep
 from trueonline.control.swift_sarsa import SwiftSarsa as SwiftSarsa
 from trueonline.control.true_online_differential_sarsa import TrueOnlineDifferentialSarsa as TrueOnlineDifferentialSarsa
 from trueonline.control.true_online_sarsa import TrueOnlineSarsa as TrueOnlineSarsa

@@ -1,0 +1,241 @@
+"""`control.sweep`: agents on environments, over step-sizes, trace decays and seeds. It resumes after a crash."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from trueonline.control.gym import environments
+from trueonline.control.gym.train_settings import TrainingSettings
+from trueonline.control.gym.training import train
+from trueonline.core.compiling.sources import package_code
+from trueonline.inputs import count
+from trueonline.study import engines
+from trueonline.study.storage.execution import execute_tasks, gather_tasks
+from trueonline.study.storage.work import Beat, WorkInPieces
+from trueonline.terminal import TasksBar
+
+CHECKPOINT_EVERY = 10.0  # seconds
+SEEDS_OF_A_TASK = 5  # a task is a process, which takes a second or two to start
+FINAL = 0.1  # the share of the steps or episodes that the final return is the mean of
+SCHEMA = pa.schema(
+    [
+        ("environment", pa.string()),
+        ("agent", pa.string()),
+        ("step_size", pa.float64()),
+        ("trace_decay", pa.float64()),
+        ("seed", pa.int64()),
+        ("mean_return", pa.float64()),
+        ("final_return", pa.float64()),
+        ("diverged", pa.bool_()),
+        ("returns", pa.list_(pa.float64())),
+        ("lengths", pa.list_(pa.int64())),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class SeveralTrainings(WorkInPieces):
+    """A task: an agent with all its parameters on an environment, with some seeds."""
+
+    agent: str  # its name in the table
+    settings: TrainingSettings
+    seeds: tuple[int, ...]
+    episodes: int | None
+    limit: int | None  # steps of a training
+
+    schema = SCHEMA
+
+    @property
+    def title(self) -> str:
+        return f"control-{self.settings.method}"
+
+    def about(self) -> tuple[str]:
+        code = package_code(__name__, "trueonline.methods"), version("gymnasium")
+        return (
+            json.dumps([self.agent, self.settings.plain(), self.seeds, self.episodes, self.limit, code], sort_keys=True),
+        )
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        return "steps" if self.episodes is None else "episodes"
+
+    @property
+    def pieces(self) -> list[tuple[int, int]]:
+        length = self.limit if self.episodes is None else self.episodes
+        assert length is not None, "one of them is given"
+        return [(seed, length) for seed in self.seeds]
+
+    def row(self, piece: int, checkpoint: Path | None, beat: Beat) -> dict[str, Any]:
+        settings, done = replace(self.settings, seed=piece), [0]
+
+        def progress(episode: int, total: float, length: int) -> None:
+            done[0] += length
+            beat(episode if self.episodes is not None else min(done[0], self.limit or 0))
+
+        with closing(settings.environment_made()) as env:
+            maker = settings.features_for(env)
+            agent = settings.agent(env, maker, 0)
+            training = train(
+                env,
+                agent,
+                maker,
+                episodes=self.episodes,
+                steps=self.limit,
+                seed=(piece, 0),
+                checkpoint=checkpoint,
+                checkpoint_every=CHECKPOINT_EVERY,
+                progress=progress,
+            )
+        return {
+            "environment": settings.environment,
+            "agent": self.agent,
+            "step_size": settings.step_size,
+            "trace_decay": settings.trace_decay,
+            "seed": piece,
+            "mean_return": float(training.returns.mean()),
+            "final_return": training.mean(max(1, round(FINAL * len(training.returns)))),
+            "diverged": bool(agent.diverged),
+            "returns": training.returns.tolist(),
+            "lengths": training.lengths.tolist(),
+        }
+
+
+def sweep(
+    environment: str | Iterable[str],
+    agents: str | Iterable[str] | Mapping[str, Mapping[str, Any]],
+    step_sizes: Iterable[float],
+    trace_decays: Iterable[float],
+    seeds: int | Iterable[int] = 10,
+    *,
+    episodes: int | None = None,
+    steps: int | None = None,
+    engine: str = "local",
+    threads: int | None = None,
+    out: str | os.PathLike | None = None,
+    progress: bool = False,
+    **settings: Any,
+) -> pa.Table:
+    """Train agents on Gymnasium environments, over step-sizes, trace decays and seeds, on all cores.
+
+    A run's environment and agent are seeded by its seed alone. So all agents and parameters see the same episodes' beginnings, and
+    another engine or number of processes gives the same numbers bit for bit.
+
+    Parameters
+    ----------
+    environment : str or iterable of str
+        Names of environments, such as "CartPole-v1" or "module:Name".
+    agents : str, iterable of str, or mapping
+        Names of agents, as `trueonline train --help` lists them. A mapping gives each agent a name of its own and its settings,
+        such as ``{"often random": {"method": "true_online_sarsa", "epsilon": 0.3}}``.
+    step_sizes, trace_decays : iterable of float
+        The grid of α and λ. α is divided by the number of active features, as in `trueonline train`.
+    seeds : int or iterable of int
+        The seeds, or how many there are: 0, 1, 2, ….
+    episodes : int, optional
+        Episodes of each run.
+    steps : int, optional
+        Train until there are at least so many steps. With `episodes` too, the limit that is reached first ends a run.
+    engine : str
+        "local", "dask" or "dask:ADDRESS", as in `study.execute`.
+    threads : int, optional
+        The number of processes or workers, by default one for each core.
+    out : path-like, optional
+        A folder that keeps the results of all runs. After Ctrl-C or a crash, the same call computes only what is missing.
+    progress : bool
+        Whether to show a progress bar.
+    **settings
+        Further settings of all agents: `discount`, `epsilon`, `epsilon_final`, `epsilon_steps`, `features`, `feature_options`,
+        `options` (for `gymnasium.make`) and `divided`, as in `trueonline train`.
+
+    Returns
+    -------
+    pyarrow.Table
+        A row for each run: `environment`, `agent`, `step_size`, `trace_decay`, `seed`, `mean_return` over all episodes (the area
+        under the learning curve), `final_return` over the last tenth of the episodes, `diverged`, and the `returns` and `lengths`
+        of all episodes.
+
+    Raises
+    ------
+    ValueError
+        If an environment, an agent, a parameter or the engine is not known or does not fit. Nothing has run then.
+
+    See Also
+    --------
+    aggregate : interquartile means with intervals.
+    profile : performance profiles.
+
+    Examples
+    --------
+    >>> import trueonline as to
+    >>> table = to.control.sweep(
+    ...     "FrozenLake-v1", "true_online_sarsa", [0.5], [0.0, 0.9], seeds=2, episodes=20, options={"is_slippery": False}
+    ... )
+    >>> table.num_rows, len(table["returns"][0])
+    (4, 20)
+    """
+    if episodes is None and steps is None:
+        raise ValueError("episodes or steps must be given, to say when a run ends")
+    if engine.startswith("cuda"):
+        raise ValueError(f"engine must be local, dask or dask:ADDRESS, got {engine!r}: agents do not train on a GPU")
+    most = None if episodes is None else count("episodes", episodes)
+    limit = None if steps is None else count("steps", steps, 2**62)
+    numbers = tuple(range(count("seeds", seeds))) if isinstance(seeds, int) else tuple(seeds)
+    if not numbers or any(isinstance(seed, bool) or not isinstance(seed, int) or seed < 0 for seed in numbers):
+        raise ValueError(f"seeds must be a number of seeds, or whole numbers ≥ 0, got {seeds!r}")
+    if len({*numbers}) < len(numbers):
+        raise ValueError("seeds must differ: a run that counts twice makes intervals too narrow")
+    grid = {"step_sizes": tuple(step_sizes), "trace_decays": tuple(trace_decays)}
+    for name, values in grid.items():
+        if not values:
+            raise ValueError(f"{name} must not be empty")
+    names = (environment,) if isinstance(environment, str) else tuple(environment)
+    tasks = []
+    for each, (agent, own) in product(names, _named(agents).items()):
+        first = _settings(each, {**settings, **own}, grid["step_sizes"][0], grid["trace_decays"][0])
+        with closing(first.environment_made()) as env:
+            maker = first.features_for(env)
+            environments.fitting(env, first.agent(env, maker, 0), maker)
+        for alpha, lam in product(*grid.values()):
+            one = replace(first, step_size=alpha, trace_decay=lam)
+            for k in range(0, len(numbers), SEEDS_OF_A_TASK):
+                tasks.append(SeveralTrainings(agent, one, numbers[k : k + SEEDS_OF_A_TASK], most, limit))
+    engines.check(engine)
+    with tempfile.TemporaryDirectory() if out is None else nullcontext(out) as folder:
+        with TasksBar("Training") if progress else nullcontext(lambda *state: None) as watch:
+            execute_tasks(tasks, folder, engine=engine, threads=threads, progress=watch)
+        table = gather_tasks(tasks, folder)
+    assert table is not None, "all of them were done"
+    return table
+
+
+def _named(agents: Any) -> dict[str, dict[str, Any]]:
+    """The settings of each agent by its name."""
+    if isinstance(agents, Mapping):
+        return {name: dict(own) for name, own in agents.items()}
+    return {name: {"method": name} for name in ([agents] if isinstance(agents, str) else agents)}
+
+
+def _settings(environment: str, given: dict[str, Any], step_size: float, trace_decay: float) -> TrainingSettings:
+    known = {*TrainingSettings.__dataclass_fields__} - {
+        "environment",
+        "step_size",
+        "trace_decay",
+        "episodes",
+        "evaluate",
+        "seed",
+    }
+    unknown = sorted({*given} - known)
+    if unknown:
+        raise ValueError(f"unknown setting {unknown[0]!r} of an agent; known are {', '.join(sorted(known))}")
+    return TrainingSettings(environment, step_size=step_size, trace_decay=trace_decay, evaluate=0, **given)

@@ -1,0 +1,142 @@
+"""Sweeps of agents: each run is that of `train`, results are kept, and the statistics are those of their definitions."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+from trueonline import control
+from trueonline.control.gym.train_settings import TrainingSettings
+from trueonline.control.studies import sweeps
+
+pytest.importorskip("gymnasium")
+
+LAKE = {"options": {"is_slippery": False}, "epsilon": 0.2}
+GRID = {"step_sizes": [0.5], "trace_decays": [0.0, 0.9], "seeds": 2, "episodes": 15}
+
+
+def by_train(seed, trace_decay, method="true_online_sarsa"):
+    settings = TrainingSettings("FrozenLake-v1", method=method, trace_decay=trace_decay, seed=seed, **LAKE)
+    env = settings.environment_made()
+    maker = settings.features_for(env)
+    return control.train(env, settings.agent(env, maker, 0), maker, episodes=15, seed=(seed, 0))
+
+
+def test_every_run_is_that_of_train_and_is_computed_once(tmp_path, monkeypatch):
+    table = control.sweep("FrozenLake-v1", "true_online_sarsa", **GRID, **LAKE, threads=2, out=tmp_path)
+    assert [(row["trace_decay"], row["seed"]) for row in table.to_pylist()] == [(0.0, 0), (0.0, 1), (0.9, 0), (0.9, 1)]
+    for row in table.to_pylist():
+        training = by_train(row["seed"], row["trace_decay"])
+        assert row["returns"] == training.returns.tolist()
+        assert row["lengths"] == training.lengths.tolist()
+        assert (row["mean_return"], row["final_return"]) == (training.returns.mean(), training.returns[-2:].mean())
+    stored = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.parquet")}
+    assert len(stored) == 2
+    monkeypatch.setattr(sweeps.SeveralTrainings, "compute", lambda *given: pytest.fail("it was there"))
+    assert control.sweep("FrozenLake-v1", "true_online_sarsa", **GRID, **LAKE, out=tmp_path).equals(table)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.parquet")} == stored
+
+
+def test_a_task_ends_after_so_many_steps_and_resumes_with_its_next_seed(tmp_path):
+    settings = TrainingSettings("FrozenLake-v1", method="watkins_q", **LAKE)
+    task = sweeps.SeveralTrainings("mine", settings, (3, 4), None, 60)
+    whole = task.compute()
+    assert [sum(lengths) >= 60 for lengths in whole["lengths"].to_pylist()] == [True, True]
+    beats = []
+
+    def stop(steps):
+        beats.append(steps)
+        if steps > 60:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        task.compute(tmp_path, stop)
+    assert beats == sorted(beats)
+    assert task.compute(tmp_path).equals(whole)
+    assert whole["agent"].to_pylist() == ["mine", "mine"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"environment": "FrozenLike-v1"}, "unknown environment 'FrozenLike-v1'; close are FrozenLake-v1"),
+        ({"agents": "sarsa"}, "unknown method 'sarsa'"),
+        ({"agents": {"mine": {"epsilo": 0.1}}}, "unknown setting 'epsilo' of an agent; known are discount"),
+        ({"step_sizes": [0.1, -1.0]}, "step-size must be"),
+        ({"trace_decays": []}, "trace_decays must not be empty"),
+        ({"seeds": [1, 1]}, "seeds must differ"),
+        ({"seeds": [-1]}, "seeds must be a number of seeds"),
+        ({"episodes": None}, "episodes or steps must be given"),
+        ({"engine": "cuda"}, "agents do not train on a GPU"),
+        ({"environment": "Pendulum-v1"}, "choose among some actions"),
+    ],
+)
+def test_bad_arguments_are_refused_before_anything_runs(changed, message, tmp_path):
+    given = {"environment": "FrozenLake-v1", "agents": "watkins_q", **GRID, "out": tmp_path / "out"}
+    with pytest.raises(ValueError, match=message):
+        control.sweep(**given | changed)
+    assert not (tmp_path / "out").exists()
+
+
+def runs_of(scores):
+    """A table with a run for each score of {agent: {environment: scores}}."""
+    rows = [
+        {"environment": env, "agent": agent, "step_size": 0.5, "trace_decay": 0.9, "seed": seed, "mean_return": value}
+        for agent, envs in scores.items()
+        for env, values in envs.items()
+        for seed, value in enumerate(values)
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+@pytest.mark.parametrize("runs", [1, 3, 10])
+def test_aggregates_are_those_of_their_definitions(runs):
+    rng = np.random.default_rng(runs)
+    scores = {
+        agent: {env: rng.normal(place, 1.0, runs) for env in "AB"} for agent, place in (("low", 0.0), ("high", 9.0))
+    }
+    between = {"A": (-1.0, 1.0), "B": (0.0, 4.0)}
+    found = control.aggregate(runs_of(scores), between=between).to_pylist()
+    assert [row["agent"] for row in found] == ["high", "low"]
+    for row in found:
+        own = scores[row["agent"]]
+        scaled = np.array([(own["A"] + 1.0) / 2.0, own["B"] / 4.0])
+        assert row["iqm"] == pytest.approx(stats.trim_mean(scaled.reshape(-1), 0.25), rel=1e-12)
+        assert (row["mean"], row["median"]) == pytest.approx((scaled.mean(), np.median(scaled)), rel=1e-12)
+        assert row["runs"] == runs
+        assert row["low"] <= row["iqm"] <= row["high"]
+        assert (row["low"] == row["high"]) == (runs == 1), "each sample has one run of each environment, and so the same"
+
+
+def test_the_interval_covers_the_mean_of_the_middle_half_as_often_as_it_says():
+    rng = np.random.default_rng(1)
+    covered = []
+    for number in range(200):
+        scores = {"a": {"A": rng.normal(0.0, 1.0, 20), "B": rng.normal(0.0, 3.0, 20)}}
+        (row,) = control.aggregate(
+            runs_of(scores), between=dict.fromkeys("AB", (0.0, 1.0)), samples=200, seed=number
+        ).to_pylist()
+        covered.append(row["low"] <= 0.0 <= row["high"])
+    assert 0.88 <= np.mean(covered) <= 0.99
+
+
+def test_a_profile_is_the_share_of_runs_above():
+    table = runs_of({"a": {"A": [0.0, 1.0, 2.0, 3.0]}})
+    found = control.profile(table, (x for x in (-1.0, 1.0, 1.5, 3.0))).to_pylist()
+    assert [row["share"] for row in found] == [1.0, 0.5, 0.5, 0.0]
+    assert found[0]["low"] == found[0]["high"] == 1.0
+    assert found[1]["low"] < 0.5 < found[1]["high"]
+
+
+def test_runs_that_cannot_be_compared_are_refused():
+    both = runs_of({"a": {"A": [1.0, 2.0], "B": [1.0, 2.0]}, "b": {"A": [1.0], "B": [1.0, 2.0]}})
+    for between, message in (
+        (None, "cannot be compared as they are: give `between`"),
+        ({"A": (0.0, 1.0)}, "between has no returns for B"),
+        ({"A": (0.0, 1.0), "B": (1.0, 1.0)}, "a lower and a higher return"),
+        (dict.fromkeys("AB", (0.0, 1.0)), "runs with the same seeds on all environments"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            control.aggregate(both, between=between)
+    with pytest.raises(ValueError, match="score must be mean_return or final_return, got 'return'"):
+        control.aggregate(both, "return")
