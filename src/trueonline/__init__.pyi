@@ -8,6 +8,7 @@ from trueonline import nonlinear as nonlinear
 from trueonline import problems as problems
 from trueonline import streams as streams
 from trueonline import study as study
+from trueonline.catalog import Parameter as Parameter
 from trueonline.checks.contract import check_learner as check_learner
 from trueonline.checks.verification import verify as verify
 from trueonline.core.compiling.kernels import kernel as kernel

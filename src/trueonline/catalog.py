@@ -11,11 +11,12 @@ To add a method, add a rule file, a definition, a row here, and a page (CONTRIBU
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 GROUPS = ("prediction", "off-policy", "average reward", "nonlinear", "control")
 TRACES = ("accumulating", "replacing", "dutch", "provisional", "none")
@@ -33,6 +34,53 @@ class Look:
     colour: str = GREY
     dashes: tuple[int, ...] = ()
     marker: str = "o"
+
+
+class Parameter(NamedTuple):
+    """A parameter of a rule.
+
+    Parameters
+    ----------
+    default : float
+        Its value where none is given.
+    least, most : float, optional
+        The range of its values. All finite numbers by default.
+    about : str, optional
+        A sentence for the docstring of the class.
+    """
+
+    default: float
+    least: float = -math.inf
+    most: float = math.inf
+    about: str = ""
+
+    def checked(self, name: str, value: Any) -> float:
+        """Check a value.
+
+        Parameters
+        ----------
+        name : str
+            The name of the parameter, for the error.
+        value : float
+            The value.
+
+        Returns
+        -------
+        float
+            The value.
+
+        Raises
+        ------
+        ValueError
+            If the value is not a finite number in the range.
+        """
+        number = isinstance(value, int | float) or type(value).__name__.startswith(("float", "int", "uint"))
+        if isinstance(value, bool) or not number or not (math.isfinite(value) and self.least <= value <= self.most):
+            ranges = {(True, True): "", (False, True): f" ≥ {self.least:g}", (True, False): f" ≤ {self.most:g}"}
+            open_ends = math.isinf(self.least), math.isinf(self.most)
+            wanted = ranges.get(open_ends, f" from {self.least:g} to {self.most:g}")
+            raise ValueError(f"{name} must be a finite number{wanted}, got {value!r}")
+        return float(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +135,8 @@ class Method:
         Whether each feature may have its own step-size.
     adapts : bool
         Whether step-size adaptation knows the method. It does not know of a reward rate.
+    parameters : mapping
+        The parameters of the rule: names in its signature that no transition has, each a `Parameter`.
     """
 
     name: str
@@ -111,6 +161,7 @@ class Method:
     constants: tuple[str, ...] = ()
     per_feature: bool = False
     adapts: bool = True
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
 
     def resolve(self, part: str) -> Any:
         """Import what a part of the row names.

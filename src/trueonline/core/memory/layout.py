@@ -36,7 +36,8 @@ V_OLD, GAMMA, LAM, STEPS, LENGTH, RHO_OLD, GREEDY, CARRIED = range(8)
 FEATURES, BINARY, HOLDING, RULE, BEST, CUTS = range(10, 16)
 FIXED = slice(10, 16)
 COMING = 16  # the first of the numbers of the coming transition, in the order of `core.transition`
-PLACE = 24
+PARAMETERS = 24  # the first of the rule's own parameters, which are settings: files do not hold them with the place
+PLACE = 32
 
 # The settings of step-size adaptation, α of this step, the form of the method, how often α was bounded, and D.
 BOUND, META, ALPHA, ACCUMULATES, WEIGHED, BOUNDED, LARGEST = range(7)

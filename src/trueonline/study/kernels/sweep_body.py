@@ -31,6 +31,7 @@ class Given(NamedTuple):
     discount: Any  # γ
     second: Any  # η: β = ηα
     after: Any
+    parameters: Any  # the rule's own, in the order of their names
     which: Any  # the number of the rule, in kernels that several rules share (`core.family`)
 
 
@@ -102,6 +103,7 @@ def learner(memory, carried, off, given, run, alpha, lam):
             greedy=0.0,
             discount=given.discount,
             trace_decay=lam,
+            parameters=given.parameters,
             which=given.which,
         )
         touched = about(memory, x, x_next)
