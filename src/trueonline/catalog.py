@@ -135,6 +135,8 @@ class Method:
         Whether each feature may have its own step-size.
     adapts : bool
         Whether step-size adaptation knows the method. It does not know of a reward rate.
+    second_is_first : bool
+        Whether the second step-size is the first where none is given.
     parameters : mapping
         The parameters of the rule: names in its signature that no transition has, each a `Parameter`.
     """
@@ -161,6 +163,7 @@ class Method:
     constants: tuple[str, ...] = ()
     per_feature: bool = False
     adapts: bool = True
+    second_is_first: bool = False
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
 
     def resolve(self, part: str) -> Any:
@@ -214,6 +217,13 @@ _TRUE_ONLINE_GTD: dict[str, Any] = {
     "trace": "dutch",
     "swept": True,
     "page": "gtd.md",
+}
+_GTD2: dict[str, Any] = {
+    "memory": "two",
+    "trace": "none",  # w does not learn along it
+    "swept": True,
+    "settings": {"second_step_size": 0.2},
+    "page": "gtd2.md",
 }
 _TRUE_ONLINE: dict[str, Any] = {
     "rule": _rule("true_online_td"),
@@ -329,6 +339,48 @@ _ROWS = (
         **_TRUE_ONLINE_GTD,
     ),
     Method(
+        *("tdrc", "TDRC(λ)", "off-policy"),
+        learner="TDRC",
+        definition="forward:TDRCSum",
+        page="tdrc.md",
+        rule=_rule("tdrc"),
+        memory="two",
+        swept=True,
+        second_is_first=True,
+        settings={"second_step_size": 0.2, "regularization": 0.7},
+        parameters={
+            "regularization": Parameter(1.0, least=0.0, about="κ ≥ 0, which pulls the second weights towards zero.")
+        },
+        look=Look(PINK, (4, 2), "v"),
+    ),
+    Method(
+        *("gtd2", "GTD2(λ)", "off-policy"),
+        learner="GTD2",
+        definition="forward:GTD2Sum",
+        rule=_rule("gtd2"),
+        look=Look(SKY, (4, 2), "^"),
+        **_GTD2,
+    ),
+    Method(
+        *("proximal_gtd2", "proximal GTD2(λ)", "off-policy"),
+        learner="ProximalGTD2",
+        definition="forward:ProximalGTD2Sum",
+        rule=_rule("proximal_gtd2"),
+        look=Look(SKY, (), "^"),
+        **_GTD2,
+    ),
+    Method(
+        *("v_trace", "V-trace(λ)", "off-policy"),
+        learner="VTrace",
+        definition="forward:VTraceSum",
+        page="v_trace.md",
+        rule=_rule("v_trace"),
+        swept=True,
+        settings={"largest_ratio": 0.8},
+        parameters={"largest_ratio": Parameter(1.0, least=0.0, about="The number that ratios are clipped to.")},
+        look=Look(GREY, (4, 2), "P"),
+    ),
+    Method(
         *("emphatic", "emphatic TD(λ)", "off-policy"),
         learner="EmphaticTD",
         definition="forward:EmphaticSum",
@@ -337,6 +389,17 @@ _ROWS = (
         rule=_rule("emphatic_td"),
         swept=True,
         look=Look(GREEN, (4, 2), "D"),
+    ),
+    Method(
+        *("emphatic_beta", "emphatic TD(λ, β)", "off-policy"),
+        learner="EmphaticTDBeta",
+        definition="forward:EmphaticBetaSum",
+        page="emphatic_td.md",
+        rule=_rule("emphatic_td_beta"),
+        swept=True,
+        settings={"follow_on_decay": 0.6},
+        parameters={"follow_on_decay": Parameter(0.8, 0.0, 1.0, "β in [0, 1], by which the follow-on trace decays.")},
+        look=Look(GREEN, (2, 2), "X"),
     ),
     Method(
         *("true_online_emphatic", "true online emphatic TD(λ)", "off-policy"),

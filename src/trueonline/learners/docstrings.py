@@ -31,7 +31,7 @@ initial_weights : array_like, optional
 SECOND = """\
 second_step_size : float or callable, optional
     β ≥ 0 of the second weights or of the reward rate, or a schedule t → β_t. Methods that have either need it, and no other method
-    takes it.
+    takes it. `TDRC` takes `step_size` by default.
 """
 
 INITIAL = """\

@@ -81,6 +81,8 @@ class MemoryLearner(OverMemory, Learner):
         meta_step_size: float | None = None,
         initial_step_size: float | None = None,
     ) -> None:
+        if second_step_size is None and self.method.second_is_first:
+            second_step_size = step_size
         self._set_step_sizes(second_step_size, bound, meta_step_size, initial_step_size)
         if callable(step_size) and "alpha" in self.method.constants:
             raise ValueError(

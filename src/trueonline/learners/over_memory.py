@@ -76,7 +76,10 @@ def take_parameters(cls: Any) -> None:
 
 
 def _shown(name: str, about: str) -> property:
-    return property(lambda learner: learner._rule_parameters[name], doc=about)
+    def shown(learner: OverMemory) -> float:
+        return learner._rule_parameters[name]
+
+    return property(shown, doc=about)
 
 
 class OverMemory(Parametrised):

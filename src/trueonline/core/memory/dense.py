@@ -9,7 +9,20 @@ from __future__ import annotations
 
 from trueonline.core.compiling.kernels import kernel, operation
 from trueonline.core.forms import Dense, is_a
-from trueonline.core.memory.layout import COUNT, DENSE, NOT_BINARY, NOTED, NOTED_A, NOTED_B, NOTED_C, NOTED_S, SCALE, UNSCALE, C, S
+from trueonline.core.memory.layout import (
+    COUNT,
+    DENSE,
+    NOT_BINARY,
+    NOTED,
+    NOTED_A,
+    NOTED_B,
+    NOTED_C,
+    NOTED_S,
+    SCALE,
+    UNSCALE,
+    C,
+    S,
+)
 from trueonline.core.memory.operations import (
     imprint,
     length_squared,

@@ -12,7 +12,22 @@ from numba import types
 from trueonline.core.compiling.kernels import kernel, operation
 from trueonline.core.forms import Dense, is_a
 from trueonline.core.memory.dense import REPLACE, noted
-from trueonline.core.memory.layout import COUNT, DENSE, NOTED, NOTED_B, NOTED_C, PAID_C, PAID_S, ROOM, SCALE, UNSCALE, C, Memory, S, Several
+from trueonline.core.memory.layout import (
+    COUNT,
+    DENSE,
+    NOTED,
+    NOTED_B,
+    NOTED_C,
+    PAID_C,
+    PAID_S,
+    ROOM,
+    SCALE,
+    UNSCALE,
+    C,
+    Memory,
+    S,
+    Several,
+)
 from trueonline.core.memory.upkeep import in_place, rebase
 from trueonline.core.pointers import folded, owners, slots
 

@@ -274,7 +274,7 @@ def _check_class(name: str, kind: Any, problem: Any) -> None:
     except (TypeError, ValueError):  # some hide it; then we shall see
         return
     row = getattr(kind, "method", None)
-    if isinstance(row, catalog.Method) and "beta" in asked(row.resolve("rule")):
+    if isinstance(row, catalog.Method) and "beta" in asked(row.resolve("rule")) and not row.second_is_first:
         if row.swept:
             raise ValueError(
                 f"the method {name!r} needs a second step-size: sweep it as study.SweptMethod({row.name!r}, second=…), which makes "
