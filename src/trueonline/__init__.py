@@ -33,6 +33,7 @@ _HOME = {
     "check_learner": "checks.contract",
     "kernel": "core.compiling.kernels",
     "method": "learners.own",
+    "Parameter": "catalog",
     "derive": "derivation",
     "sweep": "study",
 }

@@ -8,6 +8,7 @@ from trueonline import nonlinear as nonlinear
 from trueonline import problems as problems
 from trueonline import streams as streams
 from trueonline import study as study
+from trueonline.catalog import Parameter as Parameter
 from trueonline.checks.contract import check_learner as check_learner
 from trueonline.checks.verification import verify as verify
 from trueonline.core.compiling.kernels import kernel as kernel
@@ -48,8 +49,23 @@ class GTD(WithSecondWeights, MemoryLearner):
 class TrueOnlineGTD(WithSecondWeights, MemoryLearner):
     """True online GTD(λ) (van Hasselt, Mahmood and Sutton 2014): equal at every step to the forward view of w and of h."""
 
+class TDRC(WithSecondWeights, MemoryLearner):
+    """TDRC(λ) (Ghiassian, Patterson, Garg, Gupta, White and White 2020): GTD(λ) whose second weights are pulled towards zero."""
+
+class GTD2(WithSecondWeights, MemoryLearner):
+    """GTD2(λ) (Sutton and others 2009; with traces Maei 2011): the weights follow the gradient that the second weights estimate."""
+
+class ProximalGTD2(WithSecondWeights, MemoryLearner):
+    """Proximal GTD2(λ) (Mahadevan and others 2014, as GTD2-MP; Liu and others 2015): GTD2(λ) with a look half a step ahead."""
+
+class VTrace(MemoryLearner):
+    """V-trace(λ) (Espeholt and others 2018; with traces Ghiassian and Sutton 2021): off-policy TD(λ) whose ratios are clipped."""
+
 class EmphaticTD(MemoryLearner):
     """Emphatic TD(λ) (Sutton, Mahmood and White 2016): a state is updated in proportion to its emphasis."""
+
+class EmphaticTDBeta(MemoryLearner):
+    """Emphatic TD(λ, β) (Hallak, Tamar, Munos and Mannor 2016): the follow-on trace decays by β instead of γ."""
 
 class TrueOnlineEmphaticTD(MemoryLearner):
     """True online emphatic TD(λ) (Sutton 2015): equal to its forward view at every step."""

@@ -11,11 +11,12 @@ To add a method, add a rule file, a definition, a row here, and a page (CONTRIBU
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 GROUPS = ("prediction", "off-policy", "average reward", "nonlinear", "control")
 TRACES = ("accumulating", "replacing", "dutch", "provisional", "none")
@@ -33,6 +34,53 @@ class Look:
     colour: str = GREY
     dashes: tuple[int, ...] = ()
     marker: str = "o"
+
+
+class Parameter(NamedTuple):
+    """A parameter of a rule.
+
+    Parameters
+    ----------
+    default : float
+        Its value where none is given.
+    least, most : float, optional
+        The range of its values. All finite numbers by default.
+    about : str, optional
+        A sentence for the docstring of the class.
+    """
+
+    default: float
+    least: float = -math.inf
+    most: float = math.inf
+    about: str = ""
+
+    def checked(self, name: str, value: Any) -> float:
+        """Check a value.
+
+        Parameters
+        ----------
+        name : str
+            The name of the parameter, for the error.
+        value : float
+            The value.
+
+        Returns
+        -------
+        float
+            The value.
+
+        Raises
+        ------
+        ValueError
+            If the value is not a finite number in the range.
+        """
+        number = isinstance(value, int | float) or type(value).__name__.startswith(("float", "int", "uint"))
+        if isinstance(value, bool) or not number or not (math.isfinite(value) and self.least <= value <= self.most):
+            ranges = {(True, True): "", (False, True): f" ≥ {self.least:g}", (True, False): f" ≤ {self.most:g}"}
+            open_ends = math.isinf(self.least), math.isinf(self.most)
+            wanted = ranges.get(open_ends, f" from {self.least:g} to {self.most:g}")
+            raise ValueError(f"{name} must be a finite number{wanted}, got {value!r}")
+        return float(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +135,10 @@ class Method:
         Whether each feature may have its own step-size.
     adapts : bool
         Whether step-size adaptation knows the method. It does not know of a reward rate.
+    second_is_first : bool
+        Whether the second step-size is the first where none is given.
+    parameters : mapping
+        The parameters of the rule: names in its signature that no transition has, each a `Parameter`.
     """
 
     name: str
@@ -111,6 +163,8 @@ class Method:
     constants: tuple[str, ...] = ()
     per_feature: bool = False
     adapts: bool = True
+    second_is_first: bool = False
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
 
     def resolve(self, part: str) -> Any:
         """Import what a part of the row names.
@@ -163,6 +217,13 @@ _TRUE_ONLINE_GTD: dict[str, Any] = {
     "trace": "dutch",
     "swept": True,
     "page": "gtd.md",
+}
+_GTD2: dict[str, Any] = {
+    "memory": "two",
+    "trace": "none",  # w does not learn along it
+    "swept": True,
+    "settings": {"second_step_size": 0.2},
+    "page": "gtd2.md",
 }
 _TRUE_ONLINE: dict[str, Any] = {
     "rule": _rule("true_online_td"),
@@ -278,6 +339,48 @@ _ROWS = (
         **_TRUE_ONLINE_GTD,
     ),
     Method(
+        *("tdrc", "TDRC(λ)", "off-policy"),
+        learner="TDRC",
+        definition="forward:TDRCSum",
+        page="tdrc.md",
+        rule=_rule("tdrc"),
+        memory="two",
+        swept=True,
+        second_is_first=True,
+        settings={"second_step_size": 0.2, "regularization": 0.7},
+        parameters={
+            "regularization": Parameter(1.0, least=0.0, about="κ ≥ 0, which pulls the second weights towards zero.")
+        },
+        look=Look(PINK, (4, 2), "v"),
+    ),
+    Method(
+        *("gtd2", "GTD2(λ)", "off-policy"),
+        learner="GTD2",
+        definition="forward:GTD2Sum",
+        rule=_rule("gtd2"),
+        look=Look(SKY, (4, 2), "^"),
+        **_GTD2,
+    ),
+    Method(
+        *("proximal_gtd2", "proximal GTD2(λ)", "off-policy"),
+        learner="ProximalGTD2",
+        definition="forward:ProximalGTD2Sum",
+        rule=_rule("proximal_gtd2"),
+        look=Look(SKY, (), "^"),
+        **_GTD2,
+    ),
+    Method(
+        *("v_trace", "V-trace(λ)", "off-policy"),
+        learner="VTrace",
+        definition="forward:VTraceSum",
+        page="v_trace.md",
+        rule=_rule("v_trace"),
+        swept=True,
+        settings={"largest_ratio": 0.8},
+        parameters={"largest_ratio": Parameter(1.0, least=0.0, about="The number that ratios are clipped to.")},
+        look=Look(GREY, (4, 2), "P"),
+    ),
+    Method(
         *("emphatic", "emphatic TD(λ)", "off-policy"),
         learner="EmphaticTD",
         definition="forward:EmphaticSum",
@@ -286,6 +389,17 @@ _ROWS = (
         rule=_rule("emphatic_td"),
         swept=True,
         look=Look(GREEN, (4, 2), "D"),
+    ),
+    Method(
+        *("emphatic_beta", "emphatic TD(λ, β)", "off-policy"),
+        learner="EmphaticTDBeta",
+        definition="forward:EmphaticBetaSum",
+        page="emphatic_td.md",
+        rule=_rule("emphatic_td_beta"),
+        swept=True,
+        settings={"follow_on_decay": 0.6},
+        parameters={"follow_on_decay": Parameter(0.8, 0.0, 1.0, "β in [0, 1], by which the follow-on trace decays.")},
+        look=Look(GREEN, (2, 2), "X"),
     ),
     Method(
         *("true_online_emphatic", "true online emphatic TD(λ)", "off-policy"),

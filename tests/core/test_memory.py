@@ -8,23 +8,25 @@ from hypothesis import strategies as st
 from trueonline.core import memory
 from trueonline.core.compiling.kernels import call, specialise
 from trueonline.core.forms import view
-from trueonline.core.memory import attach_one, decay, imprint, learn, recall, replace, settle
+from trueonline.core.memory import attach_one, decay, imprint, learn, recall, replace, scale, settle
 from trueonline.core.memory.layout import COUNT, DENSE, SPARE, parts
 
 N = 7
 ONE = np.ones(1)
 
 
-def operations(numbers, places, x, values, g, a, b, c, replacing):
+def operations(numbers, places, x, values, g, a, b, c, replacing, scaling):
     m = attach_one(numbers, places)
     features = view(x, values)
     found = recall(m, features, features)
     decay(m, g)
+    scale(m, scaling)
     if replacing:
         replace(m, features)
     else:
         imprint(m, features, a, b)
     learn(m, c)
+    scale(m, scaling)
     settle(m, features)
     return found
 
@@ -32,8 +34,8 @@ def operations(numbers, places, x, values, g, a, b, c, replacing):
 ENTRY = specialise(operations, "memory")
 
 
-def one_step(*arguments):
-    return call(ENTRY, *arguments)
+def one_step(numbers, places, x, values, g, a, b, c, replacing, scaling=1.0):
+    return call(ENTRY, numbers, places, x, values, g, a, b, c, replacing, scaling)
 
 
 def step(form, buffers, x, *numbers):
@@ -71,6 +73,7 @@ steps = st.tuples(
     amounts,
     amounts,
     st.booleans(),
+    st.sampled_from([1.0, 0.9, -0.5, 0.0, 1e-130]),
 )
 
 
@@ -80,17 +83,17 @@ def test_any_sequence_of_operations_equals_eager_vectors(sequence, one_form):
     buffers = memory.allocate(N)
     e, w = np.zeros(N), np.zeros(N)
     values = np.linspace(-1.5, 2.0, N) + 0.1
-    for own_form, mask, real, g, a, b, c, replacing in sequence:
+    for own_form, mask, real, g, a, b, c, replacing, scaling in sequence:
         form = sequence[0][0] if one_form else own_form
         x = np.array(mask, float) * (values if real and form != "active" and not replacing else 1.0)
         expected = w @ x, e @ x, w @ x
-        e = g * e
+        e, w = g * e, scaling * w
         if replacing:
             e[x == 1.0] = 1.0
         else:
             e, w = e + a * x, w + b * x
-        w = w + c * e
-        found = step(form, buffers, x, g, a, b, c, replacing)
+        w = scaling * (w + c * e)
+        found = step(form, buffers, x, g, a, b, c, replacing, scaling)
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
         np.testing.assert_allclose(memory.trace(only(buffers)), e, rtol=1e-11, atol=1e-11)
         np.testing.assert_allclose(memory.weights(only(buffers)), w, rtol=1e-11, atol=1e-11)

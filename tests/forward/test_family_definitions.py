@@ -15,6 +15,7 @@ from tests.oracles.family import Episode
 from trueonline import forward
 from trueonline.derivation import views
 from trueonline.forward.base import Definition
+from trueonline.forward.gradient import GradientDefinition
 
 STEPS, N = 50, 6
 
@@ -122,8 +123,13 @@ BACKWARD_VIEWS = [
     (forward.ProvisionalQView, naive.provisional_q),
     (forward.ProvisionalTDView, partial(naive.provisional_active, actions=False)),
     (forward.ProvisionalQView, partial(naive.provisional_active, actions=True)),
+    (partial(forward.VTraceSum, largest_ratio=1.1), partial(naive.off_policy_td, largest=1.1)),
+    (partial(forward.EmphaticBetaSum, follow_on_decay=0.6), partial(naive.emphatic_td, decay=0.6)),
     (forward.GTDSum, naive.gtd),
     (forward.OnlineGTDReturn, naive.true_online_gtd),
+    (partial(forward.TDRCSum, regularization=0.7), partial(naive.gtd, kappa=0.7)),
+    (forward.GTD2Sum, partial(naive.gtd, second=True)),
+    (forward.ProximalGTD2Sum, partial(naive.gtd, second=True, ahead=True)),
 ]
 STREAMS = {f"stream {seed}": drawn(seed) for seed in (1, 2, 3)}
 # Every trace is as long as it gets.
@@ -136,7 +142,7 @@ def test_a_definition_is_its_backward_view_at_every_step(definition, oracle, str
     """In both weights, where it has two."""
     episodes, w_0 = STREAMS[stream], weights_0(1)
     wanted = list(oracle(episodes, w_0))
-    if definition not in (forward.GTDSum, forward.OnlineGTDReturn):
+    if not issubclass(getattr(definition, "func", definition), GradientDefinition):
         assert_same(*followed(made(definition, episodes, w_0), episodes), wanted)
         return
     betas = np.concatenate([episode.betas for episode in episodes])

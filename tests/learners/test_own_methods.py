@@ -4,6 +4,7 @@ import copy
 import pickle
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -121,10 +122,110 @@ def test_what_is_not_a_rule_is_refused():
     def strange(memory, x, phase):
         return 0.0, 0.0, 0.0
 
-    with pytest.raises(TypeError, match=r"strange asks for 'phase'.* must be among x, reward"):
+    with pytest.raises(
+        TypeError, match=r"strange asks for 'phase'.* give its value .*parameters={'phase': 1\.0}; .* have x, reward"
+    ):
         to.method(strange)
+    with pytest.raises(TypeError, match="strange does not ask for 'fase': its parameters are phase"):
+        to.method(strange, parameters={"phase": 1.0, "fase": 1.0})
+    with pytest.raises(ValueError, match="may not be called 'weights'"):
+        to.method(own_td, parameters={"weights": 1.0})
     with pytest.raises(ValueError, match="memory must be one of one, two, three, two traces, got 'four'"):
         to.method(own_td, memory="four")
+
+
+# --- Parameters -----------------------------------------------------------------------------------
+
+
+@to.kernel
+def pulled_td(memory, x, reward, x_next, zeta, alpha, gamma, lam, gamma_next, pull):
+    """TD(λ) whose errors count ζ times, and whose values are pulled towards zero."""
+    v, _, v_next = recall(memory, x, x_next)
+    delta = reward + gamma_next * v_next - v
+    decay(memory, gamma * lam)
+    imprint(memory, x, 1.0, -alpha * pull * v)
+    learn(memory, alpha * zeta * delta)
+    return v, delta, v_next
+
+
+class Pulled(AccumulateSum):
+    """The same by its equation, with w_t from one step to the next."""
+
+    def __init__(self, n_features, step_size, trace_decay, discount, pull=0.25, zeta=1.0):
+        self.pull, self.zeta = pull, zeta
+        super().__init__(n_features, step_size, trace_decay, discount)
+
+    def _weights_now(self):
+        alpha, w = self.alphas[-1], self.weights_then[-1]
+        return w + alpha * (self.zeta * self.deltas[-1] * self._trace() - self.pull * (w @ self.x[-1]) * self.x[-1])
+
+
+PULLED = to.method(
+    pulled_td, Pulled, parameters={"zeta": to.Parameter(1.0, 0.0, 2.0, "How much δ counts."), "pull": 0.25}
+)
+
+
+def test_parameters_are_arguments_that_are_saved_pickled_and_verified(tmp_path):
+    learner = PULLED.learner(6, **SETTINGS, pull=0.5)
+    assert (learner.pull, learner.zeta) == (0.5, 1.0)
+    assert repr(learner).endswith("zeta=1.0, pull=0.5)")
+    assert "zeta : float, optional\n    How much δ counts. 1 by default." in PULLED.learner.__doc__
+    learner.run(SPARSE[:20], REWARDS[:19])
+    learner.save(tmp_path / "pulled.npz")
+    copies = [to.load(tmp_path / "pulled.npz"), pickle.loads(pickle.dumps(learner)), copy.deepcopy(learner)]
+    learner.run(SPARSE[19:], REWARDS[19:], resume=True)
+    for each in copies:
+        each.run(SPARSE[19:], REWARDS[19:], resume=True)
+        np.testing.assert_array_equal(each.weights, learner.weights)
+    for given in ({}, {"pull": 0.7, "zeta": 0.5}):
+        assert to.verify(partial(PULLED.learner, **given), kinds=["active indices"], trials=1, steps=20).exact
+    assert not to.verify(partial(PULLED.learner, pull=0.1), Pulled, kinds=["active indices"], trials=1, steps=20).exact
+    agent = PULLED.agent(6, 2, **SETTINGS, seed=1, pull=0.5)
+    agent.save(tmp_path / "agent.npz")
+    assert to.load(tmp_path / "agent.npz").pull == 0.5
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"pul": 1.0}, "PulledTd takes no argument 'pul': use pull"),
+        ({"zeta": 2.5}, "zeta must be a finite number from 0 to 2, got 2.5"),
+        ({"pull": float("nan")}, "pull must be a finite number, got nan"),
+        ({"pull": True}, "pull must be a finite number, got True"),
+    ],
+)
+def test_bad_parameters_are_refused_by_name(given, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        PULLED.learner(6, **SETTINGS, **given)
+
+
+def test_parameters_are_swept_like_step_sizes(tmp_path):
+    """With the bits of learners that have these parameters; without one, a method has null in its column."""
+    grid: dict = {"step_sizes": [0.1, 0.3], "trace_decays": [0.5], "runs": 2, "steps": 30}
+    problem, methods = to.problems.random_walk(5), {"row": PULLED, "class": PULLED.learner, "true_online": None}
+    table = to.sweep(problem, methods, **grid, parameters={"pull": [0.0, 0.5]})
+    assert table.column_names == ["method", "step_size", "trace_decay", "pull", "run", "error"]
+    rows = table.to_pylist()
+    errors = {name: [row["error"] for row in rows if row["method"] == name] for name in methods}
+    assert len(errors["row"]) == 2 * len(errors["true_online"])
+    np.testing.assert_allclose(errors["row"], errors["class"], rtol=1e-12)
+    assert {row["pull"] for row in rows if row["method"] == "true_online"} == {None}
+    for pull in (0.0, 0.5):
+        alone = to.sweep(problem, {"row": to.study.SweptMethod(PULLED, parameters={"pull": pull})}, **grid)
+        same = [row["error"] for row in rows if (row["method"], row["pull"]) == ("row", pull)]
+        assert alone["error"].to_pylist() == same
+    assert "pull 0" in str(to.study.Summary(table))
+    to.sweep(problem, methods, **grid, parameters={"pull": [0.0, 0.5]}, out=tmp_path)
+    assert to.sweep(problem, methods, **grid, parameters={"pull": [0.0, 0.5]}, out=tmp_path).equals(table)
+    for wrong, message in (
+        (
+            {"zetta": [1.0]},
+            r"'zetta', which is a parameter of none of the methods row, class and true_online: row has zeta",
+        ),
+        ({"zeta": [1.0, 3.0]}, r"parameters\['zeta'\] must be a finite number from 0 to 2, got 3.0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            to.sweep(problem, methods, **grid, parameters=wrong)
 
 
 # --- What belongs to a rule, and input that a rule does not look at ---------------------------------

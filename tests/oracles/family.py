@@ -48,30 +48,40 @@ def left_behind(episode: Episode, t: int) -> float:
     return episode.discounts[t - 1] * episode.trace_decays[t - 1] if t > 0 else 0.0
 
 
-def off_policy_td(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[np.ndarray]:
-    """e ← ρ(γλe + φ);  w ← w + αδe."""
+def off_policy_td(episodes: Iterable[Episode], w: np.ndarray, largest: float = np.inf) -> Iterator[np.ndarray]:
+    """e ← ρ(γλe + φ);  w ← w + αδe. V-trace(λ) has a largest ρ."""
     for episode in episodes:
         e = np.zeros(len(w))
         for t, reward in enumerate(episode.rewards):
             phi, phi_next = episode.x[t], episode.x[t + 1]
             delta = reward + episode.discounts[t] * (w @ phi_next) - w @ phi
-            e = episode.ratios[t] * (left_behind(episode, t) * e + phi)
+            e = min(episode.ratios[t], largest) * (left_behind(episode, t) * e + phi)
             w = w + episode.alphas[t] * delta * e
             yield w
 
 
-def gtd(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """e ← ρ(γλe + φ);  w ← w + α(δe − γ'(1 − λ')(eᵀh)φ');  h ← h + β(δe − (hᵀφ)φ)."""
+def gtd(
+    episodes: Iterable[Episode], w: np.ndarray, kappa: float = 0.0, second: bool = False, ahead: bool = False
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """e ← ρ(γλe + φ);  w ← w + α(δe − γ'(1 − λ')(eᵀh)φ');  h ← h + β(δe − (hᵀφ)φ − κh).
+
+    The `second` of its name has (hᵀφ)φ in the place of δe in w. `ahead`, both changes are those at weights half a step ahead.
+    """
     h = np.zeros(len(w))
     for episode in episodes:
         e = np.zeros(len(w))
         for t, reward in enumerate(episode.rewards):
             phi, phi_next, gamma, rho = episode.x[t], episode.x[t + 1], episode.discounts[t], episode.ratios[t]
             alpha, beta = episode.alphas[t], episode.betas[t]
-            delta = reward + gamma * (w @ phi_next) - w @ phi
             e = rho * (left_behind(episode, t) * e + phi)
-            w = w + alpha * (delta * e - gamma * (1.0 - episode.trace_decays[t]) * (h @ e) * phi_next)
-            h = h + beta * (delta * e - (h @ phi) * phi)
+            here, there = (w, h), (w, h)
+            for _ in range(1 + ahead):
+                w, h = there
+                delta = reward + gamma * (w @ phi_next) - w @ phi
+                along = (h @ phi) * phi if second else delta * e
+                w = here[0] + alpha * (along - gamma * (1.0 - episode.trace_decays[t]) * (h @ e) * phi_next)
+                h = here[1] + beta * (delta * e - (h @ phi) * phi - kappa * h)
+                there = w, h
             yield w, h
 
 
@@ -98,14 +108,14 @@ def true_online_gtd(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[tupl
             yield w, h
 
 
-def emphatic_td(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[np.ndarray]:
-    """F ← ρ_{t−1}γF + I;  M ← λI + (1 − λ)F;  e ← ρ(γλe + Mφ);  w ← w + αδe."""
+def emphatic_td(episodes: Iterable[Episode], w: np.ndarray, decay: float | None = None) -> Iterator[np.ndarray]:
+    """F ← ρ_{t−1}γF + I;  M ← λI + (1 − λ)F;  e ← ρ(γλe + Mφ);  w ← w + αδe. ETD(λ, β) has a `decay` for γ in F."""
     for episode in episodes:
         e, F = np.zeros(len(w)), 0.0
         for t, reward in enumerate(episode.rewards):
             phi, phi_next, rho = episode.x[t], episode.x[t + 1], episode.ratios[t]
             delta = reward + episode.discounts[t] * (w @ phi_next) - w @ phi
-            F, M = emphasis(episode, t, F)
+            F, M = emphasis(episode, t, F, decay)
             e = rho * (left_behind(episode, t) * e + M * phi)
             w = w + episode.alphas[t] * delta * e
             yield w
@@ -126,9 +136,10 @@ def true_online_emphatic_td(episodes: Iterable[Episode], w: np.ndarray) -> Itera
             yield w
 
 
-def emphasis(episode: Episode, t: int, F: float) -> tuple[float, float]:
+def emphasis(episode: Episode, t: int, F: float, decay: float | None = None) -> tuple[float, float]:
     """F_t and M_t from F_{t−1}. At the beginning F = I, and so λ does not matter."""
-    F = (episode.ratios[t - 1] * episode.discounts[t - 1] * F if t > 0 else 0.0) + episode.interests[t]
+    passed = episode.discounts[t - 1] if decay is None else decay
+    F = (episode.ratios[t - 1] * passed * F if t > 0 else 0.0) + episode.interests[t]
     lam = episode.trace_decays[t - 1] if t > 0 else 0.0
     return F, lam * episode.interests[t] + (1.0 - lam) * F
 

@@ -370,7 +370,8 @@ def _definition(learner_class: Any) -> Any:
             "(docs/guides/step_sizes.md); verify it without them"
         )
     rule = own.resolve("rule") if isinstance(own, catalog.Method) else None
-    if rule is not None and "beta" in asked(rule) and "second_step_size" not in arguments:
+    needed = rule is not None and "beta" in asked(rule) and not getattr(own, "second_is_first", False)
+    if needed and "second_step_size" not in arguments:
         raise TypeError(
             f"{made.__name__} needs second_step_size: give functools.partial({made.__name__}, second_step_size=0.1)"
         )

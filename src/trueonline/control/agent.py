@@ -21,7 +21,7 @@ from trueonline.core.transition import GAMMA_NEXT, asked
 from trueonline.inputs import Features, FeaturesLike, Parameters, Schedule, explains_arguments, saved_count
 from trueonline.learners.acting import Acting
 from trueonline.learners.docstrings import ADAPTATION, AGENT, SECOND
-from trueonline.learners.over_memory import OverMemory, idle
+from trueonline.learners.over_memory import OverMemory, idle, take_parameters
 
 OPTIONS = """\
 **options : bool
@@ -42,6 +42,7 @@ class Agent(Acting, OverMemory):
     options: ClassVar[tuple[str, ...]] = ()  # switches that the rule has beside the common settings, off by default
 
     def __init_subclass__(cls, **options: Any) -> None:
+        take_parameters(cls)
         super().__init_subclass__(**options)
         if "method" in vars(cls):
             cls.binary = cls.method.binary

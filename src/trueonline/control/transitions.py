@@ -16,7 +16,21 @@ from trueonline.core.family import merged, number_of
 from trueonline.core.forms import Chosen, pointer, view
 from trueonline.core.loops import arriving, attach, follow, names_of, prepare, rule
 from trueonline.core.memory import action_values
-from trueonline.core.memory.layout import BEST, BINARY, CARRIED, CUTS, GAMMA, GREEDY, LAM, RHO_OLD, RULE, STEPS, V_OLD, at
+from trueonline.core.memory.layout import (
+    BEST,
+    BINARY,
+    CARRIED,
+    CUTS,
+    GAMMA,
+    GREEDY,
+    LAM,
+    PARAMETERS,
+    RHO_OLD,
+    RULE,
+    STEPS,
+    V_OLD,
+    at,
+)
 
 TIE = 1e-10  # values this close, relative to the largest or absolutely where that is small, count as equal
 
@@ -53,8 +67,8 @@ def transition(numbers, places, here, here_values, action, reward, x, x_values, 
     psi = Chosen(now, q.size, action, now.size)
     psi_next = Chosen(then, q.size, best if place[BEST] != 0.0 else action_next, then.size)
     v_old, gamma, lam, rho_old, noted = place[V_OLD], place[GAMMA], place[LAM], place[RHO_OLD], place[GREEDY]
-    carried, numbers_now = pointer(numbers, CARRIED), pointer(settings, 0)
-    step = arriving(psi, reward, psi_next, psi_next, v_old, gamma, lam, rho_old, noted, carried, numbers_now, which)
+    carried, numbers_now, own = pointer(numbers, CARRIED), pointer(settings, 0), pointer(numbers, PARAMETERS)
+    step = arriving(psi, reward, psi_next, psi_next, v_old, gamma, lam, rho_old, noted, carried, own, numbers_now, which)
     _, delta, v_next = rule(memory, prepare(memory, step))
     follow(memory, psi)
     place[V_OLD] = v_next

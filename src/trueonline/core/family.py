@@ -17,6 +17,7 @@ from trueonline import catalog
 from trueonline.core.compiling.kernels import kernel
 from trueonline.core.compiling.syntax import NotInlinableError, assigned, definition, made_of
 from trueonline.core.memory import decay, imprint, learn, recall, replace
+from trueonline.core.transition import parameters_of
 
 # Learners of the rule that people meet first have kernels of their own, which compile in two thirds of the time.
 ALONE = "true_online_td"
@@ -76,6 +77,8 @@ def _taken_apart(rule: Any, suffix: str) -> tuple[list[ast.stmt], bool] | None:
     try:
         node = definition(rule.py_func)
     except NotInlinableError:
+        return None
+    if parameters_of(rule):
         return None
     where = rule.py_func.__globals__
     rename = _Renaming(

@@ -29,6 +29,7 @@ from trueonline.core.memory.layout import (
     LAM,
     LENGTH,
     NOT_BINARY,
+    PARAMETERS,
     PLACE,
     RHO_OLD,
     RULE,
@@ -77,7 +78,7 @@ attach = attach_one
 
 
 @kernel
-def arriving(x, reward, x_next, x_expected, v_old, gamma, lam, rho_old, greedy, carried, settings, which):
+def arriving(x, reward, x_next, x_expected, v_old, gamma, lam, rho_old, greedy, carried, parameters, settings, which):
     """The transition from x to x_next, with the numbers that Python gives in `settings`."""
     return Transition(
         x=x,
@@ -98,6 +99,7 @@ def arriving(x, reward, x_next, x_expected, v_old, gamma, lam, rho_old, greedy, 
         greedy=greedy,
         discount=settings[DISCOUNT],
         trace_decay=settings[TRACE_DECAY],
+        parameters=parameters,
         which=which,
     )
 
@@ -118,8 +120,10 @@ def transit(numbers, places, x, values, expected, expected_values, reward):
     x_expected = view_or(expected, expected_values, x_next)
     now, which = held(numbers, places, PLACE, memory.n, place[LENGTH], values), int(place[RULE])
     v_old, gamma, lam, rho_old, greedy = place[V_OLD], place[GAMMA], place[LAM], place[RHO_OLD], place[GREEDY]
-    carried, settings = pointer(numbers, CARRIED), pointer(numbers, COMING)
-    transition = arriving(now, reward, x_next, x_expected, v_old, gamma, lam, rho_old, greedy, carried, settings, which)
+    carried, settings, own = pointer(numbers, CARRIED), pointer(numbers, COMING), pointer(numbers, PARAMETERS)
+    transition = arriving(
+        now, reward, x_next, x_expected, v_old, gamma, lam, rho_old, greedy, carried, own, settings, which
+    )
     _, delta, v_next = rule(memory, prepare(memory, transition))
     follow(memory, now)
     settle_all(memory, now)
@@ -155,7 +159,8 @@ def run(numbers, places, X, expected, rewards, series, starts, sure, values):
     """
     memory, place, each = attach(numbers, places), pointer(numbers, 0), np.int64(series.shape[0] > 1) * series.shape[1]
     v_old, gamma, lam, steps, rho_old = place[V_OLD], place[GAMMA], place[LAM], place[STEPS], place[RHO_OLD]
-    carried, greedy, which = pointer(numbers, CARRIED), place[GREEDY], int(place[RULE])
+    carried, own = pointer(numbers, CARRIED), pointer(numbers, PARAMETERS)
+    greedy, which = place[GREEDY], int(place[RULE])
     x = row(X, 0)
     for t in range(rewards.size):
         x_next = row(X, t + 1)
@@ -167,7 +172,7 @@ def run(numbers, places, X, expected, rewards, series, starts, sure, values):
         else:
             settings, x_expected = pointer(series, t * each), row_or(expected, x_next, t + 1)
             transition = arriving(
-                x, rewards[t], x_next, x_expected, v_old, gamma, lam, rho_old, greedy, carried, settings, which
+                x, rewards[t], x_next, x_expected, v_old, gamma, lam, rho_old, greedy, carried, own, settings, which
             )
             v, _, v_next = rule(memory, prepare(memory, transition))
             follow(memory, x)

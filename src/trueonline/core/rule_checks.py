@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Iterable
 from typing import Any
 
 from trueonline.core.compiling.syntax import NotInlinableError, definition
-from trueonline.core.transition import asked
+from trueonline.core.transition import check_parameters
 
 RESULT = "V(S), δ and V(S'), as in `return v, delta, v_next`"
 MEMORIES = {"second": 2, "third": 3}  # the memories that a rule has, if it uses this one
 
 
-def check_rule(rule: Any) -> int:
+def check_rule(rule: Any, parameters: Iterable[str] = ()) -> int:
     """Check a rule. Return how many memories it uses: 2 if it reads `memory.second`, 3 if it reads `memory.third`, otherwise 1.
 
-    A TypeError names the fix if this is not a kernel, asks for what no transition has, does not return three values, or uses
-    a name that nothing defines.
+    A TypeError names the fix if this is not a kernel, has other parameters than these, does not return three values, or uses a name
+    that nothing defines.
     """
-    asked(rule)
+    check_parameters(rule, parameters)
     function = rule.py_func
     try:
         tree = definition(function)

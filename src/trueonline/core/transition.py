@@ -5,12 +5,13 @@ The loops hold one `Transition`. A rule names the parts that it needs in its sig
     @kernel
     def true_online_td(memory, x, reward, x_next, v_old, alpha, gamma, lam, gamma_next): …
 
-A rule returns V(S), δ and V(S'). V(S') is `v_old` of the next step.
+A rule returns V(S), δ and V(S'). V(S') is `v_old` of the next step. A name that no transition has is a parameter of the rule.
 """
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from trueonline.core.compiling.kernels import kernel
@@ -38,38 +39,64 @@ class Transition(NamedTuple):
     greedy: Any  # 1 if the action taken in S was greedy, else 0 (agents only)
     discount: Any  # γ as the learner's constant
     trace_decay: Any  # λ as the learner's constant
+    parameters: Any  # the rule's own numbers, in the order of their names; a rule asks for them by name
     which: Any  # the number of the rule, in kernels that several rules share (`core.family`); rules cannot ask for it
 
 
-ASKED = Transition._fields[:-1]
+ASKED = Transition._fields[:-2]
 
 # The numbers of a transition that Python passes to the loops, in one array of this order:
 ALPHA, BETA, GAMMA_NEXT, LAM_NEXT, RHO, INTEREST, DISCOUNT, TRACE_DECAY = range(8)
+
+MOST_PARAMETERS = 8  # of a rule
 
 # The public names of parts that a rule may ask for. Every transition has all other parts.
 ARGUMENTS = {"rho": "ratio", "interest": "interest", "x_expected": "x_expected", "beta": "second_step_size"}
 
 
 def asked(rule: Any) -> tuple[str, ...]:
-    """The names in a rule's signature, without `memory`; TypeError for a name that transitions do not have."""
+    """The names in a rule's signature that transitions have."""
+    return tuple(name for name in _names(rule) if name in ASKED)
+
+
+def parameters_of(rule: Any) -> tuple[str, ...]:
+    """The other names in a rule's signature, in the order in which `Transition.parameters` holds them."""
+    return tuple(sorted(name for name in _names(rule) if name not in ASKED))
+
+
+def check_parameters(rule: Any, given: Iterable[str]) -> None:
+    """TypeError unless these are the parameters of a rule."""
+    own, name = parameters_of(rule), rule.py_func.__name__
+    for each in own:
+        if each not in given:
+            raise TypeError(
+                f"the rule {name} asks for {each!r}, which no transition has: if it is a parameter, give its value to "
+                f"trueonline.method, as in parameters={{{each!r}: 1.0}}; transitions have {', '.join(ASKED)}"
+            )
+    for each in given:
+        if each not in own:
+            has = f"its parameters are {', '.join(own)}" if own else "it has no parameters"
+            raise TypeError(f"the rule {name} does not ask for {each!r}: {has}")
+    if len(own) > MOST_PARAMETERS:
+        raise TypeError(f"the rule {name} has {len(own)} parameters; {MOST_PARAMETERS} is the most")
+
+
+def _names(rule: Any) -> list[str]:
     function = getattr(rule, "py_func", None)
     if function is None:
         raise TypeError(f"a rule must be a compiled kernel, got {rule!r}; decorate it with trueonline.kernel")
     memory, *names = inspect.signature(function).parameters or [""]
-    unknown = [name for name in names if name not in ASKED]
-    if memory != "memory" or unknown:
-        wrong = f"asks for {unknown[0]!r}" if unknown else f"begins with {memory!r}"
-        raise TypeError(
-            f"the rule {function.__name__} {wrong}; its first argument must be memory, and the others must be among "
-            f"{', '.join(ASKED)}"
-        )
-    return tuple(names)
+    if memory != "memory":
+        raise TypeError(f"the rule {function.__name__} begins with {memory!r}; its first argument must be memory")
+    return names
 
 
 def asking(rule: Any) -> Any:
     """A kernel (memory, transition) that calls `rule` with the parts that its signature names. It is kept with the rule."""
     if "ask" not in vars(rule):
-        arguments = "".join(f", transition.{name}" for name in asked(rule))
+        own = parameters_of(rule)
+        parts = (f"parameters[{own.index(name)}]" if name in own else name for name in _names(rule))
+        arguments = "".join(f", transition.{part}" for part in parts)
         text = f"def ask(memory, transition):\n    return rule(memory{arguments})\n"
         rule.ask = kernel(made_of(text, "ask", {"rule": rule}))
     return rule.ask
@@ -97,6 +124,7 @@ def with_step_sizes(t, alpha, beta):
         greedy=t.greedy,
         discount=t.discount,
         trace_decay=t.trace_decay,
+        parameters=t.parameters,
         which=t.which,
     )
 
@@ -123,5 +151,6 @@ def on_policy(x, reward, x_next, v_old, alpha, gamma, lam, gamma_next, carried):
         greedy=0.0,
         discount=gamma_next,
         trace_decay=lam,
+        parameters=None,
         which=0,
     )

@@ -11,12 +11,17 @@ from trueonline.forward.agents import (
     WatkinsQSum,
 )
 from trueonline.forward.differential import OnlineDifferentialReturn
-from trueonline.forward.emphatic import EmphaticSum, OnlineEmphaticReturn
-from trueonline.forward.gradient import GTDSum, OnlineGTDReturn
+from trueonline.forward.emphatic import EmphaticBetaSum, EmphaticSum, OnlineEmphaticReturn
+from trueonline.forward.gradient import GTD2Sum, GTDSum, OnlineGTDReturn, ProximalGTD2Sum, TDRCSum
 from trueonline.forward.interim_returns import interim_lambda_return, lambda_return, n_step_returns
 from trueonline.forward.lambda_returns import OfflineLambdaReturn, OnlineLambdaReturn
 from trueonline.forward.monte_carlo import EpisodeMonteCarlo, OnlineMonteCarlo
-from trueonline.forward.off_policy_returns import OffPolicySum, OnlineOffPolicyReturn, off_policy_lambda_returns
+from trueonline.forward.off_policy_returns import (
+    OffPolicySum,
+    OnlineOffPolicyReturn,
+    VTraceSum,
+    off_policy_lambda_returns,
+)
 from trueonline.forward.other_returns import AverageReturn, ComplexReturn, GammaReturn, NStepReturn, OmegaReturn
 from trueonline.forward.provisional_views import ProvisionalQView, ProvisionalTDView
 from trueonline.forward.swift_equations import SwiftTDEquations
@@ -29,8 +34,10 @@ __all__ = [
     "AverageReturn",
     "ClearingSarsaSum",
     "ComplexReturn",
+    "EmphaticBetaSum",
     "EmphaticSum",
     "EpisodeMonteCarlo",
+    "GTD2Sum",
     "GTDSum",
     "GammaReturn",
     "ImpliedSum",
@@ -51,10 +58,13 @@ __all__ = [
     "OnlineWatkinsReturn",
     "ProvisionalQView",
     "ProvisionalTDView",
+    "ProximalGTD2Sum",
     "ReplaceSarsaSum",
     "ReplaceSum",
     "SwiftSarsaEquations",
     "SwiftTDEquations",
+    "TDRCSum",
+    "VTraceSum",
     "WISGTDSum",
     "WatkinsQSum",
     "interim_lambda_return",

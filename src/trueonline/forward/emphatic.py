@@ -6,11 +6,15 @@ interesting states before it bootstrap from it. I_t is the interest of the state
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from trueonline import inputs
 from trueonline.forward.off_policy_returns import FamilyDefinition, OffPolicySum, OnlineOffPolicyReturn
+from trueonline.inputs import Schedule
 
 
 class EmphaticDefinition(FamilyDefinition):
@@ -29,11 +33,14 @@ class EmphaticDefinition(FamilyDefinition):
     def _more(self) -> dict[str, Any]:
         t = len(self.interests)
         interests = [*self.interests, self._interest]
-        passed = np.multiply(self.discounts, self.ratios)  # γ_{j+1}ρ_j at j = 0, …, t
+        passed = np.multiply(self._follow_on_decays(), self.ratios)  # γ_{j+1}ρ_j at j = 0, …, t
         followon = sum(np.prod(passed[k:t]) * interests[k] for k in range(t + 1))  # F_t
         lam = self.trace_decays[t - 1] if t > 0 else 1.0  # any λ_0 will do, as F_0 = I_0
         emphasis = lam * self._interest + (1.0 - lam) * float(followon)
         return {**super()._more(), "interests": self._interest, "emphases": emphasis}
+
+    def _follow_on_decays(self) -> Sequence[float]:
+        return self.discounts
 
 
 class EmphaticSum(EmphaticDefinition, OffPolicySum):
@@ -41,6 +48,34 @@ class EmphaticSum(EmphaticDefinition, OffPolicySum):
 
     def _entering(self) -> np.ndarray:
         return np.multiply(self.ratios, self.emphases)
+
+
+class EmphaticBetaSum(EmphaticSum):
+    """Emphatic TD(λ, β), by explicit sums: those of emphatic TD(λ), with β for γ in the follow-on trace F.
+
+    Parameters
+    ----------
+    follow_on_decay : float, optional
+        β in [0, 1]. 0.8 by default.
+    """
+
+    _more_settings: ClassVar[tuple[str, ...]] = ("follow_on_decay",)
+
+    def __init__(
+        self,
+        n_features: int,
+        step_size: float | Schedule,
+        trace_decay: float,
+        discount: float,
+        initial_weights: ArrayLike | None = None,
+        *,
+        follow_on_decay: float = 0.8,
+    ) -> None:
+        self.follow_on_decay = inputs.unit("follow_on_decay", follow_on_decay)
+        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
+
+    def _follow_on_decays(self) -> Sequence[float]:
+        return [self.follow_on_decay] * len(self.discounts)
 
 
 class OnlineEmphaticReturn(EmphaticDefinition, OnlineOffPolicyReturn):

@@ -10,6 +10,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trueonline import inputs
 from trueonline.forward.base import of_the_past, products_after
@@ -20,6 +21,8 @@ from trueonline.forward.off_policy_returns import (
     accumulated,
     dutch_trace,
 )
+from trueonline.inputs import Schedule
+from trueonline.learners.docstrings import LEARNER, SECOND
 
 
 class GradientDefinition(SecondStepDefinition):
@@ -82,6 +85,85 @@ class GTDSum(GradientDefinition, OffPolicySum):
         for j, phi in enumerate(self.x):
             h += self.betas[j] * (self.deltas[j] * self._trace_at(j) - (self.second_then[j] @ phi) * phi)
         return h
+
+
+class TDRCSum(GTDSum):
+    """TDRC(λ), by explicit sums: GTD(λ) with a further term in h, −κh_j (Ghiassian and others 2020).
+
+    h_t = h_0 + Σ_{j=0}^{t−1} β_j (δ_j e_j − (h_jᵀφ_j) φ_j − κ h_j)
+
+    Parameters
+    ----------
+    regularization : float, optional
+        κ ≥ 0. 1 by default.
+    """
+
+    _shared_parameters = LEARNER + SECOND
+    _more_settings: ClassVar[tuple[str, ...]] = ("_second_step_size", "regularization")
+
+    def __init__(
+        self,
+        n_features: int,
+        step_size: float | Schedule,
+        trace_decay: float,
+        discount: float,
+        initial_weights: ArrayLike | None = None,
+        *,
+        second_step_size: float | Schedule | None = None,
+        regularization: float = 1.0,
+    ) -> None:
+        self.regularization = inputs.ratio("regularization", regularization)
+        second = step_size if second_step_size is None else second_step_size
+        super().__init__(n_features, step_size, trace_decay, discount, initial_weights, second_step_size=second)
+
+    def _second_redone(self) -> np.ndarray:
+        pulls = (beta * h for beta, h in zip(self.betas, self.second_then, strict=True))
+        return super()._second_redone() - self.regularization * sum(pulls, np.zeros(self.n_features))
+
+
+class GTD2Sum(GTDSum):
+    """GTD2(λ), by explicit sums, with h of GTD(λ).
+
+    w_t = w_0 + Σ_{j=0}^{t−1} α_j ((h_jᵀφ_j) φ_j − γ_{j+1} (1 − λ_{j+1}) (e_jᵀh_j) φ_{j+1})
+    """
+
+    def _redone(self) -> np.ndarray:
+        terms = (
+            alpha * ((h @ phi) * phi - self._correction(j))
+            for j, (alpha, h, phi) in enumerate(zip(self.alphas, self.second_then, self.x, strict=True))
+        )
+        return sum(terms, self._first_weights.copy())
+
+
+class ProximalGTD2Sum(GTDSum):
+    """Proximal GTD2(λ), by explicit sums of the changes that follow from weights half a step ahead.
+
+    h_j' = h_j + β_j (δ_j e_j − (h_jᵀφ_j) φ_j),   w_j' = w_j + α_j ((h_jᵀφ_j) φ_j − g_j (h_jᵀe_j) φ_{j+1})
+    w_t = w_0 + Σ_{j=0}^{t−1} α_j ((h_j'ᵀφ_j) φ_j − g_j (h_j'ᵀe_j) φ_{j+1}),   with g_j = γ_{j+1} (1 − λ_{j+1})
+    h_t = h_0 + Σ_{j=0}^{t−1} β_j (δ_j' e_j − (h_j'ᵀφ_j) φ_j),   with δ_j' = R_{j+1} + γ_{j+1} φ_{j+1}ᵀw_j' − φ_jᵀw_j'
+    """
+
+    @of_the_past
+    def _changes(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        """The changes of w and h in step j."""
+        phi, there, e = self.x[j], self.reached[j], self._trace_at(j)
+        gamma, alpha, beta = self.discounts[j], self.alphas[j], self.betas[j]
+
+        def of_w(h: np.ndarray) -> np.ndarray:
+            return alpha * ((h @ phi) * phi - gamma * (1.0 - self.trace_decays[j]) * (h @ e) * there)
+
+        def of_h(delta: float, h: np.ndarray) -> np.ndarray:
+            return beta * (delta * e - (h @ phi) * phi)
+
+        h = self.second_then[j]
+        h_half, w_half = h + of_h(self.deltas[j], h), self.weights_then[j] + of_w(h)
+        return of_w(h_half), of_h(self.rewards[j] + gamma * (there @ w_half) - phi @ w_half, h_half)
+
+    def _redone(self) -> np.ndarray:
+        return sum((self._changes(j)[0] for j in range(len(self.x))), self._first_weights.copy())
+
+    def _second_redone(self) -> np.ndarray:
+        return sum((self._changes(j)[1] for j in range(len(self.x))), self._first_second.copy())
 
 
 class OnlineGTDReturn(GradientDefinition, OnlineOffPolicyReturn):

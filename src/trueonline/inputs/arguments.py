@@ -31,7 +31,11 @@ def explains_arguments(init: Init) -> Init:
     @wraps(init)
     def checked(self: Any, *arguments: Any, **named: Any) -> None:
         idle = (*getattr(self, "idle_arguments", ()), "options")
-        taken = [*(name for name in parameters if name not in idle), *getattr(self, "options", ())]
+        taken = [
+            *(name for name in parameters if name not in idle),
+            *getattr(self, "options", ()),
+            *getattr(self, "own_parameters", ()),
+        ]
         unknown = [name for name in named if name not in parameters and name not in taken]
         if unknown:
             name, kind = unknown[0], type(self).__name__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 _TITLE = "Parameters\n----------\n"
@@ -30,7 +31,7 @@ initial_weights : array_like, optional
 SECOND = """\
 second_step_size : float or callable, optional
     β ≥ 0 of the second weights or of the reward rate, or a schedule t → β_t. Methods that have either need it, and no other method
-    takes it.
+    takes it. `TDRC` takes `step_size` by default.
 """
 
 INITIAL = """\
@@ -85,6 +86,14 @@ meta_step_size : float, optional
 min_step_size : float, optional
     The smallest step-size of a feature, above 0 and at most `bound`.
 """
+
+
+def of_parameters(parameters: Mapping[str, Any]) -> str:
+    """The text of the parameters of a rule."""
+    return "".join(
+        f"{name} : float, optional\n    {each.about or 'A parameter of the rule.'} {each.default:g} by default.\n"
+        for name, each in parameters.items()
+    )
 
 
 def with_learned_step_sizes(shared: str) -> str:

@@ -15,7 +15,7 @@ from trueonline.core.checking import SEEN
 from trueonline.core.compiling.kernels import call
 from trueonline.core.loops import Entries, compiled, is_ours
 from trueonline.core.memory import KINDS
-from trueonline.core.memory.layout import COMING, LENGTH, PLACE, RATE
+from trueonline.core.memory.layout import COMING, LENGTH, PARAMETERS, PLACE, RATE
 from trueonline.core.thread_guard import get_ident, guarded
 from trueonline.core.transition import ARGUMENTS, GAMMA_NEXT, LAM_NEXT, asked
 from trueonline.core.two_traces import list_alike
@@ -32,7 +32,7 @@ from trueonline.inputs import (
 )
 from trueonline.learners.docstrings import ADAPTATION, INITIAL, LEARNER, SECOND
 from trueonline.learners.interface import Learner
-from trueonline.learners.over_memory import OverMemory, idle
+from trueonline.learners.over_memory import OverMemory, idle, take_parameters
 
 DENSE, SPARSE = "dense", "sparse"
 WHOLE = frozenset((int, np.int64, np.int32))
@@ -59,6 +59,7 @@ class MemoryLearner(OverMemory, Learner):
     _read: Callable
 
     def __init_subclass__(cls, **options: Any) -> None:
+        take_parameters(cls)
         super().__init_subclass__(**options)
         if "method" in vars(cls):
             cls.binary, cls.per_feature = cls.method.binary, cls.method.per_feature
@@ -80,6 +81,8 @@ class MemoryLearner(OverMemory, Learner):
         meta_step_size: float | None = None,
         initial_step_size: float | None = None,
     ) -> None:
+        if second_step_size is None and self.method.second_is_first:
+            second_step_size = step_size
         self._set_step_sizes(second_step_size, bound, meta_step_size, initial_step_size)
         if callable(step_size) and "alpha" in self.method.constants:
             raise ValueError(
@@ -98,7 +101,7 @@ class MemoryLearner(OverMemory, Learner):
         """Leave the numbers of an ordinary transition where `step` finds them, and bind the buffers to it."""
         self._single = np.zeros(1, np.int64)
         self._usual = self._parameters.discount, self._parameters.trace_decay
-        self._coming = self._memory.numbers[COMING:PLACE]
+        self._coming = self._memory.numbers[COMING:PARAMETERS]
         self._quick = None
         self._read = partial(self._entries.predict, *self._memory)
         if not callable(self.step_size) and not callable(self._second_step_size):
@@ -356,7 +359,7 @@ class MemoryLearner(OverMemory, Learner):
             X = self._own(X, rows)
         begins = inputs.begins(resume, fresh[0], self._here(), inputs.row(X, 0))
         before = self._snapshot() if shown else None
-        table = np.empty((max(map(len, series)), PLACE - COMING))
+        table = np.empty((max(map(len, series)), PARAMETERS - COMING))
         table[:, -2:] = self.discount, self.trace_decay
         for column, each in enumerate(series):
             table[:, column] = each

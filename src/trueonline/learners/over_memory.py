@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping
+from functools import wraps
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,8 +23,8 @@ from trueonline.core.memory.layout import (
     FIXED,
     LARGEST,
     META,
+    PARAMETERS,
     PAST,
-    PLACE,
     RATE,
     STEPS,
     TUNING,
@@ -32,6 +35,7 @@ from trueonline.core.thread_guard import guarded
 from trueonline.core.transition import asked
 from trueonline.core.two_traces import list_alike
 from trueonline.inputs import Parametrised, Schedule
+from trueonline.learners.docstrings import of_parameters
 from trueonline.words import listed
 
 USUAL_BOUND = 0.1  # where step-sizes adapt and no bound is given: that of SwiftTD
@@ -46,16 +50,57 @@ def idle(method: Method) -> tuple[str, ...]:
     return (*second, *adaptation, *(() if usage else ("initial_step_size",)))
 
 
+def take_parameters(cls: Any) -> None:
+    """Give a class the parameters of its rule: arguments of its constructor, attributes, and a part of its docstring."""
+    if "method" not in vars(cls) or not cls.method.parameters:
+        return
+    parameters, init = cls.method.parameters, cls.__init__
+    cls.own_parameters = tuple(sorted(parameters))
+    cls._shared_parameters = cls._shared_parameters + of_parameters(parameters)
+
+    @wraps(init)
+    def with_parameters(self: Any, *arguments: Any, **named: Any) -> None:
+        self._rule_parameters = {
+            name: each.checked(name, named.pop(name, each.default)) for name, each in parameters.items()
+        }
+        init(self, *arguments, **named)
+
+    signature, kind = inspect.signature(init), inspect.Parameter.KEYWORD_ONLY
+    own = [inspect.Parameter(name, kind, default=each.default, annotation=float) for name, each in parameters.items()]
+    usual = [*signature.parameters.values()]
+    last = [usual.pop()] if usual[-1].kind is inspect.Parameter.VAR_KEYWORD else []
+    with_parameters.__signature__ = signature.replace(parameters=[*usual, *own, *last])  # type: ignore[attr-defined]
+    cls.__init__ = with_parameters
+    for name, each in parameters.items():
+        setattr(cls, name, _shown(name, each.about or "A parameter of the rule."))
+
+
+def _shown(name: str, about: str) -> property:
+    def shown(learner: OverMemory) -> float:
+        return learner._rule_parameters[name]
+
+    return property(shown, doc=about)
+
+
 class OverMemory(Parametrised):
     """A method of the catalogue over its memories. Subclasses say which method, in `method`."""
 
     method: ClassVar[Method]
-    _more_settings: ClassVar[tuple[str, ...]] = ("_second_step_size", "_initial_step_size", "_adaptation")
+    _more_settings: ClassVar[tuple[str, ...]] = (
+        "_second_step_size",
+        "_initial_step_size",
+        "_adaptation",
+        "_rule_parameters",
+    )
     idle_arguments: ClassVar[tuple[str, ...]] = ()  # of the constructor, for other methods only
     _memory: Buffers
     _adaptation: tuple[float | None, float | None] = (None, None)
     _second_step_size: float | Schedule = 0.0
     _initial_step_size: float | None = None
+    own_parameters: ClassVar[
+        tuple[str, ...]
+    ] = ()  # the names of the rule's parameters, in the order in which kernels find them
+    _rule_parameters: Mapping[str, float] = {}
 
     def _set_step_sizes(
         self,
@@ -194,6 +239,9 @@ class OverMemory(Parametrised):
         method = self.method
         cuts = method.cuts and method.greedy  # the best action was not taken
         which = number_of(self._rule(), method.memory) or 0
+        buffers.numbers[PARAMETERS : PARAMETERS + len(self.own_parameters)] = [
+            self._rule_parameters[name] for name in self.own_parameters
+        ]
         buffers.numbers[FIXED] = n, method.binary, KINDS[method.memory].holding, which, method.greedy, cuts
         self._tune(buffers)
         if KINDS[self.method.memory].usage:
@@ -226,7 +274,7 @@ class OverMemory(Parametrised):
     # --- Saving ---
 
     def _dump_memory(self) -> dict[str, np.ndarray]:
-        parts = {"place": self._memory.numbers[:PLACE].copy()}
+        parts = {"place": self._memory.numbers[:PARAMETERS].copy()}
         for number, one in enumerate(self._each(), 1):
             prefix = f"{number}_" if number > 1 else ""
             parts |= {f"{prefix}{name}": part for name, part in memory.dump(one).items()}
@@ -244,9 +292,9 @@ class OverMemory(Parametrised):
         n = self._parameters.n_features
         inputs.saved_array(parts, "u", (n,), np.float64)  # before anything is allocated
         restored = self._empty()
-        place = inputs.saved_array(parts, "place", (PLACE,), np.float64)
+        place = inputs.saved_array(parts, "place", (PARAMETERS,), np.float64)
         own = restored.numbers[FIXED].copy()
-        restored.numbers[:PLACE] = memory.checked_place(place, n)
+        restored.numbers[:PARAMETERS] = memory.checked_place(place, n)
         restored.numbers[FIXED] = own  # never those of a file
         for number, one in enumerate(memory.each(restored, self._memories), 1):
             prefix = f"{number}_" if number > 1 else ""
@@ -288,5 +336,5 @@ class OverMemory(Parametrised):
         if "beta" in asked(self.method.resolve("rule")):
             second = {"second_step_size": None if callable(self._second_step_size) else self._second_step_size}
         if KINDS[self.method.memory].usage:
-            return {"initial_step_size": self._initial_step_size, **second}
-        return {"bound": self.bound, "meta_step_size": self.meta_step_size, **second}
+            return {"initial_step_size": self._initial_step_size, **second, **self._rule_parameters}
+        return {"bound": self.bound, "meta_step_size": self.meta_step_size, **second, **self._rule_parameters}

@@ -10,7 +10,7 @@ import inspect
 import linecache
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from trueonline.catalog import OWN_MEMORIES, TRACES, Method
+from trueonline.catalog import OWN_MEMORIES, TRACES, Method, Parameter
 from trueonline.core.compiling.identity import text_identity
 from trueonline.core.memory.layout import CARRIED
 from trueonline.core.rule_checks import check_rule
@@ -30,6 +30,17 @@ from trueonline.learners.loading import load_one_of
 from trueonline.learners.memory_learner import MemoryLearner
 
 CONSTANTS = ("gamma", "lam", "alpha")
+TAKEN = (
+    *inspect.signature(MemoryLearner).parameters,
+    "n_actions",
+    "policy",
+    "seed",
+    "method",
+    "run",
+    "error",
+    "problem",
+    "eta",
+)
 CODE = ("rule", "definition", "agent_definition")  # arguments of `method` that pickles do not carry as settings
 # By digest, so that a pickle finds the method of this process. A method that nothing else holds is collected.
 _METHODS: WeakValueDictionary[str, OwnMethod] = WeakValueDictionary()
@@ -57,6 +68,7 @@ class OwnMethod(Method):
         """A hash of the rule: a saved file can only be loaded with the same rule."""
         about: tuple = (self.name, self.memory, self.trace, self.binary, self.greedy, self.cuts, self.constants)
         about += ("per feature",) if self.per_feature else ()
+        about += (tuple(sorted(self.parameters)),) if self.parameters else ()
         unknown: list[str] = []
         digest = text_identity((about, self.source or self.rule, self.varying), unknown=unknown)[:16]
         return secrets.token_hex(8) if unknown else digest  # a file can then be loaded by this process alone
@@ -126,6 +138,7 @@ def method(
     constants: tuple[str, ...] = (),
     source: str = "",
     per_feature: bool = False,
+    parameters: Mapping[str, float | Parameter] | None = None,
 ) -> OwnMethod:
     """Make a full method of an update rule of your own.
 
@@ -166,6 +179,10 @@ def method(
         The text of the rule, if it has no file.
     per_feature : bool, optional
         Whether `step_size` may have an entry for each feature. Then the rule reads φ and writes α_iφ_i, and its own `alpha` is 1.
+    parameters : mapping, optional
+        The parameters of the rule: the names in its signature that no transition has. Each has a default, or a
+        `trueonline.Parameter` with a default, a range and a sentence for the docstring. They are keyword arguments of the classes,
+        and sweeps sweep them.
 
     Returns
     -------
@@ -175,7 +192,7 @@ def method(
     Raises
     ------
     TypeError
-        If the rule is not a kernel, or asks for what no transition has.
+        If the rule is not a kernel, or has other parameters than `parameters`.
     ValueError
         If `memory`, `trace` or `constants` are none of those above.
 
@@ -197,7 +214,10 @@ def method(
     >>> learner.weights
     array([0.5, 1. ])
     """
-    names, used = asked(rule), check_rule(rule)
+    declared = _declared(parameters)
+    names, used = asked(rule), check_rule(rule, declared)
+    if varying is not None:
+        check_rule(varying, declared)
     for what, value, known in (("memory", memory, OWN_MEMORIES), ("trace", trace, TRACES)):
         if value not in known:
             raise ValueError(f"{what} must be one of {', '.join(known)}, got {value!r}")
@@ -226,11 +246,30 @@ def method(
         per_feature=per_feature,
         source=source,
         agent_definition=agent_definition,
+        parameters=declared,
     )
     if learns:
         object.__setattr__(row, "learner", row._class(MemoryLearner, definition))
     _METHODS[row.digest] = row
     return row
+
+
+def _declared(parameters: Any) -> dict[str, Parameter]:
+    """The parameters that a user gives, checked."""
+    if not isinstance(parameters, Mapping | None):
+        raise ValueError(f"parameters must be a mapping from names to defaults, got {parameters!r}")
+    declared = {}
+    for name, given in (parameters or {}).items():
+        each = given if isinstance(given, Parameter) else Parameter(given)
+        each.checked(f"the default of {name}", each.default)
+        if (
+            name in TAKEN
+            or hasattr(MemoryLearner, name)
+            or hasattr(import_module("trueonline.control.agent").Agent, name)
+        ):
+            raise ValueError(f"a parameter may not be called {name!r}: learners, agents or tables have this name already")
+        declared[name] = each
+    return declared
 
 
 @cache

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ from trueonline.inputs import count, positive, ratios, unit
 from trueonline.inputs.seeds import seed_of
 from trueonline.study.checks import check_problem, grid, initial_weights
 from trueonline.study.kernels.shared_trajectories import SHARED
-from trueonline.study.kernels.swept_methods import resolved
+from trueonline.study.kernels.swept_methods import checked_parameters, checks_of, resolved
 from trueonline.study.storage.fingerprint import fingerprints
 from trueonline.study.storage.work import add_to
 from trueonline.study.tasks import SCHEMA, Task, known_by
@@ -107,6 +108,9 @@ class Case:
     version : str
         A text that is part of the name of each result. Change it when a method changes in a way that its code does not show, such
         as a compiled library or a file that it reads.
+    parameters : mapping
+        Names of parameters of rules, each with its grid, and "eta", the ratio of the second step-size to the first. A method is
+        swept over all combinations of those that it has.
 
     Raises
     ------
@@ -124,6 +128,7 @@ class Case:
     labels: Mapping[str, Any] = field(default_factory=dict)
     after: int = 0
     version: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.seed, int | np.integer) or isinstance(self.seed, bool) or self.seed < 0:
@@ -147,6 +152,10 @@ class Case:
             raise ValueError(f"a label may not be called {sorted(reserved)[0]!r}: the results have a column of that name")
         check_problem(self.problem)
         checked["methods"] = resolved(self.methods, self.problem)
+        checked["parameters"] = checked_parameters(self.parameters, checked["methods"])
+        twice = sorted(set(checked["labels"]) & set(checked["parameters"]))
+        if twice:
+            raise ValueError(f"a label may not be called {twice[0]!r}: a parameter that is swept has this name")
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -223,7 +232,18 @@ class Case:
         block = max(1, min(self.runs, STEPS_PER_TASK // work))
         runs = [tuple(range(first, min(first + block, self.runs))) for first in range(0, self.runs, block)]
         content = self._content()
-        return [Task(self, name, some, prints[name], content) for name in self.methods for some in runs]
+        return [
+            Task(self, name, some, prints[name], content, point)
+            for name, method in self.methods.items()
+            for point in self._points(method)
+            for some in runs
+        ]
+
+    def _points(self, method: Any) -> list[dict[str, float | None]]:
+        """All combinations of the parameters that a method has, with None for the others."""
+        has = checks_of(method)
+        grids = (values if name in has else (None,) for name, values in self.parameters.items())
+        return [dict(zip(self.parameters, values, strict=True)) for values in product(*grids)]
 
     def _content(self) -> str:
         """A hash of everything that determines the results of all tasks of this case. Labels are not part of it."""

@@ -24,7 +24,12 @@ def write(table: pa.Table, path: str | Path) -> None:
 
 def labels(table: pa.Table) -> list[str]:
     """The columns that tell one problem from another."""
-    return [name for name in table.column_names if name not in SCHEMA.names]
+    return [name for name in table.column_names if name not in SCHEMA.names and name not in parameters(table)]
+
+
+def parameters(table: pa.Table) -> list[str]:
+    """The columns of parameters: numbers, as labels are texts."""
+    return [field.name for field in table.schema if field.name not in SCHEMA.names and field.type == pa.float64()]
 
 
 def means(table: pa.Table) -> pa.Table:
@@ -38,10 +43,10 @@ def means(table: pa.Table) -> pa.Table:
     Returns
     -------
     pyarrow.Table
-        The labels, `method`, `step_size`, `trace_decay`, `error` and `standard_error`, which is missing for a single run
-        and where a run diverged.
+        The labels, `method`, `step_size`, `trace_decay`, parameters, `error` and `standard_error`, which is missing for a single
+        run and where a run diverged.
     """
-    keys = [*labels(table), "method", "step_size", "trace_decay"]
+    keys = [*labels(table), "method", "step_size", "trace_decay", *parameters(table)]
     grouped = _sorted(table.group_by(keys, use_threads=False).aggregate([("error", "list")]), keys)
     errors = [np.array(each) for each in grouped["error_list"].to_pylist()]
     with np.errstate(over="ignore"):
@@ -61,9 +66,11 @@ def best(table: pa.Table) -> pa.Table:
     Returns
     -------
     pyarrow.Table
-        The labels, `method`, `error`, `standard_error`, `step_size` and `trace_decay`: a row for each method and problem.
+        The labels, `method`, `error`, `standard_error`, `step_size`, `trace_decay` and parameters: a row for each method and
+        problem.
     """
-    keys, columns = [*labels(table), "method"], ("error", "standard_error", "step_size", "trace_decay")
+    keys = [*labels(table), "method"]
+    columns = ("error", "standard_error", "step_size", "trace_decay", *parameters(table))
     ordered = _sorted(means(table), [*keys, "error"])
     with_missing = pc.ScalarAggregateOptions(skip_nulls=False)
     firsts = ordered.group_by(keys, use_threads=False).aggregate([(name, "first", with_missing) for name in columns])

@@ -41,10 +41,11 @@ class Summary:
     def __str__(self) -> str:
         from trueonline.study import results
 
-        labels = results.labels(self.table)
+        labels, parameters = results.labels(self.table), results.parameters(self.table)
         return "\n".join(
             f"{', '.join([*(str(row[name]) for name in labels), row['method']])}: error {row['error']:.4g} with "
             f"step_size {row['step_size']:g}, trace_decay {row['trace_decay']:g}"
+            + "".join(f", {name} {row[name]:g}" for name in parameters if row[name] is not None)
             for row in self.best.to_pylist()
         )
 

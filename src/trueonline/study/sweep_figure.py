@@ -54,7 +54,7 @@ def draw(table: pa.Table, path: str | os.PathLike) -> None:
 
 def save(table: pa.Table, file: IO[bytes], kind: str) -> None:
     """Draw the results of a sweep to an open file, as png, pdf or svg."""
-    labels = results.labels(table)
+    labels, parameters = results.labels(table), results.parameters(table)
     means, best = (some.to_pylist() for some in (results.means(table), results.best(table)))
     looks = looks_of(row["method"] for row in best)
     problems = list(dict.fromkeys(tuple(row[name] for name in labels) for row in best))
@@ -66,9 +66,10 @@ def save(table: pa.Table, file: IO[bytes], kind: str) -> None:
             panel.set_title(", ".join(str(part) for part in problem if part != "as_is"))
             rows = [row for row in best if tuple(row[name] for name in labels) == problem]
             for row in rows:
-                keys = {name: row[name] for name in (*labels, "method", "trace_decay")}
+                keys = {name: row[name] for name in (*labels, "method", "trace_decay", *parameters)}
                 line = [each for each in means if all(each[name] == value for name, value in keys.items())]
-                _line(panel, row["method"], looks[row["method"]], row["trace_decay"], line)
+                own = "".join(f", {name} = {row[name]:g}" for name in parameters if row[name] is not None)
+                _line(panel, row["method"], looks[row["method"]], f"λ = {row['trace_decay']:g}{own}", line)
             errors = [row["error"] for row in rows if math.isfinite(row["error"])]
             if errors:
                 _frame(panel, max(errors))
@@ -101,7 +102,7 @@ def _row(method: str) -> Any:
     return catalog.METHODS.get(method.partition(",")[0])
 
 
-def _line(panel: Any, method: str, known: catalog.Look, trace_decay: float, points: list[dict[str, Any]]) -> None:
+def _line(panel: Any, method: str, known: catalog.Look, setting: str, points: list[dict[str, Any]]) -> None:
     """One method: the mean error with its standard error over the step-sizes that did not diverge."""
     row = _row(method)
     title = method if row is None else method.replace(row.name, row.title, 1)
@@ -109,7 +110,7 @@ def _line(panel: Any, method: str, known: catalog.Look, trace_decay: float, poin
     x, y = ([point[name] for point in points] for name in ("step_size", "error"))
     dashes = {"dashes": known.dashes} if known.dashes else {}
     style = {"color": known.colour, "marker": known.marker, "markersize": 3.5, "linewidth": 1.5, **dashes}
-    panel.plot(x, y, label=f"{title}, λ = {trace_decay:g}", **style)
+    panel.plot(x, y, label=f"{title}, {setting}", **style)
     spread = [point["standard_error"] or 0.0 for point in points]
     low, high = ([value + sign * error for value, error in zip(y, spread, strict=True)] for sign in (-1.0, 1.0))
     panel.fill_between(x, low, high, color=known.colour, alpha=0.15, linewidth=0)

@@ -63,7 +63,7 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
 }
 COMMON = ("kind", "label", "representations", "average_reward")  # what every problem may have beside its own settings
 DEFAULTS = {"step_sizes": study.STEP_SIZES, "trace_decays": study.TRACE_DECAYS, "runs": 50, "steps": 100}
-SETTINGS = {"methods", "problems", "after", "seed", "version", *DEFAULTS}
+SETTINGS = {"methods", "problems", "after", "seed", "version", "parameters", *DEFAULTS}
 
 
 def read(path: str | Path) -> list[study.Case]:

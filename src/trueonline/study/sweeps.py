@@ -62,6 +62,7 @@ def sweep(
     out: str | os.PathLike | None = None,
     after: int = 0,
     version: str = "",
+    parameters: Mapping[str, Iterable[float]] | None = None,
 ) -> pa.Table:
     """Sweep methods over step-sizes and trace decays, on one problem or on several.
 
@@ -92,19 +93,24 @@ def sweep(
     version : str
         A text that is part of the name of each result. Change it when a method of yours changes in a way that its code does not
         show, such as a compiled library or a file that it reads. Changes of its Python code are noticed without it.
+    parameters : mapping, optional
+        Grids of the methods' own parameters by their names, such as `{"regularization": [0.0, 1.0]}`, and of `"eta"`, the ratio of
+        the second step-size to the first. Each becomes a column. A method is swept over those that it has; the columns of the
+        others are null in its rows.
 
     Returns
     -------
     pyarrow.Table
-        The columns are `method`, `step_size`, `trace_decay`, `run` and `error`. With several problems, the first column is
-        `problem`: the label of the problem, or its class and its number in the list. `error` is the mean squared error
-        against the LMS solution, averaged over the steps (section 5.1). It is relative to the error of the weights that
+        The columns are `method`, `step_size`, `trace_decay`, those of `parameters`, `run` and `error`. With several problems, the
+        first column is `problem`: the label of the problem, or its class and its number in the list. `error` is the mean squared
+        error against the LMS solution, averaged over the steps (section 5.1). It is relative to the error of the weights that
         learning begins with (zeros, or the problem's `initial_weights`), and infinite if the run diverged.
 
     Raises
     ------
     ValueError
-        If an argument is out of range, if a method does not fit a problem, or if `engine` is a GPU that is not there.
+        If an argument is out of range, if no method has one of `parameters`, if a method does not fit a problem, or if `engine` is
+        a GPU that is not there.
 
     Examples
     --------
@@ -135,6 +141,7 @@ def sweep(
         "seed": seed,
         "after": after,
         "version": version,
+        "parameters": parameters or {},
     }
     cases = [
         Case(one, dict.fromkeys(applicable(one)) if methods is None else methods, labels=labels, **common)

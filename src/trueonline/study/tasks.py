@@ -7,10 +7,11 @@ another.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +34,12 @@ SCHEMA = pa.schema(
 )
 
 
+def schema_of(parameters: Iterable[str]) -> pa.Schema:
+    """The columns of results, with those of parameters behind the trace decay. A method without a parameter has null there."""
+    own = [pa.field(name, pa.float64()) for name in parameters]
+    return pa.schema([*list(SCHEMA)[:3], *own, *list(SCHEMA)[3:]])
+
+
 @dataclass(frozen=True, eq=False)
 class Task(StoredWork):
     """Some runs of one method of a case. Its kernels release the interpreter, so tasks run in threads.
@@ -48,15 +55,22 @@ class Task(StoredWork):
     fingerprint : object
         The fingerprint of the method.
     content : str
-        A hash of the problem and the parameters.
+        A hash of the problem and the grid.
+    point : mapping, optional
+        The value of each parameter that is swept; None for one that the method does not have.
     """
 
-    schema: ClassVar[pa.Schema] = SCHEMA
     case: Case
     method: str
     runs: tuple[int, ...]
     fingerprint: Any
     content: str
+    point: Mapping[str, float | None] = field(default_factory=dict)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the result."""
+        return schema_of(self.point)
 
     @property
     def title(self) -> str:
@@ -71,7 +85,8 @@ class Task(StoredWork):
         str or numpy.ndarray
             The parts.
         """
-        yield repr((self.method, self.fingerprint, self.runs, self.content))
+        point = (tuple(self.point.items()),) if self.point else ()
+        yield repr((self.method, self.fingerprint, self.runs, self.content, *point))
         if known_by(self.case.problem) is None:
             for run in self.runs:
                 yield from self.case.trajectory(run)
@@ -79,7 +94,12 @@ class Task(StoredWork):
     @property
     def resolved(self) -> Any:
         """The method: a `SweptMethod`, or a class of learners."""
-        return self.case.methods[self.method]
+        method = self.case.methods[self.method]
+        return method.at(self._own) if isinstance(method, SweptMethod) and self._own else method
+
+    @property
+    def _own(self) -> dict[str, float]:
+        return {name: value for name, value in self.point.items() if value is not None}
 
     @property
     def rows(self) -> int:
@@ -114,7 +134,8 @@ class Task(StoredWork):
         if isinstance(method, SweptMethod):
             method.sweep(case.arrays, float(case.problem.discount), case.after, trajectories, alphas, lams, errors)
         else:
-            _step_by_step(case, method, trajectories, alphas, lams, errors)
+            made = partial(method, **self._own) if self._own else method
+            _step_by_step(case, made, trajectories, alphas, lams, errors)
         return self.table(errors)
 
     def check(self, trajectories: Iterable[tuple]) -> None:
@@ -157,10 +178,11 @@ class Task(StoredWork):
             pa.repeat(self.method, errors.size),
             np.tile(np.repeat(alphas, len(lams)), len(runs)),
             np.tile(lams, len(runs) * len(alphas)),
+            *(pa.array([value] * errors.size, pa.float64()) for value in self.point.values()),
             np.repeat(runs, len(alphas) * len(lams)),
             errors.flatten(),  # a copy: who has computed the errors may use their place again
         ]
-        return pa.table(columns, schema=SCHEMA)
+        return pa.table(columns, schema=self.schema)
 
 
 def known_by(problem: Any) -> str | None:

@@ -8,7 +8,17 @@ import numpy as np
 
 import trueonline as to
 from trueonline import study
+from trueonline.core.memory import recall
 from trueonline.study.engines.cuda import code, device, engine
+
+
+@to.kernel
+def with_parameters(memory, x, reward, x_next, rho, depth, width):
+    v, _, v_next = recall(memory, x, x_next)
+    return v, depth * width * rho * reward, v_next
+
+
+OWN = to.method(with_parameters, parameters={"depth": 3.0, "width": 5.0})
 
 
 def cases():
@@ -16,7 +26,15 @@ def cases():
     problems = to.problems.random_mrp(10, 3, 0.1, seed=1), to.problems.random_walk(7), to.problems.baird()
     wide = problems[0].with_features(np.random.default_rng(0).normal(size=(10, 40)))
     return [
-        study.Case(problem, dict.fromkeys(study.applicable(problem)), *grid, 5, 50, after=after)
+        study.Case(
+            problem,
+            {**dict.fromkeys(study.applicable(problem)), "own": OWN},
+            *grid,
+            5,
+            50,
+            after=after,
+            parameters={"depth": [2.0, 7.0]},
+        )
         for problem in (*problems, wide)
         for after in (0, 7)
     ]
@@ -26,7 +44,7 @@ def expected(task):
     """What the pretended kernel writes: a sum of the last number of everything that it was given."""
     case, method = task.case, task.resolved
     features, *measures = case.arrays
-    constants = case.after + case.problem.discount + method.second + features.size
+    constants = case.after + case.problem.discount + method.second + features.size + method.numbers[0]
     for run in task.runs:
         whole = constants + sum(float(part.ravel()[-1]) for part in (*case.trajectory(run), *measures))
         yield whole + 1e3 * np.array(case.step_sizes)[:, None] + 1e6 * np.array(case.trace_decays)

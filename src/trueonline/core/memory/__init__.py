@@ -15,6 +15,7 @@ Entries without trace have slot 0, where y and z are always zero. So reading nee
 | w ← w + b·e                 | c ← c + b·s                                                                           |
 | e_i ← 1 where x_i = 1       | z_k ← 1/s and y_k ← y_k − c·(1/s − old z_k) over the active features                  |
 | e ← 0                       | s ← 0                                                                                 |
+| w ← g·w                     | G ← g·G, where w_i = G·(u_i + y_k + c·z_k), and all that is added to w is divided by G |
 
 As s shrinks, digits are lost. So before an imprint, when s has left [EDGE, 1/EDGE], the list is *rebased*: y ← y + c·z,
 z ← s·z, c ← 0, s ← 1, one vectorised pass over consecutive numbers. When the list has doubled since the last look,
@@ -89,6 +90,7 @@ from trueonline.core.memory.operations import (
     rate,
     recall,
     replace,
+    scale,
     settle,
     settle_all,
     shift,
@@ -135,6 +137,7 @@ __all__ = [
     "rebuild",
     "recall",
     "replace",
+    "scale",
     "set_weights",
     "settle",
     "settle_all",

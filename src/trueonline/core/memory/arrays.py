@@ -16,8 +16,11 @@ from trueonline.core.memory.layout import (
     NOTED,
     RHO_OLD,
     ROOM,
+    SAVED,
+    SCALE,
     SPARE,
     STEPS,
+    UNSCALE,
     V_OLD,
     Buffers,
     C,
@@ -50,11 +53,11 @@ def weights(one: Buffers) -> np.ndarray:
     head = one.numbers
     u, z, y, _, owner = parts(one)
     if head[DENSE]:
-        return u + head[C] * z[1:]
+        return head[SCALE] * (u + head[C] * z[1:])
     listed = slice(1, int(head[COUNT]) + 1)
     w = u.copy()
     w[owner[listed]] += y[listed] + head[C] * z[listed]
-    return w
+    return w if head[SCALE] == 1.0 else head[SCALE] * w
 
 
 def set_weights(one: Buffers, value: float) -> None:
@@ -126,7 +129,7 @@ def pay(one: Buffers) -> None:
 
 def dump(one: Buffers) -> dict[str, np.ndarray]:
     """Everything that determines how learning continues, as a few arrays: the memory can be rebuilt bit for bit."""
-    head = one.numbers[:HEADER].copy()
+    head = one.numbers[:SAVED].copy()
     u, z, y, _, owner = parts(one)
     if head[DENSE]:
         return {"head": head, "u": u.copy(), "z": z[1:].copy()}
@@ -140,13 +143,14 @@ def rebuild(one: Buffers, saved: dict[str, np.ndarray]) -> None:
     Weights and traces may be any numbers, because learners diverge. Everything that kernels count or index by is checked.
     """
     n = size(one)
-    head = saved_array(saved, "head", (HEADER,), np.float64)
+    head = saved_array(saved, "head", (SAVED,), np.float64)
+    head[SCALE] = head[SCALE] or 1.0  # files of older versions hold 0
     count = saved_count("list", head[COUNT], n)
     fits = head[DENSE] in (0.0, 1.0) and head[ROOM] >= 0.0 and head[NOTED] == head[NOT_BINARY] == 0.0
     check_saved({"head": fits})
     listed = n if head[DENSE] else count
     numbers = saved_array(saved, "u", (n,), np.float64), saved_array(saved, "z", (listed,), np.float64)
-    one.numbers[:HEADER] = head
+    one.numbers[:SAVED], one.numbers[UNSCALE] = head, 1.0 / head[SCALE]
     u, z, y, slot, owner = parts(one)
     u[:], z[1 : listed + 1] = numbers
     if not head[DENSE]:

@@ -9,7 +9,20 @@ from __future__ import annotations
 
 from trueonline.core.compiling.kernels import kernel, operation
 from trueonline.core.forms import Dense, is_a
-from trueonline.core.memory.layout import COUNT, DENSE, NOT_BINARY, NOTED, NOTED_A, NOTED_B, NOTED_C, NOTED_S, C, S
+from trueonline.core.memory.layout import (
+    COUNT,
+    DENSE,
+    NOT_BINARY,
+    NOTED,
+    NOTED_A,
+    NOTED_B,
+    NOTED_C,
+    NOTED_S,
+    SCALE,
+    UNSCALE,
+    C,
+    S,
+)
 from trueonline.core.memory.operations import (
     imprint,
     length_squared,
@@ -59,7 +72,7 @@ def _recall_dense(memory, x, x_next):
                 v_next += w * x_next.values[i]
                 trace_x += z * x.values[i]
         head[NOTED] = 0.0
-        return v, head[S] * trace_x, v_next
+        return head[SCALE] * v, head[S] * trace_x, head[SCALE] * v_next
 
     return recall_dense
 
@@ -127,7 +140,7 @@ def _value_dense(memory, x):
                 v += memory.u[i] * x.values[i]
             for k in range(1, int(memory.head[COUNT]) + 1):
                 v += (memory.y[k] + c * memory.z[k]) * x.values[memory.owner[k]]
-        return v
+        return memory.head[SCALE] * v
 
     return value_dense
 
@@ -148,7 +161,7 @@ def _trace_along_dense(memory, x):
 
 @operation(imprint)
 def _imprint_dense(memory, x, a, b):
-    return (lambda memory, x, a, b: note(memory, IMPRINT, a, b)) if is_a(Dense, x) else None
+    return (lambda memory, x, a, b: note(memory, IMPRINT, a, b * memory.head[UNSCALE])) if is_a(Dense, x) else None
 
 
 @operation(shift)
@@ -157,9 +170,10 @@ def _shift_dense(memory, x, b):
         return None
 
     def shift_dense(memory, x, b):
+        b_u = b * memory.head[UNSCALE]
         for i in range(x.size):
             x_i = share(memory, i, x.values[i])
-            memory.u[i] += b * x_i  # noted changes are added to this later: the order makes no difference
+            memory.u[i] += b_u * x_i  # noted changes are added to this later: the order makes no difference
 
     return shift_dense
 

@@ -27,7 +27,10 @@ S, C, COUNT, ROOM, DENSE, NOTED, NOTED_S, NOTED_C, NOTED_A, NOTED_B, NOT_BINARY 
 B, DECAYED = 11, 12
 # For short runs (`short_runs.py`): s and c of the rebases in this step.
 PAID_S, PAID_C = 13, 14
-HEADER = 16
+# G and 1/G: all weights are kept divided by G (`operations.scale`).
+SCALE, UNSCALE = 15, 16
+HEADER = 24
+SAVED = 16  # the numbers of a header that files hold: 1/G follows from G
 
 # The place: what a learner carries from one step to the next. CARRIED is the first of three numbers that belong to the rule.
 V_OLD, GAMMA, LAM, STEPS, LENGTH, RHO_OLD, GREEDY, CARRIED = range(8)
@@ -36,7 +39,8 @@ V_OLD, GAMMA, LAM, STEPS, LENGTH, RHO_OLD, GREEDY, CARRIED = range(8)
 FEATURES, BINARY, HOLDING, RULE, BEST, CUTS = range(10, 16)
 FIXED = slice(10, 16)
 COMING = 16  # the first of the numbers of the coming transition, in the order of `core.transition`
-PLACE = 24
+PARAMETERS = 24  # the first of the rule's own parameters, which are settings: files do not hold them with the place
+PLACE = 32
 
 # The settings of step-size adaptation, α of this step, the form of the method, how often α was bounded, and D.
 BOUND, META, ALPHA, ACCUMULATES, WEIGHED, BOUNDED, LARGEST = range(7)
@@ -177,14 +181,14 @@ def allocate(
     numbers = numbers[skip : skip + total]
     numbers[[RHO_OLD, FEATURES, HOLDING]] = 1.0, n, 1.0
     for head in numbers[first : first + memories * length].reshape(memories, length):
-        head[S] = 1.0
+        head[[S, SCALE, UNSCALE]] = 1.0
         head[ROOM] = SPARE
     if weights is not None:
         numbers[first + HEADER : first + HEADER + n] = weights
     buffers = Buffers(numbers, np.zeros(memories * (2 * n + 1) + 2 * n, np.int32))
     if rated:
         head = meta(buffers, memories).numbers
-        head[S], head[ROOM] = 1.0, SPARE
+        head[[S, SCALE, UNSCALE]], head[ROOM] = 1.0, SPARE
     return buffers
 
 

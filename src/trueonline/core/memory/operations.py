@@ -7,7 +7,25 @@ from numba import types
 
 from trueonline.core.compiling.kernels import kernel, operation
 from trueonline.core.forms import is_a
-from trueonline.core.memory.layout import ALPHA, DENSE, OF_FEATURE, RATE, C, Rated, S, Used, holds_two_traces
+from trueonline.core.memory.layout import (
+    ALPHA,
+    COUNT,
+    DENSE,
+    NOTED_B,
+    NOTED_C,
+    OF_FEATURE,
+    RATE,
+    SCALE,
+    UNSCALE,
+    C,
+    MetaGradient,
+    Rated,
+    S,
+    Used,
+    holds_two_traces,
+)
+
+SMALLEST = 1e-250  # of G: weights up to 1e58 stay finite, divided by it
 
 
 def recall(memory, x, x_next):
@@ -118,7 +136,39 @@ def decay(memory, g):
 @kernel
 def learn(memory, b):
     """w ← w + b·e."""
-    memory.head[C] += b * memory.head[S]
+    memory.head[C] += b * (memory.head[S] * memory.head[UNSCALE])
+
+
+def scale(memory, g):
+    """w ← g·w, in O(1)."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(scale)
+def _scale(memory, g):
+    if any(is_a(kind, memory) for kind in (Rated, Used, MetaGradient)):
+        raise TypeError("weights with a step-size for each feature cannot be scaled")
+    return lambda memory, g: _scale_one(memory, g)  # noqa: PLW0108  (an overload needs a function)
+
+
+@kernel
+def _scale_one(memory, g):
+    """The weights are kept divided by G: G ← g·G. Where G leaves the range of doubles, all are multiplied, in one pass."""
+    head = memory.head
+    G = g * head[SCALE]
+    if abs(G) < SMALLEST or abs(G) > 1.0 / SMALLEST:
+        for i in range(memory.n):
+            if memory.u[i] != 0.0:  # pages of memory that were never written to stay so
+                memory.u[i] = G * memory.u[i]
+        if head[DENSE] == 0.0:
+            for k in range(1, int(head[COUNT]) + 1):
+                memory.y[k] *= G
+        head[C] *= G
+        head[NOTED_B] *= G
+        head[NOTED_C] *= G
+        G = 1.0
+    head[SCALE] = G
+    head[UNSCALE] = 1.0 / G
 
 
 def settle(memory, x):

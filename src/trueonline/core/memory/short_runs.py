@@ -12,7 +12,22 @@ from numba import types
 from trueonline.core.compiling.kernels import kernel, operation
 from trueonline.core.forms import Dense, is_a
 from trueonline.core.memory.dense import REPLACE, noted
-from trueonline.core.memory.layout import COUNT, DENSE, NOTED, PAID_C, PAID_S, ROOM, C, Memory, S, Several
+from trueonline.core.memory.layout import (
+    COUNT,
+    DENSE,
+    NOTED,
+    NOTED_B,
+    NOTED_C,
+    PAID_C,
+    PAID_S,
+    ROOM,
+    SCALE,
+    UNSCALE,
+    C,
+    Memory,
+    S,
+    Several,
+)
 from trueonline.core.memory.upkeep import in_place, rebase
 from trueonline.core.pointers import folded, owners, slots
 
@@ -50,6 +65,7 @@ def enlist(memory, dense):
     head = memory.head
     head[S], head[C], head[DENSE] = 1.0, 0.0, 1.0 if dense else 0.0
     head[COUNT], head[ROOM], head[NOTED], head[PAID_S], head[PAID_C] = memory.n, np.inf, 0.0, 1.0, 0.0
+    head[SCALE], head[UNSCALE], head[NOTED_B], head[NOTED_C] = 1.0, 1.0, 0.0, 0.0
 
 
 def enlist_all(memory, first, dense):
@@ -109,6 +125,12 @@ def kept(memory, i):
 
 
 @kernel
+def scaled(memory):
+    """G: the weights are G times what is kept."""
+    return memory.head[SCALE]
+
+
+@kernel
 def owed(memory):
     """c."""
     return memory.head[C]
@@ -133,7 +155,7 @@ def _offset(memory, x, target, off):
     def offset_sparse(memory, x, target, off):
         c = memory.head[C]
         for i in range(memory.n):
-            off[i] = memory.u[i] + (memory.y[i + 1] + c * memory.z[i + 1]) - target[i]
+            off[i] = memory.head[SCALE] * (memory.u[i] + (memory.y[i + 1] + c * memory.z[i + 1])) - target[i]
 
     def offset_dense(memory, x, target, off):
         s, c, a, b, due = noted(memory)
@@ -142,6 +164,6 @@ def _offset(memory, x, target, off):
             z = memory.z[i + 1]
             u = memory.u[i] + c * z + b * x.values[i]
             e = 1.0 if replacing and x.values[i] == 1.0 else s * z + a * x.values[i]
-            off[i] = u + due * e - target[i]
+            off[i] = memory.head[SCALE] * (u + due * e) - target[i]
 
     return offset_dense if is_a(Dense, x) else offset_sparse

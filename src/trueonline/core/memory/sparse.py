@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trueonline.core.compiling.kernels import operation
 from trueonline.core.forms import Dense, entry, is_a
-from trueonline.core.memory.layout import COUNT, DENSE, C, S
+from trueonline.core.memory.layout import COUNT, DENSE, SCALE, UNSCALE, C, S
 from trueonline.core.memory.operations import (
     action_values,
     erase,
@@ -26,10 +26,11 @@ def _shift_sparse(memory, x, b):
         return None
 
     def shift_sparse(memory, x, b):
+        b_u = b * memory.head[UNSCALE]
         for j in range(x.size):
             i, x_i = entry(x, j)
             x_i = share(memory, i, x_i)
-            memory.u[i] += b * x_i
+            memory.u[i] += b_u * x_i
 
     return shift_sparse
 
@@ -66,7 +67,7 @@ def _recall_sparse(memory, x, x_next):
             i, x_i = entry(x_next, j)
             k = memory.slot[i]
             v_next += (memory.u[i] + (memory.y[k] + c * memory.z[k])) * x_i
-        return v, memory.head[S] * trace_x, v_next
+        return memory.head[SCALE] * v, memory.head[S] * trace_x, memory.head[SCALE] * v_next
 
     return recall_sparse
 
@@ -88,7 +89,7 @@ def _value_sparse(memory, x):
                 i, x_i = entry(x, j)
                 k = memory.slot[i]
                 v += (memory.u[i] + (memory.y[k] + c * memory.z[k])) * x_i
-        return v
+        return memory.head[SCALE] * v
 
     return value_sparse
 
@@ -117,7 +118,7 @@ def _imprint_sparse(memory, x, a, b):
         if abs(memory.head[S] - MIDDLE) > REACH:
             rebase(memory)
         a_z = a / memory.head[S]
-        b_y = b - memory.head[C] * a_z
+        b_y = b * memory.head[UNSCALE] - memory.head[C] * a_z
         count = int(memory.head[COUNT])
         for j in range(x.size):
             i, x_i = entry(x, j)
@@ -194,5 +195,7 @@ def _action_values(memory, x, values):
             for a in range(actions):
                 k = memory.slot[i * actions + a]
                 values[a] += (memory.u[i * actions + a] + (memory.y[k] + c * memory.z[k])) * x_i
+        for a in range(actions):
+            values[a] *= memory.head[SCALE]
 
     return action_values_of_blocks

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.core.compiling.kernels import operation, outlined
-from trueonline.core.memory.layout import COUNT, DENSE, ROOM, SPARE, C, S
+from trueonline.core.memory.layout import COUNT, DENSE, ROOM, SCALE, SPARE, C, S
 from trueonline.core.pointers import Counted
 
 EDGE = 1e-2  # rebase below this s: an imprint at s loses log10(1/s) digits, a rebase costs a pass over the list
@@ -71,4 +71,4 @@ def products(memory, other):
         listed = 0.0 if memory.head[DENSE] != 0.0 else memory.y[mine]
         along_w += (memory.u[i] + (listed + memory.head[C] * memory.z[mine])) * other.z[k]
         along_e += memory.z[mine] * other.z[k]
-    return along_w * other.head[S], along_e * memory.head[S] * other.head[S]
+    return memory.head[SCALE] * along_w * other.head[S], along_e * memory.head[S] * other.head[S]

@@ -314,7 +314,7 @@ class Mixture(ThreadGuarded, Resumable):
             saved: dict[str, np.ndarray] = {}
             for name, begin in at.items():
                 listed = int(saved["head"][layout.COUNT]) if name in ("z", "y", "owner") else 0
-                size = {"head": layout.HEADER, "u": layout.size(one)}.get(name, listed)
+                size = {"head": layout.SAVED, "u": layout.size(one)}.get(name, listed)
                 saved[name] = np.asarray(state[name])[begin : begin + size]
                 if name == "head":
                     check_saved(

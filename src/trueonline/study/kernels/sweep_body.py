@@ -14,7 +14,7 @@ from numba import types
 from trueonline.core.compiling.kernels import kernel, operation
 from trueonline.core.forms import Active, Dense, is_a
 from trueonline.core.loops import rule
-from trueonline.core.memory.short_runs import enlist_all, kept, offset, owed, paid
+from trueonline.core.memory.short_runs import enlist_all, kept, offset, owed, paid, scaled
 from trueonline.core.pointers import since
 from trueonline.core.transition import Transition
 
@@ -31,6 +31,7 @@ class Given(NamedTuple):
     discount: Any  # γ
     second: Any  # η: β = ηα
     after: Any
+    parameters: Any  # the rule's own, in the order of their names
     which: Any  # the number of the rule, in kernels that several rules share (`core.family`)
 
 
@@ -102,6 +103,7 @@ def learner(memory, carried, off, given, run, alpha, lam):
             greedy=0.0,
             discount=given.discount,
             trace_decay=lam,
+            parameters=given.parameters,
             which=given.which,
         )
         touched = about(memory, x, x_next)
@@ -211,12 +213,15 @@ def _measured(memory, given, off, x, touched, sums):
             sums = moved(memory, given, j, p_next, z_next, sums)
         c = owed(memory)
         error = sums.P + c * (2.0 * sums.Q + c * sums.R)
-        if not error > TRUST * (sums.largest_p + c * c * sums.largest_r):  # or if it is not a number
+        g = scaled(memory)
+        if g != 1.0 or not error > TRUST * (sums.largest_p + c * c * sums.largest_r):  # or if it is not a number
             sums = summed(memory, given)
+            if g != 1.0:  # until G is 1 again, sums tell nothing
+                sums = Sums(sums.P, sums.Q, sums.R, np.inf, sums.largest_r)
             error = 0.0
             for k in range(memory.n):
                 p, z = kept(memory, k)
-                part = given.root.entries[k] * (p + c * z - given.target[k])
+                part = given.root.entries[k] * (g * (p + c * z) - given.target[k])
                 error += part * part
         return error, sums
 

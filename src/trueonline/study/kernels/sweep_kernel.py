@@ -20,11 +20,22 @@ from trueonline.study.kernels.sweep_body import Diagonal, Given, Trajectory, Tri
 def sweep(numbers, features, n, run, measure, alphas, lams, errors):
     """Write to errors[i, j] the error of a learner with α_i and λ_j on a run (`sweep_body.learner`)."""
     states, rewards, discounts, ratios = run
-    root, target, first, discount, second, after, which = measure
+    root, target, first, discount, second, after, parameters, which = measure
     own, vectors = on_stack(OWN), since(numbers, 0)
     memory = lay_out(own, vectors, n, features)
     off = since(vectors, 2 * MEMORIES * n)
-    given = Given(since(features, 0), rooted(root), since(target, 0), since(first, 0), discount, second, after, which)
+    numbers_of_rule = since(parameters, 0)
+    given = Given(
+        since(features, 0),
+        rooted(root),
+        since(target, 0),
+        since(first, 0),
+        discount,
+        second,
+        after,
+        numbers_of_rule,
+        which,
+    )
     trajectory = Trajectory(
         since(states, 0), since(rewards, 0), since(discounts, 0), since(ratios, 0), ratios.size - 1, rewards.size
     )

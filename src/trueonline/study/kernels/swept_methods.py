@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from trueonline.core.memory import KINDS
 from trueonline.core.rule_checks import check_rule
 from trueonline.core.transition import asked
 from trueonline.inputs import protocol_of, ratio
-from trueonline.study.checks import initial_weights, provided
+from trueonline.study.checks import grid, initial_weights, provided
 from trueonline.study.kernels.sweep_kernel import compiled, vector_numbers
+from trueonline.words import listed
 
 NAMES = catalog.sweepable()  # that a case may give without a method
 WITH_ETA = tuple(row.name for row in catalog.METHODS.values() if row.swept and "second_step_size" in row.settings)
@@ -38,6 +39,8 @@ class SweptMethod:
         default.
     ignores : tuple of str, optional
         ("ratio",) sweeps a rule without importance ratios on a problem that has them. Otherwise this is an error.
+    parameters : mapping, optional
+        Values of the rule's own parameters; the defaults of the method for the others.
 
     Examples
     --------
@@ -49,6 +52,7 @@ class SweptMethod:
     memories: int | None = None
     second: float | None = None
     ignores: tuple[str, ...] = field(default=(), repr=False)
+    parameters: Mapping[str, float] = field(default_factory=dict, repr=False, hash=False)
     kind: str = field(init=False, repr=False, compare=False)  # of memory
 
     def __post_init__(self) -> None:
@@ -65,7 +69,16 @@ class SweptMethod:
             raise ValueError(f"memories must be {wanted}, got {self.memories!r}")
         usual = 1.0 if row is None else row.options.get("second_step_size", 1.0)
         second = ratio("second", usual if self.second is None else self.second)
-        for name, value in (("rule", rule), ("memories", count), ("second", second), ("kind", known or kinds[count])):
+        checked = {"rule": rule, "memories": count, "second": second, "kind": known or kinds[count]}
+        declared = {} if row is None else row.parameters
+        for name in self.parameters:
+            if name not in declared:
+                has = f"its parameters are {listed(declared)}" if declared else "it has no parameters"
+                raise ValueError(f"{_name(rule)} takes no parameter {name!r}: {has}")
+        checked["parameters"] = {
+            name: each.checked(name, self.parameters.get(name, each.default)) for name, each in declared.items()
+        }
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -78,6 +91,35 @@ class SweptMethod:
     def update(self) -> Any:
         """The update rule, a kernel."""
         return self.rule if self.row is None else self.row.resolve("rule")
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The parameters as kernels take them."""
+        return np.array([self.parameters[name] for name in sorted(self.parameters)] or [0.0])
+
+    @property
+    def checks(self) -> dict[str, Callable[[str, Any], float]]:
+        """The parameters that a sweep may have for this method, each with its check: those of the rule, and η."""
+        row = self.row
+        fixed = row is not None and "second_step_size" in row.options
+        eta = {"eta": ratio} if "beta" in asked(self.update) and not fixed else {}
+        return {**eta, **({} if row is None else {name: each.checked for name, each in row.parameters.items()})}
+
+    def at(self, point: Mapping[str, float]) -> SweptMethod:
+        """The method with other values of its parameters.
+
+        Parameters
+        ----------
+        point : mapping
+            Values of parameters that the method has, "eta" among them.
+
+        Returns
+        -------
+        SweptMethod
+            The method.
+        """
+        own = {name: value for name, value in point.items() if name != "eta"}
+        return replace(self, second=point.get("eta", self.second), parameters={**self.parameters, **own})
 
     def sweep(
         self,
@@ -113,7 +155,7 @@ class SweptMethod:
         root = (
             root if features.ndim == 1 else np.atleast_2d(root)
         )  # with dense features, one kernel serves both forms of B
-        measure = root, target, first, discount, self.second, after, members().get(rule, 0)
+        measure = root, target, first, discount, self.second, after, self.numbers, members().get(rule, 0)
         entry, numbers = compiled(rule, self.kind), np.empty(vector_numbers(n, KINDS[self.kind].memories))
         for trajectory, error in zip(trajectories, errors, strict=True):
             call(entry, numbers, features, n, trajectory, measure, alphas, lams, error)
@@ -155,6 +197,34 @@ def resolved(methods: Any, problem: Any) -> dict[str, Any]:
                 f"{name} learns values up to a constant: sweep it on trueonline.problems.AverageReward(problem), whose error "
                 "leaves out constants"
             )
+    return found
+
+
+def checks_of(method: Any) -> dict[str, Callable[[str, Any], float]]:
+    """The parameters that a sweep may have for a method, each with its check."""
+    if isinstance(method, SweptMethod):
+        return method.checks
+    own = getattr(method, "own_parameters", ())
+    return {name: method.method.parameters[name].checked for name in own}
+
+
+def checked_parameters(given: Any, methods: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
+    """The grids of parameters of a case. ValueError if no method has one of them, or a value is out of range."""
+    if not isinstance(given, Mapping):
+        raise ValueError(f'parameters must be a mapping, such as {{"regularization": [0.0, 1.0]}}, got {given!r}')
+    known = {name: checks_of(method) for name, method in methods.items()}
+    found = {}
+    for name, values in given.items():
+        checks = [each[name] for each in known.values() if name in each]
+        if not checks:
+            has = "; ".join(f"{method} has {listed(each)}" for method, each in known.items() if each)
+            raise ValueError(
+                f"parameters has {name!r}, which is a parameter of none of the methods {listed(known)}"
+                f"{f': {has}' if has else ', and they have no parameters'}"
+            )
+        found[name] = grid(f"parameters[{name!r}]", values, checks[0])
+        for check in checks[1:]:
+            grid(f"parameters[{name!r}]", values, check)
     return found
 
 
@@ -204,7 +274,7 @@ def _check_class(name: str, kind: Any, problem: Any) -> None:
     except (TypeError, ValueError):  # some hide it; then we shall see
         return
     row = getattr(kind, "method", None)
-    if isinstance(row, catalog.Method) and "beta" in asked(row.resolve("rule")):
+    if isinstance(row, catalog.Method) and "beta" in asked(row.resolve("rule")) and not row.second_is_first:
         if row.swept:
             raise ValueError(
                 f"the method {name!r} needs a second step-size: sweep it as study.SweptMethod({row.name!r}, second=…), which makes "

@@ -22,4 +22,7 @@ def fingerprints(cases: Iterable[tuple[Mapping[str, Any], tuple[Any, ...]]]) -> 
 
 
 def _about(method: Any) -> Any:
-    return (method.update, method.memories, method.second, method.kind) if isinstance(method, SweptMethod) else method
+    if not isinstance(method, SweptMethod):
+        return method
+    own = (tuple(sorted(method.parameters.items())),) if method.parameters else ()
+    return (method.update, method.memories, method.second, method.kind, *own)

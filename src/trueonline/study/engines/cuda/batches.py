@@ -48,7 +48,8 @@ class Batch(NamedTuple):
         """The arrays that kernels read, in the order of their arguments."""
         return (
             self.features, self.states, self.rewards, self.discounts, self.ratios, self.roots, self.targets, self.firsts,
-            self.cases, *(launch.rows for launch in self.launches), self.alphas, self.lams,
+            self.cases, *(launch.rows for launch in self.launches), *(launch.method.numbers for launch in self.launches),
+            self.alphas, self.lams,
         )  # fmt: skip
 
     @property
@@ -132,7 +133,8 @@ def gather(tasks: Sequence[Task]) -> Batch:
     for task in tasks:
         method = task.resolved
         task.check(trajectories[rows[id(task.case), run]] for run in task.runs)
-        launches.setdefault((method.update, method.kind, method.second), (method, []))[1].append(task)
+        about = (method.update, method.kind, method.second, method.numbers.tobytes())
+        launches.setdefault(about, (method, []))[1].append(task)
     features, roots, targets, firsts = (np.stack(part) for part in zip(*(c.arrays for c in cases.values()), strict=True))
     states, rewards, discounts = (np.stack(part) for part in zip(*(each[:3] for each in trajectories), strict=True))
     most = max(len(each[3]) for each in trajectories)  # one ratio may stand for those of all steps

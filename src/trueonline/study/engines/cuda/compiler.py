@@ -42,7 +42,7 @@ rooted = diagonal  # a placeholder: the form of B
 
 
 def sweep_grid(
-    features, states, rewards, discounts, ratios, roots, targets, firsts, cases, rows, alphas, lams, space, errors,
+    features, states, rewards, discounts, ratios, roots, targets, firsts, cases, rows, parameters, alphas, lams, space, errors,
     n, width, root_size, steps, n_ratios, runs, n_alphas, n_lams, after, discount, second,
 ):  # fmt: skip
     """The errors of many runs: errors[r, i, j] for α_i and λ_j. Run r is in row rows[r], and about problem cases[rows[r]].
@@ -70,6 +70,7 @@ def sweep_grid(
                 discount,
                 second,
                 after,
+                parameters,
                 0,
             )
             trajectory = Trajectory(
@@ -142,7 +143,7 @@ def to_ptx(rule: Any, memory: str, variant: Variant, capability: tuple[int, int]
 def _signature(variant: Variant) -> tuple[Any, ...]:
     numbers, small = types.CPointer(types.float64), types.CPointer(types.int32)
     features = small if variant.tabular else numbers
-    pointers = (features, small, *[numbers] * 6, small, small, *[numbers] * 4)
+    pointers = (features, small, *[numbers] * 6, small, small, *[numbers] * 5)
     return (*pointers, *[types.int64] * 9, types.float64, types.float64)
 
 

@@ -209,7 +209,8 @@ class Gpu:
             stream = slot.streams[number % STREAMS]
             _checked(driver.cuStreamWaitEvent(stream, slot.ready, 0))
             space = 0 if slot.space is None else int(slot.space) + number % STREAMS * room
-            known = [*pointers[:9], pointers[9 + number], *pointers[-2:], space, base + int(errors[number])]
+            own = pointers[9 + number], pointers[9 + len(kernels) + number]
+            known = [*pointers[:9], *own, *pointers[-2:], space, base + int(errors[number])]
             self._launch(kernel, grid, batch, launch, known, stream)
         for stream, learned in zip(slot.streams[1:], slot.learned, strict=True):
             _checked(driver.cuEventRecord(learned, stream))
