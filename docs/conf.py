@@ -26,6 +26,7 @@ extensions = [
     "sphinx.ext.mathjax",  # marks equations up; KaTeX draws them, see below
     "explorable",  # docs/_ext: the explorable pages, inside other pages
     "generated_pages",  # docs/_ext: the API's lists of names, and the catalogue of methods
+    "accidents",  # docs/_ext: lists in the middle of a sentence, cards without a link and dead links stop the build
     "whole_search",  # docs/_ext: the search finds every page, also after a build that was interrupted
 ]
 exclude_patterns = [
