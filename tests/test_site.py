@@ -45,10 +45,16 @@ def test_the_styles_of_the_gallery_stay_in_the_gallery(page, kept):
     ("html", "said"),
     [
         ("<p>There is a reward of</p>\n<ol><li>How likely is it?</li></ol>", "after 'There is a reward of'"),
-        ('<div class="sd-card x"><div class="sd-card-title">Times</div><p>not met.</p></div>', "card 'Times not met.' has no link"),
+        (
+            '<div class="sd-card x"><div class="sd-card-title">Times</div><p>not met.</p></div>',
+            "card 'Times not met.' has no link",
+        ),
         ('<a class="x" href="b.html :link-type: doc">b</a>', "leads nowhere"),
         ('<a href="../start/a.html#gone">a</a>', "names a place"),
-        ('<p>Three steps:</p><ol><li>a</li></ol><div class="sd-card x"><a href="../start/a.html#here">a</a></div><i id="here">', None),
+        (
+            '<p>Three steps:</p><ol><li>a</li></ol><div class="sd-card x"><a href="../start/a.html#here">a</a></div><i id="here">',
+            None,
+        ),
     ],
     ids=["list", "card", "file", "place", "none"],
 )

@@ -131,7 +131,7 @@ def _opening(opening: Opening, picture: str) -> str:
 def _contents(section: Section) -> str:
     """A line of the contents: what is asked, where, and how many claims have each verdict."""
     found = [claim.verdict for claim in section.claims]
-    counts = " ".join(_mark(verdict, f"{found.count(verdict)} ") for verdict in ORDER if verdict in found)
+    counts = " ".join(_mark(verdict, found.count(verdict)) for verdict in ORDER if verdict in found)
     asked = f"<b>{_prose(section.reading.question)}</b> " if section.reading else ""
     return f'<li>{asked}<span class="quiet">{_link(section)}</span> <span class="counts">{counts or "no claims judged"}</span></li>'
 
@@ -259,12 +259,15 @@ def label(value: object) -> str:
         return ", ".join(map(label, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return value if isinstance(value, str) else cell(value).replace("inf", "∞").replace("-", "−")
+    return value.replace("Infinity", "∞") if isinstance(value, str) else cell(value).replace("inf", "∞").replace("-", "−")
 
 
-def _mark(verdict: str, number: str = "") -> str:
+def _mark(verdict: str, number: int | None = None) -> str:
+    """The symbol and the verdict, of one claim or of a number of claims."""
     symbol, kind = MARKS[verdict]
-    return f'<span class="verdict {kind}">{symbol} {number}{escape(verdict)}</span>'
+    several = {FAILS: "do not hold", HOLDS: "hold"}.get(verdict, verdict)
+    said = verdict if number is None else f"{number} {verdict if number == 1 else several}"
+    return f'<span class="verdict {kind}">{symbol} {escape(said)}</span>'
 
 
 def _prose(text: str) -> str:
