@@ -61,6 +61,7 @@ def read_site(app: Any, error: Exception | None) -> None:
     site = Path(app.outdir)
     files = {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()}
     built = sorted({f"{name}.html" for name in app.env.found_docs} & files)
+    built += [name for name in files if name.startswith("explorables/") and name.endswith(".html")]
     found = accidents({name: (site / name).read_text(encoding="utf-8") for name in built}, files)
     if found:
         raise ExtensionError("the built pages have accidents:\n" + "\n".join(found))

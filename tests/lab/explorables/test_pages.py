@@ -32,6 +32,17 @@ def test_a_page_fits_its_window_and_complains_of_nothing(browser, name, width, d
     assert browser.find("h1")
 
 
+@pytest.mark.parametrize("name", ["random_walk", "off_policy", "step_sizes"])
+def test_a_page_opens_with_something_moving_unless_the_reader_wants_no_motion(browser, name):
+    where = "document.querySelector('.where').textContent"
+    browser.open(name, height=1400)
+    still = browser.run(f"return {where}")
+    assert not still.endswith("step 0")  # something has happened before the page opens
+    browser.open(name, height=1400, motion=True)
+    browser.wait(f"return {where} !== {still!r}")
+    browser.wait("return document.querySelector('.player .primary').textContent.includes('Pause')")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_charts_are_drawn_again_when_the_window_changes(browser, page):
     browser.open(page.name)
@@ -112,7 +123,7 @@ def test_every_file_is_reachable_from_the_index_and_every_link_leads_somewhere()
 
 
 def test_all_files_together_are_small():
-    assert sum(path.stat().st_size for path in FILES) < 300_000
+    assert sum(path.stat().st_size for path in FILES) < 360_000
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
