@@ -1,6 +1,7 @@
 """Reads the built pages, and stops the build at what Markdown does without a warning.
 
-A line that happens to begin with "1. " becomes a list in the middle of a sentence. A misspelt option of a card becomes part of its link.
+A line that begins with "1. " by chance becomes a list in the middle of a sentence. A misspelt option of a card becomes part of its
+link.
 """
 
 from __future__ import annotations

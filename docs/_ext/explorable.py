@@ -3,8 +3,8 @@
     ```{explorable} traces
     ```
 
-Without JavaScript the still picture is shown. The pages are copied from the package. Each then gets a link to its page of the documentation,
-which the package does not have.
+Without JavaScript the still picture is shown. The pages are copied from the package. Each copy gets a link to its page of the
+documentation, which the package does not have.
 """
 
 from __future__ import annotations

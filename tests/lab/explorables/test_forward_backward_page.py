@@ -133,7 +133,8 @@ def test_both_terms_are_needed_for_the_equality(browser):
     """With both the method is true online TD(λ), without both it is accumulate TD(λ), and either alone loses the equality."""
     rng = np.random.default_rng(12)
     cases = [
-        {"kind": str(rng.choice(["tabular", "overlapping"])), "seed": seed, "alpha": rng.uniform(0.1, 0.5), "gamma": rng.uniform(0.5, 1), "lam": rng.uniform(0.5, 1)}
+        {"kind": str(rng.choice(["tabular", "overlapping"])), "seed": seed, "alpha": rng.uniform(0.1, 0.5),
+         "gamma": rng.uniform(0.5, 1), "lam": rng.uniform(0.5, 1)}
         for seed in range(50)
     ]  # fmt: skip
     browser.open("forward_backward")

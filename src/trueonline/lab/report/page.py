@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from trueonline.files import write_whole
-from trueonline.lab.claims import FAILS, HOLDS, NOISE, Claim
+from trueonline.lab.claims import FAILS, HOLDS, NOISE, Claim, deciding
 from trueonline.lab.experiment import Reading
 from trueonline.lab.report import svg
 from trueonline.words import cell, count, duration
@@ -238,11 +238,10 @@ def measured(numbers: Mapping[str, Any]) -> str:
     >>> measured({"largest difference": 0.0})
     'largest difference: 0'
     """
+    if found := deciding(numbers):
+        what, *estimate = found
+        return "{}: {} (95 %: {} to {})".format(what, *map(label, estimate))
     intervals = {name: v for name, v in numbers.items() if "interval" in name and isinstance(v, list) and len(v) == 2}
-    for name, (low, high) in intervals.items():
-        before = list(numbers)[: list(numbers).index(name)]
-        if before and isinstance(at := numbers[before[-1]], int | float) and low <= at <= high:
-            return f"{before[-1]}: {label(at)} (95 %: {label(low)} to {label(high)})"
     plain = {key: label(value) for key, value in numbers.items() if key not in intervals}
     short = [f"{key}: {said}" for key, said in plain.items() if len(said) <= SHORT_NUMBER][:3]
     short += [f"{name}: {label(low)} to {label(high)}" for name, (low, high) in list(intervals.items())[:1]]
