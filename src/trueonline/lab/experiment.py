@@ -89,7 +89,7 @@ class Reading:
     paper : str
         What the paper, or the book, says.
     look : str
-        What to look at in the figure.
+        What to look at in the figures.
     exceptions : str
         Why some claims may not hold.
     main : int, optional

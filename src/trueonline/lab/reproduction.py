@@ -113,8 +113,9 @@ def _draw(draw: Callable[[], Any], path: Path | None = None) -> str:
         picture = draw()
         picture.get_layout_engine().execute(picture)  # once for all files
         picture.set_layout_engine("none")
-        for ending in ("png", "pdf") if path is not None else ():
-            write_whole(path.with_name(f"{path.name}.{ending}"), partial(picture.savefig, format=ending))
+        if path is not None:
+            for ending in ("png", "pdf"):
+                write_whole(path.with_name(f"{path.name}.{ending}"), partial(picture.savefig, format=ending))
         picture.savefig(drawn, format="svg", metadata={"Date": None})
     return drawn.getvalue().decode()
 
