@@ -256,7 +256,7 @@
 
   const VARIANTS = [
     { name: "with both terms: true online TD(λ)", terms: [true, true], colour: "var(--true-online)", dashes: "", marker: "circle" },
-    { name: ["without V − V", h("sub", {}, "old")], terms: [true, false], colour: "var(--pink)", dashes: "6 2", marker: "diamond" },
+    { name: h("span", {}, "without V − V", h("sub", {}, "old")), terms: [true, false], colour: "var(--pink)", dashes: "6 2", marker: "diamond" },
     { name: "without the dutch trace", terms: [false, true], colour: "var(--replace)", dashes: "2 2", marker: "triangle" },
     { name: "without both: accumulate TD(λ)", terms: [false, false], colour: "var(--accumulate)", dashes: "4 2", marker: "square" },
   ];

@@ -25,10 +25,10 @@
   const picture = svg("svg", { viewBox: "0 0 520 132", role: "img", class: "chain" });
   const happened = h("p", { class: "path" });
   const errorChart = chart({ title: ["Error of the values ", h("span", { class: "hint" }, "on a scale where each line is ten times the one below")], label: "Error of the four methods over time", height: 290,
-    x: { label: "time step", min: 0, max: STEPS }, y: { label: "RMS error", log: true, min: LEAST, max: MOST, ticks: [0.01, 0.1, 1, 10, 100, 1000, 1e4] },
+    x: { label: "time step", min: 0, max: STEPS, ticks: [0, 500, 1000] }, y: { label: "RMS error", log: true, min: LEAST, max: MOST, ticks: [0.01, 0.1, 1, 10, 100, 1000, 1e4] },
     readout: (x) => { const at = Math.min(Math.max(Math.round(x), 0), t); return [`step ${at}`, ...visible().map((m) => `${m.title}: ${format(found[m.name][at].error)}`)]; } });
   const chase = chart({ title: ["The chase of off-policy TD ", h("span", { class: "hint" }, "solid: its goal, γ times the value of the lower (last) state; dashed: the mean value of the others")], label: "The goal runs ahead of the values that follow it", height: 200,
-    x: { label: "time step", min: 0, max: STEPS }, y: { label: "value" } });
+    x: { label: "time step", min: 0, max: STEPS, ticks: [0, 500, 1000] }, y: { label: "value" } });
 
   figure.prepend(h("div", { class: "controls choices" }, task.element), h("div", { class: "controls" }, agrees.element, alpha.element, lam.element, beta.element), play.element, picture, happened,
     h("div", { class: "toggles", role: "group", "aria-label": "Methods" }, ALL.map((m) => shown[m.name].element)), errorChart.element, chase.element);
