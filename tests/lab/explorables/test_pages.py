@@ -2,6 +2,7 @@
 
 import html
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -11,6 +12,7 @@ from tests.lab.explorables.conftest import DESKTOP, PHONE
 from trueonline.catalog import METHODS
 from trueonline.lab.explorables import FOLDER, INDEX, PAGES
 
+DOCS = Path(__file__).parents[3] / "docs"
 NAMES = ("index", *(page.name for page in PAGES))
 FILES = [path for path in FOLDER.rglob("*") if path.is_file()]
 CODE = {
@@ -142,6 +144,8 @@ def test_the_index_has_a_card_for_each_page_in_order():
     assert cards == [(page.name, page.name, page.title, page.sentence) for page in PAGES]
     for page in PAGES:
         assert f"<h1>{page.title}</h1>" in page.path.read_text()
+        assert page.path.read_text().count("<!-- documentation -->") == 1  # the site puts a link here
+        assert f"{{explorable}} {page.name}\n" in (DOCS / "explanation" / f"{page.name}.md").read_text()
 
 
 def test_methods_look_as_in_the_catalogue(browser):
