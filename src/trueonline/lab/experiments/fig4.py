@@ -139,8 +139,7 @@ READING = Reading(
     "older methods at theirs. The three differ only if the memory is long (λ near 1).",
     "Each task is a random *Markov reward process*, MRP (k, b, σ): k states, fixed probabilities of moving from each to b others, "
     "and rewards with noise of standard deviation σ. Lower is better, and 1 is the error of a learner that does not learn. Follow "
-    "each line to its lowest point, and compare these points. At the right end the orange line often climbs steeply, and the green "
-    "line seldom does.",
+    "each line to its lowest point, and compare these points. At the right end, where the memory is long, the lines differ most.",
     "Every class has one random task here, as in the paper, and tasks of the same class differ more than methods do. So which "
     "comparisons fail depends on the random task. `trueonline reproduce many-mrps` repeats the study on 100 tasks of each class. "
     "There, true online TD(λ) is better on average in every comparison, but not on every single task.",
