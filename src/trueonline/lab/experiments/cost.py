@@ -110,7 +110,7 @@ def _claims(data: pa.Table) -> list[Claim]:
 READING = Reading(
     "What does exactness cost in time?",
     "A step takes at most close to twice as long, and only a fraction longer if few features are active at a time.",
-    "At 1, both methods take the same time. Bands show the uncertainty of the measurement. Times depend on the machine, and on what "
-    "else it was doing.",
+    "At 1, both methods take the same time. Bands show the uncertainty of the measurement. Times depend on the machine, and on "
+    "what else it was doing.",
 )
 EXPERIMENT = Experiment("cost", __doc__, run, BestRows(("features", "n"), "ratio"), reading=READING)
