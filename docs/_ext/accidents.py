@@ -17,6 +17,8 @@ from urllib.parse import unquote
 from sphinx.errors import ExtensionError
 
 CUT = re.compile(r"<p>((?:(?!</?p\b).)*)</p>\s*<[ou]l\b", re.DOTALL)  # a paragraph directly before a list
+LINK_ALONE = re.compile(r"\s*<a\b(?:(?!</a>).)*</a>\s*\Z", re.DOTALL)
+TITLE = 3  # words. A paragraph of so few before a list is its title
 ENDS = (".", ":", "!", "?", ")", "…")
 CARD = re.compile(r'<div class="sd-card .*?(?=<div class="sd-col|</section>|\Z)', re.DOTALL)
 BODY = re.compile(r'<article role="main".*?</article>', re.DOTALL)
@@ -34,7 +36,7 @@ def accidents(pages: Mapping[str, str], files: set[str]) -> list[str]:
         body_html = body[0] if body else html
         for cut in CUT.findall(body_html):
             text = _words(cut)
-            if text and not text.endswith(ENDS):
+            if len(text.split()) > TITLE and not text.endswith(ENDS) and not LINK_ALONE.match(cut):
                 found.append(f"{name}: a list begins in the middle of a sentence, after {text[-60:]!r}")
         for card in CARD.findall(body_html):
             if "<a " not in card:
