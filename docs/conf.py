@@ -26,6 +26,8 @@ extensions = [
     "sphinx.ext.mathjax",  # marks equations up; KaTeX draws them, see below
     "explorable",  # docs/_ext: the explorable pages, inside other pages
     "generated_pages",  # docs/_ext: the API's lists of names, and the catalogue of methods
+    "method_pictures",  # docs/_ext: a picture for each linear method, drawn from its learners
+    "accidents",  # docs/_ext: lists in the middle of a sentence, cards without a link and dead links stop the build
     "whole_search",  # docs/_ext: the search finds every page, also after a build that was interrupted
 ]
 exclude_patterns = [
@@ -78,6 +80,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "min_reported_time": 3600,
     "abort_on_example_error": True,
+    "thumbnail_size": (640, 448),
     "image_srcset": ["2x"],  # sharp on screens with many pixels
     "subsection_order": [f"../examples/gallery/{name}" for name in GALLERY],
     "within_subsection_order": "FileNameSortKey",

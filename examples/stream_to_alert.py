@@ -2,7 +2,8 @@
 
     python examples/stream_to_alert.py [folder]
 
-It writes load.csv into the folder, runs `trueonline predict` on it as anyone would, and draws streams.png from the files.
+It writes load.csv into the folder, runs `trueonline predict` on it as anyone would, and draws two pictures from the files:
+streams.png, and streams.svg, which moves.
 """
 
 import argparse
@@ -87,6 +88,79 @@ def draw(path, x, found, alerts):
         write_whole(path, lambda file: picture.savefig(file, format="png", dpi=110))
 
 
+def film(path, x, found, alerts, days=(9.25, 11.25), seconds=16, hold=0.15):
+    """An animated SVG: the signal as it arrives, the prediction and the band one horizon ahead of it, and the alerts."""
+    first, last = (round(day * A_DAY) for day in days)
+    wide, high, left, top, bottom = 900, 340, 44, 58, 300
+    ahead = round(HORIZON / 300.0)  # the weights of the predicted mean have their centre one horizon ahead
+    begin, step = np.datetime64("2024-01-01T00:00"), np.timedelta64(5, "m")
+
+    def px(t):
+        return left + (t - first) / (last - first) * (wide - left - 16)
+
+    def points(times, values):
+        return " ".join(
+            f"{px(t):.1f},{bottom - (bottom - top) * v / 100.0:.1f}" for t, v in zip(times, values, strict=True)
+        )
+
+    shown = np.arange(first, last)
+    later = np.arange(first, last - ahead)
+    low, high_end, mean = (found[f"load@1h{end}"][first : last - ahead] for end in (".low", ".high", ""))
+    band = points(np.concatenate([later, later[::-1]]) + ahead, np.concatenate([low, high_end[::-1]]))
+    parts = [
+        f'<g clip-path="url(#ahead)"><polygon points="{band}" fill="#009E73" opacity="0.2"/>',
+        f'<polyline points="{points(later + ahead, mean)}" fill="none" stroke="#00785A" stroke-width="2"/></g>',
+        '<g clip-path="url(#now)">',
+        f'<polyline fill="none" stroke="#777" stroke-width="1.2" points="{points(shown, x[first:last])}"/></g>',
+    ]
+    styles = []
+    for alert in alerts:
+        t = int((np.datetime64(alert["time"]) - begin) / step)
+        if first < t < last:
+            at = 100.0 * (1.0 - hold) * (t - first) / (last - first)
+            name = f"alert-{t}"
+            styles.append(
+                f"@keyframes {name} {{ 0%, {at:.1f}% {{ opacity: 0 }} {at + 0.1:.1f}%, 100% {{ opacity: 1 }} }}"
+            )
+            styles.append(f".{name} {{ animation: {name} {seconds}s linear infinite }}")
+            parts.append(
+                f'<g class="{name}" fill="#B3261E"><rect x="{px(t):.1f}" y="{top}" width="2" '
+                f'height="{bottom - top}"/><text x="{px(t) + 8:.1f}" y="{top + 16}" font-weight="600">alert</text></g>'
+            )
+    for t in range(-(-first // 72) * 72, last, 72):
+        when = (begin + t * step).astype(datetime.datetime)
+        parts.append(f'<text x="{px(t):.1f}" y="{bottom + 22}" text-anchor="middle">{when:%a %H:%M}</text>')
+    for v in (0, 50, 100):
+        y = bottom - (bottom - top) * v / 100.0
+        parts.append(f'<text x="{left - 8}" y="{y + 5}" text-anchor="end">{v}</text>')
+        parts.append(f'<path d="M{left} {y}H{wide - 16}" stroke="#ddd"/>')
+    legend = (
+        ("#777", "the signal"),
+        ("#00785A", "predicted mean of the coming hour"),
+        ("#BFE6D9", "90 % band"),
+        ("#B3261E", "alert"),
+    )
+    for i, (colour, words) in enumerate(legend):
+        parts.append(f'<rect x="{left + (0, 130, 420, 540)[i]}" y="18" width="22" height="6" fill="{colour}"/>')
+        parts.append(f'<text x="{left + (0, 130, 420, 540)[i] + 30}" y="26">{words}</text>')
+    clips = "".join(
+        f'<clipPath id="{name}"><rect class="reveal" x="{left}" width="{px(last + more) - left:.1f}" height="{high}"/></clipPath>'
+        for name, more in (("now", 0), ("ahead", ahead))
+    )
+    style = (
+        "text { font: 14px system-ui, sans-serif; fill: #333 } g text { fill: inherit } "
+        f".reveal {{ transform-origin: {left}px 0; animation: reveal {seconds}s linear infinite }} "
+        f"@keyframes reveal {{ from {{ transform: scaleX(0) }} {100 * (1 - hold):g}%, to {{ transform: scaleX(1) }} }} "
+        + " ".join(styles)
+        + " @media (prefers-reduced-motion: reduce) { * { animation: none !important } }"
+    )
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" role="img">'
+    title = "<title>A signal arrives, with its prediction, the band and an alert where something broke</title>"
+    paper = f'<rect width="{wide}" height="{high}" rx="8" fill="#fff"/>'
+    text = "\n".join([head, title, f"<style>{style}</style>", f"<defs>{clips}</defs>", paper, *parts, "</svg>", ""])
+    write_whole(path, lambda file: file.write(text.encode()))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", default=".", type=Path, help="where the files go; by default here")
@@ -109,7 +183,8 @@ def main():
     subprocess.run([sys.executable, "-m", "trueonline", *map(str, words)], check=True)
     alerts = [json.loads(line) for line in (folder / "alerts.jsonl").read_text().splitlines()]
     draw(folder / "streams.png", values, read(folder / "predictions.csv"), alerts)
-    print(f"The picture is in {folder / 'streams.png'}.")
+    film(folder / "streams.svg", values, read(folder / "predictions.csv"), alerts)
+    print(f"The pictures are {folder / 'streams.png'} and {folder / 'streams.svg'}.")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pytest
 sys.path[:0] = [str(Path(__file__).parents[1] / "docs" / "_ext")]  # as docs/conf.py does
 search = import_module("whole_search")
 light = import_module("light_pages")
+accidents = import_module("accidents").accidents
 
 pytestmark = pytest.mark.apart
 
@@ -38,3 +39,25 @@ def test_the_styles_of_the_gallery_stay_in_the_gallery(page, kept):
     light.leave_out(None, page, "page.html", context, None)
     assert [len(context[kind]) for kind in ("css_files", "script_files")] == [kept, kept]
     assert [context[kind][0].filename for kind in context] == ["_static/site.css", "_static/site.js"]
+
+
+@pytest.mark.parametrize(
+    ("html", "said"),
+    [
+        ("<p>There is a reward of</p>\n<ol><li>How likely is it?</li></ol>", "after 'There is a reward of'"),
+        (
+            '<div class="sd-card x"><div class="sd-card-title">Times</div><p>not met.</p></div>',
+            "card 'Times not met.' has no link",
+        ),
+        ('<a class="x" href="b.html :link-type: doc">b</a>', "leads nowhere"),
+        ('<a href="../start/a.html#gone">a</a>', "names a place"),
+        (
+            '<p>Three steps:</p><ol><li>a</li></ol><div class="sd-card x"><a href="../start/a.html#here">a</a></div><i id="here">',
+            None,
+        ),
+    ],
+    ids=["list", "card", "file", "place", "none"],
+)
+def test_accidents_of_markdown_are_found_on_built_pages(html, said):
+    found = accidents({"start/a.html": html}, {"start/a.html"})
+    assert found == [] if said is None else (len(found) == 1 and said in found[0])

@@ -1,9 +1,10 @@
-"""A directive that shows an explorable page of the package inside a page of the site.
+"""A directive that shows an interactive page of the package inside a page of the site.
 
     ```{explorable} traces
     ```
 
-Without JavaScript the still picture is shown. The pages are copied from the package as they are.
+Without JavaScript the still picture is shown. The pages are copied from the package. Each copy gets a link to its page of the
+documentation, which the package does not have.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from trueonline.lab import explorables
 
+MARK = "<!-- documentation -->"
 FRAME = """
 <div class="explorable">
 <iframe src="{root}explorables/{name}.html?embed" title="{title}"></iframe>
@@ -43,7 +45,12 @@ class Explorable(SphinxDirective):
 
 def copy_pages(app: Any, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
-        copytree(explorables.FOLDER, Path(app.outdir) / "explorables", dirs_exist_ok=True)
+        folder = Path(app.outdir) / "explorables"
+        copytree(explorables.FOLDER, folder, dirs_exist_ok=True)
+        for name in ("index", *(page.name for page in explorables.PAGES)):
+            page = folder / f"{name}.html"
+            link = f'<a href="../explanation/{name}.html">Documentation</a>'
+            page.write_text(page.read_text(encoding="utf-8").replace(MARK, link), encoding="utf-8")
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -18,7 +18,7 @@ from pyarrow.csv import read_csv
 
 from benchmarks.report import Section, as_markdown, from_data, markdown_table, summary
 from trueonline.lab.best_rows import BestRows
-from trueonline.lab.claims import FAILS, HOLDS, NOISE
+from trueonline.lab.claims import FAILS, HOLDS, NOISE, deciding
 from trueonline.lab.registry import EXPERIMENTS, experiment
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -151,6 +151,28 @@ def _claim(claim: Mapping[str, Any], with_numbers: bool) -> list[str]:
     return [item, "", f"  [{numbers}]{{.numbers}}", ""] if with_numbers and numbers else [item]
 
 
+def claims_table(claims: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Claims with an estimate and its interval as a table whose numbers are aligned, and the others as a list."""
+    estimated = [(each, found) for each in claims if (found := deciding(each["numbers"]))]
+    lines = [line for each in claims if not deciding(each["numbers"]) for line in _claim(each, with_numbers=True)] + [""]
+    for what in dict.fromkeys(found[0] for _, found in estimated):
+        rows = [(each, found) for each, found in estimated if found[0] == what]
+        if len(rows) < 3:
+            lines += [line for each, _ in rows for line in _claim(each, with_numbers=True)] + [""]
+            continue
+        lines += [
+            "::::{div} claims-table",
+            "",
+            f"| verdict | claim | {plain(what)} | 95 %, from | to |",
+            "|---|---|---:|---:|---:|",
+        ]
+        for each, (_, *estimate) in rows:
+            numbers = " | ".join(f"{value:+.3f}".replace("-", "−") for value in estimate)
+            lines.append(f"| {{{BADGES[each['verdict']]}}}`{each['verdict']}` | {plain(each['claim'])} | {numbers} |")
+        lines += ["", "::::", ""]
+    return lines
+
+
 def _made(about: Mapping[str, Any]) -> list[str]:
     """The commands of all parts, and the machines and versions that they ran on."""
     machines = _distinct(entry["machine"] for entry in about.values())
@@ -181,14 +203,19 @@ def experiment_page(name: str, about: Mapping[str, Any], verdicts: Sequence[Mapp
         raise ValueError("verdicts.json has no claim of it")
     files = sorted((data / name).iterdir(), key=lambda path: (not path.stem.startswith("figure"), path.stem))
     lines = [f"# {plain(chosen.title)}", "", f"{_counts(claims)} {_elsewhere(name, '../')}", ""]
+    if reading := chosen.reading:
+        source = "book" if "Sutton" in chosen.title else "paper"
+        lines += [f"**{reading.question}**", "", f"**What the {source} says.** {reading.paper}", ""]
+        lines += [f"**What to look at.** {reading.look}", ""]
     lines += _busy(entry["machine"]) if name in TIMED else []
     for path in files:
         if path.suffix == ".png":
             caption = _caption(chosen.title, path.stem)
             lines += [f"```{{figure}} ../data/{name}/{path.name}", f":alt: {caption}", "```", ""]
-    lines += [plain(chosen.text), ""]
     lines += ["## Claims", ""]
-    lines += [line for each in claims for line in _claim(each, with_numbers=True)] + [""]
+    lines += claims_table(claims)
+    lines += [f"**Why some do not hold.** {reading.exceptions}", ""] if reading and reading.exceptions else []
+    lines += ["## How it was measured", "", plain(chosen.text), ""]
     lines += ["## Numbers", ""]
     tables = [path for path in files if path.name.endswith((".csv", ".csv.gz"))]
     links = ", ".join(f"{{download}}`{path.name} <../data/{name}/{path.name}>`" for path in tables)

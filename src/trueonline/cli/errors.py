@@ -1,4 +1,4 @@
-"""Errors that a user can mend become one line, and Ctrl-C says how to resume."""
+"""Errors that a user can repair become one line, and Ctrl-C says how to resume."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SHARED = ("study", "gym")
 
 @contextmanager
 def plain_errors(stopped: str = RESUME, extra: str = "study") -> Iterator[None]:
-    """Turn errors that a user can mend into one line on standard error.
+    """Turn errors that a user can repair into one line on standard error.
 
     Parameters
     ----------

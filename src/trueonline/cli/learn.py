@@ -16,8 +16,8 @@ from trueonline.cli.errors import plain_errors
 def command(page: str | None, as_list: bool, as_path: bool) -> None:
     """Open interactive pages that explain the methods.
 
-    PAGE is traces, forward_backward, random_walk or memory. Without it, a page opens that shows them all. The pages are files
-    of this package. They need neither a server nor a network.
+    PAGE is traces, forward_backward, random_walk, memory, off_policy or step_sizes. Without it, a page opens that shows them
+    all. The pages are files of this package. They need neither a server nor a network.
     """
     if as_list and (page is not None or as_path):
         raise click.UsageError(f"--list and {'PAGE' if page is not None else '--path'} cannot be combined: drop one.")

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,22 @@ def overall(verdicts: Sequence[str]) -> str:
 def counts(verdicts: Sequence[str]) -> dict[str, int]:
     """How often each verdict occurs."""
     return {verdict: verdicts.count(verdict) for verdict in sorted(set(verdicts))}
+
+
+def deciding(numbers: Mapping[str, Any]) -> tuple[str, float, float, float] | None:
+    """What was estimated, the estimate, and the ends of its interval: of the first number that has an interval around it.
+
+    >>> deciding({"runs": 5, "difference": 0.25, "95 % interval": [0.1, 0.4]})
+    ('difference', 0.25, 0.1, 0.4)
+    """
+    names = list(numbers)
+    for before, name in pairwise(names):
+        at, interval = numbers[before], numbers[name]
+        if "interval" in name and isinstance(interval, list) and len(interval) == 2 and isinstance(at, int | float):
+            low, high = interval
+            if low <= at <= high:
+                return before, at, low, high
+    return None
 
 
 def resample(runs: int, times: int = 1000, seed: int = 0) -> np.ndarray:

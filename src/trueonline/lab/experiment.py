@@ -79,6 +79,31 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """An experiment for readers who do not know the subject: what the report says above its figures.
+
+    Parameters
+    ----------
+    question : str
+        What is asked, in plain words.
+    paper : str
+        What the paper, or the book, says.
+    look : str
+        What to look at in the figures.
+    exceptions : str
+        Why some claims may not hold.
+    main : int, optional
+        How many of the claims, from the first, stand beside the figure. The others are details. All by default.
+    """
+
+    question: str
+    paper: str
+    look: str
+    exceptions: str = ""
+    main: int | None = None
+
+
+@dataclass(frozen=True)
 class Experiment:
     """An experiment: its name in the command, a text about it, and the function that runs it.
 
@@ -90,6 +115,7 @@ class Experiment:
     run: Callable[[Settings], Outcome]
     best: BestRows  # of its table, for readers
     check: Callable[[Settings], None] = lambda settings: None  # ValueError if it cannot use these settings
+    reading: Reading | None = None  # for readers who do not know the subject
 
     @property
     def title(self) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from trueonline.files import write_whole
-from trueonline.lab import report
+from trueonline.lab import opening, report
 from trueonline.lab.experiment import Experiment, Outcome, Settings
 from trueonline.lab.registry import experiment
 from trueonline.look import look
@@ -79,7 +79,8 @@ def reproduce(
         for claim in done.outcome.claims
     ]
     _put(out / "verdicts.json", json.dumps(verdicts, indent=2, ensure_ascii=False).encode())
-    report.build(out / "report.html", [_section(done) for done in finished], _about(settings, finished))
+    first = opening.opening([claim for done in finished for claim in done.outcome.claims], _opening_picture())
+    report.build(out / "report.html", [_section(done) for done in finished], _about(settings, finished), first)
     return finished
 
 
@@ -98,15 +99,23 @@ def _write(folder: Path, outcome: Outcome) -> tuple[dict[str, str], dict[str, st
     return pictures, failures
 
 
-def _draw(draw: Callable[[], Any], path: Path) -> str:
-    """Write a picture as PNG and PDF, and return it as SVG."""
+def _opening_picture() -> str:
+    try:
+        return _draw(opening.draw)
+    except Exception:  # as above
+        return ""
+
+
+def _draw(draw: Callable[[], Any], path: Path | None = None) -> str:
+    """Return a picture as SVG. Write it as PNG and PDF as well, if a path is given."""
     drawn = io.BytesIO()
     with look():
         picture = draw()
         picture.get_layout_engine().execute(picture)  # once for all files
         picture.set_layout_engine("none")
-        for ending in ("png", "pdf"):
-            write_whole(path.with_name(f"{path.name}.{ending}"), partial(picture.savefig, format=ending))
+        if path is not None:
+            for ending in ("png", "pdf"):
+                write_whole(path.with_name(f"{path.name}.{ending}"), partial(picture.savefig, format=ending))
         picture.savefig(drawn, format="svg", metadata={"Date": None})
     return drawn.getvalue().decode()
 
@@ -122,6 +131,7 @@ def _section(done: Finished) -> report.Section:
         name=name,
         title=done.experiment.title,
         text="\n\n".join(filter(None, (done.experiment.text, done.outcome.note))),
+        reading=done.experiment.reading,
         claims=[replace(claim, numbers=_plain(claim.numbers)) for claim in done.outcome.claims],
         seconds=done.seconds,
         pictures=done.pictures,

@@ -14,12 +14,13 @@ class Browser:
     def __init__(self, chrome):
         self.chrome = chrome
 
-    def open(self, name, *, width=DESKTOP, height=900, search="", fragment="", dark=False, scripts=True):
-        """Open a page at a width in pixels, as a fresh document."""
+    def open(self, name, *, width=DESKTOP, height=900, search="", fragment="", dark=False, scripts=True, motion=False):
+        """Open a page at a width in pixels, as a fresh document. Without `motion` no figure plays by itself."""
         cdp = self.chrome.execute_cdp_cmd
         self.resize(width, height)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        cdp("Emulation.setEmulatedMedia", {"features": [scheme]})
+        wanted = {"name": "prefers-reduced-motion", "value": "no-preference" if motion else "reduce"}
+        cdp("Emulation.setEmulatedMedia", {"features": [scheme, wanted]})
         cdp("Emulation.setScriptExecutionDisabled", {"value": not scripts})
         self.chrome.get("about:blank")  # otherwise another fragment would not load the page again
         self.chrome.get(f"{(FOLDER / f'{name}.html').as_uri()}{search}{fragment}")

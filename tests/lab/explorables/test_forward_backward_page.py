@@ -127,3 +127,30 @@ def test_without_a_trace_all_methods_agree(browser):
     assert "replace TD(λ) agrees so far" in browser.text(".headline")
     browser.open("forward_backward", fragment="#features=random")
     assert "Replacing traces need features that are 0 or 1" in browser.text(".headline")
+
+
+def test_both_terms_are_needed_for_the_equality(browser):
+    """With both the method is true online TD(λ), without both it is accumulate TD(λ), and either alone loses the equality."""
+    rng = np.random.default_rng(12)
+    cases = [
+        {"kind": str(rng.choice(["tabular", "overlapping"])), "seed": seed, "alpha": rng.uniform(0.1, 0.5),
+         "gamma": rng.uniform(0.5, 1), "lam": rng.uniform(0.5, 1)}
+        for seed in range(50)
+    ]  # fmt: skip
+    browser.open("forward_backward")
+    found = browser.run(
+        """const { apart, compare } = trueonline.forwardBackward;
+        return arguments[0].map((s) => {
+            const { learners } = compare(s);
+            const all = [[true, true], [false, false], [true, false], [false, true]].map((terms) => apart(s, ...terms));
+            const last = (steps) => Array.from(steps.at(-1).weights);
+            return [last(all[0]), last(learners.true_online.steps), last(all[1]), last(learners.accumulate.steps),
+                all.map((steps) => Math.max(...steps.map((step) => step.apart)))];
+        })""",
+        cases,
+    )
+    for exact, true_online, without, accumulate, apart in found:
+        np.testing.assert_allclose(exact, true_online, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(without, accumulate, rtol=0, atol=1e-12 * max(1.0, *map(abs, accumulate)))
+        assert apart[0] < 1e-12
+        assert min(apart[2:]) > 1e-6

@@ -74,7 +74,11 @@ def test_the_help_names_every_page():
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (("trace",), 1, "unknown page 'trace'; known are traces, forward_backward, random_walk, memory"),
+        (
+            ("trace",),
+            1,
+            "unknown page 'trace'; known are traces, forward_backward, random_walk, memory, off_policy, step_sizes",
+        ),
         (("traces", "--list"), 2, "--list and PAGE cannot be combined: drop one."),
         (("--path", "--list"), 2, "--list and --path cannot be combined: drop one."),
     ],

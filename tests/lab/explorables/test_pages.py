@@ -2,6 +2,7 @@
 
 import html
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -11,6 +12,7 @@ from tests.lab.explorables.conftest import DESKTOP, PHONE
 from trueonline.catalog import METHODS
 from trueonline.lab.explorables import FOLDER, INDEX, PAGES
 
+DOCS = Path(__file__).parents[3] / "docs"
 NAMES = ("index", *(page.name for page in PAGES))
 FILES = [path for path in FOLDER.rglob("*") if path.is_file()]
 CODE = {
@@ -30,6 +32,17 @@ def test_a_page_fits_its_window_and_complains_of_nothing(browser, name, width, d
     assert browser.overflow() <= 0
     assert browser.complaints() == []
     assert browser.find("h1")
+
+
+@pytest.mark.parametrize("name", ["random_walk", "off_policy", "step_sizes"])
+def test_a_page_opens_with_something_moving_unless_the_reader_wants_no_motion(browser, name):
+    where = "document.querySelector('.where').textContent"
+    browser.open(name, height=1400)
+    still = browser.run(f"return {where}")
+    assert not still.endswith("step 0")  # something has happened before the page opens
+    browser.open(name, height=1400, motion=True)
+    browser.wait(f"return {where} !== {still!r}")
+    browser.wait("return document.querySelector('.player .primary').textContent.includes('Pause')")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -112,7 +125,7 @@ def test_every_file_is_reachable_from_the_index_and_every_link_leads_somewhere()
 
 
 def test_all_files_together_are_small():
-    assert sum(path.stat().st_size for path in FILES) < 300_000
+    assert sum(path.stat().st_size for path in FILES) < 400_000
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -131,6 +144,8 @@ def test_the_index_has_a_card_for_each_page_in_order():
     assert cards == [(page.name, page.name, page.title, page.sentence) for page in PAGES]
     for page in PAGES:
         assert f"<h1>{page.title}</h1>" in page.path.read_text()
+        assert page.path.read_text().count("<!-- documentation -->") == 1  # the site puts a link here
+        assert f"{{explorable}} {page.name}\n" in (DOCS / "explanation" / f"{page.name}.md").read_text()
 
 
 def test_methods_look_as_in_the_catalogue(browser):

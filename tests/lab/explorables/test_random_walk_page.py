@@ -128,6 +128,8 @@ def where(browser):
 def test_keys_lead_through_the_walk_and_back(browser):
     browser.open("random_walk", fragment="#states=5&seed=4")
     happened = "#live .happened"
+    browser.wait("return document.querySelector('#live .where').textContent.startsWith('episode 3, ')")
+    browser.press(Keys.HOME)
     browser.wait("return document.querySelector('#live .happened').textContent.startsWith('All guesses are zero')")
     browser.press(Keys.ARROW_RIGHT)
     browser.wait("return document.querySelector('#live .where').textContent === 'episode 1, step 1'")
@@ -150,7 +152,7 @@ def test_keys_lead_through_the_walk_and_back(browser):
 
 
 def test_a_cell_of_the_surface_is_watched_live(browser):
-    browser.open("random_walk")
+    browser.open("random_walk", motion=True)
     browser.run("document.querySelector('#surface').scrollIntoView()")
     browser.wait("return /run ([2-9]|\\\\d\\\\d+) of 100/.test(document.querySelector('#surface .where').textContent)")
     outputs = "return [...document.querySelectorAll('#live .slider output')].map((o) => o.textContent)"

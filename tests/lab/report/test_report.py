@@ -12,7 +12,8 @@ pytest.importorskip("pyarrow")
 
 from tests.browsers import headless_chromium
 from trueonline.lab.claims import FAILS, HOLDS, NOISE, Claim
-from trueonline.lab.report import Section, build, svg
+from trueonline.lab.experiment import Reading
+from trueonline.lab.report import Opening, Section, build, svg
 from trueonline.lab.report.page import summary
 from trueonline.look import figure, look
 
@@ -44,16 +45,18 @@ SECTIONS = [
         ],
         125.0, {"figure": drawing("one"), "unit-length": drawing("two")}, {"broken": f"ValueError: {EVIL}"},
         ("The best:", ["method", "error"], [["true online", 0.25], ["replace", 2]]), ["fig4/figure.pdf", "fig4/data file.csv"],
+        Reading(f"Which is best? {EVIL}", "*True* online is.", "Run `it`.", "By chance.", main=2),
     ),
     Section("games", "Games", "", [], 0.2, table=("Each row:", ["n"], [[n] for n in range(30)])),
 ]  # fmt: skip
+OPENING = Opening(summary([*SECTIONS[0].claims]), drawing("first"), "How it began.", {"MRP": f"a process {EVIL}"})
 ABOUT = {"seeds": "0 … 49", "command": "trueonline reproduce <here>"}
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
-    build(path, SECTIONS, ABOUT)
+    build(path, SECTIONS, ABOUT, OPENING)
     return path
 
 
@@ -92,12 +95,14 @@ def test_claims_verdicts_numbers_and_links_are_there(page):
         for claim in section.claims:
             assert text.count(claim.claim) >= 2  # in the table and in its section
     for mark in ("✓ holds", "✗ does not hold", "≈ within noise"):
-        assert page.count(mark) == 2
+        assert page.count(mark) == (3 if "not" in mark else 2)  # what does not hold is said at the beginning, too
     assert "1 of 3 claims hold, 1 within noise, 1 does not. 1 cannot be decided, because there were too few runs." in page
     assert "<tr><th>gap</th><td>0.1235</td></tr>" in page
     assert "<td>0.5, −1e−12</td>" in page
     assert '<a href="fig4/data%20file.csv">' in page
     assert "Took 2 minutes." in page
+    assert "✗ 1 does not hold" in page
+    assert '<span class="measured">difference: 0.01<' in page
     assert all(key in text and value in text for key, value in ABOUT.items())
 
 
@@ -105,6 +110,14 @@ def test_a_table_is_shown_and_a_long_one_is_folded(page):
     assert '<tr><th>method</th><th class="number">error</th></tr>' in page
     assert '<tr><td>true online</td><td class="number">0.25</td></tr>' in page
     assert "<summary>Each row (30 rows)</summary>" in page
+
+
+def test_what_does_not_hold_is_explained_before_the_sections(page):
+    first, sections = page.index('id="does-not-hold"'), page.index('<section id="fig4"')
+    assert first < page.index("By chance.") < sections < page.index('<section id="claims"')
+    assert "<p><em>True</em> online is.</p>" in page
+    assert "<code>it</code>" in page
+    assert "The same, case by case: 0 of 1 claim holds, 1 does not." in page  # all but the main claims
 
 
 def test_text_is_escaped(page):
@@ -133,7 +146,7 @@ def test_every_colour_of_a_picture_is_defined_for_both_schemes(page):
 
 
 def test_the_same_report_is_the_same_file(tmp_path, page):
-    build(tmp_path / "again.html", SECTIONS, ABOUT)
+    build(tmp_path / "again.html", SECTIONS, ABOUT, OPENING)
     assert (tmp_path / "again.html").read_text("utf-8") == page
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import Claim, Errors, Estimate
-from trueonline.lab.experiment import Experiment, Outcome, Settings
+from trueonline.lab.experiment import Experiment, Outcome, Reading, Settings
 from trueonline.lab.experiments import random_mrps
 from trueonline.lab.experiments.random_mrps import ALPHAS, LAMS, MRPS
 from trueonline.lab.style import NAMES, figure, line, lines_over_lam
@@ -87,4 +87,14 @@ def _harmful(results: list[Errors], method: str) -> Estimate:
     return Estimate(np.mean(shares, axis=0))
 
 
-EXPERIMENT = Experiment("appendix-c", __doc__, run, BestRows(("mrp", "representation", "method"), "error"))
+READING = Reading(
+    "How much does it matter which settings one chooses?",
+    "The older TD(λ) is much more sensitive to its settings than the other two methods.",
+    "The random tasks are those of Figure 4. The top row repeats it. Each row below shows one method, with a line for each λ, and "
+    "the step-size from small to large. Look for how wide the valleys are. A line that leaves the picture at the top is a setting "
+    "with which learning does harm.",
+    "On the task (100, 3, 0) most settings do harm with any method, so the methods hardly differ.",
+)
+EXPERIMENT = Experiment(
+    "appendix-c", __doc__, run, BestRows(("mrp", "representation", "method"), "error"), reading=READING
+)

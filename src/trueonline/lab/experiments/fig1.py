@@ -16,7 +16,7 @@ import numpy as np
 from trueonline import AccumulateTD, OfflineLambdaReturn, OnlineLambdaReturn, TrueOnlineTD
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import EQUAL, Claim, decided, judge
-from trueonline.lab.experiment import Experiment, Outcome, Settings, stacked
+from trueonline.lab.experiment import Experiment, Outcome, Reading, Settings, stacked
 from trueonline.lab.style import COLOURS, NAMES, figure, line
 from trueonline.problems import FiniteMRP, Trajectory, random_walk
 
@@ -42,9 +42,9 @@ def episodes(walk: FiniteMRP, seed: object, count: int = EPISODES) -> Trajectory
         steps *= 2  # the same seed gives the same beginning
 
 
-def errors(walk: FiniteMRP, run: Trajectory, learner_class: type, alpha: float = ALPHA) -> np.ndarray:
+def errors(walk: FiniteMRP, run: Trajectory, learner_class: type, alpha: float = ALPHA, lam: float = LAM) -> np.ndarray:
     """RMS error over all states after 0, 1, … steps, relative to the initial error."""
-    learner = learner_class(walk.n_states, alpha, LAM, walk.discount)
+    learner = learner_class(walk.n_states, alpha, lam, walk.discount)
     rms = [np.sqrt(np.mean(walk.values**2))]
     learner.start(int(run.states[0]))
     for state, reward, discount in zip(run.states[1:], run.rewards, run.discounts, strict=True):
@@ -124,4 +124,12 @@ def _ratios(walk: FiniteMRP, run: Trajectory) -> tuple[float, float]:
     return second / first, third / second
 
 
-EXPERIMENT = Experiment("fig1", __doc__, run, BestRows(("method",), "rms_error"))
+READING = Reading(
+    "Can a prediction that is improved at every step be as good as one that waits for the end?",
+    "Learning at every step is better than waiting, and true online TD(λ) computes at every step exactly what redoing all "
+    "updates would give. The older TD(λ) only comes close.",
+    "Everyone starts at an error of 1. The dotted line waits until an episode ends (the vertical lines), so it moves in three "
+    "jumps. The pink line redoes all updates at every step. The green dots make one update per step, and every one of them "
+    "lies on the pink line. The orange dashes are the older TD(λ): they leave the pink line.",
+)
+EXPERIMENT = Experiment("fig1", __doc__, run, BestRows(("method",), "rms_error"), reading=READING)

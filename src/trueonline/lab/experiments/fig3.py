@@ -17,7 +17,7 @@ import numpy as np
 from trueonline import AccumulateTD, ReplaceTD, TrueOnlineTD
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import Claim, decided
-from trueonline.lab.experiment import Experiment, Outcome, Settings, stacked
+from trueonline.lab.experiment import Experiment, Outcome, Reading, Settings, stacked
 from trueonline.lab.style import figure, line
 from trueonline.problems import two_state
 
@@ -95,4 +95,11 @@ def _claims(errors: dict[str, np.ndarray], largest_change: float) -> list[Claim]
     ]
 
 
-EXPERIMENT = Experiment("fig3", __doc__, run, BestRows(("method",), "rms_error"))
+READING = Reading(
+    "Does the third kind of memory, replacing traces, find the right answer in the end?",
+    "No. Two states share one feature, and there replacing traces make TD(λ) behave like TD(0), for any λ. The others reach the "
+    "smallest possible error at λ = 1.",
+    "From left to right, the memory reaches further back. The grey line is the smallest error that is possible with one weight. "
+    "Two lines go down to it. The line of replacing traces stays level.",
+)
+EXPERIMENT = Experiment("fig3", __doc__, run, BestRows(("method",), "rms_error"), reading=READING)

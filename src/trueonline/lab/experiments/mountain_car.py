@@ -26,7 +26,7 @@ from trueonline import catalog, control, features
 from trueonline.core.compiling.sources import package_code
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import Claim, Errors
-from trueonline.lab.experiment import SETTING, Experiment, Outcome, Settings
+from trueonline.lab.experiment import SETTING, Experiment, Outcome, Reading, Settings
 from trueonline.lab.style import MARKERS, NAMES, figure, line
 from trueonline.study.storage.work import WorkInPieces
 
@@ -144,4 +144,9 @@ def claims(errors: Errors) -> list[Claim]:
     return all_claims
 
 
-EXPERIMENT = Experiment("mountain-car", __doc__, run, BestRows(("method",), "steps", mean_over="run"))
+READING = Reading(
+    "Does it help an agent that has to drive a weak car up a hill?",
+    "The paper has no such figure. Textbooks show the older methods on this task.",
+    "Lower is better: the steps that an episode takes, averaged over the first twenty episodes.",
+)
+EXPERIMENT = Experiment("mountain-car", __doc__, run, BestRows(("method",), "steps", mean_over="run"), reading=READING)

@@ -1,4 +1,4 @@
-"""Explorable pages: the ideas behind true online TD(λ), to play with in a browser.
+"""Interactive pages that explain the ideas behind true online TD(λ) in a browser.
 
 The pages are plain HTML, CSS and JavaScript in the folder `pages`. They need no server and no network, and open from a file.
 `trueonline learn` opens them.
@@ -56,4 +56,14 @@ PAGES = (
         "Watch three methods learn, and see which settings of α and λ work.",
     ),
     Page("memory", "The memory", "How a step with millions of weights touches only a few of them."),
+    Page(
+        "off_policy",
+        "Off-policy learning",
+        "Why TD diverges when it learns about one way of acting from another, and what other methods do.",
+    ),
+    Page(
+        "step_sizes",
+        "Step-sizes",
+        "What step-size adaptation does to each feature, and what an outlier does to it.",
+    ),
 )

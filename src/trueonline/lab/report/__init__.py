@@ -6,6 +6,6 @@
 >>> build("report.html", [Section("fig1", "Figure 1", "A walk.", [claim], 0.1)], {"seed": "1"})
 """
 
-from trueonline.lab.report.page import Section, build
+from trueonline.lab.report.page import Opening, Section, build
 
-__all__ = ["Section", "build"]
+__all__ = ["Opening", "Section", "build"]

@@ -29,7 +29,7 @@ def for_page(svg: str, name: str) -> str:
 def _opened(found: re.Match) -> str:
     """The beginning of a picture: as wide as the page, but not so small that its text cannot be read."""
     width = float(found[1])  # in points: 4/3 pixels each
-    style = f"min-width: {width:.0f}px; max-width: {1.5 * width:.0f}px"
+    style = f"min-width: {width:.0f}px; max-width: {2.0 * width:.0f}px"
     return f'<svg viewBox="0 0 {found[1]} {found[2]}" style="{style}" xmlns:xlink="http://www.w3.org/1999/xlink">'
 
 

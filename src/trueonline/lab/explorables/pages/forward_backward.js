@@ -38,6 +38,7 @@
     cell = { k: Math.min(cell.k, Math.max(t - 1, 0)), h: t };
     time.max = last();
     draw();
+    drawTerms();
   }
 
   // --- The walk ---------------------------------------------------------------------------------------------------------
@@ -247,8 +248,28 @@
       h("div", {}, h("h3", {}, "Forward view: all again, at every step"), h("p", { class: "hint" }, "Row h holds the updates that are made at time h, one for each visited state k. A cell shows α × (target − guess), the step of its update: + is up and blue, − is down and pink. Choose a cell to look inside."), triangleBox, inspector),
       h("div", {}, h("h3", {}, "Backward view: one update"), legend(ALL.map((m) => ({ ...m, name: `${m.trace} trace` }))), traceChart.element, h("p", { class: "hint" }, "In each group from left to right: accumulating, replacing (where there is one), dutch."), h("h3", { class: "true-online" }, "True online TD(λ) at this step"), backward, apartChart.element)),
     h("h3", { class: "question" }, "Do they agree?"), headline, agree,
-    h("p", { class: "hint" }, "Marked digits differ from the forward view. Keys: ", h("kbd", {}, "→"), " ", h("kbd", {}, "←"), " step forwards and backwards in time, ", h("kbd", {}, "Space"), " plays, ", h("kbd", {}, "Home"),
+    h("p", { class: "hint" }, "Marked digits differ from the forward view."),
+    h("p", { class: "hint keys" }, "Keys: ", h("kbd", {}, "→"), " ", h("kbd", {}, "←"), " step forwards and backwards in time, ", h("kbd", {}, "Space"), " plays, ", h("kbd", {}, "Home"),
       " restarts. In the triangle the arrow keys choose a cell."));
+
+  // --- Without one of the terms -----------------------------------------------------------------------------------------
+
+  const VARIANTS = [
+    { name: "with both terms: true online TD(λ)", terms: [true, true], colour: "var(--true-online)", dashes: "", marker: "circle" },
+    { name: h("span", {}, "without V − V", h("sub", {}, "old")), terms: [true, false], colour: "var(--pink)", dashes: "6 2", marker: "diamond" },
+    { name: "without the dutch trace", terms: [false, true], colour: "var(--replace)", dashes: "2 2", marker: "triangle" },
+    { name: "without both: accumulate TD(λ)", terms: [false, false], colour: "var(--accumulate)", dashes: "4 2", marker: "square" },
+  ];
+  const termsChart = chart({ title: "Difference from the forward view", label: "The difference from the forward view with and without each term", height: 270, x: { label: "time step" },
+    y: { label: "difference", log: true, min: 1e-17, max: 1000, ticks: [1e-17, 1e-13, 1e-9, 1e-5, 1e-1], format: (v) => (v === 1e-17 ? "0" : format(v, 1).replace("1·", "")) } });
+  document.getElementById("terms").prepend(legend(VARIANTS), termsChart.element);
+
+  function drawTerms() {
+    const settings = { kind: kind.value, seed, alpha: alpha.value, gamma: gamma.value, lam: lam.value };
+    const within = (difference) => Math.min(Math.max(difference, 1e-17), 1000);
+    termsChart.draw({ x: { min: 0, max: last() }, series: VARIANTS.map((one) => ({ ...one, markers: "all",
+      points: [[0, 1e-17], ...trueonline.forwardBackward.apart(settings, ...one.terms).map((step, k) => [k + 1, within(step.apart)])] })) });
+  }
 
   const number = (get, set) => ({ get value() { return get(); }, set value(v) { const n = Math.round(Number(v)); if (n >= 0) set(n); } });
   const state = hash({ features: kind, alpha, lambda: lam, gamma, walk: number(() => seed, (v) => { seed = v; }), t: number(() => t, (v) => { t = v; }) });

@@ -2,6 +2,8 @@
 //
 //   walk(seed)              {states, rewards}: a walk from the middle that ends beyond either side; a step to the right pays 1
 //   features(kind)          one row of features for each state; kind is "tabular", "overlapping" or "random"
+//   apart({kind, seed, alpha, gamma, lam}, dutch, correction)   for each step, the largest difference from the weights of the forward view, if true
+//                         online TD(λ) goes without its dutch trace, or without its term with V − V_old
 //   compare({kind, seed, alpha, gamma, lam})
 //     rows                  the triangle of the online λ-return algorithm (methods.js)
 //     learners[name].steps  for each step {x, reward, v, vNext, vOld, delta, faded, trace, first, second, weights}: the
@@ -71,5 +73,26 @@ trueonline.forwardBackward = (() => {
     return { steps: taken, apart, parted };
   }
 
-  return { STATES, walk, features, compare };
+  // The same arithmetic as in methods.js, but that either term may be left out.
+  function apart(settings, dutch, correction) {
+    const { xs, rewards, rows, size } = compare(settings);
+    const { alpha, gamma, lam } = settings;
+    const [w, e] = [new Float64Array(size), new Float64Array(size)];
+    const value = (x) => (x ? x.reduce((sum, xi, i) => sum + xi * w[i], 0) : 0);
+    let vOld = value(xs[0]);
+    return rewards.map((reward, t) => {
+      const x = xs[t];
+      const [v, vNext] = [value(x), value(xs[t + 1])];
+      const along = dutch ? alpha * gamma * lam * x.reduce((sum, xi, i) => sum + xi * e[i], 0) : 0;
+      const moved = correction ? v - vOld : 0;
+      for (let i = 0; i < size; i++) {
+        e[i] = gamma * lam * e[i] + (1 - along) * x[i];
+        w[i] += alpha * ((reward + gamma * vNext - v + moved) * e[i] - moved * x[i]);
+      }
+      vOld = vNext;
+      return { apart: Math.max(...rows[t].weights.map((exact, i) => Math.abs(exact - w[i]))), weights: w.slice() };
+    });
+  }
+
+  return { STATES, walk, features, compare, apart };
 })();

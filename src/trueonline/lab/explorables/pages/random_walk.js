@@ -34,12 +34,13 @@
   function live(place) {
     const REPLAYED = 50_000; // Back replays all steps but the last, which takes a moment when there are many
     const LATEST = 400; // more episodes than that are not drawn one by one
+    const OPENING = 3;
     let state;
     let waiting = false;
 
     const alpha = slider({ label: "Step-size α", min: 0.0025, max: 1, step: 0.0025, value: 0.4, format: (v) => format(v, 4), onInput: restart });
     const lam = slider({ label: "Trace decay λ", min: 0, max: 1, step: 0.005, value: 0.8, format: (v) => format(v, 4), onInput: restart });
-    const speed = slider({ label: "Speed", min: 0, max: 14, step: 1, value: 4, format: (v) => `${(2 ** v).toLocaleString("en")} steps a second` });
+    const speed = slider({ label: "Speed", min: 0, max: 14, step: 1, value: 6, format: (v) => `${(2 ** v).toLocaleString("en")} steps a second` });
     const controls = player({ forward: () => { advance(); later(); }, back, restart, rate: () => 2 ** speed.value, figure: place });
     const finish = button({ label: "End of episode", title: "E key", onClick: episode }).element;
     controls.element.insertBefore(finish, controls.element.querySelector(".where"));
@@ -52,7 +53,7 @@
     const guesses = chart({ title: ["Guesses of the values ", h("span", { class: "hint" }, "dotted: true values; below: where the walk is")], label: "The guess for each state, beside the true values", height: 280, x: { label: "state" }, y: { format: padded } });
     const traces = chart({ title: "Traces", label: "The trace of each feature", height: 170, x: {}, y: { label: "trace", min: 0, format: padded } });
     const errors = chart({
-      title: "Error at the end of each episode", label: "Root mean squared error over all states, after each episode", height: 200,
+      title: ["Error at the end of each episode ", h("span", { class: "hint" }, "dashed grey: no learning")], label: "Root mean squared error over all states, after each episode", height: 200,
       x: { label: "episode", min: 0 }, y: { label: "RMS error", min: 0, format: padded },
       readout: (x) => {
         const t = Math.round(x);
@@ -61,13 +62,14 @@
     });
 
     place.prepend(
-      h("div", { class: "controls" }, states.element, kind.element, alpha.element, lam.element),
-      h("div", { class: "presets", role: "group", "aria-label": "Values of λ with a name" }, preset("λ = 0: TD(0)", 0), preset("λ = 1: as Monte Carlo", 1)),
+      h("div", { class: "controls choices" }, states.element, kind.element,
+        h("fieldset", { class: "choice" }, h("legend", {}, "Values of λ with a name"), h("div", { class: "presets" }, preset("λ = 0: TD(0)", 0), preset("λ = 1: as Monte Carlo", 1)))),
+      h("div", { class: "controls" }, alpha.element, lam.element, speed.element, seed.element),
       controls.element,
       h("div", { class: "toggles", role: "group", "aria-label": "Methods" }, NAMES.map((name) => shown[name].element)),
       happened, guesses.element, traces.element, errors.element,
-      h("div", { class: "controls" }, speed.element, seed.element),
-      h("p", { class: "hint" }, "Keys: ", h("kbd", {}, "Space"), " play, ", h("kbd", {}, "→"), " step, ", h("kbd", {}, "←"), " back, ", h("kbd", {}, "E"), " end of episode, ", h("kbd", {}, "Home"), " restart. All methods see the same walk. The seed makes it the same each time."));
+      h("p", { class: "hint" }, "All methods see the same walk. The seed makes it the same each time."),
+      h("p", { class: "hint keys" }, "Keys: ", h("kbd", {}, "Space"), " play, ", h("kbd", {}, "→"), " step, ", h("kbd", {}, "←"), " back, ", h("kbd", {}, "E"), " end of episode, ", h("kbd", {}, "Home"), " restart."));
 
     function begin() {
       const walk = problem();
@@ -148,7 +150,7 @@
       errors.draw({
         x: { max: Math.max(10, last) }, y: { max: Math.min(Math.max(0.7, worst * 1.05), 2) },
         series: names.map((name) => ({ ...METHODS[name], points: state.errors[name].map((error, k) => [k, error]).filter((_, k) => k % every === 0 || k === last), markers: last <= 30 ? "all" : "last" })),
-        lines: [{ y: state.first, label: "no learning" }],
+        lines: [{ y: state.first }],
       });
       happened.replaceChildren(...sentence(over, names));
       controls.show(`episode ${state.episodes + (over ? 0 : 1)}, step ${t}`, { back: state.steps > 0 && state.steps <= REPLAYED });
@@ -180,7 +182,12 @@
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", later);
     return {
       controls: { alpha, lambda: lam, speed },
-      show: restart,
+      show() { // some episodes have been learned from when the page opens, and then it plays
+        begin();
+        while (state.episodes < OPENING) advance();
+        later();
+        controls.whenSeen();
+      },
       watch(a, l) {
         alpha.value = a;
         lam.value = l;
@@ -284,7 +291,7 @@
     const use = button({ label: "Watch this setting", onClick: pickHere }).element;
     const grid = h("div", { class: "maps" });
     const curves = Object.fromEntries(NAMES.map((name) => [name, chart({
-      title: "", label: `${TITLES(name)}: error against α, a line for each λ`, height: 235, x: { label: "step-size α", min: 0 }, y: { label: "RMS error", min: LOW, max: HIGH, format: (v) => decimals(v, 1) },
+      title: ["Error against α ", h("span", { class: "hint thick" })], label: `${TITLES(name)}: error against α, a line for each λ`, height: 235, x: { label: "step-size α", min: 0 }, y: { label: "RMS error", min: LOW, max: HIGH, format: (v) => decimals(v, 1) },
       readout: (x) => surface.lams.map((lam, l) => `λ = ${lam}: ${written(surface.mean(name, nearest(x), l))}`).reverse(),
       onPoint: (x) => { cursor.a = nearest(x); redraw(); },
     })]));
@@ -295,7 +302,7 @@
         h("span", {}, svg("svg", { width: 22, height: 15, "aria-hidden": "true" }, svg("defs", {}, hatch("hatch-key")), svg("rect", { width: 22, height: 15, fill: "url(#hatch-key)" })), "above 1: more than any reward"),
         h("span", {}, svg("svg", { width: 14, height: 14, "aria-hidden": "true" }, svg("circle", { cx: 7, cy: 7, r: 4, "stroke-width": 2, style: { fill: "none", stroke: "var(--ink)" } })), "best of the map")),
       grid,
-      h("p", { class: "hint" }, "Click or tap a cell to watch it live. With the focus on a map, arrow keys choose a cell, and ", h("kbd", {}, "Enter"), " watches it."));
+      h("p", { class: "hint" }, "Click or tap a cell to watch it live. ", h("span", { class: "keys" }, "With the focus on a map, arrow keys choose a cell, and ", h("kbd", {}, "Enter"), " watches it.")));
 
     function restart() {
       halt();
@@ -359,11 +366,11 @@
         maps[name].draw(value, cursor);
         const line = (l) => alphas.map((alpha, a) => [alpha, Math.min(value(a, l), 99)]);
         const here = value(cursor.a, cursor.l);
+        curves[name].element.querySelector(".thick").textContent = `thick: λ = ${lams[cursor.l]}`;
         curves[name].draw({
           x: { max: alphas.at(-1), ticks: [0, 4, 9, 14, 19].map((a, i) => (i === 0 ? 0 : alphas[a])), format: (v) => format(v, 3) },
           series: [...lams.map((_, l) => ({ points: line(l), colour: "var(--ink)", opacity: 0.3, width: 1.1 })), { ...METHODS[name], points: line(cursor.l), width: 3 }],
           marks: Number.isFinite(here) ? [{ x: alphas[cursor.a], y: Math.min(Math.max(here, LOW), HIGH), marker: METHODS[name].marker, colour: METHODS[name].colour }] : [],
-          after: (me) => me.layer.append(svg("text", { class: "readout", x: me.right - 2, y: me.bottom - 7, "text-anchor": "end" }, `thick: λ = ${lams[cursor.l]}`)),
         });
       }
       const limit = RUNS[surface.walk.states];

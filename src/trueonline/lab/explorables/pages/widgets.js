@@ -12,7 +12,7 @@
 //                                              in `figure` (or nowhere, for the first player of a page). forward() makes one step
 //                                              and returns false at the end. `rate` is in steps a second, a number or a function.
 //                                              `extra` is a list of more buttons.
-//                                              .element, .play(), .pause(), .playing, .show("step 3 of 20", {back, forward})
+//                                              .element, .play(), .pause(), .playing, .show("step 3 of 20", {back, forward}), .whenSeen()
 //   legend([{name, colour, dashes, marker}])   a list element
 //   chart({title, label, height, x: {label, min, max}, y: {label, min, max}, onPoint, readout})
 //     .element, .draw({x, y, series, bars, lines, marks})        redraws itself when its width changes
@@ -176,6 +176,17 @@ trueonline.widgets = (() => {
         if (!act || (event.key === " " && event.target.closest?.("button, a, [role=button]"))) return;
         event.preventDefault();
         act();
+      },
+      // Plays once the figure can be seen, unless the reader has done something with it, or wants no motion.
+      whenSeen() {
+        if (reducedMotion()) return;
+        const untouched = new AbortController();
+        for (const kind of ["pointerdown", "keydown"]) (figure || element).addEventListener(kind, () => untouched.abort(), { once: true });
+        new IntersectionObserver((entries, observer) => {
+          if (!entries.some((entry) => entry.isIntersecting)) return;
+          observer.disconnect();
+          if (!untouched.signal.aborted) play();
+        }, { threshold: 0.2 }).observe(element);
       },
       owns: (target) => (figure || element).contains(target),
     };
