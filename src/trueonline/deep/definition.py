@@ -201,11 +201,13 @@ class ACDefinition(StreamDefinition):
         kappa_value: float = 2.0,
         entropy: float = 0.01,
         step_size: float = 1.0,
+        continuous: bool = False,
     ) -> None:
         super().__init__(critic, discount, trace_decay, step_size, kappa_value)
         self.policy, self.entropy = Bounded(Network(actor), kappa_policy), entropy
+        self.slopes = gaussian_slopes if continuous else softmax_slopes
 
-    def learn(self, x: Any, action: int, reward: float, x_next: Any, terminated: bool) -> float:
+    def learn(self, x: Any, action: Any, reward: float, x_next: Any, terminated: bool) -> float:
         """Learn from one transition."""
         decay = self.decay
         gamma = 0.0 if terminated else self.discount
@@ -213,9 +215,22 @@ class ACDefinition(StreamDefinition):
         following = gamma * self.trace_decay
         outputs, jacobians = self.policy.network.jacobians(self._features(x))
         delta = self._transition(x, 0, reward, v_next, gamma, following)
-        pi = np.exp(outputs - outputs.max()) / np.exp(outputs - outputs.max()).sum()
-        by_outputs = np.diag(pi) - np.outer(pi, pi)  # ∂π_i/∂o_j
-        slopes = by_outputs[action] / pi[action]  # of ln π(A|S)
-        slopes = slopes - self.entropy * np.sign(delta) * (np.log(pi) + 1.0) @ by_outputs  # H = −Σ π ln π
+        slopes = self.slopes(outputs, action, self.entropy * np.sign(delta))
         self.policy.step(delta, [np.tensordot(slopes, each, 1) for each in jacobians], self._alpha(), decay)
         return delta
+
+
+def softmax_slopes(outputs: np.ndarray, action: int, weight: float) -> np.ndarray:
+    """The gradient of ln π(A|S) + weight·H(π) by the outputs, with π their softmax."""
+    pi = np.exp(outputs - outputs.max()) / np.exp(outputs - outputs.max()).sum()
+    by_outputs = np.diag(pi) - np.outer(pi, pi)  # ∂π_i/∂o_j
+    return by_outputs[action] / pi[action] - weight * (np.log(pi) + 1.0) @ by_outputs  # H = −Σ π ln π
+
+
+def gaussian_slopes(outputs: np.ndarray, action: np.ndarray, weight: float) -> np.ndarray:
+    """The same for Gaussians, with means μ and the standard deviations σ = ln(1 + e^s) as outputs: H = Σ ln σ + a constant."""
+    mu, s = np.split(outputs, 2)
+    sigma = np.log(1.0 + np.exp(s))
+    by_mu = (action - mu) / sigma**2  # ln π = −Σ (a − μ)²/2σ² − Σ ln σ + a constant
+    by_sigma = (action - mu) ** 2 / sigma**3 - 1.0 / sigma + weight / sigma
+    return np.concatenate([by_mu, by_sigma / (1.0 + np.exp(-s))])

@@ -81,7 +81,7 @@ class MLP:
         slope = ACTIVATIONS[activation]
         self._numbers[kernels.SATURATES] = math.isnan(slope)
         self._numbers[kernels.SLOPE] = 0.0 if math.isnan(slope) else slope
-        self._numbers[kernels.NORMALISED] = layer_norm
+        self._numbers[kernels.LAYER_NORM] = layer_norm
         self.parameters = self._initial(np.random.default_rng(inputs.one_seed(seed)))
 
     def _initial(self, rng: np.random.Generator) -> list[np.ndarray]:

@@ -6,7 +6,7 @@ import os
 import warnings
 from abc import ABC
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -103,10 +103,9 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
 
     # --- Learning ---------------------------------------------------------------------------------
 
-    _entry: ClassVar[Any] = staticmethod(
-        kernels.LEARN
-    )  # it takes the arrays, x, an output, R, φ′, more, γ, α and the decay of the trace
-    _run_entry: ClassVar[Any] = staticmethod(kernels.RUN)
+    # They take the networks' arrays, x, an output, R, φ′, more, γ, α and the decay of the trace.
+    _entry: Any = staticmethod(kernels.LEARN)
+    _run_entry: Any = staticmethod(kernels.RUN)
 
     def _learn(
         self, x: Any, output: Any, reward: Any, x_next: Any, more: tuple, ends: bool, greedy: bool = True
@@ -164,8 +163,8 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
         if callable(self.step_size):
             raise ValueError("run takes no step-size schedule: call learn for each transition")
         X = inputs.floats("X", X)
-        if X.ndim != 2 or X.shape[1] != self.n_features:
-            raise ValueError(f"X must have a row of {self.n_features} numbers for each state, got shape {X.shape}")
+        if X.ndim != 2 or X.shape[1] != self.net.n_inputs:
+            raise ValueError(f"X must have a row of {self.net.n_inputs} numbers for each state, got shape {X.shape}")
         if not np.isfinite(X).all():
             row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
             raise ValueError(f"X[{row}] must be finite{first_bad(X[row])}")
@@ -250,7 +249,7 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
         self._decay = inputs.unit("decay", inputs.saved_array(parts, "decay", (), np.float64).item())
         self._here = None
         if "here" in parts:
-            here = inputs.saved_array(parts, "here", (self.n_features,), np.float64)
+            here = inputs.saved_array(parts, "here", (self.net.n_inputs,), np.float64)
             self._here = self.net._checked(here, "the saved state")
 
     @classmethod
