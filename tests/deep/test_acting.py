@@ -190,13 +190,13 @@ def test_an_actor_that_diverges_is_noticed_before_anything_changes():
 @pytest.mark.parametrize("agent", ["stream-q", "stream-ac"])
 def test_the_command_trains_and_resumes(agent, tmp_path):
     def train(episodes):
-        arguments = ["train", "CartPole-v1", "--agent", agent, "--hidden", "8,8", "--evaluate", "1", "--no-film"]
+        arguments = ["train", "CartPole-v1", "--agent", agent, "--hidden", "16,16", "--evaluate", "1", "--no-film"]
         return CliRunner().invoke(main, [*arguments, "--episodes", str(episodes), "--out", str(tmp_path / "out")])
 
     for episodes in (2, 4):
         result = train(episodes)
         assert result.exit_code == 0, result.output
-    assert "network of 8 and 8 units" in result.output
+    assert "network of 16 and 16 units" in result.output
     assert to.load(tmp_path / "out" / "agent.npz").parts.time.limit == 500
     assert (tmp_path / "out" / "curve.png").exists()
     wrong = CliRunner().invoke(main, ["train", "CartPole-v1", "--agent", agent, "--method", "watkins_q"])

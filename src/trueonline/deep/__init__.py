@@ -12,6 +12,7 @@ from trueonline.deep.stream_ac import StreamAC
 from trueonline.deep.stream_q import StreamQ
 from trueonline.deep.stream_sarsa import StreamSarsa
 from trueonline.deep.stream_td import StreamTD
+from trueonline.deep.true_online_head import TrueOnlineHead, TrueOnlineHeadQ, TrueOnlineHeadSarsa
 
 __all__ = [
     "MLP",
@@ -23,4 +24,7 @@ __all__ = [
     "StreamQ",
     "StreamSarsa",
     "StreamTD",
+    "TrueOnlineHead",
+    "TrueOnlineHeadQ",
+    "TrueOnlineHeadSarsa",
 ]

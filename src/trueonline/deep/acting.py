@@ -109,7 +109,7 @@ class StreamAgent(Streaming, Acting):
         return int(policy(self.values(self.inputs(x, steps)), rng, steps))
 
     @abstractmethod
-    def _step(self, reward: float, x_next: np.ndarray, gamma: float, decay: float) -> None:
+    def _step(self, reward: float, x_next: np.ndarray, gamma: float, lam: float) -> None:
         """Learn from the transition into x_next, and set the next action."""
 
     @abstractmethod
@@ -126,7 +126,8 @@ class StreamAgent(Streaming, Acting):
         parts = self._parts.copy()
         here = parts.start(self._observation(x, "x"))
         action, greedy = self._choose(here, self._steps)
-        self._parts, self._here, self._decay = parts, here, 0.0
+        self._parts, self._here = parts, here
+        self._forget()
         self._action, self._greedy = action, greedy
         return action
 
@@ -140,7 +141,7 @@ class StreamAgent(Streaming, Acting):
         gamma = self.discount if discount is None else inputs.unit("discount", discount)
         lam = self.trace_decay if trace_decay is None else inputs.unit("trace_decay", trace_decay)
         with self._observing(reward, x_next, end=False) as (scaled, there):
-            self._step(scaled, there, gamma, gamma * lam)
+            self._step(scaled, there, gamma, lam)
         self._here = there
         return self._standing()
 

@@ -129,6 +129,8 @@ class MLP:
                 what = f"shape {array.shape}" if array.shape != shape else "values that are not finite"
                 raise ValueError(f"parameters[{i}] must be finite numbers of shape {shape}, got {what}")
         self._w[:] = np.concatenate([array.T.reshape(-1) for array in arrays])
+        if self._learner is not None:
+            self._learner._network_set()
 
     def __call__(self, x: Any) -> np.ndarray:
         """Compute the outputs.

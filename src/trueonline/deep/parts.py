@@ -7,6 +7,7 @@ batches. Each part can be used alone. An agent has them by its arguments `normal
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -200,13 +201,11 @@ class Parts:
 
     def copy(self) -> Parts:
         """The same parts, in the same state."""
-        made = Parts.__new__(Parts)
-        made.__dict__.update(self.__dict__)
+        made = copy(self)
         for name in ("moments", "rewards"):
             part = getattr(self, name)
             if part is not None:
-                twin = type(part).__new__(type(part))
-                twin.__dict__.update(part.__dict__)
+                twin = copy(part)
                 twin._moments = part._moments.copy()
                 setattr(made, name, twin)
         return made

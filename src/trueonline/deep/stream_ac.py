@@ -300,8 +300,8 @@ class StreamAC(StreamAgent):
         """
         return self._run(X, self._checked_actions(actions, np.size(rewards)), rewards, (), terminated, None, resume)
 
-    def _step(self, reward: float, x_next: np.ndarray, gamma: float, decay: float) -> None:
-        self._transition(self._here, self._action, reward, x_next, (), gamma, decay)
+    def _step(self, reward: float, x_next: np.ndarray, gamma: float, lam: float) -> None:
+        self._transition(self._here, self._action, reward, x_next, (), gamma, lam)
         self._action = None  # a policy that fails does not make the agent learn twice
         self._action, self._greedy = self._choose(x_next, self._steps)
 

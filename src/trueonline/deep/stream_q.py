@@ -125,9 +125,9 @@ class StreamQ(StreamAgent):
         actions = self._checked_actions(actions, np.size(rewards))
         return self._run(X, actions, rewards, (np.full(len(actions), BEST),), terminated, greedy, resume)
 
-    def _step(self, reward: float, x_next: np.ndarray, gamma: float, decay: float) -> None:
-        decay = decay if self._greedy else 0.0
-        self._transition(self._here, self._action, reward, x_next, (BEST,), gamma, decay)
+    def _step(self, reward: float, x_next: np.ndarray, gamma: float, lam: float) -> None:
+        lam = lam if self._greedy else 0.0
+        self._transition(self._here, self._action, reward, x_next, (BEST,), gamma, lam)
         self._action = None  # a policy that fails does not make the agent learn twice
         self._action, self._greedy = self._choose(x_next, self._steps)
 

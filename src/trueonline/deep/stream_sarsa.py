@@ -121,9 +121,9 @@ class StreamSarsa(StreamAgent):
         actions = self._checked_actions(actions, np.size(rewards) + 1)
         return self._run(X, actions[:-1], rewards, (actions[1:].copy(),), terminated, None, resume)
 
-    def _step(self, reward: float, x_next: np.ndarray, gamma: float, decay: float) -> None:
+    def _step(self, reward: float, x_next: np.ndarray, gamma: float, lam: float) -> None:
         action, greedy = self._choose(x_next, self._steps + 1)
-        self._transition(self._here, self._action, reward, x_next, (action,), gamma, decay)
+        self._transition(self._here, self._action, reward, x_next, (action,), gamma, lam)
         self._action, self._greedy = action, greedy
 
     def _last(self, reward: float, x_next: np.ndarray | None, gamma: float) -> None:
