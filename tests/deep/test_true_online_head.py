@@ -20,7 +20,7 @@ def _stream(seed=0, steps=60):
 
 
 def _features(net, x):
-    """The units of the last hidden layer, which the outputs of a network with the same body and the identity on top are, and a 1."""
+    """The units of the last hidden layer (the outputs of a network with the identity on top), and a 1."""
     body = deep.MLP(4, (9, 7), 7)
     body.parameters = [*net.parameters[:4], np.eye(7), np.zeros(7)]
     return np.append(body(x), 1.0)
