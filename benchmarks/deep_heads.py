@@ -4,9 +4,9 @@
 
 Four learners with the published settings differ in their last layer alone: as published; with a dutch trace, whose correction
 has the step-size of the last update; with a true online head at its default step-size; with a SwiftTD head. Nothing was tuned on
-these tasks. Seeds are 0, 1, …: networks, problems and episodes depend on them. The criteria were chosen before a run: for prediction,
-the error over the second half of the stream, as a share of the spread of the true values; for control, the mean return of the
-episodes that end in the last tenth of the steps, and of all episodes. Intervals are 95 % of bootstrapped means of paired
+these tasks. Seeds are 0, 1, …: networks, problems and episodes depend on them. The criteria were chosen before a run. For
+prediction: the error over the second half of the stream, as a share of the spread of the true values. For control: the mean return
+of the episodes that end in the last tenth of the steps, and of all episodes. Intervals are 95 % of bootstrapped means of paired
 differences, or of logarithms of ratios.
 
 This file needs NumPy, Numba and Gymnasium alone, so that it runs on a machine that has no more.
