@@ -77,7 +77,7 @@ class Runs(WorkInPieces):
     def row(self, piece: int, checkpoint: Path | None, beat: Callable[[int], Any]) -> dict[str, Any]:
         """One training with the settings of `trueonline train --agent`, but for the steps over which ε falls."""
         exploring = {**EXPLORING, "epsilon_steps": self.transitions // 5} if self.method != "stream_ac" else {}
-        own = {"step_size": PUBLISHED["step_size"], "trace_decay": PUBLISHED["trace_decay"], **exploring}
+        own: dict[str, Any] = {"step_size": PUBLISHED["step_size"], "trace_decay": PUBLISHED["trace_decay"], **exploring}
         settings = TrainingSettings(self.environment, method=self.method, divided=False, seed=self.seed, **own)
         with closing(settings.environment_made()) as env:
             maker = settings.features_for(env)
