@@ -36,6 +36,7 @@ READ_ON = {
     "myoelectric": "myoelectric.md",
     "asterix": "experiments.md#control",
     "mountain-car": "experiments.md#control",
+    "stream-x": "experiments.md#control",
     "textbook": "experiments.md#the-random-walk-of-sutton-and-barto",
     "offpolicy": "experiments.md#what-the-off-policy-study-found",
     "cost": "benchmarks.md",

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -17,9 +18,9 @@ from trueonline import files, study
 from trueonline.cli import main
 from trueonline.control import atari
 from trueonline.lab import reproduction
-from trueonline.lab.claims import HOLDS, NOISE, Errors
+from trueonline.lab.claims import FAILS, HOLDS, NOISE, Errors
 from trueonline.lab.experiment import Settings
-from trueonline.lab.experiments import asterix, asterix_runs, mountain_car
+from trueonline.lab.experiments import asterix, asterix_runs, mountain_car, stream_x
 
 pytest.importorskip("gymnasium")
 pytest.importorskip("ale_py")
@@ -192,3 +193,25 @@ def test_claims_of_mountain_car_can_hold():
     steps = {name: rng.normal(300.0, 5.0, (8, 2, 2)) for name in mountain_car.COMPARED}
     steps["true_online_sarsa"] -= 100.0
     assert {claim.verdict for claim in mountain_car.claims(Errors(steps))} == {HOLDS}
+
+
+def test_stream_x_has_a_curve_for_each_agent(tmp_path, monkeypatch):
+    monkeypatch.setattr(stream_x.Runs, "spawned", False)
+    monkeypatch.setattr(stream_x, "ENVIRONMENTS", ("CartPole-v1",))
+    outcome = stream_x.run(Settings(tmp_path, runs=2, options={"transitions": 1000}))
+    assert outcome.data["method"].to_pylist() == [method for method in stream_x.TITLES for _ in range(2)]
+    assert {claim.verdict for claim in outcome.claims} == {NOISE}  # two runs decide nothing
+    lines = outcome.figures["figure"]().axes[0].lines
+    assert all(len(line.get_ydata()) == stream_x.PARTS and np.isfinite(line.get_ydata()).all() for line in lines)
+
+
+def test_claims_of_stream_x_can_hold_and_fail():
+    def data(gain):
+        rows = [(name, method, run, run + 1.0, run + 1.0 + gain + 0.1 * run) for name in stream_x.ENVIRONMENTS
+                for method in stream_x.TITLES for run in range(6)]  # fmt: skip
+        return pa.table(
+            dict(zip(("environment", "method", "run", "early", "late"), zip(*rows, strict=True), strict=True))
+        )
+
+    assert {claim.verdict for claim in stream_x.claims(data(5.0))} == {HOLDS}
+    assert {claim.verdict for claim in stream_x.claims(data(-5.0))} == {FAILS}

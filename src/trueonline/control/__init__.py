@@ -12,6 +12,7 @@ _HOME = {
     "EpsilonGreedy": "control.policies",
     "Evaluation": "control.gym.evaluation",
     "Greedy": "control.policies",
+    "Linear": "control.policies",
     "Policy": "control.policies",
     "Softmax": "control.policies",
     "Training": "control.gym.training",

@@ -11,6 +11,7 @@ from trueonline.control.gym.training import Training as Training
 from trueonline.control.gym.training import train as train
 from trueonline.control.policies import EpsilonGreedy as EpsilonGreedy
 from trueonline.control.policies import Greedy as Greedy
+from trueonline.control.policies import Linear as Linear
 from trueonline.control.policies import Policy as Policy
 from trueonline.control.policies import Softmax as Softmax
 from trueonline.control.policies import Uniform as Uniform

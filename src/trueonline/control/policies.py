@@ -9,14 +9,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
 
 from trueonline.control.transitions import CHOICE, TIE
 from trueonline.core.compiling.kernels import call
-from trueonline.inputs import Schedule, number, positive, unit
+from trueonline.inputs import Schedule, count, number, positive, unit
 
 
 class Policy(Protocol):
@@ -27,6 +27,39 @@ class Policy(Protocol):
     """
 
     def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int, /) -> int: ...
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A schedule that goes from one number to another in so many steps, and stays there. It is saved with its policy.
+
+    Parameters
+    ----------
+    first : float
+        The number at t = 0.
+    last : float
+        The number from t = `steps` on.
+    steps : int
+        How many steps it takes.
+
+    Examples
+    --------
+    >>> schedule = Linear(1.0, 0.0, steps=10)
+    >>> [schedule(t) for t in (0, 5, 100)]
+    [1.0, 0.5, 0.0]
+    """
+
+    first: float
+    last: float
+    steps: int
+
+    def __post_init__(self) -> None:
+        for name in ("first", "last"):
+            object.__setattr__(self, name, number(name, getattr(self, name)))
+        object.__setattr__(self, "steps", count("steps", self.steps, 2**53))
+
+    def __call__(self, t: int) -> float:
+        return self.first + (self.last - self.first) * min(t / self.steps, 1.0)
 
 
 @dataclass(frozen=True)
@@ -151,15 +184,18 @@ def _tolerance(value: Any) -> float:
 
 
 def describe(policy: Callable) -> dict[str, Any] | None:
-    """A policy of this package as plain data; None for a policy that is code: a user's, or one with a schedule.
+    """A policy of this package as plain data; None for a policy that is code: a user's, or one with a schedule of the user.
 
     >>> describe(EpsilonGreedy(0.1))
     {'kind': 'EpsilonGreedy', 'epsilon': 0.1, 'tolerance': 1e-10}
     """
     if type(policy) not in KINDS.values():
         return None
-    settings = asdict(policy)  # type: ignore[call-overload]
-    return None if any(map(callable, settings.values())) else {"kind": type(policy).__name__, **settings}
+    settings: dict[str, Any] = {"kind": type(policy).__name__}
+    for part in fields(policy):  # type: ignore[arg-type]
+        value = getattr(policy, part.name)
+        settings[part.name] = {"kind": "Linear", **asdict(value)} if type(value) is Linear else value
+    return None if any(map(callable, settings.values())) else settings
 
 
 def restore(settings: dict[str, Any]) -> Policy:
@@ -167,4 +203,12 @@ def restore(settings: dict[str, Any]) -> Policy:
     kind = settings.get("kind")
     if kind not in KINDS:
         raise ValueError(f"unknown policy {kind!r}; known are {', '.join(KINDS)}")
-    return KINDS[kind](**{name: value for name, value in settings.items() if name != "kind"})
+    return KINDS[kind](**{name: _value(value) for name, value in settings.items() if name != "kind"})
+
+
+def _value(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if value.get("kind") != "Linear":
+        raise ValueError(f"unknown schedule {value.get('kind')!r}; known is Linear")
+    return Linear(**{name: each for name, each in value.items() if name != "kind"})

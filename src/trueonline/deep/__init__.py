@@ -7,9 +7,24 @@ act. `ObGD` is their optimiser for PyTorch modules.
 
 from trueonline.deep.network import MLP
 from trueonline.deep.obgd import ObGD
+from trueonline.deep.parts import EpisodeTime, RewardScale, RunningMoments
 from trueonline.deep.stream_ac import StreamAC
 from trueonline.deep.stream_q import StreamQ
 from trueonline.deep.stream_sarsa import StreamSarsa
 from trueonline.deep.stream_td import StreamTD
+from trueonline.deep.true_online_head import TrueOnlineHead, TrueOnlineHeadQ, TrueOnlineHeadSarsa
 
-__all__ = ["MLP", "ObGD", "StreamAC", "StreamQ", "StreamSarsa", "StreamTD"]
+__all__ = [
+    "MLP",
+    "EpisodeTime",
+    "ObGD",
+    "RewardScale",
+    "RunningMoments",
+    "StreamAC",
+    "StreamQ",
+    "StreamSarsa",
+    "StreamTD",
+    "TrueOnlineHead",
+    "TrueOnlineHeadQ",
+    "TrueOnlineHeadSarsa",
+]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from trueonline import inputs
 from trueonline.control.agent import generator, plain
-from trueonline.control.policies import EpsilonGreedy, Policy, describe, restore
+from trueonline.control.policies import EpsilonGreedy, Policy, check_policy, describe, restore
+from trueonline.control.transitions import TIE
 from trueonline.core.thread_guard import guarded
 from trueonline.deep.network import MLP
+from trueonline.deep.parts import Parts
 from trueonline.deep.streaming import Streaming, with_nets
 from trueonline.inputs import FeaturesLike, Schedule
 from trueonline.learners.acting import Acting
@@ -21,6 +25,15 @@ policy : callable, optional
     policy(values, rng, t) chooses an action from the values of all actions. ε-greedy with ε = 0.1 by default.
 seed : int or sequence of int, optional
     The seed of all randomness of the policy.
+"""
+PARTS = """\
+normalise : bool, optional
+    Whether observations are normalised by their running mean and variance (`RunningMoments`).
+scale_rewards : bool, optional
+    Whether rewards are divided by the running standard deviation of their discounted sum (`RewardScale`).
+time_limit : int, optional
+    The longest episode. The time in the episode is then the last input (`EpisodeTime`), so that the network has one input more
+    than an observation has numbers.
 """
 
 
@@ -39,20 +52,64 @@ class StreamAgent(Streaming, Acting):
         kappa: float,
         policy: Policy | None,
         seed: Any,
+        parts: dict[str, Any],
     ) -> None:
-        if policy is not None and (isinstance(policy, type) or not callable(policy)):
-            raise ValueError(f"policy must be callable as policy(values, rng, t), got {policy!r}")
+        if policy is not None:
+            check_policy(policy)
+            self.policy = policy
+        elif not hasattr(self, "policy"):
+            self.policy = EpsilonGreedy(0.1)
+        self._part_settings = parts
         super().__init__(net, discount, trace_decay, step_size, kappa)
-        self.policy = EpsilonGreedy(0.1) if policy is None else policy
         self.rng = np.random.default_rng(seed)
 
     def _attach(self) -> None:
+        settings = self._part_settings
+        n = self.net.n_inputs - (settings["time_limit"] is not None)
+        if n == 0:
+            raise ValueError("net must have inputs for the observation and one for the time, got one input")
+        self._parts = Parts(n, self.discount, **settings)
         super()._attach()
-        self._action: int | None = None
+        self._action: Any = None
         self._greedy = True  # whether the present action was one of the best when it was chosen
 
+    @property
+    def n_features(self) -> int:
+        """The number of numbers of an observation: the inputs of the network, without the time."""
+        return self._parts.n
+
+    @property
+    def parts(self) -> Parts:
+        """A copy of what stands between environment and network: `moments`, `rewards`, `time`."""
+        return self._parts.copy()
+
+    @guarded
+    def inputs(self, x: FeaturesLike, steps: int = 0) -> np.ndarray:
+        """Compute the network's input for an observation, which `learn`, `values` and `predict` take. Nothing is observed.
+
+        Parameters
+        ----------
+        x : features
+            The observation.
+        steps : int, optional
+            The number of steps since the beginning of the episode.
+
+        Returns
+        -------
+        numpy.ndarray
+            The input: normalised, and with the time, if the agent does so.
+        """
+        return self._parts.inputs(self._observation(x, "x"), steps)
+
+    def _observation(self, x: Any, name: str) -> np.ndarray:
+        return inputs.dense(inputs.features(x, self.n_features, name=name), self.n_features).copy()
+
+    def _played(self, x: Any, policy: Policy, rng: np.random.Generator, steps: int) -> Any:
+        """The action of another policy for an observation after so many steps. Nothing is learned."""
+        return int(policy(self.values(self.inputs(x, steps)), rng, steps))
+
     @abstractmethod
-    def _step(self, reward: float, x_next: np.ndarray, gamma: float, decay: float) -> None:
+    def _step(self, reward: float, x_next: np.ndarray, gamma: float, lam: float) -> None:
         """Learn from the transition into x_next, and set the next action."""
 
     @abstractmethod
@@ -60,29 +117,31 @@ class StreamAgent(Streaming, Acting):
         """Learn from the last transition of an episode, into None if it has terminated."""
 
     @property
-    def action(self) -> int | None:
+    def action(self) -> Any:
         """The action to be executed now; None between episodes."""
         return self._action
 
     @guarded
-    def start(self, x: FeaturesLike) -> int:
-        here = self.net._checked(x, "x").copy()
-        action, greedy = self._choose(self.values(here), self._steps)
-        self._here, self._decay = here, 0.0
+    def start(self, x: FeaturesLike) -> Any:
+        parts = self._parts.copy()
+        here = parts.start(self._observation(x, "x"))
+        action, greedy = self._choose(here, self._steps)
+        self._parts, self._here = parts, here
+        self._forget()
         self._action, self._greedy = action, greedy
         return action
 
     @guarded
     def step(
         self, reward: float, x_next: FeaturesLike, discount: float | None = None, trace_decay: float | None = None
-    ) -> int:
+    ) -> Any:
         self._standing()
         if x_next is None:
             raise ValueError("x_next must be features, got None; at the end of the episode, call end(reward)")
         gamma = self.discount if discount is None else inputs.unit("discount", discount)
         lam = self.trace_decay if trace_decay is None else inputs.unit("trace_decay", trace_decay)
-        there = self.net._checked(x_next, "x_next").copy()
-        self._step(inputs.number("reward", reward), there, gamma, gamma * lam)
+        with self._observing(reward, x_next, end=False) as (scaled, there):
+            self._step(scaled, there, gamma, lam)
         self._here = there
         return self._standing()
 
@@ -90,24 +149,40 @@ class StreamAgent(Streaming, Acting):
     def truncate(self, reward: float, x_next: FeaturesLike, discount: float | None = None) -> None:
         self._standing()
         gamma = self.discount if discount is None else inputs.unit("discount", discount)
-        self._last(inputs.number("reward", reward), self.net._checked(x_next, "x_next"), gamma)
+        with self._observing(reward, x_next, end=True) as (scaled, there):
+            self._last(scaled, there, gamma)
         self._here = self._action = None
 
     @guarded
     def end(self, reward: float) -> None:
         self._standing()
-        self._last(inputs.number("reward", reward), None, 0.0)
+        with self._observing(reward, None, end=True) as (scaled, _):
+            self._last(scaled, None, 0.0)
         self._here = self._action = None
 
-    def _standing(self) -> int:
+    @contextmanager
+    def _observing(self, reward: Any, x: Any, end: bool) -> Iterator[tuple[float, Any]]:
+        """Scale the reward and the observation. The parts keep what they saw if the transition was learned from."""
+        reward = inputs.number("reward", reward)
+        parts, steps = self._parts.copy(), self._steps
+        scaled = parts.step(reward, None if x is None else self._observation(x, "x_next"), end)
+        try:
+            yield scaled
+        finally:
+            if self._steps > steps:
+                self._parts = parts
+
+    def _standing(self) -> Any:
         if self._here is None or self._action is None:
             raise RuntimeError("no episode has begun: call start(x) with its first features")
         return self._action
 
-    def _choose(self, values: np.ndarray, t: int) -> tuple[int, bool]:
-        """An action, and whether it is one of the best."""
+    def _choose(self, x: np.ndarray, t: int) -> tuple[Any, bool]:
+        """An action in a state, and whether it is one of the best: as good as the best, up to rounding (`TIE`)."""
+        values = self.values(x)
         action = self._checked_action(self.policy(values.copy(), self.rng, t), "the policy's action")
-        return action, bool(values[action] == values.max())
+        best = values.max()
+        return action, bool(values[action] >= best - TIE * max(1.0, abs(best)))
 
     def _stand_after(self, here: np.ndarray | None) -> None:
         self._here = self._action = None  # which action is taken in the last state is not known
@@ -115,16 +190,18 @@ class StreamAgent(Streaming, Acting):
     def _settings(self) -> dict[str, Any]:
         return {
             **super()._settings(),
+            **self._parts.settings(),
             "policy": describe(self.policy),
             "rng": plain(self.rng.bit_generator.state),
             "action": self._action,
         }
 
     def _dump(self) -> dict[str, np.ndarray]:
-        return {**super()._dump(), "greedy": np.array(self._greedy)}
+        return {**super()._dump(), **self._parts.dump(), "greedy": np.array(self._greedy)}
 
-    def _restore(self, parts: dict[str, np.ndarray], rng: dict[str, Any], action: int | None) -> None:
+    def _restore(self, parts: dict[str, np.ndarray], rng: dict[str, Any], action: Any) -> None:
         self._restore_nets(parts)
+        self._parts.restore(parts)
         self._greedy = bool(inputs.saved_array(parts, "greedy", (), np.bool_))
         self.rng = generator(rng)
         self._action = None if action is None else self._checked_action(action)

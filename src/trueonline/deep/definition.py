@@ -201,11 +201,13 @@ class ACDefinition(StreamDefinition):
         kappa_value: float = 2.0,
         entropy: float = 0.01,
         step_size: float = 1.0,
+        continuous: bool = False,
     ) -> None:
         super().__init__(critic, discount, trace_decay, step_size, kappa_value)
         self.policy, self.entropy = Bounded(Network(actor), kappa_policy), entropy
+        self.slopes = gaussian_slopes if continuous else softmax_slopes
 
-    def learn(self, x: Any, action: int, reward: float, x_next: Any, terminated: bool) -> float:
+    def learn(self, x: Any, action: Any, reward: float, x_next: Any, terminated: bool) -> float:
         """Learn from one transition."""
         decay = self.decay
         gamma = 0.0 if terminated else self.discount
@@ -213,9 +215,56 @@ class ACDefinition(StreamDefinition):
         following = gamma * self.trace_decay
         outputs, jacobians = self.policy.network.jacobians(self._features(x))
         delta = self._transition(x, 0, reward, v_next, gamma, following)
-        pi = np.exp(outputs - outputs.max()) / np.exp(outputs - outputs.max()).sum()
-        by_outputs = np.diag(pi) - np.outer(pi, pi)  # ∂π_i/∂o_j
-        slopes = by_outputs[action] / pi[action]  # of ln π(A|S)
-        slopes = slopes - self.entropy * np.sign(delta) * (np.log(pi) + 1.0) @ by_outputs  # H = −Σ π ln π
+        slopes = self.slopes(outputs, action, self.entropy * np.sign(delta))
         self.policy.step(delta, [np.tensordot(slopes, each, 1) for each in jacobians], self._alpha(), decay)
         return delta
+
+
+def softmax_slopes(outputs: np.ndarray, action: int, weight: float) -> np.ndarray:
+    """The gradient of ln π(A|S) + weight·H(π) by the outputs, with π their softmax."""
+    pi = np.exp(outputs - outputs.max()) / np.exp(outputs - outputs.max()).sum()
+    by_outputs = np.diag(pi) - np.outer(pi, pi)  # ∂π_i/∂o_j
+    return by_outputs[action] / pi[action] - weight * (np.log(pi) + 1.0) @ by_outputs  # H = −Σ π ln π
+
+
+def gaussian_slopes(outputs: np.ndarray, action: np.ndarray, weight: float) -> np.ndarray:
+    """The same for Gaussians, with means μ and the standard deviations σ = ln(1 + e^s) as outputs: H = Σ ln σ + a constant."""
+    mu, s = np.split(outputs, 2)
+    sigma = np.log(1.0 + np.exp(s))
+    by_mu = (action - mu) / sigma**2  # ln π = −Σ (a − μ)²/2σ² − Σ ln σ + a constant
+    by_sigma = (action - mu) ** 2 / sigma**3 - 1.0 / sigma + weight / sigma
+    return np.concatenate([by_mu, by_sigma / (1.0 + np.exp(-s))])
+
+
+class HeadDefinition(StreamDefinition):
+    """A true online head on a learning body: Algorithm 2 of van Seijen et al. (2016) over the features of the present body."""
+
+    def __init__(self, *arguments: Any, head_step_size: float, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.head_step_size = head_step_size
+        *_, weights, bias = self.value.network.parameters
+        self.w, self.e, self.v_old = np.append(weights, bias), np.zeros(weights.size + 1), 0.0
+
+    def learn(self, x: Any, reward: float, x_next: Any, terminated: bool) -> float:
+        """Learn from one transition."""
+        network, alpha, decay = self.value.network, self.head_step_size, self.decay
+        _, jacobians = network.jacobians(x)
+        phi, phi_next = self._phi(x), self._phi(x_next)
+        gamma = 0.0 if terminated else self.discount
+        v, v_next = self.w @ phi, self.w @ phi_next
+        delta = reward + gamma * v_next - v
+        if decay == 0.0:
+            self.v_old = v
+        self.e = decay * self.e + phi - alpha * decay * (self.e @ phi) * phi
+        w = self.w + alpha * (delta + v - self.v_old) * self.e - alpha * (v - self.v_old) * phi
+        body = [each[0] for each in jacobians[:-2]]
+        self.value.step(delta, [*body, *(np.zeros_like(each) for each in network.parameters[-2:])], self._alpha(), decay)
+        self.w, self.v_old, self.decay = w, v_next, gamma * self.trace_decay
+        network.parameters[-2:] = [w[:-1].reshape(1, -1), w[-1:].copy()]
+        self.steps += 1
+        return delta
+
+    def _phi(self, x: np.ndarray) -> np.ndarray:
+        """The last hidden layer, which is the derivative of the output by the last weights, and a 1."""
+        _, jacobians = self.value.network.jacobians(x)
+        return np.append(jacobians[-2][0, 0], 1.0)

@@ -13,13 +13,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trueonline.core.compiling.kernels import kernel, outlined, specialise
+from trueonline.core.compiling.kernels import inlined, kernel, outlined, specialise
 from trueonline.core.forms import pointer
 
 # Places of the settings, in front of the parameters. SLOPE is that of a leaky rectifier.
-KAPPA, ENTROPY, SLOPE, SATURATES, NORMALISED, SETTINGS = range(6)
+KAPPA, ENTROPY, SLOPE, SATURATES, LAYER_NORM, LAST, SHARE, SETTINGS = range(8)
+PLAIN, DUTCH, HEAD = range(3)  # how the last layer learns: as the others, with a dutch trace, or by a head of its own
 EPSILON = 1e-5  # of layer normalisation
+SMALL = 1e-8  # under the root of a running variance
 BEST = -1  # in place of an output: the largest
+LEAST_DEVIATION = 1e-100  # of a Gaussian policy: a smaller one has diverged
 
 
 class Net(NamedTuple):
@@ -117,7 +120,7 @@ def _forward(net, x):
             for o in range(n):
                 net.y[unit + o] += x_i * net.w[w + i * n + o]
         if layer < net.layers - 1:
-            if net.settings[NORMALISED] != 0.0:
+            if net.settings[LAYER_NORM] != 0.0:
                 normalise(net, layer, unit, n)
             activate(net, unit, n)
         before, unit = unit, unit + n
@@ -135,7 +138,7 @@ def _through_units(net, layer, first, n):
             net.d[o] *= 1.0 - net.h[o] ** 2
         else:
             net.d[o] *= 1.0 if net.y[o] > 0.0 else slope
-    if net.settings[NORMALISED] != 0.0:
+    if net.settings[LAYER_NORM] != 0.0:
         mean = along = 0.0
         for o in range(first, first + n):
             mean += net.d[o]
@@ -147,33 +150,50 @@ def _through_units(net, layer, first, n):
 
 
 def _backward(net, x, decay):
-    """e ← γλe + ∇, layer by layer from the last; return Σ|e|."""
-    total, unit, end = 0.0, net.outputs, net.parameters
+    """e ← γλe + ∇, layer by layer from the last; return Σ|e|. The last layer has no trace here if a head learns it."""
+    total, unit, end, scale = 0.0, net.outputs, net.parameters, 1.0
+    if net.settings[LAST] == HEAD:
+        scale = 0.0
+    elif net.settings[LAST] == DUTCH:  # ∇ becomes ∇(1 − αγλeᵀ∇), with the α of the last update
+        scale -= net.settings[SHARE] * decay * along_outputs(net, x)
     for layer in range(net.layers - 1, -1, -1):
         n_in, n = net.shape[layer], net.shape[layer + 1]
         w, before = end - (n_in + 1) * n, unit - n_in
         for o in range(n):
             bias = w + n_in * n + o
-            net.e[bias] = decay * net.e[bias] + net.d[unit + o]
+            net.e[bias] = decay * net.e[bias] + scale * net.d[unit + o]
             total += abs(net.e[bias])
         for i in range(n_in):
             x_i = x[i] if layer == 0 else net.h[before + i]
             row, along = w + i * n, 0.0
             for o in range(n):
-                trace = decay * net.e[row + o] + x_i * net.d[unit + o]
+                trace = decay * net.e[row + o] + x_i * (scale * net.d[unit + o])
                 along += net.w[row + o] * net.d[unit + o]
                 total += abs(trace)
                 net.e[row + o] = trace
             if layer > 0:
                 net.d[before + i] = along
+        scale = 1.0
         if layer > 0:
             through_units(net, layer - 1, before, n_in)
         unit, end = before, w
     return total
 
 
-add, normalise, activate, forward, through_units, backward = (
-    outlined(each, reassociate=True) for each in (_add, _normalise, _activate, _forward, _through_units, _backward)
+def _along_outputs(net, x):
+    """eᵀ∇ over the last layer."""
+    n_in, n, total = net.shape[net.layers - 1], net.shape[net.layers], 0.0
+    w = net.parameters - (n_in + 1) * n
+    for i in range(n_in + 1):
+        x_i = 1.0 if i == n_in else (x[i] if net.layers == 1 else net.h[net.outputs - n_in + i])
+        for o in range(n):
+            total += net.e[w + i * n + o] * x_i * net.d[net.outputs + o]
+    return total
+
+
+add, normalise, activate, forward, through_units, along_outputs, backward = (
+    outlined(each, reassociate=True)
+    for each in (_add, _normalise, _activate, _forward, _through_units, _along_outputs, _backward)
 )
 
 
@@ -205,7 +225,15 @@ def bounded_update(net, x, delta, alpha, decay):
     """ObGD. e ← γλe + ∇, then w ← w + α/max(M, 1)·δe with M = ακ·max(|δ|, 1)·Σ|e|. `net.slopes` has the gradient by the outputs."""
     total = backward(net, x, decay)
     overshoot = alpha * net.settings[KAPPA] * max(abs(delta), 1.0) * total
-    add(net.w, net.e, net.parameters, alpha / max(overshoot, 1.0) * delta)
+    net.settings[SHARE] = alpha / max(overshoot, 1.0)
+    add(net.w, net.e, net.parameters, net.settings[SHARE] * delta)
+
+
+@kernel
+def choose_output(net, output):
+    """The gradient of one output by the outputs."""
+    for o in range(net.shape[net.layers]):
+        net.slopes[o] = 1.0 if o == output else 0.0
 
 
 @kernel
@@ -213,17 +241,15 @@ def update_value(net, x, output, reward, x_next, bootstrap, gamma_next, alpha, d
     """Learn the value of one output; return δ, or NaN before anything changes."""
     delta = td_error(net, x, output, reward, x_next, bootstrap, gamma_next)
     if delta - delta == 0.0:  # it is finite
-        for o in range(net.shape[net.layers]):
-            net.slopes[o] = 1.0 if o == output else 0.0
+        choose_output(net, output)
         bounded_update(net, x, delta, alpha, decay)
         return delta
     return np.nan
 
 
 @kernel
-def update_policy(net, x, action, delta, alpha, decay):
-    """Learn a policy π that is the softmax of the outputs, along the gradient of ln π(A|S) + τ·sign(δ)·H(π)."""
-    forward(net, x)
+def softmax_slopes(net, action, weight):
+    """The gradient of ln π(A|S) + weight·H(π) by the outputs, with π their softmax; return whether it is finite."""
     n, best = net.shape[net.layers], largest(net.v, net.shape[net.layers])
     total = entropy = 0.0
     for o in range(n):
@@ -231,12 +257,49 @@ def update_policy(net, x, action, delta, alpha, decay):
     log_total = best + math.log(total)
     for o in range(n):
         entropy -= math.exp(net.v[o] - log_total) * (net.v[o] - log_total)
-    weight = net.settings[ENTROPY] * ((delta > 0.0) - (delta < 0.0))
     for o in range(n):
         log_pi = net.v[o] - log_total
         pi = math.exp(log_pi)
         net.slopes[o] = (1.0 if o == action else 0.0) - pi - weight * pi * (log_pi + entropy)
-    bounded_update(net, x, delta, alpha, decay)
+    return log_total - log_total == 0.0
+
+
+@kernel
+def gaussian_slopes(net, action, weight):
+    """The same for independent Gaussians. The outputs are their means μ, and then s with the standard deviation σ = ln(1 + e^s).
+
+    ∂ ln π/∂μ = z/σ and ∂(ln π + weight·H)/∂σ = (z² − 1 + weight)/σ, with z = (a − μ)/σ.
+    """
+    n, total = net.shape[net.layers] // 2, 0.0
+    for o in range(n):
+        s = net.v[n + o]
+        sigma = max(s, 0.0) + math.log1p(math.exp(-abs(s)))
+        if not sigma > LEAST_DEVIATION:
+            return False
+        z = (action[o] - net.v[o]) / sigma
+        net.slopes[o] = z / sigma
+        net.slopes[n + o] = (z * z - 1.0 + weight) / sigma * (1.0 - math.exp(-sigma))  # dσ/ds = 1 − e^−σ
+        total += abs(net.slopes[o]) + abs(net.slopes[n + o])
+    return total - total == 0.0
+
+
+policy_slopes = softmax_slopes
+
+
+def update_actor_critic(critic, actor, x, action, reward, x_next, gamma_next, alpha, decay):
+    """Learn a value, and a policy along ∇[ln π(A|S) + τ·sign(δ)·H(π)]; return δ, or NaN before anything changes."""
+    delta = td_error(critic, x, 0, reward, x_next, 0, gamma_next)
+    forward(actor, x)
+    fine = policy_slopes(actor, action, actor.settings[ENTROPY] * ((delta > 0.0) - (delta < 0.0)))
+    if not (fine and delta - delta == 0.0):
+        return np.nan
+    choose_output(critic, 0)
+    bounded_update(critic, x, delta, alpha, decay)
+    bounded_update(actor, x, delta, alpha, decay)
+    return delta
+
+
+update_both = inlined(update_actor_critic)
 
 
 # --- Entry points ---------------------------------------------------------------------------------
@@ -246,6 +309,24 @@ def update_policy(net, x, action, delta, alpha, decay):
 def fits(net, x, output):
     """Whether x is as long as the inputs, and there is such an output."""
     return x.size == net.shape[0] and 0 <= output < net.shape[net.layers]
+
+
+@kernel
+def is_choice(actor, action):
+    """Whether there is such an output."""
+    return 0 <= action < actor.shape[actor.layers]
+
+
+@kernel
+def is_vector(actor, action):
+    """Whether it has a finite number for each mean."""
+    total = 0.0
+    for i in range(action.size):
+        total += 0.0 * action[i]
+    return 2 * action.size == actor.shape[actor.layers] and total == 0.0
+
+
+is_action = is_choice
 
 
 def evaluate(numbers, shape, x, values):
@@ -272,12 +353,11 @@ def learn(numbers, shape, x, output, reward, x_next, bootstrap, gamma_next, alph
 def learn_both(numbers, shape, actor_numbers, actor_shape, x, action, reward, x_next, gamma_next, alpha, decay):
     """Learn a value and a policy from one transition, as `learn` does."""
     critic, actor = attach(numbers, shape), attach(actor_numbers, actor_shape)
-    if not (fits(actor, x, action) and fits(critic, x, 0) and fits(critic, x_next, 0)):
+    if not (fits(actor, x, 0) and fits(critic, x, 0) and fits(critic, x_next, 0) and is_action(actor, action)):
         raise ValueError
-    delta = update_value(critic, pointer(x, 0), 0, reward, pointer(x_next, 0), 0, gamma_next, alpha, decay)
+    delta = update_both(critic, actor, pointer(x, 0), action, reward, pointer(x_next, 0), gamma_next, alpha, decay)
     if math.isnan(delta):
         raise ValueError
-    update_policy(actor, pointer(x, 0), action, delta, alpha, decay)
     return delta
 
 
@@ -297,13 +377,32 @@ def run_both(numbers, shape, actor_numbers, actor_shape, X, actions, rewards, ga
     critic, actor = attach(numbers, shape), attach(actor_numbers, actor_shape)
     for t in range(rewards.size):
         x, x_next = pointer(X, t * X.shape[1]), pointer(X, (t + 1) * X.shape[1])
-        deltas[t] = update_value(critic, x, 0, rewards[t], x_next, 0, gammas[t], alpha, decays[t])
+        deltas[t] = update_both(critic, actor, x, actions[t], rewards[t], x_next, gammas[t], alpha, decays[t])
         if math.isnan(deltas[t]):
             return t
-        update_policy(actor, x, actions[t], deltas[t], alpha, decays[t])
     return rewards.size
 
 
-EVALUATE, LEARN, LEARN_BOTH, RUN, RUN_BOTH = (
-    specialise(each, "net") for each in (evaluate, learn, learn_both, run, run_both)
+def observe(moments, x):
+    """Welford's update of [count, means, sums of squares] by the numbers x."""
+    n = x.size
+    moments[0] += 1.0
+    for i in range(n):
+        before = x[i] - moments[1 + i]
+        moments[1 + i] += before / moments[0]
+        moments[1 + n + i] += before * (x[i] - moments[1 + i])
+
+
+def normalised(moments, x, out):
+    """(x − mean)/√(variance + ε). The variance of fewer than two numbers is 1."""
+    n, count = x.size, moments[0]
+    for i in range(n):
+        variance = moments[1 + n + i] / (count - 1.0) if count > 1.0 else 1.0
+        out[i] = (x[i] - moments[1 + i]) / math.sqrt(variance + SMALL)
+
+
+EVALUATE, LEARN, LEARN_BOTH, RUN, RUN_BOTH, OBSERVE, NORMALISED = (
+    specialise(each, "net") for each in (evaluate, learn, learn_both, run, run_both, observe, normalised)
 )
+_GAUSSIAN = {"update_both": inlined(update_actor_critic, policy_slopes=gaussian_slopes), "is_action": is_vector}
+LEARN_GAUSSIAN, RUN_GAUSSIAN = (specialise(each, "gaussian", **_GAUSSIAN) for each in (learn_both, run_both))

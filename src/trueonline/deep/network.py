@@ -81,7 +81,7 @@ class MLP:
         slope = ACTIVATIONS[activation]
         self._numbers[kernels.SATURATES] = math.isnan(slope)
         self._numbers[kernels.SLOPE] = 0.0 if math.isnan(slope) else slope
-        self._numbers[kernels.NORMALISED] = layer_norm
+        self._numbers[kernels.LAYER_NORM] = layer_norm
         self.parameters = self._initial(np.random.default_rng(inputs.one_seed(seed)))
 
     def _initial(self, rng: np.random.Generator) -> list[np.ndarray]:
@@ -129,6 +129,8 @@ class MLP:
                 what = f"shape {array.shape}" if array.shape != shape else "values that are not finite"
                 raise ValueError(f"parameters[{i}] must be finite numbers of shape {shape}, got {what}")
         self._w[:] = np.concatenate([array.T.reshape(-1) for array in arrays])
+        if self._learner is not None:
+            self._learner._network_set()
 
     def __call__(self, x: Any) -> np.ndarray:
         """Compute the outputs.

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from trueonline import inputs
+from trueonline.control.agent import plain
+from trueonline.control.policies import Policy
 from trueonline.core.thread_guard import guarded
 from trueonline.deep import kernels
 from trueonline.deep.acting import StreamAgent
@@ -25,10 +27,14 @@ class StreamAC(StreamAgent):
     The critic learns as `StreamTD`. The trace of the actor is that of ∇[ln π(A) + τ·sign(δ)·H(π)], with the policy π in S and its
     entropy H, and its step is that of ObGD with κ of its own. π is the softmax of the actor's outputs.
 
+    With `continuous`, an action is a vector, and π has an independent Gaussian for each of its numbers. The first half of the
+    actor's outputs are their means, and the softplus ln(1 + eˢ) of the others are their standard deviations.
+
     Parameters
     ----------
     actor : MLP
-        The network of the policy, with an output for each action. It belongs to the agent from now on.
+        The network of the policy, with an output for each action, or two for each number of a continuous action. It belongs to
+        the agent from now on.
     critic : MLP
         The network of the value, with one output. It belongs to the agent from now on.
     discount : float
@@ -43,8 +49,17 @@ class StreamAC(StreamAgent):
         τ ≥ 0, the weight of the entropy.
     step_size : float or callable, optional
         α > 0 of both networks, or a schedule t → α_t. It is a largest step-size: ObGD makes it smaller.
+    continuous : bool, optional
+        Whether actions are vectors.
     seed : int or sequence of int, optional
         The seed of the actions.
+    normalise : bool, optional
+        Whether observations are normalised by their running mean and variance (`RunningMoments`).
+    scale_rewards : bool, optional
+        Whether rewards are divided by the running standard deviation of their discounted sum (`RewardScale`).
+    time_limit : int, optional
+        The longest episode. The time in the episode is then the last input (`EpisodeTime`), so that the networks have one input
+        more than an observation has numbers.
 
     Examples
     --------
@@ -73,23 +88,50 @@ class StreamAC(StreamAgent):
         entropy: float = 0.01,
         step_size: float | Schedule = 1.0,
         *,
+        continuous: bool = False,
         seed: Any = None,
+        normalise: bool = False,
+        scale_rewards: bool = False,
+        time_limit: int | None = None,
     ) -> None:
+        if not isinstance(continuous, bool):
+            raise ValueError(f"continuous must be True or False, got {continuous!r}")
         self.actor = checked_net("actor", actor)
         checked_net("critic", critic, outputs=1)
         if actor is critic:
             raise ValueError("actor and critic must be two networks, got one for both")
         if actor.n_inputs != critic.n_inputs:
             raise ValueError(f"actor and critic must have as many inputs, got {actor.n_inputs} and {critic.n_inputs}")
+        if continuous and actor.n_outputs % 2:
+            raise ValueError(f"actor must have two outputs for each number of an action, got {actor.n_outputs}")
+        self._continuous = continuous
+        if continuous:
+            self._entry, self._run_entry = kernels.LEARN_GAUSSIAN, kernels.RUN_GAUSSIAN
         self._kappa_policy = inputs.positive("kappa_policy", kappa_policy)
         self._entropy = inputs.number("entropy", entropy, "a finite number ≥ 0", lambda v: 0.0 <= v < np.inf)
         kappa_value = inputs.positive("kappa_value", kappa_value)
-        super().__init__(critic, discount, trace_decay, step_size, kappa_value, _by_probability, seed)
+        parts = {"normalise": normalise, "scale_rewards": scale_rewards, "time_limit": time_limit}
+        super().__init__(critic, discount, trace_decay, step_size, kappa_value, None, seed, parts)
 
     def _attach(self) -> None:
         super()._attach()
         self.actor._numbers[kernels.KAPPA] = self.kappa_policy
         self.actor._numbers[kernels.ENTROPY] = self.entropy
+
+    @property
+    def policy(self) -> Policy:  # type: ignore[override]  # it cannot be set
+        """The policy: an action with the probability that the actor gives it."""
+        return _by_probability
+
+    @property
+    def continuous(self) -> bool:
+        """Whether actions are vectors."""
+        return self._continuous
+
+    @property
+    def n_actions(self) -> int:
+        """The number of actions, or the numbers of a continuous action."""
+        return self.actor.n_outputs // (2 if self.continuous else 1)
 
     def _nets(self) -> tuple[MLP, ...]:
         return self.net, self.actor
@@ -118,7 +160,7 @@ class StreamAC(StreamAgent):
         return self.kappa
 
     def learn(
-        self, x: FeaturesLike, action: int, reward: float, x_next: FeaturesLike | None, terminated: bool = False
+        self, x: FeaturesLike, action: Any, reward: float, x_next: FeaturesLike | None, terminated: bool = False
     ) -> float:
         """Learn from one transition.
 
@@ -126,7 +168,7 @@ class StreamAC(StreamAgent):
         ----------
         x : features
             The state left: a float array, or sparse features in any of the package's forms.
-        action : int
+        action : int or array_like
             The action taken there.
         reward : float
             R.
@@ -177,11 +219,63 @@ class StreamAC(StreamAgent):
         numpy.ndarray
             The probability of each action.
         """
+        if self.continuous:
+            raise ValueError(
+                "continuous actions have no probabilities: call gaussian(x) for means and standard deviations"
+            )
         outputs = self.actor(x)
         shares = np.exp(outputs - outputs.max())
         return shares / shares.sum()
 
     values = probabilities  # the best action of a greedy episode is the most probable one
+
+    @guarded
+    def gaussian(self, x: FeaturesLike) -> tuple[np.ndarray, np.ndarray]:
+        """Compute the Gaussians of continuous actions.
+
+        Parameters
+        ----------
+        x : features
+            The state.
+
+        Returns
+        -------
+        tuple of numpy.ndarray
+            The means, and the standard deviations.
+        """
+        if not self.continuous:
+            raise ValueError("discrete actions have no Gaussians: call probabilities(x)")
+        means, s = np.split(self.actor(x), 2)
+        return means, np.maximum(s, 0.0) + np.log1p(np.exp(-np.abs(s)))
+
+    def _choose(self, x: np.ndarray, t: int) -> tuple[Any, bool]:
+        if not self.continuous:
+            return self._checked_action(_by_probability(self.probabilities(x), self.rng, t)), True
+        means, deviations = self.gaussian(x)
+        return self._checked_action(means + deviations * self.rng.standard_normal(len(means))), True
+
+    def _played(self, x: Any, policy: Policy, rng: np.random.Generator, steps: int) -> Any:
+        if not self.continuous:
+            return super()._played(x, policy, rng, steps)
+        return self.gaussian(self.inputs(x, steps))[0]  # the most probable action
+
+    def _checked_action(self, action: Any, name: str = "action") -> Any:
+        if not self.continuous:
+            return super()._checked_action(action, name)
+        array = inputs.floats(name, action)
+        if array.shape != (self.n_actions,) or not np.isfinite(array).all():
+            raise ValueError(f"{name} must be {self.n_actions} finite numbers, got {action!r:.80}")
+        return array.copy()
+
+    def _checked_actions(self, actions: Any, rows: int) -> np.ndarray:
+        if not self.continuous:
+            return super()._checked_actions(actions, rows)
+        array = inputs.floats("actions", actions)
+        if array.shape != (rows, self.n_actions) or not np.isfinite(array).all():
+            raise ValueError(
+                f"actions must be {rows} rows of {self.n_actions} finite numbers, got an array of shape {array.shape}"
+            )
+        return array
 
     def run(self, X: Any, actions: Any, rewards: Any, terminated: Any = None, *, resume: bool = False) -> np.ndarray:
         """Learn from a stream of T transitions in one call, as `learn` does.
@@ -190,7 +284,7 @@ class StreamAC(StreamAgent):
         ----------
         X : array_like, shape (T + 1, n_inputs)
             The states. Transition t leads from row t to row t + 1.
-        actions : array_like of int
+        actions : array_like
             T actions.
         rewards : array_like
             T rewards.
@@ -206,17 +300,18 @@ class StreamAC(StreamAgent):
         """
         return self._run(X, self._checked_actions(actions, np.size(rewards)), rewards, (), terminated, None, resume)
 
-    def _step(self, reward: float, x_next: np.ndarray, gamma: float, decay: float) -> None:
-        self._transition(self._here, self._action, reward, x_next, (), gamma, decay)
+    def _step(self, reward: float, x_next: np.ndarray, gamma: float, lam: float) -> None:
+        self._transition(self._here, self._action, reward, x_next, (), gamma, lam)
         self._action = None  # a policy that fails does not make the agent learn twice
-        self._action, self._greedy = self._choose(self.values(x_next), self._steps)
+        self._action, self._greedy = self._choose(x_next, self._steps)
 
     def _last(self, reward: float, x_next: np.ndarray | None, gamma: float) -> None:
         self._transition(self._here, self._action, reward, x_next, (), gamma, 0.0)
 
     def _settings(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in ("kappa_policy", "kappa_value", "entropy")}
-        return {**{name: value for name, value in super()._settings().items() if name != "kappa"}, **own, "policy": OWN}
+        own = {name: getattr(self, name) for name in ("kappa_policy", "kappa_value", "entropy", "continuous")}
+        base = {name: value for name, value in super()._settings().items() if name != "kappa"}
+        return {**base, **own, "policy": OWN, "action": plain(self._action)}
 
     @classmethod
     def _policy(cls, policy: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from trueonline.control.policies import Policy
 from trueonline.core.thread_guard import guarded
-from trueonline.deep.acting import ACTING, StreamAgent
+from trueonline.deep.acting import ACTING, PARTS, StreamAgent
 from trueonline.deep.kernels import BEST
 from trueonline.deep.network import MLP
 from trueonline.deep.streaming import PARAMETERS
@@ -21,7 +21,8 @@ class StreamQ(StreamAgent):
         δ = R + γ·max_a Q(S′, a) − Q(S, A)
 
     The trace is that of ∇Q(S, A), and the step is that of ObGD (see `StreamTD`). As in Watkins's Q(λ), the trace is cleared
-    after an action that was not one of the best.
+    after an action that was not one of the best. Actions are tied whose values are equal up to rounding (a relative 1e-10), as in
+    `Greedy`: the trace is kept after each of them. The authors' program keeps it after the first of them only.
 
     Examples
     --------
@@ -34,7 +35,7 @@ class StreamQ(StreamAgent):
     np.int64(1)
     """
 
-    _shared_parameters = PARAMETERS + ACTING
+    _shared_parameters = PARAMETERS + ACTING + PARTS
 
     @explains_arguments
     def __init__(
@@ -47,8 +48,12 @@ class StreamQ(StreamAgent):
         *,
         policy: Policy | None = None,
         seed: Any = None,
+        normalise: bool = False,
+        scale_rewards: bool = False,
+        time_limit: int | None = None,
     ) -> None:
-        super().__init__(net, discount, trace_decay, step_size, kappa, policy, seed)
+        parts = {"normalise": normalise, "scale_rewards": scale_rewards, "time_limit": time_limit}
+        super().__init__(net, discount, trace_decay, step_size, kappa, policy, seed, parts)
 
     def learn(
         self,
@@ -120,11 +125,11 @@ class StreamQ(StreamAgent):
         actions = self._checked_actions(actions, np.size(rewards))
         return self._run(X, actions, rewards, (np.full(len(actions), BEST),), terminated, greedy, resume)
 
-    def _step(self, reward: float, x_next: np.ndarray, gamma: float, decay: float) -> None:
-        decay = decay if self._greedy else 0.0
-        self._transition(self._here, self._action, reward, x_next, (BEST,), gamma, decay)
+    def _step(self, reward: float, x_next: np.ndarray, gamma: float, lam: float) -> None:
+        lam = lam if self._greedy else 0.0
+        self._transition(self._here, self._action, reward, x_next, (BEST,), gamma, lam)
         self._action = None  # a policy that fails does not make the agent learn twice
-        self._action, self._greedy = self._choose(self.values(x_next), self._steps)
+        self._action, self._greedy = self._choose(x_next, self._steps)
 
     def _last(self, reward: float, x_next: np.ndarray | None, gamma: float) -> None:
         self._transition(self._here, self._action, reward, x_next, (BEST,), gamma, 0.0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from trueonline.control.policies import Policy
 from trueonline.core.thread_guard import guarded
-from trueonline.deep.acting import ACTING, StreamAgent
+from trueonline.deep.acting import ACTING, PARTS, StreamAgent
 from trueonline.deep.network import MLP
 from trueonline.deep.streaming import PARAMETERS
 from trueonline.inputs import FeaturesLike, Schedule, explains_arguments
@@ -33,7 +33,7 @@ class StreamSarsa(StreamAgent):
     np.int64(1)
     """
 
-    _shared_parameters = PARAMETERS + ACTING
+    _shared_parameters = PARAMETERS + ACTING + PARTS
 
     @explains_arguments
     def __init__(
@@ -46,8 +46,12 @@ class StreamSarsa(StreamAgent):
         *,
         policy: Policy | None = None,
         seed: Any = None,
+        normalise: bool = False,
+        scale_rewards: bool = False,
+        time_limit: int | None = None,
     ) -> None:
-        super().__init__(net, discount, trace_decay, step_size, kappa, policy, seed)
+        parts = {"normalise": normalise, "scale_rewards": scale_rewards, "time_limit": time_limit}
+        super().__init__(net, discount, trace_decay, step_size, kappa, policy, seed, parts)
 
     def learn(
         self,
@@ -117,11 +121,11 @@ class StreamSarsa(StreamAgent):
         actions = self._checked_actions(actions, np.size(rewards) + 1)
         return self._run(X, actions[:-1], rewards, (actions[1:].copy(),), terminated, None, resume)
 
-    def _step(self, reward: float, x_next: np.ndarray, gamma: float, decay: float) -> None:
-        action, greedy = self._choose(self.values(x_next), self._steps + 1)
-        self._transition(self._here, self._action, reward, x_next, (action,), gamma, decay)
+    def _step(self, reward: float, x_next: np.ndarray, gamma: float, lam: float) -> None:
+        action, greedy = self._choose(x_next, self._steps + 1)
+        self._transition(self._here, self._action, reward, x_next, (action,), gamma, lam)
         self._action, self._greedy = action, greedy
 
     def _last(self, reward: float, x_next: np.ndarray | None, gamma: float) -> None:
-        following = 0 if x_next is None else self._choose(self.values(x_next), self._steps + 1)[0]
+        following = 0 if x_next is None else self._choose(x_next, self._steps + 1)[0]
         self._transition(self._here, self._action, reward, x_next, (following,), gamma, 0.0)

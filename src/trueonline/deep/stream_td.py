@@ -119,7 +119,7 @@ class StreamTD(Documented, Streaming):
             The first state.
         """
         self._here = self.net._checked(x, "x").copy()
-        self._decay = 0.0
+        self._forget()
 
     @guarded
     def update(
@@ -153,6 +153,6 @@ class StreamTD(Documented, Streaming):
         gamma = 0.0 if x_next is None else gamma
         lam = self.trace_decay if trace_decay is None else inputs.unit("trace_decay", trace_decay)
         there = None if x_next is None else self.net._checked(x_next, "x_next").copy()
-        delta = self._transition(self._here, 0, reward, there, (0,), gamma, gamma * lam)
+        delta = self._transition(self._here, 0, reward, there, (0,), gamma, lam)
         self._here = there
         return delta

@@ -6,7 +6,7 @@ import os
 import warnings
 from abc import ABC
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
         """Write the settings of the update to the networks' arrays, and begin at the beginning."""
         self.net._numbers[kernels.KAPPA] = self.kappa
         for net in self._nets():
-            net._e[:] = 0.0
+            net._e[:] = net._numbers[kernels.LAST] = 0.0  # a learner with a head sets LAST afterwards
             net._learner = self
         self._arrays = tuple(each for net in self._nets() for each in (net._numbers, net._shape))
         self._steps = 0
@@ -103,10 +103,9 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
 
     # --- Learning ---------------------------------------------------------------------------------
 
-    _entry: ClassVar[Any] = staticmethod(
-        kernels.LEARN
-    )  # it takes the arrays, x, an output, R, φ′, more, γ, α and the decay of the trace
-    _run_entry: ClassVar[Any] = staticmethod(kernels.RUN)
+    # They take the networks' arrays, x, an output, R, φ′, more, γ, α and the decay of the trace.
+    _entry: Any = staticmethod(kernels.LEARN)
+    _run_entry: Any = staticmethod(kernels.RUN)
 
     def _learn(
         self, x: Any, output: Any, reward: Any, x_next: Any, more: tuple, ends: bool, greedy: bool = True
@@ -117,15 +116,13 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
                 raise ValueError(f"{name} must be True or False, got {flag!r:.80}")
         if x_next is None and not ends:
             raise ValueError("x_next must be features, got None; at the end of an episode, give terminated=True")
-        decay = 0.0 if ends or not greedy else self.discount * self.trace_decay
-        return self._transition(x, output, reward, x_next, more, 0.0 if ends else self.discount, decay)
+        lam = self.trace_decay if greedy else 0.0
+        return self._transition(x, output, reward, x_next, more, 0.0 if ends else self.discount, lam)
 
     @guarded
-    def _transition(
-        self, x: Any, output: Any, reward: Any, x_next: Any, more: tuple, gamma: float, decay: float
-    ) -> float:
-        """Learn from one transition into a state with this γ. `decay` is that of the trace at the next transition."""
-        alpha = self._parameters.alpha(self._steps)
+    def _transition(self, x: Any, output: Any, reward: Any, x_next: Any, more: tuple, gamma: float, lam: float) -> float:
+        """Learn from one transition into a state with these γ and λ."""
+        alpha = self._alpha()
         self._check_owner()
         if gamma == 0.0:
             x_next = x  # it does not matter
@@ -140,7 +137,7 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
                 delta = call(self._entry, *self._arrays, x, output, reward, x_next, *more, gamma, alpha, self._decay)
             except ValueError:
                 raise ValueError(DIVERGED) from None
-        self._decay = decay
+        self._decay = gamma * lam
         self._steps += 1
         return delta
 
@@ -164,29 +161,53 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
         if callable(self.step_size):
             raise ValueError("run takes no step-size schedule: call learn for each transition")
         X = inputs.floats("X", X)
-        if X.ndim != 2 or X.shape[1] != self.n_features:
-            raise ValueError(f"X must have a row of {self.n_features} numbers for each state, got shape {X.shape}")
+        if X.ndim != 2 or X.shape[1] != self.net.n_inputs:
+            raise ValueError(f"X must have a row of {self.net.n_inputs} numbers for each state, got shape {X.shape}")
         if not np.isfinite(X).all():
             row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
             raise ValueError(f"X[{row}] must be finite{first_bad(X[row])}")
         rewards = inputs.rewards(rewards, len(X))
         ends = _marks("terminated", terminated, len(rewards), False)
         clears = ends | ~_marks("greedy", greedy, len(rewards), True)
-        decays = np.where(clears, 0.0, self.discount * self.trace_decay)
+        lams = np.where(clears, 0.0, self.trace_decay)
         gammas, deltas = np.where(ends, 0.0, self.discount), np.empty(len(rewards))
         self._check_owner()
-        before = [net._numbers.copy() for net in self._nets()]
-        now = np.r_[self._decay if resume else 0.0, decays[:-1]]
-        alpha = self._parameters.alpha(self._steps)
-        done = call(self._run_entry, *self._arrays, X, outputs, rewards, *more, gammas, alpha, now, deltas)
+        before = [each.copy() for each in self._changing()]
+        decay = self._decay
+        if not resume:
+            self._forget()
+        done = self._stream(X, outputs, rewards, more, gammas, lams, deltas)
         if done < len(rewards):
-            for net, numbers in zip(self._nets(), before, strict=True):
-                net._numbers[:] = numbers
+            for now, then in zip(self._changing(), before, strict=True):
+                now[:] = then
+            self._decay = decay
             raise ValueError(f"at transition {done}: {DIVERGED}")
-        self._decay = float(decays[-1])
+        self._decay = float(gammas[-1] * lams[-1])
         self._steps += len(rewards)
         self._stand_after(None if ends[-1] else X[-1].copy())
         return deltas
+
+    def _stream(
+        self, X: np.ndarray, outputs: np.ndarray, rewards: np.ndarray, more: tuple, gammas: Any, lams: Any, deltas: Any
+    ) -> int:
+        """Learn from a stream that fits; return the number of transitions before one whose δ is not finite."""
+        decays = np.r_[self._decay, (gammas * lams)[:-1]]
+        return call(self._run_entry, *self._arrays, X, outputs, rewards, *more, gammas, self._alpha(), decays, deltas)
+
+    def _alpha(self) -> float:
+        """The step-size of the coming transition."""
+        return self._parameters.alpha(self._steps)
+
+    def _network_set(self) -> None:
+        """Somebody has set the parameters of a network."""
+
+    def _changing(self) -> list[np.ndarray]:
+        """The arrays that learning changes."""
+        return [net._numbers for net in self._nets()]
+
+    def _forget(self) -> None:
+        """Begin an episode, without a trace."""
+        self._decay = 0.0
 
     def _stand_after(self, here: np.ndarray | None) -> None:
         """Be in the last state of a stream, or in none."""
@@ -250,7 +271,7 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
         self._decay = inputs.unit("decay", inputs.saved_array(parts, "decay", (), np.float64).item())
         self._here = None
         if "here" in parts:
-            here = inputs.saved_array(parts, "here", (self.n_features,), np.float64)
+            here = inputs.saved_array(parts, "here", (self.net.n_inputs,), np.float64)
             self._here = self.net._checked(here, "the saved state")
 
     @classmethod

@@ -35,6 +35,7 @@ SCALE = Option(
     choices=("quick", "evening", "paper"),
 )
 SHARE = Option("shard", "do the I-th of N shares only; all shares need the same folder.", metavar="I/N", everywhere=True)
+TRANSITIONS = Option("transitions", "steps of each run.  [default: 75,000]", int, least=1000, metavar="N")
 RECORDING = (
     Option("data", "a recording (CSV or Parquet) beside the simulated arm.", metavar="FILE"),
     Option(
@@ -60,6 +61,7 @@ EXPERIMENTS = {
     "mrp-grid": Entry("mrp_grid", by_name_only=True, options=(MRPS,)),
     "asterix": Entry("asterix", by_name_only=True, options=(SCALE, SHARE)),
     "mountain-car": Entry("mountain_car", by_name_only=True),
+    "stream-x": Entry("stream_x", by_name_only=True, options=(TRANSITIONS,)),
     "offpolicy": Entry("offpolicy", by_name_only=True),
     "average-reward": Entry("average_reward", by_name_only=True),
 }

@@ -31,7 +31,7 @@ CODE = {  # arguments that may be code: their name, how to give one, their name 
 DEFINITIONS = ("OnlineLambdaReturn", "OfflineLambdaReturn", "GammaReturn", "OmegaReturn", "NStepReturn", "ComplexReturn")
 
 # Learners and agents with networks, which load themselves:
-DEEP = ("StreamTD", "StreamQ", "StreamSarsa", "StreamAC")
+DEEP = ("StreamTD", "StreamQ", "StreamSarsa", "StreamAC", "TrueOnlineHead", "TrueOnlineHeadQ", "TrueOnlineHeadSarsa")
 
 
 def classes() -> dict[str, type]:

@@ -22,7 +22,7 @@ from trueonline import catalog
 from trueonline.cli import main
 from trueonline.control.gym import curves, environments, films, train_runs, train_settings, training
 from trueonline.control.gym.train_runs import SCHEMA, TrainingRun
-from trueonline.control.gym.train_settings import Linear, TrainingSettings
+from trueonline.control.gym.train_settings import TrainingSettings
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -301,13 +301,13 @@ def test_settings_make_the_agent_they_describe():
     assert agent(feature_options={"bins": 3, "tilings": 4}).n_features == 4 * 3**4
     assert agent(epsilon=0.3).policy == to.control.EpsilonGreedy(0.3)
     scheduled = agent(epsilon=0.5, epsilon_final=0.1, epsilon_steps=100).policy
-    assert scheduled.epsilon == Linear(0.5, 0.1, 100)
+    assert scheduled.epsilon == to.control.Linear(0.5, 0.1, 100)
     for name in catalog.agents():
         assert type(agent(method=name, trace_decay=0.3, discount=0.7)) is catalog.METHODS[name].resolve("learner")
 
 
 def test_a_linear_schedule_goes_straight_and_stays():
-    epsilon = Linear(1.0, 0.2, 40)
+    epsilon = to.control.Linear(1.0, 0.2, 40)
     assert [epsilon(t) for t in (0, 10, 20, 40, 1000)] == pytest.approx([1.0, 0.8, 0.6, 0.2, 0.2])
 
 
@@ -318,7 +318,7 @@ def test_an_agent_with_a_schedule_is_saved_with_what_it_has_come_to(tmp_path):
     assert "ε = 0.5 → 0.1 in 1,000,000 steps" in result.stdout
     agent = to.load(tmp_path / "agent.npz")
     assert agent.steps > 0
-    assert agent.policy.epsilon == 0.5 - 0.4 * agent.steps / 1e6
+    assert agent.policy.epsilon(agent.steps) == 0.5 - 0.4 * agent.steps / 1e6
 
 
 def test_options_are_read_as_they_are_meant():
@@ -334,7 +334,7 @@ def test_options_are_read_as_they_are_meant():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("Pendulum-v1",), "choose among some actions"),
+        (("Pendulum-v1",), "chooses among some actions"),
         (("MountainCr-v0",), "MountainCar-v0"),
         (("FrozenLake-v1", "--option", "is_slipery=false"), "is_slipery"),
         (("FrozenLake-v1", "--bins", "3"), "gets a table, without options"),

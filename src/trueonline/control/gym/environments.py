@@ -78,8 +78,8 @@ def _hint(env: Any) -> str:
     return "; make one environment, not a vector of them" if hasattr(env, "single_observation_space") else ""
 
 
-def fitting(env: Any, agent: Any, features: Features) -> int:
-    """The number of the environment's first action, once agent and features are known to fit.
+def fitting(env: Any, agent: Any, features: Features) -> Callable[[Any], Any]:
+    """From the agent's actions to those of the environment, once agent and features are known to fit.
 
     Raises
     ------
@@ -95,11 +95,7 @@ def fitting(env: Any, agent: Any, features: Features) -> int:
         given = f"the class {agent.__name__}" if isinstance(agent, type) else type(agent).__name__
         raise TypeError(f"agent must be an agent, got {given}{predicts}; agents are {agents}")
     protocol_of(agent)  # TypeError for an argument of `step` that nobody would give
-    actions = discrete(env)
-    if agent.n_actions != actions.n:
-        raise ValueError(
-            f"the agent has {agent.n_actions} actions, but the environment {actions.n}: make it with n_actions={actions.n}"
-        )
+    executed = _vectors(env, agent) if getattr(agent, "continuous", False) else _numbered(env, agent)
     if isinstance(features, type) or not callable(features):
         given = f"the class {features.__name__}" if isinstance(features, type) else f"{features!r:.80}"
         raise ValueError(f"features must be callable, from an observation to x, got {given}")
@@ -109,15 +105,39 @@ def fitting(env: Any, agent: Any, features: Features) -> int:
             f"the agent has {agent.n_features} features, but {type(features).__name__} makes {n_features}: "
             f"make the agent with n_features={n_features}"
         )
-    return int(actions.start)
+    return executed
+
+
+def _numbered(env: Any, agent: Any) -> Callable[[int], int]:
+    actions = discrete(env)
+    if agent.n_actions != actions.n:
+        raise ValueError(
+            f"the agent has {agent.n_actions} actions, but the environment {actions.n}: make it with n_actions={actions.n}"
+        )
+    first = int(actions.start)
+    return lambda action: first + action
+
+
+def _vectors(env: Any, agent: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """Actions within the bounds of a Box: the agent learns from the action that it chose, beyond the bounds too."""
+    space = env.action_space
+    if not isinstance(space, gymnasium().spaces.Box):
+        raise ValueError(f"the agent has continuous actions (a Box), but those of {title(env)} are {space}")
+    size = int(np.prod(space.shape))
+    if agent.n_actions != size:
+        raise ValueError(
+            f"an action of the agent has {agent.n_actions} numbers, but those of {title(env)} have {size}: "
+            f"make its actor with n_outputs={2 * size}"
+        )
+    return lambda action: np.clip(action.reshape(space.shape), space.low, space.high).astype(space.dtype)
 
 
 def discrete(env: Any) -> Any:
     """The environment's action space if it is discrete; ValueError otherwise."""
     if not isinstance(env.action_space, gymnasium().spaces.Discrete):
         raise ValueError(
-            f"the agents here choose among some actions (a Discrete space), but those of {title(env)} are "
-            f"{env.action_space}; wrap the environment so that it offers a few of them"
+            f"this agent chooses among some actions (a Discrete space), but those of {title(env)} are "
+            f"{env.action_space}; deep.StreamAC with continuous=True has continuous ones"
         )
     return env.action_space
 

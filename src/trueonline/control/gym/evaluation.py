@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -95,9 +96,9 @@ def evaluate(
         check_policy(policy)
     episodes, max_steps, seed = count("episodes", episodes), count("max_steps", max_steps), entropy(seed)
     with opened(env) as made:
-        start = fitting(made, agent, features)
+        execute = fitting(made, agent, features)
         played = [
-            play(made, agent, features, policy or Greedy(), start, (EVALUATION, number, seed), max_steps)
+            play(made, agent, features, policy or Greedy(), execute, (EVALUATION, number, seed), max_steps)
             for number in range(episodes)
         ]
     returns, lengths, terminated = zip(*played, strict=True)
@@ -109,7 +110,7 @@ def play(
     agent: Any,
     features: Features,
     policy: Policy,
-    start: int,
+    execute: Callable[[Any], Any],
     seeds: tuple[str, int, tuple[int, ...]],
     max_steps: int,
     seen: Callable[[int], None] = lambda step: None,
@@ -120,11 +121,17 @@ def play(
     observation, _ = env.reset(seed=episode_seed(purpose, number, seed))
     seen(0)
     total = 0.0
+    played = getattr(agent, "_played", None) or partial(_chosen, agent)
     for step in range(1, max_steps + 1):
-        action = int(policy(agent.values(features(observation)), rng, step - 1))
-        observation, reward, terminated, truncated, _ = env.step(start + action)
+        action = played(features(observation), policy, rng, step - 1)
+        observation, reward, terminated, truncated, _ = env.step(execute(action))
         total += float(reward)
         seen(step)
         if terminated or truncated:
             return total, step, bool(terminated)
     return total, max_steps, False
+
+
+def _chosen(agent: Any, x: Any, policy: Policy, rng: np.random.Generator, steps: int) -> int:
+    """The action of a policy for the values of an agent."""
+    return int(policy(agent.values(x), rng, steps))

@@ -77,8 +77,8 @@ def film(
     _prepare_pygame()
     made = _drawable(env, options or {})
     try:
-        first = fitting(made, agent, features)
-        episode = partial(play, made, agent, features, Greedy(), first, (FILM, 0, seed))
+        execute = fitting(made, agent, features)
+        episode = partial(play, made, agent, features, Greedy(), execute, (FILM, 0, seed))
         total, length, _ = episode(max_steps)  # the same every time: this one is to know how long it is
         stride = -(-length // max(frames - 1, 1))
         pictures: list[Any] = []

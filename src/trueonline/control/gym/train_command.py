@@ -29,6 +29,7 @@ def run(
     bins: int | None,
     tilings: int | None,
     order: int | None,
+    hidden: str | None,
     runs: int,
     film: bool,
     out: str | None,
@@ -37,7 +38,7 @@ def run(
     **given: Any,
 ) -> None:
     """Train as the options of the command say, and print what came of it."""
-    grids = {"bins": bins, "tilings": tilings, "order": order}
+    grids = {"bins": bins, "tilings": tilings, "order": order, "hidden": None if hidden is None else _layers(hidden)}
     settings = TrainingSettings(
         environment,
         dict(map(option, options)),
@@ -51,6 +52,14 @@ def run(
         print(line)
     if film and trained.no_film:
         print(f"No film: {trained.no_film}", file=sys.stderr)
+
+
+def _layers(text: str) -> list[int]:
+    """Read the units of hidden layers, such as 32,32."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not all(part.isascii() and part.isdigit() and int(part) for part in parts):
+        raise ValueError(f"--hidden must be whole numbers of units, such as 32,32, got {text!r}")
+    return [int(part) for part in parts]
 
 
 def print_environments() -> None:

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from trueonline import control
 from trueonline.control.gym.checkpoints import Checkpoint
 from trueonline.control.gym.evaluation import Evaluation
-from trueonline.control.gym.train_settings import Linear, TrainingSettings
+from trueonline.control.gym.train_settings import TrainingSettings
 from trueonline.control.gym.training import History, Progress, Training
 from trueonline.features.spaces import Maker
 from trueonline.learners.loading import load
@@ -91,9 +91,6 @@ class TrainingRun(StoredWork):
                 progress=progress or (lambda episode, total, length: beat(episode)),
             )
             played = control.evaluate(env, agent, maker, settings.evaluate, seed=self.seed) if settings.evaluate else None
-        epsilon = settings.schedule()
-        if isinstance(epsilon, Linear):  # a schedule is code and cannot be saved; its value now can
-            agent.policy = control.EpsilonGreedy(epsilon(agent.steps))
         phases: list[tuple[str, Training | Evaluation]] = [("train", training)]
         if played is not None:
             phases.append(("evaluate", played))

@@ -9,23 +9,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from trueonline import catalog, control, features
-from trueonline.control.gym import environments
+from trueonline.control.gym import environments, network_agents
 from trueonline.features.spaces import Maker
 from trueonline.inputs import count, positive, unit
 
 LENGTHS = ("episodes", "evaluate")  # settings that may change between two calls: a training can be extended
-
-
-@dataclass(frozen=True)
-class Linear:
-    """A schedule that goes from one number to another in so many steps, and stays there."""
-
-    first: float
-    last: float
-    steps: int
-
-    def __call__(self, t: int) -> float:
-        return self.first + (self.last - self.first) * min(t / self.steps, 1.0)
 
 
 @dataclass(frozen=True)
@@ -39,7 +27,7 @@ class TrainingSettings:
     options : dict
         For `gymnasium.make`.
     method : str
-        One of `catalog.agents()`.
+        One of `catalog.agents()`, or "stream_q", "stream_sarsa" or "stream_ac", which learn a network.
     step_size : float
         α, which is divided by the number of active features if `divided`.
     divided : bool
@@ -55,7 +43,7 @@ class TrainingSettings:
     features : str
         "auto", "table", "tiles" or "fourier".
     feature_options : dict
-        For `trueonline.features.from_space`.
+        For `trueonline.features.from_space`, or "hidden", the units of the hidden layers of a network.
     episodes : int
         How many episodes to train.
     evaluate : int
@@ -81,8 +69,11 @@ class TrainingSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.method not in catalog.agents():
-            raise ValueError(f"unknown method {self.method!r}; known are {', '.join(catalog.agents())}")
+        known = (*catalog.agents(), *network_agents.TITLES)
+        if self.method not in known:
+            raise ValueError(f"unknown method {self.method!r}; known are {', '.join(known)}")
+        if self.is_deep and self.features != "auto":
+            raise ValueError(f"an agent with a network learns its features: drop --features {self.features}")
         positive("step-size", self.step_size)
         unit("trace-decay", self.trace_decay)
         unit("discount", self.discount)
@@ -96,6 +87,16 @@ class TrainingSettings:
         if self.epsilon_final is not None:
             unit("epsilon-final", self.epsilon_final)
             count("epsilon-steps", self.epsilon_steps)
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether the agent learns a network."""
+        return self.method in network_agents.TITLES
+
+    @property
+    def title(self) -> str:
+        """The name of the method."""
+        return network_agents.TITLES[self.method] if self.is_deep else self.row.title
 
     @property
     def row(self) -> catalog.Method:
@@ -114,6 +115,8 @@ class TrainingSettings:
 
     def features_for(self, env: Any) -> Maker:
         """The maker of features for the observations of an environment."""
+        if self.is_deep:
+            return self._observations_of(env)
         try:
             maker = features.from_space(env.observation_space, self.features, **self.feature_options)
         except TypeError:
@@ -125,18 +128,26 @@ class TrainingSettings:
             raise ValueError(f"{self.method} needs binary features, which --features fourier are not; use tiles")
         return maker
 
+    def _observations_of(self, env: Any) -> Any:
+        others = [f"--{name}" for name in self.feature_options if name != "hidden"]
+        if others:
+            raise ValueError(f"an agent with a network has no {', '.join(others)}; it has --hidden")
+        return network_agents.Observations(env.observation_space, **self.feature_options)
+
     def alpha(self, maker: Maker) -> float:
         """The step-size that the agent gets."""
         return self.step_size / maker.n_active if self.divided else self.step_size
 
-    def schedule(self) -> float | Linear:
+    def schedule(self) -> float | control.Linear:
         """ε, or how it changes."""
         if self.epsilon_final is None or self.epsilon_steps is None:
             return self.epsilon
-        return Linear(self.epsilon, self.epsilon_final, self.epsilon_steps)
+        return control.Linear(self.epsilon, self.epsilon_final, self.epsilon_steps)
 
-    def agent(self, env: Any, maker: Maker, run: int) -> control.Agent:
+    def agent(self, env: Any, maker: Any, run: int) -> Any:
         """The agent of a run, before it has learned anything."""
+        if self.is_deep:
+            return network_agents.agent(self, env, maker, run)
         agent: control.Agent = self.row.resolve("learner")(
             maker.n_features,
             int(environments.discrete(env).n),

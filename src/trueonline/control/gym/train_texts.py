@@ -24,19 +24,20 @@ def headline(settings: TrainingSettings, maker: Maker) -> str:
     """The title of the curve."""
     divided = settings.divided and maker.n_active > 1
     alpha = f"{settings.step_size:g}/{maker.n_active}" if divided else f"{settings.step_size:g}"
-    return f"{settings.environment}: {settings.row.title}, α = {alpha}, λ = {settings.trace_decay:g}"
+    return f"{settings.environment}: {settings.title}, α = {alpha}, λ = {settings.trace_decay:g}"
 
 
 def intention(settings: TrainingSettings, maker: Maker, runs: int) -> Iterable[str]:
     """The settings of the training that is about to begin, a line each."""
-    yield f"{settings.environment} with {settings.row.title}"
+    yield f"{settings.environment} with {settings.title}"
     alpha = f"{settings.alpha(maker):.4g}"
     if settings.divided:
         alpha += f" ({settings.step_size:g} divided by the {count(maker.n_active, 'active feature')})"
     epsilon = f"{settings.epsilon:g}"
     if settings.epsilon_final is not None:
         epsilon += f" → {settings.epsilon_final:g} in {settings.epsilon_steps:,} steps"
-    yield _row("step-size", f"{alpha}, λ = {settings.trace_decay:g}, γ = {settings.discount:g}, ε = {epsilon}")
+    exploring = "" if settings.method == "stream_ac" else f", ε = {epsilon}"
+    yield _row("step-size", f"{alpha}, λ = {settings.trace_decay:g}, γ = {settings.discount:g}{exploring}")
     yield _row("features", _features(maker))
     several = f", {runs} runs" if runs > 1 else ""
     yield _row("episodes", f"{settings.episodes:,}{several}, seed {settings.seed}")
@@ -44,6 +45,9 @@ def intention(settings: TrainingSettings, maker: Maker, runs: int) -> Iterable[s
 
 def _features(maker: Maker) -> str:
     about, n = maker.settings(), f"{maker.n_features:,}"
+    if about["kind"] == "network":
+        layers = f" of {' and '.join(map(str, about['hidden']))} units" if about["hidden"] else " without hidden layers"
+        return f"learned by a network{layers} over {count(maker.n_features, 'number')}, normalised, and the time"
     if about["kind"] == "table":
         return f"{n}, one for each state"
     if about["kind"] == "fourier":
@@ -66,7 +70,8 @@ def summary(trained: Trained) -> Iterable[str]:
     if trained.diverged:
         runs = ", ".join(map(str, trained.diverged))
         where = f"in run {runs} " if trained.runs > 1 else ""
-        yield _row("diverged", f"{where}the weights are no longer finite numbers: try a smaller --step-size")
+        advice = "a smaller network" if trained.settings.is_deep else "a smaller --step-size"
+        yield _row("diverged", f"{where}the weights are no longer finite numbers: try {advice}")
     tables = ["episodes", *(["evaluation"] if trained.settings.evaluate else [])]
     names = [f"{table}.{ending}" for table in tables for ending in ("csv", "parquet")]
     names += ["curve.png", "agent.npz", "settings.json", *([] if trained.no_film else ["film.gif"])]

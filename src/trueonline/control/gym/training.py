@@ -121,7 +121,7 @@ def train(
     evaluate_episodes: int = 10,
     progress: Progress | None = None,
 ) -> Training:
-    """Let an agent act and learn in a Gymnasium environment with discrete actions.
+    """Let an agent act and learn in a Gymnasium environment.
 
     The environment terminates an episode (`agent.end`) or truncates it. A truncated episode is bootstrapped from its last
     state (`agent.truncate`). An episode with both has terminated.
@@ -192,7 +192,7 @@ def train(
     seconds = number("checkpoint_every", checkpoint_every, "a number ≥ 0", lambda v: v >= 0.0)
     given = seed_of_agent(agent) if seed is None else seed
     with opened(env) as made:
-        first = fitting(made, agent, features)
+        execute = fitting(made, agent, features)
         numbers = entropy(given)
         history, saved = History(), None
         if checkpoint is not None:
@@ -203,7 +203,7 @@ def train(
         while not (most is not None and len(history.returns) >= most) and not (enough and history.steps >= enough):
             done = len(history.returns)
             try:
-                history.add(*_episode(made, agent, features, first, episode_seed(TRAINING, done, numbers)))
+                history.add(*_episode(made, agent, features, execute, episode_seed(TRAINING, done, numbers)))
             except ValueError as error:
                 raise ValueError(f"in episode {done + 1}: {error}") from error
             if every and len(history.returns) % every == 0:
@@ -219,13 +219,13 @@ def train(
     return _frozen(history.arrays(trials))
 
 
-def _episode(env: Any, agent: Any, features: Features, first: int, seed: int) -> tuple[float, int, bool]:
+def _episode(env: Any, agent: Any, features: Features, execute: Callable, seed: int) -> tuple[float, int, bool]:
     """Learn from one episode; its return, its length, and whether it ended by itself."""
     observation, _ = env.reset(seed=seed)
     action = agent.start(features(observation))
     total, length = 0.0, 0
     while True:
-        observation, reward, terminated, truncated, _ = env.step(first + action)
+        observation, reward, terminated, truncated, _ = env.step(execute(action))
         reward = float(reward)
         total += reward
         length += 1
