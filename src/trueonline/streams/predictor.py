@@ -97,7 +97,7 @@ class Predictor(ThreadGuarded, Resumable):
         keys = [scale.key for scale in self.scales]
         self._own_scales = scales  # the different ones, in the order in which scores and bands get γ
         self._scale = np.array([scales.index(scale) for scale in self.scales])
-        self._bands = Bands(keys, setup.coverage)
+        self._bands = Bands(keys, setup.coverage, self._has_mean.tolist())
         self._questions: AutoQuestions | HordeQuestions = (
             AutoQuestions(signals, self.targets, self.observed)
             if setup.method == AUTO
