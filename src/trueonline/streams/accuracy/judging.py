@@ -9,8 +9,12 @@ whatever question was asked. Each side expects a value, or has an outlook:
     jump     x_t minus x_{t−1}
     hour     x_t minus the usual value at this time of the day
 
-A usual value is the mean of what was measured in this half hour on earlier days, the last ten or so. The present day counts only when
+A usual value at this time of the day is the mean of what was measured in this half hour on earlier days, the last ten or so. The present day counts only when
 the half hour is over, so that a fault is not compared with itself.
+
+**A drift.** What falls slowly enough is never odd beside what came just before. So each value is also compared with the range of all that
+was seen until about a day ago, in blocks of a day (at least `MIN_BLOCK` samples, at most `MAX_BLOCK`). After n blocks the next one leaves
+their range with a probability of about 1/n. A value that is a distance d beyond a range of width r gets p = (1 + 4·d/r)⁻⁵ / n.
 """
 
 from __future__ import annotations
@@ -21,17 +25,23 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.core.compiling.kernels import call, specialise
+from trueonline.core.compiling.kernels import call, kernel, specialise
 from trueonline.core.forms import pointer
 from trueonline.inputs import Resumable
-from trueonline.streams.accuracy.surprise import BURST, RUN, SILENCE, Surprise
+from trueonline.streams.accuracy.surprise import BURST, NEW, RUN, SILENCE, Surprise
 
 ROUNDING = 1e-12  # of a value: smaller errors are none
 SLOTS = 48  # of a day
-SLOT_SECONDS = 86400.0 / SLOTS
+DAY = 86400.0  # seconds
+SLOT_SECONDS = DAY / SLOTS
 DAY_RATE = 0.1  # of the usual values: about ten days
 LEVEL, JUMP, HOUR = range(3)  # the views of a value itself
-MEAN, LAST, LOW, HIGH, COUNT, SLOT, SUM, SIZE = range(8)  # of a signal: what is known of its past, and of the present slot
+MIN_BLOCK, MAX_BLOCK = 256, 4096  # samples
+# Of a signal: what is known of its past and of the present slot; then the time when the present block began and its size; the range
+# of that block, of the block before, and of all blocks before these, and their number.
+MEAN, LAST, LOW, HIGH, COUNT, SLOT, SUM, SIZE, BEGAN, BLOCK, BLOCK_LOW, BLOCK_HIGH = range(12)
+BEFORE_LOW, BEFORE_HIGH, OLD_LOW, OLD_HIGH, BLOCKS = range(12, 17)
+PAST = 17
 USUAL, DAYS = range(2)  # of a slot
 
 # Why a sample is unusual. The words are in `REASONS`.
@@ -50,12 +60,32 @@ REASONS = (
 )
 
 
-def look_back(past, slots, values, seconds, expected, beyond):
-    """For each value the mean so far, the value before, and the usual value at this time of the day."""
+@kernel
+def outside(x, own):
+    """The probability of a value, or one further out, by the range of all blocks but the newest two."""
+    if own[BLOCKS] < 2.0 or own[OLD_HIGH] == own[OLD_LOW]:
+        return 1.0
+    away = max(own[OLD_LOW] - x, x - own[OLD_HIGH])
+    return (1.0 + 4.0 * away / (own[OLD_HIGH] - own[OLD_LOW])) ** -5.0 / own[BLOCKS] if away > 0.0 else 1.0
+
+
+@kernel
+def end_block(own, seconds):
+    """Let the newest block be the one before, and that one a part of the old range."""
+    if own[BLOCKS] > 0.0:
+        own[OLD_LOW] = min(own[OLD_LOW], own[BEFORE_LOW]) if own[BLOCKS] > 1.0 else own[BEFORE_LOW]
+        own[OLD_HIGH] = max(own[OLD_HIGH], own[BEFORE_HIGH]) if own[BLOCKS] > 1.0 else own[BEFORE_HIGH]
+    own[BEFORE_LOW], own[BEFORE_HIGH] = own[BLOCK_LOW], own[BLOCK_HIGH]
+    own[BLOCKS] += 1.0
+    own[BLOCK], own[BEGAN] = 0.0, seconds
+
+
+def look_back(past, slots, values, seconds, expected, beyond, new_levels):
+    """For each value the mean so far, the value before, the usual value at this time of the day, and how new its level is."""
     for t in range(seconds.size):
         slot = math.floor(seconds[t] / SLOT_SECONDS) % SLOTS
         for j in range(values.shape[1]):
-            x, own, here = values[t, j], pointer(past, 8 * j), pointer(expected, (t * values.shape[1] + j) * 3)
+            x, own, here = values[t, j], pointer(past, PAST * j), pointer(expected, (t * values.shape[1] + j) * 3)
             if own[COUNT] > 0.0:
                 if slot != own[SLOT]:
                     done = pointer(slots, 2 * int(j * SLOTS + own[SLOT]))
@@ -68,7 +98,13 @@ def look_back(past, slots, values, seconds, expected, beyond):
                     here[HOUR] = now[USUAL]
                 beyond[t, j] = x < own[LOW] or x > own[HIGH]
             else:
-                own[LOW], own[HIGH] = x, x
+                own[LOW], own[HIGH], own[BEGAN] = x, x, seconds[t]
+            new_levels[t, j] = outside(x, own)
+            own[BLOCK_LOW] = min(own[BLOCK_LOW], x) if own[BLOCK] > 0.0 else x
+            own[BLOCK_HIGH] = max(own[BLOCK_HIGH], x) if own[BLOCK] > 0.0 else x
+            own[BLOCK] += 1.0
+            if own[BLOCK] >= MAX_BLOCK or (own[BLOCK] >= MIN_BLOCK and seconds[t] - own[BEGAN] >= DAY):
+                end_block(own, seconds[t])
             own[COUNT] += 1.0
             own[MEAN] += (x - own[MEAN]) / own[COUNT]
             own[LAST], own[LOW], own[HIGH] = x, min(own[LOW], x), max(own[HIGH], x)
@@ -104,12 +140,13 @@ class Judge(Resumable):
         shares = [1.0 / (sides[k] * targets.count(targets[k])) for k in range(questions)]
         shares += [1.0 / sides[k] for k in self._question[questions:]]
         self._owners = np.array([names.index(targets[k]) for k in self._question])
+        levels = [self._views + 3 * i + LEVEL for i in range(len(names))]
         lasts = [k < self._views for k in range(len(shares))]
-        self._surprise = Surprise(shares, lasts, self._owners.tolist(), self._tells.tolist())
+        self._surprise = Surprise(shares, lasts, self._owners.tolist(), self._tells.tolist(), levels)
         self._parts = {"surprise": self._surprise}
         self._state = {
             "before": np.full(questions, np.nan),  # the predictions at the last sample
-            "past": np.zeros((len(names), 8)),
+            "past": np.zeros((len(names), PAST)),
             "slots": np.zeros((len(names), SLOTS, 2)),
         }
 
@@ -144,14 +181,15 @@ class Judge(Resumable):
         before = np.vstack([self._state["before"], predictions[:-1]])
         self._state["before"][:] = predictions[-1]
         views, beyond = np.full((T, own.shape[1], 3), np.nan), np.zeros(own.shape, np.bool_)
-        call(_LOOK_BACK, self._state["past"], self._state["slots"], own, seconds, views, beyond)
+        new_levels = np.ones(own.shape)
+        call(_LOOK_BACK, self._state["past"], self._state["slots"], own, seconds, views, beyond, new_levels)
         forecasts = np.hstack([before, expected_next, views.reshape(T, -1)])
         misses = values.take(self._question, axis=1) - forecasts
         errors = misses.copy()
         errors[:, : self._next] = outlook - before
         errors[np.abs(errors) < ROUNDING * np.abs(values).take(self._question, axis=1)] = 0.0
         errors[starts] = np.nan
-        surprise, odd, figure, usual = self._surprise.follow(errors, starts)
+        surprise, odd, figure, usual = self._surprise.follow(errors, starts, new_levels)
         rows, known = np.arange(T), odd >= 0
         told = self._tells[odd]
         outlook_told = told < self._next  # because no next value is forecast
@@ -172,7 +210,9 @@ class Judge(Resumable):
         levels = np.where(beyond[rows, target], NEW_LEVEL, FAR_LEVEL)
         of_view = np.select([view < 0, view % 3 == LEVEL, view % 3 == JUMP], [UNFORESEEN, levels, A_JUMP], WRONG_HOUR)
         silent = np.where(same[rows, target], FLAT, QUIET)
-        return np.select([figure == RUN, figure == BURST, figure == SILENCE], [A_RUN, A_BURST, silent], of_view)
+        return np.select(
+            [figure == RUN, figure == BURST, figure == SILENCE, figure == NEW], [A_RUN, A_BURST, silent, NEW_LEVEL], of_view
+        )
 
     def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
         past, slots = saved["past"], saved["slots"]
@@ -180,5 +220,6 @@ class Judge(Resumable):
             "before": ~np.isinf(saved["before"]),
             "past": np.isfinite(past),
             "the present slots": (past[:, SLOT] >= 0) & (past[:, SLOT] < SLOTS) & (past[:, COUNT] >= 0.0) & (past[:, SIZE] >= 0.0),
+            "blocks": past[:, [BLOCK, BLOCKS]] >= 0.0,
             "slots": np.isfinite(slots).all() and (slots[:, :, DAYS] >= 0.0).all(),
         }

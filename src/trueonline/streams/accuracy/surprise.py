@@ -23,14 +23,14 @@ usual while it grows.
 **Two tests.** Some rows are *views* of one sample: its distance from the mean so far, from the value before, from the usual value at
 this time of the day, and from forecasts. The logarithms of their p for the jump are averaged. For any dependence, e times the
 geometric mean of probabilities is a probability (Vovk and Wang 2020), so this is one test: is the sample odd from all sides? The
-average finds more than the least p, which a single odd view decides. The other test is the least p of the other figures. A figure
-of many samples is often unusual with no fault. So the first test gets nine tenths of the risk (`VIEWS_SHARE`), and the second gets
+average finds more than the least p, which a single odd view decides. The other test is the least p of the other figures, and of the
+level of a signal in the range of its past, which the caller gives. A figure of many samples is often unusual with no fault. So the first test gets nine tenths of the risk (`VIEWS_SHARE`), and the second gets
 the rest. Each divides it among its signals or figures (Bonferroni). So a surprise 1 − p of 0.999 comes about once in a
 thousand samples, or less often.
 
 A thing that stays odd is news only once. Each test remembers its largest log₁₀(1/p), which fades: over about 30 samples for views,
 and over 1,000 samples for the other figures, which change slowly. A larger one is news. For the other figures it must be ten times
-rarer right after news, because it is mostly the same event: this margin fades over 16 samples. A surprise that is not news is at
+rarer right after news, because it is mostly the same event: this margin fades over 300 samples. A surprise that is not news is at
 most 0.9.
 """
 
@@ -57,13 +57,14 @@ PRIOR_SHAPE, PRIOR_SAMPLES = 0.2, 10.0  # ξ of a tail of which nothing is known
 BINS, BIN_WIDTH = 120, 0.2  # of the histograms, over logarithms from −12 to 12
 MEAN_POWER = 2.0  # means vary little: their logarithms count twice
 VIEWS_SHARE = 0.9  # of the risk of a false alarm
-FADES = (0.97, 0.999)  # of the largest news of views, and of the other figures
+FADES = (0.97, 0.999, 0.997)  # of the largest news of views, of that of the other figures, and of the margin
 NEWS_MARGIN = 1.0  # log₁₀ of how much rarer a figure must be right after news
 MAX_OLD_NEWS = 1.0  # log₁₀(1/p) of what is not news, at most
 MIN_PROBABILITY = 1e-16  # no probability is smaller
 LEAST_JUMP = 1e-30  # no probability of one view is smaller
 
 JUMP, RUN, BURST, SILENCE = range(4)
+NEW = 4  # not a figure: a level that was never seen
 SEEN, LASTING = range(2)  # columns of the counts: errors, and errors since the stream began
 # Columns of the tests of a signal: the mean logarithm of its views; that of the oddest view and its row; the least probability of a
 # figure that lasts, its row, and the figure.
@@ -179,8 +180,8 @@ def news_of(test, risks, peak, before):
 
 
 def follow(
-    owners, shares, lasts, tells, risks, tests, scales, counts, means, pending, bins, totals, peak, errors, starts, surprise,
-    suspect, figure, usual,
+    owners, shares, lasts, tells, levels, risks, tests, scales, counts, means, pending, bins, totals, peak, errors, starts, new_levels,
+    surprise, suspect, figure, usual,
 ):  # fmt: skip
     """Weigh the errors of each sample."""
     largest, known, before = pointer(peak, 0), pointer(peak, BEFORE), pointer(peak, BEFORE + scales.size)
@@ -197,12 +198,14 @@ def follow(
                 weigh(k, error, shares[k], lasts[k], count, pointer(means, 2 * k), scales, bins, totals, pending, test)
         largest[VIEWS] *= FADES[VIEWS]
         largest[FIGURES] *= FADES[FIGURES]
-        largest[MARGIN] *= 1.0 - 1.0 / MEAN_LENGTH
+        largest[MARGIN] *= FADES[MARGIN]
         for k in range(BEFORE):
             before[k] = largest[k]
         most = 0.0
         for signal in range(tests.shape[0]):
             test = pointer(tests, signal * 6)
+            if new_levels[t, signal] < test[LEAST]:
+                test[LEAST], test[ROW], test[FIGURE] = new_levels[t, signal], levels[signal], NEW
             views, figures = news_of(test, risks, largest, before)
             if test[VIEW] >= 0.0 and (suspect[t] < 0 or max(views, figures) > most):
                 most = max(views, figures, 0.0)
@@ -232,6 +235,8 @@ class Surprise(Resumable):
         For each row the number of its signal. None: there is one signal.
     tells : sequence of int, optional
         For each row the row whose usual size is told. None: its own.
+    levels : sequence of int, optional
+        For each signal the row that tells of a level never seen. None: the first.
 
     Attributes
     ----------
@@ -253,14 +258,16 @@ class Surprise(Resumable):
         lasts: Sequence[bool] | None = None,
         owners: Sequence[int] | None = None,
         tells: Sequence[int] | None = None,
+        levels: Sequence[int] | None = None,
     ) -> None:
         self.rows = len(shares)
         owner = np.array([0] * self.rows if owners is None else owners, np.int64)
         last = np.array([True] * self.rows if lasts is None else lasts, np.bool_)
         told = np.array(range(self.rows) if tells is None else tells, np.int64)
         signals = int(owner.max(initial=0)) + 1
-        risks = np.log10([signals * math.e / VIEWS_SHARE, max(3.0 * last.sum(), 1.0) / (1.0 - VIEWS_SHARE)])
-        self._settings = (owner, np.array(shares, float), last, told, risks, np.zeros((signals, 6)))
+        level = np.array([0] * signals if levels is None else levels, np.int64)
+        risks = np.log10([signals * math.e / VIEWS_SHARE, (3.0 * last.sum() + signals) / (1.0 - VIEWS_SHARE)])
+        self._settings = (owner, np.array(shares, float), last, told, level, risks, np.zeros((signals, 6)))
         self._state: dict[str, np.ndarray] = {
             "scales": np.zeros(self.rows),
             "counts": np.zeros((self.rows, 2), np.int64),
@@ -271,7 +278,9 @@ class Surprise(Resumable):
             "peak": np.zeros(2 * BEFORE + self.rows),
         }
 
-    def follow(self, errors: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def follow(
+        self, errors: np.ndarray, starts: np.ndarray, new_levels: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Take the errors of T samples.
 
         Parameters
@@ -280,6 +289,8 @@ class Surprise(Resumable):
             The outcomes minus the expectations. NaN where nothing was expected.
         starts : array of shape (T,)
             Booleans that mark where a new stream begins. The usual sizes stay, and the means begin again.
+        new_levels : array of shape (T, signals), optional
+            The probability of the level of each signal, by the range of its past. None: 1.
 
         Returns
         -------
@@ -288,14 +299,15 @@ class Surprise(Resumable):
         suspect : array of shape (T,)
             The row whose errors are the most unusual, an integer. −1 while nothing can be said.
         figure : array of shape (T,)
-            The figure that is unusual, `JUMP`, `RUN`, `BURST` or `SILENCE`.
+            The figure that is unusual, `JUMP`, `RUN`, `BURST` or `SILENCE`, or `NEW` for a level.
         usual : array of shape (T,)
             The usual size of the errors that tell of the suspect. NaN while nothing can be said.
         """
         T = len(starts)
         surprise, suspect, figure, usual = np.zeros(T), np.full(T, -1, np.int64), np.zeros(T, np.int64), np.full(T, np.nan)
         rows = np.require(errors, float, ("C", "A", "W"))
-        call(_FOLLOW, *self._settings, *self._state.values(), rows, starts, surprise, suspect, figure, usual)
+        levels = np.ones((T, len(self._settings[-1]))) if new_levels is None else new_levels
+        call(_FOLLOW, *self._settings, *self._state.values(), rows, starts, levels, surprise, suspect, figure, usual)
         return surprise, suspect, figure, usual
 
     def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
