@@ -29,9 +29,9 @@ the rest. Each divides it among its signals or figures (Bonferroni). So a surpri
 thousand samples, or less often.
 
 A thing that stays odd is news only once. Each test remembers its largest log₁₀(1/p), which fades: over about 30 samples for views,
-and over 1,000 samples for the other figures, which change slowly. A larger one is news. For the other figures it must be ten times
-rarer right after news, because it is mostly the same event: this margin fades over 300 samples. A surprise that is not news is at
-most 0.9.
+and over 1,000 samples for the other figures, which change slowly. A larger one is news. Right after news it must be ten times rarer,
+because it is mostly the same event. This margin fades over 30 samples, and over 300 for the other figures. A surprise that is not
+news is at most 0.9.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ PRIOR_SHAPE, PRIOR_SAMPLES = 0.2, 10.0  # ξ of a tail of which nothing is known
 BINS, BIN_WIDTH = 120, 0.2  # of the histograms, over logarithms from −12 to 12
 MEAN_POWER = 2.0  # means vary little: their logarithms count twice
 VIEWS_SHARE = 0.9  # of the risk of a false alarm
-FADES = (0.97, 0.999, 0.997)  # of the largest news of views, of that of the other figures, and of the margin
+FADES = (0.97, 0.999, 0.97, 0.997)  # of the largest news of views, of that of the other figures, and of their margins
 NEWS_MARGIN = 1.0  # log₁₀ of how much rarer a figure must be right after news
 MAX_OLD_NEWS = 1.0  # log₁₀(1/p) of what is not news, at most
 MIN_PROBABILITY = 1e-16  # no probability is smaller
@@ -69,7 +69,8 @@ SEEN, LASTING = range(2)  # columns of the counts: errors, and errors since the 
 # Columns of the tests of a signal: the mean logarithm of its views; that of the oddest view and its row; the least probability of a
 # figure that lasts, its row, and the figure.
 TOGETHER, ODDEST, VIEW, LEAST, ROW, FIGURE = range(6)
-VIEWS, FIGURES, MARGIN, BEFORE = range(4)  # of the peak: the largest news of both tests, the margin, and then the usual sizes
+# Of the peak: the largest news of both tests, both margins, and then the usual sizes.
+VIEWS, FIGURES, VIEWS_MARGIN, MARGIN, BEFORE = range(5)
 
 
 # --- In kernels -----------------------------------------------------------------------------------
@@ -168,10 +169,10 @@ def weigh(row, error, share, lasts, count, mean, scales, bins, totals, pending, 
 def news_of(test, risks, peak, before):
     """What the views and the other figures say, as log₁₀(1/p). It is little if it is not news."""
     views, figures = test[TOGETHER] - risks[0], -math.log10(max(test[LEAST], LEAST_JUMP)) - risks[1]
-    if views <= before[VIEWS]:
+    if views <= before[VIEWS] + before[VIEWS_MARGIN]:
         views = min(views, MAX_OLD_NEWS)
     elif views > peak[VIEWS]:
-        peak[VIEWS] = views
+        peak[VIEWS], peak[VIEWS_MARGIN] = views, NEWS_MARGIN
     if figures <= before[FIGURES] + before[MARGIN]:
         figures = min(figures, MAX_OLD_NEWS)
     elif figures > peak[FIGURES]:
@@ -196,10 +197,8 @@ def follow(
                 count[LASTING] = 0
             if math.isfinite(error):
                 weigh(k, error, shares[k], lasts[k], count, pointer(means, 2 * k), scales, bins, totals, pending, test)
-        largest[VIEWS] *= FADES[VIEWS]
-        largest[FIGURES] *= FADES[FIGURES]
-        largest[MARGIN] *= FADES[MARGIN]
         for k in range(BEFORE):
+            largest[k] *= FADES[k]
             before[k] = largest[k]
         most = 0.0
         for signal in range(tests.shape[0]):
