@@ -97,13 +97,13 @@ class Predictor(ThreadGuarded, Resumable):
         keys = [scale.key for scale in self.scales]
         self._own_scales = scales  # the different ones, in the order in which scores and bands get γ
         self._scale = np.array([scales.index(scale) for scale in self.scales])
-        self._bands = Bands(keys, setup.coverage)
+        self._bands = Bands(keys, setup.coverage, self._has_mean.tolist())
         self._questions: AutoQuestions | HordeQuestions = (
             AutoQuestions(signals, self.targets, self.observed)
             if setup.method == AUTO
             else HordeQuestions(setup, self.names, self.scales, self.observed)
         )
-        self._judge = Judge(self._has_mean.tolist(), self._questions.expected)
+        self._judge = Judge(self.targets, self._has_mean.tolist(), self._questions.expected)
         columns = [f"{name}{end}" for name in self.names for end in ("", ".low", ".high")]
         self.output_columns = (*columns, "surprise")
         self._state = {"counts": np.zeros(2, np.int64)}
@@ -178,7 +178,7 @@ class Predictor(ThreadGuarded, Resumable):
         self._scores.follow(predictions, values, cumulants, starts, different)
         low, high = self._bands.follow(predictions, cumulants, starts, different)
         outlook = cumulants + different.take(self._scale, axis=1) * predictions
-        judged = self._judge.follow(predictions, outlook, values, expected_next, starts)
+        judged = self._judge.follow(predictions, outlook, values, expected_next, seen.seconds, starts)
         self._state["counts"][SAMPLES] += len(values)
         shown = {"predictions": predictions, "low": low, "high": high}
         scaled = {name: each * self._factors for name, each in shown.items()}
@@ -187,7 +187,8 @@ class Predictor(ThreadGuarded, Resumable):
     def _no_answers(self) -> Answers:
         """The answers to no samples."""
         none, rows = np.empty(0), np.empty((0, len(self.names)))
-        judged = {"surprise": none, "suspect": np.empty(0, np.int64), "expected": none, "usual": none, "error": none}
+        codes = np.empty(0, np.int64)
+        judged = {"surprise": none, "suspect": codes, "reason": codes, "expected": none, "usual": none, "error": none}
         signals = np.empty((0, len(self.observed)))
         return Answers(none, np.empty(0, np.bool_), signals, rows, low=rows, high=rows, **judged)
 

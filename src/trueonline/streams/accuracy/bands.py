@@ -24,6 +24,12 @@ a step of 1 for each of many would widen the band by far too much. The band leav
 n errors are fewer than 1/level, the largest one b is stretched to b / ((n + 1)·level)^ξ. So misses widen the band until nothing is
 missed, and hits narrow it, at most to the median error.
 
+**The first bands.** Errors of neighbouring samples say almost the same, so a stream has only about one error a wait that is worth
+its name. Until there are eight of them, the range of the signal so far stands in: a mean of coming values seldom leaves it. After n
+values it reaches from the least to the largest, and by 1/n of this further, because the next value is beyond the largest of n with
+the probability 1/(n + 1). A band reaches the share 0.7·(1 − errors / 8) of the way from its own end to that of the range, if that
+is further out. So the first band comes with the second sample.
+
 **Guarantee.** Let the errors of one side be at most B, and let the largest error in memory be at least b > 0. Above
 E* = (ln(α(n + 1)) + ln(B/b)/ξ)/η nothing is missed, apart from the w bands that were given before. The excess is never less than
 the sum of what was added to it. So among the first N predictions that come true
@@ -69,7 +75,10 @@ MIN_ERRORS = 4  # errors in memory when the first band is given
 LEVEL_RATE = 0.03  # η: a miss beyond those that are due lowers the level by this share
 TAIL_EXPONENT = 0.5  # ξ: the tail beyond the largest error, as heavy as one with barely a finite variance
 MAX_LEVEL = 0.5  # the largest level: the band shrinks to the median error
-MIN_WIDTH = 1e-12  # of the prediction: no band is narrower
+MIN_WIDTH = 1e-12  # of the prediction, or of 1 if that is 0: no band is narrower
+SURE_ERRORS = 8.0  # errors after which the range of the signal no longer widens a band
+RANGE_SHARE = 0.7  # how far a first band reaches towards the ends of the range, which holds nearly everything
+LOWEST, HIGHEST, VALUES = range(3)  # columns of the ranges: of the signal so far, and how many values there were
 
 # Columns of the rings, which have one row for each queue: the oldest slot, the samples that wait, those of the older half (see
 # `realised_returns`), and the errors that came true since one was kept.
@@ -152,19 +161,33 @@ def come_true(
 
 
 @kernel
-def give(p, n, ordered, alpha, excess, other, end, beside, own, each):
-    """Give the band of a prediction, and let both wait."""
+def see(x, seen):
+    """Widen the range of the signal."""
+    seen[LOWEST] = min(seen[LOWEST], x) if seen[VALUES] > 0.0 else x
+    seen[HIGHEST] = max(seen[HIGHEST], x) if seen[VALUES] > 0.0 else x
+    seen[VALUES] += 1.0
+
+
+@kernel
+def give(p, n, unsure, ordered, alpha, excess, seen, other, end, beside, own, each):
+    """Give the band of a prediction, and let both wait. `unsure` is how far it reaches towards the end of the range."""
     own[PREDICTION] = p
     for side in range(2):
-        if n >= MIN_ERRORS:
-            level = min(alpha * math.exp(-LEVEL_RATE * excess[side * other]), MAX_LEVEL)
-            sign = 1 - 2 * side
-            end[side * beside] = p + sign * quantile(ordered, n, level, side) + sign * (MIN_WIDTH * abs(p))
+        sign = 1 - 2 * side
+        if n >= MIN_ERRORS or seen[VALUES] >= 2.0:
+            away = 0.0
+            if n >= MIN_ERRORS:
+                level = min(alpha * math.exp(-LEVEL_RATE * excess[side * other]), MAX_LEVEL)
+                away = quantile(ordered, n, level, side)
+            if seen[VALUES] >= 2.0:
+                farthest = sign * (seen[HIGHEST - side] - p) + (seen[HIGHEST] - seen[LOWEST]) / seen[VALUES]
+                away += unsure * max(farthest - away, 0.0)
+            end[side * beside] = p + sign * (away + MIN_WIDTH * (abs(p) if p != 0.0 else 1.0))
         own[(HIGH - side) * each] = end[side * beside]
 
 
 def follow(
-    plan, alpha, slots, weights, newer, newer_weight, rings, ordered, recent, memory, excess, counts,
+    plan, alpha, means, slots, weights, newer, newer_weight, rings, ordered, recent, memory, excess, counts, ranges,
     predictions, cumulants, gammas, starts, ends,
 ):  # fmt: skip
     """Learn from what comes true at each sample, and give the bands of its predictions: all upper ends, then all lower."""
@@ -207,8 +230,12 @@ def follow(
             for q in range(size):
                 k, own = first + q, pointer(slots, at + i * size + q)
                 end, errors = pointer(ends, t * questions + k), pointer(ordered, k * MAX_ERRORS)
-                give(prediction[q], memory[k, FILLED], errors, alpha, pointer(excess, k), questions, end,
-                     samples * questions, own, each)  # fmt: skip
+                seen, n = pointer(ranges, 3 * k), memory[k, FILLED]
+                if means[g] and gammas[t, g] < 1.0:
+                    see(cumulants[t, k] / (1.0 - gammas[t, g]), seen)
+                unsure = RANGE_SHARE * max(1.0 - n / (SURE_ERRORS * min(max(room - 1, 1), ERRORS_PER_WAIT)), 0.0)
+                give(prediction[q], n, unsure, errors, alpha, pointer(excess, k), seen, questions, end, samples * questions,
+                     own, each)  # fmt: skip
         ring[HEAD], ring[WAITING], ring[OLDER], newer_weight[g] = head, waiting, older, back_weight
 
 
@@ -227,6 +254,9 @@ class Bands(Resumable):
         γ of each question, or the name of the signal whose value is γ.
     coverage : float
         The share of what comes true that a band should hold, above 0 and below 1.
+    means : sequence of bool, optional
+        Whether each question is about a mean of values, so that their range says something. Questions with the same discount must
+        agree. None: no question is.
 
     Attributes
     ----------
@@ -244,13 +274,15 @@ class Bands(Resumable):
     1.6
     """
 
-    def __init__(self, discounts: Sequence[float | str], coverage: float = 0.9) -> None:
+    def __init__(self, discounts: Sequence[float | str], coverage: float = 0.9, means: Sequence[bool] | None = None) -> None:
         self.coverage = unit("coverage", coverage)
         if not 0.0 < self.coverage < 1.0:
             raise ValueError(f"coverage must be above 0 and below 1, got {coverage}: 0.9 gives bands that hold 90 %")
         self.discounts, self._order, sizes, firsts = queues_of(discounts)
         self._rooms = np.array([_room(discount) for discount in self.discounts], np.int64)
         self._plan = plan_of(firsts, self._rooms)
+        flags = dict(zip(discounts, means or [False] * len(discounts), strict=True))
+        self._means = np.array([flags[discount] for discount in self.discounts], np.bool_)
         queues, questions = len(sizes), len(self._order)
         # Waiting samples in rings, the newer half as a whole, then the errors that came true and what they say.
         self._state: dict[str, np.ndarray] = {
@@ -264,6 +296,7 @@ class Bands(Resumable):
             "memory": np.zeros((questions, 2), np.int64),
             "excess": np.zeros((2, questions)),
             "counts": np.zeros((questions, 2), np.int64),
+            "ranges": np.zeros((questions, 3)),
         }
 
     def follow(
@@ -283,14 +316,14 @@ class Bands(Resumable):
         Returns
         -------
         low, high : array of shape (T, questions)
-            The ends of the bands. NaN until four errors came true.
+            The ends of the bands. NaN until four errors came true, or, for a mean, until there are two values.
         """
         if gammas is None:
             gammas = np.tile(np.array(self.discounts, float), (len(starts), 1))
         V, C = predictions.take(self._order, axis=1), cumulants.take(self._order, axis=1)
         ends = np.full((2, *V.shape), np.nan)
         alpha = (1.0 - self.coverage) / 2.0
-        call(_FOLLOW, self._plan, alpha, *self._state.values(), V, C, gammas, starts, ends)
+        call(_FOLLOW, self._plan, alpha, self._means, *self._state.values(), V, C, gammas, starts, ends)
         high, low = ends.take(np.argsort(self._order), axis=2)
         return low, high
 
@@ -315,7 +348,8 @@ class Bands(Resumable):
             and (memory[:, FILLED] <= MAX_ERRORS).all()
             and (memory[:, NEXT] < MAX_ERRORS).all(),
             **{name: (saved[name] >= 0.0) & (saved[name] <= 1.0) for name in ("weights", "newer_weight")},
-            **{name: np.isfinite(saved[name]) for name in ("newer", "ordered", "recent", "excess")},
+            **{name: np.isfinite(saved[name]) for name in ("newer", "ordered", "recent", "excess", "ranges")},
+            "values in the ranges": saved["ranges"][:, VALUES] >= 0.0,
             "slots": ~np.isinf(saved["slots"]),  # a band may be NaN
             "order of the errors": (np.diff(saved["ordered"]) >= 0.0) | (np.arange(1, MAX_ERRORS) >= memory[:, :1]),
         }

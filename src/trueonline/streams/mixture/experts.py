@@ -7,15 +7,17 @@ from dataclasses import dataclass
 
 from trueonline.inputs import count, positive, unit
 
-BASES = {  # naive forecasts of the mean over the horizon: the value stays as it is now, or as it was on average
+BASES = {  # naive forecasts of the mean over the horizon: the value stays as it is now, or as it usually was
     "hold": "newest value",
     "mean": "mean so far",
     "fast": "mean of a quarter of the horizon",
     "slow": "mean of a horizon",
     "slower": "mean of four horizons",
+    "median": "median so far",  # medians have less error than means where values are skewed, as counts with bursts
+    "recent": "median of about a hundred values",
 }
 LEARNED_BASES = ("hold", "mean", "slow")  # those that learners correct
-STEP_SIZES = (0.03, 0.3)  # slow and sure, and fast
+STEP_SIZES = (0.1, 0.5)  # slow and sure, and fast
 TRACE_DECAYS = (0.9, 0.97)  # traces of about ten and thirty samples
 
 

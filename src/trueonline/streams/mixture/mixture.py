@@ -23,6 +23,7 @@ from trueonline.streams.mixture.mixing import (
     LOOKS,
     MAX_WAITING,
     MEMORY_LOOKS,
+    NAIVE_PRIOR,
     REGRET,
     SEEN,
     SIZE,
@@ -152,7 +153,8 @@ class Mixture(ThreadGuarded, Resumable):
             "open_weight": np.zeros(room),
             "made": np.zeros(room),
         }
-        self._state["table"][WEIGHT] = 1.0 / size
+        first = self._first_priors()
+        self._state["table"][WEIGHT] = first / first.sum()
 
     @property
     def samples(self) -> int:
@@ -187,8 +189,12 @@ class Mixture(ThreadGuarded, Resumable):
             return np.zeros(len(squares))
         with np.errstate(divide="ignore"):  # ln 0 = −∞ is what is meant
             grown = np.log(squares) - 2.0 * (carried[FADED] - 1.0) * math.log(fade) - 2.0 * math.log(carried[FIRST])
-        bits = np.logaddexp(0.0, grown).sum() / math.log(2.0)
+        bits = (self._first_priors() * np.logaddexp(0.0, grown)).sum() / math.log(2.0)
         return largest + np.sqrt((largest**2 + squares) * max(bits + carried[DELAY], 0.0))
+
+    def _first_priors(self) -> np.ndarray:
+        """The priors of all experts before the first look."""
+        return np.array([1.0 + NAIVE_PRIOR * (each.features is None) for each in self.experts])
 
     def run(self, X: Any, values: Any, bases: Any, discounts: Any, starts: Any = None, elapsed: Any = None) -> np.ndarray:
         """Learn from a block of samples.

@@ -93,7 +93,7 @@ def run(
                 if now_open[k] > looks[number] and not full:
                     break
                 y = now_known[k] + now_open[k] * mixed(weights, newest, size)
-                look(regret, squares, weights, sums, fade, pointer(forecasts, k * size), made[k], y, size)
+                look(regret, squares, weights, sums, fade, pointer(forecasts, k * size), made[k], y, naive.size, size)
                 looked[number] += 1
         done = looked[looks.size - 1]
         for number in range(looks.size):

@@ -1,6 +1,8 @@
 """`Views`: what `auto` sees of a stream. Bases, and binary features over the value, its course, the calendar and other signals.
 
-**Bases.** The newest value; the mean so far; and exponential means over a quarter of the horizon, the horizon, and four horizons.
+**Bases.** The newest value; the mean so far; exponential means over a quarter of the horizon, the horizon, and four horizons; and the
+medians of about the last thousand and the last hundred values. A median follows the sign of what is new, by 2·s/n at first and then by a
+steady share of s, the running mean distance from it. It does not go beyond the value that it follows.
 With γ of the step into each sample, these follow a share 1 − γ⁴, 1 − γ and 1 − γ^¼ of the way. So they are means over time also
 where the times between samples differ. Until a mean has seen as many samples as it is long, it is the plain mean of what there
 was.
@@ -22,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.core.compiling.kernels import call, specialise
+from trueonline.core.compiling.kernels import call, kernel, specialise
 from trueonline.core.forms import pointer
 from trueonline.inputs import Resumable
 from trueonline.streams.mixture.experts import BASES, FeatureSet
@@ -36,7 +38,9 @@ FIRST_MONDAY = 4  # of the week of 1970-01-01, a Thursday, in days
 
 # Coordinates: the target, its slow mean, its distance from the fast mean, the distance of both means, the calendar, other signals.
 VALUE, LEVEL, SLOPE, TREND, HOUR, WEEKDAY, WEEKEND, OTHERS = range(8)
-HOLD, MEAN, FAST, SLOW, SLOWER = range(5)  # columns of the bases, in the order of `BASES`
+HOLD, MEAN, FAST, SLOW, SLOWER, MEDIAN = range(6)  # columns of the bases, in the order of `BASES`; the medians are the last
+MEDIAN_RATES = (0.001, 0.01)
+MAX_SPREADS = 20.0  # a distance from a median counts as so many mean distances at most
 PLACE, SPREAD = range(2)  # columns of the usual sizes, which have one row for each coordinate
 TILING, DIMENSIONS, SHAPE = range(3)  # of a tiling: which of its grid, how many dimensions, then those of each dimension
 COORDINATE, BINS, CELLS = range(3)
@@ -103,7 +107,18 @@ def grids(others: Sequence[str]) -> list[Grid]:
 # --- In a kernel ----------------------------------------------------------------------------------
 
 
-def see(table, shifts, means, usual, counts, row, seconds, signals, gammas, X, bases):
+@kernel
+def follow_median(median, spread, x, rate):
+    """Move a median towards a new value."""
+    if rate == 1.0:  # the first
+        median[0] = x
+    away = x - median[0]
+    most = MAX_SPREADS * spread[0] if spread[0] > 0.0 and rate < 0.1 else abs(away)
+    spread[0] += rate * (min(abs(away), most) - spread[0])
+    median[0] += math.copysign(min(2.0 * rate * spread[0], abs(away)), away)
+
+
+def see(table, shifts, means, spreads, usual, counts, row, seconds, signals, gammas, X, bases):
     """Write the active tiles and the bases at each sample of a block. The target is the first signal.
 
     The numbers of tiles may still have to be hashed.
@@ -112,14 +127,16 @@ def see(table, shifts, means, usual, counts, row, seconds, signals, gammas, X, b
     for t in range(seconds.size):
         counts[0] += 1.0
         samples, gamma = counts[0], max(gammas[t], MIN_DISCOUNT)
-        signal, base = pointer(signals, t * width), pointer(bases, t * 5)
+        signal, base = pointer(signals, t * width), pointer(bases, t * bases.shape[1])
         x, least = signal[0], 1.0 / samples
         mean[HOLD] = x
         mean[MEAN] += least * (x - mean[MEAN])
         mean[FAST] += max(least, 1.0 - gamma * gamma * (gamma * gamma)) * (x - mean[FAST])
         mean[SLOW] += max(least, 1.0 - gamma) * (x - mean[SLOW])
         mean[SLOWER] += max(least, 1.0 - gamma**0.25) * (x - mean[SLOWER])
-        for i in range(5):
+        for i in range(spreads.size):
+            follow_median(pointer(means, MEDIAN + i), pointer(spreads, i), x, max(MEDIAN_RATES[i], least))
+        for i in range(bases.shape[1]):
             base[i] = mean[i]
         day = math.floor(seconds[t] / DAY)
         weekday = (day - FIRST_MONDAY) % 7.0
@@ -196,7 +213,7 @@ class Views(Resumable):
         self._hashed = np.flatnonzero([each.tiles > MAX_TILES for each in made for _ in range(each.tilings)])
         coordinates = OTHERS + len(others)
         self._row = np.zeros(coordinates)
-        self._state = {"means": np.zeros(len(BASES)), "usual": np.zeros((coordinates, 2)), "counts": np.zeros(1)}
+        self._state = {"means": np.zeros(len(BASES)), "spreads": np.zeros(len(MEDIAN_RATES)), "usual": np.zeros((coordinates, 2)), "counts": np.zeros(1)}
 
     def see(self, seconds: np.ndarray, signals: np.ndarray, gammas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See a block of samples.
@@ -225,4 +242,7 @@ class Views(Resumable):
         return X, bases
 
     def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        return {name: np.isfinite(array) for name, array in saved.items()} | {"counts": saved["counts"] >= 0.0}
+        return {name: np.isfinite(array) for name, array in saved.items()} | {
+            "counts": saved["counts"] >= 0.0,
+            "distances from medians": saved["spreads"] >= 0.0,
+        }

@@ -20,6 +20,7 @@ import numpy as np
 from trueonline import words
 from trueonline.files import write_whole
 from trueonline.inputs import number
+from trueonline.streams.accuracy.judging import REASONS
 from trueonline.streams.outputs.output import check_out
 from trueonline.streams.predictor import Answers, Predictor
 from trueonline.streams.sources import TimeStyle
@@ -46,13 +47,14 @@ class Alert:
         The question whose newest error is the most unusual one.
     target : str
         The signal that this question is about.
+    reason : str
+        Why the sample is unusual: a jump, a level never seen, a run of errors, a flat line, …
     value : float or None
         The value of the target.
     expected : float or None
-        The expectation one sample before: the mean over the horizon, or the next value.
+        The value that was expected: by the forecast, by the mean so far, by the value before, or at this time of the day.
     error : float or None
-        By how much the value differs from this, or by how much the sample has changed the outlook (the TD error): the more unusual
-        of both.
+        By how much the value differs from this.
     usual_error : float or None
         The usual size of this error.
     """
@@ -61,6 +63,7 @@ class Alert:
     surprise: float
     question: str
     target: str
+    reason: str
     value: float | None
     expected: float | None
     error: float | None
@@ -73,23 +76,19 @@ class Alert:
     def in_words(self, unit: str = "s") -> str:
         """The alert for people. `unit` is that of a time that is a number.
 
-        >>> print(Alert(1397392500.0, 0.9995, "value@1h", "value", 71.2, 83.4, -14.4, 1.2).in_words())
-        2014-04-13 12:35  surprise 0.9995  value 71.2, expected 83.4 (value@1h): 12 times the usual error
+        >>> print(Alert(1397392500.0, 0.9995, "value@1h", "value", "a jump", 71.2, 83.4, -12.2, 1.2).in_words())
+        2014-04-13 12:35  surprise 0.9995  value 71.2, expected 83.4 (value@1h): a jump, 10.2 times the usual error
         """
         value, expected = words.number(self.value), words.number(self.expected)
         text = (
             f"{time_in_words(self.time, unit)}  surprise {self.surprise:.6g}  {self.target} {value}, expected {expected}"
         )
-        return f"{text} ({self.question}){self._how_much()}"
+        return f"{text} ({self.question}): {self.reason}{self._how_much()}"
 
     def _how_much(self) -> str:
-        """By how much the error is unusual, in words. If it is about as usual, the last errors together are what is unusual."""
-        if self.error is None or not self.usual_error:
-            return ""
-        times = abs(self.error) / self.usual_error
-        if times >= CLEAR_ERRORS:
-            return f": {words.number(times, 3)} times the usual error"
-        return ": an unusual run of small errors" if times < 1.0 else ": an unusual run of errors"
+        """By how much the error is unusual, in words, if it speaks for itself."""
+        times = abs(self.error) / self.usual_error if self.error is not None and self.usual_error else 0.0
+        return f", {words.number(times, 3)} times the usual error" if times >= CLEAR_ERRORS else ""
 
 
 KEYS = [*Alert.__dataclass_fields__]
@@ -145,7 +144,8 @@ def find_alerts(answers: Answers, predictor: Predictor, threshold: float, style:
         value = answers.signals[t, predictor.observed.index(target)]
         others = (math.nan if each is None else each[t] for each in (answers.expected, answers.error, answers.usual))
         numbers = map(known, (value, *others))
-        alerts.append(Alert(time, float(answers.surprise[t]), predictor.names[question], target, *numbers))
+        reason = "" if answers.reason is None else REASONS[answers.reason[t]]
+        alerts.append(Alert(time, float(answers.surprise[t]), predictor.names[question], target, reason, *numbers))
     return alerts
 
 

@@ -27,13 +27,15 @@ class Answers:
         How unusual each sample is, in [0, 1].
     suspect : array of int of shape (T,), optional
         The number of the question whose newest error is the most unusual. −1 while nothing can be said.
+    reason : array of int of shape (T,), optional
+        Why it is unusual, a place in `REASONS` of `accuracy.judging`.
     expected : array of shape (T,), optional
-        The expectation one sample before: the mean over the horizon, or the next value.
+        The value that was expected: the forecast of the next value, the mean so far, the value before, the usual value at this time
+        of the day, or the mean over the horizon, whichever makes the sample most unusual.
     usual : array of shape (T,), optional
         The usual size of its error.
     error : array of shape (T,), optional
-        Its most unusual error: by how much the value differs from what was expected, or by how much it has changed the outlook,
-        which is the TD error (1 − γ)·x_t + γ·p_t − p_{t−1}.
+        By how much the value differs from what was expected. If the question has no mean: the TD error.
     """
 
     times: np.ndarray
@@ -44,6 +46,7 @@ class Answers:
     high: np.ndarray | None = None
     surprise: np.ndarray | None = None
     suspect: np.ndarray | None = None
+    reason: np.ndarray | None = None
     expected: np.ndarray | None = None
     usual: np.ndarray | None = None
     error: np.ndarray | None = None

@@ -81,13 +81,11 @@ export function latelyWords({ error, skill }) {
   return `lately: error ${amount(error)}${Number.isFinite(skill) ? `, ${verdict(skill)}` : ""}`;
 }
 
-// What an alert is about, as the terminal tells it: the value, what was expected, and by how much the error is unusual. If it is
-// about as usual, the last errors together are what is unusual.
-export function alertWords({ value, expected, error, usual_error: usual }) {
-  const words = `${amount(value, 4)}, expected ${amount(expected, 4)}`, times = Math.abs(error) / usual;
-  if (!Number.isFinite(error) || !(usual > 0)) return words;
-  if (times >= CLEARLY) return `${words}: ${amount(times)} times the usual error`;
-  return `${words}: an unusual run of ${times < 1 ? "small " : ""}errors`;
+// What an alert is about, as the terminal tells it: the value, what was expected, the reason, and by how much the error is unusual.
+export function alertWords({ value, expected, reason, error, usual_error: usual }) {
+  const times = usual > 0 && Number.isFinite(error) ? Math.abs(error) / usual : 0;
+  const why = [reason, times >= CLEARLY && `${amount(times)} times the usual error`].filter(Boolean).join(", ");
+  return [`${amount(value, 4)}, expected ${amount(expected, 4)}`, why].filter(Boolean).join(": ");
 }
 
 // When there will be a score: a return counts as known when all but a millionth of its weight, e^−13.8, has come.
