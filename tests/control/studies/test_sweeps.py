@@ -68,7 +68,7 @@ def test_a_task_ends_after_so_many_steps_and_resumes_with_its_next_seed(tmp_path
         ({"seeds": [-1]}, "seeds must be a number of seeds"),
         ({"episodes": None}, "episodes or steps must be given"),
         ({"engine": "cuda"}, "agents do not train on a GPU"),
-        ({"environment": "Pendulum-v1"}, "choose among some actions"),
+        ({"environment": "Pendulum-v1"}, "chooses among some actions"),
     ],
 )
 def test_bad_arguments_are_refused_before_anything_runs(changed, message, tmp_path):
