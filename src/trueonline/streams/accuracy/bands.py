@@ -274,7 +274,9 @@ class Bands(Resumable):
     1.6
     """
 
-    def __init__(self, discounts: Sequence[float | str], coverage: float = 0.9, means: Sequence[bool] | None = None) -> None:
+    def __init__(
+        self, discounts: Sequence[float | str], coverage: float = 0.9, means: Sequence[bool] | None = None
+    ) -> None:
         self.coverage = unit("coverage", coverage)
         if not 0.0 < self.coverage < 1.0:
             raise ValueError(f"coverage must be above 0 and below 1, got {coverage}: 0.9 gives bands that hold 90 %")

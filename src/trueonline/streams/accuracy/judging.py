@@ -1,7 +1,7 @@
 """`Judge`: which errors there are at each sample, how surprising they are, and why.
 
-A fault shows in the value itself or in what it does to forecasts, and nobody knows in which. So a sample is seen from several sides,
-whatever question was asked. Each side expects a value, or has an outlook:
+A fault shows in the value itself or in what it does to forecasts, and nobody knows in which. So a sample is seen from several
+sides, whatever question was asked. Each side expects a value, or has an outlook:
 
     news     the TD error of a question, (1 − γ)·x_t + γ·p_t − p_{t−1}: how much the outlook has changed
     next     x_t minus the forecast of the next value
@@ -9,12 +9,13 @@ whatever question was asked. Each side expects a value, or has an outlook:
     jump     x_t minus x_{t−1}
     hour     x_t minus the usual value at this time of the day
 
-A usual value at this time of the day is the mean of what was measured in this half hour on earlier days, the last ten or so. The present day counts only when
-the half hour is over, so that a fault is not compared with itself.
+A usual value at this time of the day is the mean of what was measured in this half hour on earlier days, the last ten or so. The
+present day counts only when the half hour is over, so that a fault is not compared with itself.
 
-**A drift.** What falls slowly enough is never odd beside what came just before. So each value is also compared with the range of all that
-was seen until about a day ago, in blocks of a day (at least `MIN_BLOCK` samples, at most `MAX_BLOCK`). After n blocks the next one leaves
-their range with a probability of about 1/n. A value that is a distance d beyond a range of width r gets p = (1 + 4·d/r)⁻⁵ / n.
+**A drift.** What falls slowly enough is never odd beside what came just before. So each value is also compared with the range of
+all that was seen until about a day ago, in blocks of a day (at least `MIN_BLOCK` samples, at most `MAX_BLOCK`). After n blocks
+the next one leaves their range with a probability of about 1/n. A value that is a distance d beyond a range of width r gets p =
+(1 + 4·d/r)⁻⁵ / n.
 """
 
 from __future__ import annotations
@@ -135,7 +136,9 @@ class Judge(Resumable):
         self._next, self._views = questions, questions + len(expected)  # where these rows begin
         self._has_mean = np.array(has_mean)
         forecast = {targets[question]: self._next + i for i, question in enumerate(expected)}
-        self._tells = np.array([*(forecast.get(name, k) for k, name in enumerate(targets)), *range(self._next, self._views + views)])
+        self._tells = np.array(
+            [*(forecast.get(name, k) for k, name in enumerate(targets)), *range(self._next, self._views + views)]
+        )
         sides = [4 + (name in forecast) for name in targets]
         shares = [1.0 / (sides[k] * targets.count(targets[k])) for k in range(questions)]
         shares += [1.0 / sides[k] for k in self._question[questions:]]
@@ -211,7 +214,9 @@ class Judge(Resumable):
         of_view = np.select([view < 0, view % 3 == LEVEL, view % 3 == JUMP], [UNFORESEEN, levels, A_JUMP], WRONG_HOUR)
         silent = np.where(same[rows, target], FLAT, QUIET)
         return np.select(
-            [figure == RUN, figure == BURST, figure == SILENCE, figure == NEW], [A_RUN, A_BURST, silent, NEW_LEVEL], of_view
+            [figure == RUN, figure == BURST, figure == SILENCE, figure == NEW],
+            [A_RUN, A_BURST, silent, NEW_LEVEL],
+            of_view,
         )
 
     def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
@@ -219,7 +224,10 @@ class Judge(Resumable):
         return {
             "before": ~np.isinf(saved["before"]),
             "past": np.isfinite(past),
-            "the present slots": (past[:, SLOT] >= 0) & (past[:, SLOT] < SLOTS) & (past[:, COUNT] >= 0.0) & (past[:, SIZE] >= 0.0),
+            "the present slots": (past[:, SLOT] >= 0)
+            & (past[:, SLOT] < SLOTS)
+            & (past[:, COUNT] >= 0.0)
+            & (past[:, SIZE] >= 0.0),
             "blocks": past[:, [BLOCK, BLOCKS]] >= 0.0,
             "slots": np.isfinite(slots).all() and (slots[:, :, DAYS] >= 0.0).all(),
         }

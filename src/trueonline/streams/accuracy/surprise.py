@@ -20,18 +20,18 @@ The jump says something from the second error on: its p is a mean of the histogr
 samples. The other figures need 100 errors. The newest 16 samples are judged by those before them, so what grows does not become
 usual while it grows.
 
-**Two tests.** Some rows are *views* of one sample: its distance from the mean so far, from the value before, from the usual value at
-this time of the day, and from forecasts. The logarithms of their p for the jump are averaged. For any dependence, e times the
+**Two tests.** Some rows are *views* of one sample: its distance from the mean so far, from the value before, from the usual value
+at this time of the day, and from forecasts. The logarithms of their p for the jump are averaged. For any dependence, e times the
 geometric mean of probabilities is a probability (Vovk and Wang 2020), so this is one test: is the sample odd from all sides? The
-average finds more than the least p, which a single odd view decides. The other test is the least p of the other figures, and of the
-level of a signal in the range of its past, which the caller gives. A figure of many samples is often unusual with no fault. So the first test gets nine tenths of the risk (`VIEWS_SHARE`), and the second gets
-the rest. Each divides it among its signals or figures (Bonferroni). So a surprise 1 − p of 0.999 comes about once in a
-thousand samples, or less often.
+average finds more than the least p, which a single odd view decides. The other test is the least p of the other figures, and of
+the level of a signal in the range of its past, which the caller gives. A figure of many samples is often unusual with no fault.
+So the first test gets nine tenths of the risk (`VIEWS_SHARE`), and the second gets the rest. Each divides it among its signals or
+figures (Bonferroni). So a surprise 1 − p of 0.999 comes about once in a thousand samples, or less often.
 
-A thing that stays odd is news only once. Each test remembers its largest log₁₀(1/p), which fades: over about 30 samples for views,
-and over 1,000 samples for the other figures, which change slowly. A larger one is news. Right after news it must be ten times rarer,
-because it is mostly the same event. This margin fades over 30 samples, and over 300 for the other figures. A surprise that is not
-news is at most 0.9.
+A thing that stays odd is news only once. Each test remembers its largest log₁₀(1/p), which fades: over about 30 samples for
+views, and over 1,000 samples for the other figures, which change slowly. A larger one is news. Right after news it must be ten
+times rarer, because it is mostly the same event. This margin fades over 30 samples, and over 300 for the other figures. A
+surprise that is not news is at most 0.9.
 """
 
 from __future__ import annotations
@@ -181,8 +181,8 @@ def news_of(test, risks, peak, before):
 
 
 def follow(
-    owners, shares, lasts, tells, levels, risks, tests, scales, counts, means, pending, bins, totals, peak, errors, starts, new_levels,
-    surprise, suspect, figure, usual,
+    owners, shares, lasts, tells, levels, risks, tests, scales, counts, means, pending, bins, totals, peak, errors, starts,
+    new_levels, surprise, suspect, figure, usual,
 ):  # fmt: skip
     """Weigh the errors of each sample."""
     largest, known, before = pointer(peak, 0), pointer(peak, BEFORE), pointer(peak, BEFORE + scales.size)
@@ -303,7 +303,12 @@ class Surprise(Resumable):
             The usual size of the errors that tell of the suspect. NaN while nothing can be said.
         """
         T = len(starts)
-        surprise, suspect, figure, usual = np.zeros(T), np.full(T, -1, np.int64), np.zeros(T, np.int64), np.full(T, np.nan)
+        surprise, suspect, figure, usual = (
+            np.zeros(T),
+            np.full(T, -1, np.int64),
+            np.zeros(T, np.int64),
+            np.full(T, np.nan),
+        )
         rows = np.require(errors, float, ("C", "A", "W"))
         levels = np.ones((T, len(self._settings[-1]))) if new_levels is None else new_levels
         call(_FOLLOW, *self._settings, *self._state.values(), rows, starts, levels, surprise, suspect, figure, usual)

@@ -11,9 +11,9 @@ completed by the newest forecast of the mixture:
 
 **The update.** p_k is the forecast that was made, and g = sign(p_k − y_k) the gradient of |p_k − y_k|. Each look gives expert i
 the regret r_i = g·(p_k − f_{i,k}). This is at least the loss |p_k − y_k| of the mixture minus that of the expert. Regrets are
-divided by their size z, a running mean of mean_i |r_i|. So a change of the signal's unit is forgotten. No |r_i| counts more than ten
-times: z is at least a tenth of the largest. So one wild value does not decide who is believed. A look whose largest |r_i| is beyond
-the largest so far, B, is scaled down to B before B grows. Then
+divided by their size z, a running mean of mean_i |r_i|. So a change of the signal's unit is forgotten. No |r_i| counts more than
+ten times: z is at least a tenth of the largest. So one wild value does not decide who is believed. A look whose largest |r_i| is
+beyond the largest so far, B, is scaled down to B before B grows. Then
 
     R_i ← max(d·R_i + r_i, −300)      S_i ← d²·S_i + r_i²      w_i ∝ π_i·max(R_i, 0) / (B² + S_i)
 
@@ -23,8 +23,9 @@ experience. The factor d = 1 − 1/memory lets old regrets fade. The floor of �
 expert that was bad for long come back within some hundred good looks, when the stream has changed.
 
 **The bound.** Regrets that fade are regrets of looks that weigh d^{−n} at look n. In these weights nothing fades, and the proof
-is the usual one. A prior never grows, so Φ below never grows by it. Let R̂, Ŝ and B̂ be the sums and the largest size in these weights, and B̂₁ the first size that was not zero.
-The potential Φ = Σ_i π_i·max(R̂_i, 0)² / (B̂² + Ŝ_i) grows with a look by at most
+is the usual one. A prior never grows, so Φ below never grows by it. Let R̂, Ŝ and B̂ be the sums and the largest size in these
+weights, and B̂₁ the first size that was not zero. The potential Φ = Σ_i π_i·max(R̂_i, 0)² / (B̂² + Ŝ_i) grows with a look by at
+most
 
     2·Σ_i π_i·r_i·max(R̂_i, 0) / (B̂² + Ŝ_i)  +  Σ_i π_i·u_i      u_i = r_i² / (B̂² + Ŝ_i)
 
@@ -35,7 +36,8 @@ down left out no more than B̂ in all. Hence
 
     Σ_n d^{−n}·(loss of the mixture − loss of expert i at look n) / z_n  ≤  B̂ + √((B̂² + Ŝ_i) · (K + Σ_j π_j·log₂(1 + Ŝ_j / B̂₁²)))
 
-with the first priors π_j, because every π_i is at least 1. It holds and every stream. `Mixture.regret_bound` computes the right side, divided by the weight of the newest look.
+with the first priors π_j, because every π_i is at least 1. It holds for every stream. `Mixture.regret_bound` computes the right
+side, divided by the weight of the newest look.
 
 **What the bound does not say.**
 

@@ -1,11 +1,10 @@
 """`Views`: what `auto` sees of a stream. Bases, and binary features over the value, its course, the calendar and other signals.
 
-**Bases.** The newest value; the mean so far; exponential means over a quarter of the horizon, the horizon, and four horizons; and the
-medians of about the last thousand and the last hundred values. A median follows the sign of what is new, by 2·s/n at first and then by a
-steady share of s, the running mean distance from it. It does not go beyond the value that it follows.
-With γ of the step into each sample, these follow a share 1 − γ⁴, 1 − γ and 1 − γ^¼ of the way. So they are means over time also
-where the times between samples differ. Until a mean has seen as many samples as it is long, it is the plain mean of what there
-was.
+**Bases.** The newest value; the mean so far; exponential means over a quarter of the horizon, the horizon, and four horizons; and
+the medians of about the last thousand and the last hundred values. A median follows the sign of what is new, by 2·s/n at first
+and then by a steady share of s, the running mean distance from it. It does not go beyond the value that it follows. With γ of the
+step into each sample, these follow a share 1 − γ⁴, 1 − γ and 1 − γ^¼ of the way. So they are means over time also where the times
+between samples differ. Until a mean has seen as many samples as it is long, it is the plain mean of what there was.
 
 **Coordinates** lie between 0 and 1. A signal x has (1 + z/(1 + |z|))/2 with z = (x − m)/s, where m is its running mean and s its
 running mean deviation, over a thousand samples or so. Small differences count near the middle, and a spike of any size stays
@@ -38,7 +37,9 @@ FIRST_MONDAY = 4  # of the week of 1970-01-01, a Thursday, in days
 
 # Coordinates: the target, its slow mean, its distance from the fast mean, the distance of both means, the calendar, other signals.
 VALUE, LEVEL, SLOPE, TREND, HOUR, WEEKDAY, WEEKEND, OTHERS = range(8)
-HOLD, MEAN, FAST, SLOW, SLOWER, MEDIAN = range(6)  # columns of the bases, in the order of `BASES`; the medians are the last
+HOLD, MEAN, FAST, SLOW, SLOWER, MEDIAN = range(
+    6
+)  # columns of the bases, in the order of `BASES`; the medians are the last
 MEDIAN_RATES = (0.001, 0.01)
 MAX_SPREADS = 20.0  # a distance from a median counts as so many mean distances at most
 PLACE, SPREAD = range(2)  # columns of the usual sizes, which have one row for each coordinate
@@ -213,7 +214,12 @@ class Views(Resumable):
         self._hashed = np.flatnonzero([each.tiles > MAX_TILES for each in made for _ in range(each.tilings)])
         coordinates = OTHERS + len(others)
         self._row = np.zeros(coordinates)
-        self._state = {"means": np.zeros(len(BASES)), "spreads": np.zeros(len(MEDIAN_RATES)), "usual": np.zeros((coordinates, 2)), "counts": np.zeros(1)}
+        self._state = {
+            "means": np.zeros(len(BASES)),
+            "spreads": np.zeros(len(MEDIAN_RATES)),
+            "usual": np.zeros((coordinates, 2)),
+            "counts": np.zeros(1),
+        }
 
     def see(self, seconds: np.ndarray, signals: np.ndarray, gammas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See a block of samples.
