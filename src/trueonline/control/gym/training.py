@@ -24,7 +24,7 @@ from trueonline.control.gym.environments import (
 from trueonline.control.gym.evaluation import evaluate
 from trueonline.inputs import count, number
 
-Progress = Callable[[int, float, int], None]  # (episodes so far, the return of the last, its length)
+Callback = Callable[[int, float, int], object]  # (episodes so far, the return of the last, its length)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,7 +119,7 @@ def train(
     checkpoint_every: float = 30.0,
     evaluate_every: int | None = None,
     evaluate_episodes: int = 10,
-    progress: Progress | None = None,
+    callback: Callback | None = None,
 ) -> Training:
     """Let an agent act and learn in a Gymnasium environment.
 
@@ -153,8 +153,9 @@ def train(
         Play greedy episodes without learning after every so many episodes.
     evaluate_episodes : int
         How many greedy episodes.
-    progress : callable, optional
-        It is called after each episode with the number of episodes so far, the return of the last, and its length.
+    callback : callable, optional
+        It is called after each episode with the number of episodes so far, the return of the last, and its length. If it
+        returns True, the training ends.
 
     Returns
     -------
@@ -199,8 +200,8 @@ def train(
             saved = checkpoints.Checkpoint(checkpoint, agent, made, features, numbers, (every, trials), seed is not None)
             history = _resumed(saved, agent, most)
             numbers = tuple(saved.about["seed"])
-        written, there = time.monotonic(), len(history.returns)
-        while not (most is not None and len(history.returns) >= most) and not (enough and history.steps >= enough):
+        written, there, ended = time.monotonic(), len(history.returns), False
+        while not (ended or (most is not None and len(history.returns) >= most) or (enough and history.steps >= enough)):
             done = len(history.returns)
             try:
                 history.add(*_episode(made, agent, features, execute, episode_seed(TRAINING, done, numbers)))
@@ -209,8 +210,8 @@ def train(
             if every and len(history.returns) % every == 0:
                 history.evaluated_after.append(len(history.returns))
                 history.evaluations.append(evaluate(made, agent, features, trials, seed=numbers).returns.tolist())
-            if progress is not None:
-                progress(len(history.returns), history.returns[-1], history.lengths[-1])
+            if callback is not None:
+                ended = callback(len(history.returns), history.returns[-1], history.lengths[-1]) is True
             if saved is not None and time.monotonic() - written >= seconds:
                 saved.write(agent, history.arrays(trials))
                 written, there = time.monotonic(), len(history.returns)

@@ -91,7 +91,7 @@ class Runs(WorkInPieces):
 
             seed = (self.seed, piece)
             trained = control.train(
-                env, agent, maker, steps=self.transitions, seed=seed, checkpoint=checkpoint, progress=progress
+                env, agent, maker, steps=self.transitions, seed=seed, checkpoint=checkpoint, callback=progress
             )
         ends = np.minimum(np.cumsum(trained.lengths), self.transitions) / self.transitions
         return {
