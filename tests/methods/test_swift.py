@@ -170,8 +170,10 @@ def test_a_learner_that_diverged_is_saved_and_loaded(tmp_path):
 )
 def test_damaged_parts_are_refused(part, change):
     learner = to.SwiftTD(**SETTINGS)
+    learner.start(0)
     for active in (range(6), range(6, 11)):  # the first six fade
-        learner.run(np.array([[i] for i in active] * 300), np.ones(len(active) * 300 - 1))
+        for i in 300 * [*active]:
+            learner.update(1.0, i)
     parts = learner._dump()
     assert len(parts["seen"]) >= 6
     with pytest.raises((ValueError, KeyError)):

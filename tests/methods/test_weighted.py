@@ -82,7 +82,9 @@ def test_a_feature_without_usage_has_step_size_zero(name):
 
 def test_the_first_step_size_is_saved(tmp_path):
     learner = to.WISTD(2, 0.02, trace_decay=0.9, discount=0.95, initial_step_size=0.5)
-    learner.run([0, 1, 0], [1.0, 1.0], ratios=[2.0, 3.0])
+    learner.start(0)
+    learner.update(1.0, 1, ratio=2.0)
+    learner.update(1.0, 0, ratio=3.0)
     learner.save(tmp_path / "weighted.npz")
     other = to.load(tmp_path / "weighted.npz")
     assert other.initial_step_size == 0.5
