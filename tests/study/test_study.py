@@ -198,6 +198,22 @@ def test_the_arrays_of_a_problem_may_be_lists():
         assert to.sweep(Lists(), methods, **options).equals(to.sweep(Ring(), methods, **options))
 
 
+def test_a_state_without_active_features_is_not_the_first_feature():
+    class Problem:
+        features, metric = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]), np.eye(2)
+        lms_weights, discount = np.ones(2), 0.9
+
+        def trajectory(self, steps, seed):
+            return np.arange(steps + 1) % 3, np.ones(steps), np.full(steps, 0.9)
+
+    class AStepAtATime(to.TrueOnlineTD):
+        """Swept without the kernel of sweeps."""
+
+    table = to.sweep(Problem(), {"true_online": None, "one": AStepAtATime}, [0.1], [0.5], runs=1, steps=9)
+    first, second = table["error"].to_pylist()
+    assert np.isclose(first, second, rtol=1e-12)
+
+
 class Plain:
     """The smallest problem: nothing but what a study asks for."""
 
