@@ -23,7 +23,6 @@ All are generators that yield the weights after every transition. This file impo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -144,20 +143,6 @@ def emphasis(episode: Episode, t: int, F: float, decay: float | None = None) -> 
     lam = episode.trace_decays[t - 1] if t > 0 else 0.0
     return F, lam * episode.interests[t] + (1.0 - lam) * F
 
-
-SWEPT = {  # the off-policy methods of sweeps, with the defaults of their parameters
-    "off_policy": off_policy_td,
-    "true_online_off_policy": true_online_gtd,
-    "gtd": gtd,
-    "true_online_gtd": true_online_gtd,
-    "tdrc": partial(gtd, kappa=1.0),
-    "gtd2": partial(gtd, second=True),
-    "proximal_gtd2": partial(gtd, second=True, ahead=True),
-    "v_trace": partial(off_policy_td, largest=1.0),
-    "emphatic": emphatic_td,
-    "emphatic_beta": partial(emphatic_td, decay=0.8),
-    "true_online_emphatic": true_online_emphatic_td,
-}
 
 # --- Monte Carlo ----------------------------------------------------------------------------------
 
