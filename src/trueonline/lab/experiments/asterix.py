@@ -12,6 +12,14 @@ The text leaves some details open, and these are inferred. α is divided by the 
 Colours are averaged over two frames. An episode that reaches five minutes is truncated, not terminated. The last episode of
 a run is played to its end and counts. The background is learned from five minutes of random play, as the most frequent
 colour of each pixel.
+
+Question: Does exactness help an agent that learns to play a game?
+
+Paper: In the game Asterix, the best scores of the three kinds of traces are similar. So exactness costs nothing here, and
+gains nothing.
+
+Look: Higher is better. Each line is the mean score over all episodes while learning, at the best step-size of each λ. At the
+scale `quick` there are too few frames to decide much.
 """
 
 from __future__ import annotations
@@ -26,7 +34,7 @@ from trueonline import study
 from trueonline.control import atari
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import ENOUGH, Claim, Estimate, judge
-from trueonline.lab.experiment import Experiment, Outcome, Reading, Settings, Unfinished, table
+from trueonline.lab.experiment import Experiment, Outcome, Settings, Unfinished, table
 from trueonline.lab.experiments.asterix_runs import COMPARED, SIMILAR, estimate, scale_of, tasks
 from trueonline.lab.style import COLOURS, MARKERS, NAMES, figure
 from trueonline.words import count
@@ -180,17 +188,6 @@ def _claims(data: pa.Table, best: pa.Table, floor: Interval, settings: Settings)
     return claims
 
 
-READING = Reading(
-    "Does exactness help an agent that learns to play a game?",
-    "In the game Asterix, the best scores of the three kinds of traces are similar. So exactness costs nothing here, and gains "
-    "nothing.",
-    "Higher is better. Each line is the mean score over all episodes while learning, at the best step-size of each λ. At the scale "
-    "`quick` there are too few frames to decide much.",
-)
 EXPERIMENT = Experiment(
-    "asterix",
-    __doc__,
-    run,
-    BestRows(("method",), "score", mean_over="run", largest=True, names="_sarsa"),
-    reading=READING,
+    "asterix", __doc__, run, BestRows(("method",), "score", mean_over="run", largest=True, names="_sarsa")
 )
