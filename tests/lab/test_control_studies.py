@@ -196,7 +196,7 @@ def test_claims_of_mountain_car_can_hold():
 
 
 def test_stream_x_has_a_curve_for_each_agent(tmp_path, monkeypatch):
-    monkeypatch.setattr(stream_x.Runs, "spawned", False)
+    monkeypatch.setattr(stream_x.SeveralTrainings, "spawned", False)
     monkeypatch.setattr(stream_x, "ENVIRONMENTS", ("CartPole-v1",))
     outcome = stream_x.run(Settings(tmp_path, runs=2, options={"transitions": 1000}))
     assert outcome.data["method"].to_pylist() == [method for method in stream_x.TITLES for _ in range(2)]

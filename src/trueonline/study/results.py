@@ -12,6 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from trueonline.files import write_whole
+from trueonline.optional import optional
 from trueonline.study.tasks import SCHEMA
 
 
@@ -88,3 +89,11 @@ def standard_error(values: np.ndarray) -> float | None:
     with np.errstate(over="ignore"):
         spread = float(values.std(ddof=1) / np.sqrt(len(values)))
     return spread if np.isfinite(spread) else None
+
+
+def student_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The mean over the first axis, and the ends of its 95 % interval by Student's t. One value has no interval: they are NaN."""
+    stats = optional("intervals by Student's t need SciPy", "scipy.stats", extra="sparse")
+    mean, n = np.asarray(values.mean(axis=0)), len(values)
+    spread = stats.t.ppf(0.975, n - 1) * stats.sem(values) if n > 1 else mean * np.nan
+    return mean, mean - spread, mean + spread
