@@ -7,13 +7,13 @@ action taken in S_t. The weights are computed from scratch from the history at e
 from __future__ import annotations
 
 from abc import abstractmethod
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from trueonline import inputs
-from trueonline.forward.base import OffPolicyDefinition, of_now, of_the_past
+from trueonline.forward.base import OffPolicyDefinition, number_or_schedule, of_now, of_the_past
 from trueonline.inputs import Schedule
 from trueonline.learners.docstrings import LEARNER, SECOND
 
@@ -86,33 +86,14 @@ class FamilyDefinition(OffPolicyDefinition):
 
 
 class SecondStepDefinition(FamilyDefinition):
-    """A definition with a second step-size β: that of what is learned beside w."""
+    """A definition with a second step-size β, or its schedule: that of what is learned beside w."""
 
     _shared_parameters = LEARNER + SECOND.replace("callable, optional", "callable")
-    _more_settings: ClassVar[tuple[str, ...]] = ("_second_step_size",)
-
-    def __init__(
-        self,
-        n_features: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float,
-        initial_weights: ArrayLike | None = None,
-        *,
-        second_step_size: float | Schedule,
-    ) -> None:
-        self._second_step_size = (
-            second_step_size if callable(second_step_size) else inputs.ratio("second_step_size", second_step_size)
-        )
-        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
-
-    @property
-    def second_step_size(self) -> float | Schedule:
-        """The step-size β of the second weights or of the reward rate, or its schedule."""
-        return self._second_step_size
+    options = MappingProxyType({"second_step_size": number_or_schedule})
+    second_step_size: float | Schedule
 
     def _prepare(self) -> None:
-        self._coming_beta = inputs.at("second_step_size", self._second_step_size, self._steps, inputs.ratio)
+        self._coming_beta = inputs.at("second_step_size", self.second_step_size, self._steps, inputs.ratio)
 
 
 class OffPolicySum(FamilyDefinition):
@@ -146,20 +127,8 @@ class VTraceSum(OffPolicySum):
         The largest ratio, 1 by default.
     """
 
-    _more_settings: ClassVar[tuple[str, ...]] = ("largest_ratio",)
-
-    def __init__(
-        self,
-        n_features: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float,
-        initial_weights: ArrayLike | None = None,
-        *,
-        largest_ratio: float = 1.0,
-    ) -> None:
-        self.largest_ratio = inputs.ratio("largest_ratio", largest_ratio)
-        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
+    options = MappingProxyType({"largest_ratio": inputs.ratio})
+    largest_ratio: float = 1.0
 
     def _entering(self) -> np.ndarray:
         return np.minimum(self.ratios, self.largest_ratio)
