@@ -28,13 +28,13 @@ class DefinitionAgent(Acting):
     The interface is that of `trueonline.control.Agent`, without saving.
     """
 
-    _shared_parameters = AGENT + SECOND
+    _shared_parameters = AGENT
     definition: ClassVar[type[Definition]]
     greedy: ClassVar[bool] = False  # whether it bootstraps from the best action, instead of from the next one
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        cls.__signature__ = with_options(DefinitionAgent.__init__, cls)
+        cls.__signature__ = with_options(DefinitionAgent.__init__, cls)  # type: ignore[attr-defined]
 
     def __init__(
         self,
@@ -128,6 +128,7 @@ class SwiftSarsaEquations(DefinitionAgent):
 class OnlineDifferentialSarsaReturn(DefinitionAgent):
     """The online λ-return algorithm over ψ(s, a), of rewards above the reward rate. True online differential Sarsa(λ) equals it."""
 
+    _shared_parameters = AGENT + SECOND
     definition = OnlineDifferentialReturn
 
     @property

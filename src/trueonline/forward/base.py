@@ -81,7 +81,7 @@ class Definition(Learner):
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         cls._more_settings = tuple(cls.options)
-        cls.__signature__ = with_options(Definition.__init__, cls)
+        cls.__signature__ = with_options(Definition.__init__, cls)  # type: ignore[attr-defined]
 
     @explains_arguments
     def __init__(

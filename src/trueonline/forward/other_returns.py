@@ -76,8 +76,8 @@ class AverageReturn(Definition):
 
     Parameters
     ----------
-    **options : object
-        `offline`: whether to update at the end of the episode only. False by default.
+    offline : bool, optional
+        Whether to update at the end of the episode only. False by default.
 
     Examples
     --------
@@ -151,9 +151,10 @@ class GammaReturn(AverageReturn):
 
     Parameters
     ----------
-    **options : object
-        `capacity`: C, the number of returns that are averaged, the target of TD_γ(C). All by default.
-        `offline`: whether to update at the end of the episode only. False by default.
+    offline : bool, optional
+        Whether to update at the end of the episode only. False by default.
+    capacity : int, optional
+        C, the number of returns that are averaged, the target of TD_γ(C). All by default.
 
     Examples
     --------
@@ -182,9 +183,10 @@ class ComplexReturn(AverageReturn):
 
     Parameters
     ----------
-    **options : object
-        `shares`: s_1, …, s_N. The one-step return gets everything by default.
-        `offline`: whether to update at the end of the episode only. False by default.
+    offline : bool, optional
+        Whether to update at the end of the episode only. False by default.
+    shares : array_like, optional
+        The shares s_1, …, s_N. The one-step return gets everything by default.
 
     Examples
     --------
@@ -211,9 +213,10 @@ class NStepReturn(AverageReturn):
 
     Parameters
     ----------
-    **options : object
-        `n`: the number of steps. 1 by default, TD(0).
-        `offline`: whether to update at the end of the episode only. False by default.
+    offline : bool, optional
+        Whether to update at the end of the episode only. False by default.
+    n : int, optional
+        The number of steps. 1 by default, TD(0).
     """
 
     options = MappingProxyType({"offline": _flag, "n": inputs.count})
@@ -237,9 +240,10 @@ class OmegaReturn(AverageReturn):
 
     Parameters
     ----------
-    **options : object
-        `covariance`: Ω, the covariance of the returns of 1, …, N steps, a symmetric positive definite matrix. N is 1 by default.
-        `offline`: whether to update at the end of the episode only. False by default.
+    offline : bool, optional
+        Whether to update at the end of the episode only. False by default.
+    covariance : array_like, optional
+        Ω, the covariance of the returns of 1, …, N steps, a symmetric positive definite matrix. N is 1 by default.
 
     Examples
     --------

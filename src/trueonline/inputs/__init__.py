@@ -5,7 +5,7 @@ indices, or a pair of both. A stream of features is a 2-D float64 array or a CSR
 are compiled for one type.
 """
 
-from trueonline.inputs.arguments import explains_arguments
+from trueonline.inputs.arguments import explains_arguments, with_defaults
 from trueonline.inputs.feature_inputs import (
     FLOATS,
     INTEGERS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -91,7 +92,7 @@ def standard_error(values: np.ndarray) -> float | None:
     return spread if np.isfinite(spread) else None
 
 
-def student_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def student_interval(values: np.ndarray) -> tuple[Any, Any, Any]:
     """The mean over the first axis, and the ends of its 95 % interval by Student's t. One value has no interval: they are NaN."""
     stats = optional("intervals by Student's t need SciPy", "scipy.stats", extra="sparse")
     mean, n = np.asarray(values.mean(axis=0)), len(values)

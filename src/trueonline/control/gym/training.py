@@ -196,7 +196,9 @@ def train(
         numbers = entropy(given)
         history, saved = History(), None
         if checkpoint is not None:
-            saved = checkpoints.Checkpoint(checkpoint, agent, made, features, numbers, (every, trials), seed is not None)
+            saved = checkpoints.TrainingCheckpoint(
+                checkpoint, agent, made, features, numbers, (every, trials), seed is not None
+            )
             history = _resumed(saved, agent, most)
             numbers = tuple(saved.about["seed"])
         written, there = time.monotonic(), len(history.returns)
@@ -238,7 +240,7 @@ def _episode(env: Any, agent: Any, features: Features, execute: Callable, seed: 
         action = agent.step(reward, features(observation))
 
 
-def _resumed(saved: checkpoints.Checkpoint, agent: Any, most: int | None) -> History:
+def _resumed(saved: checkpoints.TrainingCheckpoint, agent: Any, most: int | None) -> History:
     """The history in the checkpoint, with the agent put into its state; an empty history if there is no checkpoint."""
     state = saved.read()
     if state is None:

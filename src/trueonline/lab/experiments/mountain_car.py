@@ -47,7 +47,7 @@ SCHEMA = pa.schema(SETTING | {"run": pa.int64(), "steps": pa.float64(), "diverge
 
 
 @dataclass(frozen=True)
-class Runs(WorkInPieces):
+class MountainCarRuns(WorkInPieces):
     """A task: all step-sizes and runs of one method and λ, in a process of its own."""
 
     method: str
@@ -105,7 +105,7 @@ class Runs(WorkInPieces):
 def run(settings: Settings) -> Outcome:
     runs = settings.number(RUNS)
     numbers = (STEP_SIZES, runs, EPISODES, settings.seed)
-    tasks = [Runs(method, lam, *numbers) for method in COMPARED for lam in TRACE_DECAYS]
+    tasks = [MountainCarRuns(method, lam, *numbers) for method in COMPARED for lam in TRACE_DECAYS]
     data = settings.finish(tasks)
     shape = (len(COMPARED), len(TRACE_DECAYS), len(STEP_SIZES), runs)
     steps = data["steps"].to_numpy().reshape(shape).transpose(0, 3, 2, 1)  # method × run × α × λ

@@ -73,10 +73,6 @@ class Prediction:
         """The title of its panel."""
         return f"{self.signal} ({self.source})"
 
-    def best_alphas(self, method: str) -> np.ndarray:
-        """For each λ the best α."""
-        return self.step_sizes[self.errors.mean(method).argmin(axis=0)]
-
     @property
     def td0(self) -> Estimate:
         """The error at λ = 0, where all methods are the same, at its best α."""
