@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueonline import inputs
+from trueonline.core.thread_guard import ThreadGuarded
 from trueonline.inputs import FeaturesLike, FeatureStream, Schedule, explains_arguments
 from trueonline.learners.interface import Learner
 
@@ -267,6 +268,12 @@ class Definition(Learner):
         if length != rows:
             raise ValueError(f"expected must have as many rows as X, {rows}, got {length}")
         return [self._checked(inputs.row(means, t), f"expected[{t}]") for t in range(rows)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**ThreadGuarded.__getstate__(self), "_past": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
 
     def _dump(self) -> dict[str, np.ndarray]:
         parts = {name: np.array(getattr(self, name), float) for name in SCALARS}

@@ -58,31 +58,9 @@ class FamilyDefinition(OffPolicyDefinition):
         return self._decays() * np.array(self.ratios)
 
     def _dump(self) -> dict[str, np.ndarray]:
-        parts = super()._dump()
-        parts |= {name: np.array(getattr(self, name), float) for name in self.more_scalars}
-        shape = len(self.x), self.n_features
-        parts |= {name: np.array(getattr(self, name), float).reshape(shape) for name in self.more_vectors}
-        return parts | {name: getattr(self, f"_{name}") for name in self._saved}
-
-    @property
-    def _saved(self) -> list[str]:
-        """The names in files of the vectors that are learned, now and when the episode began."""
-        return [part for name in self.more_learned for part in (name, f"first_{name}")]
-
-    def _restore(self, parts: dict[str, np.ndarray]) -> None:
-        length = len(np.atleast_1d(parts["x"]))
-        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(self.more_scalars, (length,))
-        shapes |= dict.fromkeys(self.more_vectors, (length, self.n_features))
-        shapes |= dict.fromkeys(self._saved, (self.n_features,))
-        for name, shape in shapes.items():
-            inputs.saved_array(parts, name, shape, np.float64)
-        super()._restore(parts)
-        for name in self.more_scalars:
-            setattr(self, name, parts[name].tolist())
-        for name in self.more_vectors:
-            setattr(self, name, list(parts[name]))
-        for name in self._saved:
-            setattr(self, f"_{name}", parts[name].copy())
+        raise NotImplementedError(
+            f"{type(self).__name__} cannot be saved, only pickled: save the learner that it defines"
+        )
 
 
 class SecondStepDefinition(FamilyDefinition):

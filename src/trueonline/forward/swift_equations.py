@@ -10,8 +10,6 @@ from trueonline import inputs
 from trueonline.forward.base import Definition
 from trueonline.learners.docstrings import LEARNER, with_learned_step_sizes
 
-VECTORS = ("step_sizes", "z", "p", "z_bar", "h", "h_old", "delta_w")
-
 
 class SwiftTDEquations(Definition):
     """SwiftTD, one equation after the other, with α_i for e^{β_i}.
@@ -90,12 +88,4 @@ class SwiftTDEquations(Definition):
         return self.z
 
     def _dump(self) -> dict[str, np.ndarray]:
-        return {**Definition._dump(self), **{name: getattr(self, name) for name in VECTORS}, "met": self.met}
-
-    def _restore(self, parts: dict[str, np.ndarray]) -> None:
-        for name in VECTORS:
-            inputs.saved_array(parts, name, (self.n_features,), np.float64)
-        inputs.saved_array(parts, "met", (self.n_features,), np.bool_)
-        Definition._restore(self, parts)
-        for name in (*VECTORS, "met"):
-            setattr(self, name, parts[name].copy())
+        raise NotImplementedError("SwiftTDEquations cannot be saved, only pickled: save the SwiftTD that it defines")
