@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from trueonline import control
-from trueonline.control.gym.checkpoints import Checkpoint
+from trueonline.control.gym.checkpoints import TrainingCheckpoint
 from trueonline.control.gym.evaluation import Evaluation
 from trueonline.control.gym.train_settings import TrainingSettings
 from trueonline.control.gym.training import Callback, History, Training
@@ -179,5 +179,5 @@ def _as_checkpoint(run: TrainingRun, result: pa.Table, place: Path, env: Any, ma
     trained = result.filter(pc.equal(result["phase"], "train"))
     history = History(trained["return"].to_pylist(), trained["length"].to_pylist(), trained["terminated"].to_pylist())
     beginning = run.settings.agent(env, maker, run.number)
-    checkpoint = Checkpoint(place, beginning, env, maker, run.seed)
+    checkpoint = TrainingCheckpoint(place, beginning, env, maker, run.seed)
     checkpoint.write(_from_bytes(result["agent"][len(result) - 1].as_py()), history.arrays())

@@ -10,17 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.control.gym import checkpoints
-from trueonline.control.gym.environments import (
-    TRAINING,
-    Features,
-    Seed,
-    entropy,
-    episode_seed,
-    fitting,
-    opened,
-    seed_of_agent,
-)
+from trueonline.control.gym import checkpoints, environments
 from trueonline.control.gym.evaluation import evaluate
 from trueonline.inputs import count, number
 
@@ -110,11 +100,11 @@ class History:
 def train(
     env: Any,
     agent: Any,
-    features: Features,
+    features: environments.Features,
     *,
     episodes: int | None = None,
     steps: int | None = None,
-    seed: Seed | None = None,
+    seed: environments.Seed | None = None,
     checkpoint: str | os.PathLike | None = None,
     checkpoint_every: float = 30.0,
     evaluate_every: int | None = None,
@@ -191,20 +181,23 @@ def train(
     every = count("evaluate_every", evaluate_every) if evaluate_every is not None else None
     trials = count("evaluate_episodes", evaluate_episodes)
     seconds = number("checkpoint_every", checkpoint_every, "a number ≥ 0", lambda v: v >= 0.0)
-    given = seed_of_agent(agent) if seed is None else seed
-    with opened(env) as made:
-        execute = fitting(made, agent, features)
-        numbers = entropy(given)
+    given = environments.seed_of_agent(agent) if seed is None else seed
+    with environments.opened(env) as made:
+        execute = environments.fitting(made, agent, features)
+        numbers = environments.entropy(given)
         history, saved = History(), None
         if checkpoint is not None:
-            saved = checkpoints.Checkpoint(checkpoint, agent, made, features, numbers, (every, trials), seed is not None)
+            saved = checkpoints.TrainingCheckpoint(
+                checkpoint, agent, made, features, numbers, (every, trials), seed is not None
+            )
             history = _resumed(saved, agent, most)
             numbers = tuple(saved.about["seed"])
         written, there, ended = time.monotonic(), len(history.returns), False
         while not (ended or (most is not None and len(history.returns) >= most) or (enough and history.steps >= enough)):
             done = len(history.returns)
             try:
-                history.add(*_episode(made, agent, features, execute, episode_seed(TRAINING, done, numbers)))
+                seed_now = environments.episode_seed(environments.TRAINING, done, numbers)
+                history.add(*_episode(made, agent, features, execute, seed_now))
             except ValueError as error:
                 raise ValueError(f"in episode {done + 1}: {error}") from error
             if every and len(history.returns) % every == 0:
@@ -220,7 +213,9 @@ def train(
     return _frozen(history.arrays(trials))
 
 
-def _episode(env: Any, agent: Any, features: Features, execute: Callable, seed: int) -> tuple[float, int, bool]:
+def _episode(
+    env: Any, agent: Any, features: environments.Features, execute: Callable, seed: int
+) -> tuple[float, int, bool]:
     """Learn from one episode; its return, its length, and whether it ended by itself."""
     observation, _ = env.reset(seed=seed)
     action = agent.start(features(observation))
@@ -239,7 +234,7 @@ def _episode(env: Any, agent: Any, features: Features, execute: Callable, seed: 
         action = agent.step(reward, features(observation))
 
 
-def _resumed(saved: checkpoints.Checkpoint, agent: Any, most: int | None) -> History:
+def _resumed(saved: checkpoints.TrainingCheckpoint, agent: Any, most: int | None) -> History:
     """The history in the checkpoint, with the agent put into its state; an empty history if there is no checkpoint."""
     state = saved.read()
     if state is None:
