@@ -112,7 +112,9 @@ def _refuse_circle(guarded_object: ThreadGuarded, me: int) -> None:
                     "belong in one thread"
                 )
             awaited = WAITING.get(thread)
-            if awaited is not None and users.get(thread) and id(awaited) not in seen:  # it is still in the call, and waits
+            if (
+                awaited is not None and users.get(thread) and id(awaited) not in seen
+            ):  # it is still in the call, and waits
                 ahead.append(awaited)
 
 

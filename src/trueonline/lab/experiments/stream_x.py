@@ -7,6 +7,14 @@ fiftieth of the steps, with 95 % intervals over runs (Student's t).
 
 The scale is small: the paper learns for longer, and on harder environments. `--transitions` sets the number of steps of a run, and
 `--runs` the number of runs. The claims were chosen before a run. They compare the last tenth of the steps with the first.
+
+Question: Can a neural network learn to act from each moment once, without storing any?
+
+Paper: The paper on streaming deep RL (2024) says so: with bounded steps, networks learn that diverged before.
+
+Look: Each line is the mean return of the episodes that end at this time. Higher is better. CartPole has at most 500.
+
+Exceptions: Mountain Car rewards nothing until the car reaches the top. An agent that explores little may never see it.
 """
 
 from __future__ import annotations
@@ -22,7 +30,7 @@ from trueonline.control.gym.train_settings import TrainingSettings
 from trueonline.control.studies.sweeps import SeveralTrainings
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import Claim, judge
-from trueonline.lab.experiment import Experiment, Outcome, Reading, Settings, table
+from trueonline.lab.experiment import Experiment, Outcome, Settings, table
 from trueonline.lab.style import figure
 from trueonline.study.results import student_interval
 
@@ -106,16 +114,6 @@ def claims(data: pa.Table) -> list[Claim]:
     return made
 
 
-READING = Reading(
-    "Can a neural network learn to act from each moment once, without storing any?",
-    "The paper on streaming deep RL (2024) says so: with bounded steps, networks learn that diverged before.",
-    "Each line is the mean return of the episodes that end at this time. Higher is better. CartPole has at most 500.",
-    "Mountain Car rewards nothing until the car reaches the top. An agent that explores little may never see it.",
-)
 EXPERIMENT = Experiment(
-    "stream-x",
-    __doc__,
-    run,
-    BestRows(("environment", "method"), "late", mean_over="run", largest=True),
-    reading=READING,
+    "stream-x", __doc__, run, BestRows(("environment", "method"), "late", mean_over="run", largest=True)
 )
