@@ -120,8 +120,3 @@ def test_expressions_are_written_as_they_are_meant():
         assert (written(expression, KERNEL), written(expression, TEXT)) == (code, text)
         value = expression.subs({gamma: 0.7, lam: 0.6, R: -1.3})
         assert eval(code, numbers) == pytest.approx(float(value))
-
-
-def test_every_letter_can_be_asked_for_alone():
-    for letter in ("R", "gamma", "lam"):
-        assert derive(eval(f"lambda k, h, {letter}: {letter}[k + 1] + 1")).factors.c == 0
