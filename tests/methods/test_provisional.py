@@ -17,11 +17,7 @@ METHODS = pytest.mark.parametrize("method", [ProvisionalTD, ProvisionalQ])
 # --- Streams with all that may vary ---------------------------------------------------------------
 
 N, K = 30, 4
-FORMS = {
-    "dense": lambda x: x.copy(),
-    "active": np.flatnonzero,
-    "pairs": lambda x: (np.flatnonzero(x), x[x != 0.0]),
-}
+FORMS = {"dense": lambda x: x.copy(), "active": np.flatnonzero, "pairs": lambda x: (np.flatnonzero(x), x[x != 0.0])}
 
 
 class Drawn:
