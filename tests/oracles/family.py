@@ -11,9 +11,6 @@
 
 The equations of Monte Carlo and of PTD(λ) and PQ(λ) are derived here from the forward views that the pages of those methods state.
 
-Some come a second time, in a form that can run at a cost in proportion to the *active* features (`products`, `…_active`): all
-traces decay by the same factor, and every inner product of two long vectors is carried along as a number.
-
 γ and λ of a transition belong to the state it enters, ρ to the action it takes, and the interest to the state it leaves. An episode
 ends at its last transition: because γ = 0, or because φ = 0 there (a terminal state), or because it is cut short.
 
@@ -214,24 +211,4 @@ def provisional_q(episodes: Iterable[Episode], w: np.ndarray, *, frozen: bool = 
             e = rho * left_behind(episode, t) * e + alpha * phi
             w = w + (reward + gamma * v_next - v) * e + beside * (e - alpha * phi) + (rho - 1.0) * u
             u = gamma * episode.trace_decays[t] * (rho * u + (reward + v_next - v) * e + beside * (e - alpha * phi))
-            yield w
-
-
-def provisional_active(episodes: Iterable[Episode], w: np.ndarray, *, actions: bool) -> Iterator[np.ndarray]:
-    """Both, with v_t = ρ_tu_t + δ̄_te_t + …, of which u_{t+1} = γ_{t+1}λ_{t+1}v_t: e and v decay alike, by c_t = ρ_tγ_tλ_t.
-
-    e ← ce + bφ, with b = α for PQ and αρ for PTD;  r ← δe + m(e − αφ);  w ← w + r + (ρ − 1)γλv;  v ← cv + r + (1 − γ')V'e
-    """
-    for episode in episodes:
-        e, v = np.zeros(len(w)), np.zeros(len(w))
-        for t, reward in enumerate(episode.rewards):
-            phi, gamma, rho, alpha = episode.x[t], episode.discounts[t], episode.ratios[t], episode.alphas[t]
-            decay = left_behind(episode, t)
-            value = w @ phi
-            value_next = w @ (episode.expected[t] if actions else episode.x[t + 1])
-            beside = value - w @ episode.expected[t - 1] if actions and t > 0 else 0.0
-            e = rho * decay * e + alpha * (1.0 if actions else rho) * phi
-            r = (reward + gamma * value_next - value + beside) * e - beside * alpha * phi
-            w = w + r + (rho - 1.0) * decay * v
-            v = rho * decay * v + r + (1.0 - gamma) * value_next * e
             yield w
