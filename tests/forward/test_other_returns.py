@@ -252,7 +252,7 @@ def test_options_are_saved_and_copied(tmp_path):
     learner = ComplexReturn(N, 0.1, 0.0, 0.9, shares=shares)
     shares[:] = 7.0
     np.testing.assert_array_equal(learner.shares, [0.5, 0.5])
-    with pytest.raises(TypeError, match="NStepReturn has no option 'capacity'; it has offline, n"):
+    with pytest.raises(TypeError, match=r"NStepReturn takes no argument 'capacity'; it takes .*, offline, n"):
         NStepReturn(N, 0.1, 0.0, 0.9, capacity=3)
 
 

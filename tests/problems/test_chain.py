@@ -109,7 +109,7 @@ class Given:
 def outcomes(shares, choices, **rest):
     """What is chosen in state 0 of a process that always returns to it."""
     shares = np.array([shares, *([[1.0] + [0.0] * (len(shares) - 1)] * (len(shares) - 1))])
-    return [int(chain.Chain(shares, len(shares), **rest).sample(1, 0, Given([choice]))[1][0]) for choice in choices]
+    return [int(chain.MarkovChain(shares, len(shares), **rest).sample(1, 0, Given([choice]))[1][0]) for choice in choices]
 
 
 @pytest.mark.parametrize("loading", [0, 10**9], ids=["compiled", "plain"])
