@@ -1,5 +1,6 @@
 """Compiled kernels on disk: where they lie, what is loaded, and what happens when that cannot be."""
 
+import inspect
 import json
 import os
 import shutil
@@ -87,7 +88,6 @@ def test_a_kernel_is_named_by_what_it_reaches_and_by_nothing_else(tmp_path):
 COUNTED = """
 import numba
 from numba.core import event
-from tests.core.test_kernel_cache import learned
 
 class Count(event.Listener):
     ends = 0
@@ -111,8 +111,8 @@ def learned():
 
 def test_another_process_finds_the_kernels_and_compiles_nothing():
     weights = learned()
-    command, root = [sys.executable, "-c", COUNTED], Path(__file__).parents[2]
-    said = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+    command = [sys.executable, "-c", f"import trueonline\n\n{inspect.getsource(learned)}\n{COUNTED}"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert said == f"0 1 {weights}\n", "none of the package, and that of a function that is new"
 
 
