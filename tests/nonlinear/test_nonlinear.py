@@ -11,7 +11,7 @@ import pytest
 import trueonline as to
 from trueonline import files
 from trueonline.nonlinear import DelayedLambdaReturn, ForwardTD, horizon_within, torch_value
-from trueonline.nonlinear.delayed_transition import Transition
+from trueonline.nonlinear.delayed_transition import DelayedTransition as Transition
 from trueonline.nonlinear.forward_td import Pending, as_map, back
 
 N, HIDDEN, T = 4, 3, 50

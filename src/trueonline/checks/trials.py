@@ -38,7 +38,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Kind:
+class StreamKind:
     """A family of streams: the distributions of features, step-sizes and decays."""
 
     name: str
@@ -79,14 +79,14 @@ def _lingering(rng: np.random.Generator, rows: int) -> Sequence[FeaturesLike]:
 
 
 KINDS = (
-    Kind("dense", _dense, 8),
-    Kind("dense, binary", _dense_binary, 8, binary=True, step_sizes=(0.01, 0.3)),
-    Kind("active indices", _active, 40, binary=True, step_sizes=(0.01, 0.3)),
-    Kind("(indices, values)", _pairs, 40),
-    Kind("states of a table", _states, 5, binary=True),
-    Kind("repeated features", _lingering, 16, binary=True, step_sizes=(0.01, 0.25)),
-    Kind("large step-size", _states, 5, binary=True, step_sizes=(1.0, 2.0)),
-    Kind(
+    StreamKind("dense", _dense, 8),
+    StreamKind("dense, binary", _dense_binary, 8, binary=True, step_sizes=(0.01, 0.3)),
+    StreamKind("active indices", _active, 40, binary=True, step_sizes=(0.01, 0.3)),
+    StreamKind("(indices, values)", _pairs, 40),
+    StreamKind("states of a table", _states, 5, binary=True),
+    StreamKind("repeated features", _lingering, 16, binary=True, step_sizes=(0.01, 0.25)),
+    StreamKind("large step-size", _states, 5, binary=True, step_sizes=(1.0, 2.0)),
+    StreamKind(
         "constant γ and λ",
         _lingering,
         16,
@@ -95,12 +95,12 @@ KINDS = (
         constant=("gamma", "lam"),
         episodes=False,
     ),
-    Kind("step-size schedule", _pairs, 40, schedule=True),
-    Kind("schedule, binary", _lingering, 16, binary=True, step_sizes=(0.01, 0.25), schedule=True),
+    StreamKind("step-size schedule", _pairs, 40, schedule=True),
+    StreamKind("schedule, binary", _lingering, 16, binary=True, step_sizes=(0.01, 0.25), schedule=True),
 )
 
 
-def draw(kind: Kind, seed: Any, steps: int) -> Trial:
+def draw(kind: StreamKind, seed: Any, steps: int) -> Trial:
     """Draw a stream of a kind."""
     rng = np.random.default_rng(seed)
     x = kind.features(rng, steps + 1)

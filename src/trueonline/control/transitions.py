@@ -99,21 +99,21 @@ def choice(values, u, tolerance):
     return values.size - 1
 
 
-class Entries(NamedTuple):
+class AgentEntries(NamedTuple):
     """The compiled entry points of one rule."""
 
     values: Any
     transition: Any
 
 
-def compiled(rule: Any, memory: str, adapted: bool) -> Entries:
+def compiled(rule: Any, memory: str, adapted: bool) -> AgentEntries:
     """The entry points of a rule, kept with the rule."""
     rule = rule if number_of(rule, memory) is None else merged()
     made = kept_with(rule)
     if ("agent", memory, adapted) not in made:
         name = f"{rule.py_func.__name__}{'_adapted' * adapted}"
         names = names_of(rule, memory, adapted=adapted)
-        made["agent", memory, adapted] = Entries(VALUES, specialise(transition, name, **names))
+        made["agent", memory, adapted] = AgentEntries(VALUES, specialise(transition, name, **names))
     return made["agent", memory, adapted]
 
 

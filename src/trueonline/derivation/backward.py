@@ -250,7 +250,7 @@ class Derivation:
 
         Returns
         -------
-        list of Kind
+        list of StreamKind
             The kinds of streams.
         """
         from trueonline.checks.verification import KINDS

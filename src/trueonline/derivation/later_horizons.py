@@ -234,13 +234,13 @@ def _at_most_doubling(view: ForwardView, numbers: dict[str, Any]) -> None:
         asked += 1
         return numbers["V"](i, j)
 
-    class Counted(Numbers):
+    class CountedNumbers(Numbers):
         def __getitem__(self, j: int) -> float:
             nonlocal asked
             asked += 1
             return super().__getitem__(j)
 
-    counted = {name: Counted(numbers[name], numbers[name].steps.values(), FIRST[name]) for name in LAST}
+    counted = {name: CountedNumbers(numbers[name], numbers[name].steps.values(), FIRST[name]) for name in LAST}
     target = view.target_of({**counted, **dict.fromkeys(VALUES, value)})
     counts = []
     for h in (8, 9, 10):

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from trueonline import inputs
 from trueonline.forward.interim_returns import interim_lambda_return
 from trueonline.forward.off_policy_returns import SecondStepDefinition, dutch_trace
 
@@ -40,14 +39,6 @@ class DifferentialDefinition(SecondStepDefinition):
         delta -= self._reward_rate
         self._reward_rate += self._coming_beta * rho * delta
         return delta
-
-    def _dump(self) -> dict[str, np.ndarray]:
-        return {**super()._dump(), "reward_rate": np.array(self._reward_rate)}
-
-    def _restore(self, parts: dict[str, np.ndarray]) -> None:
-        rate = inputs.saved_array(parts, "reward_rate", (), np.float64)
-        super()._restore(parts)
-        self._reward_rate = float(rate)
 
 
 class OnlineDifferentialReturn(DifferentialDefinition):

@@ -7,13 +7,13 @@ action taken in S_t. The weights are computed from scratch from the history at e
 from __future__ import annotations
 
 from abc import abstractmethod
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from trueonline import inputs
-from trueonline.forward.base import OffPolicyDefinition, of_now, of_the_past
+from trueonline.forward.base import OffPolicyDefinition, number_or_schedule, of_now, of_the_past
 from trueonline.inputs import Schedule
 from trueonline.learners.docstrings import LEARNER, SECOND
 
@@ -58,61 +58,20 @@ class FamilyDefinition(OffPolicyDefinition):
         return self._decays() * np.array(self.ratios)
 
     def _dump(self) -> dict[str, np.ndarray]:
-        parts = super()._dump()
-        parts |= {name: np.array(getattr(self, name), float) for name in self.more_scalars}
-        shape = len(self.x), self.n_features
-        parts |= {name: np.array(getattr(self, name), float).reshape(shape) for name in self.more_vectors}
-        return parts | {name: getattr(self, f"_{name}") for name in self._saved}
-
-    @property
-    def _saved(self) -> list[str]:
-        """The names in files of the vectors that are learned, now and when the episode began."""
-        return [part for name in self.more_learned for part in (name, f"first_{name}")]
-
-    def _restore(self, parts: dict[str, np.ndarray]) -> None:
-        length = len(np.atleast_1d(parts["x"]))
-        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(self.more_scalars, (length,))
-        shapes |= dict.fromkeys(self.more_vectors, (length, self.n_features))
-        shapes |= dict.fromkeys(self._saved, (self.n_features,))
-        for name, shape in shapes.items():
-            inputs.saved_array(parts, name, shape, np.float64)
-        super()._restore(parts)
-        for name in self.more_scalars:
-            setattr(self, name, parts[name].tolist())
-        for name in self.more_vectors:
-            setattr(self, name, list(parts[name]))
-        for name in self._saved:
-            setattr(self, f"_{name}", parts[name].copy())
+        raise NotImplementedError(
+            f"{type(self).__name__} cannot be saved, only pickled: save the learner that it defines"
+        )
 
 
 class SecondStepDefinition(FamilyDefinition):
-    """A definition with a second step-size β: that of what is learned beside w."""
+    """A definition with a second step-size β, or its schedule: that of what is learned beside w."""
 
     _shared_parameters = LEARNER + SECOND.replace("callable, optional", "callable")
-    _more_settings: ClassVar[tuple[str, ...]] = ("_second_step_size",)
-
-    def __init__(
-        self,
-        n_features: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float,
-        initial_weights: ArrayLike | None = None,
-        *,
-        second_step_size: float | Schedule,
-    ) -> None:
-        self._second_step_size = (
-            second_step_size if callable(second_step_size) else inputs.ratio("second_step_size", second_step_size)
-        )
-        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
-
-    @property
-    def second_step_size(self) -> float | Schedule:
-        """The step-size β of the second weights or of the reward rate, or its schedule."""
-        return self._second_step_size
+    options = MappingProxyType({"second_step_size": number_or_schedule})
+    second_step_size: float | Schedule
 
     def _prepare(self) -> None:
-        self._coming_beta = inputs.at("second_step_size", self._second_step_size, self._steps, inputs.ratio)
+        self._coming_beta = inputs.at("second_step_size", self.second_step_size, self._steps, inputs.ratio)
 
 
 class OffPolicySum(FamilyDefinition):
@@ -146,20 +105,8 @@ class VTraceSum(OffPolicySum):
         The largest ratio, 1 by default.
     """
 
-    _more_settings: ClassVar[tuple[str, ...]] = ("largest_ratio",)
-
-    def __init__(
-        self,
-        n_features: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float,
-        initial_weights: ArrayLike | None = None,
-        *,
-        largest_ratio: float = 1.0,
-    ) -> None:
-        self.largest_ratio = inputs.ratio("largest_ratio", largest_ratio)
-        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
+    options = MappingProxyType({"largest_ratio": inputs.ratio})
+    largest_ratio: float = 1.0
 
     def _entering(self) -> np.ndarray:
         return np.minimum(self.ratios, self.largest_ratio)

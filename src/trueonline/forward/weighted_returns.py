@@ -6,17 +6,20 @@ diagonal matrix, A_{k+1} = diag(1/u_{k+1}), in the place of α. A single feature
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from trueonline import inputs
 from trueonline.forward.base import products_after
 from trueonline.forward.gradient import GradientDefinition, GTDSum, OnlineGTDReturn
 from trueonline.forward.off_policy_returns import FamilyDefinition, off_policy_lambda_returns
-from trueonline.inputs import Schedule
 from trueonline.learners.docstrings import INITIAL, LEARNER, SECOND
+
+
+def _optional(name: str, value: float | None) -> float | None:
+    return None if value is None else inputs.positive(name, value)
 
 
 class UsageDefinition(FamilyDefinition):
@@ -29,35 +32,14 @@ class UsageDefinition(FamilyDefinition):
     """
 
     _shared_parameters = LEARNER + INITIAL
-    _more_settings: ClassVar[tuple[str, ...]] = ("_initial_step_size",)
+    options = MappingProxyType({"initial_step_size": _optional})
+    initial_step_size: float | None = None  # the step-size of each feature at first; None for the first of `step_size`
 
     more_vectors: ClassVar[tuple[str, ...]] = ("step_sizes_then",)
     step_sizes_then: list[np.ndarray]  # the diagonals of A_1, A_2, …
     more_learned: ClassVar[tuple[str, ...]] = ("usage",)
     _usage: np.ndarray
     _first_usage: np.ndarray
-
-    def __init__(
-        self,
-        n_features: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float,
-        initial_weights: ArrayLike | None = None,
-        *,
-        initial_step_size: float | None = None,
-    ) -> None:
-        self._set_initial_step_size(initial_step_size)
-        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
-
-    def _set_initial_step_size(self, initial_step_size: float | None) -> None:
-        given = initial_step_size is not None
-        self._initial_step_size = inputs.positive("initial_step_size", initial_step_size) if given else None
-
-    @property
-    def initial_step_size(self) -> float | None:
-        """The step-size of each feature at first; None for the first of `step_size`."""
-        return self._initial_step_size
 
     @property
     def usage(self) -> np.ndarray:
@@ -71,7 +53,7 @@ class UsageDefinition(FamilyDefinition):
         return inputs.read_only(sizes)
 
     def reset(self) -> None:
-        alpha = self._parameters.alpha(0) if self._initial_step_size is None else self._initial_step_size
+        alpha = self._parameters.alpha(0) if self.initial_step_size is None else self.initial_step_size
         self._usage = np.full(self.n_features, 1.0 / alpha)
         super().reset()
 
@@ -144,25 +126,9 @@ class GradientUsageDefinition(UsageDefinition, GradientDefinition):
     """A history with the usage of the features, and with second weights."""
 
     _shared_parameters = LEARNER + SECOND.replace("callable, optional", "callable") + INITIAL
-    _more_settings: ClassVar[tuple[str, ...]] = ("_second_step_size", "_initial_step_size")
+    options = MappingProxyType({**GradientDefinition.options, **UsageDefinition.options})
     more_vectors = ("second_then", "step_sizes_then")
     more_learned = ("second", "usage")
-
-    def __init__(
-        self,
-        n_features: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float,
-        initial_weights: ArrayLike | None = None,
-        *,
-        second_step_size: float | Schedule,
-        initial_step_size: float | None = None,
-    ) -> None:
-        self._set_initial_step_size(initial_step_size)
-        GradientDefinition.__init__(
-            self, n_features, step_size, trace_decay, discount, initial_weights, second_step_size=second_step_size
-        )
 
 
 class WISGTDSum(GradientUsageDefinition, GTDSum):

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from trueonline.control.gym.curves import running_mean
 from trueonline.inputs import number
 from trueonline.optional import optional
 from trueonline.problems import arm
@@ -90,7 +91,7 @@ def read(path: str | os.PathLike, columns: Mapping[str, str] | None = None, rate
 
     def envelope(values: np.ndarray) -> np.ndarray:
         if values.min() < 0.0:
-            values = np.concatenate([moving_mean(np.abs(values[piece]), width) for piece in pieces])
+            values = np.concatenate([running_mean(np.abs(values[piece]), width) for piece in pieces])
         return reduced(values)
 
     lengths = [len(piece) // whole for piece in pieces]
@@ -100,7 +101,7 @@ def read(path: str | os.PathLike, columns: Mapping[str, str] | None = None, rate
     force = table.column("force")
     position, notes = table.column("position") if table.has("position") else None, []
     if position is None:
-        position = np.concatenate([moving_mean(force[piece], round(SLOW * rate)) for piece in pieces])
+        position = np.concatenate([running_mean(force[piece], round(SLOW * rate)) for piece in pieces])
         notes.append(f"It has no position: the slow force, its mean over the last {SLOW:g} s, stands in for the angle.")
     slow = reduced(position)
     if table.has("velocity"):
@@ -132,14 +133,6 @@ def _muscles(table: _Table, envelope: Any) -> tuple[list[np.ndarray], list[str]]
     envelopes = {name: envelope(table.values(name)) for name in candidates}
     first, second = sorted(candidates, key=lambda name: -float(envelopes[name].var()))[:2]
     return [envelopes[first], envelopes[second]], [first, second]
-
-
-def moving_mean(values: np.ndarray, width: int) -> np.ndarray:
-    """The mean of each value and the previous ones, `width` in all, or fewer at the beginning."""
-    sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
-    last = np.arange(1, len(values) + 1)
-    first = np.maximum(last - width, 0)
-    return (sums[last] - sums[first]) / (last - first)
 
 
 def _decimated(values: np.ndarray, every: int) -> np.ndarray:

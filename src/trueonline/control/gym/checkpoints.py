@@ -34,7 +34,7 @@ Saved = tuple[dict[str, np.ndarray], Callable[[Any], None]]
 STATE = {"steps", "weights", "seed"}  # what learning and restoring change of an agent
 
 
-class Checkpoint:
+class TrainingCheckpoint:
     """The file for one training. Make it before the training begins: the agent's first weights are part of the settings.
 
     `evaluation` is how many episodes there are between two evaluations, and in each. `chosen` is False if nobody gave a seed:

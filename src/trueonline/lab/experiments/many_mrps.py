@@ -2,6 +2,17 @@
 
 The paper uses one MRP of each class. Here the same grids of α and λ are run on many different MRPs of each class.
 Every method is at its best α and λ on each MRP. The figure shows on how many MRPs each method is the best.
+
+Question: Is true online TD(λ) better on random tasks in general, or only on the three that the paper drew?
+
+Paper: The paper compares the methods on one random task of each of three classes, and finds true online TD(λ) at least as good
+on all.
+
+Look: Each bar is a class of tasks with one kind of features. Its parts show on which share of the random tasks each method is
+the best, with its own best settings.
+
+Exceptions: A claim about every task is stricter than one about the average. On some tasks another method is better, mostly by
+little.
 """
 
 from __future__ import annotations
@@ -13,7 +24,7 @@ import numpy as np
 
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import ENOUGH, FAILS, HOLDS, NOISE, ROUNDING, Claim, Estimate
-from trueonline.lab.experiment import Experiment, Outcome, Reading, Settings, table
+from trueonline.lab.experiment import Experiment, Outcome, Settings, table
 from trueonline.lab.experiments import random_mrps
 from trueonline.lab.experiments.random_mrps import MRPS, PAPERS, Best
 from trueonline.lab.style import COLOURS, NAMES, figure, legend_above
@@ -130,18 +141,6 @@ def _on_average(place: str, group: Group, other: str, seed: int) -> Claim:
     )
 
 
-READING = Reading(
-    "Is true online TD(λ) better on random tasks in general, or only on the three that the paper drew?",
-    "The paper compares the methods on one random task of each of three classes, and finds true online TD(λ) at least as good on "
-    "all.",
-    "Each bar is a class of tasks with one kind of features. Its parts show on which share of the random tasks each method is the "
-    "best, with its own best settings.",
-    "A claim about every task is stricter than one about the average. On some tasks another method is better, mostly by little.",
-)
 EXPERIMENT = Experiment(
-    "many-mrps",
-    __doc__,
-    run,
-    BestRows(("mrp", "representation", "method"), "over_td0", mean_over="number"),
-    reading=READING,
+    "many-mrps", __doc__, run, BestRows(("mrp", "representation", "method"), "over_td0", mean_over="number")
 )

@@ -14,6 +14,17 @@ The lines of λ = 0 depend on the targets of the offline algorithm. Here all val
 beginning of the episode. The claim is judged with this definition, in which the lines differ. The book's equation (12.1)
 takes the value of the next state from the newest weights. At λ = 0 the offline algorithm is then TD(0), and the lines are the
 same. For λ > 0 the definition of (12.1) cannot be computed offline, because its weights depend on later updates.
+
+Question: Does this software also give the figures of the textbook?
+
+Paper: The book of Sutton and Barto shows the same walk with 19 states for three methods. They are similar at their best
+settings. TD(λ) is much worse with large steps and a long memory.
+
+Look: Lower is better. Each line is one λ, from dark (no memory) to light (a long one). Compare how fast the lines rise on the
+right.
+
+Exceptions: The claim about λ = 0 depends on how the offline algorithm computes its targets. With the book's equation the two
+lines are the same. The text below the figure says more.
 """
 
 from __future__ import annotations
@@ -28,7 +39,7 @@ import pyarrow as pa
 from trueonline import AccumulateTD, OnlineLambdaReturn, TrueOnlineTD
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import EQUAL, FAILS, Claim, Estimate, decided, judge, overall
-from trueonline.lab.experiment import Experiment, Outcome, Reading, Settings, stacked
+from trueonline.lab.experiment import Experiment, Outcome, Settings, stacked
 from trueonline.lab.experiments import fig1
 from trueonline.lab.style import NAMES, figure, lines_over_lam
 from trueonline.problems import FiniteMRP, Trajectory, random_walk
@@ -267,13 +278,4 @@ def _much_worse(errors: Mapping[str, Estimate]) -> Claim:
     )
 
 
-READING = Reading(
-    "Does this software also give the figures of the textbook?",
-    "The book of Sutton and Barto shows the same walk with 19 states for three methods. They are similar at their best settings. "
-    "TD(λ) is much worse with large steps and a long memory.",
-    "Lower is better. Each line is one λ, from dark (no memory) to light (a long one). Compare how fast the lines rise on the "
-    "right.",
-    "The claim about λ = 0 depends on how the offline algorithm computes its targets. With the book's equation the two lines are "
-    "the same. The text below the figure says more.",
-)
-EXPERIMENT = Experiment("textbook", __doc__, run, BestRows(("method",), "rms_error"), reading=READING)
+EXPERIMENT = Experiment("textbook", __doc__, run, BestRows(("method",), "rms_error"))

@@ -14,7 +14,7 @@ INDEX = FOLDER / "index.html"
 
 
 @dataclass(frozen=True)
-class Page:
+class Explorable:
     """One explorable page.
 
     Parameters
@@ -44,24 +44,24 @@ class Page:
 
 # In the order in which a newcomer would read them.
 PAGES = (
-    Page("traces", "The traces", "The eligibility trace, and why the dutch trace does not overshoot."),
-    Page(
+    Explorable("traces", "The traces", "The eligibility trace, and why the dutch trace does not overshoot."),
+    Explorable(
         "forward_backward",
         "Forward and backward",
         "How one small update with a trace equals redoing every update from the start.",
     ),
-    Page(
+    Explorable(
         "random_walk",
         "The random walk",
         "Watch three methods learn, and see which settings of α and λ work.",
     ),
-    Page("memory", "The memory", "How a step with millions of weights touches only a few of them."),
-    Page(
+    Explorable("memory", "The memory", "How a step with millions of weights touches only a few of them."),
+    Explorable(
         "off_policy",
         "Off-policy learning",
         "Why TD diverges when it learns about one way of acting from another, and what other methods do.",
     ),
-    Page(
+    Explorable(
         "step_sizes",
         "Step-sizes",
         "What step-size adaptation does to each feature, and what an outlier does to it.",

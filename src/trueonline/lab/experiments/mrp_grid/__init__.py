@@ -8,7 +8,7 @@ from __future__ import annotations
 from trueonline import study
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import resample
-from trueonline.lab.experiment import Experiment, Outcome, Reading, Settings
+from trueonline.lab.experiment import Experiment, Outcome, Settings
 from trueonline.lab.experiments import random_mrps
 from trueonline.lab.experiments.many_mrps import note
 from trueonline.lab.experiments.mrp_grid import advantages, claims, pictures, spec
@@ -43,9 +43,4 @@ def run(settings: Settings) -> Outcome:
 
 
 BEST = BestRows(("representation", "other", "sigma"), "advantage", mean_over="k")
-READING = Reading(
-    "On which kinds of random tasks is true online TD(λ) most useful?",
-    "Its advantage is larger with fewer states, and with less randomness.",
-    "Each cell is a class of tasks. The colour says how much better true online TD(λ) is than the other method.",
-)
-EXPERIMENT = Experiment("mrp-grid", spec.__doc__, run, BEST, reading=READING)
+EXPERIMENT = Experiment("mrp-grid", spec.__doc__, run, BEST)

@@ -21,6 +21,12 @@ count in the error.
 The first two claims are about all classes at once. Their intervals are wider, so that all of them together are right with
 95 %. The claims about k, b and σ are those of section 5.4, which calls a domain with small b and σ less stochastic. They
 are judged by the slopes of a least-squares fit over all classes.
+
+Question: On which kinds of random tasks is true online TD(λ) most useful?
+
+Paper: Its advantage is larger with fewer states, and with less randomness.
+
+Look: Each cell is a class of tasks. The colour says how much better true online TD(λ) is than the other method.
 """
 
 from __future__ import annotations

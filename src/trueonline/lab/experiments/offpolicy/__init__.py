@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from trueonline.lab.best_rows import BestRows
-from trueonline.lab.experiment import Experiment, Outcome, Reading, Settings
+from trueonline.lab.experiment import Experiment, Outcome, Settings
 from trueonline.lab.experiments.offpolicy import claims, picture, spec, sweep_errors
 from trueonline.words import count
 
@@ -53,11 +53,4 @@ def _csv(table: pa.Table) -> bytes:
 
 
 BEST = BestRows(("representation", "distance", "method"), "error")
-READING = Reading(
-    "Which methods can learn about one way of acting while they watch another?",
-    "The paper has no such figure, but names the methods. TD(λ) may diverge here. Gradient and emphatic methods are made not to.",
-    "Lower is better, and 1 is the error at the beginning. A line that rises above 1 belongs to a method that learning made worse.",
-    "A method may converge on average over infinitely many runs and diverge in every run that one can see, and the other way "
-    "round.",
-)
-EXPERIMENT = Experiment("offpolicy", spec.__doc__, run, BEST, reading=READING)
+EXPERIMENT = Experiment("offpolicy", spec.__doc__, run, BEST)

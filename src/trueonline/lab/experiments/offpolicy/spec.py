@@ -26,6 +26,17 @@ Lines over time use the parameters that are best over all steps. Values beyond t
 Divergence in expectation and divergence of a run are different. On the two states a step of TD(0) multiplies the weight by
 1 + 1.6α, by 1 − 0.8α or by 1. A run almost surely converges to 0 if (1 + 1.6α)·|1 − 0.8α| < 1, that is for 0.625 < α < 1.6.
 The mean over runs still grows without bound, because ever rarer runs become ever larger.
+
+Question: Which methods can learn about one way of acting while they watch another?
+
+Paper: The paper has no such figure, but names the methods. TD(λ) may diverge here. Gradient and emphatic methods are made not
+to.
+
+Look: Lower is better, and 1 is the error at the beginning. A line that rises above 1 belongs to a method that learning made
+worse.
+
+Exceptions: A method may converge on average over infinitely many runs and diverge in every run that one can see, and the other
+way round.
 """
 
 from __future__ import annotations
