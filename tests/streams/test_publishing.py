@@ -68,10 +68,8 @@ def test_every_sample_is_a_message_and_alerts_have_a_topic_of_their_own(broker, 
         "surprise": 0.1,
     }
     assert [each["time"] for each in alerts] == [(999 + 1000 * i) / 10 for i in range(5)]
-    assert alerts[0] | {"time": 0} == {
-        "time": 0, "surprise": 1.0, "question": "x@2s", "target": "x", "value": 10.0, "expected": 0.0, "error": 10.0,
-        "usual_error": 1.5,
-    }  # fmt: skip
+    told = {"surprise": 1.0, "question": "x@2s", "target": "x", "value": 10.0, "expected": 0.0, "error": 10.0}
+    assert (told | {"usual_error": 1.5}).items() <= alerts[0].items()
 
 
 def test_times_are_as_they_came_in(broker, tmp_path, monkeypatch):
