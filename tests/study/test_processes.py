@@ -31,9 +31,10 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
-def _importable(monkeypatch):
-    """Spawned processes look for modules where this one does."""
+def _quick_processes(monkeypatch):
+    """They are forked, and look for modules where this process does. Those of the commands are spawned."""
     monkeypatch.syspath_prepend(ROOT)
+    monkeypatch.setattr(processes, "SPAWN", processes_of_tests.FORKED)
 
 
 @pytest.fixture
