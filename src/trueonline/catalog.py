@@ -203,13 +203,7 @@ def _rule(name: str) -> str:
     return f"methods.{name}:{name}"
 
 
-_GTD: dict[str, Any] = {
-    "learner": "GTD",
-    "rule": _rule("gtd"),
-    "memory": "two",
-    "swept": True,
-    "page": "gtd.md",
-}
+_GTD: dict[str, Any] = {"learner": "GTD", "rule": _rule("gtd"), "memory": "two", "swept": True, "page": "gtd.md"}
 _TRUE_ONLINE_GTD: dict[str, Any] = {
     "learner": "TrueOnlineGTD",
     "rule": _rule("true_online_gtd"),

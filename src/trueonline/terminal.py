@@ -84,13 +84,15 @@ def _left(seconds: float) -> timedelta:
 # --- Progress -------------------------------------------------------------------------------------
 
 
-def progress_bar(*columns: Any, transient: bool = False) -> Progress:
-    """rich's progress on standard error. It shows nothing where there is no terminal."""
-    screen = console(stderr=True)
-    drawn: Progress = _rich("progress").Progress(
-        *columns, console=screen, disable=not screen.is_terminal, transient=transient
-    )
-    return drawn
+def progress_bar(*columns: str, transient: bool = False) -> Progress:
+    """rich's progress on standard error. It shows nothing where there is no terminal.
+
+    A column is a text in which rich sets the fields of a task, or the name of one of rich's columns, such as "Bar".
+    """
+    screen, part = console(stderr=True), _rich("progress")
+    drawn = [part.TextColumn(each) if "{" in each else getattr(part, f"{each}Column")() for each in columns]
+    bar: Progress = part.Progress(*drawn, console=screen, disable=not screen.is_terminal, transient=transient)
+    return bar
 
 
 @contextmanager
@@ -109,9 +111,7 @@ def rounds_bar(label: str, rounds: int) -> Iterator[Callable[[], None]]:
     callable
         Call it, without arguments, after each round.
     """
-    part = _rich("progress")
-    columns = (part.TextColumn("{task.description}"), part.BarColumn(), part.MofNCompleteColumn())
-    with progress_bar(*columns, part.TimeRemainingColumn(), transient=True) as bar:
+    with progress_bar("{task.description}", "Bar", "MofNComplete", "TimeRemaining", transient=True) as bar:
         task = bar.add_task(label, total=rounds)
         yield lambda: bar.advance(task)
 
@@ -142,10 +142,9 @@ class TasksBar:
             self._end()
 
     def _begin(self, done: int, of: int) -> None:
-        part = _rich("progress")
         self.done, self.learned, self.moved = done, 0, 0
-        columns = (part.TextColumn("{task.description}"), part.BarColumn(), part.TextColumn("{task.fields[count]}"))
-        self.bar = progress_bar(*columns, part.TextColumn("{task.fields[rate]:>14}  left {task.fields[left]}"))
+        rate = "{task.fields[rate]:>14}  left {task.fields[left]}"
+        self.bar = progress_bar("{task.description}", "Bar", "{task.fields[count]}", rate)
         self.bar.add_task(self.label, completed=done, total=of, count=f"{done / of:.0%}", rate="", left="-:--:--")
         self.bar.start()
 
@@ -205,9 +204,7 @@ class StreamBar:
             self.bar.update(self.bar.task_ids[0], news=news)
 
     def _begin(self, label: str) -> None:
-        part = _rich("progress")
-        columns = (part.TextColumn("{task.description}"), part.BarColumn(), part.TextColumn("{task.fields[news]}"))
-        self.bar = progress_bar(*columns)
+        self.bar = progress_bar("{task.description}", "Bar", "{task.fields[news]}")
         self.bar.add_task(label, total=None, news="")
         self.bar.start()
 
@@ -228,10 +225,7 @@ class EpisodesBar:
     """
 
     def __init__(self, episodes: int) -> None:
-        part = _rich("progress")
-        columns = (part.BarColumn(bar_width=16), part.MofNCompleteColumn())
-        news = (part.TextColumn("episodes  {task.fields[news]}  left"), part.TimeRemainingColumn(compact=True))
-        self.bar = progress_bar(*columns, *news)
+        self.bar = progress_bar("Bar", "MofNComplete", "episodes  {task.fields[news]}  left", "TimeRemaining")
         self.task = self.bar.add_task("", total=episodes, news="")
         self.recent: deque[float] = deque(maxlen=RECENT)
         self.done, self.shown = 0, -1.0

@@ -156,11 +156,7 @@ class OnlineOffPolicyReturn(FamilyDefinition):
 
 
 def off_policy_lambda_returns(
-    rewards: list[float],
-    discounts: list[float],
-    trace_decays: list[float],
-    ratios: list[float],
-    next_values: list[float],
+    rewards: list[float], discounts: list[float], trace_decays: list[float], ratios: list[float], next_values: list[float]
 ) -> list[float]:
     """Compute the off-policy interim λ-returns G_k^{λρ|h} of S_k, for k = 0, …, h − 1 and the latest horizon h.
 

@@ -50,11 +50,7 @@ PAGES = (
         "Forward and backward",
         "How one small update with a trace equals redoing every update from the start.",
     ),
-    Explorable(
-        "random_walk",
-        "The random walk",
-        "Watch three methods learn, and see which settings of α and λ work.",
-    ),
+    Explorable("random_walk", "The random walk", "Watch three methods learn, and see which settings of α and λ work."),
     Explorable("memory", "The memory", "How a step with millions of weights touches only a few of them."),
     Explorable(
         "off_policy",
@@ -62,8 +58,6 @@ PAGES = (
         "Why TD diverges when it learns about one way of acting from another, and what other methods do.",
     ),
     Explorable(
-        "step_sizes",
-        "Step-sizes",
-        "What step-size adaptation does to each feature, and what an outlier does to it.",
+        "step_sizes", "Step-sizes", "What step-size adaptation does to each feature, and what an outlier does to it."
     ),
 )
