@@ -71,12 +71,16 @@ def assert_goes_on(agent, stream: Stream, form: str, through, tmp_path, at=(0, 1
 
 
 # One class saves all agents. The second has an option.
-CASES = [("true online", "dense"), ("true online", "pairs"), ("clearing", "indices")]
+CASES = [
+    ("true online", "dense", False),
+    ("true online", "pairs", True),
+    ("clearing", "indices", True),
+    ("swift", "indices", False),
+]
 
 
 @every_way
-@pytest.mark.parametrize(("name", "form"), CASES)
-@pytest.mark.parametrize("schedule", [False, True], ids=["α constant", "α varying"])
+@pytest.mark.parametrize(("name", "form", "schedule"), CASES)
 def test_an_agent_goes_on_bit_for_bit(name, schedule, form, through, tmp_path):
     method = METHODS[name]
     stream = draw(14, "binary")._replace(step_size=halve if schedule else 0.1)

@@ -248,8 +248,7 @@ def test_two_states_replace_is_td_0_at_every_step_for_every_lambda(lam):
 FIXED_POINTS = {
     to.AccumulateTD: lambda alpha, lam: 2.0 / (1.0 + lam) - 2.0 * alpha,
     to.ReplaceTD: lambda alpha, lam: 2.0 - 2.0 * alpha,
-    to.TrueOnlineTD: lambda alpha, lam: 2.0 * (1.0 - alpha) / (1.0 + lam - alpha * lam),
-    to.OnlineLambdaReturn: lambda alpha, lam: 2.0 * (1.0 - alpha) / (1.0 + lam - alpha * lam),
+    to.TrueOnlineTD: lambda alpha, lam: 2.0 * (1.0 - alpha) / (1.0 + lam - alpha * lam),  # and so the online λ-return
 }
 
 

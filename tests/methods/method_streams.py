@@ -6,7 +6,6 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -188,9 +187,7 @@ def assert_close(actual, wanted, what: str, tolerance: float = TOLERANCE) -> Non
 
 METHODS = {
     "Algorithm 1": (to.AccumulateTD, naive.accumulate_td, False),
-    "Algorithm 1, α varying": (to.AccumulateTD, naive.accumulate_td, True),
     "replacing traces": (to.ReplaceTD, naive.replace_td, False),
-    "replacing traces, α varying": (to.ReplaceTD, naive.replace_td, True),
     "Algorithm 2": (to.TrueOnlineTD, naive.true_online_td, False),
     "Algorithm 4": (to.TrueOnlineTD, naive.true_online_td_varying, True),
     "SwiftTD": (to.SwiftTD, swift_td, False),
@@ -200,9 +197,6 @@ METHODS = {
 # The sizes of rewards for SwiftTD, which multiplies what sums leave by θ/α, up to 10⁷, and by the error. With rewards of 1,000 a
 # rounding error of one feature can change the weights by a third, in the equations themselves.
 SWIFT_SCALES = (1.0, 1e-3)
-
-# `test_swift.py` takes SwiftTD through the same streams, with all its settings.
-each_method = pytest.mark.parametrize("method", [name for name in METHODS if name != "SwiftTD"])
 
 
 def padded_pairs(X, rng):

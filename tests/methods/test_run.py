@@ -18,7 +18,6 @@ from tests.methods.method_streams import (
     assert_close,
     examples,
     expected,
-    follow,
     spelt,
     streams,
     values_for,
@@ -76,7 +75,7 @@ FEW = ["replacing traces", "Algorithm 2", "Algorithm 4"]
 
 
 @pytest.mark.parametrize("form", TABLES)
-@examples(max_examples=12)
+@examples(max_examples=8)
 @given(method=st.sampled_from(FEW), data=st.data())
 def test_run_equals_the_algorithm_as_printed(form, method, data):
     learner_class, oracle, schedule = METHODS[method]
@@ -94,23 +93,6 @@ def test_run_equals_the_algorithm_as_printed(form, method, data):
         np.testing.assert_array_equal(learner.trace, 0.0)
     else:
         assert_close([learner.trace], [wanted[-1].trace], "trace")
-
-
-@pytest.mark.parametrize("learner_class", [to.OnlineLambdaReturn, to.OfflineLambdaReturn])
-@examples(max_examples=8)
-@given(stream=streams(), form=st.sampled_from(["2-D floats", "CSR", "ragged pairs", "list of mixed forms"]))
-def test_run_of_a_definition_equals_its_updates(learner_class, stream, form):
-    table, rng = tabled(stream), np.random.default_rng(stream.seed)
-    updated, ran = stream.learner(learner_class), stream.learner(learner_class)
-    wanted = list(follow(updated, stream, trace=False))
-    X = TABLES[form][1](table.X, rng)
-    ran.run(X, table.rewards, table.discounts, trace_decays=table.trace_decays, starts=table.starts)
-    if stream.endings[-1] == "cut":
-        updated.start(table.X[-1])
-    elif stream.endings[-1] != "None":
-        assert_close([ran.weights], [wanted[-1].weights], "weights")
-    assert_close([ran.weights], [updated.weights], "weights")
-    assert ran.steps == updated.steps == STEPS
 
 
 @pytest.mark.parametrize("method", FEW)
@@ -164,14 +146,6 @@ def test_integers_as_many_as_features_are_refused_in_a_list_of_rows_too():
         learner.run(X, [1.0, 2.0])
 
 
-def test_a_list_of_pairs_of_one_length_is_a_stream():
-    X = [(np.array([t % 3]), np.array([0.5])) for t in range(5)]
-    learner, plain = (to.TrueOnlineTD(3, 0.1, 0.9, 0.9) for _ in range(2))
-    learner.run(X, [1.0, 2.0, 3.0, 4.0])
-    plain.run(0.5 * np.eye(3)[[0, 1, 2, 0, 1]], [1.0, 2.0, 3.0, 4.0])
-    np.testing.assert_allclose(learner.weights, plain.weights, rtol=1e-12)
-
-
 # --- Many features: traces fade and are forgotten, and nobody notices -----------------------------
 
 
@@ -200,7 +174,7 @@ def bursts(draw, binary, steps=STEPS):
 
 
 @pytest.mark.parametrize("method", ["Algorithm 1", "replacing traces", "Algorithm 2", "SwiftTD"])
-@examples(max_examples=20)
+@examples(max_examples=12)
 @given(data=st.data())
 def test_traces_of_hundreds_of_features_come_and_go_in_changing_forms(method, data):
     learner_class, oracle, _ = METHODS[method]
@@ -222,52 +196,11 @@ def test_traces_of_hundreds_of_features_come_and_go_in_changing_forms(method, da
         assert_close((e for _, e in steps), (e for _, e in wanted), "trace")
 
 
-@pytest.mark.parametrize("learner_class", [to.AccumulateTD, to.ReplaceTD, to.TrueOnlineTD])
-def test_a_forgotten_trace_stays_forgotten_when_dense_features_follow(learner_class):
-    """A list of traced features that grew long, was thinned out and then emptied leaves nothing behind."""
-
-    def learned(form):
-        learner = learner_class(400, 1e-3, trace_decay=0.3, discount=1.0)
-        learner.start(form(range(100)))
-        for _ in range(60):
-            learner.update(1.0, form([399]))  # the first hundred fade
-        learner.update(1.0, form(range(100, 300)))
-        for _ in range(6):
-            learner.update(1.0, form([399]))  # … and are forgotten
-        learner.start(form([]))
-        learner.update(1.0, form([]))  # no trace at all
-        learner.update(1.0, dense([1, 2]))
-        learner.update(1.0, dense([1, 2]))
-        return learner
-
-    def dense(active):
-        return np.isin(np.arange(400), active).astype(float)
-
-    plain, sparse_ = learned(dense), learned(lambda active: np.array(active, dtype=np.int64))
-    assert_close([sparse_.weights], [plain.weights], "weights")
-    assert_close([sparse_.trace], [plain.trace], "trace")
-
-
-@pytest.mark.parametrize("learner_class", [to.AccumulateTD, to.ReplaceTD, to.TrueOnlineTD])
-def test_where_no_feature_is_active_and_no_trace_is_left_nothing_is_learned(learner_class):
-    """Whatever the form in which nothing is given: dense, then by indices, then dense again."""
-    nothing = np.array([], dtype=np.int64)
-    learner = learner_class(2, 0.1, trace_decay=0.0, discount=1.0)
-    learner.start(np.array([0.0, 1.0]))
-    learner.update(1.0, np.array([0.0, 1.0]))
-    learner.update(1.0, nothing)
-    before = learner.weights
-    for x_next in (nothing, np.zeros(2), np.zeros(2)):
-        learner.update(1.0, x_next)
-        np.testing.assert_array_equal(learner.weights, before)
-        np.testing.assert_array_equal(learner.trace, 0.0)
-
-
 # --- For a long time ------------------------------------------------------------------------------
 
 LONG = 10_000
 
-DECAY_RATES = {0.0: (0.97, 0.0), 0.5: (1.0, 0.5), 0.9: (0.9, 1.0), 0.99: (0.995, 0.99 / 0.995), 1.0: (1.0, 1.0)}
+DECAY_RATES = {0.5: (1.0, 0.5), 0.9: (0.9, 1.0), 0.99: (0.995, 0.99 / 0.995), 1.0: (1.0, 1.0)}
 
 
 class ActiveRows:
@@ -323,7 +256,7 @@ def assert_long_run(learner, oracle, episode, X, visited=None) -> None:
     assert np.abs(w).max() > 0.1
 
 
-LONG_RUNS = [(to.TrueOnlineTD, naive.true_online_td, rate) for rate in (0.0, 0.5, 0.99, 1.0)]
+LONG_RUNS = [(to.TrueOnlineTD, naive.true_online_td, rate) for rate in (0.5, 0.99, 1.0)]
 LONG_RUNS += [(to.AccumulateTD, naive.accumulate_td, 0.9), (to.ReplaceTD, naive.replace_td, 0.99)]
 
 
@@ -342,7 +275,7 @@ def test_200_000_features_stay_exact_for_10_000_steps(learner_class, oracle, rat
     assert_long_run(learner, oracle, episode, places[indices], places[visited])
 
 
-@pytest.mark.parametrize(("learner_class", "oracle", "rate"), LONG_RUNS[:-1])
+@pytest.mark.parametrize(("learner_class", "oracle", "rate"), LONG_RUNS[1:4:2])
 def test_dense_features_stay_exact_for_10_000_steps(learner_class, oracle, rate):
     rng = np.random.default_rng(50)
     X = rng.normal(size=(LONG + 1, 50)) / np.sqrt(50.0)

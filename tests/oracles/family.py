@@ -137,8 +137,8 @@ def true_online_emphatic_td(episodes: Iterable[Episode], w: np.ndarray) -> Itera
 
 
 def emphasis(episode: Episode, t: int, F: float, decay: float | None = None) -> tuple[float, float]:
-    """F_t and M_t from F_{t−1}. At the beginning F = I, and so λ does not matter."""
-    passed = episode.discounts[t - 1] if decay is None else decay
+    """F_t and M_t from F_{t−1}. At the beginning, and after γ = 0, F = I, and so λ does not matter."""
+    passed = episode.discounts[t - 1] if decay is None or episode.discounts[t - 1] == 0.0 else decay
     F = (episode.ratios[t - 1] * passed * F if t > 0 else 0.0) + episode.interests[t]
     lam = episode.trace_decays[t - 1] if t > 0 else 0.0
     return F, lam * episode.interests[t] + (1.0 - lam) * F

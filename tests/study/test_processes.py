@@ -322,14 +322,7 @@ def test_ctrl_c_while_a_dask_cluster_starts_is_said_in_a_line(tmp_path):
         sys.executable,
         "-m",
         "trueonline",
-        "sweep",
-        "spec.toml",
-        "--out",
-        "out",
-        "--engine",
-        "dask",
-        "--threads",
-        "2",
+        *["sweep", "spec.toml", "--out", "out", "--engine", "dask", "--threads", "2"],
     ]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = processes_of_tests.start(command, cwd=tmp_path, start_new_session=True, **pipes)

@@ -178,12 +178,6 @@ def test_after_ctrl_c_nothing_begins_and_what_has_begun_is_kept():
     assert not any(task.begun.is_set() for task in tasks[3:])
 
 
-def test_shares_keep_the_order_of_the_study():
-    tasks = [Given(name) for name in "gbeacfd"]
-    assert [task.name for task in engines.shard(tasks, "1/2")] == list("geac")
-    assert [task.name for task in engines.shard(tasks, "2/2")] == list("bfd")
-
-
 # --- The folder -----------------------------------------------------------------------------------
 
 

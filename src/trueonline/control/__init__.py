@@ -17,6 +17,7 @@ _HOME = {
     "Uniform": "control.policies",
     "aggregate": "control.studies.aggregates",
     "curve": "control.gym.curves",
+    "environment": "control.gym.own_problems",
     "evaluate": "control.gym.evaluation",
     "film": "control.gym.films",
     "profile": "control.studies.aggregates",

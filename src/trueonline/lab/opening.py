@@ -34,16 +34,16 @@ def draw() -> Any:
     steps = np.arange(len(shown.rewards) + 1)
     few = slice(None, None, max(1, len(steps) // 30))
     drawing, ((left, right),) = figure(1, 2, width=8.2, height=3.2)
-    left.plot(steps, error["accumulate"], color=COLOURS["accumulate"], dashes=DASHES["accumulate"], linewidth=1.6)
-    left.plot(steps, error["online"], color=COLOURS["online"], linewidth=2)
-    left.plot(steps[few], error["true_online"][few], "o", color=COLOURS["true_online"], ms=4)
+    dashes = {"color": COLOURS["accumulate"], "dashes": DASHES["accumulate"], "linewidth": 1.6}
+    left.plot(steps, error["accumulate"], label="the older TD(λ)", **dashes)
+    left.plot(steps, error["online"], color=COLOURS["online"], linewidth=2, label="redo everything")
+    left.plot(steps[few], error["true_online"][few], "o", color=COLOURS["true_online"], ms=4, label="true online TD(λ)")
     left.set(title="the same predictions …", xlabel="time step", ylabel="error (at the beginning 1)", ylim=(0.0, None))
     work = {"online": np.cumsum(_redone(shown.discounts)), "true_online": steps[1:]}
-    right.plot(steps[1:], work["online"], color=COLOURS["online"], linewidth=2, label="redo everything")
-    right.plot(steps[1:], work["true_online"], color=COLOURS["true_online"], linewidth=2, label="true online TD(λ)")
-    right.plot([], [], color=COLOURS["accumulate"], dashes=DASHES["accumulate"], linewidth=1.6, label="the older TD(λ)")
+    right.plot(steps[1:], work["online"], color=COLOURS["online"], linewidth=2)
+    right.plot(steps[1:], work["true_online"], color=COLOURS["true_online"], linewidth=2)
     right.set(title="… with much less work", xlabel="time step", ylabel="corrections made so far")
-    right.legend(loc="upper left")
+    left.legend(loc="upper right")  # a phone shows the left half first
     for axes in (left, right):
         axes.set_xlim(0, steps[-1])
     return drawing

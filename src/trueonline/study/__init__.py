@@ -27,6 +27,7 @@ _HOME = {
     "execute_tasks": "study.storage.execution",
     "gather": "study.storage.execution",
     "gather_tasks": "study.storage.execution",
+    "plot": "study.sweep_figure",
     "read_task": "study.storage.execution",
     "run": "study.storage.execution",
     "run_seed": "study.cases",

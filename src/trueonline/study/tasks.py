@@ -52,8 +52,8 @@ class Task(StoredWork):
         The name of the method.
     runs : tuple of int
         The numbers of the runs.
-    fingerprint : object
-        The fingerprint of the method.
+    fingerprint : str
+        The identity of the method. Of parts that nobody can tell, it says nothing.
     content : str
         A hash of the problem and the grid.
     point : mapping, optional
@@ -63,7 +63,7 @@ class Task(StoredWork):
     case: Case
     method: str
     runs: tuple[int, ...]
-    fingerprint: Any
+    fingerprint: str
     content: str
     point: Mapping[str, float | None] = field(default_factory=dict)
 

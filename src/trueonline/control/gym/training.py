@@ -14,7 +14,7 @@ from trueonline.control.gym import checkpoints, environments
 from trueonline.control.gym.evaluation import evaluate
 from trueonline.inputs import count, number
 
-Progress = Callable[[int, float, int], None]  # (episodes so far, the return of the last, its length)
+Callback = Callable[[int, float, int], object]  # (episodes so far, the return of the last, its length)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,7 +109,7 @@ def train(
     checkpoint_every: float = 30.0,
     evaluate_every: int | None = None,
     evaluate_episodes: int = 10,
-    progress: Progress | None = None,
+    callback: Callback | None = None,
 ) -> Training:
     """Let an agent act and learn in a Gymnasium environment.
 
@@ -143,8 +143,9 @@ def train(
         Play greedy episodes without learning after every so many episodes.
     evaluate_episodes : int
         How many greedy episodes.
-    progress : callable, optional
-        It is called after each episode with the number of episodes so far, the return of the last, and its length.
+    callback : callable, optional
+        It is called after each episode with the number of episodes so far, the return of the last, and its length. If it
+        returns True, the training ends.
 
     Returns
     -------
@@ -191,8 +192,8 @@ def train(
             )
             history = _resumed(saved, agent, most)
             numbers = tuple(saved.about["seed"])
-        written, there = time.monotonic(), len(history.returns)
-        while not (most is not None and len(history.returns) >= most) and not (enough and history.steps >= enough):
+        written, there, ended = time.monotonic(), len(history.returns), False
+        while not (ended or (most is not None and len(history.returns) >= most) or (enough and history.steps >= enough)):
             done = len(history.returns)
             try:
                 seed_now = environments.episode_seed(environments.TRAINING, done, numbers)
@@ -202,8 +203,8 @@ def train(
             if every and len(history.returns) % every == 0:
                 history.evaluated_after.append(len(history.returns))
                 history.evaluations.append(evaluate(made, agent, features, trials, seed=numbers).returns.tolist())
-            if progress is not None:
-                progress(len(history.returns), history.returns[-1], history.lengths[-1])
+            if callback is not None:
+                ended = callback(len(history.returns), history.returns[-1], history.lengths[-1]) is True
             if saved is not None and time.monotonic() - written >= seconds:
                 saved.write(agent, history.arrays(trials))
                 written, there = time.monotonic(), len(history.returns)

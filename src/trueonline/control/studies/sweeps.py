@@ -95,7 +95,7 @@ class SeveralTrainings(WorkInPieces):
                 seed=piece,
                 checkpoint=checkpoint,
                 checkpoint_every=CHECKPOINT_EVERY,
-                progress=progress,
+                callback=progress,
             )
         return {
             "environment": settings.environment,
