@@ -141,7 +141,7 @@ def sweep(
             )
         methods = dict.fromkeys(listed)
     alphas, lams = (tuple(grid) if isinstance(grid, Iterator) else grid for grid in (step_sizes, trace_decays))
-    numbers: Any = (alphas, lams, runs, steps, seed)
+    numbers: tuple[Any, Any, int, int, int] = (alphas, lams, runs, steps, seed)
     more: Any = {"after": after, "version": version, "parameters": parameters or {}}
     if confirm is not None:
         count("confirm", confirm)
