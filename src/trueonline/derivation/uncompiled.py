@@ -92,9 +92,6 @@ def plain(derivation: Derivation) -> Any:
                 _, _, self.v_old = function(self.memory, *numbers)
             return self.memory.w
 
-        def _weights_at_end(self) -> np.ndarray:
-            return self._weights
-
     if not derivation.acts:
         return Plain
     return type("PlainAgent", (DefinitionAgent,), {"definition": Plain, "greedy": derivation.greedily})
