@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-WIDE = 1000  # columns where there is no terminal: no cell is truncated or wrapped
+PLAIN_WIDTH = 1000  # columns where there is no terminal: no cell is truncated or wrapped
 REDRAW_SECONDS = 0.1  # seconds between two looks of a bar
-RECENT = 100  # episodes in a running mean
+RECENT_EPISODES = 100  # episodes in a running mean
 
 
 def _rich(part: str) -> Any:
@@ -30,7 +30,7 @@ def console(*, stderr: bool = False) -> Console:
     """rich's console. Output that does not go to a terminal is plain text, as wide as it needs to be."""
     drawn: Console = _rich("console").Console(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not drawn.is_terminal:
-        drawn.width = WIDE
+        drawn.width = PLAIN_WIDTH
     return drawn
 
 
@@ -227,7 +227,7 @@ class EpisodesBar:
     def __init__(self, episodes: int) -> None:
         self.bar = progress_bar("Bar", "MofNComplete", "episodes  {task.fields[news]}  left", "TimeRemaining")
         self.task = self.bar.add_task("", total=episodes, news="")
-        self.recent: deque[float] = deque(maxlen=RECENT)
+        self.recent: deque[float] = deque(maxlen=RECENT_EPISODES)
         self.done, self.shown = 0, -1.0
 
     def __call__(self, episode: int, total: float, length: int) -> None:

@@ -14,7 +14,7 @@ from trueonline.learners.off_policy import WithProvisionalWeights, WithSecondWei
 from trueonline.learners.weighted import WithUsage
 
 # What learners over a kind of memory show.
-SHOWN: dict[str, tuple[type, ...]] = {
+MIXINS: dict[str, tuple[type, ...]] = {
     "two": (WithSecondWeights,),
     "three": (WithSecondWeights,),
     "two traces": (WithProvisionalWeights,),
@@ -39,7 +39,7 @@ def make(row: catalog.Method) -> type[MemoryLearner]:
     """
     about = inspect.getmodule(row.resolve("rule").py_func).__doc__
     content: dict[str, Any] = {"__doc__": about, "__module__": __name__, "method": row}
-    return type(row.learner, (*SHOWN.get(row.memory, ()), MemoryLearner), content)
+    return type(row.learner, (*MIXINS.get(row.memory, ()), MemoryLearner), content)
 
 
 def __getattr__(name: str) -> type[MemoryLearner]:

@@ -31,14 +31,14 @@ from trueonline.lab.style import COLOURS, NAMES, figure, legend_above
 from trueonline.words import count
 
 MRPS_OF_A_CLASS, RUNS = 100, 10
-AT_ONCE = 100  # MRPs of each class
+MRPS_AT_ONCE = 100  # MRPs of each class
 
 Group = Mapping[str, np.ndarray]  # method → for each MRP of a class the best error relative to TD(0)
 
 
 def run(settings: Settings) -> Outcome:
     mrps, runs = settings.options.get("mrps") or MRPS_OF_A_CLASS, settings.number(RUNS)
-    found = random_mrps.bests(lambda n: random_mrps.cases(n, settings, runs, PAPERS), mrps, AT_ONCE, settings)
+    found = random_mrps.bests(lambda n: random_mrps.cases(n, settings, runs, PAPERS), mrps, MRPS_AT_ONCE, settings)
     groups: dict[tuple[str, str], dict[str, np.ndarray]] = {}
     for (mrp, representation, method), numbers in random_mrps.by_place(found).items():
         groups.setdefault((mrp, representation), {})[method] = numbers["over_td0"]

@@ -31,7 +31,7 @@ def cases(number: int, settings: Settings, runs: int) -> list[study.Case]:
 
 def run(settings: Settings) -> Outcome:
     mrps, runs = settings.options.get("mrps") or spec.MRPS_OF_A_CLASS, settings.number(spec.RUNS)
-    found = random_mrps.bests(lambda number: cases(number, settings, runs), mrps, spec.AT_ONCE, settings)
+    found = random_mrps.bests(lambda number: cases(number, settings, runs), mrps, spec.MRPS_AT_ONCE, settings)
     settings.say("All results are there. Judging the claims and drawing take about a minute.")
     each = random_mrps.by_place(found)
     weights = resample(mrps, seed=settings.seed)

@@ -19,7 +19,7 @@ def run(settings: Settings) -> Outcome:
     mdps = spec.MDPS if settings.runs is None else max(2, settings.runs)
     problems = {name: make() for name, make in spec.COUNTEREXAMPLES.items()}
     steps, seed = spec.STEPS, settings.seed
-    ends = {name: spec.case(problem, runs, steps, seed, steps - spec.LAST) for name, problem in problems.items()}
+    ends = {name: spec.case(problem, runs, steps, seed, steps - spec.LAST_STEPS) for name, problem in problems.items()}
     whole = {name: spec.case(problem, runs, steps, seed) for name, problem in problems.items()}
     random = {
         (name, distance): [

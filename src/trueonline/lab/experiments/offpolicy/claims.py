@@ -26,10 +26,10 @@ def convergence(ends: Mapping[str, Errors]) -> list[Claim]:
             claims.append(_ends_below(claim, 1.0, at_0, method))
         for method in spec.FAMILY:
             claim = (
-                f"{problem}: the error of {NAMES[method]} goes to 0: at its best it ends below {100 * spec.GONE:g} % of the "
+                f"{problem}: the error of {NAMES[method]} goes to 0: at its best it ends below {100 * spec.GONE_SHARE:g} % of the "
                 "initial error"
             )
-            claims.append(_ends_below(claim, spec.GONE, errors, method))
+            claims.append(_ends_below(claim, spec.GONE_SHARE, errors, method))
     return claims
 
 

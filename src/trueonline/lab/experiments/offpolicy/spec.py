@@ -58,8 +58,8 @@ ETAS = (0.0625, 0.25, 1.0, 4.0, 16.0)  # β/α
 
 COUNTEREXAMPLES: dict[str, Callable[[], OffPolicyProblem]] = {"two states": off_policy.two_state, "Baird": baird}
 STEPS, RUNS = 5_000, 50  # of the counterexamples
-LAST = STEPS // 10  # the number of steps that count as the end
-GONE = 0.01  # an error below this share of the initial error counts as gone
+LAST_STEPS = STEPS // 10  # the number of steps that count as the end
+GONE_SHARE = 0.01  # an error below this share of the initial error counts as gone
 TIMES = np.unique(np.geomspace(1, STEPS, 100).round().astype(int))  # of a line over time
 
 STATES, ACTIONS, BRANCHING, SIGMA = 10, 3, 3, 0.1  # of the random MDPs
