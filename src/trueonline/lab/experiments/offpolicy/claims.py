@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from trueonline.lab.claims import HOLDS, ROUNDING, Claim, Errors, Estimate, counts, judge, overall
 from trueonline.lab.experiments.offpolicy import spec
-from trueonline.lab.experiments.offpolicy.sweep_errors import at_lambda_0, parameters
+from trueonline.lab.experiments.offpolicy.spec import at_lambda_0, parameters
 from trueonline.lab.style import NAMES
 
 AT_0 = {"off_policy": "off-policy TD(0)", "gtd": "GTD(0)", "emphatic": "emphatic TD(0)"}

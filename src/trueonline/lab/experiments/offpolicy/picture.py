@@ -11,7 +11,7 @@ import pyarrow as pa
 from trueonline.lab.claims import DIVERGED, Errors
 from trueonline.lab.experiment import table
 from trueonline.lab.experiments.offpolicy import spec
-from trueonline.lab.experiments.offpolicy.sweep_errors import at_best_eta, best_setting, parameters
+from trueonline.lab.experiments.offpolicy.spec import at_best_eta, best_setting, parameters
 from trueonline.lab.style import COLOURS, DASHES, MARKERS, NAMES, figure
 
 AXIS_RANGE = (1e-6, 1e4)  # the range of the axes of errors that may be arbitrarily large or small
