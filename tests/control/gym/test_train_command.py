@@ -143,7 +143,7 @@ def noted_episodes(monkeypatch):
     begun = []
 
     def noted(*arguments, **options):
-        return training.train(*arguments, **{**options, "progress": lambda episode, *_: begun.append(episode)})
+        return training.train(*arguments, **{**options, "callback": lambda episode, *_: begun.append(episode)})
 
     monkeypatch.setattr(train_runs.control, "train", noted)
     return begun
