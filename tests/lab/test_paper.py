@@ -236,7 +236,7 @@ def test_the_advantages_of_the_grid_are_those_of_its_mrps(tmp_path):
 
 @pytest.mark.usefixtures("small_grid")
 def test_mrps_that_are_swept_one_after_another_are_counted_together(tmp_path, monkeypatch):
-    monkeypatch.setattr(mrp_grid.spec, "AT_ONCE", 2)
+    monkeypatch.setattr(mrp_grid.spec, "MRPS_AT_ONCE", 2)
     counts = []
     settings = Settings(tmp_path, runs=1, options={"mrps": 3}, progress=lambda task, done, of: counts.append((done, of)))
     outcome = mrp_grid.run(settings)

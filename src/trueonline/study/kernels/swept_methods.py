@@ -21,7 +21,7 @@ from trueonline.study.kernels.sweep_kernel import compiled, vector_numbers
 from trueonline.words import listed
 
 NAMES = catalog.sweepable()  # that a case may give without a method
-WITH_ETA = tuple(row.name for row in catalog.METHODS.values() if row.swept and "second_step_size" in row.settings)
+ETA_METHODS = tuple(row.name for row in catalog.METHODS.values() if row.swept and "second_step_size" in row.settings)
 
 
 @dataclass(frozen=True)
