@@ -87,14 +87,13 @@ def grids(others: Sequence[str]) -> list[Grid]:
     """The grids for a target and other signals."""
     own = [
         Grid("value", (VALUE,), (12,), 4),
-        Grid("value and level", (VALUE, LEVEL), (8, 8), 4),
-        Grid("value, slope and level", (VALUE, SLOPE, LEVEL), (6, 6, 6), 4),
-        Grid("slope and trend", (SLOPE, TREND), (8, 8), 4),
+        Grid("value, slope and level", (VALUE, SLOPE, LEVEL), (3, 3, 3), 4),
+        Grid("slope and trend", (SLOPE, TREND), (6, 6), 4),
         Grid("hour of the day", (HOUR,), (96,), 2),
         Grid("hour and weekend", (HOUR, WEEKEND), (48, 2), 2),
         Grid("hour and weekday", (HOUR, WEEKDAY), (48, 7), 1),
-        Grid("hour of the day and value", (HOUR, VALUE), (24, 8), 4),
-        Grid("hour of the day and slope", (HOUR, SLOPE), (24, 6), 4),
+        Grid("hour of the day and value", (HOUR, VALUE), (16, 4), 4),
+        Grid("hour of the day and slope", (HOUR, SLOPE), (16, 3), 4),
     ]
     pairs = [
         Grid(f"value and signal {name}", (VALUE, OTHERS + i), (8, 8), 4) for i, name in enumerate(others[:MAX_PAIRS])
@@ -202,7 +201,7 @@ class Views(Resumable):
     >>> views = Views(others=[])
     >>> X, bases = views.see(np.arange(3.0), np.array([[2.0], [4.0], [6.0]]), np.full(3, 0.9))
     >>> X.shape, dict(zip(views.bases, bases[-1].tolist()))
-    ((3, 29), {'hold': 6.0, 'mean': 4.0, 'fast': 4.0317, 'slow': 4.0, 'slower': 4.0})
+    ((3, 25), {'hold': 6.0, 'mean': 4.0, 'fast': 4.0317, 'slow': 4.0, 'slower': 4.0})
     """
 
     def __init__(self, others: Sequence[str]) -> None:
