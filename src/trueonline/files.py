@@ -242,6 +242,30 @@ def _digest(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
+def packed(arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """Arrays as one array of bytes: a description, and the numbers. A file with thousands of members would be slow."""
+    parts = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    described = json.dumps([[name, part.dtype.str, list(part.shape)] for name, part in parts.items()]).encode()
+    content = b"".join([len(described).to_bytes(8, "little"), described, *(part.tobytes() for part in parts.values())])
+    return np.frombuffer(content, np.uint8)
+
+
+def unpacked(array: np.ndarray) -> dict[str, np.ndarray]:
+    """The arrays that `packed` put into one. ValueError if it did not make this one."""
+    content, arrays = np.asarray(array, np.uint8).tobytes(), {}
+    try:
+        at = 8 + int.from_bytes(content[:8], "little")
+        for name, *described in json.loads(content[8:at]):
+            dtype, shape = _kind(described)
+            arrays[name] = np.frombuffer(content, dtype, math.prod(shape), at).reshape(shape).copy()
+            at += arrays[name].nbytes
+    except (ValueError, TypeError, UnicodeDecodeError) as error:
+        raise ValueError(f"it does not hold packed arrays ({_why(error)})") from None
+    if at != len(content):
+        raise ValueError("it does not hold packed arrays (it is too long)")
+    return arrays
+
+
 # --- Seals ----------------------------------------------------------------------------------------
 
 

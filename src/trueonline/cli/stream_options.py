@@ -81,6 +81,18 @@ stream_options = options.all_of(
             metavar="NAME=LOW:HIGH",
             help="Bounds of a signal; may be repeated.  [one learner; default: they widen as values come]",
         ),
+        click.option(
+            "--by",
+            metavar="COLUMN",
+            help="A fleet: the column (MQTT, JSON: the key) that names the signal of a sample. Each signal is predicted by itself, "
+            "and new ones may come at any time. file: each of several files is a signal; topic: each MQTT topic.",
+        ),
+        click.option(
+            "--shard",
+            metavar="I/N",
+            callback=lambda context, option, text: shard(text),
+            help="Part I of N of a fleet, by a hash of the names: the other parts run elsewhere.",
+        ),
         click.option("--time", metavar="COLUMN", help="The column (MQTT, JSON: the key) with the times."),
         click.option(
             "--time-unit",
@@ -113,7 +125,10 @@ stream_options = options.all_of(
             help="File to save the state to, and to resume from.  [default: OUT.checkpoint]",
         ),
         click.option(
-            "--every", default=10.0, show_default=True, type=float, help="Seconds between checkpoints, at least."
+            "--checkpoint-every",
+            "--every",
+            "every",
+            help="Time between checkpoints, at least: 30s, 10min.  [default: 10 s to 1 h, at most 1 GB a day]",
         ),
         click.option(
             "--fresh",
@@ -143,3 +158,13 @@ stream_options = options.all_of(
 def one_or_several(names: tuple[str, ...]) -> str | tuple[str, ...]:
     """One source by its name, or several files."""
     return names[0] if len(names) == 1 else names
+
+
+def shard(text: str | None) -> tuple[int, int]:
+    """The part of a fleet, and how many parts there are."""
+    if text is None:
+        return 1, 1
+    part, slash, parts = text.partition("/")
+    if slash and part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts):
+        return int(part), int(parts)
+    raise click.BadParameter(f"must be I/N, such as 1/4, got {text!r}")

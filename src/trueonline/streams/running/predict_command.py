@@ -14,7 +14,9 @@ from typing import Any, Literal, TextIO
 
 from trueonline.files import Lock, looks_saved, sweep_up
 from trueonline.inputs import positive
+from trueonline.streams.fleet import Fleet, FleetCleaner
 from trueonline.streams.outputs.alerts import DEFAULT_THRESHOLD, Alerts
+from trueonline.streams.outputs.fleet_alerts import FleetAlerts
 from trueonline.streams.outputs.output import check_out, open_output
 from trueonline.streams.outputs.publishing import Publisher, check_no_circle
 from trueonline.streams.predictor import Predictor, Setup
@@ -26,6 +28,7 @@ from trueonline.streams.running.stream_run import Run
 from trueonline.streams.signals import FUNCTIONS
 from trueonline.streams.sources import (
     Cleaner,
+    Labels,
     Source,
     SourceAddress,
     open_source,
@@ -52,13 +55,15 @@ class Options:
     missing: str = "hold"
     out: str | None = None
     checkpoint: str | None = None
-    every: float = 10.0
+    every: float | None = None
     fresh: bool = False
     mqtt_password_file: str | None = None
     mqtt_ca: str | None = None
     publish: str | None = None
     alert: float | None = None
     alerts: str | None = None
+    by: str | None = None
+    shard: tuple[int, int] = (1, 1)
 
 
 def prepare(
@@ -66,7 +71,7 @@ def prepare(
     setup: Setup,
     stream: TextIO,
     say: Say,
-    serve: Callable[[Predictor], AbstractContextManager] | None = None,
+    serve: Callable[[Predictor | Fleet], AbstractContextManager] | None = None,
 ) -> Run:
     """The run, from scratch or resumed from a checkpoint. Nothing is written before everything has been checked.
 
@@ -81,11 +86,11 @@ def prepare(
     place = options.checkpoint if options.checkpoint is not None else out and f"{out}.checkpoint"
     _check_files(address, [("--out", out), ("--checkpoint", place), ("--alerts", options.alerts)])
     access = _access(options, address)
-    predictor = Predictor(setup)
-    cleaner = Cleaner(predictor.columns, max_gap=_longest_gap(setup), missing=options.missing)
-    every = positive("every", options.every)
+    predictor, cleaner, labels = _learners(options, setup)
+    every = None if options.every is None else positive("--checkpoint-every", options.every)
     clock = ("time", "time_unit", "time_format")
-    source_options = {name: getattr(options, name) for name in ("source", *clock, "missing")}
+    source_options = {name: getattr(options, name) for name in ("source", *clock, "missing", "by")}
+    source_options["shard"] = list(options.shard)
     source_options["source"] = address.stored
     path = None if place is None else Path(place)
     with ExitStack() as resources:
@@ -99,12 +104,14 @@ def prepare(
         )
         if checkpoint is not None and not resuming:
             _check_new(out)
-        source = resources.enter_context(_open(options, address, predictor, access["source"]))
+        source = resources.enter_context(_open(options, address, predictor, labels, access["source"]))
         if serve is not None:
             resources.enter_context(serve(predictor))
-        output = open_output(options.out, predictor.output_columns, stream, resuming, options.fresh, predictor.meanings())
+        output = open_output(
+            options.out, predictor.output_columns, stream, resuming, options.fresh, predictor.meanings(), labels
+        )
         resources.callback(output.abandon)
-        counted = options.time is None and not address.has_own_times
+        counted = options.time is None and not address.has_own_times and labels is None
         run = Run(source, source_options, cleaner, predictor, output, path, every, counted)
         _add_listeners(run, options, access["publish"], say, resources)
         if checkpoint is None:
@@ -118,6 +125,20 @@ def prepare(
             report_new_source(run, checkpoint, say)
         run.resources = resources.pop_all()
     return run
+
+
+def _learners(options: Options, setup: Setup) -> tuple[Predictor | Fleet, Cleaner | FleetCleaner, Labels | None]:
+    """What learns, what cleans, and the names of signals: of one stream, or of a fleet."""
+    predictor, gap = Predictor(setup), _longest_gap(setup)
+
+    def cleaner(name: str) -> Cleaner:
+        return Cleaner(predictor.columns, gap, options.missing)
+
+    if options.by is None:
+        return predictor, cleaner(""), None
+    labels = Labels(options.by)
+    cleaners = FleetCleaner(labels, cleaner, options.shard)
+    return Fleet(setup, labels, cleaners), cleaners, labels
 
 
 def _longest_gap(setup: Setup) -> float | None:
@@ -149,19 +170,25 @@ def _add_listeners(run: Run, options: Options, access: dict[str, Any], say: Say,
     """Let a run tell of alerts, and publish, where the options say so."""
     if options.alert is not None or options.alerts is not None:
         threshold = DEFAULT_THRESHOLD if options.alert is None else options.alert
-        run.alerts = Alerts(run.predictor, threshold, say, options.alerts, options.fresh)
+        if isinstance(run.predictor, Fleet):
+            run.alerts = FleetAlerts(run.predictor, lambda name: threshold, say, options.alerts, options.fresh)
+        else:
+            run.alerts = Alerts(run.predictor, threshold, say, options.alerts, options.fresh)
         resources.callback(run.alerts.close)
     if options.publish is not None:
-        run.publisher = Publisher(options.publish, run.predictor.names, run.source.replayable, **access)
+        run.publisher = Publisher(
+            options.publish, run.predictor.names, run.source.replayable, labels=run.output.labels, **access
+        )
         resources.callback(run.publisher.close)
 
 
 def _check_files(address: SourceAddress, written: Sequence[tuple[str, str | None]]) -> None:
     """ValueError if something would be written over the source, or over something else that is written, now or later."""
     check_different_files([*(("the source", path) for path in address.files), *written])
-    for pattern in filter(is_pattern, address.names):
+    for files in address.names:
+        pattern = os.path.join(files, "*") if os.path.isdir(files) else files
         for name, path in written:
-            if path is not None and Path(os.path.abspath(path)).match(os.path.abspath(pattern)):
+            if path is not None and is_pattern(pattern) and Path(os.path.abspath(path)).match(os.path.abspath(pattern)):
                 raise ValueError(f"{name} {path} would be one of the files {pattern}; put it into another folder")
 
 
@@ -177,7 +204,9 @@ def _access(options: Options, address: SourceAddress) -> dict[str, dict[str, Any
     return {"source": of_source, "publish": of_publish}
 
 
-def _open(options: Options, address: SourceAddress, predictor: Predictor, access: dict[str, Any]) -> Source:
+def _open(
+    options: Options, address: SourceAddress, predictor: Predictor | Fleet, labels: Labels | None, access: dict[str, Any]
+) -> Source:
     # A run that will resume later leaves the last line of a file if the line is not complete yet.
     whole = options.checkpoint is not None and not address.is_live
     try:
@@ -188,6 +217,7 @@ def _open(options: Options, address: SourceAddress, predictor: Predictor, access
             rate=predictor.setup.rate,
             time_unit=options.time_unit,
             time_format=options.time_format,
+            labels=labels,
             follow=options.follow,
             whole_lines=whole,
             pace=options.pace,
