@@ -69,8 +69,8 @@ def measure(settings: Settings) -> Section:
     need, share = grown * WANTED, each * WANTED / INTERVAL
     return Section(
         "A fleet of signals",
-        f"{signals:,} signals with a sample a minute and a horizon of an hour, after {samples} samples of each. The time is that of "
-        "clean samples through cleaners and predictors, one sample of each signal after another.",
+        f"{signals:,} signals with a sample a minute and a horizon of an hour, after {samples} samples of each. The time is that "
+        "of samples through cleaners and predictors, one sample of each signal after another.",
         tables=[
             Table(
                 ("", "a signal", f"{WANTED:,} signals, a sample a minute"),

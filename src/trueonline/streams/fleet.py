@@ -130,6 +130,23 @@ class FleetCleaner:
         self.broken = {str(name): str(why) for name, why in broken.items()}
 
 
+class _States(Mapping[str, np.ndarray]):
+    """The names of predictors, and the packed state of each."""
+
+    def __init__(self, members: dict[str, Predictor]) -> None:
+        self._members = list(members.values())
+        self._names = np.frombuffer(json.dumps(list(members)).encode(), np.uint8)
+
+    def __getitem__(self, key: str) -> np.ndarray:
+        return self._names if key == "names" else packed(self._members[int(key)].state())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["names", *(f"{place:06d}" for place in range(len(self._members)))])
+
+    def __len__(self) -> int:
+        return len(self._members) + 1
+
+
 class Fleet:
     """One predictor for each signal, made when its first sample comes, behind the interface of one `Predictor`.
 
@@ -239,18 +256,16 @@ class Fleet:
         }
         return [(name, self.members[name]) for name in sorted(worst, key=worst.__getitem__)]
 
-    def state(self) -> dict[str, np.ndarray]:
-        """The state of all predictors, each packed into one array."""
-        names = np.frombuffer(json.dumps(list(self.members)).encode(), np.uint8)
-        return {"names": names, **{f"{i:06d}": packed(each.state()) for i, each in enumerate(self.members.values())}}
+    def state(self) -> Mapping[str, np.ndarray]:
+        """The state of all predictors, each packed into one array when it is asked for. Nothing may be learned meanwhile."""
+        return _States(self.members)
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from a state. ValueError if it does not fit."""
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Resume from a state, which is emptied: there is no room for two fleets. ValueError if it does not fit."""
         try:
-            names = json.loads(np.asarray(state["names"]).tobytes())
-            states = [(str(name), state[f"{i:06d}"]) for i, name in enumerate(names)]
-        except (KeyError, ValueError, TypeError) as error:
+            names = json.loads(np.asarray(state.pop("names")).tobytes())
+            for place, name in enumerate(names):
+                self._member(str(name)).restore(unpacked(state.pop(f"{place:06d}")))
+        except (KeyError, TypeError, json.JSONDecodeError) as error:
             raise ValueError(f"this is not the state of a fleet ({error!r:.80})") from None
-        for name, each in states:
-            self._member(name).restore(unpacked(each))
         self.samples = sum(each.samples for each in self.members.values())

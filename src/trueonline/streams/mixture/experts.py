@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from trueonline.inputs import count, positive, unit
 
@@ -102,19 +102,22 @@ class Expert:
         return f"{self.features}, λ = {self.trace_decay:g}, α = {self.step_size:g}, on the {base}"
 
 
-def all_experts(feature_sets: Sequence[FeatureSet], paces: Sequence[tuple[float, float]] = PACES) -> list[Expert]:
+@cache
+def all_experts(
+    feature_sets: tuple[FeatureSet, ...], paces: tuple[tuple[float, float], ...] = PACES
+) -> tuple[Expert, ...]:
     """The naive forecasts, and a learner for every feature set, pace and base, except the newest value by the week.
 
     Parameters
     ----------
-    feature_sets : sequence of FeatureSet
+    feature_sets : tuple of FeatureSet
         The features to learn from.
-    paces : sequence of (float, float)
+    paces : tuple of (float, float)
         Step-sizes, each with a λ.
 
     Returns
     -------
-    list of Expert
+    tuple of Expert
         The experts, the naive ones first.
     """
     naive = [Expert(base) for base in BASES]
@@ -125,4 +128,4 @@ def all_experts(feature_sets: Sequence[FeatureSet], paces: Sequence[tuple[float,
         for base in LEARNED_BASES
         if base != "hold" or features.name not in WEEKLY
     ]
-    return naive + learners
+    return (*naive, *learners)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,6 +45,47 @@ from trueonline.streams.mixture.mixture_kernel import (
 RINGS = ("forecasts", "slots")  # arrays with a row for each sample that waits
 SPARSE = ("numbers", "traces")  # arrays with many zeros
 SMALLEST_UNIT = 2.0**-900
+
+
+class _Layout(NamedTuple):
+    """Where the numbers of learners lie. Mixtures of the same experts share it."""
+
+    experts: tuple[Expert, ...]
+    bounds: np.ndarray  # the number of features at each place of a row of X
+    plan: np.ndarray
+    rates: np.ndarray
+    weights: int
+    traces: int
+
+
+@cache
+def _layout(
+    sets: tuple[FeatureSet, ...], naive: tuple[Expert, ...], learners: tuple[Expert, ...], bases: tuple[str, ...]
+) -> _Layout:
+    traces: dict[tuple[str | None, float, float], list[Expert]] = {}
+    for each in learners:
+        traces.setdefault((each.features, each.step_size, each.trace_decay), []).append(each)
+    known = {each.name: each for each in sets}
+    columns = dict(zip(known, np.cumsum([0, *(each.n_active for each in sets)]).tolist(), strict=False))
+    plan, rates, weights, traced = [], [], 0, 0
+    for (features, step_size, trace_decay), alike in traces.items():
+        own = known[features or ""]
+        trace = traced if trace_decay else -1
+        for place, learner in enumerate(alike):
+            leads = place == 0 and trace >= 0
+            base = bases.index(learner.base)
+            plan.append([weights, trace, leads, own.n_features, columns[own.name], own.n_active, base])
+            rates.append([step_size / own.n_active, trace_decay])
+            weights += own.n_features
+        traced += own.n_features if trace_decay else 0
+    return _Layout(
+        (*naive, *(each for alike in traces.values() for each in alike)),
+        np.repeat([each.n_features for each in sets], [each.n_active for each in sets]),
+        np.array(plan, np.int64).reshape(-1, PLAN),
+        np.array(rates).reshape(-1, 2),
+        weights,
+        traced,
+    )
 
 
 class Mixture(ThreadGuarded, Resumable):
@@ -131,25 +173,8 @@ class Mixture(ThreadGuarded, Resumable):
         learners = [each for each in experts if each.features is not None]
         if not naive:
             raise ValueError("a mixture needs at least one naive expert; add Expert(base)")
-        traces: dict[tuple[str | None, float, float], list[Expert]] = {}
-        for each in learners:
-            traces.setdefault((each.features, each.step_size, each.trace_decay), []).append(each)
-        self.experts = (*naive, *(each for alike in traces.values() for each in alike))
-        columns = dict(zip(sets, np.cumsum([0, *(each.n_active for each in sets.values())]).tolist(), strict=False))
-        self._bounds = np.repeat([each.n_features for each in sets.values()], [each.n_active for each in sets.values()])
-        plan, rates, weights, traced = [], [], 0, 0
-        for (features, step_size, trace_decay), alike in traces.items():
-            own = sets[features or ""]
-            trace = traced if trace_decay else -1
-            for place, learner in enumerate(alike):
-                leads = place == 0 and trace >= 0
-                plan.append(
-                    [weights, trace, leads, own.n_features, columns[own.name], own.n_active, names.index(learner.base)]
-                )
-                rates.append([step_size / own.n_active, trace_decay])
-                weights += own.n_features
-            traced += own.n_features if trace_decay else 0
-        self._plan, self._rates = np.array(plan, np.int64).reshape(-1, PLAN), np.array(rates).reshape(-1, 2)
+        layout = _layout(tuple(feature_sets), tuple(naive), tuple(learners), tuple(names))
+        self.experts, self._bounds, self._plan, self._rates = layout.experts, layout.bounds, layout.plan, layout.rates
         size = len(self.experts)
         self._settings = (
             np.array([names.index(each.base) for each in naive]),
@@ -158,8 +183,8 @@ class Mixture(ThreadGuarded, Resumable):
             room,
         )
         self._state: dict[str, np.ndarray] = {
-            "numbers": np.zeros(weights, np.float32),
-            "traces": np.zeros(max(traced, 1), np.float32),
+            "numbers": np.zeros(layout.weights, np.float32),
+            "traces": np.zeros(max(layout.traces, 1), np.float32),
             "v_old": np.zeros(len(learners)),
             "last": np.zeros(len(self._bounds), np.int64),
             "last_bases": np.zeros(len(names)),
@@ -293,7 +318,8 @@ class Mixture(ThreadGuarded, Resumable):
                 done, X, values, bases, gammas, elapsed, starts, out,
             )  # fmt: skip
             if done < len(values):
-                self._make_room(min(2 * len(self._state["slots"]), self._settings[-1]))
+                room = len(self._state["slots"])
+                self._make_room(min(room + room // 4 + 1, self._settings[-1]))
         if done:
             self._state["last"][:], self._state["last_bases"][:] = X[-1], bases[-1]
         return out

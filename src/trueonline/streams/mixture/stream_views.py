@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -181,6 +182,18 @@ def _spread(codes: np.ndarray) -> np.ndarray:
     return codes ^ (codes >> np.uint64(31))
 
 
+@cache
+def _tables(others: tuple[str, ...]) -> tuple[tuple[FeatureSet, ...], np.ndarray, np.ndarray, np.ndarray]:
+    """The features, the tilings and their shifts, and which of them are hashed: shared by all views of such signals."""
+    made = grids(others)
+    return (
+        tuple(each.features for each in made),
+        np.array([row for each in made for row in each.rows()]),
+        np.array([row for each in made for row in each.shifts()]),
+        np.flatnonzero([each.tiles > MAX_TILES for each in made for _ in range(each.tilings)]),
+    )
+
+
 class Views(Resumable):
     """Makes features and bases of a stream, block by block, for one target and one time scale.
 
@@ -205,12 +218,8 @@ class Views(Resumable):
     """
 
     def __init__(self, others: Sequence[str]) -> None:
-        made = grids(others)
-        self.feature_sets = tuple(each.features for each in made)
+        self.feature_sets, self._table, self._shifts, self._hashed = _tables(tuple(others))
         self.bases = tuple(BASES)
-        self._table = np.array([row for each in made for row in each.rows()])
-        self._shifts = np.array([row for each in made for row in each.shifts()])
-        self._hashed = np.flatnonzero([each.tiles > MAX_TILES for each in made for _ in range(each.tilings)])
         coordinates = OTHERS + len(others)
         self._row = np.zeros(coordinates)
         self._state = {
