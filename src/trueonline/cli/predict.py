@@ -56,15 +56,17 @@ def command(pace: float | None, explain: bool, as_json: bool, limit: int | None,
         warn = predict_command.Warner(say)
         run = predict_command.prepare(chosen, setup, sys.stdout, say)
         with predict_command.until_stopped() as stop, StreamBar() as bar:
-            summary = predict_command.predict(run, stop, [bar, warn], limit, forget=chosen.checkpoint is None)
+            watchers = [warn] if chosen.quiet else [bar, warn]
+            summary = predict_command.predict(run, stop, watchers, limit, forget=chosen.checkpoint is None)
         warn.tell(run.warnings())
         if as_json:
             click.echo(json.dumps(summary, indent=2, allow_nan=False))
-        else:
+        elif not chosen.quiet:
             click.echo(predict_command.as_text(summary, chosen.out, explain), err=chosen.out == "-")
         if run.source.replayable and not run.ended:
             again = " Run the same command again to resume." if run.checkpoint is not None else ""
-            say(f"Stopped before the end.{again}")
+            if not chosen.quiet:
+                say(f"Stopped before the end.{again}")
             sys.exit(130)
         if run.ended and not summary["samples"]:
             raise click.ClickException("there was no sample that could be used")

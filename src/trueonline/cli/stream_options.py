@@ -8,6 +8,7 @@ import click
 
 from trueonline import catalog
 from trueonline.cli import options
+from trueonline.cli.stream_config import configured
 
 SINGLE = [row.name for row in catalog.METHODS.values() if row.horde]
 PARAMETERS: dict[str, tuple[Any, Any, str]] = {  # of one learner: type, default, help
@@ -150,6 +151,24 @@ stream_options = options.all_of(
         ),
         click.option("--alert", type=float, help="Print samples whose surprise is at least this, such as 0.999."),
         click.option("--alerts", metavar="FILE", help="Append alerts to a file of JSON lines.  [--alert is then 0.999]"),
+        click.option(
+            "--alert-command",
+            metavar="COMMAND",
+            help="Run this for each alert, without a shell: JSON on standard input, words in $TRUEONLINE_ALERT.",
+        ),
+        click.option(
+            "--alert-webhook",
+            metavar="URL",
+            help="Post each alert as JSON to this address, and try again if that fails.",
+        ),
+        click.option("--quiet", is_flag=True, help="Print warnings and alerts only."),
+        click.option(
+            "--config",
+            metavar="FILE.toml",
+            is_eager=True,
+            callback=lambda context, option, path: configured(context, path),
+            help="A file with these options, and with settings of signals. Options on the command line take precedence.",
+        ),
         click.option("--samples", "limit", type=click.IntRange(1), help="Stop after this many samples."),
     )
 )

@@ -37,6 +37,9 @@ def understood(given: dict[str, Any], pace: Any) -> tuple[Any, Any]:
         chosen["rate"] = _read("--rate", rate, chosen["rate"])
     if given["every"] is not None:
         given["every"] = _read("--checkpoint-every", seconds, given["every"])
+    given["of_signals"] = given.pop("config")
+    if given["of_signals"] and given["by"] is None:
+        raise click.UsageError("[signals] in --config is for fleets: give --by, the column that names the signals.")
     gap = given.pop("max_gap")
     chosen["max_gap"] = None if gap is None else _read("--max-gap", seconds, gap)
     address = given["source"] = SourceAddress.of(given["source"])

@@ -6,9 +6,10 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -17,6 +18,7 @@ from trueonline.inputs import positive
 from trueonline.streams.fleet import Fleet, FleetCleaner
 from trueonline.streams.outputs.alerts import DEFAULT_THRESHOLD, Alerts
 from trueonline.streams.outputs.fleet_alerts import FleetAlerts
+from trueonline.streams.outputs.notifying import to_command, to_webhook
 from trueonline.streams.outputs.output import check_out, open_output
 from trueonline.streams.outputs.publishing import Publisher, check_no_circle
 from trueonline.streams.predictor import Predictor, Setup
@@ -62,8 +64,21 @@ class Options:
     publish: str | None = None
     alert: float | None = None
     alerts: str | None = None
+    alert_command: str | None = None
+    alert_webhook: str | None = None
+    quiet: bool = False
     by: str | None = None
+    of_signals: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=dict
+    )  # settings of signals, by patterns of their names
     shard: tuple[int, int] = (1, 1)
+
+    def of(self, name: str, setting: str, default: Any) -> Any:
+        """A setting of one signal of a fleet: that of the first pattern that fits its name."""
+        fitting = (
+            each[setting] for pattern, each in self.of_signals.items() if fnmatchcase(name, pattern) and setting in each
+        )
+        return next(fitting, default)
 
 
 def prepare(
@@ -77,6 +92,7 @@ def prepare(
 
     `serve` makes a server for the predictor, also before anything is written. The server ends with the run.
     """
+    report = (lambda line: None) if options.quiet else say
     if options.follow and options.pace is not None:
         raise ValueError("--follow and --pace cannot be combined: drop one")
     address = SourceAddress.of(options.source)
@@ -118,11 +134,11 @@ def prepare(
             run.begin()
         elif resuming:
             run.resume(checkpoint)
-            report_resumption(run, checkpoint, say)
+            report_resumption(run, checkpoint, report)
         else:
             run.learn_on(checkpoint)
             run.save()  # from here on, the checkpoint is of the new source
-            report_new_source(run, checkpoint, say)
+            report_new_source(run, checkpoint, report)
         run.resources = resources.pop_all()
     return run
 
@@ -132,13 +148,13 @@ def _learners(options: Options, setup: Setup) -> tuple[Predictor | Fleet, Cleane
     predictor, gap = Predictor(setup), _longest_gap(setup)
 
     def cleaner(name: str) -> Cleaner:
-        return Cleaner(predictor.columns, gap, options.missing)
+        return Cleaner(predictor.columns, options.of(name, "max_gap", gap), options.of(name, "missing", options.missing))
 
     if options.by is None:
         return predictor, cleaner(""), None
     labels = Labels(options.by)
     cleaners = FleetCleaner(labels, cleaner, options.shard)
-    return Fleet(setup, labels, cleaners), cleaners, labels
+    return Fleet(setup, labels, cleaners, lambda name: options.of(name, "coverage", None)), cleaners, labels
 
 
 def _longest_gap(setup: Setup) -> float | None:
@@ -168,10 +184,19 @@ def _check_new(out: str | None) -> None:
 
 def _add_listeners(run: Run, options: Options, access: dict[str, Any], say: Say, resources: ExitStack) -> None:
     """Let a run tell of alerts, and publish, where the options say so."""
-    if options.alert is not None or options.alerts is not None:
+    sends = (to_command, options.alert_command), (to_webhook, options.alert_webhook)
+    run.notifiers = [make(place) for make, place in sends if place is not None]
+    for notifier in run.notifiers:
+        resources.callback(notifier.close)
+    of_signals = [each["alert"] for each in options.of_signals.values() if "alert" in each]
+    if options.alert is not None or options.alerts is not None or run.notifiers or of_signals:
         threshold = DEFAULT_THRESHOLD if options.alert is None else options.alert
         if isinstance(run.predictor, Fleet):
-            run.alerts = FleetAlerts(run.predictor, lambda name: threshold, say, options.alerts, options.fresh)
+
+            def of(name: str) -> float:
+                return options.of(name, "alert", threshold)
+
+            run.alerts = FleetAlerts(run.predictor, of, say, options.alerts, options.fresh)
         else:
             run.alerts = Alerts(run.predictor, threshold, say, options.alerts, options.fresh)
         resources.callback(run.alerts.close)

@@ -16,6 +16,7 @@ from trueonline.files import write_learner
 from trueonline.streams.fleet import Fleet, FleetCleaner
 from trueonline.streams.outputs.alerts import Alerts
 from trueonline.streams.outputs.fleet_alerts import FleetAlerts
+from trueonline.streams.outputs.notifying import Notifier
 from trueonline.streams.outputs.output import Output
 from trueonline.streams.outputs.publishing import Publisher
 from trueonline.streams.predictor import Answers, Predictor
@@ -68,6 +69,7 @@ class Run:
         self.checkpoint, self._every = checkpoint, every
         self.alerts: Alerts | FleetAlerts | None = None
         self.publisher: Publisher | None = None
+        self.notifiers: list[Notifier] = []
         self.resumed_at: int | None = None
         self.lost = 0  # samples that were learned from after the checkpoint and will not come again
         self.ended = False  # whether the source has ended, or the limit is reached
@@ -153,9 +155,7 @@ class Run:
                 answers = self.predictor.learn(clean)
                 self.output.style = self.source.style or self.output.style
                 self.output.write(answers.times, self.predictor.table(answers))
-                alerts = [] if self.alerts is None else self.alerts.tell(answers, self.output.style)
-                if self.publisher is not None:
-                    self.publisher.publish(answers, self.output.style, alerts)
+                self._tell(answers)
                 if seen is not None:
                     seen(answers)
             if idle is not None:
@@ -163,6 +163,16 @@ class Run:
             if self.checkpoint is not None and time.monotonic() >= self._due:
                 self._try_to_save()
         self.ended |= limit is not None and self.samples >= limit
+
+    def _tell(self, answers: Answers) -> None:
+        """Tell of alerts, and publish."""
+        style = self.output.style
+        alerts = [] if self.alerts is None else self.alerts.tell(answers, style)
+        for alert in alerts:
+            for notifier in self.notifiers:
+                notifier.tell(alert.in_words(style.unit), alert.as_line())
+        if self.publisher is not None:
+            self.publisher.publish(answers, style, alerts)
 
     def _cleaned(self) -> Clean | None:
         """The next samples; None at the end."""
@@ -227,6 +237,8 @@ class Run:
 
         A run from scratch that found no sample leaves an existing file as it is.
         """
+        for notifier in self.notifiers:
+            notifier.finish(STOP_SECONDS / 2.0)
         if self.publisher is not None:
             self.publisher.finish()
         if self.predictor.samples and not forget:
@@ -292,6 +304,8 @@ class Run:
             warnings["connection"] = f"the connection to the source is lost: {self.source.trouble}; it is tried again"
         if self.publisher is not None:
             warnings |= self.publisher.warnings()
+        for notifier in self.notifiers:
+            warnings |= notifier.warnings()
         if isinstance(self.cleaner, FleetCleaner):
             warnings |= {f"left {name}": f"{name} left the fleet: {why}" for name, why in self.cleaner.broken.items()}
         dropped = self.dropped()
