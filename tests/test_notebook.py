@@ -130,7 +130,8 @@ def test_a_summary_shows_the_best_parameters_and_a_picture():
     (picture,) = parsed(html).iter("img")
     assert picture.get("src").startswith("data:image/svg+xml;base64,")
     assert str(summary).splitlines()[1] == (
-        f"true_online: error {best[1]['error']:.4g} with step_size {best[1]['step_size']:g}, trace_decay 0.8"
+        f"true_online: error {best[1]['error']:.4g} ± {best[1]['half_width']:.3g} with step_size {best[1]['step_size']:g}, "
+        "trace_decay 0.8"
     )
 
 

@@ -65,7 +65,7 @@ def meanings(package, edits):
 
 
 def test_a_kernel_is_named_by_what_it_reaches_and_by_nothing_else(tmp_path):
-    learn = ("memory.head[C] += b * memory.head[S]", "memory.head[C] += b * memory.head[S] * 1.0")
+    learn = ("memory.head[C] += b * (", "memory.head[C] += 1.0 * b * (")
     edits = {  # which of the two kernels an edit changes
         ("methods/gtd.py", "c > 0.0", "c >= 0.0"): (False, True),
         ("methods/gtd.py", "    share = gamma_next", "    # a comment\n\n    share = gamma_next"): (False, False),

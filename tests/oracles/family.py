@@ -23,6 +23,7 @@ All are generators that yield the weights after every transition. This file impo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -137,12 +138,26 @@ def true_online_emphatic_td(episodes: Iterable[Episode], w: np.ndarray) -> Itera
 
 
 def emphasis(episode: Episode, t: int, F: float, decay: float | None = None) -> tuple[float, float]:
-    """F_t and M_t from F_{t−1}. At the beginning F = I, and so λ does not matter."""
-    passed = episode.discounts[t - 1] if decay is None else decay
+    """F_t and M_t from F_{t−1}. At the beginning, and after γ = 0, F = I, and so λ does not matter."""
+    passed = episode.discounts[t - 1] if decay is None or episode.discounts[t - 1] == 0.0 else decay
     F = (episode.ratios[t - 1] * passed * F if t > 0 else 0.0) + episode.interests[t]
     lam = episode.trace_decays[t - 1] if t > 0 else 0.0
     return F, lam * episode.interests[t] + (1.0 - lam) * F
 
+
+SWEPT = {  # the off-policy methods of sweeps, with the defaults of their parameters
+    "off_policy": off_policy_td,
+    "true_online_off_policy": true_online_gtd,
+    "gtd": gtd,
+    "true_online_gtd": true_online_gtd,
+    "tdrc": partial(gtd, kappa=1.0),
+    "gtd2": partial(gtd, second=True),
+    "proximal_gtd2": partial(gtd, second=True, ahead=True),
+    "v_trace": partial(off_policy_td, largest=1.0),
+    "emphatic": emphatic_td,
+    "emphatic_beta": partial(emphatic_td, decay=0.8),
+    "true_online_emphatic": true_online_emphatic_td,
+}
 
 # --- Monte Carlo ----------------------------------------------------------------------------------
 

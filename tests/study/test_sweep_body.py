@@ -75,16 +75,8 @@ ON_POLICY = {
     "replace": prediction.replace_td,
     "true_online": prediction.true_online_td,
 }
-OFF_POLICY = {
-    "off_policy": family.off_policy_td,
-    "true_online_off_policy": family.true_online_gtd,
-    "gtd": family.gtd,
-    "true_online_gtd": family.true_online_gtd,
-    "emphatic": family.emphatic_td,
-    "true_online_emphatic": family.true_online_emphatic_td,
-}
 OWN = {"late decay": (late_decay, plain_late_decay), "two rebases": (two_rebases, plain_two_rebases)}
-RULES = (*ON_POLICY, *OFF_POLICY, "true_online_differential", *OWN)
+RULES = (*ON_POLICY, *family.SWEPT, "true_online_differential", *OWN)
 
 
 def compiled_method(name):
@@ -98,7 +90,7 @@ def weights_of(name, stream, alpha, lam):
     each = {"trace_decays": np.full(steps, lam), "alphas": np.full(steps, alpha)}
     if name in OWN:
         return OWN[name][1](stream.x, stream.rewards, stream.discounts, stream.first, alpha, lam)
-    if name in OFF_POLICY:
+    if name in family.SWEPT:
         betas, ratios = np.full(steps, second * alpha), np.broadcast_to(stream.ratios, steps)
         episode = family.Episode(
             stream.x,
@@ -110,7 +102,7 @@ def weights_of(name, stream, alpha, lam):
             interests=np.ones(steps),
             expected=[],
         )
-        return (each[0] if isinstance(each, tuple) else each for each in OFF_POLICY[name]([episode], stream.first))
+        return (each[0] if isinstance(each, tuple) else each for each in family.SWEPT[name]([episode], stream.first))
     episode = prediction.Episode(stream.x, stream.rewards, stream.discounts, **each)
     if name == "true_online_differential":
         found = average_reward.true_online_differential_td([episode], stream.first, np.full(steps, second * alpha))
@@ -144,7 +136,7 @@ FORMS = {name: ("tabular", "full B", *(("dense",) if name not in OWN else ())) f
 def test_errors_are_those_of_the_equations(name, form, seed):
     rng = np.random.default_rng([seed, *map(ord, form)])
     kind = "tabular" if form in ("tabular", "full B") else "binary" if name == "replace" else "dense"
-    stream = random_stream(rng, kind, n=(2, 4, 6)[seed], ratios=name in OFF_POLICY, after=int(rng.choice([0, 20])))
+    stream = random_stream(rng, kind, n=(2, 4, 6)[seed], ratios=name in family.SWEPT, after=int(rng.choice([0, 20])))
     if form == "full B":
         stream.metric = stream.metric + 0.1
     found = stream.errors(compiled_method(name), ALPHAS, LAMS)

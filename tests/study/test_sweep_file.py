@@ -96,7 +96,10 @@ def test_a_file_can_name_a_problem_in_arrays(read, tmp_path):
         ("", "names no problem"),
         ("problems = []", "names no problem"),
         ("[[problems", "is not TOML"),
-        ("step_size = [0.1]\n" + RANDOM, "unknown setting 'step_size'; known are after, methods, problems, runs"),
+        (
+            "step_size = [0.1]\n" + RANDOM,
+            "unknown setting 'step_size'; known are after, methods, parameters, problems, runs",
+        ),
         ('[[problems]]\nkind = "maze"', "unknown kind of problem 'maze'; known are arrays, baird"),
         ("[[problems]]\nk = 3", "unknown kind of problem"),
         (RANDOM + 'representations = ["fourier"]', "unknown representation 'fourier'; known are as_is, binary"),
@@ -361,7 +364,7 @@ def test_the_same_file_gives_the_same_tasks_and_an_edited_one_others(read, rules
         ),
         ('"mine/rules.py"', r'must be "path/to/file\.py:name", got'),
         ('"mine/broken.py:true_online_td"', r"broken\.py cannot be run: ZeroDivisionError"),
-        ('{ method = "mine/rules.py:true_online_td", eta = 4.0 }', "eta is a setting of gtd, true_online_gtd and"),
+        ('{ method = "mine/rules.py:true_online_td", eta = 4.0 }', "eta is a setting of gtd, true_online_gtd, tdrc"),
         ('{ method = "mine/rules.py:true_online_td", name = "" }', "name must be a text"),
         (
             '{ method = "mine/rules.py:true_online_td", name = "accumulate" }, "accumulate"',

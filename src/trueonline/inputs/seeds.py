@@ -9,6 +9,7 @@ from __future__ import annotations
 
 SEEDS: dict[str, tuple[int, tuple[str, ...]]] = {
     "trajectory of a sweep": (20160817, ("seed", "run")),
+    "confirmation of a sweep": (20160818, ("seed",)),
     "features of a sweep file": (41, ("seed",)),
     "features of the paper's MRPs": (41, ("seed", "kind", "number")),
     "paper's MRPs": (31, ("seed", "kind", "number")),

@@ -25,6 +25,7 @@ _HOME = {
     "applicable": "sweeps",
     "execute": "storage.execution",
     "execute_tasks": "storage.execution",
+    "plot": "sweep_figure",
     "gather": "storage.execution",
     "gather_tasks": "storage.execution",
     "read_task": "storage.execution",

@@ -146,7 +146,7 @@ def test_what_does_not_fit_is_refused_before_anything_runs():
 
     refused("the agent has 3 actions, but the environment 2", agent=to.control.TrueOnlineSarsa(4, 3, 0.5, 0.9, 1.0))
     refused("the agent has 5 features, but Table makes 4", agent=to.control.TrueOnlineSarsa(5, 2, 0.5, 0.9, 1.0))
-    refused("choose among some actions .* Box", env="Pendulum-v1")
+    refused("chooses among some actions .* Box", env="Pendulum-v1")
     refused("MountainCar-v0", env="MountainCr-v0")
     refused("CartPole-v1", env="cartpole-v1")
     refused("CartPole-v1", env="CartPole-v9")

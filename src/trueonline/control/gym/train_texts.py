@@ -50,6 +50,8 @@ def _features(maker: Maker) -> str:
         return f"learned by a network{layers} over {count(maker.n_features, 'number')}, normalised, and the time"
     if about["kind"] == "table":
         return f"{n}, one for each state"
+    if about["kind"] == "bits":
+        return f"{n}, one for each bit and one that is always active"
     if about["kind"] == "fourier":
         return f"{n} cosines of order {about['order']}"
     several = f" for each of {len(about['groups'])} groups of dimensions" if about["groups"] else ""
