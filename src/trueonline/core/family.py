@@ -26,6 +26,7 @@ SHARED = ("one", "two")  # the kinds of memory whose rules share kernels
 # Learners of the rule that people meet first have kernels of their own, which compile in two thirds of the time.
 ALONE = "true_online_td"
 NUMBERS = {decay: 1, imprint: 2, learn: 1, scale: 1, shift: 1}  # how many numbers come last in a call
+CHOSEN = ("this_number", "other_number")  # the names of these in the kernel, if they differ
 
 
 @cache
@@ -89,9 +90,9 @@ class _Line:
             different[given].add(number)
         if len(different) > 1:
             for given, who in different.items():
-                for name, value in zip("ab", given, strict=False):
+                for name, value in zip(CHOSEN, given, strict=False):
                     yield frozenset(who), f"{name} = {value}"
-        given = tuple("ab"[: len(given)]) if len(different) > 1 else given
+        given = CHOSEN[: len(given)] if len(different) > 1 else given
         yield frozenset(self.numbers), text.replace("NUMBERS", ", ".join(given))
 
 
@@ -110,8 +111,9 @@ def _lines(rule: Any, number: int) -> Iterator[_Line]:
             return
         if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Tuple) and isinstance(value, ast.Call):
             names, one = [ast.unparse(each) for each in one.targets[0].elts], value
-        elif isinstance(one, ast.Expr) and isinstance(value, ast.Call) and where.get(value.func.id) in NUMBERS:
-            count = NUMBERS[where[value.func.id]]
+        elif isinstance(value, ast.Constant):
+            continue
+        elif isinstance(one, ast.Expr) and (count := NUMBERS.get(where.get(value.func.id))):
             given = tuple(map(ast.unparse, value.args[-count:]))
             value.args[-count:] = [ast.Name("NUMBERS")]
         yield _Line(ast.unparse(one), names, {number: given})
