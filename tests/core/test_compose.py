@@ -508,6 +508,7 @@ def composed(program):
     """The composed text as a Python function: what is tested is the text, so Numba need not compile it."""
     text = compose(program, (numba.typeof(np.zeros(1)), numba.float64), kernels._Knowledge)
     names = {name: plain(each.py_func) if isinstance(each, Dispatcher) else each for name, each in text.names.items()}
+    names["either"] = lambda test, a, b: a if test else b
     exec(text.text, names)
     return names[text.name]
 

@@ -143,6 +143,18 @@ def primitive(definition: Callable) -> Any:
     return made
 
 
+@primitive
+def either(context: Any, test: Any, a: Any, b: Any) -> Any:
+    """a if the test holds, else b. Both are there, so there is no branch, for which Numba would take several times as long."""
+    kind = context and context.unify_types(a, b)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        one, other = (context.cast(builder, *each, kind) for each in zip(arguments[1:], signature.args[1:], strict=True))
+        return builder.select(context.is_true(builder, test, arguments[0]), one, other)
+
+    return kind and kind(test, a, b), generate
+
+
 # --- What the composer asks -----------------------------------------------------------------------
 
 
@@ -164,6 +176,8 @@ _BUILTINS = {(min, 2): _least, (max, 2): _most, (int, 1): _whole}
 
 class _Knowledge:
     """What is inlined, what stays apart, and which types primitives have."""
+
+    either = either
 
     @staticmethod
     def callee(called: Any, kinds: tuple[Any, ...]) -> Any:
