@@ -155,7 +155,7 @@ class SweptMethod:
         root = (
             root if features.ndim == 1 else np.atleast_2d(root)
         )  # with dense features, one kernel serves both forms of B
-        measure = root, target, first, discount, self.second, after, self.numbers, members().get(rule, 0)
+        measure = root, target, first, discount, self.second, after, self.numbers, members(self.kind).get(rule, 0)
         entry, numbers = compiled(rule, self.kind), np.empty(vector_numbers(n, KINDS[self.kind].memories))
         for trajectory, error in zip(trajectories, errors, strict=True):
             call(entry, numbers, features, n, trajectory, measure, alphas, lams, error)
