@@ -32,6 +32,7 @@ def drawn(seed: int, *, ends: float = 0.08, **fixed: float | np.ndarray) -> list
         "interests": rng.choice([0.0, 0.5, 1.0, 2.0], STEPS),
         "rewards": rng.normal(size=STEPS),
     }
+    given["probabilities"] = np.minimum(given["ratios"], 1.0) * np.random.default_rng(seed).random(STEPS)
     for name, value in fixed.items():
         given[name] = np.broadcast_to(value, STEPS).astype(float)
     x = rng.normal(size=(STEPS + 1, N)) / np.sqrt(N) * (rng.random((STEPS + 1, N)) < 0.7)
@@ -77,6 +78,8 @@ def followed(learner: Definition, episodes: list[Episode], *attributes: str, ter
             more = {}
             if "ratio" in learner.takes:
                 more["ratio"] = float(episode.ratios[t])
+            if "probability" in learner.takes:
+                more["probability"] = float(episode.probabilities[t])
             if "interest" in learner.takes:
                 more["interest"] = float(episode.interests[t])
             if isinstance(learner, forward.ProvisionalQView):
@@ -123,11 +126,18 @@ BACKWARD_VIEWS = [
     (forward.ProvisionalQView, naive.provisional_q),
     (forward.ProvisionalTDView, partial(naive.provisional_active, actions=False)),
     (forward.ProvisionalQView, partial(naive.provisional_active, actions=True)),
-    (partial(forward.VTraceSum, largest_ratio=1.1), partial(naive.off_policy_td, largest=1.1)),
+    (forward.TreeBackupSum, naive.tree_backup),
+    (partial(forward.ABTDSum, psi_0=0.9, psi_max=3.0), partial(naive.abtd, psi_0=0.9, psi_max=3.0)),
+    (partial(forward.VTraceSum, largest_ratio=1.7), partial(naive.v_trace, rho_bar=1.7, c_bar=1.0)),
+    (
+        partial(forward.VTraceSum, largest_ratio=1.1, largest_trace_ratio=1.1),
+        partial(naive.off_policy_td, largest=1.1),
+    ),
     (partial(forward.EmphaticBetaSum, follow_on_decay=0.6), partial(naive.emphatic_td, decay=0.6)),
     (forward.GTDSum, naive.gtd),
     (forward.OnlineGTDReturn, naive.true_online_gtd),
     (partial(forward.TDRCSum, regularization=0.7), partial(naive.gtd, kappa=0.7)),
+    (forward.HTDSum, naive.htd),
     (forward.GTD2Sum, partial(naive.gtd, second=True)),
     (forward.ProximalGTD2Sum, partial(naive.gtd, second=True, ahead=True)),
 ]

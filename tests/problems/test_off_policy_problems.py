@@ -307,7 +307,8 @@ def test_a_study_gets_the_ratios():
     case = study.Case(problem, {"true_online_off_policy": None}, (0.1,), (0.5,), runs=1, steps=30, seed=4)
     parts = problem.trajectory(30, study.run_seed(4, 0))
     assert set(parts.ratios.tolist()) == {0.5, 1.5}
-    for part, handed in zip(parts, case.trajectory(0), strict=True):
+    chances = np.transpose([parts.ratios, parts.probabilities])
+    for part, handed in zip((*parts[:3], chances), case.trajectory(0), strict=True):
         np.testing.assert_array_equal(part, handed)
 
 

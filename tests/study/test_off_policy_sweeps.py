@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -39,6 +40,11 @@ NAIVE = {
     "true_online_off_policy": (naive_family.true_online_gtd, 0.0),
     "gtd": (naive_family.gtd, 1.0),
     "true_online_gtd": (naive_family.true_online_gtd, 1.0),
+    "tdrc": (partial(naive_family.gtd, kappa=1.0), 1.0),
+    "htd": (naive_family.htd, 1.0),
+    "tree_backup": (naive_family.tree_backup, 0.0),
+    "v_trace": (partial(naive_family.v_trace, rho_bar=1.0, c_bar=1.0), 0.0),
+    "abtd": (partial(naive_family.abtd, psi_0=1.0, psi_max=2.0), 0.0),
     "emphatic": (naive_family.emphatic_td, 0.0),
     "true_online_emphatic": (naive_family.true_online_emphatic_td, 0.0),
 }
@@ -46,10 +52,11 @@ NAIVE = {
 
 def oracle(problem, rule, eta, alpha, lam, run, steps=STEPS, after=0):
     """The mean of `problem.error` over the steps, of the plain method with dense vectors."""
-    states, rewards, discounts, ratios = problem.trajectory(steps, study.run_seed(SEED, run))
+    run = problem.trajectory(steps, study.run_seed(SEED, run))
+    states, rewards, discounts, ratios = run
     each = {"trace_decays": lam, "alphas": alpha, "betas": eta * alpha, "interests": 1.0}
     episode = naive_family.Episode(
-        problem.features[states], rewards, discounts, ratios=ratios, expected=[],
+        problem.features[states], rewards, discounts, ratios=ratios, expected=[], probabilities=run.probabilities,
         **{name: np.full(steps, value) for name, value in each.items()},
     )  # fmt: skip
     found = rule([episode], problem.initial_weights.copy())

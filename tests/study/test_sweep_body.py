@@ -1,5 +1,7 @@
 """The learner of sweeps, against the equations with dense vectors; and its error, which is kept in O(1), against the plain sum."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ class Stream:
 
     def __init__(self, features, trajectory, metric, target, first=None, after=0):
         self.features, (self.states, self.rewards, self.discounts, self.ratios) = features, trajectory
+        self.probabilities = np.minimum(0.7 * self.ratios, 1.0) if len(self.ratios) > 1 else ONE
         self.states = self.states.astype(np.int32)
         self.metric, self.target, self.after = metric, target, after
         self.first = np.zeros(len(target)) if first is None else first
@@ -36,7 +39,7 @@ class Stream:
         found = np.empty((1, len(alphas), len(lams)))
         arrays, run = (
             (self.features, root, self.target, self.first),
-            (self.states, self.rewards, self.discounts, self.ratios),
+            (self.states, self.rewards, self.discounts, np.column_stack((self.ratios, self.probabilities))),
         )
         method.sweep(arrays, 0.9, self.after, [run], np.array(alphas), np.array(lams), found)
         return found[0]
@@ -80,6 +83,14 @@ OFF_POLICY = {
     "true_online_off_policy": family.true_online_gtd,
     "gtd": family.gtd,
     "true_online_gtd": family.true_online_gtd,
+    "tdrc": partial(family.gtd, kappa=1.0),
+    "gtd2": partial(family.gtd, second=True),
+    "proximal_gtd2": partial(family.gtd, second=True, ahead=True),
+    "htd": family.htd,
+    "tree_backup": family.tree_backup,
+    "v_trace": partial(family.v_trace, rho_bar=1.0, c_bar=1.0),
+    "abtd": partial(family.abtd, psi_0=1.0, psi_max=2.0),
+    "emphatic_beta": partial(family.emphatic_td, decay=0.8),
     "emphatic": family.emphatic_td,
     "true_online_emphatic": family.true_online_emphatic_td,
 }
@@ -109,6 +120,7 @@ def weights_of(name, stream, alpha, lam):
             ratios=ratios,
             interests=np.ones(steps),
             expected=[],
+            probabilities=np.broadcast_to(stream.probabilities, steps),
         )
         return (each[0] if isinstance(each, tuple) else each for each in OFF_POLICY[name]([episode], stream.first))
     episode = prediction.Episode(stream.x, stream.rewards, stream.discounts, **each)

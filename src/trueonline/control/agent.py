@@ -70,7 +70,7 @@ class Agent(Acting, OverMemory):
                 raise ValueError(f"{name} must be True or False, got {options[name]!r}")
             setattr(self, name, options.get(name, False))
         self._choose_method()
-        asks = set(asked(self.method.resolve("rule"))) & {"rho", "interest"}
+        asks = set(asked(self.method.resolve("rule"))) & {"rho", "pi", "interest"}
         if asks or KINDS[self.method.memory].memories > 1:
             raise TypeError(f"{type(self).__name__}: agents have one vector of weights, and no ratios or interests")
         if callable(step_size) and "alpha" in self.method.constants:
@@ -178,7 +178,7 @@ class Agent(Acting, OverMemory):
         lam = self.trace_decay if trace_decay is None else inputs.unit("trace_decay", trace_decay)
         alpha = self._parameters.alpha(steps)
         beta = inputs.at("second_step_size", self._second_step_size, steps, inputs.ratio)
-        return np.array([alpha, beta, gamma, lam, 1.0, 1.0, self.discount, self.trace_decay])
+        return np.array([alpha, beta, gamma, lam, 1.0, 1.0, 1.0, self.discount, self.trace_decay])
 
     def _learn(
         self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None
