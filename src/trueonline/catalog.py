@@ -247,6 +247,9 @@ _SWIFT: dict[str, Any] = {
     "page": "swift.md",
 }
 
+# Step-size adaptation knows no target policies.
+_TARGETED: dict[str, Any] = {"trace": "none", "page": "off_policy_control.md"}
+
 _ROWS = (
     Method(
         *("accumulate", "accumulate TD(λ)", "prediction"),
@@ -590,6 +593,32 @@ _ROWS = (
         **_TRUE_ONLINE,
         greedy=True,
         look=Look(PINK, (), "o"),
+    ),
+    Method(
+        *("expected_sarsa", "Expected Sarsa(λ)", "control"),
+        learner="control.off_policy:ExpectedSarsa",
+        definition="forward:ExpectedSarsaSum",
+        rule=_rule("expected_sarsa"),
+        look=Look(BLUE, (4, 2), "D"),
+        **_TARGETED,
+    ),
+    Method(
+        *("tree_backup_q", "Tree Backup(λ) control", "control"),
+        learner="control.off_policy:TreeBackupQ",
+        definition="forward:TreeBackupQSum",
+        rule=_rule("tree_backup_q"),
+        look=Look(GREY, (), "s"),
+        **_TARGETED,
+    ),
+    Method(
+        *("gq", "GQ(λ)", "control"),
+        learner="control.off_policy:GQ",
+        definition="forward:GQSum",
+        rule=_rule("gq"),
+        memory="two",
+        second_is_first=True,
+        look=Look(BLUE, (), "v"),
+        **_TARGETED,
     ),
     Method(
         *("swift_sarsa", "Swift-Sarsa", "control"),

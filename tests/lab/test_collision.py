@@ -100,10 +100,10 @@ def errors(**levels):
 
 
 def test_claims_can_hold_and_fail():
-    tiers = {name: (0.5, 1.1) for name in paper.EMPHATIC} | {name: (2.0, 2.0) for name in paper.BOTTOM}
+    tiers = dict.fromkeys(paper.EMPHATIC, (0.5, 1.1)) | dict.fromkeys(paper.BOTTOM, (2.0, 2.0))
     verdicts = [claim.verdict for claim in paper.claims({"the run": errors(**tiers), "the end": errors(**tiers)})]
     assert verdicts == [HOLDS] * 5
-    upside_down = {name: (2.0, 3.0) for name in paper.EMPHATIC} | {name: (0.5, 2.0) for name in paper.BOTTOM}
+    upside_down = dict.fromkeys(paper.EMPHATIC, (2.0, 3.0)) | dict.fromkeys(paper.BOTTOM, (0.5, 2.0))
     found = paper.claims(dict.fromkeys(("the run", "the end"), errors(**upside_down)))
     assert [claim.verdict for claim in found] == [FAILS] * 5
     assert "emphatic TD(λ) has an error no larger than GTD(λ), the run" in found[0].numbers

@@ -175,6 +175,14 @@ class Wavering:
         self.chosen.append(int(values.argmax()) if greedy else int(rng.integers(len(values))))
         return self.chosen[-1]
 
+    @staticmethod
+    def probabilities(values: np.ndarray, t: int) -> np.ndarray:
+        """The probability of each action."""
+        greedy = 0.5 * (values.min() < values.max())
+        found = np.full(len(values), (1.0 - greedy) / len(values))
+        found[values.argmax()] += greedy
+        return found
+
 
 class Replay:
     """A policy that repeats the choices of another one."""
@@ -184,3 +192,5 @@ class Replay:
 
     def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int) -> int:
         return next(self.chosen)
+
+    probabilities = staticmethod(Wavering.probabilities)

@@ -3,11 +3,14 @@
 from trueonline.forward.agents import (
     AccumulateSarsaSum,
     ClearingSarsaSum,
+    ExpectedSarsaSum,
+    GQSum,
     OnlineDifferentialSarsaReturn,
     OnlineSarsaReturn,
     OnlineWatkinsReturn,
     ReplaceSarsaSum,
     SwiftSarsaEquations,
+    TreeBackupQSum,
     WatkinsQSum,
 )
 from trueonline.forward.cut_traces import ABTDSum, TreeBackupSum, VTraceSum
@@ -38,6 +41,8 @@ __all__ = [
     "EmphaticBetaSum",
     "EmphaticSum",
     "EpisodeMonteCarlo",
+    "ExpectedSarsaSum",
+    "GQSum",
     "GTD2Sum",
     "GTDSum",
     "GammaReturn",
@@ -66,6 +71,7 @@ __all__ = [
     "SwiftSarsaEquations",
     "SwiftTDEquations",
     "TDRCSum",
+    "TreeBackupQSum",
     "TreeBackupSum",
     "VTraceSum",
     "WISGTDSum",
