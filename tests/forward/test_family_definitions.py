@@ -32,6 +32,7 @@ def drawn(seed: int, *, ends: float = 0.08, **fixed: float | np.ndarray) -> list
         "interests": rng.choice([0.0, 0.5, 1.0, 2.0], STEPS),
         "rewards": rng.normal(size=STEPS),
     }
+    given["probabilities"] = np.minimum(given["ratios"], 1.0) * np.random.default_rng(seed).random(STEPS)
     for name, value in fixed.items():
         given[name] = np.broadcast_to(value, STEPS).astype(float)
     x = rng.normal(size=(STEPS + 1, N)) / np.sqrt(N) * (rng.random((STEPS + 1, N)) < 0.7)
@@ -76,7 +77,12 @@ def followed(learner: Definition, episodes: list[Episode], *attributes: str, ter
         for t in range(steps):
             last = t == steps - 1
             is_end = terminal and last and episode.over and not np.any(episode.x[-1])
-            given = {"ratio": episode.ratios, "interest": episode.interests, "x_expected": episode.expected}
+            given = {
+                "ratio": episode.ratios,
+                "probability": episode.probabilities,
+                "interest": episode.interests,
+                "x_expected": episode.expected,
+            }
             more = {name: values[t] for name, values in given.items() if name in learner.takes}
             numbers = map(float, (episode.discounts[t], episode.trace_decays[t]))
             learner.update(float(episode.rewards[t]), None if is_end else episode.x[t + 1], *numbers, **more)
@@ -176,7 +182,15 @@ BACKWARD_VIEWS = [  # the definition, its oracle, and what the oracle has; of tr
     (forward.OfflineLambdaReturn, naive.offline_td, ONE),
     (forward.ProvisionalTDView, naive.provisional_td, ONE),
     (forward.ProvisionalQView, naive.provisional_q, ONE),
-    (partial(forward.VTraceSum, largest_ratio=1.1), partial(naive.off_policy_td, largest=1.1), ONE),
+    (forward.TreeBackupSum, naive.tree_backup, ONE),
+    (partial(forward.ABTDSum, psi_0=0.9, psi_max=3.0), partial(naive.abtd, psi_0=0.9, psi_max=3.0), ONE),
+    (partial(forward.VTraceSum, largest_ratio=1.7), partial(naive.v_trace, rho_bar=1.7, c_bar=1.0), ONE),
+    (
+        partial(forward.VTraceSum, largest_ratio=1.1, largest_trace_ratio=1.1),
+        partial(naive.off_policy_td, largest=1.1),
+        ONE,
+    ),
+    (forward.HTDSum, naive.htd, TWO),
     (partial(forward.EmphaticBetaSum, follow_on_decay=0.6), partial(naive.emphatic_td, decay=0.6), ONE),
     (forward.GTDSum, naive.gtd, TWO),
     (forward.OnlineGTDReturn, naive.true_online_gtd, TWO),

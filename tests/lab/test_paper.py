@@ -18,7 +18,7 @@ from trueonline.lab.experiments import appendix_c, fig2, fig3, fig4, many_mrps, 
 from trueonline.lab.registry import DEFAULT, EXPERIMENTS, experiment
 from trueonline.problems import one_state
 
-APART = ["many-mrps", "mrp-grid", "asterix", "mountain-car", "stream-x", "offpolicy", "average-reward"]
+APART = ["many-mrps", "mrp-grid", "asterix", "mountain-car", "stream-x", "offpolicy", "collision", "average-reward"]
 NAMES = ["fig1", "fig2", "fig3", "fig4", "appendix-c", "fig9", "cost", "myoelectric", "textbook", *APART]
 
 

@@ -93,26 +93,6 @@ class OffPolicySum(FamilyDefinition):
         return self._trace_at(len(self.x) - 1)
 
 
-class VTraceSum(OffPolicySum):
-    """V-trace(λ), by explicit sums: those of off-policy TD(λ), with min(ρ_i, largest) for every ρ_i.
-
-    Parameters
-    ----------
-    largest_ratio : float, optional
-        The largest ratio, 1 by default.
-    """
-
-    options = MappingProxyType({"largest_ratio": inputs.ratio})
-    largest_ratio: float = 1.0
-
-    def _entering(self) -> np.ndarray:
-        return np.minimum(self.ratios, self.largest_ratio)
-
-    @of_now
-    def _carried(self) -> np.ndarray:
-        return self._decays() * self._entering()
-
-
 class OnlineOffPolicyReturn(FamilyDefinition):
     """At every time t, redo all updates of the episode with the off-policy interim λ-returns of horizon t.
 

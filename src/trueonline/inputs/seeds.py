@@ -16,6 +16,8 @@ SEEDS: dict[str, tuple[int, tuple[str, ...]]] = {
     "MRPs of a grid": (51, ("seed", "k", "b", "number")),
     "features of MRPs of a grid": (61, ("seed", "k", "b", "number")),
     "off-policy MDPs": (61, ("seed", "number")),
+    "features of the Collision task": (71, ("seed", "run")),
+    "trajectories of the Collision task": (73, ("seed", "run")),
     "background of a game": (2016, ("seed",)),
     "arm": (20130612, ("seed",)),
     "training episode": (1, ("episode", "seed")),

@@ -258,7 +258,7 @@ class OverMemory(Parametrised):
     # --- Saving ---
 
     def _dump_memory(self) -> dict[str, np.ndarray]:
-        parts = {"place": self._memory.numbers[: layout.PARAMETERS].copy()}
+        parts = {"place": self._memory.numbers[: layout.SAVED_PLACE].copy()}
         for number, one in enumerate(self._each(), 1):
             prefix = f"{number}_" if number > 1 else ""
             parts |= {f"{prefix}{name}": part for name, part in memory.dump(one).items()}
@@ -276,10 +276,7 @@ class OverMemory(Parametrised):
         n = self._parameters.n_features
         inputs.saved_array(parts, "u", (n,), np.float64)  # before anything is allocated
         restored = self._empty()
-        place = inputs.saved_array(parts, "place", (layout.PARAMETERS,), np.float64)
-        own = restored.numbers[layout.FIXED].copy()
-        restored.numbers[: layout.PARAMETERS] = memory.checked_place(place, n)
-        restored.numbers[layout.FIXED] = own  # never those of a file
+        restored.numbers[: layout.SAVED_PLACE] = memory.checked_place(parts, n)
         for number, one in enumerate(memory.each(restored, self._memories), 1):
             prefix = f"{number}_" if number > 1 else ""
             memory.rebuild(one, {name.removeprefix(prefix): parts[name] for name in parts if name.startswith(prefix)})

@@ -21,7 +21,7 @@ import numpy as np
 
 from trueonline.catalog import OWN_MEMORIES, TRACES, Method, Parameter
 from trueonline.core.compiling.identity import text_identity
-from trueonline.core.memory.layout import CARRIED
+from trueonline.core.memory.layout import CARRIED, SAVED_PLACE
 from trueonline.core.rule_checks import check_rule
 from trueonline.core.transition import asked
 from trueonline.inputs import Schedule, read_only
@@ -107,7 +107,7 @@ class OwnMethod(Method):
             own["second_step_size"] = property(lambda learner: learner._second_step_size, doc="β, or its schedule.")
         if "carried" in asked(self.rule):
             own["carried"] = property(
-                _carried, doc="A read-only copy of the three numbers that the rule carries from step to step."
+                _carried, doc="A read-only copy of the four numbers that the rule carries from step to step."
             )
         return type(title, (Own, base), own)
 
@@ -336,7 +336,7 @@ def made_here() -> dict[str, type]:
 
 
 def _carried(learner: Any) -> np.ndarray:
-    return read_only(learner._memory.numbers[CARRIED : CARRIED + 3].copy())
+    return read_only(learner._memory.numbers[CARRIED:SAVED_PLACE].copy())
 
 
 def _imported(module: str) -> Any:

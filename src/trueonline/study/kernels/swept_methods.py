@@ -142,7 +142,7 @@ class SweptMethod:
         after : int
             The number of steps before the first that counts.
         trajectories : iterable
-            States, rewards, discounts and importance ratios of each run.
+            States, rewards, discounts, and ρ and π of each run (`Case.trajectory`).
         alphas : numpy.ndarray
             The step-sizes.
         lams : numpy.ndarray

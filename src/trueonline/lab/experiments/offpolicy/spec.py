@@ -150,14 +150,14 @@ def over_time(case: study.Case, errors: Errors) -> dict[str, np.ndarray]:
         second = {"second_step_size": eta * alpha} if has_eta(name) else {}
         lines[name] = np.empty((case.runs, len(TIMES)))
         for run in range(case.runs):
-            states, rewards, discounts, ratios = case.trajectory(run)
+            states, rewards, discounts, chances = case.trajectory(run)
             learner = method.resolve("learner")(
                 problem.n_features, alpha, lam, problem.discount, problem.initial_weights, **method.options, **second
             )
             for point, (start, stop) in enumerate(pairwise((0, *TIMES))):
                 X = problem.features[states[start : stop + 1]]
                 piece = slice(start, stop)
-                learner.run(X, rewards[piece], discounts[piece], ratios=ratios[piece], resume=True)
+                learner.run(X, rewards[piece], discounts[piece], ratios=chances[piece, 0], resume=True)
                 w = learner.weights
                 lines[name][run, point] = problem.error(w) if np.isfinite(w).all() else np.inf
     return lines
