@@ -39,6 +39,7 @@ READ_ON = {
     "stream-x": "experiments.md#control",
     "textbook": "experiments.md#the-random-walk-of-sutton-and-barto",
     "offpolicy": "experiments.md#what-the-off-policy-study-found",
+    "collision": "experiments.md#eleven-off-policy-methods-on-one-task",
     "cost": "benchmarks.md",
     "average-reward": "experiments.md#average-reward",
 }

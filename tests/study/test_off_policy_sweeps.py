@@ -38,10 +38,12 @@ every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLE
 
 def oracle(problem, method, alpha, lam, run, *, eta=None, after=0):
     """The mean of `problem.error` over the steps, of the plain method with dense vectors."""
-    states, rewards, discounts, ratios = problem.trajectory(STEPS, study.run_seed(SEED, run))
+    run = problem.trajectory(STEPS, study.run_seed(SEED, run))
+    states, rewards, discounts, ratios = run
     eta = study.SweptMethod(method).second if eta is None else eta
     parts = problem.features[states], rewards, discounts, ratios, problem.initial_weights.copy()
-    return np.mean([problem.error(w) for w in plain_off_policy(method, *parts, alpha, lam, eta)][after:])
+    weights = plain_off_policy(method, *parts, alpha, lam, eta, run.probabilities)
+    return np.mean([problem.error(w) for w in weights][after:])
 
 
 def errors(table):

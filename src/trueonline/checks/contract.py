@@ -50,9 +50,9 @@ def check_learner(learner_class: Callable[..., Any]) -> Contract:
     """Check that a class of learners keeps the contract.
 
     A learner has `start`, `update` and `weights`. `predict`, `run`, `reset` and `save` are checked if the class has them, as those
-    of `trueonline.Learner` are. `update` gets those of `discount`, `ratio` and `interest` that its signature names, and `run` gets
-    them as `discounts`, `ratios` and `interests`. The class's own `load(path)` reads its files. If the class has no `load`,
-    `trueonline.load` does.
+    of `trueonline.Learner` are. `update` gets those of `discount`, `ratio`, `probability` and `interest` that its signature names,
+    and `run` gets them as `discounts`, `ratios`, `probabilities` and `interests`. The class's own `load(path)` reads its files. If
+    the class has no `load`, `trueonline.load` does.
 
     Parameters
     ----------
@@ -117,6 +117,7 @@ class _Case:
             self.discounts[:] = DISCOUNT
         self.discounts[T // 2] = 0.0
         self.ratios, self.interests = rng.uniform(0.5, 1.5, size=(2, T))
+        self.probabilities = rng.uniform(0.0, 0.5, size=T)
 
     def look_at(self, learner: Any) -> None:
         """Find out what of a transition the learner takes; TypeError if it takes no discount."""
@@ -131,7 +132,8 @@ class _Case:
         return self.methods.issuperset(names)
 
     def _series(self) -> dict[str, np.ndarray]:
-        return {"discount": self.discounts, "ratio": self.ratios, "interest": self.interests}
+        own = {"ratio": self.ratios, "probability": self.probabilities, "interest": self.interests}
+        return {"discount": self.discounts, **own}
 
     def given(self, t: int) -> dict[str, float]:
         """The parts of transition t that the learner takes."""
@@ -152,7 +154,8 @@ class _Case:
             learner.update(float(self.rewards[t]), form(self.X[t + 1]), **self.given(t))
 
     def ran(self, learner: Any, since: int = 0, upto: int = T, **options: bool) -> np.ndarray:
-        parts = {f"{name}s": each[since:upto] for name, each in self.parts.items()}
+        series = {"discount": "discounts", **{one: many for many, one in inputs.SINGULAR_NAMES.items()}}
+        parts = {series[name]: each[since:upto] for name, each in self.parts.items()}
         return learner.run(self.X[since : upto + 1], self.rewards[since:upto], **parts, **options)
 
 
@@ -288,6 +291,11 @@ def _bad_input_changes_nothing(case: _Case) -> None:
         ]
     if "ratio" in case.parts:
         bad += [lambda learner: learner.update(1.0, x, ratio=nan), lambda learner: learner.update(1.0, x, ratio=-1.0)]
+    if "probability" in case.parts:
+        bad += [
+            lambda learner: learner.update(1.0, x, probability=nan),
+            lambda learner: learner.update(1.0, x, ratio=0.5, probability=0.6),
+        ]
     learner, undisturbed = case.learned(T // 3), case.learned(T // 3)
     for attempt in bad:
         try:

@@ -42,6 +42,8 @@ from trueonline.inputs.numbers import (
     number,
     one_seed,
     positive,
+    probabilities,
+    probability,
     ratio,
     ratios,
     read_only,

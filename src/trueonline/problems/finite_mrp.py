@@ -19,10 +19,12 @@ from trueonline.problems.trajectories import Trajectory
 def _of_process(answer: Callable[[FiniteMRP], Any]) -> property:
     """An answer that does not depend on the features: it is computed once for all problems that `with_features` makes."""
 
+    name = answer.__name__  # a problem with its answers can be pickled
+
     def get(problem: FiniteMRP) -> Any:
-        if answer not in problem._answers:
-            problem._answers[answer] = answer(problem)
-        return problem._answers[answer]
+        if name not in problem._answers:
+            problem._answers[name] = answer(problem)
+        return problem._answers[name]
 
     return property(get, doc=answer.__doc__)
 

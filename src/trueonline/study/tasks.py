@@ -146,7 +146,7 @@ class Task(StoredWork):
         Parameters
         ----------
         trajectories : iterable of tuple
-            States, rewards, discounts and importance ratios of each run.
+            States, rewards, discounts, and ρ and π of each run (`Case.trajectory`).
 
         Raises
         ------
@@ -155,7 +155,7 @@ class Task(StoredWork):
             and they have some.
         """
         trajectories = list(trajectories)
-        if any((trajectory[3] != 1.0).any() for trajectory in trajectories):
+        if any((trajectory[3][:, 0] != 1.0).any() for trajectory in trajectories):
             check_parts(self.method, self.resolved, ("discount", "ratio"))
         row = self.resolved.row if isinstance(self.resolved, SweptMethod) else getattr(self.resolved, "method", None)
         if "gamma" in getattr(row, "constants", ()):
@@ -226,9 +226,9 @@ def _step_by_step(
     w, B, phi = problem.lms_weights, np.diag(root) if root.ndim == 1 else root, np.asarray(problem.features, float)
     initial = np.sum((B @ (first - w)) ** 2)
     wanted = protocol_of(learner_class)
-    for (states, rewards, discounts, rhos), error in zip(trajectories, errors, strict=True):
-        provided = ("discount", "ratio") if len(rhos) > 1 else ("discount",)
-        parts = [part for part in wanted.takes(provided) if part in (*provided, "ratio", *wanted.required)]
+    for (states, rewards, discounts, chances), error in zip(trajectories, errors, strict=True):
+        provided = ("discount", "ratio") if len(chances) > 1 else ("discount",)
+        parts = [part for part in wanted.takes(provided) if part in (*provided, "ratio", "probability", *wanted.required)]
         for i, j in np.ndindex(error.shape):
             begin: dict[str, Any] = (
                 {"initial_weights": first.copy()} if first.any() else {}
@@ -240,9 +240,9 @@ def _step_by_step(
             total = 0.0
             with np.errstate(over="ignore", invalid="ignore"):
                 for t, reward in enumerate(rewards):
-                    x_next, rho = phi[states[t + 1]], float(rhos[min(t, len(rhos) - 1)])
-                    given = {"discount": float(discounts[t]), "trace_decay": float(lams[j]), "ratio": rho}
-                    given |= {"interest": 1.0, "x_expected": x_next}
+                    x_next, (rho, pi) = phi[states[t + 1]], chances[min(t, len(chances) - 1)].tolist()
+                    given = {"discount": float(discounts[t]), "trace_decay": float(lams[j])}
+                    given |= {"ratio": rho, "probability": pi, "interest": 1.0, "x_expected": x_next}
                     learner.update(float(reward), x_next, **{part: given[part] for part in parts})
                     if t >= case.after:
                         total += np.sum((B @ (learner.weights - w)) ** 2)

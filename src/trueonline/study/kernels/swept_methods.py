@@ -21,7 +21,7 @@ from trueonline.study.kernels.sweep_kernel import compiled, vector_numbers
 from trueonline.words import listed
 
 NAMES = catalog.sweepable()  # that a case may give without a method
-WITH_ETA = tuple(row.name for row in catalog.METHODS.values() if row.swept and "second_step_size" in row.settings)
+ETA_METHODS = tuple(row.name for row in catalog.METHODS.values() if row.swept and "second_step_size" in row.settings)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class SweptMethod:
         after : int
             The number of steps before the first that counts.
         trajectories : iterable
-            States, rewards, discounts and importance ratios of each run.
+            States, rewards, discounts, and ρ and π of each run (`Case.trajectory`).
         alphas : numpy.ndarray
             The step-sizes.
         lams : numpy.ndarray
@@ -155,7 +155,7 @@ class SweptMethod:
         root = (
             root if features.ndim == 1 else np.atleast_2d(root)
         )  # with dense features, one kernel serves both forms of B
-        measure = root, target, first, discount, self.second, after, self.numbers, members().get(rule, 0)
+        measure = root, target, first, discount, self.second, after, self.numbers, members(self.kind).get(rule, 0)
         entry, numbers = compiled(rule, self.kind), np.empty(vector_numbers(n, KINDS[self.kind].memories))
         for trajectory, error in zip(trajectories, errors, strict=True):
             call(entry, numbers, features, n, trajectory, measure, alphas, lams, error)
