@@ -608,7 +608,9 @@ def clipped(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
 
 
 def test_rules_that_share_a_kernel_have_in_common_what_is_the_same():
-    common = family._lined_up(list(family._lines(accumulate_td, 0)), list(family._lines(clipped, 1)))
-    gain = {0: ("transition.alpha * delta",), 1: ("transition.alpha * min(max(delta, -1.0), 1.0)",)}
-    assert [each.numbers for each in common if "learn" in each.statement] == [gain]
-    assert all(set(each.numbers) == {0, 1} for each in common)
+    common = family._lined_up(family._uses(accumulate_td, 0), family._uses(clipped, 1))
+    assert all(set(each.then) == {0, 1} for each in common)
+    recalled = common[0].then
+    assert set(recalled[1]) - set(recalled[0]) == {
+        "chosen_learn_memory_b = transition.alpha * min(max(delta, -1.0), 1.0)"
+    }
