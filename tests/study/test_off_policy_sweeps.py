@@ -83,6 +83,42 @@ def own_true_online_gtd(memory, x, reward, x_next, v_old, alpha, beta, gamma, la
     return true_online_gtd(memory, x, reward, x_next, v_old, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried)
 
 
+class OwnGTD:
+    """A class of one's own with a second step-size."""
+
+    def __init__(self, n_features, step_size, trace_decay, discount, second_step_size, initial_weights=None):
+        settings = (n_features, step_size, trace_decay, discount, initial_weights)
+        self.inner = to.GTD(*settings, second_step_size=second_step_size)
+        self.start = self.inner.start
+
+    def update(self, reward, x_next, discount=None, ratio=1.0):
+        self.inner.update(reward, x_next, discount, ratio=ratio)
+
+    @property
+    def weights(self):
+        return self.inner.weights
+
+
+class Settled(OwnGTD):
+    def __init__(self, n_features, step_size, trace_decay, discount, initial_weights=None, second_step_size=0.003):
+        super().__init__(n_features, step_size, trace_decay, discount, second_step_size, initial_weights)
+
+
+def test_the_second_step_size_of_a_class_is_a_multiple_of_the_first():
+    methods = {"gtd": None, "class": to.GTD, "own": OwnGTD, "settled": Settled}
+    sweep = {"step_sizes": [0.01], "trace_decays": [0.5], "runs": 2, "steps": STEPS, "parameters": {"eta": [0.3, 1.0]}}
+    table = to.sweep(PROBLEMS["Baird"], methods, **sweep).to_pylist()
+    of = {(row["method"], row["eta"], row["run"]): row["error"] for row in table}
+    for (_, eta, run), error in of.items():
+        assert error == pytest.approx(of["gtd", eta, run], rel=1e-9)
+    assert of["gtd", 0.3, 0] != of["gtd", 1.0, 0]
+    del sweep["parameters"]
+    once = to.sweep(PROBLEMS["Baird"], {**methods, "0.3": study.SweptMethod("gtd", second=0.3)}, **sweep).to_pylist()
+    of = {(row["method"], row["run"]): row["error"] for row in once}
+    assert of["own", 0] == pytest.approx(of["gtd", 0], rel=1e-9)
+    assert of["settled", 0] == pytest.approx(of["0.3", 0], rel=1e-9)
+
+
 def test_the_error_of_a_learner_class_is_that_of_its_kernel():
     methods = {"emphatic": None, "true_online_emphatic": None, "a": to.EmphaticTD, "b": to.TrueOnlineEmphaticTD}
     for problem in (PROBLEMS["Baird"], PROBLEMS["tabular, begun elsewhere"], MDP):
@@ -200,7 +236,6 @@ class Plain:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"methods": {"mine": to.GTD}}, r"needs a second step-size.*study\.SweptMethod"),
         ({"methods": {"mine": Plain}, "problem": baird()}, "and initial_weights, which this problem has"),
         ({"methods": ["gdt"]}, "unknown method 'gdt'; known are accumulate, replace.*true_online_off_policy"),
         ({"after": STEPS}, "after must be a whole number from 0, and fewer than the 40 steps, got 40"),

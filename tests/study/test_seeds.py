@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import trueonline
-from trueonline.inputs.seeds import SEEDS, SHARED, seed_of
+from trueonline.inputs.seeds import SEEDS, SHARED_SEEDS, seed_of
 
 FEWEST = {"k": 2, "b": 1}  # the smallest values of parts that cannot be 0
 
@@ -23,7 +23,7 @@ def states(purpose):
 
 def test_purposes_share_no_seeds():
     made = {purpose: set(states(purpose)) for purpose in SEEDS}
-    assert {pair for pair in combinations(SEEDS, 2) if made[pair[0]] & made[pair[1]]} == SHARED
+    assert {pair for pair in combinations(SEEDS, 2) if made[pair[0]] & made[pair[1]]} == SHARED_SEEDS
     assert np.random.SeedSequence([41, 3]).generate_state(1) == np.random.SeedSequence([41, 3, 0, 0]).generate_state(1)
 
 

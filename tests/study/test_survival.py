@@ -5,7 +5,6 @@ the imports done (`multiprocessing`'s forkserver), so that the moment falls into
 """
 
 import errno
-import multiprocessing
 import os
 import random
 import signal
@@ -19,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.processes import PATIENCE, start, wait_for
+from tests.processes import FORKED, PATIENCE, start, wait_for
 from trueonline import files, study
 from trueonline.study import sweep_file
 from trueonline.study.storage import store
@@ -42,9 +41,6 @@ sigma = 0.1
 seed = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]
 """
 
-SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["pytest", "trueonline.study.sweeps", "trueonline.study.sweep_file", "rich.progress"])
-
 
 class Study:
     """The spec as a file, its cases and its results when nothing happens."""
@@ -59,7 +55,7 @@ class Study:
     def begin(self, folder, share=None):
         """A process that works on it in a folder."""
         settings = {"out": folder, "share": share, "threads": 1}
-        process = SERVER.Process(target=study.run, args=(self.cases,), kwargs=settings)
+        process = FORKED.Process(target=study.run, args=(self.cases,), kwargs=settings)
         process.start()
         return process
 

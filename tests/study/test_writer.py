@@ -5,23 +5,11 @@ import threading
 import pyarrow as pa
 import pytest
 
-from tests.study.toy_work import expected
+from tests.study.toy_work import Given, expected
 from trueonline import study
 from trueonline.study import engines
 from trueonline.study.storage import writer
 from trueonline.study.storage.writer import Writer
-
-
-class Given:
-    """A short task."""
-
-    schema, rows, steps, spawned = expected("a", 40).schema, None, 1, False
-
-    def __init__(self, name, spawned=False):
-        self.name, self.spawned = name, spawned
-
-    def compute(self):
-        return expected(self.name, 40)
 
 
 class Disk:

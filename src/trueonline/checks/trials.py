@@ -132,7 +132,7 @@ def draw(kind: StreamKind, seed: Any, steps: int) -> Trial:
     return Trial(kind.name, x, rewards, discounts, trace_decays, endings, kind.n_features, step_size, seed, *more)
 
 
-LEARNED = ("weights", "second_weights", "reward_rate")  # what is compared; some methods have the weights alone
+COMPARED_NUMBERS = ("weights", "second_weights", "reward_rate")  # what is compared; some methods have the weights alone
 
 
 def follow(learner: Any, trial: Trial, parts: Collection[str]) -> Iterator[dict[str, np.ndarray]]:
@@ -142,7 +142,7 @@ def follow(learner: Any, trial: Trial, parts: Collection[str]) -> Iterator[dict[
         given = {name: value for name, value in trial.parts(t).items() if name in parts}
         transition = _acted if hasattr(learner, "step") else _learned
         transition(learner, trial, t, given)
-        yield {name: np.array(getattr(learner, name)) for name in LEARNED if hasattr(learner, name)}
+        yield {name: np.array(getattr(learner, name)) for name in COMPARED_NUMBERS if hasattr(learner, name)}
         if ending:
             learner.start(trial.x[t + 1])
 

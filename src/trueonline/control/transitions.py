@@ -108,7 +108,7 @@ class AgentEntries(NamedTuple):
 
 def compiled(rule: Any, memory: str, adapted: bool) -> AgentEntries:
     """The entry points of a rule, kept with the rule."""
-    rule = rule if number_of(rule, memory) is None else merged()
+    rule = rule if number_of(rule, memory) is None else merged(memory)
     made = kept_with(rule)
     if ("agent", memory, adapted) not in made:
         name = f"{rule.py_func.__name__}{'_adapted' * adapted}"

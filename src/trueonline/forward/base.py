@@ -55,11 +55,17 @@ def products_after(factors: np.ndarray, k: int) -> np.ndarray:
 
 
 def with_options(init: Callable[..., None], cls: Any) -> inspect.Signature:
-    """The signature of a class whose constructor takes the options of definitions."""
-    *usual, _ = list(inspect.signature(init).parameters.values())[1:]
-    owner, kind, none = getattr(cls, "definition", cls), inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
-    own = [inspect.Parameter(name, kind, default=getattr(owner, name, none)) for name in getattr(owner, "options", ())]
-    return inspect.Signature([*usual, *own])
+    """The signature of a class whose constructor takes the options of definitions, or its own one."""
+    usual = list(inspect.signature(cls.__init__).parameters.values())[1:]
+    if cls.__init__ is not init:
+        return inspect.Signature(usual)
+    if definition := getattr(cls, "definition", None):
+        common = inspect.signature(Definition).parameters
+        own = [each for name, each in inspect.signature(definition).parameters.items() if name not in common]
+    else:
+        kind, none = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
+        own = [inspect.Parameter(name, kind, default=getattr(cls, name, none)) for name in cls.options]
+    return inspect.Signature([*usual[:-1], *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own)])
 
 
 def number_or_schedule(name: str, value: Any) -> Any:
@@ -132,9 +138,9 @@ class Definition(Learner):
     def _weights_now(self) -> np.ndarray:
         """The weights after the last transition of the history."""
 
-    @abstractmethod
     def _weights_at_end(self) -> np.ndarray:
         """The weights after the last transition of the episode."""
+        return self._weights
 
     @of_now
     def _decays(self) -> np.ndarray:

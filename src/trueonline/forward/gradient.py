@@ -198,4 +198,5 @@ class OnlineGTDReturn(GradientDefinition, OnlineOffPolicyReturn):
     @property
     def second_trace(self) -> np.ndarray:
         """f_t = ρ_te_t^h: Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_jρ_j) B_{i+1}^{t} β_iρ_iφ_i, with B_j = I − β_jφ_jφ_jᵀ."""
-        return dutch_trace(self.x, self._carried(), self.betas, self.ratios, self.n_features)
+        moves = [beta * phi for beta, phi in zip(self.betas, self.x, strict=True)]
+        return dutch_trace(self.x, self._carried(), moves, self.n_features, self.ratios)

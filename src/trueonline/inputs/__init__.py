@@ -50,6 +50,7 @@ from trueonline.inputs.numbers import (
     shown,
     unit,
     units,
+    unmasked,
 )
 from trueonline.inputs.parameters import Parameters, Parametrised
 from trueonline.inputs.protocol import PARTS, Protocol, check_methods, protocol_of

@@ -23,7 +23,7 @@ SEEDS: dict[str, tuple[int, tuple[str, ...]]] = {
     "filmed episode": (3, ("episode", "seed")),
 }
 # These two have a seed in common, for kind 0 and number 0. They belong to different studies.
-SHARED = {("features of a sweep file", "features of the paper's MRPs")}
+SHARED_SEEDS = {("features of a sweep file", "features of the paper's MRPs")}
 
 
 def seed_of(purpose: str, *parts: int) -> list[int]:

@@ -23,7 +23,7 @@ from trueonline.learners.docstrings import of_parameters
 from trueonline.words import listed
 
 USUAL_BOUND = 0.1  # where step-sizes adapt and no bound is given: that of SwiftTD
-PUBLIC = {"gamma": "discount", "lam": "trace_decay"}  # the names of constants in the public API
+PUBLIC_NAMES = {"gamma": "discount", "lam": "trace_decay"}  # the names of constants in the public API
 
 
 def idle(method: Method) -> tuple[str, ...]:
@@ -248,11 +248,11 @@ class OverMemory(Parametrised):
         for name, values in (("gamma", discounts), ("lam", trace_decays)):
             if values is None or name not in self.method.constants:
                 continue
-            own = getattr(self, PUBLIC[name])
+            own = getattr(self, PUBLIC_NAMES[name])
             allowed = (own, 0.0) if name == "gamma" else (own,)  # γ = 0 ends an episode
             if not np.isin(np.asarray(values), allowed).all():
                 raise ValueError(
-                    f"{PUBLIC[name]} is a constant of this forward view, {own:g}; write {name}[j] in it to let it vary"
+                    f"{PUBLIC_NAMES[name]} is a constant of this forward view, {own:g}; write {name}[j] in it to let it vary"
                 )
 
     # --- Saving ---
