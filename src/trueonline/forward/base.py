@@ -88,9 +88,9 @@ class Definition(Learner):
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         cls._more_settings = tuple(cls.options)
-        init, usual = cls.__init__, Definition.__init__
-        # A class with a constructor of its own has its arguments.
-        signature = with_options(usual, cls) if init is usual else inspect.signature(partial(init, None))
+        init: Any = cls.__init__
+        usual = init is Definition.__init__  # a class with a constructor of its own has its arguments
+        signature = with_options(init, cls) if usual else inspect.signature(partial(init, None))
         cls.__signature__ = signature  # type: ignore[attr-defined]
 
     @explains_arguments
