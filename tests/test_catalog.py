@@ -59,10 +59,8 @@ def test_every_rule_file_has_a_row():
 
 
 # The contract is about what surrounds a rule. So one learner of each memory, with what its transitions have, stands for the others.
-CONTRACT: dict = {}
-for row in ROWS:
-    if row.rule and not hasattr(row.resolve("learner"), "step"):
-        CONTRACT.setdefault((row.memory, row.resolve("learner").takes, row.group), row)
+LEARNERS = [row for row in ROWS if row.rule and not hasattr(row.resolve("learner"), "step")]
+CONTRACT = {(row.memory, row.resolve("learner").takes, row.group): row for row in reversed(LEARNERS)}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=_name)

@@ -11,7 +11,8 @@ from tests.hostile import FAILED, FINE, KINDS, REFUSED, SKIPPED, self_check, wor
 from tests.hostile import __main__ as command
 
 pytest.importorskip("pyarrow")
-from tests.hostile import api_calls, bad_disks, crafted_values, killed_commands, saved_files
+from tests.hostile import api_calls, bad_disks, crafted_values, killed_commands, saved_files, wild_rewards
+from trueonline import catalog
 
 WRITERS = killed_commands.WRITERS
 
@@ -42,6 +43,15 @@ def test_trials_of_files(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(crafted_values, "LEARNERS", [name for name in crafted_values.LEARNERS if name not in SLOW])
     monkeypatch.setattr(crafted_values, "BOMB", 2**24)
     assert set(tries(kind, tmp_path, range(60))) == {REFUSED, FINE}
+
+
+@pytest.mark.usefixtures("small_heap")
+@pytest.mark.parametrize(
+    ("kind", "trials"), [("shared_learners", 4), ("own_classes", 4), ("edited_outputs", 5), ("wild_rewards", 3)]
+)
+def test_trials_of_threads_classes_outputs_and_rewards(kind, trials, tmp_path, monkeypatch):
+    monkeypatch.setattr(wild_rewards, "ADAPTING", [catalog.METHODS["true_online"]])
+    assert set(tries(kind, tmp_path, range(trials))) <= {REFUSED, FINE}
 
 
 @pytest.mark.parametrize("maker", api_calls.MAKERS, ids=lambda maker: getattr(maker[1], "__name__", ""))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 
@@ -35,6 +37,13 @@ def optional(purpose: str, *modules: str, extra: str) -> Any:
         reason = "" if isinstance(error, ModuleNotFoundError) else f" ({str(error)[:200]})"
         raise MissingPackageError(f"{purpose}: pip install 'trueonline[{extra}]'{reason}") from None
     return first
+
+
+def version_of(package: str) -> str:
+    """The version of a package that is installed; an empty text if it is not, such as where CUDA comes by other means."""
+    with suppress(PackageNotFoundError):
+        return version(package)
+    return ""
 
 
 def late_names(package: str, homes: Mapping[str, str], modules: Sequence[str] = ()) -> tuple[Callable, Callable]:

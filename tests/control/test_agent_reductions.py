@@ -7,7 +7,6 @@ import sys
 import numpy as np
 import pytest
 
-import trueonline as to
 from tests.control.agent_streams import (
     METHODS,
     SARSA_OF,
@@ -19,49 +18,17 @@ from tests.control.agent_streams import (
     follow,
     spelt,
     tell,
-    values_for,
     wavering,
 )
 from trueonline.control import (
-    AccumulateSarsa,
     EpsilonGreedy,
     Greedy,
-    ReplaceSarsa,
     TrueOnlineSarsa,
-    TrueOnlineWatkinsQ,
-    WatkinsQ,
 )
 
 
 def final(agent, stream: Stream, form: str = "dense") -> list[Seen]:
     return list(follow(agent, stream, form))
-
-
-@pytest.mark.parametrize(
-    ("agent_class", "learner_class"),
-    [
-        (AccumulateSarsa, to.AccumulateTD),
-        (ReplaceSarsa, to.ReplaceTD),
-        (TrueOnlineSarsa, to.TrueOnlineTD),
-        (WatkinsQ, to.AccumulateTD),
-        (TrueOnlineWatkinsQ, to.TrueOnlineTD),
-    ],
-)
-@pytest.mark.parametrize("schedule", [False, True], ids=["α constant", "α varying"])
-def test_with_one_action_an_agent_is_a_learner(agent_class, learner_class, schedule):
-    for seed, form in enumerate(("states", "mixed")):
-        stream = draw(seed, values_for(form, agent_class.binary), schedule=schedule)
-        stream = stream._replace(actions=1, initial=stream.initial[:, :1])
-        agent = stream.agent(agent_class, EpsilonGreedy(0.5))
-        learner = learner_class(stream.n, stream.step_size, stream.lam, stream.gamma, stream.initial[:, 0])
-        for event, seen in zip(stream.events, follow(agent, stream, form), strict=True):
-            if event.what == "start":
-                learner.start(event.x)
-            else:
-                learner.update(event.reward, event.x, event.gamma, event.lam)
-            assert seen.action == (0 if event.what in ("start", "step") else None)
-            np.testing.assert_allclose(seen.weights[:, 0], learner.weights, rtol=1e-10, atol=1e-12)
-            np.testing.assert_allclose(seen.trace[:, 0], learner.trace, rtol=1e-10, atol=1e-12)
 
 
 @every_watkins

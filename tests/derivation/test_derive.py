@@ -243,23 +243,6 @@ def test_constants_are_held_to():
         constant_alpha.learner(3, lambda t: 0.1, 0.9, 0.8)
 
 
-def test_ratios_go_with_transitions():
-    learner = derived(*OFF_POLICY).learner
-    rng = np.random.default_rng(0)
-    X, rewards, ratios = rng.normal(size=(41, 5)), rng.normal(size=40), rng.random(40) * 2
-    at_once, in_steps = (learner(5, 0.1, 0.9, 0.95) for _ in range(2))
-    at_once.run(X, rewards, ratios=ratios)
-    in_steps.start(X[0])
-    for reward, x, ratio in zip(rewards, X[1:], ratios, strict=True):
-        in_steps.update(reward, x, ratio=ratio)
-    np.testing.assert_allclose(at_once.weights, in_steps.weights, rtol=1e-12, atol=1e-14)
-    for bad in (-1.0, np.nan, np.inf, "1", True):
-        with pytest.raises(ValueError, match="ratio"):
-            in_steps.update(0.0, X[0], ratio=bad)
-    with pytest.raises(ValueError, match="ratios must be 40 numbers"):
-        at_once.run(X, rewards, ratios=ratios[1:])
-
-
 def test_large_ratios_do_not_spoil_digits():
     """The trace grows by ρ as it decays by γλ: neither end of its range may be left."""
     rng = np.random.default_rng(1)

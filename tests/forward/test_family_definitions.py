@@ -13,6 +13,7 @@ import pytest
 from tests.oracles import average_reward, prediction, weighted
 from tests.oracles import family as naive
 from tests.oracles.family import Episode
+from tests.oracles.swift import swift_td
 from trueonline import forward
 from trueonline.forward.base import Definition
 
@@ -31,6 +32,7 @@ def drawn(seed: int, *, ends: float = 0.08, **fixed: float | np.ndarray) -> list
         "interests": rng.choice([0.0, 0.5, 1.0, 2.0], STEPS),
         "rewards": rng.normal(size=STEPS),
     }
+    given["probabilities"] = np.minimum(given["ratios"], 1.0) * np.random.default_rng(seed).random(STEPS)
     for name, value in fixed.items():
         given[name] = np.broadcast_to(value, STEPS).astype(float)
     x = rng.normal(size=(STEPS + 1, N)) / np.sqrt(N) * (rng.random((STEPS + 1, N)) < 0.7)
@@ -75,7 +77,12 @@ def followed(learner: Definition, episodes: list[Episode], *attributes: str, ter
         for t in range(steps):
             last = t == steps - 1
             is_end = terminal and last and episode.over and not np.any(episode.x[-1])
-            given = {"ratio": episode.ratios, "interest": episode.interests, "x_expected": episode.expected}
+            given = {
+                "ratio": episode.ratios,
+                "probability": episode.probabilities,
+                "interest": episode.interests,
+                "x_expected": episode.expected,
+            }
             more = {name: values[t] for name, values in given.items() if name in learner.takes}
             numbers = map(float, (episode.discounts[t], episode.trace_decays[t]))
             learner.update(float(episode.rewards[t]), None if is_end else episode.x[t + 1], *numbers, **more)
@@ -105,6 +112,39 @@ def weights_0(seed: int) -> np.ndarray:
 SEEDS = pytest.mark.parametrize("seed", [1, 2])
 
 
+# --- The oracles, by hand ------------------------------------------------------------------------
+
+
+def test_the_oracles_give_what_the_paper_gives_by_hand():
+    """Two steps, worked out on paper: φ_0 = (1, 0), φ_1 = (1, 1), α = ½, γ_1 = ½, λ_1 = ½, R = 2, 4, then the end.
+
+    δ_0 = 2, w_1 = (1, 0). Then V = 1, V_old = 0, δ_1 = 3 and γλ = ¼.
+    Accumulating: e = (1¼, 1), w = (2⅞, 1½). Replacing: e = (1, 1), w = (2½, 1½).
+    Dutch: e = (1¼, 1) − ½·¼·1·(1, 1) = (1⅛, ⅞), w = (1, 0) + ½·4·e − ½·1·(1, 1) = (2¾, 1¼).
+    Forward: G_0 = ½(2 + ½·0) + ½(2 + ½·4) = 3 → (1½, 0); G_1 = 4 → + ½(4 − 1½)(1, 1) = (2¾, 1¼).
+    Offline: the same, because V(S_1) = 0 with the first weights and with w_0.
+    """
+    x = [np.array([1.0, 0.0]), np.array([1.0, 1.0]), np.array([5.0, 5.0])]
+    episode = prediction.Episode(x, [2.0, 4.0], [0.5, 0.0], [0.5, 0.9], [0.5, 0.5])
+    w = np.zeros(2)
+    last = {oracle.__name__: list(oracle([episode], w))[-1] for oracle in ORACLES}
+    np.testing.assert_array_equal(last["accumulate_td"], [[2.875, 1.5], [1.25, 1.0]])
+    np.testing.assert_array_equal(last["replace_td"], [[2.5, 1.5], [1.0, 1.0]])
+    np.testing.assert_array_equal(last["true_online_td"], [[2.75, 1.25], [1.125, 0.875]])
+    np.testing.assert_array_equal(last["online_lambda_return"], [[2.75, 1.25], [1.125, 0.875]])
+    np.testing.assert_array_equal(last["true_online_td_varying"], [[2.75, 1.25], [0.5625, 0.4375]])
+    np.testing.assert_array_equal(list(prediction.offline_lambda_return([episode], w)), [[0.0, 0.0], [2.75, 1.25]])
+
+
+ORACLES = (
+    prediction.accumulate_td,
+    prediction.replace_td,
+    prediction.true_online_td,
+    prediction.true_online_td_varying,
+    prediction.online_lambda_return,
+)
+
+
 # --- Definition against published backward view ---------------------------------------------------
 
 
@@ -116,17 +156,24 @@ def with_betas(oracle):
     return lambda episodes, w_0: oracle(episodes, w_0, betas_of(episodes))
 
 
+def swift_equations(n, step_size, *settings, **named):
+    """With the first step-size, as SwiftTD takes no others."""
+    return forward.SwiftTDEquations(n, step_size(0), *settings, **named, **SWIFT)
+
+
 def with_usage(oracle):
     return lambda episodes, w_0: oracle(episodes, w_0, 0.7)
 
 
 ONE, TWO, RATE = ("weights",), ("weights", "second_weights"), ("weights", "reward_rate")
 WEIGHTED = {"initial_step_size": 0.7}
+SWIFT = {"bound": 0.3, "decay": 0.99, "meta_step_size": 0.01}
 BACKWARD_VIEWS = [  # the definition, its oracle, and what the oracle has; of traces nothing is compared
     (forward.AccumulateSum, prediction.accumulate_td, ONE),
     (forward.ReplaceSum, prediction.replace_td, ONE),
     (forward.ImpliedSum, prediction.td_star, ONE),
     (forward.OnlineLambdaReturn, prediction.true_online_td_varying, ONE),
+    (swift_equations, partial(swift_td, **SWIFT), ONE),
     (forward.OffPolicySum, naive.off_policy_td, ONE),
     (forward.EmphaticSum, naive.emphatic_td, ONE),
     (forward.OnlineEmphaticReturn, naive.true_online_emphatic_td, ONE),
@@ -135,9 +182,15 @@ BACKWARD_VIEWS = [  # the definition, its oracle, and what the oracle has; of tr
     (forward.OfflineLambdaReturn, naive.offline_td, ONE),
     (forward.ProvisionalTDView, naive.provisional_td, ONE),
     (forward.ProvisionalQView, naive.provisional_q, ONE),
-    (forward.ProvisionalTDView, partial(naive.provisional_active, actions=False), ONE),
-    (forward.ProvisionalQView, partial(naive.provisional_active, actions=True), ONE),
-    (partial(forward.VTraceSum, largest_ratio=1.1), partial(naive.off_policy_td, largest=1.1), ONE),
+    (forward.TreeBackupSum, naive.tree_backup, ONE),
+    (partial(forward.ABTDSum, psi_0=0.9, psi_max=3.0), partial(naive.abtd, psi_0=0.9, psi_max=3.0), ONE),
+    (partial(forward.VTraceSum, largest_ratio=1.7), partial(naive.v_trace, rho_bar=1.7, c_bar=1.0), ONE),
+    (
+        partial(forward.VTraceSum, largest_ratio=1.1, largest_trace_ratio=1.1),
+        partial(naive.off_policy_td, largest=1.1),
+        ONE,
+    ),
+    (forward.HTDSum, naive.htd, TWO),
     (partial(forward.EmphaticBetaSum, follow_on_decay=0.6), partial(naive.emphatic_td, decay=0.6), ONE),
     (forward.GTDSum, naive.gtd, TWO),
     (forward.OnlineGTDReturn, naive.true_online_gtd, TWO),
@@ -168,6 +221,15 @@ def test_a_definition_is_its_backward_view_at_every_step(definition, oracle, nam
     for ours, right in zip(found, zip(*wanted) if isinstance(wanted[0], tuple) else [wanted], strict=False):  # noqa: B905
         assert_same(ours, right)
         assert np.abs(right).max() > 0.1
+
+
+def test_the_trace_of_the_online_lambda_return_is_that_of_its_equation():
+    """After an end it begins a new history, in which there is none yet."""
+    episodes, w_0 = STREAMS["one episode"], weights_0(2)
+    found = followed(made(forward.OnlineLambdaReturn, episodes, w_0), episodes, "weights", "trace")
+    wanted = list(zip(*prediction.online_lambda_return(episodes, w_0, plus=True), strict=True))
+    for ours, right in zip(found, wanted, strict=True):
+        assert_same(ours[:-1], right[:-1])
 
 
 def test_an_end_by_none_and_an_end_by_a_discount_of_zero_are_the_same():

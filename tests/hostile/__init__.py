@@ -20,6 +20,10 @@ KINDS = (
     "bad_disks",
     "api_calls",
     "hostile_pages",
+    "shared_learners",
+    "own_classes",
+    "edited_outputs",
+    "wild_rewards",
 )
 REFUSED, FINE, FAILED, SKIPPED = "refused", "fine", "failed", "skipped"
 

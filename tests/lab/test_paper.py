@@ -18,7 +18,7 @@ from trueonline.lab.experiments import appendix_c, fig2, fig3, fig4, many_mrps, 
 from trueonline.lab.registry import DEFAULT, EXPERIMENTS, experiment
 from trueonline.problems import one_state
 
-APART = ["many-mrps", "mrp-grid", "asterix", "mountain-car", "stream-x", "offpolicy", "average-reward"]
+APART = ["many-mrps", "mrp-grid", "asterix", "mountain-car", "stream-x", "offpolicy", "collision", "average-reward"]
 NAMES = ["fig1", "fig2", "fig3", "fig4", "appendix-c", "fig9", "cost", "myoelectric", "textbook", *APART]
 
 
@@ -236,7 +236,7 @@ def test_the_advantages_of_the_grid_are_those_of_its_mrps(tmp_path):
 
 @pytest.mark.usefixtures("small_grid")
 def test_mrps_that_are_swept_one_after_another_are_counted_together(tmp_path, monkeypatch):
-    monkeypatch.setattr(mrp_grid.spec, "AT_ONCE", 2)
+    monkeypatch.setattr(mrp_grid.spec, "MRPS_AT_ONCE", 2)
     counts = []
     settings = Settings(tmp_path, runs=1, options={"mrps": 3}, progress=lambda task, done, of: counts.append((done, of)))
     outcome = mrp_grid.run(settings)

@@ -321,7 +321,7 @@ def test_carried_numbers_are_shown_as_a_copy():
     learner.update(1.0, 1)
     before = learner.carried
     learner.update(1.0, 2)
-    assert before.tolist() == [1.0, 0.0, 0.0]
+    assert before.tolist() == [1.0, 0.0, 0.0, 0.0]
     with pytest.raises(ValueError, match="read-only"):
         learner.carried[0] = 7.0
 

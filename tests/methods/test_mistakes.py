@@ -65,34 +65,6 @@ def test_a_reward_teaches_the_states_that_led_to_it(learner_class, way, walk):
 # --- Truncation is not termination ----------------------------------------------------------------
 
 
-@every_learner
-def test_an_episode_that_is_cut_short_bootstraps_from_its_last_state(learner_class):
-    """V = 1, V' = 10, R = 0 and γ = 0.9: δ = 0.9·10 − 1 where the episode is cut, and 0 − 1 where it ends."""
-    weights = np.array([1.0, 10.0])
-
-    def new():
-        learner = learner_class(2, 0.5, trace_decay=0.9, discount=0.9, initial_weights=weights)
-        learner.start(0)
-        return learner
-
-    cut = new()
-    assert cut.update(0.0, 1) == pytest.approx(8.0)
-    cut.start(0)
-    close(cut, [5.0, 10.0])
-    for ended, how in ((new(), {"x_next": None}), (new(), {"x_next": 1, "discount": 0.0})):
-        assert ended.update(0.0, **how) == pytest.approx(-1.0)
-        close(ended, [0.5, 10.0])
-
-    ran = new()
-    ran.run([0, 1, 0], [0.0, 1e6], starts=[False, False, True])
-    close(ran, [5.0, 10.0])
-    if learner_class in BACKWARD:
-        np.testing.assert_array_equal(ran.trace, 0.0)
-    ran = new()
-    ran.run([0, 1], [0.0], discounts=[0.0])
-    close(ran, [0.5, 10.0])
-
-
 # --- Sparse real-valued features ------------------------------------------------------------------
 
 

@@ -6,12 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import trueonline as to
-from tests.methods.method_streams import SWIFT_SCALES, assert_follows, examples, expected, follow, streams
-from tests.oracles.swift import Swift, swift_td
+from tests.oracles.swift import Swift
 from trueonline.core.memory.layout import COUNT, each
 from trueonline.forward import SwiftTDEquations
 
@@ -38,24 +35,6 @@ def test_predictions_are_those_of_the_published_package(features):
         predictions.append(learner.predict(x))
         learner.update(reward, x)
     assert np.abs(predictions - wanted).max() <= 1e-5 * np.abs(wanted).max()
-
-
-CHOICES = st.fixed_dictionaries(
-    {
-        "bound": st.sampled_from([0.01, 0.1, 0.5, 2.0]),
-        # With 0.5, rounding would decide whether two features exceed the bound.
-        "decay": st.sampled_from([0.6, 0.99, 0.999, 1.0]),
-        "meta_step_size": st.sampled_from([0.0, 1e-4, 1e-3, 1e-2]),
-        "min_step_size": st.sampled_from([1e-10, 1e-3]),
-    }
-)
-
-
-@examples(max_examples=20)
-@given(stream=streams("real", scales=SWIFT_SCALES), choices=CHOICES)
-def test_the_definition_is_the_equations_too(stream, choices):
-    definition = stream.learner(partial(SwiftTDEquations, **choices))
-    assert_follows(follow(definition, stream, trace=False), expected(stream, partial(swift_td, **choices)), trace=False)
 
 
 @pytest.mark.parametrize(
@@ -205,13 +184,3 @@ def test_other_arguments_are_named():
     learner.start(0)
     with pytest.raises(TypeError, match="takes no ratio"):
         learner.update(1.0, 1, ratio=1.0)
-
-
-def test_is_swept_by_its_learner():
-    """On a table with one active feature and little meta-learning, it is close to true online TD(λ), and not equal."""
-    grid = {"step_sizes": [0.05, 0.1], "trace_decays": [0.0, 0.9], "runs": 2, "steps": 50}
-    table = to.sweep(to.problems.random_walk(), ("swift_td", "true_online"), **grid).to_pydict()
-    assert table["method"] == ["swift_td"] * 8 + ["true_online"] * 8
-    swift, plain = np.array(table["error"]).reshape(2, 8)
-    np.testing.assert_allclose(swift, plain, atol=0.02)
-    assert not np.array_equal(swift, plain)

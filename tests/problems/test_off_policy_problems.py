@@ -141,25 +141,6 @@ def test_the_expected_update_is_the_sum_over_all_earlier_states_and_zero_at_the_
     np.testing.assert_allclose(update_by_summing(problem, w, trace_decay), 0.0, atol=1e-9)
 
 
-@pytest.mark.parametrize("trace_decay", [0.0, 0.6])
-def test_the_expected_update_is_the_mean_of_a_long_run(trace_decay):
-    """The trace by its definition, with the ratios where the trajectory has them."""
-    problem = episodic(discount=0.9, features=np.random.default_rng(4).normal(size=(4, 2)), reward_std=0.5)
-    states, rewards, discounts, ratios = problem.trajectory(40_000, seed=3)
-    w, trace, gamma = np.array([0.7, -0.4]), np.zeros(2), 0.0
-    updates = np.empty((len(rewards), 2))
-    for t, (reward, discount, ratio) in enumerate(zip(rewards, discounts, ratios, strict=True)):
-        x, x_next = problem.features[states[t]], problem.features[states[t + 1]]
-        trace = ratio * (gamma * trace_decay * trace + x)
-        updates[t] = (reward + discount * w @ x_next - w @ x) * trace
-        gamma = discount
-    A, b = problem.expected_update(trace_decay)
-    blocks = updates.reshape(200, -1, 2).mean(axis=1)  # episodes are far shorter than blocks
-    standard_error = blocks.std(axis=0) / np.sqrt(len(blocks))
-    assert (np.abs(blocks.mean(axis=0) - (b + A @ w)) < 4.5 * standard_error).all()
-    assert (standard_error < 0.05 * np.linalg.norm(b + A @ w)).all(), "too noisy to tell anything"
-
-
 @every_problem
 def test_the_fixed_point_at_trace_decay_1_is_the_lms_solution(problem):
     np.testing.assert_allclose(problem.fixed_point(1.0), problem.lms_weights, rtol=1e-8, atol=1e-9)
@@ -264,27 +245,6 @@ def test_rounding_makes_nothing_possible():
     states, _, _, ratios = problem.trajectory(5, Highest(np.random.PCG64(1)))
     assert states.tolist() == [0] * 6
     assert ratios.tolist() == [1.0] * 5
-
-
-@pytest.mark.parametrize("discount", [1.0, 0.8])
-def test_returns_weighted_by_ratios_estimate_the_values_of_the_target(discount):
-    """Of whole episodes that begin in `start`: E_b[Σ_t γ^t ρ_0⋯ρ_t R_{t+1}] = v_π(start)."""
-    problem = episodic(discount=discount, reward_std=0.2)
-    _, rewards, discounts, ratios = problem.trajectory(60_000, seed=13)
-    weighted, plain, found = 0.0, 0.0, []
-    weight = growth = 1.0
-    for reward, gamma, ratio in zip(rewards, discounts, ratios, strict=True):
-        weight *= ratio
-        weighted, plain = weighted + growth * weight * reward, plain + growth * reward
-        growth *= discount
-        if gamma == 0.0:
-            found.append((weighted, plain))
-            weighted, plain, weight, growth = 0.0, 0.0, 1.0, 1.0
-    assert len(found) > 20_000
-    (mean, unweighted), error = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(len(found))
-    value = values_by_iterating(problem)[problem.start]
-    assert abs(mean - value) < 4.5 * error[0]
-    assert abs(unweighted - value) > 10.0 * error[1], "the behaviour has other values, or this would show nothing"
 
 
 def test_the_fingerprint_tells_problems_apart():

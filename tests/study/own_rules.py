@@ -74,16 +74,20 @@ OFF_POLICY = {  # with the defaults of the parameters that some have
     "tdrc": partial(family.gtd, kappa=1.0),
     "gtd2": partial(family.gtd, second=True),
     "proximal_gtd2": partial(family.gtd, second=True, ahead=True),
-    "v_trace": partial(family.off_policy_td, largest=1.0),
+    "htd": family.htd,
+    "tree_backup": family.tree_backup,
+    "v_trace": partial(family.v_trace, rho_bar=1.0, c_bar=1.0),
+    "abtd": partial(family.abtd, psi_0=1.0, psi_max=2.0),
     "emphatic": family.emphatic_td,
     "emphatic_beta": partial(family.emphatic_td, decay=0.8),
     "true_online_emphatic": family.true_online_emphatic_td,
 }
 
 
-def plain_off_policy(name, x, rewards, discounts, ratios, w, alpha, lam, eta):
+def plain_off_policy(name, x, rewards, discounts, ratios, w, alpha, lam, eta, probabilities):
     """The weights of an off-policy method after every step."""
     each = {"trace_decays": lam, "alphas": alpha, "betas": eta * alpha, "interests": 1.0, "ratios": ratios}
+    each["probabilities"] = probabilities
     filled = {name: np.broadcast_to(value, len(rewards)) for name, value in each.items()}
     ends = [0, *np.flatnonzero(discounts == 0.0) + 1, len(rewards)]
     episodes = [

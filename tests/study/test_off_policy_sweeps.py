@@ -38,10 +38,12 @@ every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLE
 
 def oracle(problem, method, alpha, lam, run, *, eta=None, after=0):
     """The mean of `problem.error` over the steps, of the plain method with dense vectors."""
-    states, rewards, discounts, ratios = problem.trajectory(STEPS, study.run_seed(SEED, run))
+    run = problem.trajectory(STEPS, study.run_seed(SEED, run))
+    states, rewards, discounts, ratios = run
     eta = study.SweptMethod(method).second if eta is None else eta
     parts = problem.features[states], rewards, discounts, ratios, problem.initial_weights.copy()
-    return np.mean([problem.error(w) for w in plain_off_policy(method, *parts, alpha, lam, eta)][after:])
+    weights = plain_off_policy(method, *parts, alpha, lam, eta, run.probabilities)
+    return np.mean([problem.error(w) for w in weights][after:])
 
 
 def errors(table):
@@ -81,6 +83,42 @@ def own_gtd(memory, x, reward, x_next, alpha, beta, gamma, lam, gamma_next, lam_
 @kernel
 def own_true_online_gtd(memory, x, reward, x_next, v_old, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried):
     return true_online_gtd(memory, x, reward, x_next, v_old, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried)
+
+
+class OwnGTD:
+    """A class of one's own with a second step-size."""
+
+    def __init__(self, n_features, step_size, trace_decay, discount, second_step_size, initial_weights=None):
+        settings = (n_features, step_size, trace_decay, discount, initial_weights)
+        self.inner = to.GTD(*settings, second_step_size=second_step_size)
+        self.start = self.inner.start
+
+    def update(self, reward, x_next, discount=None, ratio=1.0):
+        self.inner.update(reward, x_next, discount, ratio=ratio)
+
+    @property
+    def weights(self):
+        return self.inner.weights
+
+
+class Settled(OwnGTD):
+    def __init__(self, n_features, step_size, trace_decay, discount, initial_weights=None, second_step_size=0.003):
+        super().__init__(n_features, step_size, trace_decay, discount, second_step_size, initial_weights)
+
+
+def test_the_second_step_size_of_a_class_is_a_multiple_of_the_first():
+    methods = {"gtd": None, "class": to.GTD, "own": OwnGTD, "settled": Settled}
+    sweep = {"step_sizes": [0.01], "trace_decays": [0.5], "runs": 2, "steps": STEPS, "parameters": {"eta": [0.3, 1.0]}}
+    table = to.sweep(PROBLEMS["Baird"], methods, **sweep).to_pylist()
+    of = {(row["method"], row["eta"], row["run"]): row["error"] for row in table}
+    for (_, eta, run), error in of.items():
+        assert error == pytest.approx(of["gtd", eta, run], rel=1e-9)
+    assert of["gtd", 0.3, 0] != of["gtd", 1.0, 0]
+    del sweep["parameters"]
+    once = to.sweep(PROBLEMS["Baird"], {**methods, "0.3": study.SweptMethod("gtd", second=0.3)}, **sweep).to_pylist()
+    of = {(row["method"], row["run"]): row["error"] for row in once}
+    assert of["own", 0] == pytest.approx(of["gtd", 0], rel=1e-9)
+    assert of["settled", 0] == pytest.approx(of["0.3", 0], rel=1e-9)
 
 
 def test_the_error_of_a_learner_class_is_that_of_its_kernel():
@@ -200,7 +238,6 @@ class Plain:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"methods": {"mine": to.GTD}}, r"needs a second step-size.*study\.SweptMethod"),
         ({"methods": {"mine": Plain}, "problem": baird()}, "and initial_weights, which this problem has"),
         ({"methods": ["gdt"]}, "unknown method 'gdt'; known are accumulate, replace.*true_online_off_policy"),
         ({"after": STEPS}, "after must be a whole number from 0, and fewer than the 40 steps, got 40"),

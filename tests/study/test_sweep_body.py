@@ -24,6 +24,7 @@ class Stream:
 
     def __init__(self, features, trajectory, metric, target, first=None, after=0):
         self.features, (self.states, self.rewards, self.discounts, self.ratios) = features, trajectory
+        self.probabilities = np.minimum(0.7 * self.ratios, 1.0) if len(self.ratios) > 1 else ONE
         self.states = self.states.astype(np.int32)
         self.metric, self.target, self.after = metric, target, after
         self.first = np.zeros(len(target)) if first is None else first
@@ -44,7 +45,7 @@ class Stream:
         found = np.empty((1, len(alphas), len(lams)))
         arrays, run = (
             (self.features, root, self.target, self.first),
-            (self.states, self.rewards, self.discounts, self.ratios),
+            (self.states, self.rewards, self.discounts, np.column_stack((self.ratios, self.probabilities))),
         )
         method.sweep(arrays, 0.9, self.after, [run], np.array(alphas), np.array(lams), found)
         return found[0]
@@ -95,7 +96,16 @@ def weights_of(name, stream, alpha, lam):
         return OWN[name][1](stream.x, stream.rewards, stream.discounts, stream.first, alpha, lam)
     if name in OFF_POLICY:
         return plain_off_policy(
-            name, stream.x, stream.rewards, stream.discounts, stream.ratios, stream.first, alpha, lam, second
+            name,
+            stream.x,
+            stream.rewards,
+            stream.discounts,
+            stream.ratios,
+            stream.first,
+            alpha,
+            lam,
+            second,
+            stream.probabilities,
         )
     episode = prediction.Episode(stream.x, stream.rewards, stream.discounts, **each)
     if name == "true_online_differential":

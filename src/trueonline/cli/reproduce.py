@@ -33,9 +33,10 @@ def command(names: tuple[str, ...], listing: bool, **settings: Any) -> None:
 
     NAME is one or more experiments. --list shows them all, and which ones run only if they are named. These go beyond the
     paper: textbook, many-mrps, mrp-grid (many classes of random MRPs), mountain-car, stream-x (streaming deep RL), offpolicy
-    (learning about one policy from another) and average-reward (continuing tasks without discount). Each experiment leaves
-    figure.png, figure.pdf, data.csv and data.parquet in OUT/NAME. All experiments of one call leave OUT/report.html, a page
-    for a browser, and OUT/verdicts.json. Both replace those of an earlier call. Results of sweeps are kept in OUT/tasks.
+    (learning about one policy from another), collision (eleven off-policy methods) and average-reward (continuing tasks
+    without discount). Each experiment leaves figure.png, figure.pdf, data.csv and data.parquet in OUT/NAME. All experiments
+    of one call leave OUT/report.html, a page for a browser, and OUT/verdicts.json. Both replace those of an earlier call.
+    Results of sweeps are kept in OUT/tasks.
     After Ctrl-C or a crash, run the same command again: it computes only what is missing.
     """
     with plain_errors(extra="report"):

@@ -15,7 +15,7 @@ from trueonline import catalog
 from trueonline.cli import options
 from trueonline.cli.errors import plain_errors
 
-ACROSS = 3  # methods in a table, at most
+METHODS_ACROSS = 3  # methods in a table, at most
 
 
 def _known() -> str:
@@ -100,8 +100,8 @@ def _print(reports: dict[str, Any], streams: list[str]) -> None:
 
 
 def _evenly(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The names in parts of at most `ACROSS`, as even as may be."""
-    parts = -(-len(names) // ACROSS)
+    """The names in parts of at most `METHODS_ACROSS`, as even as may be."""
+    parts = -(-len(names) // METHODS_ACROSS)
     width = -(-len(names) // max(parts, 1))
     return (names[first : first + width] for first in range(0, len(names), width or 1))
 

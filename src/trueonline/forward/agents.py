@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueonline import inputs
+from trueonline.forward.action_values import ExpectedGradientSum, ExpectedSum, ExpectedTreeSum
 from trueonline.forward.base import Definition, with_options
 from trueonline.forward.differential import OnlineDifferentialReturn
 from trueonline.forward.lambda_returns import OnlineLambdaReturn
@@ -17,7 +18,7 @@ from trueonline.forward.traces import AccumulateSum, ClearingSum, ReplaceSum
 from trueonline.forward.watkins import WatkinsReturn, WatkinsSum
 from trueonline.inputs import FeaturesLike, Schedule
 from trueonline.learners.acting import Acting
-from trueonline.learners.docstrings import AGENT, SECOND, with_learned_step_sizes
+from trueonline.learners.docstrings import AGENT, SECOND, TARGET, with_learned_step_sizes
 
 TIE_TOLERANCE = 1e-10  # closer values are tied: relative to the best value, or absolute if that is below 1
 
@@ -92,6 +93,78 @@ class DefinitionAgent(Acting):
 
     def _dense(self, x: FeaturesLike) -> np.ndarray:
         return inputs.dense(inputs.features(x, self.n_features), self.n_features)
+
+
+class TargetedDefinition(DefinitionAgent):
+    """Action values of an ε-greedy target policy, by a definition over φ = ψ(S, A) and φ̄' = Σ_a π(a|S')ψ(S', a)."""
+
+    _shared_parameters = AGENT + TARGET + SECOND
+
+    def __init__(self, *arguments: Any, target_epsilon: float = 0.0, **more: Any) -> None:
+        self.target_epsilon = target_epsilon
+        DefinitionAgent.__init__(self, *arguments, **more)
+
+    def _target(self, q: np.ndarray) -> np.ndarray:
+        """π of all actions, from their values."""
+        best = q >= q.max() - TIE_TOLERANCE * max(1.0, abs(q.max()))
+        return (1.0 - self.target_epsilon) * best / best.sum() + self.target_epsilon / len(q)
+
+    def _chosen(self, q: np.ndarray, t: int) -> tuple[int, tuple[float, float]]:
+        """An action, with ρ and π."""
+        action = self.policy(q, self.rng, t)
+        pi = float(self._target(q)[action])
+        return action, (pi / float(self.policy.probabilities(q, t)[action]), pi)  # type: ignore[attr-defined]
+
+    def start(self, x: FeaturesLike) -> int:
+        action, self.taken = self._chosen(self.values(x), self.inner.steps)
+        self.inner.start(self._psi(x, action))
+        return action
+
+    def step(
+        self, reward: float, x_next: FeaturesLike, discount: float | None = None, trace_decay: float | None = None
+    ) -> int:
+        q = self.values(x_next)
+        action, coming = self._chosen(q, self.inner.steps + 1)
+        mean = np.outer(self._dense(x_next), self._target(q)).reshape(-1)
+        self._learn(reward, self._psi(x_next, action), discount, trace_decay, mean)
+        self.taken = coming
+        return action
+
+    def end(self, reward: float) -> None:
+        self._learn(reward, None, None, None, None)
+
+    def _learn(self, reward: float, x_next: Any, discount: Any, trace_decay: Any, mean: Any) -> None:
+        parts = dict(zip(("ratio", "probability"), self.taken, strict=True))
+        more = {name: value for name, value in parts.items() if name in self.inner.takes}
+        self.inner.update(reward, x_next, discount, trace_decay, x_expected=mean, **more)
+
+
+class ExpectedSarsaSum(TargetedDefinition):
+    """Expected Sarsa(λ), by explicit sums."""
+
+    definition = ExpectedSum
+
+
+class TreeBackupQSum(TargetedDefinition):
+    """Tree Backup(λ), by explicit sums."""
+
+    definition = ExpectedTreeSum
+
+
+class GQSum(TargetedDefinition):
+    """GQ(λ), by explicit sums."""
+
+    definition = ExpectedGradientSum
+
+    def __init__(
+        self,
+        *arguments: Any,
+        target_epsilon: float = 0.0,
+        second_step_size: float | Schedule | None = None,
+        **more: Any,
+    ) -> None:
+        beta = arguments[2] if second_step_size is None else second_step_size
+        TargetedDefinition.__init__(self, *arguments, target_epsilon=target_epsilon, second_step_size=beta, **more)
 
 
 class AccumulateSarsaSum(DefinitionAgent):

@@ -55,11 +55,17 @@ def products_after(factors: np.ndarray, k: int) -> np.ndarray:
 
 
 def with_options(init: Callable[..., None], cls: Any) -> inspect.Signature:
-    """The signature of a class whose constructor takes the options of definitions."""
-    *usual, _ = list(inspect.signature(init).parameters.values())[1:]
-    owner, kind, none = getattr(cls, "definition", cls), inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
-    own = [inspect.Parameter(name, kind, default=getattr(owner, name, none)) for name in getattr(owner, "options", ())]
-    return inspect.Signature([*usual, *own])
+    """The signature of a class whose constructor takes the options of definitions, or its own one."""
+    usual = list(inspect.signature(cls.__init__).parameters.values())[1:]
+    if cls.__init__ is not init:
+        return inspect.Signature(usual)
+    if definition := getattr(cls, "definition", None):
+        common = inspect.signature(Definition).parameters
+        own = [each for name, each in inspect.signature(definition).parameters.items() if name not in common]
+    else:
+        kind, none = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
+        own = [inspect.Parameter(name, kind, default=getattr(cls, name, none)) for name in cls.options]
+    return inspect.Signature([*usual[:-1], *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own)])
 
 
 def number_or_schedule(name: str, value: Any) -> Any:
@@ -132,9 +138,9 @@ class Definition(Learner):
     def _weights_now(self) -> np.ndarray:
         """The weights after the last transition of the history."""
 
-    @abstractmethod
     def _weights_at_end(self) -> np.ndarray:
         """The weights after the last transition of the episode."""
+        return self._weights
 
     @of_now
     def _decays(self) -> np.ndarray:
@@ -178,14 +184,16 @@ class Definition(Learner):
         ratio: float | None = None,
         interest: float | None = None,
         x_expected: FeaturesLike | None = None,
+        probability: float | None = None,
     ) -> float:
-        self._refuse(ratio=ratio, interest=interest, x_expected=x_expected)
+        self._refuse(ratio=ratio, interest=interest, x_expected=x_expected, probability=probability)
         if self._here is None:
             raise RuntimeError("no episode has begun: call start(x) with its first features before update")
         reward = inputs.number("reward", reward)
         gamma = inputs.unit("discount", self.discount if discount is None else discount)
         lam = inputs.unit("trace_decay", self.trace_decay if trace_decay is None else trace_decay)
         rho = 1.0 if ratio is None else inputs.ratio("ratio", ratio)
+        self._probability = min(rho, 1.0) if probability is None else inputs.probability("probability", probability, rho)
         self._interest = 1.0 if interest is None else inputs.ratio("interest", interest)
         alpha = self._parameters.alpha(self._steps)
         self._prepare()
@@ -234,15 +242,17 @@ class Definition(Learner):
         ratios: ArrayLike | None = None,
         interests: ArrayLike | None = None,
         expected: FeatureStream | None = None,
+        probabilities: ArrayLike | None = None,
         resume: bool = False,
     ) -> np.ndarray:
-        self._refuse(ratios=ratios, interests=interests, expected=expected)
+        self._refuse(ratios=ratios, interests=interests, expected=expected, probabilities=probabilities)
         X, rows = inputs.stream(X, self.n_features)
         R = inputs.rewards(rewards, rows)
         series = {
             "discount": inputs.units("discounts", discounts, len(R), self.discount),
             "trace_decay": inputs.units("trace_decays", trace_decays, len(R), self.trace_decay),
-            "ratio": inputs.ratios("ratios", ratios, len(R)),
+            "ratio": (rhos := inputs.ratios("ratios", ratios, len(R))),
+            "probability": inputs.probabilities("probabilities", probabilities, len(R), rhos),
             "interest": inputs.ratios("interests", interests, len(R)),
         }
         series = {name: each for name, each in series.items() if name in ("discount", "trace_decay", *self.takes)}

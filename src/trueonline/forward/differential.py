@@ -71,4 +71,5 @@ class OnlineDifferentialReturn(DifferentialDefinition):
 
     def _trace(self) -> np.ndarray:
         """e⁺ of the online λ-return algorithm, whose terms carry α_i."""
-        return dutch_trace(self.x, self._decays(), self.alphas, np.ones(len(self.x)), self.n_features)
+        moves = [alpha * phi for alpha, phi in zip(self.alphas, self.x, strict=True)]
+        return dutch_trace(self.x, self._decays(), moves, self.n_features)

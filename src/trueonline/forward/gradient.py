@@ -160,6 +160,35 @@ class ProximalGTD2Sum(GTDSum):
         return sum((self._changes(j)[1] for j in range(len(self.x))), self._first_second.copy())
 
 
+class HTDSum(GTDSum):
+    """HTD(λ), by explicit sums, with e of GTD(λ) and b_j = Σ_{i=0}^{j} (∏_{m=i+1}^{j} γ_mλ_m) φ_i (White and White 2016).
+
+    w_t = w_0 + Σ_{j=0}^{t−1} α_j (δ_j e_j + h_jᵀ(e_j − b_j) (φ_j − γ_{j+1}φ_{j+1}))
+    h_t = h_0 + Σ_{j=0}^{t−1} β_j (δ_j e_j − (h_jᵀb_j) (φ_j − γ_{j+1}φ_{j+1}))
+    """
+
+    @of_the_past
+    def _behaviour_trace(self, j: int) -> np.ndarray:
+        """b_j."""
+        return accumulated(self.x, self._decays(), np.ones(len(self.x)), j, self.n_features)
+
+    def _difference(self, j: int) -> np.ndarray:
+        return self.x[j] - self.discounts[j] * self.reached[j]
+
+    def _redone(self) -> np.ndarray:
+        w = self._first_weights.copy()
+        for j, (alpha, h) in enumerate(zip(self.alphas, self.second_then, strict=True)):
+            e, b = self._trace_at(j), self._behaviour_trace(j)
+            w += alpha * (self.deltas[j] * e + (h @ (e - b)) * self._difference(j))
+        return w
+
+    def _second_redone(self) -> np.ndarray:
+        total = self._first_second.copy()
+        for j, (beta, h) in enumerate(zip(self.betas, self.second_then, strict=True)):
+            total += beta * (self.deltas[j] * self._trace_at(j) - (h @ self._behaviour_trace(j)) * self._difference(j))
+        return total
+
+
 class OnlineGTDReturn(GradientDefinition, OnlineOffPolicyReturn):
     """True online GTD(λ): at every time t, redo all updates of w and of h with the interim targets of horizon t.
 
@@ -198,4 +227,5 @@ class OnlineGTDReturn(GradientDefinition, OnlineOffPolicyReturn):
     @property
     def second_trace(self) -> np.ndarray:
         """f_t = ρ_te_t^h: Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_jρ_j) B_{i+1}^{t} β_iρ_iφ_i, with B_j = I − β_jφ_jφ_jᵀ."""
-        return dutch_trace(self.x, self._carried(), self.betas, self.ratios, self.n_features)
+        moves = [beta * phi for beta, phi in zip(self.betas, self.x, strict=True)]
+        return dutch_trace(self.x, self._carried(), moves, self.n_features, self.ratios)

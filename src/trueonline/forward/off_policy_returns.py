@@ -49,9 +49,6 @@ class FamilyDefinition(OffPolicyDefinition):
             getattr(self, name).append(value)
         return self._redone()
 
-    def _weights_at_end(self) -> np.ndarray:
-        return self._weights
-
     @of_now
     def _carried(self) -> np.ndarray:
         """γ_jλ_jρ_j for j = 0, 1, …. The entry j = 0 has no meaning. ∏_{j=i+1}^{t} γ_jλ_jρ_j carries φ_i to time t."""
@@ -96,26 +93,6 @@ class OffPolicySum(FamilyDefinition):
         return self._trace_at(len(self.x) - 1)
 
 
-class VTraceSum(OffPolicySum):
-    """V-trace(λ), by explicit sums: those of off-policy TD(λ), with min(ρ_i, largest) for every ρ_i.
-
-    Parameters
-    ----------
-    largest_ratio : float, optional
-        The largest ratio, 1 by default.
-    """
-
-    options = MappingProxyType({"largest_ratio": inputs.ratio})
-    largest_ratio: float = 1.0
-
-    def _entering(self) -> np.ndarray:
-        return np.minimum(self.ratios, self.largest_ratio)
-
-    @of_now
-    def _carried(self) -> np.ndarray:
-        return self._decays() * self._entering()
-
-
 class OnlineOffPolicyReturn(FamilyDefinition):
     """At every time t, redo all updates of the episode with the off-policy interim λ-returns of horizon t.
 
@@ -151,16 +128,12 @@ class OnlineOffPolicyReturn(FamilyDefinition):
 
     def _trace(self) -> np.ndarray:
         """e_t = Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_jρ_j) A_{i+1}^{t} β_iφ_i, with A_j = I − β_jφ_jφ_jᵀ and β_j = α_jρ_j."""
-        steps = [self._step(k) for k in range(len(self.x))]
-        return dutch_trace(self.x, self._carried(), steps, np.ones(len(self.x)), self.n_features)
+        moves = [self._step(k) * phi for k, phi in enumerate(self.x)]
+        return dutch_trace(self.x, self._carried(), moves, self.n_features)
 
 
 def off_policy_lambda_returns(
-    rewards: list[float],
-    discounts: list[float],
-    trace_decays: list[float],
-    ratios: list[float],
-    next_values: list[float],
+    rewards: list[float], discounts: list[float], trace_decays: list[float], ratios: list[float], next_values: list[float]
 ) -> list[float]:
     """Compute the off-policy interim λ-returns G_k^{λρ|h} of S_k, for k = 0, …, h − 1 and the latest horizon h.
 
@@ -213,12 +186,17 @@ def accumulated(x: list[np.ndarray], carried: np.ndarray, entering: np.ndarray, 
     return total
 
 
-def dutch_trace(x: list[np.ndarray], carried: np.ndarray, steps: list[float], entering: Any, n: int) -> np.ndarray:
-    """Σ_{i=0}^{t} (c_{i+1} ⋯ c_t) (I − β_tφ_tφ_tᵀ) ⋯ (I − β_{i+1}φ_{i+1}φ_{i+1}ᵀ) β_ib_iφ_i, one factor after the other."""
+def dutch_trace(
+    x: list[np.ndarray], carried: np.ndarray, moves: list[np.ndarray], n: int, entering: list[float] | None = None
+) -> np.ndarray:
+    """Σ_{i=0}^{t} (c_{i+1} ⋯ c_t) (I − m_tφ_tᵀ) ⋯ (I − m_{i+1}φ_{i+1}ᵀ) b_im_i, one factor after the other. b_i is 1 by default.
+
+    m_i is φ_i times its step-size, or the step-sizes of all features.
+    """
     total = np.zeros(n)
-    for i in range(len(x)):
-        term = steps[i] * entering[i] * x[i]
+    for i, move in enumerate(moves):
+        term = move if entering is None else entering[i] * move
         for j in range(i + 1, len(x)):
-            term = carried[j] * (term - steps[j] * (x[j] @ term) * x[j])
+            term = carried[j] * (term - (x[j] @ term) * moves[j])
         total += term
     return total

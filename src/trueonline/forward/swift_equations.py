@@ -81,9 +81,6 @@ class SwiftTDEquations(Definition):
         self.z, self.p, self.z_bar = z, p, z_bar
         return self._weights + self.delta_w
 
-    def _weights_at_end(self) -> np.ndarray:
-        return self._weights
-
     def _trace(self) -> np.ndarray:
         return self.z
 

@@ -14,7 +14,7 @@ import numpy as np
 from trueonline import inputs
 from trueonline.forward.base import products_after
 from trueonline.forward.gradient import GradientDefinition, GTDSum, OnlineGTDReturn
-from trueonline.forward.off_policy_returns import FamilyDefinition, off_policy_lambda_returns
+from trueonline.forward.off_policy_returns import FamilyDefinition, dutch_trace, off_policy_lambda_returns
 from trueonline.learners.docstrings import INITIAL, LEARNER, SECOND
 
 
@@ -68,6 +68,12 @@ class UsageDefinition(FamilyDefinition):
             u = (1.0 - self.alphas[k] * phi * phi) * u + self._total_weight(k) * phi * phi
         return u
 
+    def _diagonal_trace(self) -> np.ndarray:
+        """Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_jρ_j) F_t ⋯ F_{i+1} ρ_iA_{i+1}φ_i, with F_j = I − ρ_jA_{j+1}φ_jφ_jᵀ."""
+        parts = zip(self.ratios, self.step_sizes_then, self.x, strict=True)
+        moves = [rho * step_sizes * phi for rho, step_sizes, phi in parts]
+        return dutch_trace(self.x, self._carried(), moves, self.n_features)
+
     def _total_weight(self, k: int) -> float:
         """ρ_k^t, for the latest horizon t."""
         decays, carried = self._decays(), self._carried()
@@ -119,7 +125,7 @@ class OnlineWISReturn(UsageDefinition):
 
     def _trace(self) -> np.ndarray:
         """Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_jρ_j) F_t ⋯ F_{i+1} ρ_iA_{i+1}φ_i, with F_j = I − ρ_jA_{j+1}φ_jφ_jᵀ."""
-        return _dutch_trace(self)
+        return self._diagonal_trace()
 
 
 class GradientUsageDefinition(UsageDefinition, GradientDefinition):
@@ -163,20 +169,4 @@ class OnlineWISGTDReturn(GradientUsageDefinition, OnlineGTDReturn):
 
     def _trace(self) -> np.ndarray:
         """The trace of `OnlineWISReturn`."""
-        return _dutch_trace(self)
-
-
-def _dutch_trace(definition: UsageDefinition) -> np.ndarray:
-    """Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_jρ_j) F_t ⋯ F_{i+1} ρ_iA_{i+1}φ_i, with F_j = I − ρ_jA_{j+1}φ_jφ_jᵀ."""
-    carried, x = definition._carried(), definition.x
-    steps = [
-        rho * step_sizes * phi
-        for rho, step_sizes, phi in zip(definition.ratios, definition.step_sizes_then, x, strict=True)
-    ]
-    total = np.zeros(definition.n_features)
-    for i in range(len(x)):
-        term = steps[i]
-        for j in range(i + 1, len(x)):
-            term = carried[j] * (term - (x[j] @ term) * steps[j])
-        total += term
-    return total
+        return self._diagonal_trace()

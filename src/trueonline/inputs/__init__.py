@@ -42,6 +42,8 @@ from trueonline.inputs.numbers import (
     number,
     one_seed,
     positive,
+    probabilities,
+    probability,
     ratio,
     ratios,
     read_only,
@@ -50,6 +52,7 @@ from trueonline.inputs.numbers import (
     shown,
     unit,
     units,
+    unmasked,
 )
 from trueonline.inputs.parameters import Parameters, Parametrised
 from trueonline.inputs.protocol import PARTS, Protocol, check_methods, protocol_of

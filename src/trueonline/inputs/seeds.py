@@ -16,6 +16,8 @@ SEEDS: dict[str, tuple[int, tuple[str, ...]]] = {
     "MRPs of a grid": (51, ("seed", "k", "b", "number")),
     "features of MRPs of a grid": (61, ("seed", "k", "b", "number")),
     "off-policy MDPs": (61, ("seed", "number")),
+    "features of the Collision task": (71, ("seed", "run")),
+    "trajectories of the Collision task": (73, ("seed", "run")),
     "background of a game": (2016, ("seed",)),
     "arm": (20130612, ("seed",)),
     "training episode": (1, ("episode", "seed")),
@@ -23,7 +25,7 @@ SEEDS: dict[str, tuple[int, tuple[str, ...]]] = {
     "filmed episode": (3, ("episode", "seed")),
 }
 # These two have a seed in common, for kind 0 and number 0. They belong to different studies.
-SHARED = {("features of a sweep file", "features of the paper's MRPs")}
+SHARED_SEEDS = {("features of a sweep file", "features of the paper's MRPs")}
 
 
 def seed_of(purpose: str, *parts: int) -> list[int]:

@@ -33,8 +33,8 @@ from trueonline.words import count, listed
 
 SIGNALS = ("position", "velocity", "force", "muscle1", "muscle2")
 ROLES = (*SIGNALS, "recording")
-ENVELOPE = 0.2  # seconds over which a rectified signal is averaged
-SLOW = 1.0  # seconds over which the force is averaged to replace a position
+ENVELOPE_SECONDS = 0.2  # seconds over which a rectified signal is averaged
+SLOWNESS = 1.0  # seconds over which the force is averaged to replace a position
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ def read(path: str | os.PathLike, columns: Mapping[str, str] | None = None, rate
     every = number("rate", rate, f"a multiple of {arm.RATE}", lambda v: v > 0.0 and v % arm.RATE == 0.0) / arm.RATE
     table = _Table(path, dict(columns or {}))
     pieces = table.pieces()
-    width, whole = round(ENVELOPE * rate), int(every)
+    width, whole = round(ENVELOPE_SECONDS * rate), int(every)
 
     def reduced(values: np.ndarray) -> np.ndarray:
         return np.concatenate([_decimated(values[piece], whole) for piece in pieces])
@@ -101,8 +101,10 @@ def read(path: str | os.PathLike, columns: Mapping[str, str] | None = None, rate
     force = table.column("force")
     position, notes = table.column("position") if table.has("position") else None, []
     if position is None:
-        position = np.concatenate([running_mean(force[piece], round(SLOW * rate)) for piece in pieces])
-        notes.append(f"It has no position: the slow force, its mean over the last {SLOW:g} s, stands in for the angle.")
+        position = np.concatenate([running_mean(force[piece], round(SLOWNESS * rate)) for piece in pieces])
+        notes.append(
+            f"It has no position: the slow force, its mean over the last {SLOWNESS:g} s, stands in for the angle."
+        )
     slow = reduced(position)
     if table.has("velocity"):
         velocity = reduced(table.column("velocity"))

@@ -84,6 +84,7 @@ EXPERIMENTS = {
     "mountain-car": Entry("mountain_car", by_name_only=True),
     "stream-x": Entry("stream_x", by_name_only=True, options=(TRANSITIONS,)),
     "offpolicy": Entry("offpolicy", by_name_only=True),
+    "collision": Entry("collision", by_name_only=True),
     "average-reward": Entry("average_reward", by_name_only=True),
 }
 DEFAULT = tuple(name for name, entry in EXPERIMENTS.items() if not entry.by_name_only)

@@ -23,7 +23,7 @@ from trueonline.learners.docstrings import of_parameters
 from trueonline.words import listed
 
 USUAL_BOUND = 0.1  # where step-sizes adapt and no bound is given: that of SwiftTD
-PUBLIC = {"gamma": "discount", "lam": "trace_decay"}  # the names of constants in the public API
+PUBLIC_NAMES = {"gamma": "discount", "lam": "trace_decay"}  # the names of constants in the public API
 
 
 def idle(method: Method) -> tuple[str, ...]:
@@ -248,17 +248,17 @@ class OverMemory(Parametrised):
         for name, values in (("gamma", discounts), ("lam", trace_decays)):
             if values is None or name not in self.method.constants:
                 continue
-            own = getattr(self, PUBLIC[name])
+            own = getattr(self, PUBLIC_NAMES[name])
             allowed = (own, 0.0) if name == "gamma" else (own,)  # γ = 0 ends an episode
             if not np.isin(np.asarray(values), allowed).all():
                 raise ValueError(
-                    f"{PUBLIC[name]} is a constant of this forward view, {own:g}; write {name}[j] in it to let it vary"
+                    f"{PUBLIC_NAMES[name]} is a constant of this forward view, {own:g}; write {name}[j] in it to let it vary"
                 )
 
     # --- Saving ---
 
     def _dump_memory(self) -> dict[str, np.ndarray]:
-        parts = {"place": self._memory.numbers[: layout.PARAMETERS].copy()}
+        parts = {"place": self._memory.numbers[: layout.SAVED_PLACE].copy()}
         for number, one in enumerate(self._each(), 1):
             prefix = f"{number}_" if number > 1 else ""
             parts |= {f"{prefix}{name}": part for name, part in memory.dump(one).items()}
@@ -276,10 +276,7 @@ class OverMemory(Parametrised):
         n = self._parameters.n_features
         inputs.saved_array(parts, "u", (n,), np.float64)  # before anything is allocated
         restored = self._empty()
-        place = inputs.saved_array(parts, "place", (layout.PARAMETERS,), np.float64)
-        own = restored.numbers[layout.FIXED].copy()
-        restored.numbers[: layout.PARAMETERS] = memory.checked_place(place, n)
-        restored.numbers[layout.FIXED] = own  # never those of a file
+        restored.numbers[: layout.SAVED_PLACE] = memory.checked_place(parts, n)
         for number, one in enumerate(memory.each(restored, self._memories), 1):
             prefix = f"{number}_" if number > 1 else ""
             memory.rebuild(one, {name.removeprefix(prefix): parts[name] for name in parts if name.startswith(prefix)})

@@ -393,13 +393,16 @@ class OffPolicyProblem:
         Returns
         -------
         OffPolicyTrajectory
-            States, rewards, discounts and importance ratios.
+            States, rewards, discounts, importance ratios and probabilities.
         """
         states, outcomes, noise = self._chain.sample(steps, self.start, np.random.default_rng(seed))
         actions, to = np.divmod(outcomes, self.transitions.shape[2])
         rewards = self.rewards[states[:-1], actions, to] + noise * self.reward_std
         discounts = np.where(to < self.n_states, self.discount, 0.0)
-        return OffPolicyTrajectory(states, rewards, discounts, self.ratios[states[:-1], actions])
+        taken = states[:-1], actions
+        run = OffPolicyTrajectory(states, rewards, discounts, self.ratios[taken])
+        run.probabilities = self.target[taken]
+        return run
 
     def __repr__(self) -> str:
         sizes = f"{self.n_states} states, {self.n_actions} actions, {self.n_features} features"

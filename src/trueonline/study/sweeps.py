@@ -140,21 +140,13 @@ def sweep(
                 f'methods must be names, or a mapping from names to methods, such as {{"mine": my_method}}, got {methods!r}'
             )
         methods = dict.fromkeys(listed)
-    grids = [tuple(grid) if isinstance(grid, Iterator) else grid for grid in (step_sizes, trace_decays)]
-    common: Any = {
-        "step_sizes": grids[0],
-        "trace_decays": grids[1],
-        "runs": runs,
-        "steps": steps,
-        "seed": seed,
-        "after": after,
-        "version": version,
-        "parameters": parameters or {},
-    }
+    alphas, lams = (tuple(grid) if isinstance(grid, Iterator) else grid for grid in (step_sizes, trace_decays))
+    numbers: tuple[Any, Any, int, int, int] = (alphas, lams, runs, steps, seed)
+    more: Any = {"after": after, "version": version, "parameters": parameters or {}}
     if confirm is not None:
         count("confirm", confirm)
     cases = [
-        Case(one, dict.fromkeys(applicable(one)) if methods is None else methods, labels=labels, **common)
+        Case(one, dict.fromkeys(applicable(one)) if methods is None else methods, *numbers, labels=labels, **more)
         for one, labels in _labelled_problems(problem)
     ]
     table = run(cases, engine=engine, out=out)

@@ -145,16 +145,6 @@ def test_sentences():
     assert summary([Claim("c", NOISE, {"not decided": "words"})]) == "0 of 1 claim holds, 1 within noise."
 
 
-def test_what_is_refused(tmp_path):
-    for file in ("/etc/passwd", "https://example.org/x", "javascript:alert(1)"):
-        with pytest.raises(ValueError, match="relative to the page"):
-            Section("s", "S", "", [], 1.0, files=[file])
-    (tmp_path / "r.html").write_text("old")
-    with pytest.raises(ValueError, match="different names"):
-        build(tmp_path / "r.html", [SECTIONS[1], SECTIONS[1]], {})
-    assert (tmp_path / "r.html").read_text() == "old"
-
-
 # --- What a browser makes of it -------------------------------------------------------------------
 
 

@@ -31,7 +31,7 @@ from trueonline.lab.experiments import random_mrps
 from trueonline.lab.experiments.random_mrps import ALPHAS, LAMS, MRPS
 from trueonline.lab.style import NAMES, figure, line, lines_over_lam
 
-SHOWN = (0.0, 0.4, 0.8, 0.9, 0.95, 0.99, 1.0)
+SHOWN_TRACE_DECAYS = (0.0, 0.4, 0.8, 0.9, 0.95, 0.99, 1.0)
 ROWS = ("best", "true_online", "accumulate", "replace")  # of a figure
 
 
@@ -47,7 +47,7 @@ def run(settings: Settings) -> Outcome:
 def _picture(results: list[Errors], mrp: str) -> Any:
     """Top: the error at the best α against λ. Below, for each method: the error against α, a line for each λ."""
     drawing, axes = figure(4, 3, width=8.6, height=9.6, sharey=True)
-    places = [int(abs(LAMS - lam).argmin()) for lam in SHOWN]
+    places = [int(abs(LAMS - lam).argmin()) for lam in SHOWN_TRACE_DECAYS]
     for each, column in zip(results, axes.T, strict=True):
         for name, panel in zip(ROWS, column, strict=True):
             panel.set(ylim=(0.0, 1.2))
@@ -56,7 +56,7 @@ def _picture(results: list[Errors], mrp: str) -> Any:
                     line(panel, LAMS, each.mean(method).min(axis=0), method)
                 panel.set(xlim=(0.0, 1.0), xlabel="λ", title=each.labels["representation"])
             elif name in each.by_method:
-                lines_over_lam(panel, ALPHAS, each.mean(name)[:, places].T, SHOWN)
+                lines_over_lam(panel, ALPHAS, each.mean(name)[:, places].T, SHOWN_TRACE_DECAYS)
                 panel.set(xscale="log", xlim=(1e-3, 2.0), xlabel="α")
             else:
                 panel.set_axis_off()

@@ -36,7 +36,7 @@ from trueonline.control import atari
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import ENOUGH, Claim, Estimate, judge
 from trueonline.lab.experiment import Experiment, Outcome, Settings, Unfinished, table
-from trueonline.lab.experiments.asterix_runs import COMPARED, SIMILAR, estimate, scale_of, tasks
+from trueonline.lab.experiments.asterix_runs import COMPARED, SIMILARITY, estimate, scale_of, tasks
 from trueonline.lab.style import COLOURS, MARKERS, NAMES, figure
 from trueonline.study.results import student_interval
 from trueonline.words import count
@@ -157,10 +157,10 @@ def _claims(data: pa.Table, best: pa.Table, floor: Sequence[float], settings: Se
             f"best mean score, {method}": scores[method].value,
             "95 % interval of the ratio, less 1": ratio.interval,
             "runs of each setting": runs,
-            "holds if": f"the interval lies within ±{SIMILAR:g}, with at least {ENOUGH} runs",
+            "holds if": f"the interval lies within ±{SIMILARITY:g}, with at least {ENOUGH} runs",
         }
         claim = f"The best score of true online Sarsa(λ) in the first {frames:,} frames is similar to that of {method} Sarsa(λ)"
-        claims.append(Claim(claim, ratio.judge(at_least=-SIMILAR, at_most=SIMILAR), numbers, runs))
+        claims.append(Claim(claim, ratio.judge(at_least=-SIMILARITY, at_most=SIMILARITY), numbers, runs))
     highest = {row["method"]: row for row in best.sort_by("score").to_pylist()}
     worst = min(highest.values(), key=lambda row: row["score"])
     # The interval of the difference, from both intervals. With one run it is not a number.

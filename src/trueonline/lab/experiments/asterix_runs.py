@@ -25,7 +25,7 @@ from trueonline.words import count, duration
 COMPARED = ("accumulate", "replace", "true_online")  # names of players in control.atari
 STEP_SIZES = (0.2, 0.5, 0.8, 1.1, 1.4, 1.7, 2.0)
 TRACE_DECAYS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99)
-SIMILAR = 0.1  # best scores that differ by less than a tenth are similar
+SIMILARITY = 0.1  # best scores that differ by less than a tenth are similar
 SCHEMA = pa.schema(
     SETTING
     | {"run": pa.int64(), "score": pa.float64(), "episodes": pa.int64(), "frames": pa.int64(), "diverged": pa.bool_()}

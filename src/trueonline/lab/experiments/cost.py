@@ -28,10 +28,7 @@ from trueonline.lab.experiment import Experiment, Outcome, Settings, table
 from trueonline.lab.style import figure
 
 SPARSE = "sparse, 9 active"
-SIZES = {
-    "dense": (10, 30, 100, 300, 1000, 3000, 10_000),
-    SPARSE: (2_000, 20_000, 200_000, 2_000_000),
-}
+SIZES = {"dense": (10, 30, 100, 300, 1000, 3000, 10_000), SPARSE: (2_000, 20_000, 200_000, 2_000_000)}
 REPEATS, SECONDS = 15, 0.01
 FRACTION = 1.5  # a ratio below it is "only a fraction more"
 

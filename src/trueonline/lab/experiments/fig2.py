@@ -34,7 +34,7 @@ from trueonline.problems import ONE_STATE_TERMINATION, FiniteMRP, one_state
 LEARNERS = {"accumulate": AccumulateTD, "replace": ReplaceTD, "true_online": TrueOnlineTD}
 STEP_SIZES = np.concatenate((np.arange(1, 20) / 100.0, np.arange(20, 101, 5) / 100.0))
 EPISODES, RUNS = 10, 2000
-ABOUT = 0.02  # how far "about 0.15" reaches
+MARGIN = 0.02  # how far "about 0.15" reaches
 
 
 def run(settings: Settings) -> Outcome:
@@ -99,7 +99,7 @@ def _claims(problem: FiniteMRP, settings: Settings, rms: Mapping[str, Estimate])
     return [
         Claim(
             "The best step-size of accumulate TD(λ) is about 0.15",
-            decided(low <= 0.15 + ABOUT and high >= 0.15 - ABOUT),
+            decided(low <= 0.15 + MARGIN and high >= 0.15 - MARGIN),
             {
                 "best step-size": best["accumulate"].value,
                 "interval": [low, high],

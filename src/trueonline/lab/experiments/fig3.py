@@ -95,11 +95,7 @@ def _claims(errors: dict[str, np.ndarray], largest_change: float) -> list[Claim]
             decided(all(abs(error - 1.0) <= CLOSE for error in at_one.values())),
             {"accumulate": at_one["accumulate"], "online λ-return (true online)": at_one["true_online"], "within": CLOSE},
         ),
-        Claim(
-            "Replace TD(λ) does not, at any λ",
-            decided(least > 1.0 + CLOSE),
-            {"its least error over λ": least},
-        ),
+        Claim("Replace TD(λ) does not, at any λ", decided(least > 1.0 + CLOSE), {"its least error over λ": least}),
     ]
 
 

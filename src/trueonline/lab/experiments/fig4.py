@@ -52,10 +52,7 @@ SMALL, LARGE = LAMS <= 0.3, LAMS >= 0.9
 def run(settings: Settings) -> Outcome:
     results = settings.shared(random_mrps.results)
     data = random_mrps.at_best_alpha(results)
-    pictures = {
-        "figure": lambda: picture(data, PAPERS),
-        "unit-length": lambda: picture(data, ("binary, unit length",)),
-    }
+    pictures = {"figure": lambda: picture(data, PAPERS), "unit-length": lambda: picture(data, ("binary, unit length",))}
     return Outcome(data, pictures, claims(results), note=random_mrps.note(settings))
 
 

@@ -41,7 +41,7 @@ STEP_SIZES = (0.2, 0.5, 0.8, 1.1, 1.4, 1.7, 2.0)  # over the number of tilings
 TRACE_DECAYS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99)
 TILINGS = 8
 EPISODES = 20
-LONGEST = 2000  # steps after which an episode is truncated
+MAX_EPISODE_STEPS = 2000  # steps after which an episode is truncated
 RUNS = 10
 SCHEMA = pa.schema(SETTING | {"run": pa.int64(), "steps": pa.float64(), "diverged": pa.bool_()})  # steps: per episode
 
@@ -65,7 +65,7 @@ class MountainCarRuns(WorkInPieces):
         return f"mountain-car-{self.method}"
 
     def about(self) -> tuple[str]:
-        fixed = (TILINGS, LONGEST, package_code(__name__, "trueonline.methods"), version("gymnasium"))
+        fixed = (TILINGS, MAX_EPISODE_STEPS, package_code(__name__, "trueonline.methods"), version("gymnasium"))
         return (json.dumps([asdict(self), fixed], sort_keys=True),)
 
     @property
@@ -77,7 +77,7 @@ class MountainCarRuns(WorkInPieces):
         import gymnasium
 
         alpha, run = piece
-        made: Any = gymnasium.make("MountainCar-v0", max_episode_steps=LONGEST)
+        made: Any = gymnasium.make("MountainCar-v0", max_episode_steps=MAX_EPISODE_STEPS)
         with closing(made) as env:
             tiles = features.from_space(env.observation_space, "tiles", tilings=TILINGS, bins=8)
             method = catalog.METHODS[self.method]

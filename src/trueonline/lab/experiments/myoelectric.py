@@ -53,7 +53,7 @@ from trueonline.lab.style import COLOURS, NAMES, band, figure, legend_above, lin
 from trueonline.problems import arm
 
 STEPS = arm.SAMPLES  # of learning that are scored
-SHOWN = (0.0, 0.4, 0.8, 0.9, 0.95, 0.99, 1.0)  # λ in the pictures of Appendix D
+SHOWN_TRACE_DECAYS = (0.0, 0.4, 0.8, 0.9, 0.95, 0.99, 1.0)  # λ in the pictures of Appendix D
 MINUTE = 60 * arm.RATE  # samples in the picture of the signals
 
 
@@ -176,10 +176,10 @@ def _details(predictions: Sequence[Prediction]) -> Any:
     methods = list(predictions[0].errors.by_method)
     drawing, axes = figure(len(methods), 2, width=7.4, height=7.6, sharex=True)
     for each, column in zip(predictions, axes.T, strict=True):
-        places = [int(abs(each.trace_decays - lam).argmin()) for lam in SHOWN]
+        places = [int(abs(each.trace_decays - lam).argmin()) for lam in SHOWN_TRACE_DECAYS]
         for method, panel in zip(methods, column, strict=True):
             ratio = each.errors.mean(method) / each.td0.value
-            lines_over_lam(panel, each.step_sizes, ratio[:, places].T, SHOWN, ".-", linewidth=1.2, ms=3.5)
+            lines_over_lam(panel, each.step_sizes, ratio[:, places].T, SHOWN_TRACE_DECAYS, ".-", linewidth=1.2, ms=3.5)
             panel.set(xscale="log", ylim=(0.0, 2.0))
         column[0].set_title(each.panel)
         column[-1].set_xlabel("α, over 9")

@@ -36,7 +36,7 @@ BRANCHES = (1, 2, 3, 5, 10, 0)  # 0 stands for k: every state may follow
 NOISES = (0.0, 0.03, 0.1, 0.3, 1.0)
 STEPS_PER_STATE = 10  # as in the paper: 100 steps for k = 10, 1,000 for k = 100
 MRPS_OF_A_CLASS, RUNS = 20, 10
-AT_ONCE = 1  # MRPs of each class: one is some 1,300 tasks
+MRPS_AT_ONCE = 1  # MRPs of each class: one is some 1,300 tasks
 COMPARISONS = (  # representation and other method
     ("tabular", "accumulate"),
     ("binary", "accumulate"),
