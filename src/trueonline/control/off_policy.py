@@ -30,7 +30,7 @@ from trueonline.learners.docstrings import AGENT, SECOND, TARGET
 class OffPolicyAgent(Agent):
     """An agent whose target policy is ε-greedy, whatever its behaviour."""
 
-    _shared_parameters = AGENT + TARGET
+    _shared_parameters = AGENT + TARGET + SECOND
     has_target = True
     _more_settings: ClassVar[tuple[str, ...]] = (*Agent._more_settings, "target_epsilon")
     target_epsilon: float
@@ -156,5 +156,4 @@ class GQ(OffPolicyAgent):
     array([[1., 2.]])
     """
 
-    _shared_parameters = AGENT + TARGET + SECOND
     method = METHODS["gq"]
