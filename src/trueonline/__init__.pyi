@@ -17,13 +17,13 @@ from trueonline.forward import OfflineLambdaReturn as OfflineLambdaReturn
 from trueonline.forward import OnlineLambdaReturn as OnlineLambdaReturn
 from trueonline.learners.average_reward import TrueOnlineDifferentialTD as TrueOnlineDifferentialTD
 from trueonline.learners.interface import Learner as Learner
+from trueonline.learners.linear import WithProvisionalWeights
+from trueonline.learners.linear import WithSecondWeights
+from trueonline.learners.linear import WithUsage
 from trueonline.learners.loading import load as load
 from trueonline.learners.memory_learner import MemoryLearner
-from trueonline.learners.off_policy import WithProvisionalWeights
-from trueonline.learners.off_policy import WithSecondWeights
 from trueonline.learners.own import method as method
 from trueonline.learners.swift import SwiftTD as SwiftTD
-from trueonline.learners.weighted import WithUsage
 from trueonline.study import sweep as sweep
 
 __version__: str

@@ -22,7 +22,7 @@ GROUPS = ("prediction", "off-policy", "average reward", "nonlinear", "control")
 TRACES = ("accumulating", "replacing", "dutch", "provisional", "none")
 OWN_MEMORIES = ("one", "two", "three", "two traces")  # those that a rule of one's own may have
 MEMORIES = (*OWN_MEMORIES, "two and usage", "three and usage", "two traces and usage", "meta-gradient")
-MADE = "learners.linear"  # makes the classes that rows name without a module
+LINEAR_MODULE = "learners.linear"  # makes the classes that rows name without a module
 # The colours are Okabe and Ito's, which colour-blind people can tell apart.
 VERMILION, BLUE, GREEN, SKY, PINK, GREY = "#D55E00", "#0072B2", "#009E73", "#56B4E9", "#CC79A7", "#7F7F7F"
 
@@ -190,7 +190,7 @@ class Method:
             return self.resolve(fallback)
         if not isinstance(value, str):
             return value
-        module, _, name = (value if ":" in value else f"{MADE}:{value}").partition(":")
+        module, _, name = (value if ":" in value else f"{LINEAR_MODULE}:{value}").partition(":")
         found = getattr(import_module(f"trueonline.{module}"), name, None)
         if found is None:
             raise ValueError(
@@ -203,13 +203,7 @@ def _rule(name: str) -> str:
     return f"methods.{name}:{name}"
 
 
-_GTD: dict[str, Any] = {
-    "learner": "GTD",
-    "rule": _rule("gtd"),
-    "memory": "two",
-    "swept": True,
-    "page": "gtd.md",
-}
+_GTD: dict[str, Any] = {"learner": "GTD", "rule": _rule("gtd"), "memory": "two", "swept": True, "page": "gtd.md"}
 _TRUE_ONLINE_GTD: dict[str, Any] = {
     "learner": "TrueOnlineGTD",
     "rule": _rule("true_online_gtd"),
@@ -699,7 +693,7 @@ def homes(folder: str) -> dict[str, str]:
     >>> homes("learners")["TDStar"], homes("control")["WatkinsQ"]
     ('learners.linear', 'control.watkins_q')
     """
-    return {name: row.learner.rpartition(":")[0] or MADE for name, row in classes(folder).items()}
+    return {name: row.learner.rpartition(":")[0] or LINEAR_MODULE for name, row in classes(folder).items()}
 
 
 def sweepable() -> tuple[str, ...]:

@@ -13,9 +13,6 @@
 
 The equations of Monte Carlo and of PTD(λ) and PQ(λ) are derived here from the forward views that the pages of those methods state.
 
-Some come a second time, in a form that can run at a cost in proportion to the *active* features (`products`, `…_active`): all
-traces decay by the same factor, and every inner product of two long vectors is carried along as a number.
-
 γ and λ of a transition belong to the state it enters, ρ to the action it takes, and the interest to the state it leaves. An episode
 ends at its last transition: because γ = 0, or because φ = 0 there (a terminal state), or because it is cut short.
 
@@ -200,8 +197,8 @@ def true_online_emphatic_td(episodes: Iterable[Episode], w: np.ndarray) -> Itera
 
 
 def emphasis(episode: Episode, t: int, F: float, decay: float | None = None) -> tuple[float, float]:
-    """F_t and M_t from F_{t−1}. At the beginning, also after γ = 0, F = I, and so λ does not matter."""
-    passed = episode.discounts[t - 1] if decay is None else decay * (episode.discounts[t - 1] != 0.0)
+    """F_t and M_t from F_{t−1}. At the beginning, and after γ = 0, F = I, and so λ does not matter."""
+    passed = episode.discounts[t - 1] if decay is None or episode.discounts[t - 1] == 0.0 else decay
     F = (episode.ratios[t - 1] * passed * F if t > 0 else 0.0) + episode.interests[t]
     lam = episode.trace_decays[t - 1] if t > 0 else 0.0
     return F, lam * episode.interests[t] + (1.0 - lam) * F
@@ -277,24 +274,4 @@ def provisional_q(episodes: Iterable[Episode], w: np.ndarray, *, frozen: bool = 
             e = rho * left_behind(episode, t) * e + alpha * phi
             w = w + (reward + gamma * v_next - v) * e + beside * (e - alpha * phi) + (rho - 1.0) * u
             u = gamma * episode.trace_decays[t] * (rho * u + (reward + v_next - v) * e + beside * (e - alpha * phi))
-            yield w
-
-
-def provisional_active(episodes: Iterable[Episode], w: np.ndarray, *, actions: bool) -> Iterator[np.ndarray]:
-    """Both, with v_t = ρ_tu_t + δ̄_te_t + …, of which u_{t+1} = γ_{t+1}λ_{t+1}v_t: e and v decay alike, by c_t = ρ_tγ_tλ_t.
-
-    e ← ce + bφ, with b = α for PQ and αρ for PTD;  r ← δe + m(e − αφ);  w ← w + r + (ρ − 1)γλv;  v ← cv + r + (1 − γ')V'e
-    """
-    for episode in episodes:
-        e, v = np.zeros(len(w)), np.zeros(len(w))
-        for t, reward in enumerate(episode.rewards):
-            phi, gamma, rho, alpha = episode.x[t], episode.discounts[t], episode.ratios[t], episode.alphas[t]
-            decay = left_behind(episode, t)
-            value = w @ phi
-            value_next = w @ (episode.expected[t] if actions else episode.x[t + 1])
-            beside = value - w @ episode.expected[t - 1] if actions and t > 0 else 0.0
-            e = rho * decay * e + alpha * (1.0 if actions else rho) * phi
-            r = (reward + gamma * value_next - value + beside) * e - beside * alpha * phi
-            w = w + r + (rho - 1.0) * decay * v
-            v = rho * decay * v + r + (1.0 - gamma) * value_next * e
             yield w

@@ -1,12 +1,18 @@
 """The learner of sweeps, against the equations with dense vectors; and its error, which is kept in O(1), against the plain sum."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
-from tests.oracles import average_reward, family, prediction
-from tests.study.own_rules import late_decay, plain_late_decay, plain_two_rebases, two_rebases
+from tests.oracles import average_reward, prediction
+from tests.study.own_rules import (
+    OFF_POLICY,
+    ON_POLICY,
+    late_decay,
+    plain_late_decay,
+    plain_off_policy,
+    plain_two_rebases,
+    two_rebases,
+)
 from trueonline import catalog
 from trueonline.study import SweptMethod
 
@@ -73,33 +79,12 @@ def random_stream(rng, form, steps=60, n=4, scale=1.0, discounts=(0.0, 0.9, 1.0)
 
 # --- The equations --------------------------------------------------------------------------------
 
-ON_POLICY = {
-    "accumulate": prediction.accumulate_td,
-    "replace": prediction.replace_td,
-    "true_online": prediction.true_online_td,
-}
-OFF_POLICY = {
-    "off_policy": family.off_policy_td,
-    "true_online_off_policy": family.true_online_gtd,
-    "gtd": family.gtd,
-    "true_online_gtd": family.true_online_gtd,
-    "tdrc": partial(family.gtd, kappa=1.0),
-    "gtd2": partial(family.gtd, second=True),
-    "proximal_gtd2": partial(family.gtd, second=True, ahead=True),
-    "htd": family.htd,
-    "tree_backup": family.tree_backup,
-    "v_trace": partial(family.v_trace, rho_bar=1.0, c_bar=1.0),
-    "abtd": partial(family.abtd, psi_0=1.0, psi_max=2.0),
-    "emphatic_beta": partial(family.emphatic_td, decay=0.8),
-    "emphatic": family.emphatic_td,
-    "true_online_emphatic": family.true_online_emphatic_td,
-}
 OWN = {"late decay": (late_decay, plain_late_decay), "two rebases": (two_rebases, plain_two_rebases)}
 RULES = (*ON_POLICY, *OFF_POLICY, "true_online_differential", *OWN)
 
 
 def compiled_method(name):
-    second = 0.0 if name in ("off_policy", "true_online_off_policy") else 0.5
+    second = 0.5 if name not in catalog.METHODS or "second_step_size" in catalog.METHODS[name].settings else None
     return SweptMethod(OWN[name][0] if name in OWN else name, second=second)
 
 
@@ -110,19 +95,18 @@ def weights_of(name, stream, alpha, lam):
     if name in OWN:
         return OWN[name][1](stream.x, stream.rewards, stream.discounts, stream.first, alpha, lam)
     if name in OFF_POLICY:
-        betas, ratios = np.full(steps, second * alpha), np.broadcast_to(stream.ratios, steps)
-        episode = family.Episode(
+        return plain_off_policy(
+            name,
             stream.x,
             stream.rewards,
             stream.discounts,
-            **each,
-            betas=betas,
-            ratios=ratios,
-            interests=np.ones(steps),
-            expected=[],
-            probabilities=np.broadcast_to(stream.probabilities, steps),
+            stream.ratios,
+            stream.first,
+            alpha,
+            lam,
+            second,
+            stream.probabilities,
         )
-        return (each[0] if isinstance(each, tuple) else each for each in OFF_POLICY[name]([episode], stream.first))
     episode = prediction.Episode(stream.x, stream.rewards, stream.discounts, **each)
     if name == "true_online_differential":
         found = average_reward.true_online_differential_td([episode], stream.first, np.full(steps, second * alpha))

@@ -39,7 +39,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Kind:
+class StreamKind:
     """A family of streams: the distributions of features, step-sizes and decays."""
 
     name: str
@@ -80,14 +80,14 @@ def _lingering(rng: np.random.Generator, rows: int) -> Sequence[FeaturesLike]:
 
 
 KINDS = (
-    Kind("dense", _dense, 8),
-    Kind("dense, binary", _dense_binary, 8, binary=True, step_sizes=(0.01, 0.3)),
-    Kind("active indices", _active, 40, binary=True, step_sizes=(0.01, 0.3)),
-    Kind("(indices, values)", _pairs, 40),
-    Kind("states of a table", _states, 5, binary=True),
-    Kind("repeated features", _lingering, 16, binary=True, step_sizes=(0.01, 0.25)),
-    Kind("large step-size", _states, 5, binary=True, step_sizes=(1.0, 2.0)),
-    Kind(
+    StreamKind("dense", _dense, 8),
+    StreamKind("dense, binary", _dense_binary, 8, binary=True, step_sizes=(0.01, 0.3)),
+    StreamKind("active indices", _active, 40, binary=True, step_sizes=(0.01, 0.3)),
+    StreamKind("(indices, values)", _pairs, 40),
+    StreamKind("states of a table", _states, 5, binary=True),
+    StreamKind("repeated features", _lingering, 16, binary=True, step_sizes=(0.01, 0.25)),
+    StreamKind("large step-size", _states, 5, binary=True, step_sizes=(1.0, 2.0)),
+    StreamKind(
         "constant γ and λ",
         _lingering,
         16,
@@ -96,12 +96,12 @@ KINDS = (
         constant=("gamma", "lam"),
         episodes=False,
     ),
-    Kind("step-size schedule", _pairs, 40, schedule=True),
-    Kind("schedule, binary", _lingering, 16, binary=True, step_sizes=(0.01, 0.25), schedule=True),
+    StreamKind("step-size schedule", _pairs, 40, schedule=True),
+    StreamKind("schedule, binary", _lingering, 16, binary=True, step_sizes=(0.01, 0.25), schedule=True),
 )
 
 
-def draw(kind: Kind, seed: Any, steps: int) -> Trial:
+def draw(kind: StreamKind, seed: Any, steps: int) -> Trial:
     """Draw a stream of a kind."""
     rng = np.random.default_rng(seed)
     x = kind.features(rng, steps + 1)
@@ -134,7 +134,7 @@ def draw(kind: Kind, seed: Any, steps: int) -> Trial:
     return Trial(kind.name, x, rewards, discounts, trace_decays, endings, kind.n_features, step_size, seed, *more)
 
 
-LEARNED = ("weights", "second_weights", "reward_rate")  # what is compared; some methods have the weights alone
+COMPARED_NUMBERS = ("weights", "second_weights", "reward_rate")  # what is compared; some methods have the weights alone
 
 
 def follow(learner: Any, trial: Trial, parts: Collection[str]) -> Iterator[dict[str, np.ndarray]]:
@@ -144,7 +144,7 @@ def follow(learner: Any, trial: Trial, parts: Collection[str]) -> Iterator[dict[
         given = {name: value for name, value in trial.parts(t).items() if name in parts}
         transition = _acted if hasattr(learner, "step") else _learned
         transition(learner, trial, t, given)
-        yield {name: np.array(getattr(learner, name)) for name in LEARNED if hasattr(learner, name)}
+        yield {name: np.array(getattr(learner, name)) for name in COMPARED_NUMBERS if hasattr(learner, name)}
         if ending:
             learner.start(trial.x[t + 1])
 

@@ -9,28 +9,17 @@ import click
 from trueonline.cli import options
 from trueonline.cli.errors import plain_errors
 from trueonline.lab import registry
-from trueonline.lab.options import Option
 
 
-def _kind(option: Option) -> Any:
-    if option.choices:
-        return click.Choice(list(option.choices))
-    return option.kind if option.least is None else click.IntRange(option.least)
+def _own(command: click.Command) -> click.Command:
+    """Add the options that only some experiments have. The help names those."""
+    for option, names in registry.options().items():
+        option.help = f"For {' and '.join(names)}: {option.help}"
+        command.params.append(option)
+    return command
 
 
-OWN = options.all_of(
-    [
-        click.option(
-            f"--{name}",
-            metavar=option.metavar,
-            type=_kind(option),
-            help=f"For {' and '.join(registry.owners(name))}: {option.help}",
-        )
-        for name, option in registry.options().items()
-    ]
-)
-
-
+@_own
 @click.command("reproduce", short_help="Run the paper's experiments and judge its claims.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @options.listing("experiments and what they show")
@@ -39,7 +28,6 @@ OWN = options.all_of(
 @options.seed()
 @options.sweep_engine
 @options.threads("Threads, processes or workers")
-@OWN
 def command(names: tuple[str, ...], listing: bool, **settings: Any) -> None:
     """Run the paper's experiments, and say for each claim whether it held.
 
@@ -52,7 +40,7 @@ def command(names: tuple[str, ...], listing: bool, **settings: Any) -> None:
     After Ctrl-C or a crash, run the same command again: it computes only what is missing.
     """
     with plain_errors(extra="report"):
-        own = {name: settings.pop(name) for name in registry.options()}
+        own = {str(option.name): settings.pop(str(option.name)) for option in registry.options()}
         try:
             registry.check(names, own)
         except ValueError as error:

@@ -127,7 +127,7 @@ def choice(values, u, tolerance):
     return values.size - 1
 
 
-class Entries(NamedTuple):
+class AgentEntries(NamedTuple):
     """The compiled entry points of one rule."""
 
     values: Any
@@ -135,16 +135,16 @@ class Entries(NamedTuple):
     transition_expected: Any
 
 
-def compiled(rule: Any, memory: str, adapted: bool) -> Entries:
+def compiled(rule: Any, memory: str, adapted: bool) -> AgentEntries:
     """The entry points of a rule, kept with the rule."""
-    rule = rule if number_of(rule, memory) is None else merged()
+    rule = rule if number_of(rule, memory) is None else merged(memory)
     made = kept_with(rule)
     if ("agent", memory, adapted) not in made:
         name = f"{rule.py_func.__name__}{'_adapted' * adapted}"
         names = names_of(rule, memory, adapted=adapted)
         names["moved"] = inlined(moved, **names)
         both = (specialise(each, name, **names) for each in (transition, transition_expected))
-        made["agent", memory, adapted] = Entries(VALUES, *both)
+        made["agent", memory, adapted] = AgentEntries(VALUES, *both)
     return made["agent", memory, adapted]
 
 

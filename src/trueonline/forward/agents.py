@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from trueonline import inputs
 from trueonline.forward.action_values import ExpectedGradientSum, ExpectedSum, ExpectedTreeSum
-from trueonline.forward.base import Definition
+from trueonline.forward.base import Definition, with_options
 from trueonline.forward.differential import OnlineDifferentialReturn
 from trueonline.forward.lambda_returns import OnlineLambdaReturn
 from trueonline.forward.swift_equations import SwiftTDEquations
@@ -30,10 +29,13 @@ class DefinitionAgent(Acting):
     The interface is that of `trueonline.control.Agent`, without saving.
     """
 
-    _shared_parameters = AGENT + SECOND
+    _shared_parameters = AGENT
     definition: ClassVar[type[Definition]]
-    settings: Mapping[str, float] = MappingProxyType({})  # of the definition, beside the common ones
     greedy: ClassVar[bool] = False  # whether it bootstraps from the best action, instead of from the next one
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls.__signature__ = with_options(DefinitionAgent.__init__, cls)  # type: ignore[attr-defined]
 
     def __init__(
         self,
@@ -46,15 +48,12 @@ class DefinitionAgent(Acting):
         *,
         seed: Any = None,
         initial_weights: ArrayLike | None = None,
-        second_step_size: float | Schedule | None = None,
+        **options: Any,
     ) -> None:
         self.n_features, self.n_actions, self.policy = n_features, n_actions, policy
         self.rng = np.random.default_rng(seed)
         weights = None if initial_weights is None else np.reshape(initial_weights, -1)
-        more = (
-            dict(self.settings) if second_step_size is None else {**self.settings, "second_step_size": second_step_size}
-        )
-        self.inner = self.definition(n_features * n_actions, step_size, trace_decay, discount, weights, **more)
+        self.inner = self.definition(n_features * n_actions, step_size, trace_decay, discount, weights, **options)
         self.inner.n_actions = n_actions
 
     @property
@@ -205,35 +204,11 @@ class SwiftSarsaEquations(DefinitionAgent):
     _shared_parameters = with_learned_step_sizes(AGENT)
     definition = SwiftTDEquations
 
-    def __init__(
-        self,
-        n_features: int,
-        n_actions: int,
-        step_size: float,
-        trace_decay: float,
-        discount: float,
-        policy: Callable,
-        *,
-        seed: Any = None,
-        initial_weights: ArrayLike | None = None,
-        bound: float = 0.1,
-        decay: float = 0.999,
-        meta_step_size: float = 0.001,
-        min_step_size: float = 1e-10,
-    ) -> None:
-        self.settings = {
-            "bound": bound,
-            "decay": decay,
-            "meta_step_size": meta_step_size,
-            "min_step_size": min_step_size,
-        }
-        common = (n_features, n_actions, step_size, trace_decay, discount, policy)
-        DefinitionAgent.__init__(self, *common, seed=seed, initial_weights=initial_weights)
-
 
 class OnlineDifferentialSarsaReturn(DefinitionAgent):
     """The online λ-return algorithm over ψ(s, a), of rewards above the reward rate. True online differential Sarsa(λ) equals it."""
 
+    _shared_parameters = AGENT + SECOND
     definition = OnlineDifferentialReturn
 
     @property

@@ -67,13 +67,19 @@ def one_seed(seed: Any, name: str = "seed") -> Any:
     raise ValueError(f"{name} must be a whole number ≥ 0, got {shown(seed)}{advice}")
 
 
-def as_array(name: str, values: Any, dtype: Any = None) -> np.ndarray:
-    """The values as an array. ValueError if they are none, and for a masked array, because its mask would be ignored."""
+def unmasked(name: str, values: Any) -> Any:
+    """The values. ValueError for a masked array, because its mask would be ignored."""
     parts = values if isinstance(values, list | tuple) else (values,)
     if any(isinstance(part, np.ma.MaskedArray) for part in parts):
         raise ValueError(
             f"{name} must not be masked, because the mask would be ignored: give {name}.filled(…), or leave the masked entries out"
         )
+    return values
+
+
+def as_array(name: str, values: Any, dtype: Any = None) -> np.ndarray:
+    """The values as an array. ValueError if they are none, or masked."""
+    values = unmasked(name, values)
     try:
         return np.asarray(values, dtype)
     except ValueError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 SEEDS: dict[str, tuple[int, tuple[str, ...]]] = {
     "trajectory of a sweep": (20160817, ("seed", "run")),
+    "confirmation of a sweep": (20160818, ("seed",)),
     "features of a sweep file": (41, ("seed",)),
     "features of the paper's MRPs": (41, ("seed", "kind", "number")),
     "paper's MRPs": (31, ("seed", "kind", "number")),
@@ -24,7 +25,7 @@ SEEDS: dict[str, tuple[int, tuple[str, ...]]] = {
     "filmed episode": (3, ("episode", "seed")),
 }
 # These two have a seed in common, for kind 0 and number 0. They belong to different studies.
-SHARED = {("features of a sweep file", "features of the paper's MRPs")}
+SHARED_SEEDS = {("features of a sweep file", "features of the paper's MRPs")}
 
 
 def seed_of(purpose: str, *parts: int) -> list[int]:

@@ -30,7 +30,7 @@ from trueonline.learners.loading import load_one_of
 from trueonline.learners.memory_learner import MemoryLearner
 
 CONSTANTS = ("gamma", "lam", "alpha")
-TAKEN = (
+RESERVED_NAMES = (
     *inspect.signature(MemoryLearner).parameters,
     "n_actions",
     "policy",
@@ -41,7 +41,7 @@ TAKEN = (
     "problem",
     "eta",
 )
-CODE = ("rule", "definition", "agent_definition")  # arguments of `method` that pickles do not carry as settings
+PARTS = ("rule", "definition", "agent_definition")  # arguments of `method` that pickles do not carry as settings
 # By digest, so that a pickle finds the method of this process. A method that nothing else holds is collected.
 _METHODS: WeakValueDictionary[str, OwnMethod] = WeakValueDictionary()
 
@@ -118,7 +118,7 @@ class OwnMethod(Method):
             reference = (self.source, name)
         elif module != "__main__" and getattr(_imported(module), name, None) is self.rule:
             reference = (module, name)
-        settings = {name: getattr(self, name) for name in inspect.signature(method).parameters if name not in CODE}
+        settings = {name: getattr(self, name) for name in inspect.signature(method).parameters if name not in PARTS}
         return _again, (self.digest, reference, settings)
 
 
@@ -263,7 +263,7 @@ def _declared(parameters: Any) -> dict[str, Parameter]:
         each = given if isinstance(given, Parameter) else Parameter(given)
         each.checked(f"the default of {name}", each.default)
         if (
-            name in TAKEN
+            name in RESERVED_NAMES
             or hasattr(MemoryLearner, name)
             or hasattr(import_module("trueonline.control.agent").Agent, name)
         ):

@@ -20,7 +20,7 @@ from trueonline.problems.array_checks import (
     importance_ratios,
     start_states,
 )
-from trueonline.problems.chain import Chain
+from trueonline.problems.chain import MarkovChain
 from trueonline.problems.finite_mrp import FiniteMRP
 from trueonline.problems.trajectories import OffPolicyTrajectory
 
@@ -375,10 +375,10 @@ class OffPolicyProblem:
     # --- Streams ----------------------------------------------------------------------------------
 
     @cached_property
-    def _chain(self) -> Chain:
+    def _chain(self) -> MarkovChain:
         """The outcomes of each state: an action and a next state as one number."""
         joint = self.behaviour[:, :, None] * self.transitions
-        return Chain(joint.reshape(self.n_states, -1), joint.shape[2])
+        return MarkovChain(joint.reshape(self.n_states, -1), joint.shape[2])
 
     def trajectory(self, steps: int, seed: Any = 0) -> OffPolicyTrajectory:
         """Sample a run of the behaviour from `start`.

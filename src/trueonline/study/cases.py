@@ -241,7 +241,7 @@ class Case:
         runs = [tuple(range(first, min(first + block, self.runs))) for first in range(0, self.runs, block)]
         content = self._content()
         return [
-            Task(self, name, some, prints[name], content, point)
+            Task(self, name, some, prints[name][0], content, point)
             for name, method in self.methods.items()
             for point in self._points(method)
             for some in runs

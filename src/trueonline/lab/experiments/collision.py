@@ -16,6 +16,16 @@ diverged run counts as 10¹². Intervals come from 1,000 bootstrap samples of th
 Departures: the study takes the root at each step, and then the mean. Its features were drawn with other random numbers. It repeated
 its best settings on fresh runs. Here intervals contain the choice. Its text was not available. The claims are the sentences of its
 abstract, and their criteria were fixed before results were looked at.
+
+Question: Which of eleven methods learns fastest and best about one way of acting while it watches another?
+
+Paper: The study says that emphatic methods are the best here, gradient methods and TD(λ) come next, and V-trace, Tree Backup and
+ABTD are last.
+
+Look: Lower is better. A wide valley is easy to hit: many step-sizes are good. Where lines of different λ lie close to each other,
+λ matters little.
+
+Exceptions: The order may depend on the features that are drawn. A claim about many comparisons fails when one of them does.
 """
 
 from __future__ import annotations
@@ -33,7 +43,7 @@ from trueonline import study
 from trueonline.inputs.seeds import seed_of
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import HOLDS, ROUNDING, Claim, Errors, Estimate, counts, overall
-from trueonline.lab.experiment import Experiment, Outcome, Reading, Settings, table
+from trueonline.lab.experiment import Experiment, Outcome, Settings, table
 from trueonline.lab.style import NAMES, figure, lines_over_lam
 from trueonline.problems.counterexamples import collision
 from trueonline.words import count, duration
@@ -253,12 +263,4 @@ def _draw_best(panel: Any, errors: Errors) -> None:
 
 
 BEST = BestRows(("measure", "method"), "error")
-READING = Reading(
-    "Which of eleven methods learns fastest and best about one way of acting while it watches another?",
-    "The study says that emphatic methods are the best here, gradient methods and TD(λ) come next, and V-trace, Tree Backup and "
-    "ABTD are last.",
-    "Lower is better. A wide valley is easy to hit: many step-sizes are good. Where lines of different λ lie close to each other, "
-    "λ matters little.",
-    "The order may depend on the features that are drawn. A claim about many comparisons fails when one of them does.",
-)
-EXPERIMENT = Experiment("collision", __doc__, run, BEST, reading=READING)
+EXPERIMENT = Experiment("collision", __doc__, run, BEST)

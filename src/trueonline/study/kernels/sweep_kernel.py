@@ -116,7 +116,7 @@ def names_of(rule: Any, memory: str, few: int = 0) -> dict[str, Any]:
     memories = KINDS[memory].memories
     lists = CARRIED + memories * HEADER
     if "swept" not in vars(rule):
-        rule.swept = inlined(sweep_body.learner, rule=rule if rule is merged() else asking(rule))
+        rule.swept = inlined(sweep_body.learner, rule=asking(rule))
     return {
         "learner": rule.swept,
         "lay_out": LAYOUTS[memory],
@@ -128,7 +128,7 @@ def names_of(rule: Any, memory: str, few: int = 0) -> dict[str, Any]:
 
 def compiled(rule: Any, memory: str) -> Any:
     """The sweep kernel of a rule over a kind of memory."""
-    rule = merged() if memory == "one" and rule in members() else rule
+    rule = merged(memory) if rule in members(memory) else rule
     made = kept_with(rule)
     if ("sweep", memory) not in made:
         made["sweep", memory] = specialise(sweep, rule.py_func.__name__, **names_of(rule, memory))
