@@ -28,6 +28,7 @@ let wholeFrom = NaN; // all samples of the zoomed stretch are at hand from this 
 let frozenAt = null; // paused: the number of the first sample not to draw
 let missed = 0, drawnTo = 0, liveSince = Infinity, clockOffset = 0, quickest = Infinity;
 let delays = [];
+let stopped = false; // whether the connection ended in good order
 let lostFor = null; // seconds until the next trial, when there is no connection
 
 // --- What comes ------------------------------------------------------------------------------------
@@ -36,6 +37,7 @@ const receive = {
   hello(message) {
     hello = message;
     lostFor = null;
+    stopped = false;
     missed = 0;
     signalNumbers = new Map(hello.signals.map((name, number) => [name, number]));
     document.title = hello.title ? `${hello.title} – trueonline` : "trueonline";
@@ -106,9 +108,13 @@ const receive = {
 const alerts = new Alerts($("alerts"), $("alert-list"), lookAt);
 const spans = new Spans($("windows"), reset);
 const table = new Table($("list"), $("find"), $("more"), toggle);
-history.replaceState(null, "", location.pathname); // the token is in the cookie now, and need not be in the address
-const connection = new Connection((message) => receive[message.kind]?.(message), (wait) => {
+const signal = new URLSearchParams(location.search).get("signal"); // of a fleet
+// The token is in the cookie now, and need not be in the address.
+history.replaceState(null, "", signal === null ? location.pathname : `?signal=${encodeURIComponent(signal)}`);
+$("back").hidden = signal === null;
+const connection = new Connection((message) => receive[message.kind]?.(message), signal, (wait, orderly) => {
   lostFor = wait;
+  stopped ||= orderly;
   liveSince = Infinity;
   schedule();
 });
@@ -245,7 +251,7 @@ let tellingAt = 0; // the figures change four times a second at most, or nobody 
 
 function tell() {
   write("state", stateWords());
-  $("state").dataset.state = lostFor !== null ? "lost" : frozenAt !== null ? "paused" : status.state ?? "waiting";
+  $("state").dataset.state = stopped ? "ended" : lostFor !== null ? "lost" : frozenAt !== null ? "paused" : status.state ?? "waiting";
   const empty = emptyWords();
   $("empty").hidden = !empty;
   $("charts").hidden = !shown.length;
@@ -264,9 +270,10 @@ function tell() {
 }
 
 function stateWords() {
+  if (stopped) return "trueonline was stopped";
   if (lostFor !== null) return "connection lost – trying again";
   if (frozenAt !== null) return "paused – learning goes on";
-  return { learning: "learning", ended: "the stream has ended" }[status.state] ?? "waiting for samples";
+  return { learning: "learning", ended: "the stream has ended", stopped: "stopped" }[status.state] ?? "waiting for samples";
 }
 
 function emptyWords() {
