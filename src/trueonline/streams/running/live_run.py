@@ -26,6 +26,7 @@ BOARD_SECONDS, BOARD_SHARE = (
 ALERTS_KEPT = 100  # the newest of them are known to a page that is opened later
 RATE_REPORTS = 11  # reports over which the rate is measured
 LISTED, MEASURED = 200, 1000  # signals of a fleet in the list, and those that have figures of their own
+SCORED = 50  # questions whose waiting samples are scored too, as the summary does, as far as they are known
 FADING = 0.99  # of the largest surprise, from sample to sample
 
 
@@ -159,6 +160,7 @@ class _Reporter:
             "uptime": now - self._begun,
             "note": "; ".join(self._run.warnings().values()),
             "offset": style.offset if style is not None and style.is_iso else None,
+            "zone": style.zone if style is not None and style.is_iso else None,
         }
         for name, hub in self._hubs.of.items():
             signal = self._signals.get(name)
@@ -237,8 +239,8 @@ def _skill(predictor: Predictor) -> float:
 
 
 def scores(predictor: Predictor, ended: bool) -> dict[str, np.ndarray]:
-    """The scores of all questions, with NaN for what is not known. In the end they are those of the summary."""
-    if not ended:
+    """The scores of all questions, with NaN for what is not known: those of the summary, unless there are too many questions."""
+    if not ended and len(predictor.names) > SCORED:
         return predictor.scores_so_far()
     last = predictor.scores()
     found: dict[str, np.ndarray] = {"scored": np.array([each.scored for each in last])}

@@ -1,6 +1,6 @@
 // The page of `trueonline live`: what it was told, what it shows, and the controls.
 
-import { clockOf } from "./axis.js";
+import { clockOf, zoneWords } from "./axis.js";
 import { Chart } from "./charts.js";
 import { tellFigures, write } from "./figures.js";
 import { bindKeys } from "./keys.js";
@@ -9,7 +9,7 @@ import { Samples } from "./samples.js";
 import { ALL, lengths, Spans } from "./spans.js";
 import { remember, remembered } from "./memory.js";
 import { Table } from "./table.js";
-import { errorsOf, firstScore, latelyWords, median, skillWords } from "./words.js";
+import { amount, EARLY, errorsOf, firstScore, isEarly, latelyWords, median, skillWords } from "./words.js";
 import { Connection } from "./wire.js";
 
 const $ = (id) => document.getElementById(id);
@@ -41,7 +41,7 @@ const receive = {
     missed = 0;
     signalNumbers = new Map(hello.signals.map((name, number) => [name, number]));
     document.title = hello.title ? `${hello.title} – trueonline` : "trueonline";
-    $("title").textContent = hello.title || "trueonline";
+    $("title").textContent = $("title").title = hello.title || "trueonline";
     const wanted = remembered("shown", []).map((name) => hello.questions.findIndex((each) => each.name === name));
     const known = wanted.filter((number) => number >= 0).slice(0, hello.most);
     table.fill(hello.questions, hello.most);
@@ -88,7 +88,7 @@ const receive = {
   },
   scores(message) {
     scores = message;
-    table.update(scores);
+    table.update(scores, step);
     for (const chart of charts) tellScore(chart);
   },
   alerts(message) {
@@ -153,13 +153,16 @@ function remove(chart) {
 }
 
 function tellScore(chart) {
-  const recent = errorsOf(scores, chart.number, true), lately = latelyWords(recent);
-  const overall = skillWords(errorsOf(scores, chart.number));
+  const recent = errorsOf(scores, chart.number, true);
+  const early = isEarly(chart.question, scores?.scored[chart.number] ?? 0, step);
+  const [known, last] = [errorsOf(scores, chart.number), latelyWords(recent)];
+  const overall = early && Number.isFinite(known.error) ? `error ${amount(known.error)}: ${EARLY}` : skillWords(known);
+  const lately = early ? "" : last;
   const wait = overall || lately || status.state === "ended" ? "" : firstScore(chart.question);
   chart.score.textContent = wait ? `error: ${wait}` : overall;
   chart.lately.textContent = lately;
   chart.lately.title = skillWords(recent);
-  chart.score.title = wait && "the error is shown once what was predicted has come, but for a millionth";
+  chart.score.title = wait && "the error is shown once what was predicted has come, but for a hundredth";
 }
 
 // --- Drawing ---------------------------------------------------------------------------------------
@@ -185,6 +188,7 @@ function draw() {
     const view = { range, following: !zoom, key: zoom?.join() ?? spans.length, clock, step, alerts: alerts.known };
     for (const chart of charts) if (frozenAt === null || chart.source) chart.draw(view);
     alerts.tell(step, clock);
+    write("zone", zoneWords(clock, status.zone));
     $("band-line").hidden = !charts.some((chart) => chart.lines.high.some((value) => value !== null));
     $("alert-line").hidden = !alerts.known.length;
     measure();
