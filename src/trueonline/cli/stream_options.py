@@ -10,7 +10,7 @@ from trueonline import catalog
 from trueonline.cli import options
 from trueonline.cli.stream_config import configured
 
-SINGLE = [row.name for row in catalog.METHODS.values() if row.horde]
+SINGLE_METHODS = [row.name for row in catalog.METHODS.values() if row.horde]
 PARAMETERS: dict[str, tuple[Any, Any, str]] = {  # of one learner: type, default, help
     "step_size": (float, 0.1, "α. It is divided by the number of active features, so that 1 goes all the way."),
     "trace_decay": (float, 0.9, "λ."),
@@ -67,9 +67,9 @@ stream_options = options.all_of(
             "--method",
             default="auto",
             show_default=True,
-            type=click.Choice(["auto", *SINGLE]),
+            type=click.Choice(["auto", *SINGLE_METHODS]),
             metavar="METHOD",
-            help=f"auto, a mixture of many small learners with nothing to tune; or one learner: {', '.join(SINGLE)}.",
+            help=f"auto, a mixture of many small learners with nothing to tune; or one learner: {', '.join(SINGLE_METHODS)}.",
         ),
         *(
             click.option(f"--{name.replace('_', '-')}", type=kind, help=f"{text}  [one learner; default: {default}]")

@@ -42,7 +42,7 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.core.compiling.kernels import call, kernel, specialise
+from trueonline.core.compiling.kernels import call, kernel, outlined, specialise
 from trueonline.core.forms import pointer
 from trueonline.inputs import Resumable
 
@@ -76,7 +76,7 @@ VIEWS, FIGURES, VIEWS_MARGIN, MARGIN, BEFORE = range(5)
 # --- In kernels -----------------------------------------------------------------------------------
 
 
-@kernel
+@outlined
 def exceeded(bins, total, at):
     """The weight of figures at this place or beyond, of a histogram with this total."""
     above = share = excess = 0.0
@@ -114,7 +114,9 @@ def jump(z, bins, total):
     """The probability of an error this large, from the first errors on. It becomes part of the past at once."""
     at = figure_place(z, 1.0)
     usual = (1.0 + z / 4.0) ** -5.0
-    found = exceeded(bins, total[0], at) if total[0] > 0.0 else 0.0
+    found = 0.0
+    if total[0] > 0.0:
+        found = exceeded(bins, total[0], at)
     p = (found + PRIOR_SAMPLES * usual) / (total[0] + PRIOR_SAMPLES)
     remember(at, bins, total)
     return min(max(p, LEAST_JUMP), 1.0)
@@ -207,7 +209,7 @@ def follow(
                 test[LEAST], test[ROW], test[FIGURE] = new_levels[t, signal], levels[signal], NEW
             views, figures = news_of(test, risks, largest, before)
             if test[VIEW] >= 0.0 and (suspect[t] < 0 or max(views, figures) > most):
-                most = max(views, figures, 0.0)
+                most = max(max(views, figures), 0.0)  # noqa: PLW3301
                 suspect[t], figure[t] = int(test[VIEW]), JUMP
                 if figures > views:
                     suspect[t], figure[t] = int(test[ROW]), int(test[FIGURE])

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from trueonline import inputs
 from trueonline.core.compiling.kernels import call
 from trueonline.core.thread_guard import ThreadGuarded, guarded
 from trueonline.inputs import MAX_COUNT, Resumable, count, saved_array, saved_count
@@ -267,6 +268,9 @@ class Mixture(ThreadGuarded, Resumable):
             If the block does not fit. Nothing has changed then.
         """
         # Copies: other threads cannot write to them, and the kernel is compiled for one kind of array.
+        given = {"X": X, "values": values, "bases": bases, "discounts": discounts, "starts": starts, "elapsed": elapsed}
+        for name, each in given.items():
+            inputs.unmasked(name, each)
         x, naive, rows = (
             np.array(each, dtype, order="C") for each, dtype in ((values, float), (bases, float), (X, None))
         )
