@@ -89,8 +89,8 @@ def test_the_command_of_the_dockerfile_serves_and_is_healthy(tmp_path):
         check = [sys.executable, *(word.replace("8040", port) for word in check[1:])]
         wait_for(lambda: subprocess.run(check, capture_output=True, check=False).returncode == 0, "health")
         token = command[command.index("--token") + 1]
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics?token={token}") as answer:
-            assert "trueonline_samples_total" in answer.read().decode()
+        address = f"http://127.0.0.1:{port}/metrics?token={token}"
+        wait_for(lambda: b"trueonline_samples_total 3400" in urllib.request.urlopen(address).read(), "samples")
     finally:
         process.send_signal(signal.SIGTERM)
         process.communicate()
