@@ -67,8 +67,7 @@ class VTraceSum(CutSum):
 
     takes = ("ratio",)
     options = MappingProxyType({"largest_ratio": inputs.ratio, "largest_trace_ratio": inputs.ratio})
-    largest_ratio: float = 1.0
-    largest_trace_ratio: float = 1.0
+    largest_ratio = largest_trace_ratio = 1.0
 
     def _kept(self, lam: float, rho: float, pi: float) -> float:
         return lam * min(rho, self.largest_trace_ratio)
@@ -89,8 +88,7 @@ class ABTDSum(CutSum):
     """
 
     options = MappingProxyType({"psi_0": inputs.ratio, "psi_max": inputs.ratio})
-    psi_0: float = 1.0
-    psi_max: float = 2.0
+    psi_0, psi_max = 1.0, 2.0
 
     def _kept(self, lam: float, rho: float, pi: float) -> float:
         if pi == 0.0:
