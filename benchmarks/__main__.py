@@ -32,6 +32,7 @@ SECTIONS = (
     "horde",
     "live",
     "auto",
+    "faults",
     "derived",
     "deep",
     "family",

@@ -11,9 +11,9 @@ import numpy as np
 from trueonline.core.thread_guard import ThreadGuarded, guarded
 from trueonline.inputs import MAX_COUNT, Resumable
 from trueonline.streams.accuracy.bands import Bands
-from trueonline.streams.accuracy.judging import Judge
 from trueonline.streams.accuracy.realised_returns import KNOWN_WEIGHT
 from trueonline.streams.accuracy.scoring import QuestionScore, Scores
+from trueonline.streams.accuracy.surprise import Surprise
 from trueonline.streams.questions.answers import Answers
 from trueonline.streams.questions.auto_questions import AutoQuestions
 from trueonline.streams.questions.horde_questions import HordeQuestions
@@ -103,7 +103,10 @@ class Predictor(ThreadGuarded, Resumable):
             if setup.method == AUTO
             else HordeQuestions(setup, self.names, self.scales, self.observed)
         )
-        self._judge = Judge(self.targets, self._has_mean.tolist(), self._questions.expected)
+        self._first = np.array(
+            [self.targets.index(name) for name in dict.fromkeys(self.targets)]
+        )  # a question about each target
+        self._surprise = Surprise(len(self._first))
         columns = [f"{name}{end}" for name in self.names for end in ("", ".low", ".high")]
         self.output_columns = (*columns, "surprise")
         self._state = {"counts": np.zeros(2, np.int64)}
@@ -112,7 +115,7 @@ class Predictor(ThreadGuarded, Resumable):
             "pace": self._pace,
             "questions": self._questions,
             "bands": self._bands,
-            "judge": self._judge,
+            "surprise": self._surprise,
         }
         self.begin_another()
 
@@ -177,8 +180,8 @@ class Predictor(ThreadGuarded, Resumable):
             raise DivergedError(f"{about}: {self._questions.advice()}")
         self._scores.follow(predictions, values, cumulants, starts, different)
         low, high = self._bands.follow(predictions, cumulants, starts, different)
-        outlook = cumulants + different.take(self._scale, axis=1) * predictions
-        judged = self._judge.follow(predictions, outlook, values, expected_next, seen.seconds, starts)
+        judged = self._surprise.follow(values.take(self._first, axis=1), expected_next, seen.seconds, starts)
+        judged["suspect"] = np.where(judged["suspect"] < 0, -1, self._first[judged["suspect"]])
         self._state["counts"][SAMPLES] += len(values)
         shown = {"predictions": predictions, "low": low, "high": high}
         scaled = {name: each * self._factors for name, each in shown.items()}
@@ -208,6 +211,7 @@ class Predictor(ThreadGuarded, Resumable):
         """Score from now on, because another source begins. Everything learned stays."""
         keys = [scale.key for scale in self.scales]
         self._scores = Scores(keys, self._factors.tolist(), self._has_mean.tolist())
+        self._surprise.begin_another()
         self._parts = {**self._parts, "scores": self._scores}
 
     @guarded

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.streams.outputs.alerts import DEFAULT_THRESHOLD, find_alerts
+from trueonline.streams.outputs.alerts import BEGUN, DEFAULT_THRESHOLD, Incidents
 from trueonline.streams.predictor import Answers, Predictor
 from trueonline.streams.running.stream_run import Run
 from trueonline.streams.sources import TimeStyle
@@ -69,13 +69,13 @@ class _Reporter:
         self._before = run.samples
         self._looks: deque[tuple[float, int]] = deque(maxlen=RATE_REPORTS)  # when there were how many samples
         self._alerts: deque[dict[str, Any]] = deque(maxlen=ALERTS_KEPT)
+        self._incidents = Incidents(run.predictor, DEFAULT_THRESHOLD if run.alerts is None else run.alerts.threshold)
 
     def seen(self, answers: Answers) -> None:
         """Show samples."""
         self._hub.publish(answers)
-        threshold = DEFAULT_THRESHOLD if self._run.alerts is None else self._run.alerts.threshold
-        found = find_alerts(answers, self._run.predictor, threshold, TimeStyle())[-ALERTS_KEPT:]
-        self._alerts.extend(asdict(alert) for alert in found)
+        told = self._incidents.follow(answers, TimeStyle())
+        self._alerts.extend(asdict(alert) for alert in told if alert.state == BEGUN)
 
     def __call__(self, state: str | None = None) -> None:
         now, samples, style = time.monotonic(), self._run.samples, self._run.source.style
