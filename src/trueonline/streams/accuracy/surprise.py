@@ -33,7 +33,8 @@ when it is over. Samples of a day are alike, so n is the number of days here, an
 probabilities, k/2·p₍₂₎ is a probability again, however they depend on each other (Rüger 1978). It and those of the other figures
 are four tests, and with J signals there are 4J. The least p counts 4J times (Bonferroni). A stream has n samples an hour. If these
 were independent, exp(−n·p) would be the probability that none in an hour is as odd. This is the surprise. A stream with less than
-one sample an hour has n = 1. So a surprise of 0.999 should come about once in a thousand hours, at any pace.
+one sample an hour has n = 1. So a surprise of 0.99 comes in one of a hundred hours at any pace, or more rarely. Noise with an
+infinite variance can surprise more often (Cauchy noise: twice).
 """
 
 from __future__ import annotations

@@ -195,7 +195,7 @@ class Incidents:
     def _end_if_over(self, t: int, answers: Answers, told: list[Alert]) -> None:
         """End the incident if it has been quiet for long enough at sample t."""
         quiet, seconds = self._samples + t - self._end, answers.times[t] - self._seconds
-        if self._now is None or quiet <= max(COOL_SAMPLES, self._end - self._begin) or 0.0 <= seconds < HOUR_SECONDS:
+        if self._now is None or quiet <= max(COOL_SAMPLES, self._end - self._begin + 1) or 0.0 <= seconds < HOUR_SECONDS:
             return
         if self._end > self._begin:
             told.append(replace(self._now, state=OVER))
