@@ -31,6 +31,7 @@ SECTIONS = (
     "myoelectric",
     "horde",
     "live",
+    "fleet",
     "auto",
     "faults",
     "derived",

@@ -1,6 +1,6 @@
 """Does a true online head help streaming deep RL? The study of `docs/methods/streaming_deep.md`.
 
-    python -m benchmarks.deep_heads --out heads.json [--seeds 20] [--steps 100000] [--recording FILE] [--processes N]
+    python -m benchmarks.deep_heads --out heads.json [--seeds 20] [--steps 100000] [--recording FILE] [--tasks NAME]
 
 Four learners with the published settings differ in their last layer alone: as published; with a dutch trace, whose correction
 has the step-size of the last update; with a true online head at its default step-size; with a SwiftTD head. Nothing was tuned on
@@ -9,7 +9,8 @@ prediction: the error over the second half of the stream, as a share of the spre
 of the episodes that end in the last tenth of the steps, and of all episodes. Intervals are 95 % of bootstrapped means of paired
 differences, or of logarithms of ratios.
 
-This file needs NumPy, Numba and Gymnasium alone, so that it runs on a machine that has no more.
+This file needs NumPy, Numba and Gymnasium alone, so that it runs on a machine that has no more. LunarLander needs
+`pip install "gymnasium[box2d]"`, and the games of MinAtar `pip install minatar`: they are left out where these are missing.
 """
 
 from __future__ import annotations
@@ -71,13 +72,22 @@ def agent(method: str, env: Any, seed: int, steps: int) -> Any:
     return deep.TrueOnlineHeadQ(net, DISCOUNT, TRACE_DECAY, swift=method == "swift", **more)
 
 
-def control_run(name: str, method: str, seed: int, steps: int) -> dict[str, float]:
-    """One training: mean returns of all episodes, and of those in the last tenth of the steps."""
+def environment(name: str) -> Any:
+    """One of CONTROL."""
     import gymnasium
 
+    if name.startswith("MinAtar/") and name not in gymnasium.registry:
+        from minatar.gym import register_envs
+
+        register_envs()
+    return gymnasium.make(name)
+
+
+def control_run(name: str, method: str, seed: int, steps: int) -> dict[str, float]:
+    """One training: mean returns of all episodes, and of those in the last tenth of the steps."""
     import trueonline as to
 
-    env = gymnasium.make(name)
+    env = environment(name)
     learner = agent(method, env, seed, steps)
     training = to.control.train(
         env, learner, lambda observation: np.asarray(observation, float).ravel(), steps=steps, seed=seed
@@ -244,13 +254,13 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--recording")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--tasks", nargs="*", default=[])
     given = parser.parse_args()
-    import gymnasium
 
     made = []
     for name in CONTROL:
         try:
-            gymnasium.make(name).close()
+            environment(name).close()
             made.append(name)
         except Exception as error:  # an environment's package may be missing
             print(f"left out: {name}: {str(error)[:120]}", flush=True)
@@ -263,6 +273,7 @@ def main() -> None:
                 tasks.append(("recorded", "grip force", method, seed, given.recording))
             if method != "swift":
                 tasks += [("distance", f"distance, α = {alpha}", method, seed, alpha) for alpha in (0.001, 0.01, 0.1)]
+    tasks = [task for task in tasks if not given.tasks or task[1] in given.tasks]
     for method in METHODS:  # compile once, before the others start
         work(("mrp", "warm", method, 0, 80))
         work(("control", "CartPole-v1", method, 0, 100))

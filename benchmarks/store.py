@@ -121,7 +121,7 @@ def main() -> None:
     size = sum(path.stat().st_size for path in options.data.rglob("*") if path.is_file())
     print(f"{options.data}: {size / 1e6:.2f} MB")
     if failed:
-        sys.exit(f"These parts failed: {', '.join(failed)}. Run the same command again when the cause is mended.")
+        sys.exit(f"These parts failed: {', '.join(failed)}. Repair the cause, and run the same command again.")
 
 
 def lacking(name: str, actions: Path | None) -> str | None:

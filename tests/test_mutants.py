@@ -60,22 +60,21 @@ def test_every_kind_of_mistake_is_one_place_of_code_that_behaves_differently():
     } <= seen
 
 
-def test_the_choice_is_that_of_the_seed_and_even():
+def test_the_choice_is_even():
     chosen = choose(ROOT, list(mutants.TESTS), 84, seed=0)
-    assert chosen == choose(ROOT, list(mutants.TESTS), 84, seed=0)
     assert len({mutant.name for mutant in chosen}) == 84
     assert {sum(mutant.folder == folder for mutant in chosen) for folder in mutants.TESTS} == {12}
     assert min(sum(mutant.kind == kind for mutant in chosen) for kind in KINDS) >= 84 // len(KINDS) - 4
     for mutant in chosen:
         source = (ROOT / "src" / "trueonline" / mutant.file).read_bytes()
         assert ast.dump(ast.parse(mutant.planted(source))) != ast.dump(ast.parse(source))
-    assert choose(ROOT, ["inputs"], 12, seed=0) != choose(ROOT, ["inputs"], 12, seed=1)
     assert all((ROOT / "tests" / name).exists() for names in mutants.TESTS.values() for name in names)
 
 
 def test_an_unusable_mutant_is_replaced_by_the_next_of_its_kind():
-    first = choose(ROOT, ["core"], 7, seed=0)
-    again = choose(ROOT, ["core"], 7, seed=0, refused=[first[0].name])
+    first = choose(ROOT, ["files"], 7, seed=0)
+    assert choose(ROOT, ["files"], 7, seed=0) == first != choose(ROOT, ["files"], 7, seed=1)
+    again = choose(ROOT, ["files"], 7, seed=0, refused=[first[0].name])
     assert again[1:] == first[1:]
     assert again[0].kind == first[0].kind
 

@@ -67,17 +67,14 @@ def test_weights_that_are_not_finite_are_counted_and_not_drawn():
     html = notebook.bars("weights", np.array([1.0, np.nan, -2.0, np.inf]), "#000000")
     assert "weights: -2 to 1, a bar for each feature; 2 not finite, not drawn" in texts(html)
     assert [float(bar.get("height")) > 0.0 for bar in parsed(html).iter("rect")] == [True, False, True, False]
+    html = notebook.bars("weights", np.array([np.nan, np.inf, 0.0]), "#000000")
+    assert texts(html) == ["weights: 2 of 3 not finite, nothing to draw"]
 
 
 @pytest.mark.parametrize("values", [[5e-324, 0.0, -5e-324], [1e308, 0.0, -1e308], [1e-310, 0.0, -1e-310]])
 def test_the_smallest_and_the_largest_floats_are_drawn(values):
     bars = [float(bar.get("height")) for bar in parsed(notebook.bars("trace", np.array(values), "#000000")).iter("rect")]
     assert bars == [29.0, 0.0, 29.0]
-
-
-def test_a_diverged_learner_has_no_picture():
-    html = notebook.bars("weights", np.array([np.nan, np.inf, 0.0]), "#000000")
-    assert texts(html) == ["weights: 2 of 3 not finite, nothing to draw"]
 
 
 def test_a_bar_of_many_features_spans_their_range():
@@ -130,7 +127,8 @@ def test_a_summary_shows_the_best_parameters_and_a_picture():
     (picture,) = parsed(html).iter("img")
     assert picture.get("src").startswith("data:image/svg+xml;base64,")
     assert str(summary).splitlines()[1] == (
-        f"true_online: error {best[1]['error']:.4g} with step_size {best[1]['step_size']:g}, trace_decay 0.8"
+        f"true_online: error {best[1]['error']:.4g} ± {best[1]['half_width']:.3g} with step_size {best[1]['step_size']:g}, "
+        "trace_decay 0.8"
     )
 
 
@@ -163,11 +161,8 @@ def test_a_summary_says_that_everything_diverged(error):
     assert "every method diverged" in drawn
 
 
-def test_a_summary_of_nothing_says_so():
+def test_labels_of_a_summary_may_hold_any_character_and_nothing_is_no_results():
     assert texts(to.study.Summary(swept([0.5])[:0])._repr_html_()) == ["No results"]
-
-
-def test_labels_of_a_summary_may_hold_any_character():
     summary = to.study.Summary(swept([0.5, 0.25], **{'a "b" <c>': HOSTILE}))
     assert str(summary).startswith(HOSTILE)
     assert {'a "b" <c>', HOSTILE} <= set(texts(summary._repr_html_()))

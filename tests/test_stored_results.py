@@ -29,12 +29,8 @@ peers = import_module("benchmarks.peers")
 
 pytestmark = pytest.mark.apart
 
-MACHINE = {
-    "date": "2026-01-01 00:00 UTC",
-    "CPU": "some",
-    "cores": "2, load at the beginning 0.1",
-    "trueonline": "1, commit 0",
-}
+MACHINE = {"date": "2026-01-01 00:00 UTC", "CPU": "some", "cores": "2, load at the beginning 0.1"}
+MACHINE |= {"trueonline": "1, commit 0"}
 
 
 def written(path, content):
@@ -85,7 +81,7 @@ def stored_section():
     return report.as_data(section()) | {"machine": MACHINE, "rounds": 7, "quick": False, "seconds": 3.0}
 
 
-def test_every_claim_is_on_the_overview_with_its_verdict(results):
+def test_the_overview_has_every_claim_with_its_verdict_and_names_what_is_not_stored(results):
     pages.write(results)
     text = (results / "verdicts.md").read_text()
     assert "{bdg-success}`holds` a\\_b holds" in text
@@ -94,18 +90,8 @@ def test_every_claim_is_on_the_overview_with_its_verdict(results):
     assert text.index("## Does not hold") < text.index("## Within noise") < text.index("## Holds")
     assert "| [Figure 4 — random MRPs](experiments/fig4.md) | 1 | – | 1 |" in text
     assert "1 are exact" in text
-
-
-def test_the_overview_has_the_numbers_of_what_does_not_hold(results):
-    pages.write(results)
-    text = (results / "verdicts.md").read_text()
     assert "fails\n\n  [ratio: ∞]{.numbers}" in text
-    assert "x: 0.333" not in text
-
-
-def test_every_experiment_has_a_page_or_is_named_as_not_stored(results):
-    pages.write(results)
-    text = (results / "verdicts.md").read_text()
+    assert "x: 0.333" not in text, "numbers of what does not hold alone"
     listed, missing = text.split("## Not stored")
     for name in EXPERIMENTS:
         stored = name in ("fig4", "many-mrps")
@@ -129,13 +115,8 @@ def test_a_page_has_the_figure_the_numbers_and_the_best_rows(results):
 
 def test_the_best_of_a_table_is_that_of_means_over_runs(tmp_path):
     """Agents have other names in the data of Asterix than in the catalogue."""
-    rows = [
-        "replace,0.9,0.5,0,200",
-        "replace,0.9,0.5,1,300",
-        "replace,0.9,0.1,0,480",
-        "replace,0.9,0.1,1,10",
-        "random,0,0,0,7",
-    ]
+    rows = ["replace,0.9,0.5,0,200", "replace,0.9,0.5,1,300", "replace,0.9,0.1,0,480", "replace,0.9,0.1,1,10"]
+    rows += ["random,0,0,0,7"]
     written(tmp_path / "data.csv", "\n".join(["method,trace_decay,step_size,run,score", *rows]))
     about, *lines = pages.best_table(experiment("asterix").best, tmp_path / "data.csv")
     assert about == "The largest mean score of each method over α, λ:"
@@ -152,14 +133,10 @@ def test_times_of_a_busy_machine_are_marked(results, monkeypatch):
     assert "a load of" not in (results / "experiments" / "many-mrps.md").read_text()
 
 
-def test_a_page_of_an_experiment_that_is_gone_goes_too(results):
+def test_pages_that_do_not_change_are_left_alone_and_those_of_experiments_that_are_gone_go_too(results):
     written(results / "experiments" / "old.md", "# Old")
     pages.write(results)
     assert not (results / "experiments" / "old.md").exists()
-
-
-def test_pages_that_do_not_change_are_left_alone(results):
-    pages.write(results)
     before = {path: path.stat().st_mtime_ns for path in results.rglob("*.md")}
     pages.write(results)
     assert {path: path.stat().st_mtime_ns for path in results.rglob("*.md")} == before
@@ -195,16 +172,13 @@ def test_verdicts_have_the_same_words_everywhere():
     assert set(pages.BADGES) == set(reproduce_command.VERDICTS) == {HOLDS, FAILS, NOISE}
 
 
-def test_sections_come_back_from_json_as_they_were():
+def test_sections_come_back_from_json_as_they_were_also_judged_by_numpy():
     assert report.from_data(json.loads(json.dumps(report.as_data(section())))) == section()
-
-
-def test_a_target_that_was_judged_by_numpy_is_stored_too():
     judged = report.at_most("fast", 1.0, report.Ratio(*np.array([2.0, 1.5, 3.0])))
     assert json.loads(json.dumps(report.as_data(judged)))["met"] is False
 
 
-def test_targets_that_are_not_met_are_as_visible_as_those_that_are(results):
+def test_targets_that_are_not_met_are_as_visible_as_those_that_are_and_quick_measurements_are_marked(results):
     pages.write(results)
     text = (results / "benchmarks.md").read_text()
     assert "| fast \\| small | ≤\u00a01× | 2.00× (1.50–\u20603.00) | {bdg-danger}`not met` |" in text
@@ -212,9 +186,6 @@ def test_targets_that_are_not_met_are_as_visible_as_those_that_are(results):
     assert "1 of 2 are met" in text
     assert "![P](data/benchmarks/p.png)" in text
     assert "warning" not in text
-
-
-def test_quick_measurements_are_marked(results):
     written(results / "data" / "benchmarks.json", {"flat": stored_section() | {"quick": True}})
     pages.write(results)
     assert "few rounds and smaller sizes: flat" in (results / "benchmarks.md").read_text()
@@ -237,14 +208,8 @@ def test_the_stored_files_are_small_and_known():
     assert [path for path, size in sizes.items() if path.suffix in (".csv", ".gz") and size > 230_000] == []
     about = json.loads((STORED / "about.json").read_text())
     assert set(about) <= set(store.parts(STORED))
-    assert {path.parts[0] for path in sizes if path.parts[0] in EXPERIMENTS} == {
-        name for name in about if name in EXPERIMENTS
-    }
-
-
-def test_every_verified_method_is_known():
-    verified = json.loads((STORED / "verify.json").read_text())
-    assert set(verified) <= set(catalog.METHODS)
+    assert {path.parts[0] for path in sizes} & {*EXPERIMENTS} == {*about} & {*EXPERIMENTS}
+    assert set(json.loads((STORED / "verify.json").read_text())) <= set(catalog.METHODS)
 
 
 # --- Storing --------------------------------------------------------------------------------------
@@ -290,16 +255,9 @@ def test_a_part_that_is_done_is_not_run_again_and_one_that_failed_is(run_store):
     assert list(run_store.about()) == ["good", "bad"]
     assert run_store("--again", "good") == ["good"]
     assert run_store.about()["good"]["command"] == "platform"
-    assert {"date", "CPU", "Python", "NumPy", "Numba", "trueonline", "packages"} <= set(
-        run_store.about()["good"]["machine"]
-    )
-
-
-def test_parts_asked_for_again_are_forgotten_first(run_store):
-    """So that a run which is interrupted resumes with what is missing, without --again."""
-    run_store.state["mended"] = True
-    run_store()
-    run_store.state["mended"] = False
+    named = {"date", "CPU", "Python", "NumPy", "Numba", "trueonline", "packages"}
+    assert named <= set(run_store.about()["good"]["machine"])
+    run_store.state["mended"] = False  # what is asked for again is forgotten first, so that an interrupted run resumes
     with pytest.raises(SystemExit, match="bad"):
         run_store("--again")
     assert list(run_store.about()) == ["good"]
@@ -335,28 +293,26 @@ def lacks_gpu(monkeypatch):
     monkeypatch.setattr(store, "without_gpu", lambda: "no GPU: none here")
 
 
-def test_a_part_that_needs_a_gpu_is_left_out_with_a_word_where_there_is_none(run_store, lacks_gpu, capsys):
+def test_a_part_that_needs_a_gpu_is_left_out_with_a_word_where_there_is_none_and_refused_by_name(
+    run_store, lacks_gpu, capsys
+):
+    with pytest.raises(SystemExit):
+        run_store("good", "bad")
+    assert "bad cannot be run: no GPU: none here" in capsys.readouterr().err
+    assert run_store.ran == []
     assert run_store() == ["good"]
     assert "Left out: bad (no GPU: none here)" in capsys.readouterr().out
     assert list(run_store.about()) == ["good"]
 
 
-def test_what_a_gpu_left_stays_where_there_is_none(run_store, monkeypatch, capsys):
+def test_what_a_gpu_left_stays_where_there_is_none(run_store, request, capsys):
     run_store.state["mended"] = True
     run_store()
-    monkeypatch.setattr(store, "ON_GPU", ("bad",))
-    monkeypatch.setattr(store, "without_gpu", lambda: "no GPU: none here")
+    request.getfixturevalue("lacks_gpu")
     assert run_store() == []
     assert "Left out" not in capsys.readouterr().out, "nothing is missing"
     assert run_store("--again") == ["good"]
     assert set(run_store.about()) == {"good", "bad"}
-
-
-def test_a_part_that_needs_a_gpu_is_refused_by_name_where_there_is_none(run_store, lacks_gpu, capsys):
-    with pytest.raises(SystemExit):
-        run_store("good", "bad")
-    assert "bad cannot be run: no GPU: none here" in capsys.readouterr().err
-    assert run_store.ran == []
 
 
 def test_the_parts_that_need_a_gpu_are_those_that_ask_for_one(tmp_path):

@@ -84,7 +84,7 @@ def stub(package: str) -> str:
     imports = [f"from {package} import {name} as {name}" for name in module._MODULES]
     classes, bases = [], set()
     for name, home in module._HOME.items():
-        if home != catalog.MADE:
+        if home != catalog.LINEAR_MODULE:
             imports.append(f"from trueonline.{home} import {name} as {name}")
             continue
         kind = getattr(module, name)

@@ -34,8 +34,8 @@ from trueonline.terminal import print_table
 # The tests that could notice a mistake in a folder. A folder of tests stands for its files, without the folders below it.
 TESTS = {
     "methods": ("methods", "checks", "test_catalog.py", "learners", "study/test_sweep_body.py", "control", "forward"),
-    "core": ("core", "methods", "checks", "learners", "study/test_sweep_body.py", "study/test_fingerprint.py",
-             "study/test_task_names.py", "test_catalog.py", "control", "streams/test_horde.py"),
+    "core": ("core", "methods", "checks", "learners", "study/test_sweep_body.py", "study/test_task_names.py",
+             "test_catalog.py", "control", "streams/test_horde.py"),
     "learners": ("learners", "methods", "checks", "test_catalog.py", "control", "forward", "streams/test_predictor.py"),
     "inputs": ("learners", "features", "problems", "forward", "methods", "control", "study/test_study.py", "streams/test_horde.py"),
     "study": ("study", "study/cuda", "lab/test_paper.py", "learners/test_own_methods.py"),

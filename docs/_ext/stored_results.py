@@ -39,6 +39,7 @@ READ_ON = {
     "stream-x": "experiments.md#control",
     "textbook": "experiments.md#the-random-walk-of-sutton-and-barto",
     "offpolicy": "experiments.md#what-the-off-policy-study-found",
+    "collision": "experiments.md#eleven-off-policy-methods-on-one-task",
     "cost": "benchmarks.md",
     "average-reward": "experiments.md#average-reward",
 }
@@ -335,10 +336,14 @@ def plain(text: str) -> str:
 
 
 def number(value: Any) -> str:
-    """A number of a claim as people read it: three digits, and of a long list the range."""
+    """A number of a claim as people read it: three digits, and of a long list of numbers or intervals the range."""
     if isinstance(value, list):
         if len(value) > 5 and all(isinstance(each, int | float) for each in value):
             return f"{len(value)} values from {number(min(value))} to {number(max(value))}"
+        if len(value) > 5 and all(isinstance(each, list) for each in value):
+            return (
+                f"{len(value)} intervals, all between {number(min(map(min, value)))} and {number(max(map(max, value)))}"
+            )
         return f"[{', '.join(map(number, value))}]"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return {"Infinity": "∞", "-Infinity": "−∞", "NaN": "undefined"}.get(value, str(value))

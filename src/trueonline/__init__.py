@@ -14,10 +14,8 @@ JMLR 17(145), 2016.
 array([0.45, 0.5 , 0.  ])
 """
 
-from importlib import import_module
-from typing import Any
-
 from trueonline import catalog
+from trueonline.optional import late_names
 
 __version__ = "0.2.0"
 
@@ -41,16 +39,4 @@ _MODULES = ("control", "deep", "features", "forward", "nonlinear", "problems", "
 
 __all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"trueonline.{name}")
-    if name not in _HOME:
-        raise AttributeError(f"trueonline has no {name!r}; it has {', '.join((*_HOME, *_MODULES))}")
-    found = getattr(import_module(f"trueonline.{_HOME[name]}"), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = late_names(__name__, _HOME, _MODULES)

@@ -17,13 +17,13 @@ from trueonline.forward import OfflineLambdaReturn as OfflineLambdaReturn
 from trueonline.forward import OnlineLambdaReturn as OnlineLambdaReturn
 from trueonline.learners.average_reward import TrueOnlineDifferentialTD as TrueOnlineDifferentialTD
 from trueonline.learners.interface import Learner as Learner
+from trueonline.learners.linear import WithProvisionalWeights
+from trueonline.learners.linear import WithSecondWeights
+from trueonline.learners.linear import WithUsage
 from trueonline.learners.loading import load as load
 from trueonline.learners.memory_learner import MemoryLearner
-from trueonline.learners.off_policy import WithProvisionalWeights
-from trueonline.learners.off_policy import WithSecondWeights
 from trueonline.learners.own import method as method
 from trueonline.learners.swift import SwiftTD as SwiftTD
-from trueonline.learners.weighted import WithUsage
 from trueonline.study import sweep as sweep
 
 __version__: str
@@ -58,8 +58,17 @@ class GTD2(WithSecondWeights, MemoryLearner):
 class ProximalGTD2(WithSecondWeights, MemoryLearner):
     """Proximal GTD2(λ) (Mahadevan and others 2014, as GTD2-MP; Liu and others 2015): GTD2(λ) with a look half a step ahead."""
 
+class HTD(WithSecondWeights, MemoryLearner):
+    """HTD(λ), hybrid TD (Hackman 2012; White and White 2016): GTD(λ) off-policy, and TD(λ) where the policies agree."""
+
+class TreeBackup(MemoryLearner):
+    """Tree Backup(λ) for prediction (Precup, Sutton and Singh 2000; Ghiassian and Sutton 2021): the trace carries no ratios."""
+
 class VTrace(MemoryLearner):
-    """V-trace(λ) (Espeholt and others 2018; with traces Ghiassian and Sutton 2021): off-policy TD(λ) whose ratios are clipped."""
+    """V-trace(λ) (Espeholt and others 2018): off-policy TD(λ) whose ratios are clipped, in updates and in the trace."""
+
+class ABTD(MemoryLearner):
+    """ABTD(ζ) (Ghiassian and Sutton 2021, after ABQ(ζ) of Mahmood, Yu and Sutton 2017): bootstrapping that depends on the action."""
 
 class EmphaticTD(MemoryLearner):
     """Emphatic TD(λ) (Sutton, Mahmood and White 2016): a state is updated in proportion to its emphasis."""

@@ -22,7 +22,7 @@ GROUPS = ("prediction", "off-policy", "average reward", "nonlinear", "control")
 TRACES = ("accumulating", "replacing", "dutch", "provisional", "none")
 OWN_MEMORIES = ("one", "two", "three", "two traces")  # those that a rule of one's own may have
 MEMORIES = (*OWN_MEMORIES, "two and usage", "three and usage", "two traces and usage", "meta-gradient")
-MADE = "learners.linear"  # makes the classes that rows name without a module
+LINEAR_MODULE = "learners.linear"  # makes the classes that rows name without a module
 # The colours are Okabe and Ito's, which colour-blind people can tell apart.
 VERMILION, BLUE, GREEN, SKY, PINK, GREY = "#D55E00", "#0072B2", "#009E73", "#56B4E9", "#CC79A7", "#7F7F7F"
 
@@ -190,7 +190,7 @@ class Method:
             return self.resolve(fallback)
         if not isinstance(value, str):
             return value
-        module, _, name = (value if ":" in value else f"{MADE}:{value}").partition(":")
+        module, _, name = (value if ":" in value else f"{LINEAR_MODULE}:{value}").partition(":")
         found = getattr(import_module(f"trueonline.{module}"), name, None)
         if found is None:
             raise ValueError(
@@ -203,13 +203,7 @@ def _rule(name: str) -> str:
     return f"methods.{name}:{name}"
 
 
-_GTD: dict[str, Any] = {
-    "learner": "GTD",
-    "rule": _rule("gtd"),
-    "memory": "two",
-    "swept": True,
-    "page": "gtd.md",
-}
+_GTD: dict[str, Any] = {"learner": "GTD", "rule": _rule("gtd"), "memory": "two", "swept": True, "page": "gtd.md"}
 _TRUE_ONLINE_GTD: dict[str, Any] = {
     "learner": "TrueOnlineGTD",
     "rule": _rule("true_online_gtd"),
@@ -246,6 +240,9 @@ _SWIFT: dict[str, Any] = {
     "constants": ("alpha",),  # of each feature, it is the step-size to begin with
     "page": "swift.md",
 }
+
+# Step-size adaptation knows no target policies.
+_TARGETED: dict[str, Any] = {"trace": "none", "page": "off_policy_control.md"}
 
 _ROWS = (
     Method(
@@ -370,15 +367,55 @@ _ROWS = (
         **_GTD2,
     ),
     Method(
+        *("htd", "HTD(λ)", "off-policy"),
+        learner="HTD",
+        definition="forward:HTDSum",
+        page="htd.md",
+        rule=_rule("htd"),
+        memory="three",
+        swept=True,
+        settings={"second_step_size": 0.2},
+        look=Look(BLUE, (2, 2), "v"),
+    ),
+    Method(
+        *("tree_backup", "Tree Backup(λ)", "off-policy"),
+        learner="TreeBackup",
+        definition="forward:TreeBackupSum",
+        page="cut_traces.md",
+        rule=_rule("tree_backup"),
+        swept=True,
+        look=Look(GREY, (), "s"),
+    ),
+    Method(
         *("v_trace", "V-trace(λ)", "off-policy"),
         learner="VTrace",
         definition="forward:VTraceSum",
-        page="v_trace.md",
+        page="cut_traces.md",
         rule=_rule("v_trace"),
         swept=True,
-        settings={"largest_ratio": 0.8},
-        parameters={"largest_ratio": Parameter(1.0, least=0.0, about="The number that ratios are clipped to.")},
+        settings={"largest_ratio": 1.3, "largest_trace_ratio": 0.8},
+        parameters={
+            "largest_ratio": Parameter(1.0, least=0.0, about="ρ̄, which the ratios of updates are clipped to."),
+            "largest_trace_ratio": Parameter(1.0, least=0.0, about="c̄, which the ratios of the trace are clipped to."),
+        },
         look=Look(GREY, (4, 2), "P"),
+    ),
+    Method(
+        *("abtd", "ABTD(ζ)", "off-policy"),
+        learner="ABTD",
+        definition="forward:ABTDSum",
+        page="cut_traces.md",
+        rule=_rule("abtd"),
+        trace="none",  # ζ does not bound what the trace keeps, so step-size adaptation cannot either
+        swept=True,
+        settings={"psi_0": 0.9, "psi_max": 2.5},
+        parameters={
+            "psi_0": Parameter(
+                1.0, least=0.0, about="ψ₀, which is 1 over the largest max(π, b) of all states and actions."
+            ),
+            "psi_max": Parameter(2.0, least=0.0, about="ψ_max, which is 1 over the smallest max(π, b)."),
+        },
+        look=Look(GREY, (2, 2), "X"),
     ),
     Method(
         *("emphatic", "emphatic TD(λ)", "off-policy"),
@@ -552,6 +589,32 @@ _ROWS = (
         look=Look(PINK, (), "o"),
     ),
     Method(
+        *("expected_sarsa", "Expected Sarsa(λ)", "control"),
+        learner="control.off_policy:ExpectedSarsa",
+        definition="forward:ExpectedSarsaSum",
+        rule=_rule("expected_sarsa"),
+        look=Look(BLUE, (4, 2), "D"),
+        **_TARGETED,
+    ),
+    Method(
+        *("tree_backup_q", "Tree Backup(λ) control", "control"),
+        learner="control.off_policy:TreeBackupQ",
+        definition="forward:TreeBackupQSum",
+        rule=_rule("tree_backup_q"),
+        look=Look(GREY, (), "s"),
+        **_TARGETED,
+    ),
+    Method(
+        *("gq", "GQ(λ)", "control"),
+        learner="control.off_policy:GQ",
+        definition="forward:GQSum",
+        rule=_rule("gq"),
+        memory="two",
+        second_is_first=True,
+        look=Look(BLUE, (), "v"),
+        **_TARGETED,
+    ),
+    Method(
         *("swift_sarsa", "Swift-Sarsa", "control"),
         learner="control.swift_sarsa:SwiftSarsa",
         definition="forward:SwiftSarsaEquations",
@@ -630,7 +693,7 @@ def homes(folder: str) -> dict[str, str]:
     >>> homes("learners")["TDStar"], homes("control")["WatkinsQ"]
     ('learners.linear', 'control.watkins_q')
     """
-    return {name: row.learner.rpartition(":")[0] or MADE for name, row in classes(folder).items()}
+    return {name: row.learner.rpartition(":")[0] or LINEAR_MODULE for name, row in classes(folder).items()}
 
 
 def sweepable() -> tuple[str, ...]:

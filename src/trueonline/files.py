@@ -17,7 +17,7 @@ import re
 import secrets
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -125,23 +125,25 @@ def sweep_up(path: str | os.PathLike) -> None:
 # --- Saved learners, agents, hordes and checkpoints -----------------------------------------------
 
 
-def write_learner(path: str | os.PathLike, kind: str, settings: dict, arrays: dict[str, np.ndarray]) -> None:
-    """Write the class's name, the settings and the arrays to one file."""
-    parts = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    members = {name: [part.dtype.str, list(part.shape)] for name, part in parts.items()}
+def write_learner(path: str | os.PathLike, kind: str, settings: dict, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write the class's name, the settings and the arrays to one file.
+
+    Arrays are asked for one at a time, and each of them three times. So a mapping may make them when they are asked for.
+    """
+    members = {name: [(part := np.asarray(array)).dtype.str, list(part.shape)] for name, array in arrays.items()}
     for described in members.values():
         _kind(described)
     about = {"format": FORMAT, "version": VERSION, "class": kind, "settings": settings, "members": members}
     about = json.loads(json.dumps(about))  # as a reader will find it
-    about["digest"] = _digest(about, parts)
+    about["digest"] = _digest(about, arrays)
 
     def write(file: IO[bytes]) -> None:
         with zipfile.ZipFile(file, "w") as archive:
             # Members have no date, so that the same state gives the same bytes.
             archive.writestr(zipfile.ZipInfo(ABOUT), json.dumps(about))
-            for name, part in parts.items():
+            for name, part in arrays.items():
                 with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, part, allow_pickle=False)
+                    np.lib.format.write_array(member, np.asarray(part, order="C"), allow_pickle=False)
 
     write_whole(path, write)
 
@@ -234,12 +236,36 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, dtype: np.dtype, s
     return array
 
 
-def _digest(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
+def _digest(about: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
     """SHA-256 over the description, which has the types and shapes of all arrays, and over their numbers."""
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     for name in sorted(about["members"]):
         digest.update(np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
+
+
+def packed(arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """Arrays as one array of bytes: a description, and the numbers. A file with thousands of members would be slow."""
+    parts = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    described = json.dumps([[name, part.dtype.str, list(part.shape)] for name, part in parts.items()]).encode()
+    content = b"".join([len(described).to_bytes(8, "little"), described, *(part.tobytes() for part in parts.values())])
+    return np.frombuffer(content, np.uint8)
+
+
+def unpacked(array: np.ndarray) -> dict[str, np.ndarray]:
+    """The arrays that `packed` put into one. ValueError if it did not make this one."""
+    content, arrays = np.asarray(array, np.uint8).tobytes(), {}
+    try:
+        at = 8 + int.from_bytes(content[:8], "little")
+        for name, *described in json.loads(content[8:at]):
+            dtype, shape = _kind(described)
+            arrays[name] = np.frombuffer(content, dtype, math.prod(shape), at).reshape(shape).copy()
+            at += arrays[name].nbytes
+    except (ValueError, TypeError, UnicodeDecodeError) as error:
+        raise ValueError(f"it does not hold packed arrays ({_why(error)})") from None
+    if at != len(content):
+        raise ValueError("it does not hold packed arrays (it is too long)")
+    return arrays
 
 
 # --- Seals ----------------------------------------------------------------------------------------

@@ -1,8 +1,12 @@
-"""Packages that only parts of this package need. A missing one gets an error that names the extra to install."""
+"""What is imported when it is asked for: public names, and packages that only parts of this package need."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 
@@ -33,3 +37,40 @@ def optional(purpose: str, *modules: str, extra: str) -> Any:
         reason = "" if isinstance(error, ModuleNotFoundError) else f" ({str(error)[:200]})"
         raise MissingPackageError(f"{purpose}: pip install 'trueonline[{extra}]'{reason}") from None
     return first
+
+
+def version_of(package: str) -> str:
+    """The version of a package that is installed; an empty text if it is not, such as where CUDA comes by other means."""
+    with suppress(PackageNotFoundError):
+        return version(package)
+    return ""
+
+
+def late_names(package: str, homes: Mapping[str, str], modules: Sequence[str] = ()) -> tuple[Callable, Callable]:
+    """`__getattr__` and `__dir__` of a package whose names are imported when they are asked for.
+
+    Parameters
+    ----------
+    package : str
+        The name of the package.
+    homes : mapping
+        The names, each with the module that defines it, without `trueonline.`.
+    modules : sequence of str, optional
+        Modules of the package.
+
+    Returns
+    -------
+    tuple of callable
+        The two functions.
+    """
+
+    def get(name: str) -> Any:
+        if name in modules:
+            return import_module(f"{package}.{name}")
+        if name not in homes:
+            raise AttributeError(f"{package} has no {name!r}; it has {', '.join((*homes, *modules))}")
+        value = getattr(import_module(f"trueonline.{homes[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return get, lambda: sorted(sys.modules[package].__all__)

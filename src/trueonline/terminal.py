@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-WIDE = 1000  # columns where there is no terminal: no cell is truncated or wrapped
+PLAIN_WIDTH = 1000  # columns where there is no terminal: no cell is truncated or wrapped
 REDRAW_SECONDS = 0.1  # seconds between two looks of a bar
-RECENT = 100  # episodes in a running mean
+RECENT_EPISODES = 100  # episodes in a running mean
 
 
 def _rich(part: str) -> Any:
@@ -30,7 +30,7 @@ def console(*, stderr: bool = False) -> Console:
     """rich's console. Output that does not go to a terminal is plain text, as wide as it needs to be."""
     drawn: Console = _rich("console").Console(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not drawn.is_terminal:
-        drawn.width = WIDE
+        drawn.width = PLAIN_WIDTH
     return drawn
 
 
@@ -84,13 +84,15 @@ def _left(seconds: float) -> timedelta:
 # --- Progress -------------------------------------------------------------------------------------
 
 
-def progress_bar(*columns: Any, transient: bool = False) -> Progress:
-    """rich's progress on standard error. It shows nothing where there is no terminal."""
-    screen = console(stderr=True)
-    drawn: Progress = _rich("progress").Progress(
-        *columns, console=screen, disable=not screen.is_terminal, transient=transient
-    )
-    return drawn
+def progress_bar(*columns: str, transient: bool = False) -> Progress:
+    """rich's progress on standard error. It shows nothing where there is no terminal.
+
+    A column is a text in which rich sets the fields of a task, or the name of one of rich's columns, such as "Bar".
+    """
+    screen, part = console(stderr=True), _rich("progress")
+    drawn = [part.TextColumn(each) if "{" in each else getattr(part, f"{each}Column")() for each in columns]
+    bar: Progress = part.Progress(*drawn, console=screen, disable=not screen.is_terminal, transient=transient)
+    return bar
 
 
 @contextmanager
@@ -109,9 +111,7 @@ def rounds_bar(label: str, rounds: int) -> Iterator[Callable[[], None]]:
     callable
         Call it, without arguments, after each round.
     """
-    part = _rich("progress")
-    columns = (part.TextColumn("{task.description}"), part.BarColumn(), part.MofNCompleteColumn())
-    with progress_bar(*columns, part.TimeRemainingColumn(), transient=True) as bar:
+    with progress_bar("{task.description}", "Bar", "MofNComplete", "TimeRemaining", transient=True) as bar:
         task = bar.add_task(label, total=rounds)
         yield lambda: bar.advance(task)
 
@@ -142,10 +142,9 @@ class TasksBar:
             self._end()
 
     def _begin(self, done: int, of: int) -> None:
-        part = _rich("progress")
         self.done, self.learned, self.moved = done, 0, 0
-        columns = (part.TextColumn("{task.description}"), part.BarColumn(), part.TextColumn("{task.fields[count]}"))
-        self.bar = progress_bar(*columns, part.TextColumn("{task.fields[rate]:>14}  left {task.fields[left]}"))
+        rate = "{task.fields[rate]:>14}  left {task.fields[left]}"
+        self.bar = progress_bar("{task.description}", "Bar", "{task.fields[count]}", rate)
         self.bar.add_task(self.label, completed=done, total=of, count=f"{done / of:.0%}", rate="", left="-:--:--")
         self.bar.start()
 
@@ -205,9 +204,7 @@ class StreamBar:
             self.bar.update(self.bar.task_ids[0], news=news)
 
     def _begin(self, label: str) -> None:
-        part = _rich("progress")
-        columns = (part.TextColumn("{task.description}"), part.BarColumn(), part.TextColumn("{task.fields[news]}"))
-        self.bar = progress_bar(*columns)
+        self.bar = progress_bar("{task.description}", "Bar", "{task.fields[news]}")
         self.bar.add_task(label, total=None, news="")
         self.bar.start()
 
@@ -228,12 +225,9 @@ class EpisodesBar:
     """
 
     def __init__(self, episodes: int) -> None:
-        part = _rich("progress")
-        columns = (part.BarColumn(bar_width=16), part.MofNCompleteColumn())
-        news = (part.TextColumn("episodes  {task.fields[news]}  left"), part.TimeRemainingColumn(compact=True))
-        self.bar = progress_bar(*columns, *news)
+        self.bar = progress_bar("Bar", "MofNComplete", "episodes  {task.fields[news]}  left", "TimeRemaining")
         self.task = self.bar.add_task("", total=episodes, news="")
-        self.recent: deque[float] = deque(maxlen=RECENT)
+        self.recent: deque[float] = deque(maxlen=RECENT_EPISODES)
         self.done, self.shown = 0, -1.0
 
     def __call__(self, episode: int, total: float, length: int) -> None:

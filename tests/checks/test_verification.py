@@ -255,3 +255,34 @@ def forgetful(real, X, rewards, discounts=None, resume=False):
 def test_a_broken_contract_is_told_by_clause(replaced, clause):
     with pytest.raises(AssertionError, match=clause):
         to.check_learner(proxy(**replaced))
+
+
+class Bare:
+    """A class of one's own that has what it needs to learn, and no more."""
+
+    def __init__(self, n_features, step_size, trace_decay, discount):
+        self.real = to.TrueOnlineTD(n_features, step_size, trace_decay, discount)
+
+    def start(self, x):
+        self.real.start(x)
+
+    def update(self, reward, x_next, discount=None):
+        return self.real.update(reward, x_next, discount)
+
+    @property
+    def weights(self):
+        return self.real.weights
+
+
+class BareAndCareless(Bare):
+    def update(self, reward, x_next, discount=None):
+        return careless(self.real, reward, x_next, discount)
+
+
+def test_a_class_is_checked_by_the_methods_that_it_has():
+    contract = to.check_learner(Bare)
+    assert contract.missing == ("predict", "run", "reset", "save")
+    assert len(contract.kept) == 6
+    assert str(contract).endswith("not all was checked, as it has no predict, run, reset or save")
+    with pytest.raises(AssertionError, match="bad input changes nothing"):
+        to.check_learner(BareAndCareless)

@@ -21,14 +21,6 @@ def invoke(*arguments):
     return CliRunner().invoke(main, arguments)
 
 
-def test_help_helps():
-    result = invoke("--help")
-    assert result.exit_code == 0
-    assert "verify" in result.stdout
-    for name in catalog.METHODS:
-        assert name in invoke("verify", "--help").stdout
-
-
 def test_every_command_is_listed_with_a_line_of_help_and_is_one_short_file():
     shown = invoke("--help").stdout
     folder = Path(trueonline.cli.__file__).parent
@@ -38,8 +30,10 @@ def test_every_command_is_listed_with_a_line_of_help_and_is_one_short_file():
     assert all(len(path.read_text().splitlines()) <= 200 for path in folder.glob("*.py"))
 
 
-def test_version():
+def test_version_and_methods_are_told():
     assert trueonline.__version__ in invoke("--version").stdout
+    told = invoke("verify", "--help").stdout
+    assert all(name in told for name in catalog.METHODS)
 
 
 def test_verify_prints_a_table_with_a_verdict_for_each_method(monkeypatch):
@@ -113,6 +107,7 @@ WITHOUT = (
         "reproduce --list": "report",
         "train CartPole-v1": "gym",
         "predict log.csv --rate 1 --target a": "streams",
+        "predict arm --target force --samples 9 --out out.parquet": "streams",
     },
     {
         "sweep spec.toml --engine dask": "dask",
@@ -129,10 +124,7 @@ WITHOUT = (
     ("missing", "extras"),
     [
         (["pyarrow"], WITHOUT[0]),
-        (
-            ["distributed", "matplotlib", "gymnasium", "ale_py", "sympy", "starlette"],
-            WITHOUT[1],
-        ),  # a command needs one of them
+        (["distributed", "matplotlib", "gymnasium", "ale_py", "sympy", "starlette"], WITHOUT[1]),  # a command needs one
     ],
 )
 def test_without_a_package_a_command_names_the_one_extra_that_it_needs(missing, extras, tmp_path):
@@ -185,11 +177,6 @@ def test_a_sweep_in_python_without_pyarrow_says_what_to_install():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "sweeps and studies need PyArrow: pip install 'trueonline[study]'\n"
-
-
-def test_the_installed_command_runs():
-    result = subprocess.run([sys.executable, "-m", "trueonline", "--help"], capture_output=True, text=True, check=True)
-    assert "verify" in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,16 @@
 """Random streams, and the agents of this package and their oracles taken through them."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from tests.oracles import control as naive
+from tests.oracles import swift
 from trueonline import forward
-from trueonline.control import AccumulateSarsa, ReplaceSarsa, TrueOnlineSarsa, TrueOnlineWatkinsQ, WatkinsQ
+from trueonline.control import AccumulateSarsa, ReplaceSarsa, SwiftSarsa, TrueOnlineSarsa, TrueOnlineWatkinsQ, WatkinsQ
 
 TOLERANCE = 1e-10
 AGENTS = [AccumulateSarsa, ReplaceSarsa, TrueOnlineSarsa, WatkinsQ, TrueOnlineWatkinsQ]
@@ -17,6 +19,9 @@ WATKINS = [WatkinsQ, TrueOnlineWatkinsQ]
 SARSA_OF = {WatkinsQ: AccumulateSarsa, TrueOnlineWatkinsQ: TrueOnlineSarsa}
 every_agent = pytest.mark.parametrize("agent_class", AGENTS)
 every_watkins = pytest.mark.parametrize("agent_class", WATKINS)
+
+
+SWIFT = {"bound": 0.3, "decay": 0.99, "meta_step_size": 0.01}
 
 
 class Method(NamedTuple):
@@ -28,7 +33,7 @@ class Method(NamedTuple):
     varying: Any = None
     forward: Any = None
     binary: bool = False
-    options: Mapping[str, bool] = {}
+    options: Mapping[str, Any] = {}
 
     def oracle_for(self, schedule: bool) -> Any:
         return self.varying or self.oracle if schedule else self.oracle
@@ -55,8 +60,15 @@ METHODS = {
         naive.TrueOnlineWatkinsQVarying,
         naive.ForwardWatkins,
     ),
+    "swift": Method(
+        SwiftSarsa,
+        partial(forward.SwiftSarsaEquations, **SWIFT),
+        type("SwiftOracle", (swift.SwiftSarsa,), {"settings": SWIFT}),
+        options=SWIFT,
+    ),
 }
-every_method = pytest.mark.parametrize("name", METHODS)
+# SwiftSarsa takes no schedules.
+EXACT = [(name, schedule) for name in METHODS for schedule in (False, True) if (name, schedule) != ("swift", True)]
 
 
 # --- Streams, and agents taken through them -------------------------------------------------------

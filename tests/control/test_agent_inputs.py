@@ -77,6 +77,10 @@ def test_nothing_is_learned_before_a_start():
     calls = lambda: agent.step(1.0, 0), lambda: agent.end(1.0), lambda: agent.truncate(1.0, 0)
     refuse_all(agent, RuntimeError, r"no episode has begun: call start\(x\) with its first features", *calls)
     assert agent.action is None
+    for leave in (lambda: agent.end(1.0), lambda: agent.truncate(1.0, 1)):
+        agent.start(0)
+        leave()
+        refuse_all(agent, RuntimeError, "no episode has begun", *calls)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Mistakes that other agents made: these do not make them, and `verify` finds each."""
+"""Ties, which cut no trace, and mistakes that other agents made: `verify` finds each."""
 
 from typing import Any
 
@@ -6,80 +6,14 @@ import numpy as np
 import pytest
 
 import trueonline as to
-from tests.control.agent_streams import SARSA_OF, SARSAS, every_agent, every_watkins, slipped
+from tests.control.agent_streams import every_watkins, slipped
 from tests.oracles import control as naive
 from trueonline import forward
 
 
-@pytest.mark.parametrize("agent_class", SARSAS)
-def test_sarsa_bootstraps_from_the_action_that_is_executed(agent_class):
-    for seed in range(5):
-        calls = []
-
-        def policy(values, rng, t, calls=calls):
-            calls.append(int(rng.integers(3)))
-            return calls[-1]
-
-        agent = agent_class(2, 3, 0.5, 0.0, 1.0, policy, seed=seed, initial_weights=[[0, 0, 0], [10, 20, 30]])
-        first = agent.start(0)
-        action = agent.step(0.0, 1)
-        assert calls == [first, action], "one choice for each state, and it is the one that is returned"
-        assert agent.action == action
-        assert agent.weights[0, first] == 0.5 * (10, 20, 30)[action]
-        agent.end(100.0)
-        assert agent.weights[1, action] == 0.5 * ((10, 20, 30)[action] + 100.0), "the executed action is taught"
-        assert len(calls) == 2, "at the end nothing is chosen"
-        assert agent.action is None
-
-
-@every_agent
-def test_truncation_is_not_termination(agent_class):
-    """Q = 1, max Q' = Q' = 10, R = 0 and γ = 0.9: δ = 0.9·10 − 1 where the episode is cut, and 0 − 1 where it ends."""
-
-    def new():
-        agent = agent_class(2, 1, 0.5, 0.9, 0.9, initial_weights=[[1], [10]])
-        agent.start(0)
-        return agent
-
-    cut, ended, at_zero = new(), new(), new()
-    cut.truncate(0.0, 1)
-    ended.end(0.0)
-    at_zero.step(0.0, 1, discount=0.0)
-    np.testing.assert_allclose(cut.weights[:, 0], [5.0, 10.0])
-    np.testing.assert_allclose(ended.weights[:, 0], [0.5, 10.0])
-    np.testing.assert_allclose(at_zero.weights[:, 0], [0.5, 10.0])
-    for agent in (cut, ended):
-        assert agent.action is None
-        for attempt in (lambda: agent.step(0.0, 1), lambda: agent.end(0.0), lambda: agent.truncate(0.0, 1)):  # noqa: B023
-            with pytest.raises(RuntimeError, match="no episode has begun"):
-                attempt()
-
-
-@every_agent
-def test_no_trace_outlives_an_episode_that_is_left(agent_class):
-    """What comes after a start is learned as by a new agent with the same weights: no trace, and no Q_old."""
-    rng = np.random.default_rng(3)
-    X = [rng.choice(8, 3, replace=False) for _ in range(30)]
-    agent = agent_class(8, 3, 0.1, 0.9, 0.95, lambda values, rng, t: 1)
-    agent.start(X[0])
-    for x in X[1:11]:
-        agent.step(1.0, x)
-    before = agent.weights
-    agent.start(X[10])
-    np.testing.assert_array_equal(agent.trace, 0.0)
-    other = agent_class(8, 3, 0.1, 0.9, 0.95, lambda values, rng, t: 1, initial_weights=before)
-    other.start(X[10])
-    for x in X[11:]:
-        agent.step(-1.0, x)
-        other.step(-1.0, x)
-        np.testing.assert_allclose(agent.weights, other.weights, rtol=1e-12, atol=1e-14)
-        np.testing.assert_allclose(agent.trace, other.trace, rtol=1e-12, atol=1e-14)
-    assert np.abs(agent.weights - before).max() > 0.01
-
-
-def chain(agent_class, actions, initial, *, lam=1.0, n_actions=2) -> Any:
-    """0 → 1 → 2 → 3 → the end with reward 1, taking these actions; γ = 1, α = ½."""
-    agent = agent_class(4, n_actions, 0.5, lam, 1.0, lambda q, rng, t: actions[t], initial_weights=initial)
+def chain(agent_class, initial) -> Any:
+    """0 → 1 → 2 → 3 → the end with reward 1, always by action 0; γ = λ = 1, α = ½."""
+    agent = agent_class(4, 2, 0.5, 1.0, 1.0, lambda q, rng, t: 0, initial_weights=initial)
     agent.start(0)
     for state in (1, 2, 3):
         agent.step(0.0, state)
@@ -88,39 +22,10 @@ def chain(agent_class, actions, initial, *, lam=1.0, n_actions=2) -> Any:
 
 
 @every_watkins
-def test_the_trace_is_cut_when_the_next_action_is_not_greedy(agent_class):
-    """In state 2 the best action is 1, worth 4: taking action 0 there cuts (0, 0) and (1, 0) off from what follows."""
-    initial = [[0, 0], [0, 0], [0, 4], [0, 0]]
-    cut = chain(agent_class, [0, 0, 0, 0], initial).weights
-    # Into 2: δ = 4 teaches (1, 0) and, with λ = 1, (0, 0). The reward at the end teaches (2, 0) and (3, 0) alone.
-    np.testing.assert_allclose(cut, [[2.0, 0.0], [2.0, 0.0], [0.5, 4.0], [0.5, 0.0]])
-    # Greedy all the way: the last reward, δ = 1, and the drop of 4 on leaving 2 reach back to 0.
-    whole = chain(agent_class, [0, 0, 1, 0], initial).weights
-    assert whole[0, 0] != pytest.approx(2.0)
-    np.testing.assert_allclose(whole, chain(SARSA_OF[agent_class], [0, 0, 1, 0], initial).weights)
-
-
-@every_watkins
-def test_the_trace_is_not_cut_by_the_action_that_is_left(agent_class):
-    """The action taken in state 1 is not greedy there: that cuts off state 0, but not state 1 itself."""
-    initial = [[0, 0], [0, 4], [0, 0], [0, 0]]
-    weights = chain(agent_class, [0, 0, 0, 0], initial).weights
-    # δ = 4 into 1; δ = 0 in between; δ = 1 at the end teaches (1, 0), (2, 0) and (3, 0), and (0, 0) no more.
-    np.testing.assert_allclose(weights, [[2.0, 0.0], [0.5, 4.0], [0.5, 0.0], [0.5, 0.0]])
-
-
-@every_watkins
-def test_a_first_action_that_is_not_greedy_cuts_nothing(agent_class):
-    initial = [[0, 4], [0, 0], [0, 0], [0, 0]]
-    weights = chain(agent_class, [0, 0, 0, 0], initial).weights
-    np.testing.assert_allclose(weights, [[0.5, 4.0], [0.5, 0.0], [0.5, 0.0], [0.5, 0.0]])
-
-
-@every_watkins
 @pytest.mark.parametrize(("better", "tied"), [(0.0, True), (1e-13, True), (0.9e-10, True), (1e-8, False), (1e-3, False)])
 def test_an_action_that_ties_for_the_best_is_greedy(agent_class, better, tied):
     initial = [[0, 0], [0, better], [0, 0], [0, 0]]
-    weights = chain(agent_class, [0, 0, 0, 0], initial).weights
+    weights = chain(agent_class, initial).weights
     assert weights[0, 0] == pytest.approx(0.5 if tied else better / 2.0, abs=1e-9)
 
 

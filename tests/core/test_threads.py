@@ -1,5 +1,6 @@
 """Threads: one object in several of them, and arrays that another thread writes to during a call."""
 
+import os
 import pickle
 import signal
 import sys
@@ -236,3 +237,92 @@ def test_a_signal_handler_waits_too_while_its_thread_waits():
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_pickles_of_all_protocols_can_be_shared(protocol):
     assert pickle.loads(pickle.dumps(Counter(), protocol)).call() is None
+
+
+class Calling(ThreadGuarded):
+    """Something whose calls call another object, when all threads are in one."""
+
+    def __init__(self, all_inside):
+        self.all_inside, self.other, self.errors = all_inside, None, []
+
+    @guarded
+    def call(self):
+        self.all_inside.wait()
+        try:
+            self.other.look()
+        except RuntimeError as error:
+            self.errors.append(str(error))
+
+    @guarded
+    def look(self):
+        pass
+
+
+@pytest.mark.parametrize("length", [2, 3])
+def test_calls_that_wait_for_each_other_in_a_circle_end(length):
+    all_inside = threading.Barrier(length)
+    ring = [Calling(all_inside) for _ in range(length)]
+    for each, following in zip(ring, ring[1:] + ring[:1], strict=True):
+        each.other = following
+    _in_threads(lambda number: ring[number].call(), threads=length)
+    errors = [error for each in ring for error in each.errors]
+    assert errors
+    assert all("would wait for ever" in error for error in errors)
+    for each in ring:
+        each.look()  # nobody waits any more
+
+
+def test_learners_whose_schedules_call_each_other_do_not_wait_for_ever():
+    all_inside, errors = threading.Barrier(2), []
+    learners = []
+
+    def schedule(number):
+        def step_size(t):
+            if t == 0:
+                all_inside.wait()
+                try:
+                    learners[1 - number].predict(0)
+                except RuntimeError as error:
+                    errors.append(error)
+            return 0.1
+
+        return step_size
+
+    def learn(number):
+        learners[number].start(0)
+        learners[number].update(1.0, 1)
+
+    learners += [to.TrueOnlineTD(3, schedule(number), 0.9, 0.9) for number in range(2)]
+    _in_threads(learn, threads=2)
+    assert errors
+    assert [learner.steps for learner in learners] == [1, 1]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_fork_in_the_middle_of_a_call_is_said_in_the_child():
+    inside, leave = threading.Event(), threading.Event()
+
+    class Slow(Counter):
+        @guarded
+        def long(self):
+            inside.set()
+            leave.wait()
+
+    busy, idle = Slow(), Slow()
+    worker = threading.Thread(target=busy.long)
+    worker.start()
+    inside.wait()
+    child = os.fork()
+    if child == 0:
+        try:
+            idle.call()
+            busy.call()
+        except RuntimeError as error:
+            os._exit(7 if "forked" in str(error) and idle.calls == 1 else 8)
+        os._exit(9)
+    _, status = os.waitpid(child, 0)
+    leave.set()
+    worker.join()
+    assert os.waitstatus_to_exitcode(status) == 7
+    busy.call()

@@ -340,3 +340,19 @@ def test_sarsa_tells_its_policy_the_number_of_transitions_learned_from():
     for _ in range(3):
         agent.step(1.0, X1)
     assert seen == [0, 1, 2, 3]
+
+
+def test_a_step_of_run_allocates_no_array():
+    from numba.core.runtime import _nrt_python, rtsys
+
+    critic = deep.StreamTD(deep.MLP(3, (12, 12), 1, seed=0), 0.9, 0.8)
+    rng = np.random.default_rng(0)
+    _nrt_python.memsys_enable_stats()
+
+    def allocated(steps):
+        X, rewards = rng.normal(size=(steps + 1, 3)), rng.normal(size=steps)
+        before = rtsys.get_allocation_stats().alloc
+        critic.run(X, rewards)
+        return rtsys.get_allocation_stats().alloc - before
+
+    assert allocated(10) == allocated(1000) < 20

@@ -17,12 +17,7 @@ from tests.derivation.forward_views import (
 )
 from trueonline.derivation import Derivation, ForwardViewError, derive, deriving
 from trueonline.derivation.quantities import At
-from trueonline.derivation.views import (
-    lambda_return,
-    off_policy_lambda_return,
-    ratio_step,
-    watkins,
-)
+from trueonline.derivation.views import lambda_return, off_policy_lambda_return, ratio_step, watkins
 from trueonline.derivation.writing import KERNEL, TEXT, written
 
 
@@ -120,8 +115,3 @@ def test_expressions_are_written_as_they_are_meant():
         assert (written(expression, KERNEL), written(expression, TEXT)) == (code, text)
         value = expression.subs({gamma: 0.7, lam: 0.6, R: -1.3})
         assert eval(code, numbers) == pytest.approx(float(value))
-
-
-def test_every_letter_can_be_asked_for_alone():
-    for letter in ("R", "gamma", "lam"):
-        assert derive(eval(f"lambda k, h, {letter}: {letter}[k + 1] + 1")).factors.c == 0

@@ -149,15 +149,6 @@ def test_a_run_is_its_updates(stream, varying):
             updated.update(rewards[t], X[t + 1], ratio=ratios[t])
     assert ran.steps == updated.steps == 2 * T - 1
     np.testing.assert_allclose(ran.weights, updated.weights, rtol=1e-10, atol=1e-12)
-    for mark in (True, False):  # the next stream begins where the learner stands: anew, or with the trace
-        back, begins = X[::-1].copy() if mark else X, np.zeros(T + 1, bool)
-        begins[0] = mark
-        ran.run(back, rewards, ratios=ratios, starts=begins, resume=True)
-        if mark:
-            updated.start(back[0])
-        for t in range(T):
-            updated.update(rewards[t], back[t + 1], ratio=ratios[t])
-        np.testing.assert_allclose(ran.weights, updated.weights, rtol=1e-9, atol=1e-11)
 
 
 def test_step_sizes_can_be_read_and_saved(stream, tmp_path):

@@ -13,13 +13,7 @@ import sympy as sp
 from tests.derivation.forward_views import _product, derived, td_zero, twice_for_floats
 from trueonline.derivation import ForwardViewError, NotDerivableError, derive
 from trueonline.derivation.quantities import At
-from trueonline.derivation.views import (
-    gamma_return,
-    lambda_return,
-    off_policy_lambda_return,
-    omega_return,
-    ratio_step,
-)
+from trueonline.derivation.views import gamma_return, lambda_return, off_policy_lambda_return, omega_return, ratio_step
 
 # --- Forward views, as papers write them ----------------------------------------------------------
 

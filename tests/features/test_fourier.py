@@ -11,7 +11,7 @@ from tests.features.formulas import drawn, scaled
 from trueonline.features import Fourier
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_waves_are_those_of_the_formula(seed):
     rng = np.random.default_rng(seed)
     d, order = int(rng.integers(1, 4)), int(rng.integers(1, 5))
@@ -23,6 +23,7 @@ def test_waves_are_those_of_the_formula(seed):
     else:
         vectors = [[0] * d] + [[k * (i == j) for j in range(d)] for i in range(d) for k in range(1, order + 1)]
     assert basis.coefficients.tolist() == vectors
+    assert not basis.coefficients.flags.writeable
     assert basis.n_features == basis.n_active == len(vectors)
     lengths = [math.sqrt(sum(k * k for k in c)) for c in vectors]
     np.testing.assert_allclose(basis.step_size_scales, [1.0, *(1.0 / each for each in lengths[1:])], rtol=1e-15)
@@ -64,8 +65,3 @@ def test_scaled_waves_are_learned_with_scaled_step_sizes():
 def test_bad_settings_of_waves_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         Fourier(**{"low": [0.0, 0.0], "high": [1.0, 1.0], **arguments})
-
-
-def test_coefficients_cannot_be_changed():
-    with pytest.raises(ValueError, match="read-only"):
-        Fourier([0.0], [1.0]).coefficients[0] = 1

@@ -7,23 +7,10 @@ from scipy import stats
 import trueonline as to
 
 
-@pytest.mark.parametrize("k", [1, 2, 10])
-def test_tabular_features_tell_states_apart(k):
-    phi = to.features.tabular(k)
-    assert phi.shape == (k, k)
-    for s in range(k):
-        assert phi[s].tolist() == [float(i == s) for i in range(k)]
-
-
-def test_the_binary_code_is_the_papers_example():
-    code = to.features.binary_code(10)
-    assert code[:3].tolist() == [[0, 0, 0, 1], [0, 0, 1, 0], [0, 0, 1, 1]]
-    assert code[9].tolist() == [1, 0, 1, 0]
-
-
 @pytest.mark.parametrize(("k", "length"), [(10, 4), (100, 7), (1, 1), (7, 3), (8, 4)])
-def test_the_binary_code_is_the_states_number_from_1_in_digits(k, length):
-    code = to.features.binary_code(k)
+def test_tables_tell_states_apart_and_the_binary_code_is_the_states_number_from_1_in_digits(k, length):
+    np.testing.assert_array_equal(to.features.tabular(k), [[float(i == s) for i in range(k)] for s in range(k)])
+    code = to.features.binary_code(np.int64(k))
     assert code.shape == (k, length)
     assert code.dtype == float
     expected = [[float(digit) for digit in format(number, f"0{length}b")] for number in range(1, k + 1)]
@@ -52,10 +39,6 @@ def test_random_unit_features_follow_from_the_seed():
     assert first.shape == (10, 3)
     np.testing.assert_array_equal(first, to.features.random_unit(10, 3, seed=1))
     assert not np.array_equal(first, to.features.random_unit(10, 3, seed=2))
-
-
-def test_the_binary_code_takes_numpy_integers():
-    np.testing.assert_array_equal(to.features.binary_code(np.int64(10)), to.features.binary_code(10))
 
 
 @pytest.mark.parametrize(

@@ -236,19 +236,24 @@ def test_they_keep_the_contract(case, monkeypatch):
         _ = with_options(N, 0.1, 0.0, 0.9).trace
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_options_are_saved_and_copied(case, tmp_path):
-    kind, options, _ = CASES[case]
+def test_options_are_saved_and_copied(tmp_path):
     X, rewards, _, _ = stream(11)
-    learner = kind(N, 0.1, 0.0, 0.9, offline=True, **options)
-    learner.run(X[:8], rewards[:7])
-    learner.save(tmp_path / "learner.npz")
-    others = [to.load(tmp_path / "learner.npz"), copy.deepcopy(learner)]
-    learner.run(X[7:], rewards[7:], [0.9] * (T - 8) + [0.0], resume=True)
-    for other in others:
-        assert repr(other).split("(", 1)[1] == repr(learner).split("(", 1)[1]
-        other.run(X[7:], rewards[7:], [0.9] * (T - 8) + [0.0], resume=True)
-        np.testing.assert_array_equal(other.weights, learner.weights)
+    for kind, options, _ in CASES.values():
+        learner = kind(N, 0.1, 0.0, 0.9, offline=True, **options)
+        learner.run(X[:8], rewards[:7])
+        learner.save(tmp_path / "learner.npz")
+        others = [to.load(tmp_path / "learner.npz"), copy.deepcopy(learner)]
+        learner.run(X[7:], rewards[7:], [0.9] * (T - 8) + [0.0], resume=True)
+        for other in others:
+            assert repr(other).split("(", 1)[1] == repr(learner).split("(", 1)[1]
+            other.run(X[7:], rewards[7:], [0.9] * (T - 8) + [0.0], resume=True)
+            np.testing.assert_array_equal(other.weights, learner.weights)
+    shares = np.array([0.5, 0.5])
+    learner = ComplexReturn(N, 0.1, 0.0, 0.9, shares=shares)
+    shares[:] = 7.0
+    np.testing.assert_array_equal(learner.shares, [0.5, 0.5])
+    with pytest.raises(TypeError, match=r"NStepReturn takes no argument 'capacity'; it takes .*, offline, n"):
+        NStepReturn(N, 0.1, 0.0, 0.9, capacity=3)
 
 
 def test_a_file_with_options_that_make_no_sense_is_damaged(tmp_path):
@@ -284,29 +289,3 @@ def test_a_file_with_options_that_make_no_sense_is_damaged(tmp_path):
 def test_bad_options_are_refused(kind, options, message):
     with pytest.raises(ValueError, match=message):
         kind(N, 0.1, 0.0, 0.9, **options)
-
-
-def test_options_of_others_are_refused():
-    with pytest.raises(TypeError, match="NStepReturn has no option 'capacity'; it has offline, n"):
-        NStepReturn(N, 0.1, 0.0, 0.9, capacity=3)
-
-
-def test_options_that_are_given_are_copied():
-    shares = np.array([0.5, 0.5])
-    learner = ComplexReturn(N, 0.1, 0.0, 0.9, shares=shares)
-    shares[:] = 7.0
-    np.testing.assert_array_equal(learner.shares, [0.5, 0.5])
-
-
-def test_a_sweep_takes_them_beside_the_methods_of_this_package():
-    class OneStep(NStepReturn):
-        n = 1
-
-    methods = {"gamma": GammaReturn, "one step": OneStep, "true_online": None}
-    table = to.sweep(to.problems.random_walk(), methods, step_sizes=[0.1, 0.5], trace_decays=[0.0], runs=2, steps=40)
-    errors = {name: [] for name in methods}
-    for row in table.to_pylist():
-        errors[row["method"]].append(row["error"])
-    np.testing.assert_allclose(errors["one step"], errors["true_online"], rtol=1e-10)
-    assert np.isfinite(errors["gamma"]).all()
-    assert errors["gamma"] != errors["true_online"]

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import track
 from rich.table import Table
 
 from tests.hostile import FAILED, FINE, KINDS, REFUSED, SKIPPED
@@ -72,23 +72,11 @@ def run_all(
     console: Console, kinds: list[str], tasks: list[Task], place: Path, given: argparse.Namespace
 ) -> list[Outcome]:
     until = time.monotonic() + 60.0 * given.minutes
-    name, failing = TextColumn("{task.description:16}"), TextColumn("{task.fields[failed]}")
-    columns = (name, BarColumn(), MofNCompleteColumn(), failing, TimeElapsedColumn())
-    outcomes = []
-    with Progress(*columns, console=console) as progress:
-        preparing = progress.add_task("preparing", total=len(kinds), failed="")
-        bars = {k: progress.add_task(k, total=sum(task.kind == k for task in tasks), failed="") for k in kinds}
-        for outcome in run([Task(kind, PREPARE, given.seed) for kind in kinds], place, given.jobs):
-            progress.advance(preparing)
-            if outcome.why:
-                raise SystemExit(f"The preparation of {outcome.task.kind} failed:\n{outcome.why}")
-        failed: Counter[str] = Counter()
-        for outcome in run(tasks, place, given.jobs, until):
-            outcomes.append(outcome)
-            kind = outcome.task.kind
-            failed[kind] += outcome.counts[FAILED]
-            progress.update(bars[kind], advance=1, failed=f"[red]{failed[kind]} failed" if failed[kind] else "")
-    return outcomes
+    preparing = run([Task(kind, PREPARE, given.seed) for kind in kinds], place, given.jobs)
+    for outcome in track(preparing, "Preparing", len(kinds), console=console):
+        if outcome.why:
+            raise SystemExit(f"The preparation of {outcome.task.kind} failed:\n{outcome.why}")
+    return list(track(run(tasks, place, given.jobs, until), "Trials", len(tasks), console=console))
 
 
 def row_of(kind: str, counts: Counter[str]) -> tuple[str, ...]:

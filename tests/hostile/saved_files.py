@@ -13,7 +13,7 @@ import numpy as np
 
 import trueonline as to
 from trueonline import files, study
-from trueonline.control.gym.checkpoints import Checkpoint as TrainingCheckpoint
+from trueonline.control.gym.checkpoints import TrainingCheckpoint
 from trueonline.streams import Horde, Question
 from trueonline.streams.predictor import Predictor, Setup
 from trueonline.streams.running.stream_checkpoint import KIND, Checkpoint

@@ -44,7 +44,7 @@ def few():
         patch.setattr(asterix_runs, "TRACE_DECAYS", (0.9,))
         patch.setattr(atari, "learn_background", partial(LEARN, decisions=100))
         patch.setattr(atari, "AtariRun", Short)
-        patch.setattr(asterix_runs.Runs, "spawned", False)
+        patch.setattr(asterix_runs.AsterixRuns, "spawned", False)
         yield tiny
 
 
@@ -127,7 +127,7 @@ def test_a_task_of_asterix_goes_on_where_it_was_stopped(few, tmp_path, monkeypat
     files.write_json(scratch / "rows.json", [{**finished, "score": -1.0}])
     again = task.compute(scratch)
     assert again["score"].to_pylist() == [-1.0, expected["score"].to_pylist()[1]], "and not played again"
-    monkeypatch.setattr(asterix_runs.Runs, "spawned", True)
+    monkeypatch.setattr(asterix_runs.AsterixRuns, "spawned", True)
     study.execute_tasks([task], tmp_path / "tasks")  # in a process of its own
     assert study.read_task(task, tmp_path / "tasks").equals(expected)
 
@@ -159,7 +159,7 @@ def test_intervals_are_students():
 
 
 def test_mountain_car_compares_the_methods(tmp_path, monkeypatch):
-    monkeypatch.setattr(mountain_car.Runs, "spawned", False)
+    monkeypatch.setattr(mountain_car.MountainCarRuns, "spawned", False)
     monkeypatch.setattr(mountain_car, "STEP_SIZES", (0.5,))
     monkeypatch.setattr(mountain_car, "TRACE_DECAYS", (0.0, 0.9))
     monkeypatch.setattr(mountain_car, "EPISODES", 3)
@@ -174,7 +174,7 @@ def test_mountain_car_compares_the_methods(tmp_path, monkeypatch):
 
 
 def test_a_task_of_mountain_car_goes_on_where_it_was_stopped(tmp_path):
-    task = mountain_car.Runs("true_online_sarsa", 0.9, (0.5, 1.1), 1, 2, 0)
+    task = mountain_car.MountainCarRuns("true_online_sarsa", 0.9, (0.5, 1.1), 1, 2, 0)
     expected = task.compute()
 
     def interrupt(episodes):
@@ -196,7 +196,7 @@ def test_claims_of_mountain_car_can_hold():
 
 
 def test_stream_x_has_a_curve_for_each_agent(tmp_path, monkeypatch):
-    monkeypatch.setattr(stream_x.Runs, "spawned", False)
+    monkeypatch.setattr(stream_x.SeveralTrainings, "spawned", False)
     monkeypatch.setattr(stream_x, "ENVIRONMENTS", ("CartPole-v1",))
     outcome = stream_x.run(Settings(tmp_path, runs=2, options={"transitions": 1000}))
     assert outcome.data["method"].to_pylist() == [method for method in stream_x.TITLES for _ in range(2)]

@@ -135,7 +135,7 @@ def small(monkeypatch):
     monkeypatch.setattr(myoelectric, "STEPS", 800)
     monkeypatch.setattr(myoelectric_runs, "STEP_SIZES", (0.05, 0.5))
     monkeypatch.setattr(myoelectric_runs, "TRACE_DECAYS", (0.0, 0.5, 0.9, 1.0))
-    monkeypatch.setattr(myoelectric_runs, "PER_TASK", 3)
+    monkeypatch.setattr(myoelectric_runs, "LAMS_PER_TASK", 3)
     monkeypatch.setattr(myoelectric_runs, "BLOCKS", 10)
 
 

@@ -60,10 +60,10 @@ def test_lines_over_time_are_what_the_engine_measures(scaled_down, tmp_path):
     settings = Settings(tmp_path, runs=2)
     last = paper.spec.case(baird(), 2, 200, 0, after=199)
     study.execute([last], tmp_path)
-    found = paper.sweep_errors.over_runs(last, settings)
-    lines = paper.sweep_errors.over_time(last, found)
+    found = paper.spec.over_runs(last, settings)
+    lines = paper.spec.over_time(last, found)
     for method in paper.spec.FAMILY:
-        eta, alpha, lam = paper.sweep_errors.best_setting(found, method)
+        eta, alpha, lam = paper.spec.best_setting(found, method)
         grid = (paper.spec.VARIANTS[method], list(paper.spec.ALPHAS), list(paper.spec.LAMS))
         place = tuple(values.index(value) for values, value in zip(grid, (eta, alpha, lam), strict=True))
         np.testing.assert_allclose(lines[method][:, -1], found.by_method[method][:, *place], rtol=1e-8)

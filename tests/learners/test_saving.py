@@ -37,11 +37,7 @@ every_way = pytest.mark.parametrize(
     "through",
     [through_file, lambda learner, _: pickle.loads(pickle.dumps(learner)), lambda learner, _: copy.deepcopy(learner)],
 )
-FORMS = {
-    "dense": lambda x: x,
-    "active": np.flatnonzero,
-    "pairs": lambda x: (np.flatnonzero(x), x[x != 0.0]),
-}
+FORMS = {"dense": lambda x: x, "active": np.flatnonzero, "pairs": lambda x: (np.flatnonzero(x), x[x != 0.0])}
 
 
 @every_way

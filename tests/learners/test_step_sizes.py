@@ -206,22 +206,6 @@ def test_keeps_the_contract():
     assert len(to.check_learner(partial(to.TrueOnlineTD, bound=0.5, meta_step_size=0.01)).kept) == 10
 
 
-@pytest.mark.parametrize("name", ["accumulate", "replace", "true_online"])
-def test_no_update_goes_beyond_its_target(name):
-    """With a step-size of a hundred, V(S) does not pass R + γV' of before."""
-    X, rewards, gammas, lams, *_ = stream(6, name)
-    X = [(np.flatnonzero(x), x[x != 0.0]) for x in X]
-    learner = METHODS[name](**{**SETTINGS, "step_size": 100.0}, bound=1.0)
-    learner.start(X[0])
-    for t in range(T):
-        if name == "true_online" and gammas[t - 1] > 0.0:
-            learner.start(X[t])  # its target is the λ-return, which is R + γV' at a beginning
-        v, target = learner.predict(X[t]), rewards[t] + gammas[t] * learner.predict(X[t + 1])
-        learner.update(rewards[t], X[t + 1], gammas[t], lams[t])
-        assert (learner.predict(X[t]) - v) / (target - v) < 1.0 + 1e-9
-    assert learner.bounded > T / 2
-
-
 SPIKE = [(([0], [1000.0]), 0.0), (([1], [0.01]), 1.0)]  # a large feature, then a small one, then the end
 STILL = [(([0], [1.0]), 0.0)] * 3 + [(([0], [1.0]), 1.0)]
 GROWTH = [(([0], [1.0]), 0.0), (([0], [1000.0]), 1.0)]  # the same feature, a thousand times as large
@@ -329,11 +313,6 @@ def test_learning_is_as_good_as_before_20_000_steps_after_outliers(gamma, length
         usual = max(clean[5:10].mean(), clean[after].mean())
         for size in (1e2, 1e3, 1e4, 1e5, 1e6):
             assert errors(burst(rewards, at, length, size * rewards.std()))[after].mean() < 2.0 * usual, (at, size)
-
-
-def test_a_learner_tells_of_its_adaptation():
-    learner = GTD(**SETTINGS, bound=1.0)
-    assert repr(learner).startswith("GTD(n_features=5, step_size=0.3, trace_decay=0.8, discount=0.9, bound=1.0, second_")
 
 
 def test_refuses_what_makes_no_sense():

@@ -13,7 +13,6 @@ import trueonline as to
 BACKWARD = [to.AccumulateTD, to.ReplaceTD, to.TrueOnlineTD]
 EVERY = [*BACKWARD, to.OnlineLambdaReturn, to.OfflineLambdaReturn]
 every_learner = pytest.mark.parametrize("learner_class", EVERY)
-backward_learner = pytest.mark.parametrize("learner_class", BACKWARD)
 
 
 def close(learner, wanted) -> None:
@@ -66,75 +65,6 @@ def test_a_reward_teaches_the_states_that_led_to_it(learner_class, way, walk):
 # --- Truncation is not termination ----------------------------------------------------------------
 
 
-@every_learner
-def test_an_episode_that_is_cut_short_bootstraps_from_its_last_state(learner_class):
-    """V = 1, V' = 10, R = 0 and γ = 0.9: δ = 0.9·10 − 1 where the episode is cut, and 0 − 1 where it ends."""
-    weights = np.array([1.0, 10.0])
-
-    def new():
-        learner = learner_class(2, 0.5, trace_decay=0.9, discount=0.9, initial_weights=weights)
-        learner.start(0)
-        return learner
-
-    cut = new()
-    assert cut.update(0.0, 1) == pytest.approx(8.0)
-    cut.start(0)
-    close(cut, [5.0, 10.0])
-    for ended, how in ((new(), {"x_next": None}), (new(), {"x_next": 1, "discount": 0.0})):
-        assert ended.update(0.0, **how) == pytest.approx(-1.0)
-        close(ended, [0.5, 10.0])
-
-    ran = new()
-    ran.run([0, 1, 0], [0.0, 1e6], starts=[False, False, True])
-    close(ran, [5.0, 10.0])
-    if learner_class in BACKWARD:
-        np.testing.assert_array_equal(ran.trace, 0.0)
-    ran = new()
-    ran.run([0, 1], [0.0], discounts=[0.0])
-    close(ran, [0.5, 10.0])
-
-
-# --- No trace outlives a cut ----------------------------------------------------------------------
-
-
-@backward_learner
-@pytest.mark.parametrize("form", ["dense", "indices"])
-@pytest.mark.parametrize("way", ["start", "starts", "None", "γ = 0"])
-def test_after_a_cut_or_an_end_only_the_weights_are_left(learner_class, form, way):
-    """From there on it is a new learner with those weights: no trace, and no V_old of the true online method."""
-    rng = np.random.default_rng(77)
-    X = (rng.random((21, 5)) < 0.5).astype(float)
-    X[X.all(axis=1), 0] = 0.0  # indices of all features would be refused
-    R = rng.normal(size=20)
-    learner = learner_class(5, 0.2, trace_decay=0.9, discount=0.95)
-
-    def given(t):
-        return X[t] if form == "dense" else np.flatnonzero(X[t])
-
-    if way == "starts":
-        rows = X if form == "dense" else [given(t) for t in range(21)]
-        starts = np.arange(21) == 11
-        learner.run(rows[:12], R[:11], starts=starts[:12])
-    else:
-        learner.start(given(0))
-        for t in range(9):
-            learner.update(R[t], given(t + 1))
-        if way == "None":
-            learner.update(R[9], None)
-        else:
-            learner.update(R[9], given(11 if way == "γ = 0" else 10), None if way == "start" else 0.0)
-    weights = learner.weights
-    if way in ("start", "None"):
-        learner.start(given(11))
-    new = learner_class(5, 0.2, trace_decay=0.9, discount=0.95, initial_weights=weights)
-    new.start(given(11))
-    for t in range(11, 20):
-        assert learner.update(R[t], given(t + 1)) == pytest.approx(new.update(R[t], given(t + 1)), rel=1e-12)
-        close(learner, new.weights)
-        np.testing.assert_allclose(learner.trace, new.trace, rtol=1e-12, atol=1e-14)
-    assert np.abs(new.weights - weights).max() > 0.01
-
-
 # --- Sparse real-valued features ------------------------------------------------------------------
 
 
@@ -146,23 +76,6 @@ def test_a_negative_feature_has_a_negative_trace(learner_class):
     learner.update(1.0, None)
     np.testing.assert_allclose(learner.trace, [-1.0, 1.0, 0.0])
     close(learner, [-0.5, 0.5, 0.0])
-
-
-@pytest.mark.parametrize("learner_class", [to.AccumulateTD, to.TrueOnlineTD])
-def test_negative_traces_of_hundreds_of_features_last_as_long_as_positive_ones(learner_class):
-    """Features that are all negative, more than are kept without looking through them, and a slowly fading trace."""
-    rng = np.random.default_rng(9)
-    indices = np.array([rng.choice(600, 5, replace=False) for _ in range(301)])
-    values = -rng.uniform(0.5, 1.5, size=indices.shape)
-    rewards = rng.normal(size=300)
-    X = np.zeros((301, 600))
-    np.put_along_axis(X, indices, values, axis=1)
-    as_pairs, as_dense = (learner_class(600, 0.05, trace_decay=0.9, discount=1.0) for _ in range(2))
-    as_pairs.run((indices, values), rewards)
-    as_dense.run(X, rewards)
-    close(as_pairs, as_dense.weights)
-    np.testing.assert_allclose(as_pairs.trace, as_dense.trace, rtol=1e-10, atol=1e-14)
-    assert (as_pairs.trace < -1e-8).sum() > 300
 
 
 # --- A step-size bound that silently rescales -----------------------------------------------------

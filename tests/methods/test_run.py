@@ -1,159 +1,197 @@
-"""`run` equals repeated `update`, in whatever form features come, and nothing is lost where traces fade."""
+"""`run` equals repeated `update`, in whatever form features come, and nothing is lost where traces fade.
 
-from typing import NamedTuple
+`tests/test_catalog.py` compares updates with definitions, and `tests/forward` compares these with oracles.
+"""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
+from scipy import sparse
 
 import trueonline as to
-from tests.methods.method_streams import (
-    METHODS,
-    STEPS,
-    TABLES,
-    Step,
-    Stream,
-    assert_close,
-    examples,
-    expected,
-    follow,
-    spelt,
-    streams,
-    values_for,
-)
 from tests.oracles import prediction as naive
+from tests.oracles.swift import swift_td
 
-# --- run = updates, in whatever form --------------------------------------------------------------
+STEPS = 50
 
 
-class Table(NamedTuple):
-    """A stream as `run` takes it, and the transitions of it that are learned from."""
+def assert_near(actual, wanted, what: str) -> None:
+    """Relative to the largest of all that is wanted."""
+    actual, wanted = np.array(list(actual)), np.array(list(wanted))
+    np.testing.assert_allclose(actual, wanted, rtol=0.0, atol=1e-10 * np.abs(wanted).max(), err_msg=what)
 
+
+# --- Features in every form -----------------------------------------------------------------------
+
+
+def pair(x, rng):
+    """(indices, values) in any order, with a zero among them where there is room."""
+    indices = rng.permutation(np.union1d(np.flatnonzero(x), rng.integers(len(x))))
+    return indices, x[indices]
+
+
+def active(x, rng):
+    """The indices of the active features. All of them would be taken for values, and are refused: these come as a pair."""
+    indices = rng.permutation(np.flatnonzero(x))
+    return indices if len(indices) < len(x) or len(x) == 1 else (indices, np.ones(len(x)))
+
+
+def mixed(x: np.ndarray, rng: np.random.Generator) -> Any:
+    ways = [lambda: x, lambda: list(x), lambda: pair(x, rng), lambda: (list(range(len(x))), list(x))]
+    if np.isin(x, (0.0, 1.0)).all():
+        ways += [lambda: active(x, rng), lambda: x.astype("f4")]
+        ways += [lambda: np.flatnonzero(x)[::-1].astype(np.int32)] * (not x.all())
+    if x.sum() == x.max() == 1.0:
+        ways += [lambda: int(x.argmax()), x.argmax]
+    return ways[rng.integers(len(ways))]()
+
+
+def padded_pairs(X, rng):
+    """A pair of 2-D arrays: as many indices in each row, some of value zero."""
+    width = int((X != 0.0).sum(axis=1).max())
+    order = rng.permuted(np.argsort(X == 0.0, axis=1, kind="stable")[:, :width], axis=1)
+    return order, np.take_along_axis(X, order, axis=1)
+
+
+def unsorted_csr(X, rng):
+    """A CSR matrix whose values come in two parts each, in no order."""
+    row, column = np.nonzero(X)
+    twice = rng.permutation(np.arange(2 * len(row)) % max(1, len(row)))
+    twice = twice[np.argsort(row[twice], kind="stable")]
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(row[twice], minlength=len(X)))))
+    return sparse.csr_array((X[row, column][twice] / 2.0, column[twice], indptr), X.shape)
+
+
+# What X may be, by the values it can hold: "real" needs floats, "some active" has as many active features in each row.
+TABLES = {
+    "2-D floats": ("real", lambda X, rng: X),
+    "2-D floats, by columns": ("real", lambda X, rng: np.asfortranarray(X)),
+    "CSR": ("real", lambda X, rng: sparse.csr_array(X)),
+    "CSR matrix": ("binary", lambda X, rng: sparse.csr_matrix(X)),
+    "CSR, duplicates": ("real", unsorted_csr),
+    "CSC": ("real", lambda X, rng: sparse.csc_array(X)),
+    "2-D indices": ("some active", lambda X, rng: X if X.all() else rng.permuted([np.flatnonzero(x) for x in X], axis=1)),
+    "1-D states": ("states", lambda X, rng: X.argmax(axis=1)),
+    "list of states": ("states", lambda X, rng: [int(x.argmax()) for x in X]),
+    "2-D pair": ("real", padded_pairs),
+    "list of dense rows": ("real", lambda X, rng: [list(x) for x in X]),
+    "ragged indices": ("binary", lambda X, rng: [active(x, rng) for x in X]),
+    "ragged pairs": ("real", lambda X, rng: [pair(x, rng) for x in X]),
+    "list of mixed forms": ("real", lambda X, rng: [mixed(x, rng) for x in X]),
+}
+
+
+# --- run = updates --------------------------------------------------------------------------------
+
+
+class Stream(NamedTuple):
     X: np.ndarray
     rewards: np.ndarray
     discounts: np.ndarray
     trace_decays: np.ndarray
     starts: np.ndarray
-    learned: np.ndarray
 
 
-def tabled(stream: Stream) -> Table:
-    """None is γ = 0 into the next beginning; a cut is a row that starts anew, and a reward that nobody may look at."""
-    X = [stream.episodes[0].x[0]]
-    rewards, discounts, trace_decays, starts = [], [], [], [False]
-    for number, (episode, ending) in enumerate(zip(stream.episodes, stream.endings, strict=True)):
-        more = number + 1 < len(stream.episodes)
-        begin = stream.episodes[number + 1].x[0] if more else X[0]
-        discounts += [*episode.discounts[:-1], 0.0 if ending == "None" else episode.discounts[-1]]
-        X += [*episode.x[1:-1], begin if ending == "None" else episode.x[-1]]
-        rewards += [*episode.rewards]
-        trace_decays += [*episode.trace_decays]
-        starts += [False] * len(episode.rewards)
-        if ending == "cut":
-            X.append(begin)
-            rewards.append(1e9)
-            discounts.append(0.7)
-            trace_decays.append(0.7)
-            starts.append(True)
-    starts = np.array(starts)
-    return Table(np.array(X), *map(np.array, (rewards, discounts, trace_decays)), starts, np.flatnonzero(~starts[1:]))
-
-
-def values_of_states(stream: Stream, table: Table, wanted: list[Step]) -> np.ndarray:
-    """V_t(S_t) before each update; where a stream is cut, that of its last row with the weights so far."""
-    weights = iter(step.weights for step in wanted)
-    w, values = stream.initial, []
-    for t, x in enumerate(table.X[:-1]):
-        values.append(w @ x)
-        w = w if table.starts[t + 1] else next(weights)
-    return np.array(values)
+def drawn(rng: np.random.Generator, values: str) -> Stream:
+    """Rows linger; γ is 0 at times, and λ 0 or 1. Where a row starts anew, nobody may look at the reward before it."""
+    n, density = int(rng.integers(1, 13)), rng.choice([0.1, 0.3, 0.6, 1.0])
+    if values == "states":
+        X = np.eye(n)[rng.integers(n, size=STEPS + 1)]
+    elif values == "some active":
+        X = (rng.random((STEPS + 1, n)).argsort(axis=1) < max(1, round(n * density))).astype(float)
+    else:
+        X = (rng.random((STEPS + 1, n)) < density).astype(float)
+        X *= 1.0 if values == "binary" else np.where(rng.random(X.shape) < 0.1, 1.0, rng.normal(size=X.shape))
+    for t in np.flatnonzero(rng.random(STEPS) < rng.choice([0.0, 0.5])):
+        X[t + 1] = X[t]
+    gammas, lams = rng.random((2, STEPS))
+    gammas[rng.random(STEPS) < 0.1], gammas[rng.random(STEPS) < 0.2] = 0.0, 1.0
+    lams[rng.random(STEPS) < 0.1], lams[rng.random(STEPS) < 0.2] = 0.0, 1.0
+    starts = np.append(False, rng.random(STEPS) < rng.choice([0.0, 0.1]))
+    return Stream(X, np.where(starts[1:], 1e9, rng.normal(size=STEPS)), gammas, lams, starts)
 
 
 # The loop is that of all methods. So these stand for the others: binary features, and step-sizes that are constant or not.
-FEW = ["replacing traces", "Algorithm 2", "Algorithm 4"]
+FEW = [(to.ReplaceTD, False), (to.TrueOnlineTD, False), (to.TrueOnlineTD, True)]
+
+
+def learners(stream: Stream, kind, schedule, rng) -> tuple:
+    shares = rng.uniform(0.01, 1.0, STEPS) / max(1.0, (stream.X**2).sum(axis=1).max())
+    step_size = (lambda t: float(shares[t])) if schedule else float(shares[0])
+    initial = rng.normal(size=stream.X.shape[1])
+    return tuple(kind(stream.X.shape[1], step_size, 0.9, 0.9, initial_weights=initial) for _ in range(2))
+
+
+def updated(learner, stream: Stream, form=lambda x: x) -> list[float]:
+    """The values of all states that are left, before their update."""
+    values = []
+    learner.start(form(stream.X[0]))
+    for t in range(STEPS):
+        values.append(learner.predict(form(stream.X[t])))
+        if stream.starts[t + 1]:
+            learner.start(form(stream.X[t + 1]))
+        else:
+            learner.update(stream.rewards[t], form(stream.X[t + 1]), stream.discounts[t], stream.trace_decays[t])
+    return values
+
+
+def assert_same(one, other, values, wanted) -> None:
+    assert_near(values, wanted, "V")
+    assert_near([one.weights, one.trace], [other.weights, other.trace], "weights and trace")
+    assert one.steps == other.steps
 
 
 @pytest.mark.parametrize("form", TABLES)
-@examples(max_examples=12)
-@given(method=st.sampled_from(FEW), data=st.data())
-def test_run_equals_the_algorithm_as_printed(form, method, data):
-    learner_class, oracle, schedule = METHODS[method]
+@pytest.mark.parametrize(("kind", "schedule"), FEW)
+def test_run_equals_updates(kind, schedule, form):
     values, make = TABLES[form]
-    stream = data.draw(streams("binary" if learner_class.binary and values == "real" else values, schedule))
-    wanted, table, rng = expected(stream, oracle), tabled(stream), np.random.default_rng(stream.seed)
-    learner = stream.learner(learner_class)
-    seen = learner.run(
-        make(table.X, rng), table.rewards, table.discounts, trace_decays=table.trace_decays, starts=table.starts
-    )
-    assert_close(seen, values_of_states(stream, table, wanted), "V")
-    assert_close([learner.weights], [wanted[-1].weights], "weights")
-    assert learner.steps == STEPS
-    if stream.endings[-1] == "cut":
-        np.testing.assert_array_equal(learner.trace, 0.0)
-    else:
-        assert_close([learner.trace], [wanted[-1].trace], "trace")
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        stream = drawn(rng, "binary" if kind.binary and values == "real" else values)
+        ran, stepped = learners(stream, kind, schedule, rng)
+        seen = ran.run(make(stream.X, rng), *stream[1:3], trace_decays=stream.trace_decays, starts=stream.starts)
+        assert_same(ran, stepped, seen, updated(stepped, stream))
 
 
-@pytest.mark.parametrize("learner_class", [to.OnlineLambdaReturn, to.OfflineLambdaReturn])
-@examples(max_examples=8)
-@given(stream=streams(), form=st.sampled_from(["2-D floats", "CSR", "ragged pairs", "list of mixed forms"]))
-def test_run_of_a_definition_equals_its_updates(learner_class, stream, form):
-    table, rng = tabled(stream), np.random.default_rng(stream.seed)
-    updated, ran = stream.learner(learner_class), stream.learner(learner_class)
-    wanted = list(follow(updated, stream, trace=False))
-    X = TABLES[form][1](table.X, rng)
-    ran.run(X, table.rewards, table.discounts, trace_decays=table.trace_decays, starts=table.starts)
-    if stream.endings[-1] == "cut":
-        updated.start(table.X[-1])
-    elif stream.endings[-1] != "None":
-        assert_close([ran.weights], [wanted[-1].weights], "weights")
-    assert_close([ran.weights], [updated.weights], "weights")
-    assert ran.steps == updated.steps == STEPS
-
-
-@pytest.mark.parametrize("method", FEW)
-@examples(max_examples=10)
-@given(data=st.data())
-def test_a_stream_may_come_in_pieces_of_run_and_update(method, data):
-    """Pieces that share a row, each in its own form; some of them one `update`."""
-    learner_class, oracle, schedule = METHODS[method]
-    stream = data.draw(streams(values_for("mixed", learner_class), schedule))
-    wanted, table, rng = expected(stream, oracle), tabled(stream), np.random.default_rng(stream.seed)
+@pytest.mark.parametrize(("kind", "schedule"), FEW)
+def test_a_stream_may_come_in_pieces_of_run_and_update(kind, schedule):
+    """Pieces that share a row, each in its own form; some of them one `update`. And in changing forms, step by step."""
     forms = ["2-D floats", "CSR", "2-D pair", "ragged pairs", "list of mixed forms"]
-    learner, seen, at = stream.learner(learner_class), [], 0
-    learner.start(spelt(table.X[0], "mixed", rng))
-    while at < len(table.rewards):
-        upto = min(at + data.draw(st.integers(1, 20)), len(table.rewards))
-        if upto == at + 1 and not table.starts[upto]:
-            seen.append(learner.predict(spelt(table.X[at], "mixed", rng)))
-            x_next = spelt(table.X[upto], "mixed", rng)
-            learner.update(table.rewards[at], x_next, table.discounts[at], table.trace_decays[at])
-        else:
-            X = TABLES[data.draw(st.sampled_from(forms))][1](table.X[at : upto + 1], rng)
-            given = (table.rewards[at:upto], table.discounts[at:upto])
-            decays, starts = table.trace_decays[at:upto], table.starts[at : upto + 1]
-            seen.extend(learner.run(X, *given, trace_decays=decays, starts=starts, resume=True))
-        at = upto
-    assert_close(seen, values_of_states(stream, table, wanted), "V")
-    assert_close([learner.weights], [wanted[-1].weights], "weights")
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        stream = drawn(rng, "binary" if kind.binary else "real")
+        learner, stepped = learners(stream, kind, schedule, rng)
+        wanted = updated(stepped, stream, lambda x, rng=rng: mixed(x, rng))
+        seen, at = [], 0
+        learner.start(mixed(stream.X[0], rng))
+        while at < STEPS:
+            upto = min(at + int(rng.integers(1, 20)), STEPS)
+            if upto == at + 1 and not stream.starts[upto]:
+                seen.append(learner.predict(mixed(stream.X[at], rng)))
+                learner.update(
+                    stream.rewards[at], mixed(stream.X[upto], rng), stream.discounts[at], stream.trace_decays[at]
+                )
+            else:
+                X, *given = (part[at:upto] for part in stream[:4])
+                X = TABLES[forms[rng.integers(5)]][1](stream.X[at : upto + 1], rng)
+                starts = stream.starts[at : upto + 1].copy()
+                starts[0] = False  # the row was begun at the end of the piece before
+                seen.extend(learner.run(X, *given[:2], trace_decays=given[2], starts=starts, resume=True))
+            at = upto
+        assert_same(learner, stepped, seen, wanted)
 
 
 def test_numbers_stand_for_constant_discounts_and_trace_decays():
     rng = np.random.default_rng(5)
     X, rewards = rng.normal(size=(31, 4)) / 2.0, rng.normal(size=30)
-    episode = naive.Episode(X, rewards, [0.8] * 30, [0.6] * 30, [0.1] * 30)
-    *_, (w, e) = naive.true_online_td([episode], np.zeros(4))
     as_own = to.TrueOnlineTD(4, 0.1, trace_decay=0.6, discount=0.8)
-    as_given = to.TrueOnlineTD(4, 0.1, trace_decay=0.1, discount=0.1)
+    as_given, in_arrays = (to.TrueOnlineTD(4, 0.1, trace_decay=0.1, discount=0.1) for _ in range(2))
     as_own.run(X, rewards)
     as_given.run(X, rewards, 0.8, trace_decays=0.6)
+    in_arrays.run(X, rewards, [0.8] * 30, trace_decays=[0.6] * 30)
     for learner in (as_own, as_given):
-        assert_close([learner.weights, learner.trace], [w, e], "weights and trace")
-
-
-# --- Rows of one shape and of different kinds -----------------------------------------------------
+        np.testing.assert_array_equal(learner.weights, in_arrays.weights)
 
 
 def test_integers_as_many_as_features_are_refused_in_a_list_of_rows_too():
@@ -164,110 +202,49 @@ def test_integers_as_many_as_features_are_refused_in_a_list_of_rows_too():
         learner.run(X, [1.0, 2.0])
 
 
-def test_a_list_of_pairs_of_one_length_is_a_stream():
-    X = [(np.array([t % 3]), np.array([0.5])) for t in range(5)]
-    learner, plain = (to.TrueOnlineTD(3, 0.1, 0.9, 0.9) for _ in range(2))
-    learner.run(X, [1.0, 2.0, 3.0, 4.0])
-    plain.run(0.5 * np.eye(3)[[0, 1, 2, 0, 1]], [1.0, 2.0, 3.0, 4.0])
-    np.testing.assert_allclose(learner.weights, plain.weights, rtol=1e-12)
-
-
 # --- Many features: traces fade and are forgotten, and nobody notices -----------------------------
 
-
-@st.composite
-def bursts(draw, binary, steps=STEPS):
-    """Rows of hundreds of features and of none, fast decay, frequent starts: the traces that are kept come and go."""
-    n = 400
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    sizes = draw(st.lists(st.sampled_from([0, 1, 5, 100, 250]), min_size=steps + 1, max_size=steps + 1))
-    X = np.zeros((steps + 1, n))
-    for x, size in zip(X, sizes, strict=True):
-        active = rng.choice(n, size, replace=False)
-        x[active] = 1.0 if binary else rng.normal(size=size)
-    rewards = rng.normal(size=steps)
-    starts = draw(st.sets(st.integers(1, steps), max_size=6))
-    gammas = draw(arrays(float, steps, elements=st.sampled_from([0.9, 0.01, 1e-12]), fill=st.just(0.3)))
-    begins = [0, *sorted(starts)]
-    episodes = []
-    for begin, end in zip(begins, [*begins[1:], steps + 1], strict=True):
-        T = end - begin - 1
-        if T:
-            span = slice(begin, end - 1)
-            episodes.append(naive.Episode(X[begin:end], rewards[span], gammas[span], np.full(T, 0.9), np.full(T, 1e-3)))
-    forms = [draw(st.sampled_from(["dense", "indices" if binary else "pairs"])) for _ in range(steps + 1)]
-    return X, rewards, gammas, starts, episodes, forms
+BURSTS = [(to.AccumulateTD, naive.accumulate_td), (to.ReplaceTD, naive.replace_td)]
+BURSTS += [(to.TrueOnlineTD, naive.true_online_td), (to.SwiftTD, swift_td)]
 
 
-@pytest.mark.parametrize("method", ["Algorithm 1", "replacing traces", "Algorithm 2", "SwiftTD"])
-@examples(max_examples=20)
-@given(data=st.data())
-def test_traces_of_hundreds_of_features_come_and_go_in_changing_forms(method, data):
-    learner_class, oracle, _ = METHODS[method]
-    X, rewards, gammas, starts, episodes, forms = data.draw(bursts(learner_class.binary))
-    rng = np.random.default_rng(0)
-    learner = learner_class(X.shape[1], 1e-3, trace_decay=0.9, discount=0.3)
-    learner.start(spelt(X[0], forms[0], rng))
-    steps = []
+@pytest.mark.parametrize(("kind", "oracle"), BURSTS)
+@pytest.mark.parametrize("seed", range(6))
+def test_traces_of_hundreds_of_features_come_and_go_in_changing_forms(kind, oracle, seed):
+    """Rows of hundreds of features and of none, fast decay, frequent starts."""
+    rng, n = np.random.default_rng(seed), 400
+    X = np.zeros((STEPS + 1, n))
+    for x, size in zip(X, rng.choice([0, 1, 5, 100, 250], STEPS + 1), strict=True):
+        places = rng.choice(n, size, replace=False)
+        x[places] = 1.0 if kind.binary else rng.normal(size=size)
+    rewards, gammas = rng.normal(size=STEPS), rng.choice([0.3, 0.9, 0.01, 1e-12], STEPS, p=[0.7, 0.1, 0.1, 0.1])
+    starts = rng.choice(np.arange(1, STEPS), rng.integers(6), replace=False)
+    forms = [lambda x: x, lambda x: active(x, rng) if kind.binary else pair(x, rng)]
+    rows = [forms[rng.integers(2)](x) for x in X]
+    learner, found, episodes, first = kind(n, 1e-3, trace_decay=0.9, discount=0.3), [], [], 0
+    learner.start(rows[0])
     for t in range(STEPS):
         if t + 1 in starts:
-            learner.start(spelt(X[t + 1], forms[t + 1], rng))
+            learner.start(rows[t + 1])
         else:
-            learner.update(rewards[t], spelt(X[t + 1], forms[t + 1], rng), gammas[t])
-            steps.append((learner.weights, learner.trace))
-    wanted = list(oracle(episodes, np.zeros(X.shape[1])))
-    assert len(steps) == len(wanted)
-    if wanted:
-        assert_close((w for w, _ in steps), (w for w, _ in wanted), "weights")
-        assert_close((e for _, e in steps), (e for _, e in wanted), "trace")
-
-
-@pytest.mark.parametrize("learner_class", [to.AccumulateTD, to.ReplaceTD, to.TrueOnlineTD])
-def test_a_forgotten_trace_stays_forgotten_when_dense_features_follow(learner_class):
-    """A list of traced features that grew long, was thinned out and then emptied leaves nothing behind."""
-
-    def learned(form):
-        learner = learner_class(400, 1e-3, trace_decay=0.3, discount=1.0)
-        learner.start(form(range(100)))
-        for _ in range(60):
-            learner.update(1.0, form([399]))  # the first hundred fade
-        learner.update(1.0, form(range(100, 300)))
-        for _ in range(6):
-            learner.update(1.0, form([399]))  # … and are forgotten
-        learner.start(form([]))
-        learner.update(1.0, form([]))  # no trace at all
-        learner.update(1.0, dense([1, 2]))
-        learner.update(1.0, dense([1, 2]))
-        return learner
-
-    def dense(active):
-        return np.isin(np.arange(400), active).astype(float)
-
-    plain, sparse_ = learned(dense), learned(lambda active: np.array(active, dtype=np.int64))
-    assert_close([sparse_.weights], [plain.weights], "weights")
-    assert_close([sparse_.trace], [plain.trace], "trace")
-
-
-@pytest.mark.parametrize("learner_class", [to.AccumulateTD, to.ReplaceTD, to.TrueOnlineTD])
-def test_where_no_feature_is_active_and_no_trace_is_left_nothing_is_learned(learner_class):
-    """Whatever the form in which nothing is given: dense, then by indices, then dense again."""
-    nothing = np.array([], dtype=np.int64)
-    learner = learner_class(2, 0.1, trace_decay=0.0, discount=1.0)
-    learner.start(np.array([0.0, 1.0]))
-    learner.update(1.0, np.array([0.0, 1.0]))
-    learner.update(1.0, nothing)
-    before = learner.weights
-    for x_next in (nothing, np.zeros(2), np.zeros(2)):
-        learner.update(1.0, x_next)
-        np.testing.assert_array_equal(learner.weights, before)
-        np.testing.assert_array_equal(learner.trace, 0.0)
+            learner.update(rewards[t], rows[t + 1], gammas[t])
+            found.append((learner.weights, learner.trace))
+        if t + 1 in starts or t == STEPS - 1:
+            last = t if t + 1 in starts else t + 1
+            constants = (np.full(last - first, 0.9), np.full(last - first, 1e-3))
+            episodes.append(naive.Episode(X[first : last + 1], rewards[first:last], gammas[first:last], *constants))
+            first = t + 1
+    for ours, theirs, what in zip(
+        zip(*found, strict=True), zip(*oracle(episodes, np.zeros(n)), strict=True), ("weights", "trace"), strict=True
+    ):
+        assert_near(ours, theirs, what)
 
 
 # --- For a long time ------------------------------------------------------------------------------
 
 LONG = 10_000
 
-DECAY_RATES = {0.0: (0.97, 0.0), 0.5: (1.0, 0.5), 0.9: (0.9, 1.0), 0.99: (0.995, 0.99 / 0.995), 1.0: (1.0, 1.0)}
+DECAY_RATES = {0.5: (1.0, 0.5), 0.9: (0.9, 1.0), 0.99: (0.995, 0.99 / 0.995), 1.0: (1.0, 1.0)}
 
 
 class ActiveRows:
@@ -292,19 +269,19 @@ def tiles(rng: np.random.Generator) -> np.ndarray:
     return np.column_stack((tile, np.full(LONG + 1, 3200)))
 
 
-def assert_long_run(learner, oracle, episode, X, visited=None) -> None:
+def assert_long_run(learner, oracle, episode, X, visited) -> None:
     """In ten pieces: values at every step, weights and trace after each piece; relative to the largest so far."""
-    n = learner.n_features if visited is None else len(visited)
+    n = len(visited)
     after = oracle([episode], np.zeros(n))
     w = np.zeros(n)
     largest = {"weights": 0.0, "trace": 0.0, "V": 0.0}
 
-    def assert_near(what, actual, wanted):
+    def assert_so_far(what, actual, wanted):
         largest[what] = max(largest[what], np.abs(wanted).max())
         assert np.isfinite(largest[what])
         assert np.abs(actual - wanted).max() <= 1e-9 * largest[what], what
 
-    unvisited = np.setdiff1d(np.arange(learner.n_features), np.arange(n) if visited is None else visited)
+    unvisited = np.setdiff1d(np.arange(learner.n_features), visited)
     piece = LONG // 10
     for begin in range(0, LONG, piece):
         values = learner.run(X[begin : begin + piece + 1], episode.rewards[begin : begin + piece], resume=True)
@@ -312,18 +289,14 @@ def assert_long_run(learner, oracle, episode, X, visited=None) -> None:
         for t in range(piece):
             wanted[t] = w @ episode.x[begin + t]
             w, e = next(after)
-        weights, trace = learner.weights, learner.trace
-        if visited is not None:
-            assert not weights[unvisited].any()
-            assert not trace[unvisited].any()
-            weights, trace = weights[visited], trace[visited]
-        assert_near("V", values, wanted)
-        assert_near("weights", weights, w)
-        assert_near("trace", trace, e)
+        assert_so_far("V", values, wanted)
+        for what, ours, theirs in (("weights", learner.weights, w), ("trace", learner.trace, e)):
+            assert not ours[unvisited].any()
+            assert_so_far(what, ours[visited], theirs)
     assert np.abs(w).max() > 0.1
 
 
-LONG_RUNS = [(to.TrueOnlineTD, naive.true_online_td, rate) for rate in (0.0, 0.5, 0.99, 1.0)]
+LONG_RUNS = [(to.TrueOnlineTD, naive.true_online_td, rate) for rate in (0.5, 0.99, 1.0)]
 LONG_RUNS += [(to.AccumulateTD, naive.accumulate_td, 0.9), (to.ReplaceTD, naive.replace_td, 0.99)]
 
 
@@ -340,14 +313,3 @@ def test_200_000_features_stay_exact_for_10_000_steps(learner_class, oracle, rat
     x = ActiveRows(numbered.reshape(indices.shape), len(visited))
     episode = naive.Episode(x, rewards, [gamma] * LONG, [lam] * LONG, [0.1 / 9] * LONG)
     assert_long_run(learner, oracle, episode, places[indices], places[visited])
-
-
-@pytest.mark.parametrize(("learner_class", "oracle", "rate"), LONG_RUNS[:-1])
-def test_dense_features_stay_exact_for_10_000_steps(learner_class, oracle, rate):
-    rng = np.random.default_rng(50)
-    X = rng.normal(size=(LONG + 1, 50)) / np.sqrt(50.0)
-    rewards = np.sin(np.arange(LONG) / 300.0) + rng.normal(size=LONG)
-    gamma, lam = DECAY_RATES[rate]
-    learner = learner_class(50, 0.05, trace_decay=lam, discount=gamma)
-    episode = naive.Episode(X, rewards, [gamma] * LONG, [lam] * LONG, [0.05] * LONG)
-    assert_long_run(learner, oracle, episode, X)

@@ -1,53 +1,18 @@
 """TD*(λ): its errors consist of the predictions that it makes. `tests/test_catalog.py` compares it with its definition."""
 
 import numpy as np
-import pytest
 
 import trueonline as to
-from tests.oracles import prediction as naive
-from trueonline.forward import ImpliedSum
 
-N, T = 12, 400
+N = 12
 
 
-def stream(seed, T=T, ends=0.05):
+def stream(seed, T, ends=0.05):
     """Binary features, and γ and λ of every step; episodes end by γ = 0."""
     rng = np.random.default_rng(seed)
     X = (rng.random((T + 1, N)) < 0.25).astype(float)
     discounts = np.where(rng.random(T) < ends, 0.0, rng.uniform(0.5, 1.0, T))
     return X, rng.normal(size=T), discounts, rng.uniform(0.0, 1.0, T)
-
-
-def episodes_of(X, rewards, discounts, decays, alpha):
-    first = 0
-    for t in range(len(rewards)):
-        if discounts[t] == 0.0 or t == len(rewards) - 1:
-            part = slice(first, t + 1)
-            alphas = np.full(t + 1 - first, alpha)
-            yield naive.Episode(X[first : t + 2], rewards[part], discounts[part], decays[part], alphas)
-            first = t + 1
-
-
-def test_the_definition_follows_the_equations():
-    X, rewards, discounts, decays = stream(2, T=60)
-    wanted = [w for w, _ in naive.td_star(episodes_of(X, rewards, discounts, decays, 0.2), np.zeros(N))]
-    learner = ImpliedSum(N, 0.2, trace_decay=0.5, discount=0.5)
-    learner.start(X[0])
-    for t in range(60):
-        learner.update(rewards[t], X[t + 1], discounts[t], decays[t])
-        np.testing.assert_allclose(learner.weights, wanted[t], rtol=1e-10, atol=1e-12)
-
-
-def test_the_predictions_of_the_errors_are_those_that_are_made():
-    X, rewards, discounts, decays = stream(3, T=50)
-    learner = to.TDStar(N, 0.1, trace_decay=0.5, discount=0.5)
-    learner.start(X[0])
-    for t in range(50):
-        before, made = learner.weights, learner.predict(X[t])
-        plain = learner.update(rewards[t], X[t + 1], discounts[t], decays[t])
-        assert plain == pytest.approx(rewards[t] + discounts[t] * (before @ X[t + 1]) - made, abs=1e-12)
-        delta = rewards[t] + discounts[t] * learner.predict(X[t + 1]) - made
-        np.testing.assert_allclose(learner.weights - before, 0.1 * delta * learner.trace, rtol=1e-9, atol=1e-12)
 
 
 def test_the_weights_are_a_sum_of_errors_of_lambda_returns_of_the_predictions_made():

@@ -11,8 +11,6 @@ import pytest
 import trueonline as to
 from trueonline import files
 from trueonline.nonlinear import DelayedLambdaReturn, ForwardTD, horizon_within, torch_value
-from trueonline.nonlinear.delayed_transition import Transition
-from trueonline.nonlinear.forward_td import Pending, as_map, back
 
 N, HIDDEN, T = 4, 3, 50
 HORIZONS = [1, 2, 7, 20, math.inf]
@@ -148,28 +146,6 @@ def test_the_method_stays_with_its_definition_where_dividing_would_not():
     close([learners[0].weights], [learners[1].weights], 1e-12)
 
 
-def test_the_chain_of_those_that_wait_is_the_way_back_over_each():
-    rng = np.random.default_rng(5)
-    pending, plain = Pending([]), []
-    for _ in range(400):
-        if len(plain) > 0 and rng.random() < 0.45:
-            pending.pop()
-            plain.pop(0)
-        else:
-            step = Transition(None, 0.1, *rng.normal(size=1), *rng.random(2), rng.normal())
-            pending.push(step)
-            plain.append(step)
-        g = rng.normal()
-        expected = g
-        for step in reversed(plain):
-            expected = back(step, expected)
-        assert pending.back(g) == pytest.approx(expected, rel=1e-12, abs=1e-12)
-        assert list(pending) == plain
-        assert pending.oldest is (plain[0] if plain else None)
-        assert pending.copy().back(g) == pending.back(g)
-    assert as_map(Transition(None, 0.1, 1.0, 0.5, 0.25, 8.0)) == (4.0, 0.125)
-
-
 # --- What it becomes at the limits ----------------------------------------------------------------
 
 
@@ -292,16 +268,6 @@ def test_states_are_copied_and_weights_are_given_as_copies():
     np.testing.assert_array_equal(learner.weights, other.weights)
     learner.reset()
     assert np.abs(learner.weights).min() > 0.0  # the initial weights, too, were copied
-
-
-def test_reset_equals_new():
-    X, R, *_, w = stream()
-    learner, new = (ForwardTD(tanh_network, w, 0.1, 0.9, 0.95, horizon=4) for _ in range(2))
-    learner.run(X, R)
-    learner.reset()
-    with pytest.raises(RuntimeError, match=r"call start\(x\)"):
-        learner.update(1.0, X[0])
-    np.testing.assert_array_equal(learner.run(X, R), new.run(X, R))
 
 
 # --- Bad input changes nothing --------------------------------------------------------------------

@@ -6,13 +6,12 @@
 | true online GTD(λ) | van Hasselt, Mahmood and Sutton 2014, *Off-policy TD(λ) with a true online equivalence*, UAI |
 | emphatic TD(λ) | Sutton, Mahmood and White 2016, *An emphatic approach to the problem of off-policy TD learning*, JMLR 17(73) |
 | true online emphatic TD(λ) | Sutton 2015, *True online emphatic TD(λ): quick reference …*, arXiv:1507.07147 |
+| HTD(λ) | White and White 2016, *Investigating practical linear temporal difference learning*, arXiv:1602.08771 |
+| V-trace(λ), Tree Backup(λ), ABTD(ζ) | Ghiassian and Sutton 2021, arXiv:2106.00922, and their program |
 | Monte Carlo | van Hasselt and Sutton 2015, *Learning to predict independent of span*, arXiv:1508.04582 |
 | PTD(λ), PQ(λ) | Sutton, Mahmood, Precup and van Hasselt 2014, *A new Q(λ) with interim forward view …*, ICML |
 
 The equations of Monte Carlo and of PTD(λ) and PQ(λ) are derived here from the forward views that the pages of those methods state.
-
-Some come a second time, in a form that can run at a cost in proportion to the *active* features (`products`, `…_active`): all
-traces decay by the same factor, and every inner product of two long vectors is carried along as a number.
 
 γ and λ of a transition belong to the state it enters, ρ to the action it takes, and the interest to the state it leaves. An episode
 ends at its last transition: because γ = 0, or because φ = 0 there (a terminal state), or because it is cut short.
@@ -41,6 +40,7 @@ class Episode(NamedTuple):
     interests: Sequence[float]  # I_0, …, I_{T−1}
     expected: Sequence[np.ndarray]  # φ̄_1, …, φ̄_T: with actions, the mean over the target policy's
     over: bool = True  # False: more is to come
+    probabilities: Sequence[float] = ()  # π(A_0|S_0), …, each at most ρ and 1
 
 
 def left_behind(episode: Episode, t: int) -> float:
@@ -49,7 +49,7 @@ def left_behind(episode: Episode, t: int) -> float:
 
 
 def off_policy_td(episodes: Iterable[Episode], w: np.ndarray, largest: float = np.inf) -> Iterator[np.ndarray]:
-    """e ← ρ(γλe + φ);  w ← w + αδe. V-trace(λ) has a largest ρ."""
+    """e ← ρ(γλe + φ);  w ← w + αδe. V-trace(λ) with ρ̄ = c̄ has a largest ρ."""
     for episode in episodes:
         e = np.zeros(len(w))
         for t, reward in enumerate(episode.rewards):
@@ -58,6 +58,66 @@ def off_policy_td(episodes: Iterable[Episode], w: np.ndarray, largest: float = n
             e = min(episode.ratios[t], largest) * (left_behind(episode, t) * e + phi)
             w = w + episode.alphas[t] * delta * e
             yield w
+
+
+def abtd(episodes: Iterable[Episode], w: np.ndarray, psi_0: float, psi_max: float) -> Iterator[np.ndarray]:
+    """z ← γν_oldπ_old z + φ;  w ← w + αρδz;  ν ← min(ψ, 1 / max(π, b)), with ψ from the ζ of the state that z goes to."""
+    for episode in episodes:
+        z = np.zeros(len(w))
+        for t, reward in enumerate(episode.rewards):
+            kept = 0.0
+            if t > 0 and episode.probabilities[t - 1] > 0.0:
+                pi, rho, zeta = episode.probabilities[t - 1], episode.ratios[t - 1], episode.trace_decays[t - 1]
+                psi = 2 * zeta * psi_0 + max(0.0, 2 * zeta - 1) * (psi_max - 2 * psi_0)
+                kept = episode.discounts[t - 1] * min(psi, 1.0 / max(pi, pi / rho)) * pi
+            z = kept * z + episode.x[t]
+            delta = reward + episode.discounts[t] * (w @ episode.x[t + 1]) - w @ episode.x[t]
+            w = w + episode.alphas[t] * episode.ratios[t] * delta * z
+            yield w
+
+
+def tree_backup(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[np.ndarray]:
+    """z ← γλπ_old z + φ;  w ← w + αρδz."""
+    for episode in episodes:
+        z, pi_old = np.zeros(len(w)), 0.0
+        for t, reward in enumerate(episode.rewards):
+            z = left_behind(episode, t) * pi_old * z + episode.x[t]
+            delta = reward + episode.discounts[t] * (w @ episode.x[t + 1]) - w @ episode.x[t]
+            w = w + episode.alphas[t] * episode.ratios[t] * delta * z
+            pi_old = episode.probabilities[t]
+            yield w
+
+
+def v_trace(episodes: Iterable[Episode], w: np.ndarray, rho_bar: float, c_bar: float) -> Iterator[np.ndarray]:
+    """Σ_s Σ_{t≥s} (∏ γλ min(ρ, c̄)) α_t min(ρ_t, ρ̄) δ_t φ_s, as the paper has it. δ_t goes to all states before it at once."""
+    for episode in episodes:
+        weights = [0.0] * len(episode.rewards)  # how much of δ_t goes to each earlier state
+        for t, reward in enumerate(episode.rewards):
+            if t > 0:
+                kept = left_behind(episode, t) * min(episode.ratios[t - 1], c_bar)
+                weights[:t] = [kept * each for each in weights[:t]]
+            weights[t] = 1.0
+            delta = reward + episode.discounts[t] * (w @ episode.x[t + 1]) - w @ episode.x[t]
+            step = episode.alphas[t] * min(episode.ratios[t], rho_bar) * delta
+            w = w + step * sum(weight * episode.x[s] for s, weight in enumerate(weights[: t + 1]))
+            yield w
+
+
+def htd(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """e ← ρ(γλe + φ);  z ← γλz + φ;  d = φ − γ'φ';  w ← w + α(δe + hᵀ(e − z) d);  h ← h + β(δe − (hᵀz) d)."""
+    h = np.zeros(len(w))
+    for episode in episodes:
+        e = z = np.zeros(len(w))
+        for t, reward in enumerate(episode.rewards):
+            d = episode.x[t] - episode.discounts[t] * episode.x[t + 1]
+            delta = reward - w @ d
+            e = episode.ratios[t] * (left_behind(episode, t) * e + episode.x[t])
+            z = left_behind(episode, t) * z + episode.x[t]
+            w, h = (
+                w + episode.alphas[t] * (delta * e + (h @ (e - z)) * d),
+                h + episode.betas[t] * (delta * e - (h @ z) * d),
+            )
+            yield w, h
 
 
 def gtd(
@@ -137,8 +197,8 @@ def true_online_emphatic_td(episodes: Iterable[Episode], w: np.ndarray) -> Itera
 
 
 def emphasis(episode: Episode, t: int, F: float, decay: float | None = None) -> tuple[float, float]:
-    """F_t and M_t from F_{t−1}. At the beginning F = I, and so λ does not matter."""
-    passed = episode.discounts[t - 1] if decay is None else decay
+    """F_t and M_t from F_{t−1}. At the beginning, and after γ = 0, F = I, and so λ does not matter."""
+    passed = episode.discounts[t - 1] if decay is None or episode.discounts[t - 1] == 0.0 else decay
     F = (episode.ratios[t - 1] * passed * F if t > 0 else 0.0) + episode.interests[t]
     lam = episode.trace_decays[t - 1] if t > 0 else 0.0
     return F, lam * episode.interests[t] + (1.0 - lam) * F
@@ -214,24 +274,4 @@ def provisional_q(episodes: Iterable[Episode], w: np.ndarray, *, frozen: bool = 
             e = rho * left_behind(episode, t) * e + alpha * phi
             w = w + (reward + gamma * v_next - v) * e + beside * (e - alpha * phi) + (rho - 1.0) * u
             u = gamma * episode.trace_decays[t] * (rho * u + (reward + v_next - v) * e + beside * (e - alpha * phi))
-            yield w
-
-
-def provisional_active(episodes: Iterable[Episode], w: np.ndarray, *, actions: bool) -> Iterator[np.ndarray]:
-    """Both, with v_t = ρ_tu_t + δ̄_te_t + …, of which u_{t+1} = γ_{t+1}λ_{t+1}v_t: e and v decay alike, by c_t = ρ_tγ_tλ_t.
-
-    e ← ce + bφ, with b = α for PQ and αρ for PTD;  r ← δe + m(e − αφ);  w ← w + r + (ρ − 1)γλv;  v ← cv + r + (1 − γ')V'e
-    """
-    for episode in episodes:
-        e, v = np.zeros(len(w)), np.zeros(len(w))
-        for t, reward in enumerate(episode.rewards):
-            phi, gamma, rho, alpha = episode.x[t], episode.discounts[t], episode.ratios[t], episode.alphas[t]
-            decay = left_behind(episode, t)
-            value = w @ phi
-            value_next = w @ (episode.expected[t] if actions else episode.x[t + 1])
-            beside = value - w @ episode.expected[t - 1] if actions and t > 0 else 0.0
-            e = rho * decay * e + alpha * (1.0 if actions else rho) * phi
-            r = (reward + gamma * value_next - value + beside) * e - beside * alpha * phi
-            w = w + r + (rho - 1.0) * decay * v
-            v = rho * decay * v + r + (1.0 - gamma) * value_next * e
             yield w

@@ -45,11 +45,19 @@ def mean(w, f):
     return f[0] + w @ (f - f[0])
 
 
-def mix(F, x, gammas, starts, looks, memory, room, usual=1000.0):
-    """Forecasts of the mixture, its weights after each sample, and (regret, loss of the mixture, losses) of every look."""
+def mix(F, x, gammas, starts, looks, memory, room, naive, usual=1000.0):
+    """Forecasts of the mixture, its weights after each sample, and (regret, loss of the mixture, losses) of every look.
+
+    The first `naive` experts are naive forecasts. Their prior is 1 + 3000 / (30 + n) at look n. That of the others is 1.
+    """
     T, size = F.shape
+
+    def spread(raw, looks):
+        prior = np.where(np.arange(size) < naive, 1.0 + 100.0 * 30.0 / (30.0 + looks), 1.0)
+        return prior * raw / (prior * raw).sum() if raw.sum() > 0.0 else prior / prior.sum()
+
     fade = 1.0 - 1.0 / memory if np.isfinite(memory) else 1.0
-    R, S, w = np.zeros(size), np.zeros(size), np.full(size, 1.0 / size)
+    R, S, w = np.zeros(size), np.zeros(size), spread(np.zeros(size), 0)
     largest, mean_size, seen = 0.0, 0.0, 0
     waiting, looked, out, weights, history = [], {}, np.zeros(T), np.zeros((T, size)), []
     for t in range(T):
@@ -89,7 +97,7 @@ def mix(F, x, gammas, starts, looks, memory, room, usual=1000.0):
                     largest = bound
                 R, S = np.maximum(fade * R + r, -300.0), fade**2 * S + r**2
                 raw = np.maximum(R, 0.0) / (largest**2 + S) if largest > 0.0 else np.zeros(size)
-                w = raw / raw.sum() if raw.sum() > 0.0 else np.full(size, 1.0 / size)
+                w = spread(raw, seen)
         waiting = [k for k in waiting if looked[k] < len(looks)]
         waiting.append(t)
         looked[t] = 0

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-import trueonline as to
-from trueonline.problems import ONE_STATE_TERMINATION, one_state, random_walk, two_state
+from trueonline.problems import one_state, random_walk, two_state
 
 
 def test_the_value_of_a_place_in_the_random_walk_is_the_expected_number_of_steps_to_the_left_end():
@@ -69,56 +68,9 @@ def test_the_one_state_is_worth_1():
     assert (mrp.values.tolist(), mrp.lms_weights.tolist(), mrp.stationary.tolist()) == ([1.0], [1.0], [1.0])
 
 
-def test_an_episode_of_length_t_multiplies_the_error_of_accumulate_td_1_by_1_minus_alpha_t():
-    """V_T = V_0 + Tα(1 − V_0), section 3.2."""
-    alpha, (_, rewards, discounts) = 0.1, one_state().trajectory(500, seed=4)
-    learner = to.AccumulateTD(1, alpha, 1.0, 1.0)
-    learner.start([1.0])
-    error, length, lengths = 1.0, 0, []
-    for reward, discount in zip(rewards, discounts, strict=True):
-        learner.update(float(reward), [1.0], float(discount))
-        length += 1
-        if discount == 0.0:
-            error *= 1.0 - alpha * length
-            assert 1.0 - learner.weights[0] == pytest.approx(error, rel=1e-9, abs=1e-12)
-            lengths.append(length)
-            length = 0
-    assert len(lengths) > 80
-    assert max(lengths) > 5
-
-
-def test_accumulate_td_1_does_best_on_the_one_state_near_the_0_15_of_the_paper():
-    """The mean of ∏(1 − αT)² over simulated episodes is least at p/(2 − p)."""
-    p = ONE_STATE_TERMINATION
-    assert p / (2.0 - p) == pytest.approx(0.15, abs=0.015)
-    lengths = np.random.default_rng(5).geometric(p, size=(2, 200_000))
-    alphas = np.linspace(0.05, 0.30, 126)
-    errors = [np.mean(np.prod(1.0 - alpha * lengths, axis=0) ** 2) for alpha in alphas]
-    best = alphas[np.argmin(errors)]
-    assert best == pytest.approx(p / (2.0 - p), abs=0.01)
-    assert best == pytest.approx(0.15, abs=0.02)
-
-
 def test_the_two_states_are_worth_2_and_0_and_the_best_single_weight_is_1():
     mrp = two_state()
     np.testing.assert_allclose(mrp.values, [2.0, 0.0], atol=1e-12)
     np.testing.assert_allclose(mrp.lms_weights, [1.0], rtol=1e-12)
     rms = np.sqrt(np.mean((mrp.values - mrp.features @ mrp.lms_weights) ** 2))
     assert rms == pytest.approx(1.0), "an RMS error of 1, says section 3.3"
-
-
-def test_td_0_finds_the_weight_2_on_the_two_states():
-    """Where E[δφ] = 0: Σ_s d(s) φ(s)(r + φ(s')ᵀw − φ(s)ᵀw) = 0, and nothing follows the end."""
-    mrp = two_state()
-    A = b = 0.0
-    for s in range(2):
-        for s_next in range(3):
-            p = mrp.stationary[s] * mrp.transitions[s, s_next]
-            phi_next = mrp.features[s_next, 0] if s_next < 2 else 0.0
-            A += p * mrp.features[s, 0] * (mrp.features[s, 0] - phi_next)
-            b += p * mrp.features[s, 0] * mrp.rewards[s, s_next]
-    assert b / A == pytest.approx(2.0)
-    states, rewards, discounts = mrp.trajectory(20_000, seed=0)
-    learner = to.AccumulateTD(1, 0.01, 0.0, 1.0)
-    learner.run(mrp.features[states], rewards, discounts)
-    assert learner.weights[0] == pytest.approx(2.0, abs=0.05)

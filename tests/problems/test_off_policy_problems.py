@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 import trueonline as to
-from trueonline import study
 from trueonline.problems import FiniteMRP, OffPolicyProblem, baird, random_mdp, random_mrp
-from trueonline.problems import counterexamples as off_policy
 from trueonline.problems.counterexamples import two_state
 
 BEHAVIOUR, TARGET = [[0.5, 0.5], [0.25, 0.75]], [[0.9, 0.1], [0.0, 1.0]]
@@ -111,18 +109,10 @@ def spectral_radius(problem, step_size, trace_decay=0.0):
 
 
 @every_problem
-def test_values_are_those_of_the_target_policy(problem):
+def test_values_are_those_of_the_target_and_the_distribution_and_the_ratios_those_of_the_behaviour(problem):
     np.testing.assert_allclose(problem.values, values_by_iterating(problem), rtol=1e-9, atol=1e-10)
-
-
-@every_problem
-def test_the_stationary_distribution_is_that_of_the_behaviour(problem):
     np.testing.assert_allclose(problem.stationary, stationary_by_powers(problem), atol=1e-10)
     assert problem.is_ergodic
-
-
-@every_problem
-def test_ratios_have_mean_1_in_every_state_under_the_behaviour(problem):
     np.testing.assert_allclose((problem.behaviour * problem.ratios).sum(axis=1), 1.0, rtol=1e-12)
     np.testing.assert_allclose(problem.behaviour * problem.ratios, problem.target, rtol=1e-12)
 
@@ -141,36 +131,12 @@ def test_the_error_is_not_weighted_by_where_the_target_goes():
     assert not np.allclose(on_policy.lms_weights, problem.lms_weights, rtol=1e-2)
 
 
-@pytest.mark.parametrize("trace_decay", [0.0, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("trace_decay", [0.0, 0.5, 1.0])
 @every_problem
-def test_the_expected_update_is_the_sum_over_all_earlier_states(problem, trace_decay):
+def test_the_expected_update_is_the_sum_over_all_earlier_states_and_zero_at_the_fixed_point(problem, trace_decay):
     A, b = problem.expected_update(trace_decay)
     w = np.random.default_rng(6).normal(size=problem.n_features)
     np.testing.assert_allclose(b + A @ w, update_by_summing(problem, w, trace_decay), atol=1e-9)
-
-
-@pytest.mark.parametrize("trace_decay", [0.0, 0.6])
-def test_the_expected_update_is_the_mean_of_a_long_run(trace_decay):
-    """The trace by its definition, with the ratios where the trajectory has them."""
-    problem = episodic(discount=0.9, features=np.random.default_rng(4).normal(size=(4, 2)), reward_std=0.5)
-    states, rewards, discounts, ratios = problem.trajectory(40_000, seed=3)
-    w, trace, gamma = np.array([0.7, -0.4]), np.zeros(2), 0.0
-    updates = np.empty((len(rewards), 2))
-    for t, (reward, discount, ratio) in enumerate(zip(rewards, discounts, ratios, strict=True)):
-        x, x_next = problem.features[states[t]], problem.features[states[t + 1]]
-        trace = ratio * (gamma * trace_decay * trace + x)
-        updates[t] = (reward + discount * w @ x_next - w @ x) * trace
-        gamma = discount
-    A, b = problem.expected_update(trace_decay)
-    blocks = updates.reshape(200, -1, 2).mean(axis=1)  # episodes are far shorter than blocks
-    standard_error = blocks.std(axis=0) / np.sqrt(len(blocks))
-    assert (np.abs(blocks.mean(axis=0) - (b + A @ w)) < 4.5 * standard_error).all()
-    assert (standard_error < 0.05 * np.linalg.norm(b + A @ w)).all(), "too noisy to tell anything"
-
-
-@pytest.mark.parametrize("trace_decay", [0.0, 0.5, 1.0])
-@every_problem
-def test_at_the_fixed_point_nothing_is_expected_to_change(problem, trace_decay):
     w = problem.fixed_point(trace_decay)
     np.testing.assert_allclose(update_by_summing(problem, w, trace_decay), 0.0, atol=1e-9)
 
@@ -281,36 +247,6 @@ def test_rounding_makes_nothing_possible():
     assert ratios.tolist() == [1.0] * 5
 
 
-@pytest.mark.parametrize("discount", [1.0, 0.8])
-def test_returns_weighted_by_ratios_estimate_the_values_of_the_target(discount):
-    """Of whole episodes that begin in `start`: E_b[Σ_t γ^t ρ_0⋯ρ_t R_{t+1}] = v_π(start)."""
-    problem = episodic(discount=discount, reward_std=0.2)
-    _, rewards, discounts, ratios = problem.trajectory(60_000, seed=13)
-    weighted, plain, found = 0.0, 0.0, []
-    weight = growth = 1.0
-    for reward, gamma, ratio in zip(rewards, discounts, ratios, strict=True):
-        weight *= ratio
-        weighted, plain = weighted + growth * weight * reward, plain + growth * reward
-        growth *= discount
-        if gamma == 0.0:
-            found.append((weighted, plain))
-            weighted, plain, weight, growth = 0.0, 0.0, 1.0, 1.0
-    assert len(found) > 20_000
-    (mean, unweighted), error = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(len(found))
-    value = values_by_iterating(problem)[problem.start]
-    assert abs(mean - value) < 4.5 * error[0]
-    assert abs(unweighted - value) > 10.0 * error[1], "the behaviour has other values, or this would show nothing"
-
-
-def test_a_study_gets_the_ratios():
-    problem = random_mdp(6, 2, 2, 0.1, seed=1)
-    case = study.Case(problem, {"true_online_off_policy": None}, (0.1,), (0.5,), runs=1, steps=30, seed=4)
-    parts = problem.trajectory(30, study.run_seed(4, 0))
-    assert set(parts.ratios.tolist()) == {0.5, 1.5}
-    for part, handed in zip(parts, case.trajectory(0), strict=True):
-        np.testing.assert_array_equal(part, handed)
-
-
 def test_the_fingerprint_tells_problems_apart():
     def made(**given):
         parts = {"transitions": FAIR, "rewards": FAIR, "behaviour": BEHAVIOUR, "target": TARGET}
@@ -345,15 +281,6 @@ def test_off_policy_td_0_diverges_in_expectation_and_on_policy_td_0_does_not(pro
     assert spectral_radius(problem.with_behaviour(problem.target), step_size, 0.9) <= 1.0 + 1e-12
 
 
-@pytest.mark.parametrize("discount", [0.0, 0.5, 0.8, 0.9, 0.99])
-def test_two_states_diverge_beyond_a_discount_of_five_sixths(discount):
-    """E[ρδφ] per unit of θ: half of 1·(2γ − 1), half of 2·(2γ − 2)."""
-    A, b = two_state(discount).expected_update()
-    assert A.item() == pytest.approx(0.5 * (2.0 * discount - 1.0) + 0.5 * 2.0 * (2.0 * discount - 2.0), abs=1e-12)
-    assert (A.item() > 0.0) == (discount > 5.0 / 6.0)
-    assert b.item() == 0.0
-
-
 def test_the_two_states_are_those_of_the_literature():
     problem = two_state()
     assert (problem.features.tolist(), problem.discount, problem.initial_weights.tolist()) == ([[1.0], [2.0]], 0.9, [1.0])
@@ -364,6 +291,12 @@ def test_the_two_states_are_those_of_the_literature():
     assert (discounts == 0.9).all()
     assert set(states.tolist()) == {0, 1}
     assert problem.values.tolist() == problem.lms_weights.tolist() * 2 == [0.0, 0.0]
+    for discount in (0.0, 0.8, 0.99):  # E[ρδφ] per unit of θ: half of 1·(2γ − 1), half of 2·(2γ − 2)
+        A, b = two_state(discount).expected_update()
+        assert A.item() == pytest.approx(0.5 * (2.0 * discount - 1.0) + (2.0 * discount - 2.0), abs=1e-12)
+        assert b.item() == 0.0
+    with pytest.raises(ValueError, match=r"trace_decay must be a number in \[0, 1\]"):
+        problem.fixed_point(1.1)
 
 
 def test_baird_is_that_of_sutton_and_barto():
@@ -440,15 +373,7 @@ def test_a_random_mdp_follows_from_its_seed_and_its_distance_does_not_change_the
     ("given", "message"),
     [
         ({"transitions": 0.9 * FAIR}, r"transitions\[0, 0\] must be probabilities that sum to 1, got \[0.45 0.45\]"),
-        (
-            {"transitions": [[[0.5, 0.5], [0.5, 0.5]], [[0.5, 0.5], [1.5, -0.5]]]},
-            r"transitions\[1, 1\] must be probabilities",
-        ),
-        ({"transitions": np.full((2, 2, 2), np.nan)}, r"transitions must be .* 3 dimensions, got nan at \(0, 0, 0\)"),
         ({"transitions": FAIR[0]}, r"transitions must be .* with 3 dimensions, got float64 of shape \(2, 2\)"),
-        ({"transitions": FAIR > 0.0}, "transitions must be an array of finite numbers .* got bool"),
-        ({"transitions": [[[1.0], [0.5, 0.5]]]}, "transitions must be an array of numbers"),
-        ({"transitions": "half"}, "transitions must be an array of finite numbers"),
         (
             {"transitions": np.full((2, 2, 4), 0.25)},
             r"k × n × k, or k × n × \(k \+ 1\) with the end last, got .*\(2, 2, 4\)",
@@ -456,30 +381,24 @@ def test_a_random_mdp_follows_from_its_seed_and_its_distance_does_not_change_the
         ({"transitions": np.empty((0, 0, 0))}, "k × n × k"),
         ({"transitions": np.empty((1, 0, 1))}, "k × n × k"),
         ({"rewards": np.zeros((2, 2, 3))}, r"rewards must have the shape of transitions, \(2, 2, 2\), got \(2, 2, 3\)"),
-        ({"rewards": FAIR * np.inf}, r"rewards must be .* got inf at \(0, 0, 0\)"),
         ({"behaviour": [[0.5, 0.5]]}, r"behaviour must have a row for each of 2 states .* 2 actions, got \(1, 2\)"),
         ({"behaviour": [[0.5, 0.5], [0.5, 0.6]]}, r"behaviour\[1\] must be probabilities that sum to 1, got \[0.5 0.6\]"),
-        ({"behaviour": [[0.5, 0.5], [np.nan, 1.0]]}, r"behaviour must be .* got nan at \(1, 0\)"),
         ({"target": [0.5, 0.5]}, r"target must be .* with 2 dimensions, got float64 of shape \(2,\)"),
         ({"target": [[0.5, 0.5], [1.5, -0.5]]}, r"target\[1\] must be probabilities that sum to 1"),
         (
             {"behaviour": [[0.5, 0.5], [0.0, 1.0]], "target": [[0.5, 0.5], [0.25, 0.75]]},
-            "the target takes action 0 in state 1 with probability 0.25, but the behaviour never does",
+            "takes action 0 in state 1 with .* 0.25",
         ),
         (
             {"behaviour": [[0.5, 0.5], [5e-324, 1.0]], "target": [[0.5, 0.5], [1.0, 0.0]]},
             "must be a finite number, but action 0",
         ),
         ({"features": [[1.0]]}, r"features must have a row for each of the 2 states, got shape \(1, 1\)"),
-        ({"features": np.empty((2, 0))}, "features must have a row for each of the 2 states"),
-        ({"features": [[1.0], [np.inf]]}, r"features must be .* got inf at \(1, 0\)"),
         ({"initial_weights": [1.0]}, r"initial_weights must be a number for each of the 2 features, got shape \(1,\)"),
         ({"initial_weights": [1.0, np.nan]}, r"initial_weights must be .* with 1 dimension, got nan at \(1,\)"),
         ({"reward_std": -0.1}, "reward_std must be a finite number ≥ 0, got -0.1"),
         ({"discount": 1.5}, r"discount must be a number in \[0, 1\], got 1.5"),
-        ({"discount": True}, r"discount must be a number in \[0, 1\], got True"),
         ({"start": 2}, "start must be a state from 0 to 1, got 2"),
-        ({"start": True}, "start must be a state from 0 to 1, got True"),
     ],
 )
 def test_bad_problems_are_refused(given, message):
@@ -520,12 +439,6 @@ def test_several_stationary_distributions_are_refused():
         _ = problem.lms_weights
 
 
-@pytest.mark.parametrize("trace_decay", [-0.1, 1.1, None, True])
-def test_bad_trace_decays_are_refused(trace_decay):
-    with pytest.raises(ValueError, match=r"trace_decay must be a number in \[0, 1\]"):
-        baird().fixed_point(trace_decay)
-
-
 @pytest.mark.parametrize(
     ("arguments", "more", "message"),
     [
@@ -541,9 +454,3 @@ def test_bad_trace_decays_are_refused(trace_decay):
 def test_bad_random_mdps_are_refused(arguments, more, message):
     with pytest.raises(ValueError, match=message):
         random_mdp(*arguments, **more)
-
-
-def test_the_two_examples_called_two_state_are_told_apart():
-    assert to.problems.two_state is not off_policy.two_state
-    assert isinstance(to.problems.two_state(), FiniteMRP)
-    assert isinstance(off_policy.two_state(), OffPolicyProblem)

@@ -65,22 +65,8 @@ def test_expected_rewards_of_random_mrps_are_standard_normal(many):
     assert abs((drawn**3).mean()) < 4.0 * np.sqrt(15.0 / n)
     assert abs((drawn**4).mean() - 3.0) < 4.0 * np.sqrt(96.0 / n)
     assert stats.kstest(drawn, "norm").pvalue > 1e-4
-
-
-def test_rewards_of_random_mrps_do_not_depend_on_the_probabilities(many):
-    transitions, rewards = many
-    there = transitions > 0.0
-    correlation = np.corrcoef(transitions[there], rewards[there])[0, 1]
-    assert abs(correlation) < 4.0 / np.sqrt(there.sum())
-
-
-@pytest.mark.parametrize("sigma", [0.0, 0.1, 2.0])
-def test_rewards_of_a_random_mrp_scatter_by_sigma(sigma):
-    mrp = random_mrp(10, 3, sigma, seed=3)
-    states, rewards = mrp.sample(20_000, seed=4)
-    noise = rewards - mrp.rewards[states[:-1], states[1:]]
-    assert abs(noise.std() - sigma) <= 4.0 * sigma / np.sqrt(2 * noise.size)
-    assert abs(noise.mean()) <= 4.0 * sigma / np.sqrt(noise.size)
+    correlation = np.corrcoef(transitions[transitions > 0.0], drawn)[0, 1]
+    assert abs(correlation) < 4.0 / np.sqrt(n), "rewards do not depend on the probabilities"
 
 
 # --- Bad input ------------------------------------------------------------------------------------
@@ -96,7 +82,6 @@ def test_rewards_of_a_random_mrp_scatter_by_sigma(sigma):
         ((3.5, 2, 0.1), "k must be a whole number from 1"),
         (("3", 2, 0.1), "k must be a whole number from 1"),
         ((3, 2, -0.1), "must be a finite number ≥ 0, got -0.1"),
-        ((3, 2, np.nan), "must be a finite number ≥ 0, got nan"),
     ],
 )
 def test_bad_random_mrps_are_refused(arguments, message):
@@ -113,17 +98,12 @@ def test_bad_random_mrps_are_refused(arguments, message):
     ],
     ids=["random_mrp", "random_mdp", "random_unit"],
 )
-@pytest.mark.parametrize("seed", [[1, 2, 3], (1,), np.arange(3), range(2)], ids=str)
-def test_a_list_of_seeds_is_refused(draw, seed):
-    """NumPy would take it for a single seed, and one process would stand for several."""
-    with pytest.raises(ValueError, match=r"seed must be a whole number ≥ 0, got .*; call once for each seed"):
+@pytest.mark.parametrize("seed", [[1, 2, 3], (1,), np.arange(3), range(2), -1, 1.5, "1", True], ids=str)
+def test_bad_seeds_are_refused(draw, seed):
+    """NumPy would take a list for a single seed, and one process would stand for several."""
+    with pytest.raises(ValueError, match="seed must be a whole number ≥ 0") as refused:
         draw(seed)
-
-
-@pytest.mark.parametrize("seed", [-1, 1.5, "1", True])
-def test_seeds_that_are_none_are_refused(seed):
-    with pytest.raises(ValueError, match="seed must be a whole number ≥ 0"):
-        random_mrp(10, 3, 0.1, seed=seed)
+    assert ("call once for each seed" in str(refused.value)) == (np.size(seed) > 1 or np.ndim(seed) > 0)
 
 
 def test_numpys_own_seeds_are_taken():
@@ -135,9 +115,3 @@ def test_numpys_own_seeds_are_taken():
     np.testing.assert_array_equal(
         random_mrp(10, 3, 0.1, seed=np.int64(4)).rewards, random_mrp(10, 3, 0.1, seed=4).rewards
     )
-
-
-@pytest.mark.parametrize("discount", [1.01, -0.01, np.nan])
-def test_random_mrps_with_a_bad_discount_are_refused(discount):
-    with pytest.raises(ValueError, match=r"discount must be a number in \[0, 1\]"):
-        random_mrp(3, 2, 0.1, discount=discount)

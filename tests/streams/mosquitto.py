@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import threading
 from contextlib import contextmanager
 
 import pytest
@@ -75,6 +76,28 @@ def publisher(port):
     send.client = client
     try:
         yield send
+    finally:
+        client.disconnect()
+        client.loop_stop()
+
+
+@contextmanager
+def listener(port):
+    """A list of all messages, as pairs of the topic and what it says, in the order in which they come."""
+    from paho.mqtt.client import Client
+    from paho.mqtt.enums import CallbackAPIVersion
+
+    heard, ready = [], threading.Event()
+    client = Client(CallbackAPIVersion.VERSION2)
+    client.reconnect_delay_set(0.1, 0.5)
+    client.on_connect = lambda *_: client.subscribe("#", qos=1)
+    client.on_subscribe = lambda *_: ready.set()
+    client.on_message = lambda _, __, message: heard.append((message.topic, json.loads(message.payload), message.retain))
+    client.connect("127.0.0.1", port)
+    client.loop_start()
+    assert ready.wait(60)
+    try:
+        yield heard
     finally:
         client.disconnect()
         client.loop_stop()

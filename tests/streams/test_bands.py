@@ -84,7 +84,7 @@ def test_bands_are_those_of_the_definition_in_blocks_of_any_size_and_resumed(see
         bands, at = other, to
     assert np.array_equal(whole, np.concatenate(pieces, axis=1), equal_nan=True)
     for q, discount in enumerate(discounts):
-        room = dict(zip(bands.discounts, bands._rooms.tolist(), strict=True))[discount]
+        room = dict(zip(bands.discounts, bands._most.tolist(), strict=True))[discount]
         expected = by_definition(P[:, q], C[:, q], columns[discount], starts, 0.8, room)
         np.testing.assert_allclose(whole[:, :, q], expected, rtol=1e-9, atol=1e-9)
 

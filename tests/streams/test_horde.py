@@ -83,14 +83,20 @@ def test_updates_equal_a_run_and_pieces_the_whole():
     questions = asked(rng, 8, named=True)
     X, contact, _ = stream(rng)
     C = rng.normal(size=(T, 8))
-    whole, single, pieces = (Horde(N, questions) for _ in range(3))
+    whole, single, pieces, once, twice = (Horde(N, questions) for _ in range(5))
     whole.run(X, C, {"contact": contact})
     single.start(X[0])
     for t in range(T):
         single.update(C[t], X[t + 1], {"contact": contact[t]})
     pieces.run(X[:51], C[:50], {"contact": contact[:50]})
-    pieces.run(X[50:], C[50:], {"contact": contact[50:]})
+    pieces.run(X[50:], C[50:], {"contact": contact[50:]}, resume=True)
+    for horde in (once, twice):  # a stream that happens to begin where the last one stopped does not continue it
+        horde.run(X[:51], C[:50], {"contact": contact[:50]})
+    once.run(X[50:], C[50:], {"contact": contact[50:]})
+    twice.start(X[50])
+    twice.run(X[50:], C[50:], {"contact": contact[50:]}, resume=True)
     for question in questions:
+        np.testing.assert_array_equal(once.weights(question.name), twice.weights(question.name))
         np.testing.assert_array_equal(single.weights(question.name), whole.weights(question.name))
         np.testing.assert_array_equal(pieces.weights(question.name), whole.weights(question.name))
     np.testing.assert_array_equal(single.predict(X[-1]), whole.predict(X[-1]))
@@ -118,7 +124,7 @@ def test_a_question_added_later_disturbs_none_and_starts_as_promised(seed):
     for question, weights in zip(questions[:old], before, strict=True):
         np.testing.assert_array_equal(grown.weights(question.name), weights)
     np.testing.assert_array_equal(grown.predict(X[now]), [*answers, *[0.0] * (14 - old)])
-    grown.run(X[now:], C[now:], {"contact": contact[now:]})
+    grown.run(X[now:], C[now:], {"contact": contact[now:]}, resume=True)
     for q, question in enumerate(questions):
         if question.shares in earlier:
             expected = from_the_start.weights(question.name)
@@ -152,7 +158,7 @@ def test_saved_or_restored_equals_continued(tmp_path):
     other, restored = Horde.load(tmp_path / "h.npz"), Horde(N, questions)
     restored.restore(horde.state())
     for each in (horde, other, restored):
-        each.run(X[60:], C[60:], {"contact": contact[60:]})
+        each.run(X[60:], C[60:], {"contact": contact[60:]}, resume=True)
     for again in (other, restored):
         assert (again.questions, again.steps) == (horde.questions, T)
         np.testing.assert_array_equal(horde.predict(X[5]), again.predict(X[5]))
@@ -296,7 +302,7 @@ def test_last_answers_of_a_piece_are_the_first_of_the_next():
     ends = [0, 0, 1, 2, 40, 40, T]  # pieces of no transition at all among them
     rows = [horde.run(X[:1], [], last=True)]
     for first, end in pairwise(ends):
-        piece = horde.run(X[first : end + 1], C[first:end], last=True)
+        piece = horde.run(X[first : end + 1], C[first:end], last=True, resume=True)
         np.testing.assert_array_equal(piece[0], rows[-1][-1])
         rows.append(piece)
     np.testing.assert_array_equal(np.concatenate([rows[0], *(piece[1:] for piece in rows[1:])]), whole)
@@ -385,6 +391,19 @@ def run(horde, X, C):
         *((lambda h, a=a: h.add(a), "a list of objects of the class Question, got") for a in (["a"], 5, None)),
         (lambda h: Horde(N, h.questions).update([1.0, 2.0], [1], {"contact": 0.5}), "call start"),
         (lambda h: h.run([[0], [1]], np.ones((3, 2))), "cumulants must be 1 rows"),
+        (
+            lambda h: h.update(np.ma.masked_array([1.0, 2.0], [True, False]), [0], {"contact": 0.5}),
+            "cumulants must not be masked",
+        ),
+        (
+            lambda h: run(h, [[0], [1], [2]], np.ma.masked_array(np.ones((2, 2)), True)),
+            "cumulants must not be masked",
+        ),
+        (
+            lambda h: h.run([[0], [1]], [[1.0, 2.0]], {"contact": np.ma.masked_array([0.5])}),
+            "'contact' must not be masked",
+        ),
+        (lambda h: h.run([[0], [1]], [[1.0, 2.0]], {"contact": [0.5]}, resume=True), "resume=True continues from"),
         (lambda h: h.weights("c"), "there is no question 'c'"),
         (lambda h: h.update([1.0, 2.0], (np.array([1]), np.array([0.5])), {"contact": 0.5}), "binary"),
     ],

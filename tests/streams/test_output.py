@@ -74,14 +74,6 @@ def path(kind, tmp_path):
     return tmp_path / f"out.{kind}"
 
 
-def test_what_is_written_is_read_back(kind, path):
-    out = KINDS[kind](path, NAMES)
-    write(out, (0, 7), (7, 150), (150, 151), (151, 400))
-    assert out.rows == 400
-    np.testing.assert_array_equal(read(path), expected(0, 400))
-    assert shown(path.parent) == [path.name]
-
-
 @pytest.mark.parametrize("killed", [True, False])
 @pytest.mark.parametrize("kept", [0, 1, 100, 101, 330])
 def test_rows_beyond_a_checkpoint_are_dropped(path, kept, killed):

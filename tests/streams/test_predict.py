@@ -150,20 +150,16 @@ def test_what_is_dropped_is_counted(tmp_path):
     text[100] = "nan,1"  # no time
     del text[120:160]  # a gap
     (tmp_path / "log.csv").write_text("time,x\n" + "\n".join(text) + "\n")
-    options = [
-        tmp_path / "log.csv",
-        *["--rate", "10", "--time", "time", "--target", "x", "--json", "--out"],
-        tmp_path / "o.csv",
-    ]
-    told = predict(*options)
+    options = ["--rate", "10", "--time", "time", "--target", "x", "--json", "--out", tmp_path / "o.csv"]
+    told = predict(tmp_path / "log.csv", *options)
     counted = told["counters"]
     assert told["samples"] == len(read(tmp_path / "o.csv")["time"]) == 160 - 4
     assert told["dropped"] == 4
     assert (counted["dropped_duplicate"], counted["dropped_late"], counted["malformed"]) == (1, 1, 2)
     assert (counted["held"], counted["gaps"]) == (3, 1)
-    told = predict(*options, "--missing", "skip")
+    told = predict(tmp_path / "log.csv", *options, "--missing", "skip")
     assert (told["samples"], told["dropped"], told["counters"]["dropped_missing"]) == (160 - 7, 7, 3)
-    assert "x is missing (nan)" in predict(*options, "--missing", "error", fails=True)
+    assert "x is missing (nan)" in predict(tmp_path / "log.csv", *options, "--missing", "error", fails=True)
 
 
 def test_nothing_puts_a_nan_into_the_weights(tmp_path):
@@ -200,15 +196,13 @@ def test_weights_that_diverge_end_the_run_and_spoil_no_checkpoint(tmp_path, tabl
         predictor.learn(Clean(times, times[:, None] % 7, times == 0))
 
 
-@pytest.mark.parametrize("source", ["arm", "log.csv"])
-def test_it_stops_at_a_number_of_samples_and_goes_on_from_there(source, table, tmp_path):
-    target = "force"
-    source, rate = ("arm", []) if source == "arm" else (table / source, ["--rate", 40])
-    command = [source, *rate, "--target", target, "--checkpoint", tmp_path / "kept", "--json", "--out"]
+def test_the_arm_stops_at_a_number_of_samples_and_goes_on_from_there(tmp_path):
+    """Files are in test_learning_on.py."""
+    command = ["arm", "--target", "force", "--checkpoint", tmp_path / "kept", "--json", "--out"]
     for limit in (1, 700, 701, 2500):
         told = predict(*command, tmp_path / "parts.csv", "--samples", limit)
         assert told["samples"] == limit
-    once = predict(source, *rate, "--target", target, "--json", "--samples", 2500, "--out", tmp_path / "once.csv")
+    once = predict("arm", "--target", "force", "--json", "--samples", 2500, "--out", tmp_path / "once.csv")
     assert told["questions"] == once["questions"]
     assert (tmp_path / "parts.csv").read_bytes() == (tmp_path / "once.csv").read_bytes()
 

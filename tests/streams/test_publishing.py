@@ -1,22 +1,20 @@
 """Predictions sent to a real broker, which comes and goes."""
 
 import json
-import threading
 import time
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from tests.streams import surprising
-from tests.streams.mosquitto import Broker, Guarded, until, with_broker
+from tests.streams.mosquitto import Broker, listener, until, with_broker
 from trueonline.cli import main
 from trueonline.streams.outputs import publishing
 from trueonline.streams.outputs.publishing import Publisher
 from trueonline.streams.predictor import Answers, Predictor
 from trueonline.streams.sources import TimeStyle
-from trueonline.streams.sources.addresses import PASSWORD, USER, divided_access
+from trueonline.streams.sources.addresses import divided_access
 
 pytestmark = [
     with_broker,
@@ -29,28 +27,6 @@ def broker(tmp_path):
     broker = Broker(tmp_path)
     yield broker
     broker.kill()
-
-
-@contextmanager
-def listener(port):
-    """A list of all messages, as pairs of the topic and what it says, in the order in which they come."""
-    from paho.mqtt.client import Client
-    from paho.mqtt.enums import CallbackAPIVersion
-
-    heard, ready = [], threading.Event()
-    client = Client(CallbackAPIVersion.VERSION2)
-    client.reconnect_delay_set(0.1, 0.5)
-    client.on_connect = lambda *_: client.subscribe("#", qos=1)
-    client.on_subscribe = lambda *_: ready.set()
-    client.on_message = lambda _, __, message: heard.append((message.topic, json.loads(message.payload), message.retain))
-    client.connect("127.0.0.1", port)
-    client.loop_start()
-    assert ready.wait(60)
-    try:
-        yield heard
-    finally:
-        client.disconnect()
-        client.loop_stop()
 
 
 def answers(first, last, signals=1):
@@ -92,10 +68,8 @@ def test_every_sample_is_a_message_and_alerts_have_a_topic_of_their_own(broker, 
         "surprise": 0.1,
     }
     assert [each["time"] for each in alerts] == [(999 + 1000 * i) / 10 for i in range(5)]
-    assert alerts[0] | {"time": 0} == {
-        "time": 0, "surprise": 1.0, "question": "x@2s", "target": "x", "value": 10.0, "expected": 0.0, "error": 10.0,
-        "usual_error": 1.5,
-    }  # fmt: skip
+    told = {"surprise": 1.0, "question": "x@2s", "target": "x", "value": 10.0, "expected": 0.0, "error": 10.0}
+    assert (told | {"usual_error": 1.5}).items() <= alerts[0].items()
 
 
 def test_times_are_as_they_came_in(broker, tmp_path, monkeypatch):
@@ -168,31 +142,6 @@ def test_a_broker_that_takes_nothing_is_waited_for_once(broker, monkeypatch):
     publisher.publish(answers(300, 500), TimeStyle())  # it is waited for again
     assert publisher.lost == 200
     publisher.finish()
-
-
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory):
-    broker = Guarded(tmp_path_factory.mktemp("guarded"))
-    yield broker
-    broker.kill()
-
-
-def test_users_and_tls(guarded, tmp_path, monkeypatch):
-    for name in (USER, PASSWORD):
-        monkeypatch.delenv(name, raising=False)
-    (tmp_path / "log.csv").write_text("x\n" + "1\n" * 50)
-    (tmp_path / "password").write_text("s3cret/@\n")
-    options = [tmp_path / "log.csv", "--rate", 10, "--target", "x", "--json", "--mqtt-ca", guarded.ca, "--publish"]
-    with listener(guarded.open_port) as heard:
-        password = ["--mqtt-password-file", tmp_path / "password"]
-        code, told, said = predict(*options, guarded.tls_url("ann@"), *password)
-        assert code == 0, said
-        assert json.loads(told)["counters"]["not_published"] == 0
-        until(lambda: len(heard) == 50, "the arrival of the messages")
-    code, _, said = predict(*options, guarded.tls_url("ann:wrong@"))
-    assert code == 1
-    assert f"cannot publish to mqtts://127.0.0.1:{guarded.tls_port}/arm: the broker says" in said
-    assert "wrong" not in said
 
 
 def test_shared_options_are_for_the_addresses_that_they_fit():

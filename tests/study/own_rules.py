@@ -1,7 +1,11 @@
-"""Rules of users' own that use a memory in other orders than the catalogue's rules do, and their plain forms."""
+"""Rules of users' own that use a memory in other orders than the catalogue's rules do, and the plain forms of all swept rules."""
+
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
+from tests.oracles import family, prediction
 from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, recall, shift
 
@@ -55,3 +59,45 @@ def plain_two_rebases(x, rewards, discounts, w, alpha, lam):
         w = w + 0.25 * alpha * x[t]
         e, gamma = e / 256.0, discounts[t]
         yield w
+
+
+ON_POLICY = {
+    "accumulate": prediction.accumulate_td,
+    "replace": prediction.replace_td,
+    "true_online": prediction.true_online_td,
+}
+OFF_POLICY = {  # with the defaults of the parameters that some have
+    "off_policy": family.off_policy_td,
+    "true_online_off_policy": family.true_online_gtd,
+    "gtd": family.gtd,
+    "true_online_gtd": family.true_online_gtd,
+    "tdrc": partial(family.gtd, kappa=1.0),
+    "gtd2": partial(family.gtd, second=True),
+    "proximal_gtd2": partial(family.gtd, second=True, ahead=True),
+    "htd": family.htd,
+    "tree_backup": family.tree_backup,
+    "v_trace": partial(family.v_trace, rho_bar=1.0, c_bar=1.0),
+    "abtd": partial(family.abtd, psi_0=1.0, psi_max=2.0),
+    "emphatic": family.emphatic_td,
+    "emphatic_beta": partial(family.emphatic_td, decay=0.8),
+    "true_online_emphatic": family.true_online_emphatic_td,
+}
+
+
+def plain_off_policy(name, x, rewards, discounts, ratios, w, alpha, lam, eta, probabilities):
+    """The weights of an off-policy method after every step."""
+    each = {"trace_decays": lam, "alphas": alpha, "betas": eta * alpha, "interests": 1.0, "ratios": ratios}
+    each["probabilities"] = probabilities
+    filled = {name: np.broadcast_to(value, len(rewards)) for name, value in each.items()}
+    ends = [0, *np.flatnonzero(discounts == 0.0) + 1, len(rewards)]
+    episodes = [
+        family.Episode(
+            x[at : to + 1],
+            rewards[at:to],
+            discounts[at:to],
+            **{key: part[at:to] for key, part in filled.items()},
+            expected=[],
+        )
+        for at, to in pairwise(ends)
+    ]
+    return (each[0] if isinstance(each, tuple) else each for each in OFF_POLICY[name](episodes, w))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import trueonline as to
-from tests.oracles import family as naive_family
+from tests.study.own_rules import OFF_POLICY, plain_off_policy
 from trueonline import study
 from trueonline.core.compiling.kernels import kernel
 from trueonline.methods import gtd, true_online_gtd
@@ -34,27 +34,16 @@ PROBLEMS = {
     ),
 }
 every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
-NAIVE = {
-    "off_policy": (naive_family.off_policy_td, 0.0),
-    "true_online_off_policy": (naive_family.true_online_gtd, 0.0),
-    "gtd": (naive_family.gtd, 1.0),
-    "true_online_gtd": (naive_family.true_online_gtd, 1.0),
-    "emphatic": (naive_family.emphatic_td, 0.0),
-    "true_online_emphatic": (naive_family.true_online_emphatic_td, 0.0),
-}
 
 
-def oracle(problem, rule, eta, alpha, lam, run, steps=STEPS, after=0):
+def oracle(problem, method, alpha, lam, run, *, eta=None, after=0):
     """The mean of `problem.error` over the steps, of the plain method with dense vectors."""
-    states, rewards, discounts, ratios = problem.trajectory(steps, study.run_seed(SEED, run))
-    each = {"trace_decays": lam, "alphas": alpha, "betas": eta * alpha, "interests": 1.0}
-    episode = naive_family.Episode(
-        problem.features[states], rewards, discounts, ratios=ratios, expected=[],
-        **{name: np.full(steps, value) for name, value in each.items()},
-    )  # fmt: skip
-    found = rule([episode], problem.initial_weights.copy())
-    errors = [problem.error(w[0] if isinstance(w, tuple) else w) for w in found]
-    return np.mean(errors[after:])
+    run = problem.trajectory(STEPS, study.run_seed(SEED, run))
+    states, rewards, discounts, ratios = run
+    eta = study.SweptMethod(method).second if eta is None else eta
+    parts = problem.features[states], rewards, discounts, ratios, problem.initial_weights.copy()
+    weights = plain_off_policy(method, *parts, alpha, lam, eta, run.probabilities)
+    return np.mean([problem.error(w) for w in weights][after:])
 
 
 def errors(table):
@@ -68,10 +57,10 @@ def errors(table):
 @every_problem
 def test_errors_are_those_of_the_plain_methods(problem):
     found = errors(to.sweep(problem, step_sizes=ALPHAS, trace_decays=LAMS, runs=2, steps=STEPS, seed=SEED))
-    assert {key[0] for key in found} == set(study.OFF_POLICY) >= set(NAIVE)
-    assert len(found) == len(study.OFF_POLICY) * len(ALPHAS) * len(LAMS) * 2
-    for (method, *setting), error in ((key, error) for key, error in found.items() if key[0] in NAIVE):
-        assert error == pytest.approx(oracle(problem, *NAIVE[method], *setting), rel=1e-8), (method, *setting)
+    assert {key[0] for key in found} == set(study.OFF_POLICY) == set(OFF_POLICY)
+    assert len(found) == len(OFF_POLICY) * len(ALPHAS) * len(LAMS) * 2
+    for key, error in found.items():
+        assert error == pytest.approx(oracle(problem, *key), rel=1e-8), key
 
 
 @pytest.mark.parametrize("eta", [0.0, 0.01, 3.0])
@@ -82,7 +71,7 @@ def test_a_method_may_have_a_second_step_size(name, rule, eta):
         methods["own"] = study.SweptMethod(own_true_online_gtd, memories=3, second=eta)
     found = errors(to.sweep(PROBLEMS["Baird"], methods, [0.01], [0.5], runs=2, steps=STEPS, seed=SEED))
     for (method, *setting), error in found.items():
-        assert error == pytest.approx(oracle(PROBLEMS["Baird"], NAIVE[name][0], eta, *setting), rel=1e-8)
+        assert error == pytest.approx(oracle(PROBLEMS["Baird"], name, *setting, eta=eta), rel=1e-8)
         assert error == pytest.approx(found["by name", *setting], rel=1e-12), method
 
 
@@ -94,6 +83,42 @@ def own_gtd(memory, x, reward, x_next, alpha, beta, gamma, lam, gamma_next, lam_
 @kernel
 def own_true_online_gtd(memory, x, reward, x_next, v_old, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried):
     return true_online_gtd(memory, x, reward, x_next, v_old, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried)
+
+
+class OwnGTD:
+    """A class of one's own with a second step-size."""
+
+    def __init__(self, n_features, step_size, trace_decay, discount, second_step_size, initial_weights=None):
+        settings = (n_features, step_size, trace_decay, discount, initial_weights)
+        self.inner = to.GTD(*settings, second_step_size=second_step_size)
+        self.start = self.inner.start
+
+    def update(self, reward, x_next, discount=None, ratio=1.0):
+        self.inner.update(reward, x_next, discount, ratio=ratio)
+
+    @property
+    def weights(self):
+        return self.inner.weights
+
+
+class Settled(OwnGTD):
+    def __init__(self, n_features, step_size, trace_decay, discount, initial_weights=None, second_step_size=0.003):
+        super().__init__(n_features, step_size, trace_decay, discount, second_step_size, initial_weights)
+
+
+def test_the_second_step_size_of_a_class_is_a_multiple_of_the_first():
+    methods = {"gtd": None, "class": to.GTD, "own": OwnGTD, "settled": Settled}
+    sweep = {"step_sizes": [0.01], "trace_decays": [0.5], "runs": 2, "steps": STEPS, "parameters": {"eta": [0.3, 1.0]}}
+    table = to.sweep(PROBLEMS["Baird"], methods, **sweep).to_pylist()
+    of = {(row["method"], row["eta"], row["run"]): row["error"] for row in table}
+    for (_, eta, run), error in of.items():
+        assert error == pytest.approx(of["gtd", eta, run], rel=1e-9)
+    assert of["gtd", 0.3, 0] != of["gtd", 1.0, 0]
+    del sweep["parameters"]
+    once = to.sweep(PROBLEMS["Baird"], {**methods, "0.3": study.SweptMethod("gtd", second=0.3)}, **sweep).to_pylist()
+    of = {(row["method"], row["run"]): row["error"] for row in once}
+    assert of["own", 0] == pytest.approx(of["gtd", 0], rel=1e-9)
+    assert of["settled", 0] == pytest.approx(of["0.3", 0], rel=1e-9)
 
 
 def test_the_error_of_a_learner_class_is_that_of_its_kernel():
@@ -108,26 +133,20 @@ def test_the_error_of_a_learner_class_is_that_of_its_kernel():
 def test_after_leaves_the_first_steps_out():
     problem = PROBLEMS["two states"]
     found = errors(to.sweep(problem, step_sizes=[0.1], trace_decays=[0.5], runs=2, steps=STEPS, seed=SEED, after=30))
-    for (method, *setting), error in found.items():
-        assert error == pytest.approx(oracle(problem, *NAIVE[method], *setting, after=30), rel=1e-8)
+    for key, error in found.items():
+        assert error == pytest.approx(oracle(problem, *key, after=30), rel=1e-8)
     with_all = errors(to.sweep(problem, step_sizes=[0.1], trace_decays=[0.5], runs=2, steps=STEPS, seed=SEED))
     assert set(with_all.values()).isdisjoint(found.values())
 
 
 def test_what_comes_after_a_setting_that_diverged_is_not_touched_by_it():
     grid = {"runs": 2, "steps": 600, "seed": SEED}
-    found = errors(to.sweep(baird(), step_sizes=[50.0, 0.001], trace_decays=[0.0, 0.9], **grid))
+    found = errors(to.sweep(baird(), step_sizes=[1e3, 0.001], trace_decays=[0.0, 0.9], **grid))
     alone = errors(to.sweep(baird(), step_sizes=[0.001], trace_decays=[0.9], **grid))
     for method in study.OFF_POLICY:
-        assert found[method, 50.0, 0.9, 0] == math.inf
+        assert found[method, 1e3, 0.9, 0] == math.inf
         assert found[method, 0.001, 0.9, 1] == alone[method, 0.001, 0.9, 1] < math.inf
     assert not any(math.isnan(error) for error in found.values())
-
-
-def test_at_lambda_0_true_online_methods_are_the_others():
-    found = errors(to.sweep(PROBLEMS["binary"], step_sizes=ALPHAS, trace_decays=[0.0], runs=2, steps=STEPS))
-    for (method, *setting), error in found.items():
-        assert error == pytest.approx(found[method.removeprefix("true_online_"), *setting], rel=1e-9)
 
 
 def test_without_ratios_they_are_what_they_are_without_policies():
@@ -219,7 +238,6 @@ class Plain:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"methods": {"mine": to.GTD}}, r"needs a second step-size.*study\.SweptMethod"),
         ({"methods": {"mine": Plain}, "problem": baird()}, "and initial_weights, which this problem has"),
         ({"methods": ["gdt"]}, "unknown method 'gdt'; known are accumulate, replace.*true_online_off_policy"),
         ({"after": STEPS}, "after must be a whole number from 0, and fewer than the 40 steps, got 40"),

@@ -19,7 +19,7 @@ import pytest
 
 from tests import processes as processes_of_tests
 from tests.processes import PATIENCE, wait_for
-from tests.study.toy_work import MISTAKES, Counting, expected
+from tests.study.toy_work import MISTAKES, Counting, Given, expected
 from trueonline import problems, study
 from trueonline.study import engines
 from trueonline.study.engines import processes
@@ -31,9 +31,10 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
-def _importable(monkeypatch):
-    """Spawned processes look for modules where this one does."""
+def _quick_processes(monkeypatch):
+    """They are forked, and look for modules where this process does. Those of the commands are spawned."""
     monkeypatch.syspath_prepend(ROOT)
+    monkeypatch.setattr(processes, "SPAWN", processes_of_tests.FORKED)
 
 
 @pytest.fixture
@@ -145,7 +146,7 @@ def test_a_worker_without_the_folder_computes_without_checkpoints_and_leaves_not
 
 def test_a_result_that_is_not_what_was_announced_is_refused_before_it_is_stored(out):
     def wanted(rows, name="counting-0123456789abcdef01234567"):
-        task = Short(name, [])
+        task = Given(name)
         task.rows = rows
         return task
 
@@ -278,25 +279,18 @@ def test_a_mistake_is_raised_here_and_the_other_processes_are_stopped_and_can_go
     assert steps_taken(mended[0])[1] == list(range(21, 41))
 
 
-class Short:
-    """A short task for threads: it gives a table, or fails once the others have theirs."""
-
-    schema, rows, steps, spawned = expected("a", 40).schema, None, 1, False
-
-    def __init__(self, name, finished, fails=False):
-        self.name, self.finished, self.fails = name, finished, fails
-
-    def compute(self):
-        if self.fails:
-            wait_for(lambda: len(self.finished) >= 2, "other task that finished")
-            raise ZeroDivisionError
-        self.finished.append(self.name)
-        return expected(self.name, 40)
-
-
 def test_tasks_that_finished_while_another_failed_are_kept(tmp_path):
     finished, stored = [], []
-    tasks = [Short("a", finished), Short("bad", finished, fails=True), Short("c", finished), Short("d", finished)]
+
+    class Task(Given):
+        def compute(self):
+            if self.name == "bad":
+                wait_for(lambda: len(finished) >= 2, "other task that finished")
+                raise ZeroDivisionError
+            finished.append(self.name)
+            return super().compute()
+
+    tasks = [Task(name) for name in ("a", "bad", "c", "d")]
     with pytest.raises(ZeroDivisionError):
         engines.run(tasks, "local", lambda task, table: stored.append(task.name), None, None, threads=4)
     assert sorted(stored) == ["a", "c", "d"]
@@ -322,14 +316,7 @@ def test_ctrl_c_while_a_dask_cluster_starts_is_said_in_a_line(tmp_path):
         sys.executable,
         "-m",
         "trueonline",
-        "sweep",
-        "spec.toml",
-        "--out",
-        "out",
-        "--engine",
-        "dask",
-        "--threads",
-        "2",
+        *["sweep", "spec.toml", "--out", "out", "--engine", "dask", "--threads", "2"],
     ]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = processes_of_tests.start(command, cwd=tmp_path, start_new_session=True, **pipes)

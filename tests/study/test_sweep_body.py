@@ -3,8 +3,16 @@
 import numpy as np
 import pytest
 
-from tests.oracles import average_reward, family, prediction
-from tests.study.own_rules import late_decay, plain_late_decay, plain_two_rebases, two_rebases
+from tests.oracles import average_reward, prediction
+from tests.study.own_rules import (
+    OFF_POLICY,
+    ON_POLICY,
+    late_decay,
+    plain_late_decay,
+    plain_off_policy,
+    plain_two_rebases,
+    two_rebases,
+)
 from trueonline import catalog
 from trueonline.study import SweptMethod
 
@@ -16,6 +24,7 @@ class Stream:
 
     def __init__(self, features, trajectory, metric, target, first=None, after=0):
         self.features, (self.states, self.rewards, self.discounts, self.ratios) = features, trajectory
+        self.probabilities = np.minimum(0.7 * self.ratios, 1.0) if len(self.ratios) > 1 else ONE
         self.states = self.states.astype(np.int32)
         self.metric, self.target, self.after = metric, target, after
         self.first = np.zeros(len(target)) if first is None else first
@@ -36,7 +45,7 @@ class Stream:
         found = np.empty((1, len(alphas), len(lams)))
         arrays, run = (
             (self.features, root, self.target, self.first),
-            (self.states, self.rewards, self.discounts, self.ratios),
+            (self.states, self.rewards, self.discounts, np.column_stack((self.ratios, self.probabilities))),
         )
         method.sweep(arrays, 0.9, self.after, [run], np.array(alphas), np.array(lams), found)
         return found[0]
@@ -70,25 +79,12 @@ def random_stream(rng, form, steps=60, n=4, scale=1.0, discounts=(0.0, 0.9, 1.0)
 
 # --- The equations --------------------------------------------------------------------------------
 
-ON_POLICY = {
-    "accumulate": prediction.accumulate_td,
-    "replace": prediction.replace_td,
-    "true_online": prediction.true_online_td,
-}
-OFF_POLICY = {
-    "off_policy": family.off_policy_td,
-    "true_online_off_policy": family.true_online_gtd,
-    "gtd": family.gtd,
-    "true_online_gtd": family.true_online_gtd,
-    "emphatic": family.emphatic_td,
-    "true_online_emphatic": family.true_online_emphatic_td,
-}
 OWN = {"late decay": (late_decay, plain_late_decay), "two rebases": (two_rebases, plain_two_rebases)}
 RULES = (*ON_POLICY, *OFF_POLICY, "true_online_differential", *OWN)
 
 
 def compiled_method(name):
-    second = 0.0 if name in ("off_policy", "true_online_off_policy") else 0.5
+    second = 0.5 if name not in catalog.METHODS or "second_step_size" in catalog.METHODS[name].settings else None
     return SweptMethod(OWN[name][0] if name in OWN else name, second=second)
 
 
@@ -99,18 +95,18 @@ def weights_of(name, stream, alpha, lam):
     if name in OWN:
         return OWN[name][1](stream.x, stream.rewards, stream.discounts, stream.first, alpha, lam)
     if name in OFF_POLICY:
-        betas, ratios = np.full(steps, second * alpha), np.broadcast_to(stream.ratios, steps)
-        episode = family.Episode(
+        return plain_off_policy(
+            name,
             stream.x,
             stream.rewards,
             stream.discounts,
-            **each,
-            betas=betas,
-            ratios=ratios,
-            interests=np.ones(steps),
-            expected=[],
+            stream.ratios,
+            stream.first,
+            alpha,
+            lam,
+            second,
+            stream.probabilities,
         )
-        return (each[0] if isinstance(each, tuple) else each for each in OFF_POLICY[name]([episode], stream.first))
     episode = prediction.Episode(stream.x, stream.rewards, stream.discounts, **each)
     if name == "true_online_differential":
         found = average_reward.true_online_differential_td([episode], stream.first, np.full(steps, second * alpha))

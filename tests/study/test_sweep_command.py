@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import polars
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
@@ -74,11 +76,14 @@ def test_the_command_writes_the_results_and_prints_the_best(spec, tmp_path):
     assert len(list((tmp_path / "out" / "tasks").glob("*.parquet"))) == TASKS
     lines = result.stdout.splitlines()
     assert lines[-1] == f"All {ROWS} results are in {tmp_path}/out/results.parquet and {tmp_path}/out/results.csv."
-    assert lines[-2] == "± is the standard error of the mean error over 3 runs."
+    assert lines[-3].startswith(
+        "± is half of a 95 % interval over 3 runs. The best of 4 settings was chosen by these runs"
+    )
+    assert lines[-2] == "--confirm 50 judges it by fresh runs."
 
 
 def test_the_printed_table_has_the_least_mean_error_of_every_method_on_every_problem(spec, tmp_path):
-    lines = sweep(spec, "--out", tmp_path / "out").stdout.splitlines()[:-2]
+    lines = sweep(spec, "--out", tmp_path / "out").stdout.splitlines()[:-3]
     del lines[1]  # the line below the heads
     assert lines[0].split() == ["problem", "representation", "method", "error", "±", "α", "λ"]
     assert max(map(len, lines)) <= 80
@@ -90,7 +95,7 @@ def test_the_printed_table_has_the_least_mean_error_of_every_method_on_every_pro
     assert len(lines) == 1 + len(means)
     for line, (group, found) in zip(lines[1:], sorted(means.items()), strict=True):
         error, (alpha, lam) = min((np.mean(errors), parameters) for parameters, errors in found.items())
-        spread = np.std(found[alpha, lam], ddof=1) / np.sqrt(3)
+        spread = 4.30265 * np.std(found[alpha, lam], ddof=1) / np.sqrt(3)  # the quantile of t with 2 degrees of freedom
         cells = line.split()
         assert cells[:-4] == " ".join(group).split()
         assert [cells[-4], *cells[-2:]] == [f"{value:.4g}" for value in (error, alpha, lam)]
@@ -112,8 +117,65 @@ def test_the_figure_shows_every_method_that_did_not_diverge(spec, tmp_path):
 def test_lines_of_a_figure_can_be_told_apart():
     looks = sweep_figure.looks_of(["gtd, η = 0.25", "gtd, η = 4", "mine", "yours", "mine", "theirs", "true_online"])
     assert len({(look.colour, look.dashes, look.marker) for look in looks.values()}) == len(looks) == 6
+    assert len({looks[name].colour for name in ("gtd, η = 4", "mine", "yours", "theirs", "true_online")}) == 5
     assert looks["gtd, η = 0.25"] == to.catalog.METHODS["gtd"].look
     assert looks["gtd, η = 4"].colour == looks["gtd, η = 0.25"].colour
+
+
+def test_a_plot_has_each_method_at_its_best_and_bands_of_student_t():
+    options = {"step_sizes": [0.1, 0.4], "trace_decays": [0.0, 0.8], "runs": 4, "steps": 20}
+    table = to.sweep(to.problems.random_walk(), ["accumulate", "true_online"], **options)
+    axes = study.plot(table, x="trace_decay", interval=0.9, titles={"true_online": "ours"})
+    best = {row["method"]: row for row in study.Summary(table).best.to_pylist()}
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        f"{title}, α = {best[name]['step_size']:g}"
+        for name, title in (("accumulate", "accumulate TD(λ)"), ("true_online", "ours"))
+    ]
+    for (method, row), line, band in zip(best.items(), axes.lines, axes.collections, strict=True):
+        errors = [
+            [each["error"] for each in table.to_pylist()
+             if (each["method"], each["step_size"], each["trace_decay"]) == (method, row["step_size"], lam)]
+            for lam in options["trace_decays"]
+        ]  # fmt: skip
+        half = 2.353363 * np.std(errors, axis=1, ddof=1) / 2.0  # the quantile of t with 3 degrees of freedom
+        np.testing.assert_allclose(line.get_xydata(), np.transpose([options["trace_decays"], np.mean(errors, axis=1)]))
+        edges = band.get_paths()[0].vertices[:, 1]
+        assert (edges.max(), edges.min()) == pytest.approx(
+            ((np.mean(errors, axis=1) + half).max(), (np.mean(errors, axis=1) - half).min()), rel=1e-5
+        )
+
+
+def test_what_a_plot_cannot_show_is_refused():
+    table = to.sweep([to.problems.random_walk()] * 2, "true_online", [0.1], [0.5], runs=2, steps=5)
+    for given, message in (
+        ({}, "results of 2 problems"),
+        ({"x": "pull"}, "x must be one of step_size, trace_decay, got 'pull'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            study.plot(table, **given)
+    with pytest.raises(ValueError, match=r"interval must be between 0 and 1, .* got 95"):
+        study.plot(table.filter(pc.field("problem") == "FiniteMRP 1"), interval=95)
+
+
+def test_the_best_settings_are_confirmed_by_fresh_runs(spec, tmp_path):
+    result = sweep(spec, "--out", tmp_path / "out", "--confirm", "4")
+    assert result.exit_code == 0, result.stderr
+    assert "over 4 runs" in result.stdout
+    assert "chosen by these runs" not in result.stdout
+    found, fresh = (pq.read_table(tmp_path / "out" / f"{name}.parquet") for name in ("results", "confirmed"))
+    names = ["problem", "representation", "method", "step_size", "trace_decay"]
+    assert fresh.group_by(names).aggregate([("run", "count")]).select(names).sort_by(
+        [(name, "ascending") for name in names]
+    ) == (study.Summary(found).best.select(names).sort_by([(name, "ascending") for name in names]))
+    assert set(fresh["error"].to_pylist()).isdisjoint(found["error"].to_pylist())
+    with pytest.raises(ValueError, match="confirm must be"):
+        to.sweep(to.problems.random_walk(), confirm=0)
+
+
+def test_a_table_becomes_a_data_frame():
+    table = to.sweep(to.problems.random_walk(), "true_online", [0.1], [0.5], runs=2, steps=5)
+    for frame in (table.to_pandas(), polars.from_arrow(table)):
+        assert list(frame["error"]) == table["error"].to_pylist()
 
 
 def test_a_figure_of_an_unknown_kind_is_refused_before_anything_is_computed(spec, tmp_path):
@@ -125,21 +187,10 @@ def test_a_figure_of_an_unknown_kind_is_refused_before_anything_is_computed(spec
 
 def test_by_default_the_results_go_into_the_folder_sweep(spec, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = sweep(spec, "--threads", "2")
-    assert result.exit_code == 0
-    assert (tmp_path / "sweep" / "results.parquet").exists()
-
-
-def test_the_same_command_again_computes_nothing_and_prints_the_same(spec, tmp_path, monkeypatch):
-    first = sweep(spec, "--out", tmp_path / "out")
-
-    def refuse(_):
-        raise AssertionError("computed again")
-
-    monkeypatch.setattr(study.Task, "compute", refuse)
-    again = sweep(spec, "--out", tmp_path / "out")
-    assert again.exit_code == 0
+    first, again = (sweep(spec, "--threads", "2") for _ in range(2))
+    assert first.exit_code == 0
     assert again.stdout == first.stdout
+    assert (tmp_path / "sweep" / "results.parquet").exists()
 
 
 def test_shares_end_with_the_same_table_as_one_command(spec, tmp_path):
@@ -148,9 +199,8 @@ def test_shares_end_with_the_same_table_as_one_command(spec, tmp_path):
         result = sweep(spec, "--out", tmp_path / "out", "--shard", share)
         assert result.exit_code == 0
         folder = tmp_path / "out"
-        assert (
-            result.stdout == f"Share {share} is done; others are not. Their results belong into {folder}/tasks as well.\n"
-        )
+        said = f"Share {share} is done; others are not. Their results belong into {folder}/tasks as well.\n"
+        assert result.stdout == said
         assert not (folder / "results.parquet").exists()
     last = sweep(spec, "--out", tmp_path / "out", "--shard", "3/3")
     assert last.exit_code == 0
@@ -383,10 +433,10 @@ def test_the_slurm_template_runs_shares_to_the_end_in_plain_bash(spec, tmp_path,
 
 
 def test_the_slurm_template_stops_where_something_is_not_set(spec, tmp_path, slurm):
-    missing = "SCRATCH"
-    del slurm[missing]
-    command = ["bash", EXAMPLES / "sweep.sbatch", spec]
-    done = subprocess.run(command, env=slurm, capture_output=True, text=True, check=False)
+    del slurm["SCRATCH"]
+    done = subprocess.run(
+        ["bash", EXAMPLES / "sweep.sbatch", spec], env=slurm, capture_output=True, text=True, check=False
+    )
     assert done.returncode != 0
-    assert missing in done.stderr
+    assert "SCRATCH" in done.stderr
     assert not (tmp_path / "scratch").exists()

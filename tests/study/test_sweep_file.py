@@ -50,12 +50,12 @@ def test_a_file_means_the_cases_that_it_describes(read):
 
 
 def test_what_a_file_does_not_say_is_the_papers(read):
-    case, other = read('[[problems]]\nkind = "random_walk"\n[[problems]]\nkind = "two_state"\nlabel = "two"\n')
+    case, other = read('[[problems]]\nkind = "random_walk"\n[[problems]]\nkind = "two_state"\nlabel = 2\n')
     assert (case.step_sizes, case.trace_decays) == (study.STEP_SIZES, study.TRACE_DECAYS)
     assert (case.runs, case.steps, case.seed) == (50, 100, 0)
     assert tuple(case.methods) == study.METHODS
     assert case.labels == {"problem": "random_walk 1", "representation": "as_is"}
-    assert other.labels["problem"] == "two"
+    assert other.labels["problem"] == "2"
     np.testing.assert_array_equal(other.problem.features, [[1.0], [1.0]])
 
 
@@ -94,62 +94,43 @@ def test_a_file_can_name_a_problem_in_arrays(read, tmp_path):
     ("text", "message"),
     [
         ("", "names no problem"),
-        ("problems = []", "names no problem"),
         ("[[problems", "is not TOML"),
-        ("step_size = [0.1]\n" + RANDOM, "unknown setting 'step_size'; known are after, methods, problems, runs"),
+        (
+            "step_size = [0.1]\n" + RANDOM,
+            "unknown setting 'step_size'; known are after, methods, parameters, problems, runs",
+        ),
         ('[[problems]]\nkind = "maze"', "unknown kind of problem 'maze'; known are arrays, baird"),
         ("[[problems]]\nk = 3", "unknown kind of problem"),
         (RANDOM + 'representations = ["fourier"]', "unknown representation 'fourier'; known are as_is, binary"),
         (
             RANDOM + "branches = 3",
-            r"problem 1 \(random_mrp\): unknown setting 'branches'; known are average_reward, b, discount, k, kind",
-        ),
-        (
-            RANDOM + 'representation = "tabular"',
-            "unknown setting 'representation'; known are .*, representations, seed, sigma",
+            r"problem 1 \(random_mrp\): unknown setting 'branches'; known are average_reward, b, dis",
         ),
         ('[[problems]]\nkind = "arrays"\nfolder = "."', "unknown setting 'folder'; known are .*, path, representations"),
-        (RANDOM + 'seed = "x"', "problem 1"),
         ('[[problems]]\nkind = "random_mrp"\nk = 10', r"problem 1 \(random_mrp\): b and sigma must be set, as in b = …"),
-        ('[[problems]]\nkind = "arrays"', r"problem 1 \(arrays\): path must be set"),
         (RANDOM.replace("b = 3", "b = 30"), "b must be at most k = 10, got 30"),
-        (RANDOM.replace("0.1", "-0.1"), "must be a finite number ≥ 0, got -0.1"),
         ('methods = ["td"]\n' + RANDOM, "unknown method 'td'; known are accumulate, "),
-        ('methods = ["replace"]\n' + RANDOM + 'representations = ["non_binary"]', "replace needs binary features"),
-        ("methods = []\n" + RANDOM, "methods must name at least one"),
         ("step_sizes = [nan]\n" + RANDOM, "step_sizes must be a finite number > 0, got nan"),
-        ("step_sizes = []\n" + RANDOM, "step_sizes must be distinct numbers"),
-        ("trace_decays = [0.5, 0.5]\n" + RANDOM, "trace_decays must be distinct numbers"),
-        ("runs = 0\n" + RANDOM, "runs must be a whole number from 1"),
-        ("runs = 2.5\n" + RANDOM, "runs must be a whole number from 1"),
-        ("seed = -1\n" + RANDOM, "seed must be a whole number ≥ 0"),
         ("methods = [3]\n" + RANDOM, "unknown method '3'; known are accumulate"),
         (
             'methods = [{ method = "gtd", beta = 1 }]\n' + RANDOM,
-            "unknown setting of a method 'beta'; known are eta, method",
+            "unknown setting of a method 'beta'; known are eta, meth",
         ),
         ('methods = [{ method = "gtd" }]\n' + RANDOM, "or true_online_differential and at least one η"),
-        ('methods = [{ method = "gtd", eta = [] }]\n' + RANDOM, "or true_online_differential and at least one η"),
         ('methods = [{ method = "emphatic", eta = 1 }]\n' + RANDOM, "name others without settings"),
         ('methods = [{ method = "gtd", eta = [1, -1] }]\n' + RANDOM, "eta must be a finite number ≥ 0, got -1"),
         ('methods = [{ method = "gtd", eta = true }]\n' + RANDOM, "eta must be a finite number ≥ 0, got True"),
-        ("after = 100\n" + RANDOM, "after must be a whole number from 0, and fewer than the 100 steps, got 100"),
-        ('[[problems]]\nkind = "random_mdp"\nn_states = 3', r"problem 1 \(random_mdp\)"),
-        ('[[problems]]\nkind = "baird"\nrepresentations = ["tabular"]', "error at zero weights is zero"),
         ("seed = [1, 2]\n" + RANDOM, r"seed above \[\[problems\]\] must be one number, got \[1, 2\]; write a list below"),
         ("step_sizes = 0.1\n" + RANDOM, "step_sizes must be"),
         ('methods = "true_online"\n' + RANDOM, r'methods must be a list, such as \["true_online"\], got'),
-        ("methods = 3\n" + RANDOM, "methods must be"),
         ('methods = [["replace"]]\n' + RANDOM, "method"),
         ("problems = [1]", "problem"),
         ('[[problems]]\nkind = ["random_walk"]', "kind"),
         (RANDOM + 'representations = "tabular"', "representations must be"),
         (RANDOM + "representations = []", "representations must"),
         (RANDOM + 'label = ["a"]', "label must be"),
-        (RANDOM + "seed = []", "seed must be a whole number or a list of different ones"),
         (RANDOM + "seed = [1, 1]", "seed must be a whole number or a list of different ones"),
         (RANDOM + "seed = [1, [2]]", r"problem 1 \(random_mrp\): seed must be a whole number ≥ 0, got \[2\]"),
-        (RANDOM + "seed = [1, -2]", r"problem 1 \(random_mrp\): seed must be a whole number ≥ 0, got -2"),
         ('[[problems]]\nkind = "random_walk"\nseed = [1, 2]', r"problem 1 \(random_walk\): .*seed"),
     ],
 )
@@ -158,35 +139,18 @@ def test_files_with_mistakes_are_refused(read, text, message):
         read(text)
 
 
-def test_labels_in_a_file_may_be_numbers(read):
-    table = study.run(read(GRID + RANDOM + "label = 3\n" + RANDOM))
-    assert set(table["problem"].to_pylist()) == {"3", "random_mrp 2"}
-
-
-def test_a_file_of_arrays_that_is_missing_is_named(read):
-    with pytest.raises(FileNotFoundError, match=r"no\.npz"):
-        read('[[problems]]\nkind = "arrays"\npath = "no.npz"\n')
-
-
-@pytest.mark.parametrize("damage", ["nothing", "text", "cut", "npy", "byte"])
-def test_a_damaged_file_of_arrays_is_refused(read, tmp_path, damage):
-    path = tmp_path / "walk.npz"
+def test_a_file_of_arrays_that_is_missing_or_damaged_is_named(read, tmp_path):
+    text, path = '[[problems]]\nkind = "arrays"\npath = "walk.npz"\n', tmp_path / "walk.npz"
+    with pytest.raises(FileNotFoundError, match=r"walk\.npz"):
+        read(text)
     np.savez(path, transitions=np.eye(3), rewards=np.ones(3))
+    np.save(tmp_path / "walk.npy", np.eye(3))
     whole = path.read_bytes()
-    if damage == "npy":
-        np.save(tmp_path / "walk.npy", np.eye(3))
-        whole = (tmp_path / "walk.npy").read_bytes()
     at = whole.find(b"shape") + 12
-    damaged = {
-        "nothing": b"",
-        "text": b"walk",
-        "cut": whole[:-30],
-        "npy": whole,
-        "byte": whole[:at] + b"9" + whole[at + 1 :],
-    }
-    path.write_bytes(damaged[damage])
-    with pytest.raises(ValueError, match=r"walk.npz is not a file that numpy.savez wrote, or is damaged"):
-        read('[[problems]]\nkind = "arrays"\npath = "walk.npz"\n')
+    for damaged in (b"", b"walk", whole[:-30], (tmp_path / "walk.npy").read_bytes(), whole[:at] + b"9" + whole[at + 1 :]):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"walk.npz is not a file that numpy.savez wrote, or is damaged"):
+            read(text)
 
 
 # --- Several seeds --------------------------------------------------------------------------------
@@ -194,26 +158,11 @@ def test_a_damaged_file_of_arrays_is_refused(read, tmp_path, damage):
 
 def test_a_list_of_seeds_means_several_problems(read):
     cases = read(GRID + RANDOM + 'seed = [1, 7]\nrepresentations = ["tabular", "non_binary"]\n')
-    alone = [
-        case for seed in (1, 7) for case in read(GRID + RANDOM + f"seed = {seed}\n" + cases_of("tabular", "non_binary"))
-    ]
+    both = 'representations = ["tabular", "non_binary"]\n'
+    alone = [case for seed in (1, 7) for case in read(GRID + RANDOM + f"seed = {seed}\n{both}")]
     assert [names(case) for case in cases] == [names(case) for case in alone]
-    assert [tuple(case.labels.values()) for case in cases] == [
-        ("random_mrp 1, seed 1", "tabular"),
-        ("random_mrp 1, seed 1", "non_binary"),
-        ("random_mrp 1, seed 7", "tabular"),
-        ("random_mrp 1, seed 7", "non_binary"),
-    ]
-
-
-def cases_of(*representations):
-    return f"representations = {list(representations)}\n"
-
-
-def test_every_row_tells_the_seed_of_its_problem(read):
-    table = study.run(read(GRID + 'methods = ["true_online"]\n' + RANDOM + 'label = "small"\nseed = [0, 1, 2]\n'))
-    assert table["problem"].to_pylist() == [f"small, seed {seed}" for seed in (0, 0, 1, 1, 2, 2)]
-    assert len(set(table["error"].to_pylist())) == 6
+    labels = [(f"random_mrp 1, seed {seed}", name) for seed in (1, 7) for name in ("tabular", "non_binary")]
+    assert [tuple(case.labels.values()) for case in cases] == labels
 
 
 def test_a_random_walk_has_the_size_that_the_file_gives(read):
@@ -355,13 +304,10 @@ def test_the_same_file_gives_the_same_tasks_and_an_edited_one_others(read, rules
     [
         ('"mine/none.py:true_online_td"', r"there is no file .*none\.py"),
         ('"mine/rules.py:slow_td"', r"rules\.py has no 'slow_td'; its rules are true_online_td"),
-        (
-            '"mine/rules.py:number"',
-            "neither a class of learners nor an update rule: a rule must be a compiled kernel, got 3",
-        ),
+        ('"mine/rules.py:number"', "neither a class of learners nor an update rule: a rule must be a compiled kernel"),
         ('"mine/rules.py"', r'must be "path/to/file\.py:name", got'),
         ('"mine/broken.py:true_online_td"', r"broken\.py cannot be run: ZeroDivisionError"),
-        ('{ method = "mine/rules.py:true_online_td", eta = 4.0 }', "eta is a setting of gtd, true_online_gtd and"),
+        ('{ method = "mine/rules.py:true_online_td", eta = 4.0 }', "eta is a setting of gtd, true_online_gtd, tdrc"),
         ('{ method = "mine/rules.py:true_online_td", name = "" }', "name must be a text"),
         (
             '{ method = "mine/rules.py:true_online_td", name = "accumulate" }, "accumulate"',

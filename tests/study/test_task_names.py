@@ -69,14 +69,17 @@ def test_names_change_with_the_second_step_size():
     assert names(cases[0]) != names(cases[1])
 
 
-def test_names_change_with_the_source_of_a_method(monkeypatch):
-    with_class = {names(small(methods={"mine": method}))[0] for method in (First, Second, EagerTrueOnline)}
-    assert len(with_class) == 3
-    with_kernel = {names(small(methods={"mine": method}))[0] for method in (late_decay, own_accumulate)}
-    assert len(with_kernel) == 2
-    before = names(small())
+def test_names_change_with_the_source_of_a_method_and_with_the_package_below_it(monkeypatch):
+    methods = [None, "a class", First, Second, EagerTrueOnline, late_decay, own_accumulate]
+    methods[:2] = [to.catalog.METHODS["accumulate"].resolve("rule"), to.TrueOnlineTD]
+
+    def found():
+        return {names(small(methods={"mine": method}))[0] for method in methods}
+
+    before = found()
+    assert len(before) == len(methods)
     monkeypatch.setattr(identity, "package_code", lambda *modules: "hash-of-other-code")
-    assert set(before).isdisjoint(names(small()))
+    assert before.isdisjoint(found())
 
 
 # --- This package ---------------------------------------------------------------------------------
@@ -231,8 +234,10 @@ def typed(**numbers):
 
 
 def test_names_change_with_every_number_that_a_kernel_without_a_file_refers_to():
-    changes = ({}, {"scale": 0.5}, {"factor": 0.5}, {"gain": 0.5})
-    assert len({name for change in changes for name in names(small(methods={"mine": typed(**change)}))}) == 4
+    """As a kernel, and as a method made of it."""
+    changes = ({}, {}, {"scale": 0.5}, {"factor": 0.5}, {"gain": 0.5})
+    for make in (typed, lambda **change: to.method(typed(**change))):
+        assert len({name for change in changes for name in names(small(methods={"mine": make(**change)}))}) == 4
 
 
 def test_results_that_nobody_could_tell_apart_are_not_kept(tmp_path):
@@ -251,11 +256,11 @@ def test_results_that_nobody_could_tell_apart_are_not_kept(tmp_path):
 
 
 def test_a_version_stands_for_the_unknown_part_alone(tmp_path):
-    lock = threading.Lock()
+    """A name says nothing of it, not even where in memory it is."""
 
     def made(gain):
         class Mine(EagerTrueOnline):
-            factor, guard = gain, lock
+            factor, guard = gain, threading.Lock()
 
         return Mine
 
@@ -300,13 +305,6 @@ def test_every_byte_of_a_result_is_vouched_for(tmp_path):
     for place in range(0, len(whole), 3):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << rng.integers(8))]) + whole[place + 1 :])
         assert Store(tmp_path).read(task) is None
-
-
-@pytest.mark.parametrize("method", [own_accumulate, to.TrueOnlineTD], ids=["kernel", "class"])
-def test_names_of_a_users_method_change_with_the_package_below_it(method, monkeypatch):
-    before = names(small(methods={"mine": method}))
-    monkeypatch.setattr(identity, "package_code", lambda *modules: "hash-of-other-code")
-    assert names(small(methods={"mine": method})) != before
 
 
 def test_names_change_with_the_discount_that_learner_classes_are_made_with():

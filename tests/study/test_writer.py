@@ -5,23 +5,11 @@ import threading
 import pyarrow as pa
 import pytest
 
-from tests.study.toy_work import expected
+from tests.study.toy_work import Given, expected
 from trueonline import study
 from trueonline.study import engines
 from trueonline.study.storage import writer
 from trueonline.study.storage.writer import Writer
-
-
-class Given:
-    """A short task."""
-
-    schema, rows, steps, spawned = expected("a", 40).schema, None, 1, False
-
-    def __init__(self, name, spawned=False):
-        self.name, self.spawned = name, spawned
-
-    def compute(self):
-        return expected(self.name, 40)
 
 
 class Disk:
@@ -176,12 +164,6 @@ def test_after_ctrl_c_nothing_begins_and_what_has_begun_is_kept():
     assert stored[0] == "a"
     assert sorted(stored) == ["a", "b", "c"]
     assert not any(task.begun.is_set() for task in tasks[3:])
-
-
-def test_shares_keep_the_order_of_the_study():
-    tasks = [Given(name) for name in "gbeacfd"]
-    assert [task.name for task in engines.shard(tasks, "1/2")] == list("geac")
-    assert [task.name for task in engines.shard(tasks, "2/2")] == list("bfd")
 
 
 # --- The folder -----------------------------------------------------------------------------------

@@ -131,6 +131,18 @@ class Counting:
         return table.rename_columns(["name", "step", "value"]) if self.other_columns else table
 
 
+class Given:
+    """A short task for threads."""
+
+    schema, rows, steps, spawned = expected("a", 40).schema, None, 1, False
+
+    def __init__(self, name, spawned=False):
+        self.name, self.spawned = name, spawned
+
+    def compute(self):
+        return expected(self.name, 40)
+
+
 def execute(plan):
     """Run what a JSON text describes: `out`, and `works`, and possibly `threads`."""
     from trueonline import study  # not in the processes of works

@@ -38,7 +38,7 @@ frames.append(env.render())
 
 chosen = np.linspace(0, len(frames) - 1, 12).astype(int)
 with look():
-    picture, axes = plt.subplots(3, 4, figsize=(7, 5.6), layout="constrained")
+    picture, axes = plt.subplots(3, 4, figsize=(5.4, 4.3), layout="constrained")
     for axis, t in zip(axes.flat, chosen, strict=True):
         axis.imshow(frames[t][80:480, 50:450])
         axis.set_title(f"step {t}", fontsize=8)

@@ -31,7 +31,7 @@ def weights(make):
 definition = weights(to.OnlineLambdaReturn)
 size = np.abs(definition).max()
 with look():
-    _, axis = plt.subplots(figsize=(7, 4), layout="constrained")
+    _, axis = plt.subplots(figsize=(5.4, 3.3), layout="constrained")
     for name, make in {
         "accumulate": to.AccumulateTD,
         "replace": to.ReplaceTD,

@@ -30,7 +30,7 @@ means = (
 )
 
 with look():
-    _, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
+    _, axis = plt.subplots(figsize=(5.4, 3.4), layout="constrained")
     for decay, colour in zip(
         decays, plt.cm.viridis(np.linspace(0, 0.92, len(decays))), strict=True
     ):

@@ -33,7 +33,7 @@ for t, (reward, discount) in enumerate(zip(stream.rewards, stream.discounts, str
 
 with look():
     _, (top, bottom) = plt.subplots(
-        2, 1, figsize=(7, 4.6), layout="constrained", sharex=True, height_ratios=[2, 1]
+        2, 1, figsize=(5.4, 3.7), layout="constrained", sharex=True, height_ratios=[2, 1]
     )
     top.step(
         range(1, 151),

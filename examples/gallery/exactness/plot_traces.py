@@ -24,7 +24,7 @@ learners = {
 }
 
 with look():
-    _, axis = plt.subplots(figsize=(7, 4), layout="constrained")
+    _, axis = plt.subplots(figsize=(5.4, 3.3), layout="constrained")
     for name, make in learners.items():
         learner = make(n_features=1, step_size=0.3, trace_decay=0.9, discount=1.0)
         trace = []

@@ -50,7 +50,7 @@ for n in sizes:
     numpy.append(seconds(with_numpy, np.zeros(n), np.zeros(n), rows[: few + 1]) / few)
 
 with look():
-    _, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
+    _, axis = plt.subplots(figsize=(5.4, 3.4), layout="constrained")
     axis.plot(
         sizes, 1e6 * np.array(numpy), "s--", color="#D55E00", label="TD(λ) with NumPy"
     )

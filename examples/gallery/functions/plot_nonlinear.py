@@ -39,7 +39,7 @@ for episode in range(1, 101):
         snapshots[episode] = [learner.predict(x) for x in places]
 
 with look():
-    _, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
+    _, axis = plt.subplots(figsize=(5.4, 3.4), layout="constrained")
     for (episode, values), colour in zip(
         snapshots.items(), plt.cm.viridis_r(np.linspace(0.1, 0.9, 4)), strict=True
     ):

@@ -24,7 +24,7 @@ critic = deep.StreamTD(deep.MLP(6, (32, 32), sparsity=0.5, seed=0), discount, 0.
 places = np.cumsum(rng.integers(1, 4, size=30_001)) % n
 
 with look():
-    drawing, axis = plt.subplots(figsize=(7, 3.8), layout="constrained")
+    drawing, axis = plt.subplots(figsize=(5.4, 3.2), layout="constrained")
     done = 0
     for steps, shade in ((300, 0.3), (3_000, 0.6), (30_000, 1.0)):
         part = places[done : steps + 1]

@@ -43,7 +43,7 @@ def errors(second_step_size):
 
 
 with look():
-    _, axis = plt.subplots(figsize=(7, 4), layout="constrained")
+    _, axis = plt.subplots(figsize=(5.4, 3.3), layout="constrained")
     line(axis, np.arange(0, 4001, 20), errors(0.0), "off_policy")
     line(axis, np.arange(0, 4001, 20), errors(0.05), "gtd")
     axis.axhline(1.0, color="0.6", linewidth=0.8)

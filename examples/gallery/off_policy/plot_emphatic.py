@@ -35,7 +35,7 @@ def weights(learner, seed):
 
 steps, first = np.arange(0, 1501, 10), {"initial_weights": problem.initial_weights}
 with look():
-    _, axis = plt.subplots(figsize=(7, 4), layout="constrained")
+    _, axis = plt.subplots(figsize=(5.4, 3.3), layout="constrained")
     for seed in range(5):
         plain = to.GTD(1, 0.004, 0.0, problem.discount, second_step_size=0.0, **first)
         emphatic = to.EmphaticTD(1, 0.002, 0.0, problem.discount, **first)

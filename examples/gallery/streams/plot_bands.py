@@ -29,7 +29,7 @@ inside = np.mean((low <= truth) & (truth <= high), where=np.isfinite(low))
 
 part = slice(steps // 2 - 250, steps // 2 + 250)
 with look():
-    _, axis = plt.subplots(figsize=(7.5, 4), layout="constrained")
+    _, axis = plt.subplots(figsize=(6, 3.4), layout="constrained")
     axis.plot(times[part], signal[part], color="0.8", linewidth=0.7, label="signal")
     axis.fill_between(
         times[part],

@@ -33,7 +33,7 @@ answers = horde.run(
 
 shown = slice(steps - 150, steps)
 with look():
-    _, axes = plt.subplots(5, 1, figsize=(7, 5), layout="constrained", sharex=True)
+    _, axes = plt.subplots(5, 1, figsize=(5.4, 4), layout="constrained", sharex=True)
     axes[0].fill_between(t[shown], signal[shown], color="0.4", step="post", linewidth=0)
     axes[0].set_ylabel("pulse", rotation=0, ha="right", va="center")
     for axis, h, answer, colour in zip(

@@ -25,6 +25,7 @@ class Trial:
     step_size: Any  # a number, or an array with one for each feature, or a function of t that returns one of these
     seed: Any
     ratios: np.ndarray  # ρ of each transition, for learners that take them
+    probabilities: np.ndarray  # π of each action taken, for learners that take them
     interests: np.ndarray  # I of each state left, for learners that take them
     expected: Sequence[
         FeaturesLike
@@ -33,12 +34,12 @@ class Trial:
     def parts(self, t: int) -> dict[str, Any]:
         """All that transition t carries beside its reward and features, by the names of `inputs.protocol.PARTS`."""
         numbers = {"discount": self.discounts, "trace_decay": self.trace_decays}
-        numbers |= {"ratio": self.ratios, "interest": self.interests}
+        numbers |= {"ratio": self.ratios, "probability": self.probabilities, "interest": self.interests}
         return {**{name: float(each[t]) for name, each in numbers.items()}, "x_expected": self.expected[t]}
 
 
 @dataclass(frozen=True)
-class Kind:
+class StreamKind:
     """A family of streams: the distributions of features, step-sizes and decays."""
 
     name: str
@@ -79,14 +80,14 @@ def _lingering(rng: np.random.Generator, rows: int) -> Sequence[FeaturesLike]:
 
 
 KINDS = (
-    Kind("dense", _dense, 8),
-    Kind("dense, binary", _dense_binary, 8, binary=True, step_sizes=(0.01, 0.3)),
-    Kind("active indices", _active, 40, binary=True, step_sizes=(0.01, 0.3)),
-    Kind("(indices, values)", _pairs, 40),
-    Kind("states of a table", _states, 5, binary=True),
-    Kind("repeated features", _lingering, 16, binary=True, step_sizes=(0.01, 0.25)),
-    Kind("large step-size", _states, 5, binary=True, step_sizes=(1.0, 2.0)),
-    Kind(
+    StreamKind("dense", _dense, 8),
+    StreamKind("dense, binary", _dense_binary, 8, binary=True, step_sizes=(0.01, 0.3)),
+    StreamKind("active indices", _active, 40, binary=True, step_sizes=(0.01, 0.3)),
+    StreamKind("(indices, values)", _pairs, 40),
+    StreamKind("states of a table", _states, 5, binary=True),
+    StreamKind("repeated features", _lingering, 16, binary=True, step_sizes=(0.01, 0.25)),
+    StreamKind("large step-size", _states, 5, binary=True, step_sizes=(1.0, 2.0)),
+    StreamKind(
         "constant γ and λ",
         _lingering,
         16,
@@ -95,12 +96,12 @@ KINDS = (
         constant=("gamma", "lam"),
         episodes=False,
     ),
-    Kind("step-size schedule", _pairs, 40, schedule=True),
-    Kind("schedule, binary", _lingering, 16, binary=True, step_sizes=(0.01, 0.25), schedule=True),
+    StreamKind("step-size schedule", _pairs, 40, schedule=True),
+    StreamKind("schedule, binary", _lingering, 16, binary=True, step_sizes=(0.01, 0.25), schedule=True),
 )
 
 
-def draw(kind: Kind, seed: Any, steps: int) -> Trial:
+def draw(kind: StreamKind, seed: Any, steps: int) -> Trial:
     """Draw a stream of a kind."""
     rng = np.random.default_rng(seed)
     x = kind.features(rng, steps + 1)
@@ -125,14 +126,15 @@ def draw(kind: Kind, seed: Any, steps: int) -> Trial:
     ratios = 3.0 * rng.random(steps) ** 2  # of mean 1, as the ratios of two policies are
     ratios[rng.random(steps) < rng.choice([0.0, 0.2])] = 0.0  # in half of the trials no ratio cuts the traces
     interests = rng.choice([0.0, 0.5, 1.0, 1.5], size=steps)
-    more = (ratios, interests, kind.features(rng, steps))
+    probabilities = np.minimum(ratios, 1.0) * rng.spawn(1)[0].random(steps)
+    more = (ratios, probabilities, interests, kind.features(rng, steps))
     if kind.per_feature:
         each = alphas[:, None] * rng.uniform(0.5, 1.0, size=(steps, kind.n_features))
         step_size = (lambda t: each[t]) if kind.schedule else each[0]
     return Trial(kind.name, x, rewards, discounts, trace_decays, endings, kind.n_features, step_size, seed, *more)
 
 
-LEARNED = ("weights", "second_weights", "reward_rate")  # what is compared; some methods have the weights alone
+COMPARED_NUMBERS = ("weights", "second_weights", "reward_rate")  # what is compared; some methods have the weights alone
 
 
 def follow(learner: Any, trial: Trial, parts: Collection[str]) -> Iterator[dict[str, np.ndarray]]:
@@ -142,7 +144,7 @@ def follow(learner: Any, trial: Trial, parts: Collection[str]) -> Iterator[dict[
         given = {name: value for name, value in trial.parts(t).items() if name in parts}
         transition = _acted if hasattr(learner, "step") else _learned
         transition(learner, trial, t, given)
-        yield {name: np.array(getattr(learner, name)) for name in LEARNED if hasattr(learner, name)}
+        yield {name: np.array(getattr(learner, name)) for name in COMPARED_NUMBERS if hasattr(learner, name)}
         if ending:
             learner.start(trial.x[t + 1])
 
@@ -173,6 +175,14 @@ class Wavering:
         self.chosen.append(int(values.argmax()) if greedy else int(rng.integers(len(values))))
         return self.chosen[-1]
 
+    @staticmethod
+    def probabilities(values: np.ndarray, t: int) -> np.ndarray:
+        """The probability of each action."""
+        greedy = 0.5 * (values.min() < values.max())
+        found = np.full(len(values), (1.0 - greedy) / len(values))
+        found[values.argmax()] += greedy
+        return found
+
 
 class Replay:
     """A policy that repeats the choices of another one."""
@@ -182,3 +192,5 @@ class Replay:
 
     def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int) -> int:
         return next(self.chosen)
+
+    probabilities = staticmethod(Wavering.probabilities)

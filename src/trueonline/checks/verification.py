@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from trueonline import catalog, inputs, notebook
-from trueonline.checks.trials import KINDS, Kind, Replay, Trial, Wavering, draw, follow
+from trueonline.checks.trials import KINDS, Replay, StreamKind, Trial, Wavering, draw, follow
 from trueonline.core.transition import asked
 from trueonline.forward import OnlineLambdaReturn, OnlineSarsaReturn
 
@@ -152,7 +152,7 @@ def verify(
     learner_class: Callable[..., Any],
     definition: Callable[..., Any] | None = None,
     *,
-    kinds: Sequence[Kind | str] | None = None,
+    kinds: Sequence[StreamKind | str] | None = None,
     trials: int = 5,
     steps: int = 50,
     seed: int = 0,
@@ -388,7 +388,7 @@ def _with_arguments(definition: Any, arguments: dict[str, Any]) -> Any:
     return partial(definition, **shared) if shared else definition
 
 
-def _chosen(kinds: Sequence[Kind | str] | None) -> Sequence[Kind]:
+def _chosen(kinds: Sequence[StreamKind | str] | None) -> Sequence[StreamKind]:
     names = {kind.name: kind for kind in KINDS}
     kinds = [kinds] if isinstance(kinds, str) else kinds
     unknown = [kind for kind in kinds or () if isinstance(kind, str) and kind not in names]

@@ -22,13 +22,13 @@ def command(page: str | None, as_list: bool, as_path: bool) -> None:
     if as_list and (page is not None or as_path):
         raise click.UsageError(f"--list and {'PAGE' if page is not None else '--path'} cannot be combined: drop one.")
     with plain_errors("Stopped."):
-        from trueonline.lab.explorables import learn_command
+        from trueonline.lab import explorables
 
         if as_list:
-            click.echo(learn_command.listing())
+            click.echo(explorables.listing())
             return
-        path = learn_command.find(page)
-        if as_path or learn_command.show(path):
+        path = explorables.find(page)
+        if as_path or explorables.show(path):
             click.echo(path)
             return
     click.echo(path)

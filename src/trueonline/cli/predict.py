@@ -32,6 +32,8 @@ def command(pace: float | None, explain: bool, as_json: bool, limit: int | None,
       trueonline predict log.csv --time timestamp --target value --horizon 1h \\
           --out predictions.csv --alert 0.999 --explain
       trueonline predict log.csv --rate 5min --signals all --target load
+      trueonline predict pumps.csv --time time --by pump --target flow \\
+          --out predictions.csv
       trueonline predict arm --target force --horizon 0.5s,2s --samples 20000
       trueonline predict mqtt://localhost/arm --rate 100 --time time \\
           --signals "grip,velocity(grip),envelope(emg, 0.2)" --target grip \\
@@ -40,7 +42,7 @@ def command(pace: float | None, explain: bool, as_json: bool, limit: int | None,
     Signals may be derived: velocity(x), lowpass(x, 0.5), envelope(x, 0.2), lag(x, 5min), hour(time), weekday(time). Write
     names as in the source, and in double quotes if they have commas. Times in OUT look like those in the source.
 
-    With --out a checkpoint is written every ten seconds (--every). After Ctrl-C or kill -9, run the same command again: it
+    With --out a checkpoint is written now and then (--checkpoint-every). After Ctrl-C or kill -9, run the same command again: it
     resumes from the last checkpoint, and says what was lost. When a file was read to its end, the checkpoint is removed,
     unless --checkpoint names it. With the same --checkpoint, another source continues from what was learned before.
     """
@@ -54,15 +56,17 @@ def command(pace: float | None, explain: bool, as_json: bool, limit: int | None,
         warn = predict_command.Warner(say)
         run = predict_command.prepare(chosen, setup, sys.stdout, say)
         with predict_command.until_stopped() as stop, StreamBar() as bar:
-            summary = predict_command.predict(run, stop, [bar, warn], limit, forget=chosen.checkpoint is None)
+            watchers = [warn] if chosen.quiet else [bar, warn]
+            summary = predict_command.predict(run, stop, watchers, limit, forget=chosen.checkpoint is None)
         warn.tell(run.warnings())
         if as_json:
             click.echo(json.dumps(summary, indent=2, allow_nan=False))
-        else:
+        elif not chosen.quiet:
             click.echo(predict_command.as_text(summary, chosen.out, explain), err=chosen.out == "-")
         if run.source.replayable and not run.ended:
             again = " Run the same command again to resume." if run.checkpoint is not None else ""
-            say(f"Stopped before the end.{again}")
+            if not chosen.quiet:
+                say(f"Stopped before the end.{again}")
             sys.exit(130)
         if run.ended and not summary["samples"]:
             raise click.ClickException("there was no sample that could be used")

@@ -9,28 +9,17 @@ import click
 from trueonline.cli import options
 from trueonline.cli.errors import plain_errors
 from trueonline.lab import registry
-from trueonline.lab.options import Option
 
 
-def _kind(option: Option) -> Any:
-    if option.choices:
-        return click.Choice(list(option.choices))
-    return option.kind if option.least is None else click.IntRange(option.least)
+def _own(command: click.Command) -> click.Command:
+    """Add the options that only some experiments have. The help names those."""
+    for option, names in registry.options().items():
+        option.help = f"For {' and '.join(names)}: {option.help}"
+        command.params.append(option)
+    return command
 
 
-OWN = options.all_of(
-    [
-        click.option(
-            f"--{name}",
-            metavar=option.metavar,
-            type=_kind(option),
-            help=f"For {' and '.join(registry.owners(name))}: {option.help}",
-        )
-        for name, option in registry.options().items()
-    ]
-)
-
-
+@_own
 @click.command("reproduce", short_help="Run the paper's experiments and judge its claims.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @options.listing("experiments and what they show")
@@ -39,19 +28,19 @@ OWN = options.all_of(
 @options.seed()
 @options.sweep_engine
 @options.threads("Threads, processes or workers")
-@OWN
 def command(names: tuple[str, ...], listing: bool, **settings: Any) -> None:
     """Run the paper's experiments, and say for each claim whether it held.
 
     NAME is one or more experiments. --list shows them all, and which ones run only if they are named. These go beyond the
     paper: textbook, many-mrps, mrp-grid (many classes of random MRPs), mountain-car, stream-x (streaming deep RL), offpolicy
-    (learning about one policy from another) and average-reward (continuing tasks without discount). Each experiment leaves
-    figure.png, figure.pdf, data.csv and data.parquet in OUT/NAME. All experiments of one call leave OUT/report.html, a page
-    for a browser, and OUT/verdicts.json. Both replace those of an earlier call. Results of sweeps are kept in OUT/tasks.
+    (learning about one policy from another), collision (eleven off-policy methods) and average-reward (continuing tasks
+    without discount). Each experiment leaves figure.png, figure.pdf, data.csv and data.parquet in OUT/NAME. All experiments
+    of one call leave OUT/report.html, a page for a browser, and OUT/verdicts.json. Both replace those of an earlier call.
+    Results of sweeps are kept in OUT/tasks.
     After Ctrl-C or a crash, run the same command again: it computes only what is missing.
     """
     with plain_errors(extra="report"):
-        own = {name: settings.pop(name) for name in registry.options()}
+        own = {str(option.name): settings.pop(str(option.name)) for option in registry.options()}
         try:
             registry.check(names, own)
         except ValueError as error:

@@ -8,8 +8,9 @@ import click
 
 from trueonline import catalog
 from trueonline.cli import options
+from trueonline.cli.stream_config import configured
 
-SINGLE = [row.name for row in catalog.METHODS.values() if row.horde]
+SINGLE_METHODS = [row.name for row in catalog.METHODS.values() if row.horde]
 PARAMETERS: dict[str, tuple[Any, Any, str]] = {  # of one learner: type, default, help
     "step_size": (float, 0.1, "α. It is divided by the number of active features, so that 1 goes all the way."),
     "trace_decay": (float, 0.9, "λ."),
@@ -66,9 +67,9 @@ stream_options = options.all_of(
             "--method",
             default="auto",
             show_default=True,
-            type=click.Choice(["auto", *SINGLE]),
+            type=click.Choice(["auto", *SINGLE_METHODS]),
             metavar="METHOD",
-            help=f"auto, a mixture of many small learners with nothing to tune; or one learner: {', '.join(SINGLE)}.",
+            help=f"auto, a mixture of many small learners with nothing to tune; or one learner: {', '.join(SINGLE_METHODS)}.",
         ),
         *(
             click.option(f"--{name.replace('_', '-')}", type=kind, help=f"{text}  [one learner; default: {default}]")
@@ -80,6 +81,18 @@ stream_options = options.all_of(
             multiple=True,
             metavar="NAME=LOW:HIGH",
             help="Bounds of a signal; may be repeated.  [one learner; default: they widen as values come]",
+        ),
+        click.option(
+            "--by",
+            metavar="COLUMN",
+            help="A fleet: the column (MQTT, JSON: the key) that names the signal of a sample. Each signal is predicted by itself, "
+            "and new ones may come at any time. file: each of several files is a signal; topic: each MQTT topic.",
+        ),
+        click.option(
+            "--shard",
+            metavar="I/N",
+            callback=lambda context, option, text: shard(text),
+            help="Part I of N of a fleet, by a hash of the names: the other parts run elsewhere.",
         ),
         click.option("--time", metavar="COLUMN", help="The column (MQTT, JSON: the key) with the times."),
         click.option(
@@ -113,7 +126,10 @@ stream_options = options.all_of(
             help="File to save the state to, and to resume from.  [default: OUT.checkpoint]",
         ),
         click.option(
-            "--every", default=10.0, show_default=True, type=float, help="Seconds between checkpoints, at least."
+            "--checkpoint-every",
+            "--every",
+            "every",
+            help="Time between checkpoints, at least: 30s, 10min.  [default: 10 s to 1 h, at most 1 GB a day]",
         ),
         click.option(
             "--fresh",
@@ -135,6 +151,24 @@ stream_options = options.all_of(
         ),
         click.option("--alert", type=float, help="Print samples whose surprise is at least this, such as 0.999."),
         click.option("--alerts", metavar="FILE", help="Append alerts to a file of JSON lines.  [--alert is then 0.999]"),
+        click.option(
+            "--alert-command",
+            metavar="COMMAND",
+            help="Run this for each alert, without a shell: JSON on standard input, words in $TRUEONLINE_ALERT.",
+        ),
+        click.option(
+            "--alert-webhook",
+            metavar="URL",
+            help="Post each alert as JSON to this address, and try again if that fails.",
+        ),
+        click.option("--quiet", is_flag=True, help="Print warnings and alerts only."),
+        click.option(
+            "--config",
+            metavar="FILE.toml",
+            is_eager=True,
+            callback=lambda context, option, path: configured(context, path),
+            help="A file with these options, and with settings of signals. Options on the command line take precedence.",
+        ),
         click.option("--samples", "limit", type=click.IntRange(1), help="Stop after this many samples."),
     )
 )
@@ -143,3 +177,13 @@ stream_options = options.all_of(
 def one_or_several(names: tuple[str, ...]) -> str | tuple[str, ...]:
     """One source by its name, or several files."""
     return names[0] if len(names) == 1 else names
+
+
+def shard(text: str | None) -> tuple[int, int]:
+    """The part of a fleet, and how many parts there are."""
+    if text is None:
+        return 1, 1
+    part, slash, parts = text.partition("/")
+    if slash and part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts):
+        return int(part), int(parts)
+    raise click.BadParameter(f"must be I/N, such as 1/4, got {text!r}")

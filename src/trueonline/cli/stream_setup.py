@@ -35,11 +35,20 @@ def understood(given: dict[str, Any], pace: Any) -> tuple[Any, Any]:
     chosen |= _parameters(chosen["method"], {name: given.pop(name) for name in PARAMETERS}, ranges)
     if chosen["rate"] is not None:
         chosen["rate"] = _read("--rate", rate, chosen["rate"])
+    if given["every"] is not None:
+        given["every"] = _read("--checkpoint-every", seconds, given["every"])
+    given["of_signals"] = given.pop("config")
+    if given["of_signals"] and given["by"] is None:
+        raise click.UsageError("[signals] in --config is for fleets: give --by, the column that names the signals.")
     gap = given.pop("max_gap")
     chosen["max_gap"] = None if gap is None else _read("--max-gap", seconds, gap)
     address = given["source"] = SourceAddress.of(given["source"])
     if chosen["rate"] is None and address.has_own_times and not address.is_live:  # the arm
         chosen["rate"] = float(RATE)
+    if given["by"] is None and given["shard"] != (1, 1):
+        raise click.UsageError("--shard is for fleets: give --by, the column that names the signals.")
+    if given["by"] is not None and given["time"] is None:
+        raise click.UsageError("--by needs --time, the column with the times: signals have no common rate.")
     if chosen["rate"] is None and given["time"] is None and not address.has_own_times:
         raise click.UsageError(
             "The samples need times: give --rate, in samples a second, or --time, the column with them."
@@ -47,7 +56,8 @@ def understood(given: dict[str, Any], pace: Any) -> tuple[Any, Any]:
     inputs = list(dict.fromkeys(targets)) if signals is None else split(signals)
     if "all" in inputs:
         columns = columns_of(address, time=given["time"])
-        inputs = list(dict.fromkeys(name for each in inputs for name in (columns if each == "all" else [each])))
+        numeric = [name for name in columns if name != given["by"]]
+        inputs = list(dict.fromkeys(name for each in inputs for name in (numeric if each == "all" else [each])))
     setup = Setup(
         signals=inputs,
         targets=targets,

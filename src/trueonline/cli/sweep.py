@@ -21,7 +21,7 @@ HELP = f"""Sweep methods over step-sizes and trace decays on the problems that t
 
 Each result is a file in OUT/tasks as soon as it is computed. The same command again computes only what is missing. At
 the end OUT/results.parquet and OUT/results.csv hold all results, and the best parameters of each method are printed,
-with the standard error of their mean error over the runs.
+with 95 % intervals for their mean errors over the runs.
 
 \b
 The methods are
@@ -65,11 +65,20 @@ An example of SPEC (all but [[problems]] may be left out):
     metavar="FILE",
     help="Draw the error over α, each method at its best λ. The ending (.png, .pdf, .svg) says the format.",
 )
+@click.option(
+    "--confirm",
+    type=click.IntRange(min=2),
+    metavar="RUNS",
+    help="Run the best setting of each method again, so many times with a fresh seed, and print the errors of these runs. "
+    "The runs that chose the best flatter it.",
+)
 @options.sweep_engine
 @options.share()
 @options.threads()
-def command(spec: str, out: str, figure: str | None, engine: str, share: str | None, threads: int | None) -> None:
+def command(
+    spec: str, out: str, figure: str | None, confirm: int | None, engine: str, share: str | None, threads: int | None
+) -> None:
     with plain_errors():
         from trueonline.study import sweep_command
 
-        sweep_command.run(spec, out, figure, engine=engine, share=share, threads=threads, say=click.echo)
+        sweep_command.run(spec, out, figure, engine=engine, share=share, threads=threads, confirm=confirm, say=click.echo)

@@ -32,8 +32,8 @@ from trueonline.cli.errors import plain_errors
     "--features",
     default="auto",
     show_default=True,
-    type=click.Choice(["auto", "table", "tiles", "fourier"]),
-    help="auto: a table if states are numbered, tiles if observations are numbers.",
+    type=click.Choice(["auto", "table", "tiles", "fourier", "bits"]),
+    help="auto: a table if states are numbered, tiles if observations are numbers, bits if they are bits.",
 )
 @click.option("--bins", type=click.IntRange(1), help="Tiles: into how many each dimension is divided.")
 @click.option("--tilings", type=click.IntRange(1), help="Tiles: how many grids, shifted against each other.")
@@ -61,6 +61,7 @@ def command(context: click.Context, environment: str | None, listing: bool, agen
       trueonline train MountainCar-v0 --discount 1 --epsilon 0 --runs 10
       trueonline train FrozenLake-v1 --option is_slippery=false
       trueonline train Acrobot-v1 --agent stream-q
+      trueonline train MinAtar/Breakout-v1           (after: pip install minatar)
 
     OUT gets episodes.csv and .parquet (the return of every episode), evaluation.csv and .parquet (returns of greedy
     episodes without learning), curve.png, film.gif, settings.json, and agent.npz, the first run's agent, for

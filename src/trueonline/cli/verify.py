@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from textwrap import wrap
 from typing import Any
 
@@ -14,7 +15,7 @@ from trueonline import catalog
 from trueonline.cli import options
 from trueonline.cli.errors import plain_errors
 
-ACROSS = 3  # methods in a table, at most
+METHODS_ACROSS = 3  # methods in a table, at most
 
 
 def _known() -> str:
@@ -61,7 +62,7 @@ def command(methods: tuple[str, ...], trials: int, steps: int, seed: int, as_jso
         rounds = sum(trials for row in rows for kind in KINDS if kind.binary or not row.binary)
         with rounds_bar("Verifying", rounds) as advance:
             numbers: dict[str, Any] = {"trials": trials, "steps": steps, "seed": seed, "progress": advance}
-            reports = {row.name: verify(*_pair(row), **numbers) for row in rows}
+            reports = {row.name: verify(_made(row), **numbers) for row in rows}
         if as_json:
             click.echo(json.dumps({name: _as_json(report) for name, report in reports.items()}, indent=2))
         else:
@@ -70,15 +71,10 @@ def command(methods: tuple[str, ...], trials: int, steps: int, seed: int, as_jso
         sys.exit(1)
 
 
-def _pair(row: catalog.Method) -> tuple[Any, Any]:
-    """The callable that makes the learners of a method, and the one that makes its definition."""
-    from functools import partial
-    from inspect import signature
-
+def _made(row: catalog.Method) -> Any:
+    """The callable that makes the learners of a method."""
     settings = {**row.options, **row.settings}
-    learner, definition = row.resolve("learner"), row.resolve("definition")
-    shared = {name: value for name, value in settings.items() if name in signature(definition).parameters}
-    return partial(learner, **settings) if settings else learner, partial(definition, **shared) if shared else definition
+    return partial(row.resolve("learner"), **settings) if settings else row.resolve("learner")
 
 
 def _as_json(report: Any) -> dict[str, Any]:
@@ -104,8 +100,8 @@ def _print(reports: dict[str, Any], streams: list[str]) -> None:
 
 
 def _evenly(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The names in parts of at most `ACROSS`, as even as may be."""
-    parts = -(-len(names) // ACROSS)
+    """The names in parts of at most `METHODS_ACROSS`, as even as may be."""
+    parts = -(-len(names) // METHODS_ACROSS)
     width = -(-len(names) // max(parts, 1))
     return (names[first : first + width] for first in range(0, len(names), width or 1))
 

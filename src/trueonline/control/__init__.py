@@ -1,9 +1,7 @@
 """Agents that act while they learn: Sarsa(λ), also differential, and Watkins's Q(λ), exact at the cost of the active features."""
 
-from importlib import import_module
-from typing import Any
-
 from trueonline import catalog
+from trueonline.optional import late_names
 
 # The catalogue names the agents. Type checkers read `__init__.pyi`, which `python -m tools.generated` writes.
 _HOME = {
@@ -19,6 +17,7 @@ _HOME = {
     "Uniform": "control.policies",
     "aggregate": "control.studies.aggregates",
     "curve": "control.gym.curves",
+    "environment": "control.gym.own_problems",
     "evaluate": "control.gym.evaluation",
     "film": "control.gym.films",
     "profile": "control.studies.aggregates",
@@ -28,17 +27,4 @@ _HOME = {
 _MODULES = ("atari",)
 
 __all__ = [*_HOME, *_MODULES]  # noqa: PLE0604
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"trueonline.control.{name}")
-    if name not in _HOME:
-        raise AttributeError(f"trueonline.control has no {name!r}; it has {', '.join((*_HOME, *_MODULES))}")
-    found = getattr(import_module(f"trueonline.{_HOME[name]}"), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = late_names(__name__, _HOME, _MODULES)

@@ -7,8 +7,12 @@ from trueonline.control.gym.curves import curve as curve
 from trueonline.control.gym.evaluation import Evaluation as Evaluation
 from trueonline.control.gym.evaluation import evaluate as evaluate
 from trueonline.control.gym.films import film as film
+from trueonline.control.gym.own_problems import environment as environment
 from trueonline.control.gym.training import Training as Training
 from trueonline.control.gym.training import train as train
+from trueonline.control.off_policy import ExpectedSarsa as ExpectedSarsa
+from trueonline.control.off_policy import GQ as GQ
+from trueonline.control.off_policy import TreeBackupQ as TreeBackupQ
 from trueonline.control.policies import EpsilonGreedy as EpsilonGreedy
 from trueonline.control.policies import Greedy as Greedy
 from trueonline.control.policies import Linear as Linear

@@ -39,6 +39,7 @@ class Agent(Acting, OverMemory):
 
     _shared_parameters = AGENT + SECOND + ADAPTATION + OPTIONS
     binary: ClassVar[bool] = False  # whether the rule is defined for binary features only
+    has_target: ClassVar[bool] = False  # whether it has a target policy beside its policy
     options: ClassVar[tuple[str, ...]] = ()  # switches that the rule has beside the common settings, off by default
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -70,9 +71,11 @@ class Agent(Acting, OverMemory):
                 raise ValueError(f"{name} must be True or False, got {options[name]!r}")
             setattr(self, name, options.get(name, False))
         self._choose_method()
-        asks = set(asked(self.method.resolve("rule"))) & {"rho", "interest"}
-        if asks or KINDS[self.method.memory].memories > 1:
+        asks = set(asked(self.method.resolve("rule"))) & {"rho", "pi", "interest"}
+        if not self.has_target and (asks or KINDS[self.method.memory].memories > 1):
             raise TypeError(f"{type(self).__name__}: agents have one vector of weights, and no ratios or interests")
+        if second_step_size is None and self.method.second_is_first:
+            second_step_size = step_size
         if callable(step_size) and "alpha" in self.method.constants:
             raise ValueError(
                 "step_size is a constant of this forward view, got a schedule; write alpha[j] in it to let it vary"
@@ -178,7 +181,7 @@ class Agent(Acting, OverMemory):
         lam = self.trace_decay if trace_decay is None else inputs.unit("trace_decay", trace_decay)
         alpha = self._parameters.alpha(steps)
         beta = inputs.at("second_step_size", self._second_step_size, steps, inputs.ratio)
-        return np.array([alpha, beta, gamma, lam, 1.0, 1.0, self.discount, self.trace_decay])
+        return np.array([alpha, beta, gamma, lam, 1.0, 1.0, 1.0, self.discount, self.trace_decay])
 
     def _learn(
         self, reward: float, x_next: Any, discount: float | None, trace_decay: float | None

@@ -23,7 +23,8 @@ class Policy(Protocol):
     """A function that chooses an action.
 
     Every callable policy(values, rng, t) is one. It takes the values of all actions, a random generator, and the number t of
-    transitions learned from. It returns an action from 0 to the number of actions − 1.
+    transitions learned from. It returns an action from 0 to the number of actions − 1. The policies of this package also have
+    `probabilities(values, t)`, the probability of each action, which agents with ratios need.
     """
 
     def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int, /) -> int: ...
@@ -86,6 +87,30 @@ class Greedy:
     def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int) -> int:
         return call(CHOICE, values, rng.random(), self.tolerance)
 
+    def probabilities(self, values: np.ndarray, t: int) -> np.ndarray:
+        """The probability of each action.
+
+        Parameters
+        ----------
+        values : numpy.ndarray
+            The values of all actions.
+        t : int
+            The number of transitions learned from.
+
+        Returns
+        -------
+        numpy.ndarray
+            The probabilities.
+
+        Examples
+        --------
+        >>> EpsilonGreedy(0.2).probabilities(np.array([0.0, 1.0]), 0), Uniform().probabilities(np.zeros(4), 0)
+        (array([0.1, 0.9]), array([0.25, 0.25, 0.25, 0.25]))
+        """
+        best = values.max()
+        tied = (values >= best - self.tolerance * max(1.0, abs(best))) | (values == best)
+        return tied / tied.sum() if tied.any() else np.full(len(values), 1.0 / len(values))
+
 
 @dataclass(frozen=True)
 class EpsilonGreedy:
@@ -119,6 +144,12 @@ class EpsilonGreedy:
             return int(rng.integers(len(values)))
         return call(CHOICE, values, rng.random(), self.tolerance)
 
+    def probabilities(self, values: np.ndarray, t: int) -> np.ndarray:
+        """The probability of each action, as for `Greedy`."""
+        epsilon = unit(f"epsilon({t})", self.epsilon(t)) if callable(self.epsilon) else self.epsilon
+        greedy = Greedy(self.tolerance).probabilities(values, t)
+        return (1.0 - epsilon) * greedy + epsilon / len(values)
+
 
 @dataclass(frozen=True)
 class Softmax:
@@ -143,13 +174,22 @@ class Softmax:
             object.__setattr__(self, "temperature", positive("temperature", self.temperature))
 
     def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int) -> int:
-        setting = self.temperature
-        temperature = positive(f"temperature({t})", setting(t)) if callable(setting) else setting
-        with np.errstate(invalid="ignore", over="ignore"):
-            shares = np.cumsum(np.exp((values - values.max()) / temperature))
+        shares = np.cumsum(self._weights(values, t))
         if not np.isfinite(shares[-1]):  # values that have diverged say nothing
             return int(rng.integers(len(values)))
         return min(int(np.searchsorted(shares, rng.random() * shares[-1], side="right")), len(values) - 1)
+
+    def _weights(self, values: np.ndarray, t: int) -> np.ndarray:
+        setting = self.temperature
+        temperature = positive(f"temperature({t})", setting(t)) if callable(setting) else setting
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.exp((values - values.max()) / temperature)
+
+    def probabilities(self, values: np.ndarray, t: int) -> np.ndarray:
+        """The probability of each action, as for `Greedy`."""
+        weights = self._weights(values, t)
+        total = weights.sum()
+        return weights / total if np.isfinite(total) else np.full(len(values), 1.0 / len(values))
 
 
 @dataclass(frozen=True)
@@ -158,6 +198,10 @@ class Uniform:
 
     def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int) -> int:
         return int(rng.integers(len(values)))
+
+    def probabilities(self, values: np.ndarray, t: int) -> np.ndarray:
+        """The probability of each action, as for `Greedy`."""
+        return np.full(len(values), 1.0 / len(values))
 
 
 def check_policy(policy: Any) -> None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
 from trueonline.core.checking import acceptable
-from trueonline.core.compiling.kernels import kept_with, kernel, specialise
+from trueonline.core.compiling.kernels import inlined, kept_with, kernel, operation, specialise
 from trueonline.core.family import merged, number_of
-from trueonline.core.forms import Chosen, pointer, view
+from trueonline.core.forms import Averaged, Chosen, pointer, view
 from trueonline.core.loops import arriving, attach, follow, names_of, prepare, rule
 from trueonline.core.memory import action_values
 from trueonline.core.memory.layout import (
@@ -56,19 +57,20 @@ def values(numbers, places, x, x_values, q):
     action_values(memory, features, q)
 
 
-def transition(numbers, places, here, here_values, action, reward, x, x_values, q, action_next, settings):
+def moved(numbers, places, here, here_values, action, reward, x, x_values, q, chances, action_next, settings):
     """Learn from one transition, from `action` in the state of features `here` to `action_next` in that of x; return δ.
 
-    q holds the values of x; all of the input has been checked.
+    q holds the values of x, and `chances` the target policy's probabilities, or None; all of the input has been checked.
     """
     memory, place = attach(numbers, places), pointer(numbers, 0)
     now, then, which = view(here, here_values), view(x, x_values), int(place[RULE])
     best, tied = greedy(q, action_next)
     psi = Chosen(now, q.size, action, now.size)
     psi_next = Chosen(then, q.size, best if place[BEST] != 0.0 else action_next, then.size)
+    psi_mean = averaged_or(then, q.size, chances, psi_next)
     v_old, gamma, lam, rho_old, noted = place[V_OLD], place[GAMMA], place[LAM], place[RHO_OLD], place[GREEDY]
     carried, numbers_now, own = pointer(numbers, CARRIED), pointer(settings, 0), pointer(numbers, PARAMETERS)
-    step = arriving(psi, reward, psi_next, psi_next, v_old, gamma, lam, rho_old, noted, carried, own, numbers_now, which)
+    step = arriving(psi, reward, psi_next, psi_mean, v_old, gamma, lam, rho_old, noted, carried, own, numbers_now, which)
     _, delta, v_next = rule(memory, prepare(memory, step))
     follow(memory, psi)
     place[V_OLD] = v_next
@@ -77,6 +79,32 @@ def transition(numbers, places, here, here_values, action, reward, x, x_values, 
     place[GREEDY] = tied
     place[STEPS] += 1.0
     return delta
+
+
+def transition(numbers, places, here, here_values, action, reward, x, x_values, q, action_next, settings):
+    """`moved` to the features of one action."""
+    return moved(numbers, places, here, here_values, action, reward, x, x_values, q, None, action_next, settings)
+
+
+def transition_expected(
+    numbers, places, here, here_values, action, reward, x, x_values, q, chances, action_next, settings
+):
+    """`moved` with the mean of the features over the actions."""
+    return moved(numbers, places, here, here_values, action, reward, x, x_values, q, chances, action_next, settings)
+
+
+def averaged_or(features, actions, chances, psi):
+    """The mean of the features over the actions, or ψ where `chances` is None."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(averaged_or)
+def _averaged_or(features, actions, chances, psi):
+    if isinstance(chances, types.NoneType):
+        return lambda features, actions, chances, psi: psi
+    return lambda features, actions, chances, psi: Averaged(
+        features, actions, pointer(chances, 0), features.size * actions
+    )
 
 
 def choice(values, u, tolerance):
@@ -99,21 +127,24 @@ def choice(values, u, tolerance):
     return values.size - 1
 
 
-class Entries(NamedTuple):
+class AgentEntries(NamedTuple):
     """The compiled entry points of one rule."""
 
     values: Any
     transition: Any
+    transition_expected: Any
 
 
-def compiled(rule: Any, memory: str, adapted: bool) -> Entries:
+def compiled(rule: Any, memory: str, adapted: bool) -> AgentEntries:
     """The entry points of a rule, kept with the rule."""
-    rule = rule if number_of(rule, memory) is None else merged()
+    rule = rule if number_of(rule, memory) is None else merged(memory)
     made = kept_with(rule)
     if ("agent", memory, adapted) not in made:
         name = f"{rule.py_func.__name__}{'_adapted' * adapted}"
         names = names_of(rule, memory, adapted=adapted)
-        made["agent", memory, adapted] = Entries(VALUES, specialise(transition, name, **names))
+        names["moved"] = inlined(moved, **names)
+        both = (specialise(each, name, **names) for each in (transition, transition_expected))
+        made["agent", memory, adapted] = AgentEntries(VALUES, *both)
     return made["agent", memory, adapted]
 
 

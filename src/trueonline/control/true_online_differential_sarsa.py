@@ -12,14 +12,9 @@ step.
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import ArrayLike
-
 from trueonline.catalog import METHODS
 from trueonline.control.agent import Agent
-from trueonline.control.policies import Policy
-from trueonline.inputs import Schedule, explains_arguments
+from trueonline.inputs import with_defaults
 from trueonline.learners.average_reward import WithRewardRate
 from trueonline.learners.docstrings import AGENT, NO_ADAPTATION, SECOND
 
@@ -43,22 +38,4 @@ class TrueOnlineDifferentialSarsa(WithRewardRate, Agent):
     _shared_parameters = AGENT + SECOND + NO_ADAPTATION
     method = METHODS["true_online_differential_sarsa"]
 
-    @explains_arguments
-    def __init__(
-        self,
-        n_features: int,
-        n_actions: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float = 1.0,
-        policy: Policy | None = None,
-        *,
-        second_step_size: float | Schedule,
-        seed: Any = None,
-        initial_weights: ArrayLike | None = None,
-        bound: float | None = None,
-        meta_step_size: float | None = None,
-    ) -> None:
-        numbers: Any = (n_features, n_actions, step_size, trace_decay, discount, policy)
-        beta: Any = {"second_step_size": second_step_size, "bound": bound, "meta_step_size": meta_step_size}
-        Agent.__init__(self, *numbers, seed=seed, initial_weights=initial_weights, **beta)
+    __init__ = with_defaults(Agent.__init__, "options", discount=1.0)

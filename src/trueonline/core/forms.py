@@ -72,6 +72,15 @@ class Chosen(NamedTuple):
     size: Any
 
 
+class Averaged(NamedTuple):
+    """Σ_a π(a)ψ(s, a): the state's features in the blocks of all actions, in each times the probability of its action."""
+
+    features: Any
+    actions: Any
+    chances: Any
+    size: Any
+
+
 def is_a(kind: type, x: Any) -> bool:
     """Whether a Numba type is one of the kinds above."""
     if x is UNKNOWN:
@@ -93,6 +102,14 @@ def _entry(x, j):
             return i * x.actions + x.action, x_i
 
         return entry_chosen
+    if is_a(Averaged, x):
+
+        def entry_averaged(x, j):
+            a = j % x.actions
+            i, x_i = entry(x.features, j // x.actions)
+            return i * x.actions + a, x_i * x.chances[a]
+
+        return entry_averaged
     if is_a(Dense, x):
         return lambda x, j: (j, x.values[j])
     if is_a(Sparse, x):

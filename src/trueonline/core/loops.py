@@ -46,6 +46,7 @@ from trueonline.core.transition import (
     GAMMA_NEXT,
     INTEREST,
     LAM_NEXT,
+    PI,
     RHO,
     TRACE_DECAY,
     Transition,
@@ -94,6 +95,7 @@ def arriving(x, reward, x_next, x_expected, v_old, gamma, lam, rho_old, greedy, 
         lam_next=settings[LAM_NEXT],
         rho=settings[RHO],
         rho_old=rho_old,
+        pi=settings[PI],
         interest=settings[INTEREST],
         carried=carried,
         greedy=greedy,
@@ -277,10 +279,11 @@ class Entries(NamedTuple):
 def names_of(rule: Any, memory: str, *, adapted: bool) -> dict[str, Any]:
     """The global names of the templates: the rule, the attachment to its kind of memory, and step-size adaptation or nothing."""
     kind = KINDS[memory]
-    ask = rule if rule is merged() else asking(rule)
     if adapted:
-        return {"rule": ask, "attach": kind.attach_rated, "prepare": adaptation.prepare, "follow": adaptation.follow}
-    return {"rule": ask, "attach": kind.attach, "prepare": prepare, "follow": follow}
+        own = {"attach": kind.attach_rated, "prepare": adaptation.prepare, "follow": adaptation.follow}
+    else:
+        own = {"attach": kind.attach, "prepare": prepare, "follow": follow}
+    return {"rule": asking(rule), **own}
 
 
 def is_ours(rule: Any) -> bool:
@@ -290,7 +293,7 @@ def is_ours(rule: Any) -> bool:
 
 def compiled(rule: Any, memory: str = "one", adapted: bool = False) -> Entries:
     """The entry points of a rule over a kind of memory. They are kept with the rule, and are collected with it."""
-    rule = rule if number_of(rule, memory) is None else merged()
+    rule = rule if number_of(rule, memory) is None else merged(memory)
     made = kept_with(rule)
     if (memory, adapted) not in made:
         names = names_of(rule, memory, adapted=adapted)

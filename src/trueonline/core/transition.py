@@ -34,8 +34,9 @@ class Transition(NamedTuple):
     lam_next: Any  # λ of S'
     rho: Any  # ρ, the importance ratio of the action taken in S
     rho_old: Any  # ρ of the step before
+    pi: Any  # π(A|S), the target policy's probability of the action taken in S; at most ρ, and by default min(1, ρ)
     interest: Any  # I, the interest in S
-    carried: Any  # three numbers that belong to the rule, 0 to begin with, kept from step to step and saved
+    carried: Any  # four numbers that belong to the rule, 0 to begin with, kept from step to step and saved
     greedy: Any  # 1 if the action taken in S was greedy, else 0 (agents only)
     discount: Any  # γ as the learner's constant
     trace_decay: Any  # λ as the learner's constant
@@ -46,12 +47,18 @@ class Transition(NamedTuple):
 ASKED = Transition._fields[:-2]
 
 # The numbers of a transition that Python passes to the loops, in one array of this order:
-ALPHA, BETA, GAMMA_NEXT, LAM_NEXT, RHO, INTEREST, DISCOUNT, TRACE_DECAY = range(8)
+ALPHA, BETA, GAMMA_NEXT, LAM_NEXT, RHO, PI, INTEREST, DISCOUNT, TRACE_DECAY = range(9)
 
 MOST_PARAMETERS = 8  # of a rule
 
 # The public names of parts that a rule may ask for. Every transition has all other parts.
-ARGUMENTS = {"rho": "ratio", "interest": "interest", "x_expected": "x_expected", "beta": "second_step_size"}
+ARGUMENTS = {
+    "rho": "ratio",
+    "pi": "probability",
+    "interest": "interest",
+    "x_expected": "x_expected",
+    "beta": "second_step_size",
+}
 
 
 def asked(rule: Any) -> tuple[str, ...]:
@@ -119,6 +126,7 @@ def with_step_sizes(t, alpha, beta):
         lam_next=t.lam_next,
         rho=t.rho,
         rho_old=t.rho_old,
+        pi=t.pi,
         interest=t.interest,
         carried=t.carried,
         greedy=t.greedy,
@@ -146,6 +154,7 @@ def on_policy(x, reward, x_next, v_old, alpha, gamma, lam, gamma_next, carried):
         lam_next=lam,
         rho=1.0,
         rho_old=1.0,
+        pi=1.0,
         interest=1.0,
         carried=carried,
         greedy=0.0,

@@ -168,7 +168,7 @@ class TrueOnlineHead(Headed, StreamTD):
     --------
     >>> from trueonline import deep
     >>> critic = deep.TrueOnlineHead(deep.MLP(2, (16,), 1, seed=0), discount=0.9, trace_decay=0.8)
-    >>> for step in range(200):
+    >>> for step in range(1000):
     ...     _ = critic.learn([1.0, 0.0], reward=1.0, x_next=[0.0, 1.0], terminated=True)
     >>> round(critic.predict([1.0, 0.0]), 2)
     1.0

@@ -18,9 +18,9 @@ from trueonline.derivation.quantities import At, ForwardViewError
 from trueonline.derivation.writing import LATEX, TEXT, TIMES, written
 
 # A method file uses these names for other things:
-TAKEN = {"kernel", "memory", "decay", "imprint", "learn", "recall", "np", "min", "max", "abs"}
-CHECKED = ("dense", "repeated features", "step-size schedule", "constant γ and λ")  # the streams of the short check
-CHECKED_STEPS, CHECKED_STEP_SIZES = 25, (0.001, 0.01)  # short and small, so that hardly any forward view diverges
+RESERVED_NAMES = {"kernel", "memory", "decay", "imprint", "learn", "recall", "np", "min", "max", "abs"}
+CHECK_KINDS = ("dense", "repeated features", "step-size schedule", "constant γ and λ")  # the streams of the short check
+CHECK_STEPS, CHECK_STEP_SIZES = 25, (0.001, 0.01)  # short and small, so that hardly any forward view diverges
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Derivation:
     def identifier(self) -> str:
         """The name of the method in code: `name`, made a Python name that the method file does not use otherwise."""
         text = re.sub(r"\W", "_", self.name)
-        return f"derived_{text}" if not text.isidentifier() or keyword.iskeyword(text) or text in TAKEN else text
+        return f"derived_{text}" if not text.isidentifier() or keyword.iskeyword(text) or text in RESERVED_NAMES else text
 
     @cached_property
     def symbols(self) -> set[sp.Symbol]:
@@ -227,9 +227,9 @@ class Derivation:
         from trueonline.checks.verification import verify
         from trueonline.derivation.uncompiled import plain
 
-        kinds = [replace(kind, step_sizes=CHECKED_STEP_SIZES) for kind in self.kinds() if kind.name in CHECKED]
+        kinds = [replace(kind, step_sizes=CHECK_STEP_SIZES) for kind in self.kinds() if kind.name in CHECK_KINDS]
         made = self.row.agent_definition if self.acts else self.row.definition
-        return verify(self._chosen(plain(self)), self._chosen(made), kinds=kinds, trials=1, steps=CHECKED_STEPS)
+        return verify(self._chosen(plain(self)), self._chosen(made), kinds=kinds, trials=1, steps=CHECK_STEPS)
 
     def check_line(self) -> str:
         """The result of the short check, as a sentence.
@@ -241,7 +241,7 @@ class Derivation:
         """
         streams, error = len(self.checked.rows), self.checked.max_error
         return (
-            f"Checked at {streams * CHECKED_STEPS} steps of {streams} random streams: the weights of both views differ by at most "
+            f"Checked at {streams * CHECK_STEPS} steps of {streams} random streams: the weights of both views differ by at most "
             f"{error:.1e} of the largest weight"
         )
 
@@ -250,7 +250,7 @@ class Derivation:
 
         Returns
         -------
-        list of Kind
+        list of StreamKind
             The kinds of streams.
         """
         from trueonline.checks.verification import KINDS

@@ -15,7 +15,7 @@ from trueonline.derivation.quantities import At, ForwardViewError, constant
 from trueonline.derivation.refusals import NotDerivableError, not_at_hand
 from trueonline.derivation.writing import NAMES, TEXT, word
 
-ROUNDED = 10**4  # a fraction of larger numbers than this may stand for a float that is not exact
+MAX_EXACT = 10**4  # a fraction of larger numbers than this may stand for a float that is not exact
 
 
 def derive(target: Callable[..., Any], step: Callable[..., Any] | None = None) -> Derivation:
@@ -68,7 +68,7 @@ def derive(target: Callable[..., Any], step: Callable[..., Any] | None = None) -
     try:
         factors = factor(view)
     except NotDerivableError as error:
-        if view.has_floats and any(max(abs(number.p), number.q) > ROUNDED for number in error.terms.atoms(sp.Rational)):
+        if view.has_floats and any(max(abs(number.p), number.q) > MAX_EXACT for number in error.terms.atoms(sp.Rational)):
             rounded = (
                 f"derive cannot tell whether {view.name} has a backward view, because its floats are rounded: give fractions, "
                 f"Fraction(7, 10) for 0.7, or numbers of SymPy, sympy.sqrt(2). With the floats as they are, {error}"

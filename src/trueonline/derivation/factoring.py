@@ -42,7 +42,7 @@ from trueonline.derivation.writing import NAMES, TEXT, word
 HORIZONS = 5  # the first horizons, which are checked as expressions
 FIRST_TIMES = (2, 0, 1, 3)  # of first targets and step-sizes that are checked as expressions
 PLACES = [(k, h) for h in range(1, HORIZONS + 1) for k in range(h)]
-ENTERED = ("R", "gamma", "lam")  # these belong to the state entered, and are known one step before its own step
+ARRIVALS = ("R", "gamma", "lam")  # of the state entered: known one step before its own
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def _ratio(growth: Growth, ratios: dict[int, sp.Expr]) -> sp.Expr:
 def _known_by(symbol: At, t: int) -> bool:
     """Whether it belongs to the steps t − 1 and t."""
     first, *second = symbol.at
-    if symbol.letter in ENTERED:
+    if symbol.letter in ARRIVALS:
         return t - 1 <= first <= t + 1
     return t - 1 <= first <= t and all(t - 1 <= time <= t + 1 for time in second)
 

@@ -26,10 +26,10 @@ from trueonline.derivation.refusals import (
 LAST_TIME = 1000  # of first targets, of their first growth, and of step-sizes
 TIMES = range(LAST_TIME + 1)
 LAST_HORIZON = 200  # of the growth of older targets
-WHOLE = (*range(6, 16), 25, 50)  # horizons with all k
-FAR = (100, 200)  # horizons with some k, the first ones too
+WHOLE_HORIZONS = (*range(6, 16), 25, 50)  # horizons with all k
+FAR_HORIZONS = (100, 200)  # horizons with some k, the first ones too
 TOLERANCE = 1e-11
-DOUBLING = 1.6  # a target whose work grows by more, from each horizon to the next, takes too long at later horizons
+MAX_GROWTH = 1.6  # a target whose work grows by more, from each horizon to the next, takes too long at later horizons
 RANGES = {
     "R": (-math.inf, math.inf),
     "gamma": (0.0, 1.0),
@@ -39,7 +39,7 @@ RANGES = {
     "rbar": (-math.inf, math.inf),
     "greedy": (0.0, 1.0),
 }
-OWN = 100.0  # numbers of the view's own that are larger would drown the others
+MAX_OWN_NUMBER = 100.0  # numbers of the view's own that are larger would drown the others
 
 
 def confirm_later(view: ForwardView, factors: Factors) -> None:
@@ -49,7 +49,7 @@ def confirm_later(view: ForwardView, factors: Factors) -> None:
     infinite. A second pass has whole numbers among them, and a third one the numbers in the code of the view, for targets that
     compare.
     """
-    own = [number for number in numbers_in(view.target, view.step) if abs(number) <= OWN]
+    own = [number for number in numbers_in(view.target, view.step) if abs(number) <= MAX_OWN_NUMBER]
     for among, most in ((), LAST_HORIZON), ((0.0, 1.0), LAST_HORIZON), (own, HORIZONS):
         numbers = _drawn(among)
         first, beta, b, c, d = (
@@ -79,12 +79,12 @@ def _step_sizes(view: ForwardView, numbers: dict[str, Any]) -> list[float]:
 
 def _updates(h: int, most: int) -> Iterable[int]:
     """The updates whose growth at horizon h is looked at, the newest first. An old update costs time."""
-    if h <= HORIZONS or (h <= most and h in WHOLE):
+    if h <= HORIZONS or (h <= most and h in WHOLE_HORIZONS):
         return range(h - 1, -1, -1)
     newest = range(h - 1, h - 3, -1)
     if h > most:
         return newest
-    return [*newest, *range(0, h - 2, 25)] if h in FAR else [*newest, max(h - 3 - 7 * h % 25, 0)]
+    return [*newest, *range(0, h - 2, 25)] if h in FAR_HORIZONS else [*newest, max(h - 3 - 7 * h % 25, 0)]
 
 
 def _size(values: Iterable[float]) -> float:
@@ -234,20 +234,20 @@ def _at_most_doubling(view: ForwardView, numbers: dict[str, Any]) -> None:
         asked += 1
         return numbers["V"](i, j)
 
-    class Counted(Numbers):
+    class CountedNumbers(Numbers):
         def __getitem__(self, j: int) -> float:
             nonlocal asked
             asked += 1
             return super().__getitem__(j)
 
-    counted = {name: Counted(numbers[name], numbers[name].steps.values(), FIRST[name]) for name in LAST}
+    counted = {name: CountedNumbers(numbers[name], numbers[name].steps.values(), FIRST[name]) for name in LAST}
     target = view.target_of({**counted, **dict.fromkeys(VALUES, value)})
     counts = []
     for h in (8, 9, 10):
         before = asked
         target(0, h)
         counts.append(asked - before)
-    if counts[2] > DOUBLING * counts[1] > DOUBLING * DOUBLING * counts[0]:
+    if counts[2] > MAX_GROWTH * counts[1] > MAX_GROWTH * MAX_GROWTH * counts[0]:
         raise ForwardViewError(
             f"the work of U(k, h) grows {counts[2] / counts[1]:.1f}-fold from each horizon to the next: does it call itself twice? "
             "Call it once and keep the result"

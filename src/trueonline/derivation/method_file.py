@@ -14,7 +14,7 @@ from trueonline.derivation.writing import KERNEL, as_float, plus, word, written
 if TYPE_CHECKING:
     from trueonline.derivation.backward import Derivation
 
-BOOTSTRAPPED = (At("V", 0, 1), At("V_max", 0, 1))  # V'
+BOOTSTRAPS = (At("V", 0, 1), At("V_max", 0, 1))  # V'
 
 
 def method_file(derivation: Derivation) -> str:
@@ -24,7 +24,7 @@ def method_file(derivation: Derivation) -> str:
     d, correction = _entered(f.d), _entered(f.beta * derivation.correction)
     fades = sp.denom(sp.together(c)) == 1 and c.xreplace({At("gamma", 0): sp.Integer(0)}) == 0
     cut = "" if fades else " if gamma > 0.0 else 0.0  # no trace at a beginning"
-    ended = [part.xreplace({At("gamma", 1): sp.Integer(0)}).has(*BOOTSTRAPPED) for part in (d, correction)]
+    ended = [part.xreplace({At("gamma", 1): sp.Integer(0)}).has(*BOOTSTRAPS) for part in (d, correction)]
     end = "    v_next = v_next if gamma_next > 0.0 else 0.0  # nothing follows an end\n" if any(ended) else ""
     dutch = plus(_code(beta * b), -beta, KERNEL, "c * trace_x")
     parts = [_code(part) for part in (c, d, correction)]
@@ -83,6 +83,6 @@ def _entered(expression: sp.Expr) -> sp.Expr:
         return expression
     others = expression.xreplace({gamma: sp.Integer(0)})
     rest = sp.cancel((expression - others) / gamma)
-    nothing = rest.xreplace(dict.fromkeys(BOOTSTRAPPED, sp.Integer(0)))
-    alone = gamma not in rest.free_symbols and nothing == 0 and not others.has(*BOOTSTRAPPED)
+    nothing = rest.xreplace(dict.fromkeys(BOOTSTRAPS, sp.Integer(0)))
+    alone = gamma not in rest.free_symbols and nothing == 0 and not others.has(*BOOTSTRAPS)
     return others + At("gamma", 1) * rest if alone else expression

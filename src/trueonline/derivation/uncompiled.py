@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueonline import inputs
 from trueonline.core.transition import Transition, asked
 from trueonline.forward.agents import DefinitionAgent
-from trueonline.inputs import FeaturesLike, Schedule
+from trueonline.forward.base import Definition, number_or_schedule
+from trueonline.inputs import FeaturesLike
 from trueonline.learners.own import rule_of
 
 if TYPE_CHECKING:
@@ -54,70 +54,43 @@ def plain(derivation: Derivation) -> Any:
     function: Callable = FunctionType(rule.py_func.__code__, scope)
     names = asked(rule)
 
-    class Plain:
-        """The derived rule, step by step. It checks nothing."""
+    class Plain(Definition):
+        """The derived rule, step by step."""
 
         takes = ("ratio",) if "rho" in names else ()
         per_feature = derivation.view.per_feature
+        options = MappingProxyType({"second_step_size": number_or_schedule})
+        second_step_size = 0.0
 
-        def __init__(
-            self,
-            n_features: int,
-            step_size: float | Schedule,
-            trace_decay: float,
-            discount: float,
-            weights: Any = None,
-            *,
-            second_step_size: float = 0.0,
-        ) -> None:
-            self.step_size, self.trace_decay, self.discount = step_size, trace_decay, discount
-            self.n_features, self.steps, self.memory = n_features, 0, Vectors(n_features)
-            self.lam, self.rho_old = 0.0, 1.0
-            self.beta, self.carried = second_step_size, np.zeros(3)
+        def reset(self) -> None:
+            self.memory, self.carried = Vectors(self.n_features), np.zeros(3)
+            super().reset()
 
-        @property
-        def weights(self) -> np.ndarray:
-            return self.memory.w
+        def start(self, x: FeaturesLike) -> None:
+            super().start(x)
+            self.memory.e = np.zeros(self.n_features)
+            self.v_old, self.left = 0.0, (0.0, 0.0, 1.0)  # γ, λ and ρ of before
 
         @property
         def reward_rate(self) -> float:
             return self.carried[0]
 
-        def _dense(self, x: FeaturesLike) -> np.ndarray:
-            return inputs.dense(inputs.features(x, self.n_features), self.n_features)
-
-        def start(self, x: FeaturesLike) -> None:
-            self._here = self._dense(x)
-            self.memory.e = np.zeros(self.n_features)
-            self.v_old = self.gamma = 0.0
-            self.goes_on = [False]  # whether the action taken is greedy, for agents
-
-        def update(
-            self,
-            reward: float,
-            x_next: FeaturesLike | None,
-            discount: float | None = None,
-            trace_decay: float | None = None,
-            ratio: float = 1.0,
-        ) -> None:
-            gamma = 0.0 if x_next is None else self.discount if discount is None else discount
-            lam = self.trace_decay if trace_decay is None else trace_decay
-            alpha = self.step_size(self.steps) if callable(self.step_size) else self.step_size
-            if derivation.view.per_feature:
+        def _weights_now(self) -> np.ndarray:
+            (gamma, lam, rho_old), alpha = self.left, self.alphas[-1]
+            if self.per_feature:
                 self.memory.rates, alpha = alpha, 1.0
-            there = self._here if x_next is None else self._dense(x_next)
+            self.left = self.discounts[-1], self.trace_decays[-1], self.ratios[-1]
             given: dict[str, Any] = dict.fromkeys(Transition._fields, np.nan) | {
-                "x": self._here, "reward": reward, "x_next": there, "v_old": self.v_old, "alpha": alpha,
-                "gamma": self.gamma, "lam": self.lam, "gamma_next": gamma, "lam_next": lam,
-                "rho": ratio, "rho_old": self.rho_old, "greedy": float(self.goes_on[-1]),
-                "discount": self.discount, "trace_decay": self.trace_decay, "beta": self.beta, "carried": self.carried,
+                "x": self.x[-1], "reward": self.rewards[-1], "x_next": self.reached[-1], "v_old": self.v_old, "alpha": alpha,
+                "gamma": gamma, "lam": lam, "gamma_next": self.left[0], "lam_next": self.left[1],
+                "rho": self.left[2], "rho_old": rho_old, "greedy": float([False, *self.goes_on][-2]),
+                "discount": self.discount, "trace_decay": self.trace_decay,
+                "beta": self.second_step_size, "carried": self.carried,
             }  # fmt: skip
             numbers = (value if np.ndim(value) else np.float64(value) for value in (given[name] for name in names))
             with np.errstate(all="ignore"):  # a quotient by 0 is infinite, as in a kernel
                 _, _, self.v_old = function(self.memory, *numbers)
-            self.gamma, self.lam, self.rho_old = gamma, lam, ratio
-            self._here, self.goes_on = there, [True]
-            self.steps += 1
+            return self.memory.w
 
     if not derivation.acts:
         return Plain

@@ -101,14 +101,7 @@ class Fourier:
     """
 
     def __init__(
-        self,
-        low: Any,
-        high: Any,
-        *,
-        order: int = 3,
-        coupled: bool = True,
-        scales: Any = None,
-        kind: str = "fourier",
+        self, low: Any, high: Any, *, order: int = 3, coupled: bool = True, scales: Any = None, kind: str = "fourier"
     ) -> None:
         if kind != "fourier":
             raise ValueError(

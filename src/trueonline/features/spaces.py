@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from trueonline.features.bits import Bits
 from trueonline.features.fourier import Fourier
 from trueonline.features.scaling import shown
 from trueonline.features.tiles import TileCoder
@@ -25,7 +26,7 @@ MAX_JOINT_DIMENSIONS = 6  # the default limit of dimensions in one joint grid
 MAX_BOX_SIZE = 64  # a longer observation is taken for an image
 MAX_COUPLED_FEATURES = 4096  # the default limit of coupled Fourier features
 
-SUPPORTED = "Discrete, MultiDiscrete, Tuple of Discrete, and Box of up to 64 numbers"
+SUPPORTED = "Discrete, MultiDiscrete, Tuple of Discrete, MultiBinary, Box of booleans, and Box of up to 64 numbers"
 
 
 class Maker(Protocol):
@@ -175,13 +176,13 @@ def from_space(space: Any, kind: str = "auto", **options: Any) -> Maker:
     space : gymnasium.Space
         The observation space.
     kind : str
-        "auto", "table", "tiles" or "fourier".
+        "auto", "table", "tiles", "fourier" or "bits".
     **options
-        Arguments of `TileCoder` or `Fourier`, apart from the bounds.
+        Arguments of `TileCoder` or `Fourier`, apart from the bounds, or `n_active` of `Bits`.
 
     Returns
     -------
-    Table, TileCoder or Fourier
+    Table, TileCoder, Fourier or Bits
         A callable from an observation to its features.
 
     Raises
@@ -197,6 +198,7 @@ def from_space(space: Any, kind: str = "auto", **options: Any) -> Maker:
     | Tuple of Discrete, such as Blackjack's | "table" (or "auto")     | `Table`: one for each combination     |
     | Box of up to 64 numbers                | "tiles" (or "auto")     | `TileCoder(low, high, **options)`     |
     | the same                               | "fourier"               | `Fourier(low, high, **options)`       |
+    | MultiBinary, Box of booleans           | "bits" (or "auto")      | `Bits`: one for each bit              |
 
     Other spaces are refused. The numbers of a Box are flattened, and the bounds are those of the Box.
 
@@ -212,9 +214,15 @@ def from_space(space: Any, kind: str = "auto", **options: Any) -> Maker:
     >>> from_space(SimpleNamespace(n=16, shape=()))      # as Gymnasium's Discrete(16)
     Table(n=16)
     """
-    kinds = ("auto", "table", "tiles", "fourier")
+    kinds = ("auto", "table", "tiles", "fourier", "bits")
     if kind not in kinds:
         raise ValueError(f"kind must be one of {', '.join(kinds)}, got {kind!r}")
+    shape = getattr(space, "shape", None) or ()
+    binary = shape != () and (getattr(space, "dtype", None) == np.dtype(bool) or hasattr(space, "n"))
+    if kind == "bits" or (binary and kind == "auto"):
+        if not binary:
+            raise ValueError(f"{space!r:.80} is not made of bits: kind 'bits' is for MultiBinary and Box of booleans")
+        return Bits(math.prod(shape), **options)
     table = _table(space)
     box = table is None and all(hasattr(space, name) for name in ("low", "high", "shape"))
     if table is None and not box:
@@ -281,11 +289,11 @@ def restore(settings: Mapping[str, Any]) -> Maker:
     Parameters
     ----------
     settings : mapping
-        The result of `settings()` of a `Table`, `TileCoder` or `Fourier`.
+        The result of `settings()` of a `Table`, `TileCoder`, `Fourier` or `Bits`.
 
     Returns
     -------
-    Table, TileCoder or Fourier
+    Table, TileCoder, Fourier or Bits
         The same features, with counts at zero.
 
     Raises
@@ -298,7 +306,7 @@ def restore(settings: Mapping[str, Any]) -> Maker:
     >>> restore(Table(6, start=1).settings())
     Table(n=6, start=1)
     """
-    makers = {"table": Table, "tiles": TileCoder, "fourier": Fourier}
+    makers = {"table": Table, "tiles": TileCoder, "fourier": Fourier, "bits": Bits}
     kind = settings.get("kind") if isinstance(settings, Mapping) else None
     if kind not in makers:
         raise ValueError(f"settings must be a dict whose kind is one of {', '.join(makers)}, got {settings!r:.80}")

@@ -14,26 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueonline.core.compiling.kernels import call
+from trueonline.features import tile_kernels as kernels
 from trueonline.features.scaling import FAST_TYPES, Scaling, as_given, shown
-from trueonline.features.tile_kernels import (
-    ACTIVE,
-    BIAS,
-    COLLISIONS,
-    FINE,
-    GROUPS,
-    HEADER,
-    LAYOUT,
-    MANY,
-    MAX_KEYS,
-    ONE,
-    ROOM,
-    SEEN,
-    SHIFTS,
-    SIZE,
-    TAKEN,
-    TILES,
-    TILINGS,
-)
 from trueonline.inputs import MAX_FEATURES, Resumable, count, room_for
 
 MAX_TILINGS = 2**16
@@ -153,7 +135,7 @@ class TileCoder(Resumable):
         self._state = {"places": self._places}
         self._blank = np.zeros(self.n_active, np.int64)
         self._quick_types = FAST_TYPES if len(self._scaling.shape) == 1 else ()
-        self._quick = partial(ONE[self._size is not None], self._bounds, self._places)
+        self._quick = partial(kernels.ONE[self._size is not None], self._bounds, self._places)
 
     def _refuse_sizes(self) -> None:
         if self._size is not None and self._size <= self._bias:
@@ -178,23 +160,24 @@ class TileCoder(Resumable):
                 layout += [i, math.prod(bins[j + 1 :])]
             first += n * math.prod(bins)
         parts = {
-            FINE: [n * (b - 1) + 1 for b in self._bins],
-            SHIFTS: [k * m % n for m in multipliers for k in range(n)],
-            LAYOUT: layout,
+            kernels.FINE: [n * (b - 1) + 1 for b in self._bins],
+            kernels.SHIFTS: [k * m % n for m in multipliers for k in range(n)],
+            kernels.LAYOUT: layout,
         }
         hashing = self._size is not None
         room = self.n_features - self._bias
-        begins = np.cumsum([HEADER + d, *map(len, parts.values())])
-        bits = (min(self._tiles, MAX_KEYS) // 64 + 1, room // 64 + 1) if hashing else (0, 0)
+        begins = np.cumsum([kernels.HEADER + d, *map(len, parts.values())])
+        bits = (min(self._tiles, kernels.MAX_KEYS) // 64 + 1, room // 64 + 1) if hashing else (0, 0)
         length = int(begins[-1]) + sum(bits)
         with room_for(f"bins={self._bins} and tilings={n}", 8.0 * length):
             places = np.zeros(length, np.int64)  # committed by the operating system only where it is written
         for (name, values), begin in zip(parts.items(), begins[:-1], strict=True):
             places[name] = begin
             places[begin : begin + len(values)] = values
-        places[[SIZE, TILINGS, GROUPS, TILES]] = d, n, len(self._groups), self._tiles
-        places[[ACTIVE, BIAS, ROOM]] = self.n_active, self.n_features - 1 if self._bias else -1, room
-        places[[SEEN, TAKEN]] = begins[-1], begins[-1] + bits[0]
+        places[[kernels.SIZE, kernels.TILINGS, kernels.GROUPS, kernels.TILES]] = d, n, len(self._groups), self._tiles
+        bias = self.n_features - 1 if self._bias else -1
+        places[[kernels.ACTIVE, kernels.BIAS, kernels.ROOM]] = self.n_active, bias, room
+        places[[kernels.SEEN, kernels.TAKEN]] = begins[-1], begins[-1] + bits[0]
         return places
 
     @property
@@ -210,12 +193,12 @@ class TileCoder(Resumable):
     @property
     def clipped(self) -> np.ndarray:
         """For each dimension, how many numbers have been moved to a bound so far."""
-        return self._places[HEADER : HEADER + self._scaling.size].copy()
+        return self._places[kernels.HEADER : kernels.HEADER + self._scaling.size].copy()
 
     @property
     def collisions(self) -> int:
         """The number of tiles seen so far that were hashed to an index of another tile."""
-        return int(self._places[COLLISIONS])
+        return int(self._places[kernels.COLLISIONS])
 
     def __call__(self, x: ArrayLike) -> np.ndarray:
         """The indices of the features that are active at an observation.
@@ -244,7 +227,7 @@ class TileCoder(Resumable):
                 length = -1  # not compiled yet, or a bad observation: nothing was counted, and the checks below find out
         if length < 0:
             values = as_given(x, self._scaling.observation(x))
-            length = call(ONE[self._size is not None], self._bounds, self._places, values, active)
+            length = call(kernels.ONE[self._size is not None], self._bounds, self._places, values, active)
         return active if length == active.size else active[:length]
 
     def many(self, X: ArrayLike) -> np.ndarray | list[np.ndarray]:
@@ -268,7 +251,7 @@ class TileCoder(Resumable):
         """
         rows = self._scaling.observations(X)
         active, lengths = np.empty((len(rows), self.n_active), np.int64), np.empty(len(rows), np.int64)
-        total = call(MANY[self._size is not None], self._bounds, self._places, rows, active, lengths)
+        total = call(kernels.MANY[self._size is not None], self._bounds, self._places, rows, active, lengths)
         if total == active.size:
             return active
         return [row[:length] for row, length in zip(active, lengths.tolist(), strict=True)]
@@ -302,8 +285,8 @@ class TileCoder(Resumable):
     def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Saved places differ from those of this coder in counts and in the bits of hashing only."""
         places, own = saved["places"], self._places
-        counts = [COLLISIONS, *range(HEADER, HEADER + self._scaling.size)]
-        laid_out = np.arange(own[SEEN])
+        counts = [kernels.COLLISIONS, *range(kernels.HEADER, kernels.HEADER + self._scaling.size)]
+        laid_out = np.arange(own[kernels.SEEN])
         fixed = np.delete(laid_out, counts)
         return {"places": np.array_equal(places[fixed], own[fixed]) and (places[counts] >= 0).all()}
 

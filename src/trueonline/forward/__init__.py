@@ -3,23 +3,26 @@
 from trueonline.forward.agents import (
     AccumulateSarsaSum,
     ClearingSarsaSum,
+    ExpectedSarsaSum,
+    GQSum,
     OnlineDifferentialSarsaReturn,
     OnlineSarsaReturn,
     OnlineWatkinsReturn,
     ReplaceSarsaSum,
     SwiftSarsaEquations,
+    TreeBackupQSum,
     WatkinsQSum,
 )
+from trueonline.forward.cut_traces import ABTDSum, TreeBackupSum, VTraceSum
 from trueonline.forward.differential import OnlineDifferentialReturn
 from trueonline.forward.emphatic import EmphaticBetaSum, EmphaticSum, OnlineEmphaticReturn
-from trueonline.forward.gradient import GTD2Sum, GTDSum, OnlineGTDReturn, ProximalGTD2Sum, TDRCSum
+from trueonline.forward.gradient import GTD2Sum, GTDSum, HTDSum, OnlineGTDReturn, ProximalGTD2Sum, TDRCSum
 from trueonline.forward.interim_returns import interim_lambda_return, lambda_return, n_step_returns
 from trueonline.forward.lambda_returns import OfflineLambdaReturn, OnlineLambdaReturn
 from trueonline.forward.monte_carlo import EpisodeMonteCarlo, OnlineMonteCarlo
 from trueonline.forward.off_policy_returns import (
     OffPolicySum,
     OnlineOffPolicyReturn,
-    VTraceSum,
     off_policy_lambda_returns,
 )
 from trueonline.forward.other_returns import AverageReturn, ComplexReturn, GammaReturn, NStepReturn, OmegaReturn
@@ -29,6 +32,7 @@ from trueonline.forward.traces import AccumulateSum, ImpliedSum, ReplaceSum
 from trueonline.forward.weighted_returns import OnlineWISGTDReturn, OnlineWISReturn, WISGTDSum
 
 __all__ = [
+    "ABTDSum",
     "AccumulateSarsaSum",
     "AccumulateSum",
     "AverageReturn",
@@ -37,9 +41,12 @@ __all__ = [
     "EmphaticBetaSum",
     "EmphaticSum",
     "EpisodeMonteCarlo",
+    "ExpectedSarsaSum",
+    "GQSum",
     "GTD2Sum",
     "GTDSum",
     "GammaReturn",
+    "HTDSum",
     "ImpliedSum",
     "NStepReturn",
     "OffPolicySum",
@@ -64,6 +71,8 @@ __all__ = [
     "SwiftSarsaEquations",
     "SwiftTDEquations",
     "TDRCSum",
+    "TreeBackupQSum",
+    "TreeBackupSum",
     "VTraceSum",
     "WISGTDSum",
     "WatkinsQSum",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from trueonline import inputs
-from trueonline.forward.base import Definition
+from trueonline.forward.action_values import ExpectedGradientSum, ExpectedSum, ExpectedTreeSum
+from trueonline.forward.base import Definition, with_options
 from trueonline.forward.differential import OnlineDifferentialReturn
 from trueonline.forward.lambda_returns import OnlineLambdaReturn
 from trueonline.forward.swift_equations import SwiftTDEquations
@@ -18,7 +18,7 @@ from trueonline.forward.traces import AccumulateSum, ClearingSum, ReplaceSum
 from trueonline.forward.watkins import WatkinsReturn, WatkinsSum
 from trueonline.inputs import FeaturesLike, Schedule
 from trueonline.learners.acting import Acting
-from trueonline.learners.docstrings import AGENT, SECOND, with_learned_step_sizes
+from trueonline.learners.docstrings import AGENT, SECOND, TARGET, with_learned_step_sizes
 
 TIE_TOLERANCE = 1e-10  # closer values are tied: relative to the best value, or absolute if that is below 1
 
@@ -29,10 +29,13 @@ class DefinitionAgent(Acting):
     The interface is that of `trueonline.control.Agent`, without saving.
     """
 
-    _shared_parameters = AGENT + SECOND
+    _shared_parameters = AGENT
     definition: ClassVar[type[Definition]]
-    settings: Mapping[str, float] = MappingProxyType({})  # of the definition, beside the common ones
     greedy: ClassVar[bool] = False  # whether it bootstraps from the best action, instead of from the next one
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls.__signature__ = with_options(DefinitionAgent.__init__, cls)  # type: ignore[attr-defined]
 
     def __init__(
         self,
@@ -45,15 +48,12 @@ class DefinitionAgent(Acting):
         *,
         seed: Any = None,
         initial_weights: ArrayLike | None = None,
-        second_step_size: float | Schedule | None = None,
+        **options: Any,
     ) -> None:
         self.n_features, self.n_actions, self.policy = n_features, n_actions, policy
         self.rng = np.random.default_rng(seed)
         weights = None if initial_weights is None else np.reshape(initial_weights, -1)
-        more = (
-            dict(self.settings) if second_step_size is None else {**self.settings, "second_step_size": second_step_size}
-        )
-        self.inner = self.definition(n_features * n_actions, step_size, trace_decay, discount, weights, **more)
+        self.inner = self.definition(n_features * n_actions, step_size, trace_decay, discount, weights, **options)
         self.inner.n_actions = n_actions
 
     @property
@@ -95,6 +95,78 @@ class DefinitionAgent(Acting):
         return inputs.dense(inputs.features(x, self.n_features), self.n_features)
 
 
+class TargetedDefinition(DefinitionAgent):
+    """Action values of an ε-greedy target policy, by a definition over φ = ψ(S, A) and φ̄' = Σ_a π(a|S')ψ(S', a)."""
+
+    _shared_parameters = AGENT + TARGET + SECOND
+
+    def __init__(self, *arguments: Any, target_epsilon: float = 0.0, **more: Any) -> None:
+        self.target_epsilon = target_epsilon
+        DefinitionAgent.__init__(self, *arguments, **more)
+
+    def _target(self, q: np.ndarray) -> np.ndarray:
+        """π of all actions, from their values."""
+        best = q >= q.max() - TIE_TOLERANCE * max(1.0, abs(q.max()))
+        return (1.0 - self.target_epsilon) * best / best.sum() + self.target_epsilon / len(q)
+
+    def _chosen(self, q: np.ndarray, t: int) -> tuple[int, tuple[float, float]]:
+        """An action, with ρ and π."""
+        action = self.policy(q, self.rng, t)
+        pi = float(self._target(q)[action])
+        return action, (pi / float(self.policy.probabilities(q, t)[action]), pi)  # type: ignore[attr-defined]
+
+    def start(self, x: FeaturesLike) -> int:
+        action, self.taken = self._chosen(self.values(x), self.inner.steps)
+        self.inner.start(self._psi(x, action))
+        return action
+
+    def step(
+        self, reward: float, x_next: FeaturesLike, discount: float | None = None, trace_decay: float | None = None
+    ) -> int:
+        q = self.values(x_next)
+        action, coming = self._chosen(q, self.inner.steps + 1)
+        mean = np.outer(self._dense(x_next), self._target(q)).reshape(-1)
+        self._learn(reward, self._psi(x_next, action), discount, trace_decay, mean)
+        self.taken = coming
+        return action
+
+    def end(self, reward: float) -> None:
+        self._learn(reward, None, None, None, None)
+
+    def _learn(self, reward: float, x_next: Any, discount: Any, trace_decay: Any, mean: Any) -> None:
+        parts = dict(zip(("ratio", "probability"), self.taken, strict=True))
+        more = {name: value for name, value in parts.items() if name in self.inner.takes}
+        self.inner.update(reward, x_next, discount, trace_decay, x_expected=mean, **more)
+
+
+class ExpectedSarsaSum(TargetedDefinition):
+    """Expected Sarsa(λ), by explicit sums."""
+
+    definition = ExpectedSum
+
+
+class TreeBackupQSum(TargetedDefinition):
+    """Tree Backup(λ), by explicit sums."""
+
+    definition = ExpectedTreeSum
+
+
+class GQSum(TargetedDefinition):
+    """GQ(λ), by explicit sums."""
+
+    definition = ExpectedGradientSum
+
+    def __init__(
+        self,
+        *arguments: Any,
+        target_epsilon: float = 0.0,
+        second_step_size: float | Schedule | None = None,
+        **more: Any,
+    ) -> None:
+        beta = arguments[2] if second_step_size is None else second_step_size
+        TargetedDefinition.__init__(self, *arguments, target_epsilon=target_epsilon, second_step_size=beta, **more)
+
+
 class AccumulateSarsaSum(DefinitionAgent):
     """Sarsa(λ) with accumulating traces, by explicit sums."""
 
@@ -125,35 +197,11 @@ class SwiftSarsaEquations(DefinitionAgent):
     _shared_parameters = with_learned_step_sizes(AGENT)
     definition = SwiftTDEquations
 
-    def __init__(
-        self,
-        n_features: int,
-        n_actions: int,
-        step_size: float,
-        trace_decay: float,
-        discount: float,
-        policy: Callable,
-        *,
-        seed: Any = None,
-        initial_weights: ArrayLike | None = None,
-        bound: float = 0.1,
-        decay: float = 0.999,
-        meta_step_size: float = 0.001,
-        min_step_size: float = 1e-10,
-    ) -> None:
-        self.settings = {
-            "bound": bound,
-            "decay": decay,
-            "meta_step_size": meta_step_size,
-            "min_step_size": min_step_size,
-        }
-        common = (n_features, n_actions, step_size, trace_decay, discount, policy)
-        DefinitionAgent.__init__(self, *common, seed=seed, initial_weights=initial_weights)
-
 
 class OnlineDifferentialSarsaReturn(DefinitionAgent):
     """The online λ-return algorithm over ψ(s, a), of rewards above the reward rate. True online differential Sarsa(λ) equals it."""
 
+    _shared_parameters = AGENT + SECOND
     definition = OnlineDifferentialReturn
 
     @property

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from typing import Any, ClassVar
 
@@ -11,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueonline import inputs
-from trueonline.inputs import FeaturesLike, FeatureStream
+from trueonline.core.thread_guard import ThreadGuarded
+from trueonline.inputs import FeaturesLike, FeatureStream, Schedule, explains_arguments
 from trueonline.learners.interface import Learner
 
 VECTORS = ("x", "reached", "weights_then")  # of the history
@@ -52,6 +54,25 @@ def products_after(factors: np.ndarray, k: int) -> np.ndarray:
     return np.concatenate(([1.0], factors[k + 1 :])).cumprod()
 
 
+def with_options(init: Callable[..., None], cls: Any) -> inspect.Signature:
+    """The signature of a class whose constructor takes the options of definitions, or its own one."""
+    usual = list(inspect.signature(cls.__init__).parameters.values())[1:]
+    if cls.__init__ is not init:
+        return inspect.Signature(usual)
+    if definition := getattr(cls, "definition", None):
+        common = inspect.signature(Definition).parameters
+        own = [each for name, each in inspect.signature(definition).parameters.items() if name not in common]
+    else:
+        kind, none = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
+        own = [inspect.Parameter(name, kind, default=getattr(cls, name, none)) for name in cls.options]
+    return inspect.Signature([*usual[:-1], *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own)])
+
+
+def number_or_schedule(name: str, value: Any) -> Any:
+    """A number ≥ 0, or a schedule of such numbers."""
+    return value if callable(value) else inputs.ratio(name, value)
+
+
 class Definition(Learner):
     """A learner that keeps all transitions since the last beginning, and its weights at the beginning.
 
@@ -60,6 +81,34 @@ class Definition(Learner):
 
     takes: ClassVar[Collection[str]] = ()
     n_actions = 1  # the number of blocks of the features
+    options: ClassVar[
+        Mapping[str, Callable[[str, Any], Any]]
+    ] = {}  # arguments beside the common ones, each with its check
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls._more_settings = tuple(cls.options)
+        cls.__signature__ = with_options(Definition.__init__, cls)  # type: ignore[attr-defined]
+
+    @explains_arguments
+    def __init__(
+        self,
+        n_features: int,
+        step_size: float | Schedule,
+        trace_decay: float,
+        discount: float,
+        initial_weights: ArrayLike | None = None,
+        **options: Any,
+    ) -> None:
+        self._take(options)
+        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
+
+    def _take(self, options: Mapping[str, Any]) -> None:
+        """Check the options, and keep them as attributes. The attributes of the class are their defaults."""
+        for name, check in self.options.items():
+            if name not in options and not hasattr(type(self), name):
+                raise TypeError(f"{type(self).__name__} needs {name}")
+            setattr(self, name, check(name, options[name] if name in options else getattr(type(self), name)))
 
     def reset(self) -> None:
         given = self._parameters.initial_weights
@@ -89,9 +138,9 @@ class Definition(Learner):
     def _weights_now(self) -> np.ndarray:
         """The weights after the last transition of the history."""
 
-    @abstractmethod
     def _weights_at_end(self) -> np.ndarray:
         """The weights after the last transition of the episode."""
+        return self._weights
 
     @of_now
     def _decays(self) -> np.ndarray:
@@ -135,14 +184,16 @@ class Definition(Learner):
         ratio: float | None = None,
         interest: float | None = None,
         x_expected: FeaturesLike | None = None,
+        probability: float | None = None,
     ) -> float:
-        self._refuse(ratio=ratio, interest=interest, x_expected=x_expected)
+        self._refuse(ratio=ratio, interest=interest, x_expected=x_expected, probability=probability)
         if self._here is None:
             raise RuntimeError("no episode has begun: call start(x) with its first features before update")
         reward = inputs.number("reward", reward)
         gamma = inputs.unit("discount", self.discount if discount is None else discount)
         lam = inputs.unit("trace_decay", self.trace_decay if trace_decay is None else trace_decay)
         rho = 1.0 if ratio is None else inputs.ratio("ratio", ratio)
+        self._probability = min(rho, 1.0) if probability is None else inputs.probability("probability", probability, rho)
         self._interest = 1.0 if interest is None else inputs.ratio("interest", interest)
         alpha = self._parameters.alpha(self._steps)
         self._prepare()
@@ -191,15 +242,17 @@ class Definition(Learner):
         ratios: ArrayLike | None = None,
         interests: ArrayLike | None = None,
         expected: FeatureStream | None = None,
+        probabilities: ArrayLike | None = None,
         resume: bool = False,
     ) -> np.ndarray:
-        self._refuse(ratios=ratios, interests=interests, expected=expected)
+        self._refuse(ratios=ratios, interests=interests, expected=expected, probabilities=probabilities)
         X, rows = inputs.stream(X, self.n_features)
         R = inputs.rewards(rewards, rows)
         series = {
             "discount": inputs.units("discounts", discounts, len(R), self.discount),
             "trace_decay": inputs.units("trace_decays", trace_decays, len(R), self.trace_decay),
-            "ratio": inputs.ratios("ratios", ratios, len(R)),
+            "ratio": (rhos := inputs.ratios("ratios", ratios, len(R))),
+            "probability": inputs.probabilities("probabilities", probabilities, len(R), rhos),
             "interest": inputs.ratios("interests", interests, len(R)),
         }
         series = {name: each for name, each in series.items() if name in ("discount", "trace_decay", *self.takes)}
@@ -225,6 +278,12 @@ class Definition(Learner):
         if length != rows:
             raise ValueError(f"expected must have as many rows as X, {rows}, got {length}")
         return [self._checked(inputs.row(means, t), f"expected[{t}]") for t in range(rows)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**ThreadGuarded.__getstate__(self), "_past": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
 
     def _dump(self) -> dict[str, np.ndarray]:
         parts = {name: np.array(getattr(self, name), float) for name in SCALARS}

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from trueonline import inputs
 from trueonline.forward.interim_returns import interim_lambda_return
 from trueonline.forward.off_policy_returns import SecondStepDefinition, dutch_trace
 
@@ -41,14 +40,6 @@ class DifferentialDefinition(SecondStepDefinition):
         self._reward_rate += self._coming_beta * rho * delta
         return delta
 
-    def _dump(self) -> dict[str, np.ndarray]:
-        return {**super()._dump(), "reward_rate": np.array(self._reward_rate)}
-
-    def _restore(self, parts: dict[str, np.ndarray]) -> None:
-        rate = inputs.saved_array(parts, "reward_rate", (), np.float64)
-        super()._restore(parts)
-        self._reward_rate = float(rate)
-
 
 class OnlineDifferentialReturn(DifferentialDefinition):
     """At every time t, redo all updates of the episode with the interim λ-returns of horizon t, of rewards R_{k+1} − R̄_k.
@@ -80,4 +71,5 @@ class OnlineDifferentialReturn(DifferentialDefinition):
 
     def _trace(self) -> np.ndarray:
         """e⁺ of the online λ-return algorithm, whose terms carry α_i."""
-        return dutch_trace(self.x, self._decays(), self.alphas, np.ones(len(self.x)), self.n_features)
+        moves = [alpha * phi for alpha, phi in zip(self.alphas, self.x, strict=True)]
+        return dutch_trace(self.x, self._decays(), moves, self.n_features)

@@ -7,14 +7,13 @@ interesting states before it bootstrap from it. I_t is the interest of the state
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from trueonline import inputs
 from trueonline.forward.off_policy_returns import FamilyDefinition, OffPolicySum, OnlineOffPolicyReturn
-from trueonline.inputs import Schedule
 
 
 class EmphaticDefinition(FamilyDefinition):
@@ -59,20 +58,8 @@ class EmphaticBetaSum(EmphaticSum):
         β in [0, 1]. 0.8 by default.
     """
 
-    _more_settings: ClassVar[tuple[str, ...]] = ("follow_on_decay",)
-
-    def __init__(
-        self,
-        n_features: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float,
-        initial_weights: ArrayLike | None = None,
-        *,
-        follow_on_decay: float = 0.8,
-    ) -> None:
-        self.follow_on_decay = inputs.unit("follow_on_decay", follow_on_decay)
-        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
+    options = MappingProxyType({"follow_on_decay": inputs.unit})
+    follow_on_decay: float = 0.8
 
     def _follow_on_decays(self) -> Sequence[float]:
         return [self.follow_on_decay] * len(self.discounts)

@@ -7,13 +7,13 @@ equivalence*). A second vector of weights, h, estimates the TD error from φ. Th
 from __future__ import annotations
 
 from abc import abstractmethod
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from trueonline import inputs
-from trueonline.forward.base import of_the_past, products_after
+from trueonline.forward.base import number_or_schedule, of_the_past, products_after
 from trueonline.forward.off_policy_returns import (
     OffPolicySum,
     OnlineOffPolicyReturn,
@@ -21,7 +21,6 @@ from trueonline.forward.off_policy_returns import (
     accumulated,
     dutch_trace,
 )
-from trueonline.inputs import Schedule
 from trueonline.learners.docstrings import LEARNER, SECOND
 
 
@@ -87,6 +86,10 @@ class GTDSum(GradientDefinition, OffPolicySum):
         return h
 
 
+def _optional(name: str, value: Any) -> Any:
+    return None if value is None else number_or_schedule(name, value)
+
+
 class TDRCSum(GTDSum):
     """TDRC(λ), by explicit sums: GTD(λ) with a further term in h, −κh_j (Ghiassian and others 2020).
 
@@ -99,22 +102,13 @@ class TDRCSum(GTDSum):
     """
 
     _shared_parameters = LEARNER + SECOND
-    _more_settings: ClassVar[tuple[str, ...]] = ("_second_step_size", "regularization")
+    options = MappingProxyType({"second_step_size": _optional, "regularization": inputs.ratio})
+    second_step_size: Any = None
+    regularization: float = 1.0
 
-    def __init__(
-        self,
-        n_features: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float,
-        initial_weights: ArrayLike | None = None,
-        *,
-        second_step_size: float | Schedule | None = None,
-        regularization: float = 1.0,
-    ) -> None:
-        self.regularization = inputs.ratio("regularization", regularization)
-        second = step_size if second_step_size is None else second_step_size
-        super().__init__(n_features, step_size, trace_decay, discount, initial_weights, second_step_size=second)
+    def _prepare(self) -> None:
+        second = self.step_size if self.second_step_size is None else self.second_step_size
+        self._coming_beta = inputs.at("second_step_size", second, self._steps, inputs.ratio)
 
     def _second_redone(self) -> np.ndarray:
         pulls = (beta * h for beta, h in zip(self.betas, self.second_then, strict=True))
@@ -166,6 +160,35 @@ class ProximalGTD2Sum(GTDSum):
         return sum((self._changes(j)[1] for j in range(len(self.x))), self._first_second.copy())
 
 
+class HTDSum(GTDSum):
+    """HTD(λ), by explicit sums, with e of GTD(λ) and b_j = Σ_{i=0}^{j} (∏_{m=i+1}^{j} γ_mλ_m) φ_i (White and White 2016).
+
+    w_t = w_0 + Σ_{j=0}^{t−1} α_j (δ_j e_j + h_jᵀ(e_j − b_j) (φ_j − γ_{j+1}φ_{j+1}))
+    h_t = h_0 + Σ_{j=0}^{t−1} β_j (δ_j e_j − (h_jᵀb_j) (φ_j − γ_{j+1}φ_{j+1}))
+    """
+
+    @of_the_past
+    def _behaviour_trace(self, j: int) -> np.ndarray:
+        """b_j."""
+        return accumulated(self.x, self._decays(), np.ones(len(self.x)), j, self.n_features)
+
+    def _difference(self, j: int) -> np.ndarray:
+        return self.x[j] - self.discounts[j] * self.reached[j]
+
+    def _redone(self) -> np.ndarray:
+        w = self._first_weights.copy()
+        for j, (alpha, h) in enumerate(zip(self.alphas, self.second_then, strict=True)):
+            e, b = self._trace_at(j), self._behaviour_trace(j)
+            w += alpha * (self.deltas[j] * e + (h @ (e - b)) * self._difference(j))
+        return w
+
+    def _second_redone(self) -> np.ndarray:
+        total = self._first_second.copy()
+        for j, (beta, h) in enumerate(zip(self.betas, self.second_then, strict=True)):
+            total += beta * (self.deltas[j] * self._trace_at(j) - (h @ self._behaviour_trace(j)) * self._difference(j))
+        return total
+
+
 class OnlineGTDReturn(GradientDefinition, OnlineOffPolicyReturn):
     """True online GTD(λ): at every time t, redo all updates of w and of h with the interim targets of horizon t.
 
@@ -204,4 +227,5 @@ class OnlineGTDReturn(GradientDefinition, OnlineOffPolicyReturn):
     @property
     def second_trace(self) -> np.ndarray:
         """f_t = ρ_te_t^h: Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_jρ_j) B_{i+1}^{t} β_iρ_iφ_i, with B_j = I − β_jφ_jφ_jᵀ."""
-        return dutch_trace(self.x, self._carried(), self.betas, self.ratios, self.n_features)
+        moves = [beta * phi for beta, phi in zip(self.betas, self.x, strict=True)]
+        return dutch_trace(self.x, self._carried(), moves, self.n_features, self.ratios)

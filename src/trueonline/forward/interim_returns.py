@@ -44,12 +44,7 @@ def n_step_returns(k: int, h: int, rewards: np.ndarray, discounts: np.ndarray, n
 
 
 def interim_lambda_return(
-    k: int,
-    h: int,
-    rewards: np.ndarray,
-    discounts: np.ndarray,
-    trace_decays: np.ndarray,
-    next_values: np.ndarray,
+    k: int, h: int, rewards: np.ndarray, discounts: np.ndarray, trace_decays: np.ndarray, next_values: np.ndarray
 ) -> float:
     """Compute the interim λ-return G_k^{λ|h} of S_k, from data up to the horizon h only.
 

@@ -27,9 +27,6 @@ class OnlineLambdaReturn(Definition):
     def _weights_now(self) -> np.ndarray:
         return _sweep(self, self.next_values)
 
-    def _weights_at_end(self) -> np.ndarray:
-        return self._weights
-
     def _trace(self) -> np.ndarray:
         """e_t = Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_j) A_{i+1}^{t} φ_i, with A_i^t = (I − α_tφ_tφ_tᵀ) … (I − α_iφ_iφ_iᵀ).
 

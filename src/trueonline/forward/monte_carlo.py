@@ -48,9 +48,6 @@ class OnlineMonteCarlo(Definition):
     def _weights_now(self) -> np.ndarray:
         return _towards_returns(self, 0.0)
 
-    def _weights_at_end(self) -> np.ndarray:
-        return self._weights
-
 
 def _towards_returns(learner: Definition, last: float) -> np.ndarray:
     """One update for every state of the history, and `last` is the return of its end."""

@@ -7,13 +7,13 @@ action taken in S_t. The weights are computed from scratch from the history at e
 from __future__ import annotations
 
 from abc import abstractmethod
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from trueonline import inputs
-from trueonline.forward.base import OffPolicyDefinition, of_now, of_the_past
+from trueonline.forward.base import OffPolicyDefinition, number_or_schedule, of_now, of_the_past
 from trueonline.inputs import Schedule
 from trueonline.learners.docstrings import LEARNER, SECOND
 
@@ -49,70 +49,26 @@ class FamilyDefinition(OffPolicyDefinition):
             getattr(self, name).append(value)
         return self._redone()
 
-    def _weights_at_end(self) -> np.ndarray:
-        return self._weights
-
     @of_now
     def _carried(self) -> np.ndarray:
         """γ_jλ_jρ_j for j = 0, 1, …. The entry j = 0 has no meaning. ∏_{j=i+1}^{t} γ_jλ_jρ_j carries φ_i to time t."""
         return self._decays() * np.array(self.ratios)
 
     def _dump(self) -> dict[str, np.ndarray]:
-        parts = super()._dump()
-        parts |= {name: np.array(getattr(self, name), float) for name in self.more_scalars}
-        shape = len(self.x), self.n_features
-        parts |= {name: np.array(getattr(self, name), float).reshape(shape) for name in self.more_vectors}
-        return parts | {name: getattr(self, f"_{name}") for name in self._saved}
-
-    @property
-    def _saved(self) -> list[str]:
-        """The names in files of the vectors that are learned, now and when the episode began."""
-        return [part for name in self.more_learned for part in (name, f"first_{name}")]
-
-    def _restore(self, parts: dict[str, np.ndarray]) -> None:
-        length = len(np.atleast_1d(parts["x"]))
-        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(self.more_scalars, (length,))
-        shapes |= dict.fromkeys(self.more_vectors, (length, self.n_features))
-        shapes |= dict.fromkeys(self._saved, (self.n_features,))
-        for name, shape in shapes.items():
-            inputs.saved_array(parts, name, shape, np.float64)
-        super()._restore(parts)
-        for name in self.more_scalars:
-            setattr(self, name, parts[name].tolist())
-        for name in self.more_vectors:
-            setattr(self, name, list(parts[name]))
-        for name in self._saved:
-            setattr(self, f"_{name}", parts[name].copy())
+        raise NotImplementedError(
+            f"{type(self).__name__} cannot be saved, only pickled: save the learner that it defines"
+        )
 
 
 class SecondStepDefinition(FamilyDefinition):
-    """A definition with a second step-size β: that of what is learned beside w."""
+    """A definition with a second step-size β, or its schedule: that of what is learned beside w."""
 
     _shared_parameters = LEARNER + SECOND.replace("callable, optional", "callable")
-    _more_settings: ClassVar[tuple[str, ...]] = ("_second_step_size",)
-
-    def __init__(
-        self,
-        n_features: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float,
-        initial_weights: ArrayLike | None = None,
-        *,
-        second_step_size: float | Schedule,
-    ) -> None:
-        self._second_step_size = (
-            second_step_size if callable(second_step_size) else inputs.ratio("second_step_size", second_step_size)
-        )
-        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
-
-    @property
-    def second_step_size(self) -> float | Schedule:
-        """The step-size β of the second weights or of the reward rate, or its schedule."""
-        return self._second_step_size
+    options = MappingProxyType({"second_step_size": number_or_schedule})
+    second_step_size: float | Schedule
 
     def _prepare(self) -> None:
-        self._coming_beta = inputs.at("second_step_size", self._second_step_size, self._steps, inputs.ratio)
+        self._coming_beta = inputs.at("second_step_size", self.second_step_size, self._steps, inputs.ratio)
 
 
 class OffPolicySum(FamilyDefinition):
@@ -135,38 +91,6 @@ class OffPolicySum(FamilyDefinition):
 
     def _trace(self) -> np.ndarray:
         return self._trace_at(len(self.x) - 1)
-
-
-class VTraceSum(OffPolicySum):
-    """V-trace(λ), by explicit sums: those of off-policy TD(λ), with min(ρ_i, largest) for every ρ_i.
-
-    Parameters
-    ----------
-    largest_ratio : float, optional
-        The largest ratio, 1 by default.
-    """
-
-    _more_settings: ClassVar[tuple[str, ...]] = ("largest_ratio",)
-
-    def __init__(
-        self,
-        n_features: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float,
-        initial_weights: ArrayLike | None = None,
-        *,
-        largest_ratio: float = 1.0,
-    ) -> None:
-        self.largest_ratio = inputs.ratio("largest_ratio", largest_ratio)
-        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
-
-    def _entering(self) -> np.ndarray:
-        return np.minimum(self.ratios, self.largest_ratio)
-
-    @of_now
-    def _carried(self) -> np.ndarray:
-        return self._decays() * self._entering()
 
 
 class OnlineOffPolicyReturn(FamilyDefinition):
@@ -204,16 +128,12 @@ class OnlineOffPolicyReturn(FamilyDefinition):
 
     def _trace(self) -> np.ndarray:
         """e_t = Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_jρ_j) A_{i+1}^{t} β_iφ_i, with A_j = I − β_jφ_jφ_jᵀ and β_j = α_jρ_j."""
-        steps = [self._step(k) for k in range(len(self.x))]
-        return dutch_trace(self.x, self._carried(), steps, np.ones(len(self.x)), self.n_features)
+        moves = [self._step(k) * phi for k, phi in enumerate(self.x)]
+        return dutch_trace(self.x, self._carried(), moves, self.n_features)
 
 
 def off_policy_lambda_returns(
-    rewards: list[float],
-    discounts: list[float],
-    trace_decays: list[float],
-    ratios: list[float],
-    next_values: list[float],
+    rewards: list[float], discounts: list[float], trace_decays: list[float], ratios: list[float], next_values: list[float]
 ) -> list[float]:
     """Compute the off-policy interim λ-returns G_k^{λρ|h} of S_k, for k = 0, …, h − 1 and the latest horizon h.
 
@@ -266,12 +186,17 @@ def accumulated(x: list[np.ndarray], carried: np.ndarray, entering: np.ndarray, 
     return total
 
 
-def dutch_trace(x: list[np.ndarray], carried: np.ndarray, steps: list[float], entering: Any, n: int) -> np.ndarray:
-    """Σ_{i=0}^{t} (c_{i+1} ⋯ c_t) (I − β_tφ_tφ_tᵀ) ⋯ (I − β_{i+1}φ_{i+1}φ_{i+1}ᵀ) β_ib_iφ_i, one factor after the other."""
+def dutch_trace(
+    x: list[np.ndarray], carried: np.ndarray, moves: list[np.ndarray], n: int, entering: list[float] | None = None
+) -> np.ndarray:
+    """Σ_{i=0}^{t} (c_{i+1} ⋯ c_t) (I − m_tφ_tᵀ) ⋯ (I − m_{i+1}φ_{i+1}ᵀ) b_im_i, one factor after the other. b_i is 1 by default.
+
+    m_i is φ_i times its step-size, or the step-sizes of all features.
+    """
     total = np.zeros(n)
-    for i in range(len(x)):
-        term = steps[i] * entering[i] * x[i]
+    for i, move in enumerate(moves):
+        term = move if entering is None else entering[i] * move
         for j in range(i + 1, len(x)):
-            term = carried[j] * (term - steps[j] * (x[j] @ term) * x[j])
+            term = carried[j] * (term - (x[j] @ term) * moves[j])
         total += term
     return total

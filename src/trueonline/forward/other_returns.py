@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from trueonline import inputs
 from trueonline.forward.base import SCALARS, VECTORS, Definition
 from trueonline.forward.interim_returns import first_shares, gamma_shares, n_step_returns, omega_shares
-from trueonline.inputs import Schedule
 
 # --- Options --------------------------------------------------------------------------------------
 
@@ -56,13 +54,8 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "offline": _flag,
-    "capacity": lambda name, value: None if value is None else inputs.count(name, value),
-    "shares": _summing_to_one,
-    "n": inputs.count,
-    "covariance": _covariance,
-}
+def _capacity(name: str, value: Any) -> int | None:
+    return None if value is None else inputs.count(name, value)
 
 
 # --- Learners -------------------------------------------------------------------------------------
@@ -83,8 +76,8 @@ class AverageReturn(Definition):
 
     Parameters
     ----------
-    **options : object
-        `offline`: whether to update at the end of the episode only. False by default.
+    offline : bool, optional
+        Whether to update at the end of the episode only. False by default.
 
     Examples
     --------
@@ -94,27 +87,8 @@ class AverageReturn(Definition):
     FourSteps(n_features=2, step_size=0.1, trace_decay=0.0, discount=1.0, offline=False, n=4)
     """
 
-    options: tuple[str, ...] = ("offline",)
+    options = MappingProxyType({"offline": _flag})
     offline: bool = False
-
-    def __init__(
-        self,
-        n_features: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float,
-        initial_weights: ArrayLike | None = None,
-        **options: Any,
-    ) -> None:
-        self._take(options)
-        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
-
-    def _take(self, options: dict[str, Any]) -> None:
-        unknown = sorted(set(options) - set(self.options))
-        if unknown:
-            raise TypeError(f"{type(self).__name__} has no option {unknown[0]!r}; it has {', '.join(self.options)}")
-        for name in self.options:
-            setattr(self, name, CHECKS[name](name, options.get(name, getattr(type(self), name))))
 
     @abstractmethod
     def _shares(self, discounts: np.ndarray, trace_decays: np.ndarray) -> np.ndarray:
@@ -177,9 +151,10 @@ class GammaReturn(AverageReturn):
 
     Parameters
     ----------
-    **options : object
-        `capacity`: C, the number of returns that are averaged, the target of TD_γ(C). All by default.
-        `offline`: whether to update at the end of the episode only. False by default.
+    offline : bool, optional
+        Whether to update at the end of the episode only. False by default.
+    capacity : int, optional
+        C, the number of returns that are averaged, the target of TD_γ(C). All by default.
 
     Examples
     --------
@@ -190,7 +165,7 @@ class GammaReturn(AverageReturn):
     array([0.33333333, 1.        ])
     """
 
-    options = ("offline", "capacity")
+    options = MappingProxyType({"offline": _flag, "capacity": _capacity})
     capacity: int | None = None
 
     @property
@@ -208,9 +183,10 @@ class ComplexReturn(AverageReturn):
 
     Parameters
     ----------
-    **options : object
-        `shares`: s_1, …, s_N. The one-step return gets everything by default.
-        `offline`: whether to update at the end of the episode only. False by default.
+    offline : bool, optional
+        Whether to update at the end of the episode only. False by default.
+    shares : array_like, optional
+        The shares s_1, …, s_N. The one-step return gets everything by default.
 
     Examples
     --------
@@ -218,7 +194,7 @@ class ComplexReturn(AverageReturn):
     3
     """
 
-    options = ("offline", "shares")
+    options = MappingProxyType({"offline": _flag, "shares": _summing_to_one})
     shares: Any = (1.0,)
 
     @property
@@ -237,12 +213,13 @@ class NStepReturn(AverageReturn):
 
     Parameters
     ----------
-    **options : object
-        `n`: the number of steps. 1 by default, TD(0).
-        `offline`: whether to update at the end of the episode only. False by default.
+    offline : bool, optional
+        Whether to update at the end of the episode only. False by default.
+    n : int, optional
+        The number of steps. 1 by default, TD(0).
     """
 
-    options = ("offline", "n")
+    options = MappingProxyType({"offline": _flag, "n": inputs.count})
     n: int = 1
 
     @property
@@ -263,9 +240,10 @@ class OmegaReturn(AverageReturn):
 
     Parameters
     ----------
-    **options : object
-        `covariance`: Ω, the covariance of the returns of 1, …, N steps, a symmetric positive definite matrix. N is 1 by default.
-        `offline`: whether to update at the end of the episode only. False by default.
+    offline : bool, optional
+        Whether to update at the end of the episode only. False by default.
+    covariance : array_like, optional
+        Ω, the covariance of the returns of 1, …, N steps, a symmetric positive definite matrix. N is 1 by default.
 
     Examples
     --------
@@ -273,7 +251,7 @@ class OmegaReturn(AverageReturn):
     2
     """
 
-    options = ("offline", "covariance")
+    options = MappingProxyType({"offline": _flag, "covariance": _covariance})
     covariance: Any = ((1.0,),)
 
     @property

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from trueonline import inputs
 from trueonline.forward.base import Definition
-from trueonline.inputs import Schedule
 from trueonline.learners.docstrings import LEARNER, with_learned_step_sizes
-
-VECTORS = ("step_sizes", "z", "p", "z_bar", "h", "h_old", "delta_w")
 
 
 class SwiftTDEquations(Definition):
@@ -41,23 +37,13 @@ class SwiftTDEquations(Definition):
     """
 
     _shared_parameters = with_learned_step_sizes(LEARNER)
-    _more_settings: ClassVar[tuple[str, ...]] = ("bound", "decay", "meta_step_size", "min_step_size")
-
-    def __init__(
-        self,
-        n_features: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float,
-        initial_weights: ArrayLike | None = None,
-        *,
-        bound: float = 0.1,
-        decay: float = 0.999,
-        meta_step_size: float = 0.001,
-        min_step_size: float = 1e-10,
-    ) -> None:
-        self.bound, self.decay, self.meta_step_size, self.min_step_size = bound, decay, meta_step_size, min_step_size
-        Definition.__init__(self, n_features, step_size, trace_decay, discount, initial_weights)
+    options = MappingProxyType(
+        {"bound": inputs.positive, "decay": inputs.unit, "meta_step_size": inputs.ratio, "min_step_size": inputs.positive}
+    )
+    bound: float = 0.1
+    decay: float = 0.999
+    meta_step_size: float = 0.001
+    min_step_size: float = 1e-10
 
     def reset(self) -> None:
         nothing = np.zeros(self.n_features)
@@ -95,19 +81,8 @@ class SwiftTDEquations(Definition):
         self.z, self.p, self.z_bar = z, p, z_bar
         return self._weights + self.delta_w
 
-    def _weights_at_end(self) -> np.ndarray:
-        return self._weights
-
     def _trace(self) -> np.ndarray:
         return self.z
 
     def _dump(self) -> dict[str, np.ndarray]:
-        return {**Definition._dump(self), **{name: getattr(self, name) for name in VECTORS}, "met": self.met}
-
-    def _restore(self, parts: dict[str, np.ndarray]) -> None:
-        for name in VECTORS:
-            inputs.saved_array(parts, name, (self.n_features,), np.float64)
-        inputs.saved_array(parts, "met", (self.n_features,), np.bool_)
-        Definition._restore(self, parts)
-        for name in (*VECTORS, "met"):
-            setattr(self, name, parts[name].copy())
+        raise NotImplementedError("SwiftTDEquations cannot be saved, only pickled: save the SwiftTD that it defines")

@@ -20,9 +20,6 @@ class TraceSum(Definition):
         terms = (self.alphas[j] * self.deltas[j] * self._trace_at(j) for j in range(len(self.deltas)))
         return sum(terms, self._first_weights.copy())
 
-    def _weights_at_end(self) -> np.ndarray:
-        return self._weights
-
     def _trace(self) -> np.ndarray:
         return self._trace_at(len(self.x) - 1)
 

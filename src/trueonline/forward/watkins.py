@@ -31,9 +31,6 @@ class WatkinsReturn(Definition):
             w += self.alphas[k] * (target - w @ self.x[k]) * self.x[k]
         return w
 
-    def _weights_at_end(self) -> np.ndarray:
-        return self._weights
-
 
 class WatkinsSum(TraceSum):
     """Accumulating traces that a non-greedy action cuts: e_j = Σ_{i=0}^{j} (∏_{m=i+1}^{j} γ_mλ_m[A_m is greedy]) ψ_i."""

@@ -6,17 +6,20 @@ diagonal matrix, A_{k+1} = diag(1/u_{k+1}), in the place of α. A single feature
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from trueonline import inputs
 from trueonline.forward.base import products_after
 from trueonline.forward.gradient import GradientDefinition, GTDSum, OnlineGTDReturn
-from trueonline.forward.off_policy_returns import FamilyDefinition, off_policy_lambda_returns
-from trueonline.inputs import Schedule
+from trueonline.forward.off_policy_returns import FamilyDefinition, dutch_trace, off_policy_lambda_returns
 from trueonline.learners.docstrings import INITIAL, LEARNER, SECOND
+
+
+def _optional(name: str, value: float | None) -> float | None:
+    return None if value is None else inputs.positive(name, value)
 
 
 class UsageDefinition(FamilyDefinition):
@@ -29,35 +32,14 @@ class UsageDefinition(FamilyDefinition):
     """
 
     _shared_parameters = LEARNER + INITIAL
-    _more_settings: ClassVar[tuple[str, ...]] = ("_initial_step_size",)
+    options = MappingProxyType({"initial_step_size": _optional})
+    initial_step_size: float | None = None  # the step-size of each feature at first; None for the first of `step_size`
 
     more_vectors: ClassVar[tuple[str, ...]] = ("step_sizes_then",)
     step_sizes_then: list[np.ndarray]  # the diagonals of A_1, A_2, …
     more_learned: ClassVar[tuple[str, ...]] = ("usage",)
     _usage: np.ndarray
     _first_usage: np.ndarray
-
-    def __init__(
-        self,
-        n_features: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float,
-        initial_weights: ArrayLike | None = None,
-        *,
-        initial_step_size: float | None = None,
-    ) -> None:
-        self._set_initial_step_size(initial_step_size)
-        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
-
-    def _set_initial_step_size(self, initial_step_size: float | None) -> None:
-        given = initial_step_size is not None
-        self._initial_step_size = inputs.positive("initial_step_size", initial_step_size) if given else None
-
-    @property
-    def initial_step_size(self) -> float | None:
-        """The step-size of each feature at first; None for the first of `step_size`."""
-        return self._initial_step_size
 
     @property
     def usage(self) -> np.ndarray:
@@ -71,7 +53,7 @@ class UsageDefinition(FamilyDefinition):
         return inputs.read_only(sizes)
 
     def reset(self) -> None:
-        alpha = self._parameters.alpha(0) if self._initial_step_size is None else self._initial_step_size
+        alpha = self._parameters.alpha(0) if self.initial_step_size is None else self.initial_step_size
         self._usage = np.full(self.n_features, 1.0 / alpha)
         super().reset()
 
@@ -85,6 +67,12 @@ class UsageDefinition(FamilyDefinition):
         for k, phi in enumerate(self.x):
             u = (1.0 - self.alphas[k] * phi * phi) * u + self._total_weight(k) * phi * phi
         return u
+
+    def _diagonal_trace(self) -> np.ndarray:
+        """Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_jρ_j) F_t ⋯ F_{i+1} ρ_iA_{i+1}φ_i, with F_j = I − ρ_jA_{j+1}φ_jφ_jᵀ."""
+        parts = zip(self.ratios, self.step_sizes_then, self.x, strict=True)
+        moves = [rho * step_sizes * phi for rho, step_sizes, phi in parts]
+        return dutch_trace(self.x, self._carried(), moves, self.n_features)
 
     def _total_weight(self, k: int) -> float:
         """ρ_k^t, for the latest horizon t."""
@@ -137,32 +125,16 @@ class OnlineWISReturn(UsageDefinition):
 
     def _trace(self) -> np.ndarray:
         """Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_jρ_j) F_t ⋯ F_{i+1} ρ_iA_{i+1}φ_i, with F_j = I − ρ_jA_{j+1}φ_jφ_jᵀ."""
-        return _dutch_trace(self)
+        return self._diagonal_trace()
 
 
 class GradientUsageDefinition(UsageDefinition, GradientDefinition):
     """A history with the usage of the features, and with second weights."""
 
     _shared_parameters = LEARNER + SECOND.replace("callable, optional", "callable") + INITIAL
-    _more_settings: ClassVar[tuple[str, ...]] = ("_second_step_size", "_initial_step_size")
+    options = MappingProxyType({**GradientDefinition.options, **UsageDefinition.options})
     more_vectors = ("second_then", "step_sizes_then")
     more_learned = ("second", "usage")
-
-    def __init__(
-        self,
-        n_features: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float,
-        initial_weights: ArrayLike | None = None,
-        *,
-        second_step_size: float | Schedule,
-        initial_step_size: float | None = None,
-    ) -> None:
-        self._set_initial_step_size(initial_step_size)
-        GradientDefinition.__init__(
-            self, n_features, step_size, trace_decay, discount, initial_weights, second_step_size=second_step_size
-        )
 
 
 class WISGTDSum(GradientUsageDefinition, GTDSum):
@@ -197,20 +169,4 @@ class OnlineWISGTDReturn(GradientUsageDefinition, OnlineGTDReturn):
 
     def _trace(self) -> np.ndarray:
         """The trace of `OnlineWISReturn`."""
-        return _dutch_trace(self)
-
-
-def _dutch_trace(definition: UsageDefinition) -> np.ndarray:
-    """Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_jρ_j) F_t ⋯ F_{i+1} ρ_iA_{i+1}φ_i, with F_j = I − ρ_jA_{j+1}φ_jφ_jᵀ."""
-    carried, x = definition._carried(), definition.x
-    steps = [
-        rho * step_sizes * phi
-        for rho, step_sizes, phi in zip(definition.ratios, definition.step_sizes_then, x, strict=True)
-    ]
-    total = np.zeros(definition.n_features)
-    for i in range(len(x)):
-        term = steps[i]
-        for j in range(i + 1, len(x)):
-            term = carried[j] * (term - (x[j] @ term) * steps[j])
-        total += term
-    return total
+        return self._diagonal_trace()

@@ -5,7 +5,7 @@ indices, or a pair of both. A stream of features is a 2-D float64 array or a CSR
 are compiled for one type.
 """
 
-from trueonline.inputs.arguments import explains_arguments
+from trueonline.inputs.arguments import explains_arguments, with_defaults
 from trueonline.inputs.feature_inputs import (
     FLOATS,
     INTEGERS,
@@ -42,6 +42,8 @@ from trueonline.inputs.numbers import (
     number,
     one_seed,
     positive,
+    probabilities,
+    probability,
     ratio,
     ratios,
     read_only,
@@ -50,6 +52,7 @@ from trueonline.inputs.numbers import (
     shown,
     unit,
     units,
+    unmasked,
 )
 from trueonline.inputs.parameters import Parameters, Parametrised
 from trueonline.inputs.protocol import PARTS, Protocol, check_methods, protocol_of
@@ -63,63 +66,3 @@ from trueonline.inputs.saved_arrays import (
     saved_parts,
 )
 from trueonline.inputs.stream_inputs import begins, row, stream, stream_like
-
-__all__ = [
-    "EMPTY_STREAM",
-    "FLOATS",
-    "INTEGERS",
-    "MAX_COUNT",
-    "MAX_FEATURES",
-    "ONE",
-    "PARTS",
-    "SINGULAR_NAMES",
-    "FeatureStream",
-    "Features",
-    "FeaturesLike",
-    "HasState",
-    "Parameters",
-    "Parametrised",
-    "Protocol",
-    "Resumable",
-    "Schedule",
-    "SparseMatrix",
-    "Stream",
-    "along",
-    "as_array",
-    "as_pair",
-    "at",
-    "begins",
-    "check_methods",
-    "check_saved",
-    "copied",
-    "count",
-    "dense",
-    "explains_arguments",
-    "features",
-    "floats",
-    "given",
-    "is_dense",
-    "length",
-    "like",
-    "marks",
-    "native",
-    "number",
-    "one_seed",
-    "positive",
-    "protocol_of",
-    "ratio",
-    "ratios",
-    "read_only",
-    "rewards",
-    "room_for",
-    "row",
-    "same",
-    "saved_array",
-    "saved_count",
-    "saved_parts",
-    "shown",
-    "stream",
-    "stream_like",
-    "unit",
-    "units",
-]

@@ -50,3 +50,19 @@ def explains_arguments(init: Init) -> Init:
         init(self, *arguments, **named)
 
     return checked  # type: ignore[return-value]
+
+
+def with_defaults(init: Callable[..., None], *hidden: str, **defaults: Any) -> Any:
+    """A constructor with other defaults, whose signature does not show some arguments."""
+    signature = inspect.signature(init)
+    names = list(signature.parameters)
+
+    @wraps(init)
+    def made(self: Any, *arguments: Any, **named: Any) -> None:
+        given = {*names[1 : 1 + len(arguments)], *named}
+        init(self, *arguments, **named, **{name: value for name, value in defaults.items() if name not in given})
+
+    shown = [each for each in signature.parameters.values() if each.name not in hidden]
+    shown = [each.replace(default=defaults[each.name]) if each.name in defaults else each for each in shown]
+    made.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+    return made

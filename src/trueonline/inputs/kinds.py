@@ -29,6 +29,7 @@ Schedule: TypeAlias = Callable[[int], float]
 SINGULAR_NAMES = {
     "ratios": "ratio",
     "interests": "interest",
+    "probabilities": "probability",
     "expected": "x_expected",
 }  # a part of a transition, and of a stream
 

@@ -13,6 +13,8 @@ import numpy as np
 from trueonline import words
 from trueonline.inputs.kinds import EMPTY_STREAM, MAX_FEATURES, Schedule
 
+ROUNDING = 1e-12  # by so much a probability may exceed its ratio: both were rounded
+
 
 def number(
     name: str, value: Any, wanted: str = "a finite number", fits: Callable[[float], bool] = math.isfinite
@@ -65,13 +67,19 @@ def one_seed(seed: Any, name: str = "seed") -> Any:
     raise ValueError(f"{name} must be a whole number ≥ 0, got {shown(seed)}{advice}")
 
 
-def as_array(name: str, values: Any, dtype: Any = None) -> np.ndarray:
-    """The values as an array. ValueError if they are none, and for a masked array, because its mask would be ignored."""
+def unmasked(name: str, values: Any) -> Any:
+    """The values. ValueError for a masked array, because its mask would be ignored."""
     parts = values if isinstance(values, list | tuple) else (values,)
     if any(isinstance(part, np.ma.MaskedArray) for part in parts):
         raise ValueError(
             f"{name} must not be masked, because the mask would be ignored: give {name}.filled(…), or leave the masked entries out"
         )
+    return values
+
+
+def as_array(name: str, values: Any, dtype: Any = None) -> np.ndarray:
+    """The values as an array. ValueError if they are none, or masked."""
+    values = unmasked(name, values)
     try:
         return np.asarray(values, dtype)
     except ValueError as error:
@@ -141,6 +149,25 @@ def ratios(name: str, values: Any, length: int) -> np.ndarray:
     if bad.size:
         raise ValueError(f"{name} must be finite numbers ≥ 0, got {array[bad[0]]} at position {bad[0]}")
     return np.require(array, np.float64, ["C", "A", "W"])
+
+
+def probability(name: str, value: Any, rho: float) -> float:
+    """π(A|S) of an action with the ratio ρ = π(A|S) / b(A|S). It is at most ρ, because b(A|S) is at most 1."""
+    most = min(rho, 1.0)
+    wanted = f"a number from 0 to {most:g}, which is 1 or, if that is smaller, the ratio"
+    return number(name, value, wanted, lambda v: 0.0 <= v <= most + ROUNDING)
+
+
+def probabilities(name: str, values: Any, length: int, rhos: np.ndarray) -> np.ndarray:
+    """π(A|S) of each action; min(1, ρ) by default."""
+    most = np.minimum(rhos, 1.0)
+    if values is None:
+        return most
+    array = ratios(name, values, length)
+    bad = np.flatnonzero(~(array <= most + ROUNDING))
+    if bad.size:
+        raise ValueError(f"{name} must be at most 1, and at most the ratio, got {array[bad[0]]} at position {bad[0]}")
+    return array
 
 
 def units(name: str, values: Any, steps: int, default: float) -> np.ndarray:

@@ -20,6 +20,7 @@ PARTS = {  # of a transition, each with what it is and its usual default
     "discount": ("γ of the state entered", "None"),
     "trace_decay": ("λ of the state entered", "None"),
     "ratio": ("the importance ratio of the action", "1.0"),
+    "probability": ("the probability of the action under the target policy", "None"),
     "interest": ("the interest in the state left", "1.0"),
     "x_expected": ("the mean features of the state entered", "None"),
 }

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 SEEDS: dict[str, tuple[int, tuple[str, ...]]] = {
     "trajectory of a sweep": (20160817, ("seed", "run")),
+    "confirmation of a sweep": (20160818, ("seed",)),
     "features of a sweep file": (41, ("seed",)),
     "features of the paper's MRPs": (41, ("seed", "kind", "number")),
     "paper's MRPs": (31, ("seed", "kind", "number")),
     "MRPs of a grid": (51, ("seed", "k", "b", "number")),
     "features of MRPs of a grid": (61, ("seed", "k", "b", "number")),
     "off-policy MDPs": (61, ("seed", "number")),
+    "features of the Collision task": (71, ("seed", "run")),
+    "trajectories of the Collision task": (73, ("seed", "run")),
     "background of a game": (2016, ("seed",)),
     "arm": (20130612, ("seed",)),
     "training episode": (1, ("episode", "seed")),
@@ -22,7 +25,7 @@ SEEDS: dict[str, tuple[int, tuple[str, ...]]] = {
     "filmed episode": (3, ("episode", "seed")),
 }
 # These two have a seed in common, for kind 0 and number 0. They belong to different studies.
-SHARED = {("features of a sweep file", "features of the paper's MRPs")}
+SHARED_SEEDS = {("features of a sweep file", "features of the paper's MRPs")}
 
 
 def seed_of(purpose: str, *parts: int) -> list[int]:

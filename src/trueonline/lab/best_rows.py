@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from trueonline.lab.style import NAMES
 
-PARAMETERS = {"step_size": "α", "trace_decay": "λ", "eta": "η", "step": "step"}
+PARAMETERS = {"step_size": "α", "trace_decay": "λ", "eta": "η", "own": "η or β", "step": "step"}
 HEADINGS = PARAMETERS | {
     "mrp": "MRP", "rms_error": "RMS error", "low": "95 %, from", "high": "to", "panel": "signal",
     "over_td0": "mean of the error over that of TD(0)", "distance": "distance of target",

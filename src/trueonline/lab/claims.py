@@ -73,12 +73,14 @@ def deciding(numbers: Mapping[str, Any]) -> tuple[str, float, float, float] | No
 
     >>> deciding({"runs": 5, "difference": 0.25, "95 % interval": [0.1, 0.4]})
     ('difference', 0.25, 0.1, 0.4)
+    >>> deciding({"gain": 2.0, "95 % interval": ["-Infinity", "Infinity"]})  # of one run
+    ('gain', 2.0, -inf, inf)
     """
     names = list(numbers)
     for before, name in pairwise(names):
         at, interval = numbers[before], numbers[name]
         if "interval" in name and isinstance(interval, list) and len(interval) == 2 and isinstance(at, int | float):
-            low, high = interval
+            low, high = (float(end) for end in interval)  # an end without bound is "Infinity" in JSON
             if low <= at <= high:
                 return before, at, low, high
     return None

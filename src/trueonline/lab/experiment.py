@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from trueonline import study
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import Claim
 
+PART = re.compile(r"(?i:(question|paper|look|exceptions)): (.*)", re.DOTALL)  # a paragraph for `Reading`
 # The columns of a task's result that say which setting of a method a row is about.
 SETTING: dict[str, pa.DataType] = {"method": pa.string(), "step_size": pa.float64(), "trace_decay": pa.float64()}
 
@@ -107,25 +109,36 @@ class Reading:
 class Experiment:
     """An experiment: its name in the command, a text about it, and the function that runs it.
 
-    The text is the docstring of the experiment's module. Its first line is the title in the report.
+    The text is the docstring of the experiment's module. Its first line is the title in the report. Paragraphs that begin with
+    "Question:", "Paper:", "Look:" and "Exceptions:" are for readers who do not know the subject (`Reading`).
     """
 
     name: str
-    about: str | None
+    about: str
     run: Callable[[Settings], Outcome]
     best: BestRows  # of its table, for readers
     check: Callable[[Settings], None] = lambda settings: None  # ValueError if it cannot use these settings
-    reading: Reading | None = None  # for readers who do not know the subject
+    main: int | None = None  # how many of the claims stand beside the figure (`Reading`)
 
     @property
     def title(self) -> str:
         """The title in lists and in the report."""
-        return (self.about or self.name).partition("\n")[0]
+        return self.about.partition("\n")[0]
 
     @property
     def text(self) -> str:
-        """The paragraphs below the title."""
-        return (self.about or "").partition("\n")[2].strip()
+        """The paragraphs below the title, without those for `Reading`."""
+        return "\n\n".join(text for text in self._paragraphs if not PART.match(text))
+
+    @property
+    def reading(self) -> Reading | None:
+        """What the text says to readers who do not know the subject. None if it has no question."""
+        parts = {found[1].lower(): " ".join(found[2].split()) for text in self._paragraphs if (found := PART.match(text))}
+        return Reading(**parts, main=self.main) if parts else None
+
+    @property
+    def _paragraphs(self) -> list[str]:
+        return self.about.partition("\n")[2].strip().split("\n\n")
 
 
 def stacked(by_method: Mapping[str, Mapping[str, Any]], **labels: str) -> pa.Table:

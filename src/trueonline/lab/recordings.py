@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from trueonline.control.gym.curves import running_mean
 from trueonline.inputs import number
 from trueonline.optional import optional
 from trueonline.problems import arm
@@ -32,8 +33,8 @@ from trueonline.words import count, listed
 
 SIGNALS = ("position", "velocity", "force", "muscle1", "muscle2")
 ROLES = (*SIGNALS, "recording")
-ENVELOPE = 0.2  # seconds over which a rectified signal is averaged
-SLOW = 1.0  # seconds over which the force is averaged to replace a position
+ENVELOPE_SECONDS = 0.2  # seconds over which a rectified signal is averaged
+SLOWNESS = 1.0  # seconds over which the force is averaged to replace a position
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,14 +84,14 @@ def read(path: str | os.PathLike, columns: Mapping[str, str] | None = None, rate
     every = number("rate", rate, f"a multiple of {arm.RATE}", lambda v: v > 0.0 and v % arm.RATE == 0.0) / arm.RATE
     table = _Table(path, dict(columns or {}))
     pieces = table.pieces()
-    width, whole = round(ENVELOPE * rate), int(every)
+    width, whole = round(ENVELOPE_SECONDS * rate), int(every)
 
     def reduced(values: np.ndarray) -> np.ndarray:
         return np.concatenate([_decimated(values[piece], whole) for piece in pieces])
 
     def envelope(values: np.ndarray) -> np.ndarray:
         if values.min() < 0.0:
-            values = np.concatenate([moving_mean(np.abs(values[piece]), width) for piece in pieces])
+            values = np.concatenate([running_mean(np.abs(values[piece]), width) for piece in pieces])
         return reduced(values)
 
     lengths = [len(piece) // whole for piece in pieces]
@@ -100,8 +101,10 @@ def read(path: str | os.PathLike, columns: Mapping[str, str] | None = None, rate
     force = table.column("force")
     position, notes = table.column("position") if table.has("position") else None, []
     if position is None:
-        position = np.concatenate([moving_mean(force[piece], round(SLOW * rate)) for piece in pieces])
-        notes.append(f"It has no position: the slow force, its mean over the last {SLOW:g} s, stands in for the angle.")
+        position = np.concatenate([running_mean(force[piece], round(SLOWNESS * rate)) for piece in pieces])
+        notes.append(
+            f"It has no position: the slow force, its mean over the last {SLOWNESS:g} s, stands in for the angle."
+        )
     slow = reduced(position)
     if table.has("velocity"):
         velocity = reduced(table.column("velocity"))
@@ -132,14 +135,6 @@ def _muscles(table: _Table, envelope: Any) -> tuple[list[np.ndarray], list[str]]
     envelopes = {name: envelope(table.values(name)) for name in candidates}
     first, second = sorted(candidates, key=lambda name: -float(envelopes[name].var()))[:2]
     return [envelopes[first], envelopes[second]], [first, second]
-
-
-def moving_mean(values: np.ndarray, width: int) -> np.ndarray:
-    """The mean of each value and the previous ones, `width` in all, or fewer at the beginning."""
-    sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
-    last = np.arange(1, len(values) + 1)
-    first = np.maximum(last - width, 0)
-    return (sums[last] - sums[first]) / (last - first)
 
 
 def _decimated(values: np.ndarray, every: int) -> np.ndarray:

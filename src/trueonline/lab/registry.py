@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from trueonline.lab.options import Option
+import click
 
 if TYPE_CHECKING:
     from trueonline.lab.experiment import Experiment
@@ -22,29 +22,50 @@ class Entry:
     options: tuple[Option, ...] = ()
 
 
+class Option(click.Option):
+    """An option of the command `trueonline reproduce` that only some experiments have.
+
+    Parameters
+    ----------
+    name : str
+        The name on the command line, without the dashes, and in `Settings.options`.
+    help : str
+        The text of the command's help.
+    needs : str, optional
+        Another option, without which this one has no meaning.
+    everywhere : bool
+        Every experiment of the call must have the option. Otherwise one of them is enough.
+    **more
+        Arguments of `click.Option`.
+    """
+
+    def __init__(self, name: str, help: str, needs: str | None = None, everywhere: bool = False, **more: Any) -> None:
+        super().__init__([f"--{name}"], help=help, **more)
+        self.needs, self.everywhere = needs, everywhere
+
+
 MRPS = Option(
     "mrps",
     "random MRPs of each class, each with --runs runs (10).  [default: 100 and 20]",
-    int,
-    least=2,
+    type=click.IntRange(2),
     metavar="N",
 )
 SCALE = Option(
     "scale",
     "how much of it: minutes, a night on two cores, or all of it on a cluster.  [default: quick]",
-    choices=("quick", "evening", "paper"),
+    type=click.Choice(["quick", "evening", "paper"]),
 )
-SHARE = Option("shard", "do the I-th of N shares only; all shares need the same folder.", metavar="I/N", everywhere=True)
-TRANSITIONS = Option("transitions", "steps of each run.  [default: 75,000]", int, least=1000, metavar="N")
+SHARE = Option("shard", "do the I-th of N shares only; all shares need the same folder.", everywhere=True, metavar="I/N")
+TRANSITIONS = Option("transitions", "steps of each run.  [default: 75,000]", type=click.IntRange(1000), metavar="N")
 RECORDING = (
     Option("data", "a recording (CSV or Parquet) beside the simulated arm.", metavar="FILE"),
     Option(
         "columns",
         "the columns of FILE that hold force, muscle1, muscle2, position, velocity and recording, if they have other names.",
-        metavar="ROLE=COLUMN,…",
         needs="data",
+        metavar="ROLE=COLUMN,…",
     ),
-    Option("rate", "samples of FILE a second, a multiple of 40.  [default: 40]", float, needs="data"),
+    Option("rate", "samples of FILE a second, a multiple of 40.  [default: 40]", needs="data", type=float),
 )
 
 EXPERIMENTS = {
@@ -63,6 +84,7 @@ EXPERIMENTS = {
     "mountain-car": Entry("mountain_car", by_name_only=True),
     "stream-x": Entry("stream_x", by_name_only=True, options=(TRANSITIONS,)),
     "offpolicy": Entry("offpolicy", by_name_only=True),
+    "collision": Entry("collision", by_name_only=True),
     "average-reward": Entry("average_reward", by_name_only=True),
 }
 DEFAULT = tuple(name for name, entry in EXPERIMENTS.items() if not entry.by_name_only)
@@ -73,14 +95,10 @@ def experiment(name: str) -> Experiment:
     return import_module(f"trueonline.lab.experiments.{EXPERIMENTS[name].module}").EXPERIMENT
 
 
-def options() -> dict[str, Option]:
-    """All options that experiments have of their own, by name."""
-    return {option.name: option for entry in EXPERIMENTS.values() for option in entry.options}
-
-
-def owners(option: str) -> list[str]:
-    """The experiments that have this option."""
-    return [name for name, entry in EXPERIMENTS.items() if option in (each.name for each in entry.options)]
+def options() -> dict[Option, list[str]]:
+    """All options that experiments have of their own, each with the experiments that have it."""
+    known = dict.fromkeys(option for entry in EXPERIMENTS.values() for option in entry.options)
+    return {option: [name for name, entry in EXPERIMENTS.items() if option in entry.options] for option in known}
 
 
 def check(names: Sequence[str], given: Mapping[str, Any]) -> None:
@@ -88,10 +106,10 @@ def check(names: Sequence[str], given: Mapping[str, Any]) -> None:
     unknown = [name for name in names if name not in EXPERIMENTS]
     if unknown:
         raise ValueError(f"unknown experiment {unknown[0]!r}; known are {', '.join(EXPERIMENTS)}")
-    for name, option in options().items():
+    for option, having in options().items():
+        name = str(option.name)
         if given.get(name) is None:
             continue
-        having = owners(name)
         if not set(names) & set(having):
             raise ValueError(
                 f"--{name} is an option of {' and '.join(having)} only: name {'one' if having[1:] else 'it'}"

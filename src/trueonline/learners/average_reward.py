@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from numpy.typing import ArrayLike
-
 from trueonline.catalog import METHODS
 from trueonline.core.memory.layout import CARRIED
-from trueonline.inputs import Schedule, explains_arguments
+from trueonline.inputs import Schedule, with_defaults
 from trueonline.learners.docstrings import LEARNER, NO_ADAPTATION, SECOND
 from trueonline.learners.memory_learner import MemoryLearner
 
@@ -48,21 +46,4 @@ class TrueOnlineDifferentialTD(WithRewardRate, MemoryLearner):
     _shared_parameters = LEARNER + SECOND + NO_ADAPTATION
     method = METHODS["true_online_differential"]
 
-    @explains_arguments
-    def __init__(
-        self,
-        n_features: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float = 1.0,
-        initial_weights: ArrayLike | None = None,
-        *,
-        second_step_size: float | Schedule,
-        bound: float | None = None,
-        meta_step_size: float | None = None,
-    ) -> None:
-        beta = second_step_size
-        adaptation = {"bound": bound, "meta_step_size": meta_step_size}
-        MemoryLearner.__init__(
-            self, n_features, step_size, trace_decay, discount, initial_weights, second_step_size=beta, **adaptation
-        )
+    __init__ = with_defaults(MemoryLearner.__init__, "initial_step_size", discount=1.0)

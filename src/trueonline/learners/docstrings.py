@@ -59,6 +59,15 @@ initial_weights : array_like, optional
     The weights to begin with: a row for each feature, a column for each action. Zeros by default.
 """
 
+TARGET = """\
+target_epsilon : float, optional
+    The target policy is ε-greedy by the current values, with this ε. 0, which is greedy, by default.
+bound : None, optional
+    There is no step-size adaptation here: any other value is refused.
+meta_step_size : None, optional
+    The same.
+"""
+
 ADAPTATION = """\
 bound : float, optional
     Step-size adaptation: α is lowered for a transition whose update would close more than this share of its error. 1 keeps an

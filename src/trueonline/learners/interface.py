@@ -29,7 +29,9 @@ class Learner(ThreadGuarded, Documented, Parametrised, ABC):
     binary: ClassVar[bool] = False  # whether the method is defined for binary features only
     per_feature: ClassVar[bool] = False  # whether `step_size` may have an entry for each feature
     _more_settings: ClassVar[tuple[str, ...]] = ()  # attributes that the constructor sets, beside the parameters
-    takes: ClassVar[Collection[str]] = ()  # which of ratio, interest and x_expected its transitions may carry
+    takes: ClassVar[
+        Collection[str]
+    ] = ()  # which of ratio, probability, interest and x_expected its transitions may carry
 
     @explains_arguments
     def __init__(
@@ -93,6 +95,7 @@ class Learner(ThreadGuarded, Documented, Parametrised, ABC):
         ratio: float | None = None,
         interest: float | None = None,
         x_expected: FeaturesLike | None = None,
+        probability: float | None = None,
     ) -> float:
         """Learn from one transition.
 
@@ -116,6 +119,9 @@ class Learner(ThreadGuarded, Documented, Parametrised, ABC):
         x_expected : features, optional
             The mean of the features of the state entered over the actions of the target policy; `x_next` by default. For
             `ProvisionalQ` only.
+        probability : float, optional
+            π(A|S) of the action taken, at most ρ; min(1, ρ) by default, as for a deterministic target policy. For `TreeBackup` and
+            `ABTD`.
 
         Returns
         -------
@@ -129,7 +135,7 @@ class Learner(ThreadGuarded, Documented, Parametrised, ABC):
         RuntimeError
             Before `start`.
         TypeError
-            For a ratio, interest or x_expected that the method does not ask for.
+            For a ratio, interest, x_expected or probability that the method does not ask for.
         """
 
     @abstractmethod
@@ -175,6 +181,7 @@ class Learner(ThreadGuarded, Documented, Parametrised, ABC):
         ratios: ArrayLike | None = None,
         interests: ArrayLike | None = None,
         expected: FeatureStream | None = None,
+        probabilities: ArrayLike | None = None,
         resume: bool = False,
     ) -> np.ndarray:
         """Learn from a stream of T transitions.
@@ -202,6 +209,8 @@ class Learner(ThreadGuarded, Documented, Parametrised, ABC):
             The interest in the state that each transition leaves. For emphatic methods only.
         expected : feature stream, optional
             Row t holds the mean features of the state of row t over the actions of the target policy. For `ProvisionalQ` only.
+        probabilities : array_like, optional
+            π(A|S) of the action of each transition; min(1, ρ) by default. For `TreeBackup` and `ABTD`.
         resume : bool, optional
             Whether to continue from the state in which the learner is. X[0] must be its features. A learner that is in no state,
             because it is new or its episode has ended, starts at X[0]. False by default.
@@ -216,7 +225,7 @@ class Learner(ThreadGuarded, Documented, Parametrised, ABC):
         ValueError
             For bad input, and if `resume` is true and the learner is in another state than X[0]. The learner is as it was.
         TypeError
-            For ratios, interests or expected features that the method does not ask for.
+            For ratios, interests, expected features or probabilities that the method does not ask for.
         """
 
     def _refuse(self, **values: Any) -> None:

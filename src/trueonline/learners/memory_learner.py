@@ -65,7 +65,7 @@ class MemoryLearner(OverMemory, Learner):
             cls.binary, cls.per_feature = cls.method.binary, cls.method.per_feature
             names = asked(cls.method.resolve("rule"))
             cls.idle_arguments = idle(cls.method)
-            cls.takes = tuple(ARGUMENTS[name] for name in ("rho", "interest", "x_expected") if name in names)
+            cls.takes = tuple(ARGUMENTS[name] for name in ("rho", "pi", "interest", "x_expected") if name in names)
 
     @explains_arguments
     def __init__(
@@ -165,19 +165,21 @@ class MemoryLearner(OverMemory, Learner):
         trace_decay: float | None = None,
         ratio: float | None = None,
         interest: float | None = None,
+        probability: float | None = None,
     ) -> np.ndarray:
         """The numbers of a transition, in the order of `core.transition`."""
         t = self.steps
         gamma = self.discount if discount is None else inputs.unit("discount", discount)
         lam = self.trace_decay if trace_decay is None else inputs.unit("trace_decay", trace_decay)
         rho = 1.0 if ratio is None else inputs.ratio("ratio", ratio)
+        pi = min(rho, 1.0) if probability is None else inputs.probability("probability", probability, rho)
         stake = 1.0 if interest is None else inputs.ratio("interest", interest)
         beta = inputs.at("second_step_size", self._second_step_size, t, inputs.ratio)
         alpha = self._parameters.alpha(t)
         if self.per_feature:
             memory.of_features(self._memory, self._memories)[:, RATE] = alpha  # only this transition uses them
             alpha = 1.0
-        return np.array([alpha, beta, gamma, lam, rho, stake, self.discount, self.trace_decay])
+        return np.array([alpha, beta, gamma, lam, rho, pi, stake, self.discount, self.trace_decay])
 
     def update(  # noqa: PLR0912  (the fast path is spelled out)
         self,
@@ -188,9 +190,10 @@ class MemoryLearner(OverMemory, Learner):
         ratio: float | None = None,
         interest: float | None = None,
         x_expected: FeaturesLike | None = None,
+        probability: float | None = None,
     ) -> float:
         users, me = self._users, get_ident()
-        if not users and ratio is None and interest is None and x_expected is None:
+        if not users and ratio is None and interest is None and x_expected is None and probability is None:
             users[me] = True
             try:
                 quick, form = self._quick, None
@@ -219,7 +222,7 @@ class MemoryLearner(OverMemory, Learner):
                 pass  # no kernel yet, or bad input; nothing has changed, and the code below finds out
             finally:
                 del users[me]
-        return self._update(reward, x_next, discount, trace_decay, ratio, interest, x_expected)
+        return self._update(reward, x_next, discount, trace_decay, ratio, interest, x_expected, probability)
 
     def _parts(self, x: Any) -> tuple[Any, Any, str | None]:
         """Features as kernels take them, and their form. The form is None if they have to be checked first."""
@@ -253,17 +256,25 @@ class MemoryLearner(OverMemory, Learner):
 
     @guarded
     def _update(
-        self, reward: Any, x_next: Any, discount: Any, trace_decay: Any, ratio: Any, interest: Any, x_expected: Any
+        self,
+        reward: Any,
+        x_next: Any,
+        discount: Any,
+        trace_decay: Any,
+        ratio: Any,
+        interest: Any,
+        x_expected: Any,
+        probability: Any,
     ) -> float:
         """Learn from any transition, after a look at everything that is given."""
-        self._refuse(ratio=ratio, interest=interest, x_expected=x_expected)
+        self._refuse(ratio=ratio, interest=interest, x_expected=x_expected, probability=probability)
         if self.method.constants:
             self._refuse_others(discount, trace_decay)
         here = self._here()
         if here is None:
             raise RuntimeError("no episode has begun: call start(x) with its first features before update")
         reward = inputs.number("reward", reward)
-        numbers = self._numbers(discount, trace_decay, ratio, interest)
+        numbers = self._numbers(discount, trace_decay, ratio, interest, probability)
         x = here if x_next is None else self._checked(x_next, "x_next")
         expected = None if x_expected is None else self._checked(x_expected, "x_expected")
         if x_next is None:
@@ -329,21 +340,24 @@ class MemoryLearner(OverMemory, Learner):
         ratios: ArrayLike | None = None,
         interests: ArrayLike | None = None,
         expected: FeatureStream | None = None,
+        probabilities: ArrayLike | None = None,
         resume: bool = False,
     ) -> np.ndarray:
-        self._refuse(ratios=ratios, interests=interests, expected=expected)
+        self._refuse(ratios=ratios, interests=interests, expected=expected, probabilities=probabilities)
         self._refuse_others(discounts, trace_decays)
         X, rows = inputs.stream(X, self.n_features)
         R = inputs.rewards(rewards, rows)
         T = len(R)
         fresh = inputs.marks("starts", starts, rows)
         learned = ~fresh[1:]
+        rhos = inputs.ratios("ratios", ratios, T)
         series = (
             inputs.along("step_size", 1.0 if self.per_feature else self.step_size, self.steps, learned, inputs.positive),
             inputs.along("second_step_size", self._second_step_size, self.steps, learned, inputs.ratio),
             inputs.units("discounts", discounts, T, self.discount),
             inputs.units("trace_decays", trace_decays, T, self.trace_decay),
-            inputs.ratios("ratios", ratios, T),
+            rhos,
+            inputs.probabilities("probabilities", probabilities, T, rhos),
             inputs.ratios("interests", interests, T),
         )
         means = self._expected(expected, X, rows)
@@ -391,7 +405,7 @@ class MemoryLearner(OverMemory, Learner):
         if inputs.begins(resume, fresh[0], self._here(), inputs.row(X, 0)):
             self.start(inputs.row(X, 0))
         values = np.empty(len(R))
-        names = ("discount", "trace_decay", "ratio", "interest")
+        names = ("discount", "trace_decay", "ratio", "probability", "interest")
         for t, reward in enumerate(R):
             values[t] = self.predict(inputs.row(X, t))
             x_next = inputs.row(X, t + 1)

@@ -14,23 +14,7 @@ from trueonline.catalog import Method
 from trueonline.core import memory
 from trueonline.core.adaptation import LEAST, MOST, form_of
 from trueonline.core.family import number_of
-from trueonline.core.memory import KINDS, Buffers
-from trueonline.core.memory.layout import (
-    ACCUMULATES,
-    BOUND,
-    BOUNDED,
-    DENSE,
-    FIXED,
-    LARGEST,
-    META,
-    PARAMETERS,
-    PAST,
-    RATE,
-    STEPS,
-    TUNING,
-    USUAL,
-    WEIGHED,
-)
+from trueonline.core.memory import KINDS, Buffers, layout
 from trueonline.core.thread_guard import guarded
 from trueonline.core.transition import asked
 from trueonline.core.two_traces import list_alike
@@ -39,7 +23,7 @@ from trueonline.learners.docstrings import of_parameters
 from trueonline.words import listed
 
 USUAL_BOUND = 0.1  # where step-sizes adapt and no bound is given: that of SwiftTD
-PUBLIC = {"gamma": "discount", "lam": "trace_decay"}  # the names of constants in the public API
+PUBLIC_NAMES = {"gamma": "discount", "lam": "trace_decay"}  # the names of constants in the public API
 
 
 def idle(method: Method) -> tuple[str, ...]:
@@ -169,7 +153,7 @@ class OverMemory(Parametrised):
     @property
     def steps(self) -> int:
         """The number of transitions learned from: the t of a step-size schedule."""
-        return int(self._memory.numbers[STEPS])
+        return int(self._memory.numbers[layout.STEPS])
 
     @property
     @guarded
@@ -187,7 +171,7 @@ class OverMemory(Parametrised):
     @property
     def bounded(self) -> int:
         """The number of transitions whose step-size `bound` has lowered."""
-        return int(memory.tuning(self._memory, self._memories)[BOUNDED]) if self._is_adapted else 0
+        return int(memory.tuning(self._memory, self._memories)[layout.BOUNDED]) if self._is_adapted else 0
 
     @property
     def diverged(self) -> bool:
@@ -228,7 +212,7 @@ class OverMemory(Parametrised):
         initial = self._parameters.initial_weights
         self._memory = self._empty(initial)
         if self._is_adapted and initial is not None:
-            memory.of_features(self._memory, self._memories)[:, PAST] = -initial  # H = w + past = 0
+            memory.of_features(self._memory, self._memories)[:, layout.PAST] = -initial  # H = w + past = 0
 
     def _empty(self, weights: np.ndarray | None = None) -> Buffers:
         n = self._parameters.n_features
@@ -239,10 +223,10 @@ class OverMemory(Parametrised):
         method = self.method
         cuts = method.cuts and method.greedy  # the best action was not taken
         which = number_of(self._rule(), method.memory) or 0
-        buffers.numbers[PARAMETERS : PARAMETERS + len(self.own_parameters)] = [
+        buffers.numbers[layout.PARAMETERS : layout.PARAMETERS + len(self.own_parameters)] = [
             self._rule_parameters[name] for name in self.own_parameters
         ]
-        buffers.numbers[FIXED] = n, method.binary, KINDS[method.memory].holding, which, method.greedy, cuts
+        buffers.numbers[layout.FIXED] = n, method.binary, KINDS[method.memory].holding, which, method.greedy, cuts
         self._tune(buffers)
         if KINDS[self.method.memory].usage:
             alpha = self._parameters.alpha(0) if self._initial_step_size is None else self._initial_step_size
@@ -254,34 +238,34 @@ class OverMemory(Parametrised):
         if self._is_adapted:
             bound, theta = self._adaptation
             tuning = memory.tuning(buffers, self._memories)
-            tuning[[BOUND, META]] = bound or np.inf, theta or 0.0
-            tuning[[ACCUMULATES, WEIGHED]] = form_of(self.method.trace, asked(self.method.resolve("rule")))
+            tuning[[layout.BOUND, layout.META]] = bound or np.inf, theta or 0.0
+            tuning[[layout.ACCUMULATES, layout.WEIGHED]] = form_of(self.method.trace, asked(self.method.resolve("rule")))
         if self.method.per_feature and not callable(self._parameters.step_size):
-            memory.of_features(buffers, self._memories)[:, RATE] = self._parameters.step_size
+            memory.of_features(buffers, self._memories)[:, layout.RATE] = self._parameters.step_size
 
     def _refuse_others(self, discounts: Any, trace_decays: Any) -> None:
         """ValueError for other values of a constant of the method."""
         for name, values in (("gamma", discounts), ("lam", trace_decays)):
             if values is None or name not in self.method.constants:
                 continue
-            own = getattr(self, PUBLIC[name])
+            own = getattr(self, PUBLIC_NAMES[name])
             allowed = (own, 0.0) if name == "gamma" else (own,)  # γ = 0 ends an episode
             if not np.isin(np.asarray(values), allowed).all():
                 raise ValueError(
-                    f"{PUBLIC[name]} is a constant of this forward view, {own:g}; write {name}[j] in it to let it vary"
+                    f"{PUBLIC_NAMES[name]} is a constant of this forward view, {own:g}; write {name}[j] in it to let it vary"
                 )
 
     # --- Saving ---
 
     def _dump_memory(self) -> dict[str, np.ndarray]:
-        parts = {"place": self._memory.numbers[:PARAMETERS].copy()}
+        parts = {"place": self._memory.numbers[: layout.SAVED_PLACE].copy()}
         for number, one in enumerate(self._each(), 1):
             prefix = f"{number}_" if number > 1 else ""
             parts |= {f"{prefix}{name}": part for name, part in memory.dump(one).items()}
         if self._is_adapted:
             parts["tuning"] = memory.tuning(self._memory, self._memories).copy()
         if self.meta_step_size:
-            kept = memory.of_features(self._memory, self._memories)[:, [PAST, USUAL]]
+            kept = memory.of_features(self._memory, self._memories)[:, [layout.PAST, layout.USUAL]]
             parts["rated"] = np.flatnonzero(kept.any(axis=1))
             parts["of_features"] = kept[parts["rated"]]
             parts |= {f"meta_{name}": part for name, part in memory.dump(self._meta()).items()}
@@ -292,16 +276,13 @@ class OverMemory(Parametrised):
         n = self._parameters.n_features
         inputs.saved_array(parts, "u", (n,), np.float64)  # before anything is allocated
         restored = self._empty()
-        place = inputs.saved_array(parts, "place", (PARAMETERS,), np.float64)
-        own = restored.numbers[FIXED].copy()
-        restored.numbers[:PARAMETERS] = memory.checked_place(place, n)
-        restored.numbers[FIXED] = own  # never those of a file
+        restored.numbers[: layout.SAVED_PLACE] = memory.checked_place(parts, n)
         for number, one in enumerate(memory.each(restored, self._memories), 1):
             prefix = f"{number}_" if number > 1 else ""
             memory.rebuild(one, {name.removeprefix(prefix): parts[name] for name in parts if name.startswith(prefix)})
         holding = memory.each(restored, self._memories)[: KINDS[self.method.memory].holding]
-        inputs.check_saved({"layout": len({float(one.numbers[DENSE]) for one in holding}) == 1})
-        if not holding[0].numbers[DENSE]:
+        inputs.check_saved({"layout": len({float(one.numbers[layout.DENSE]) for one in holding}) == 1})
+        if not holding[0].numbers[layout.DENSE]:
             list_alike(holding)
         if self._is_adapted:
             self._restore_adaptation(restored, parts)
@@ -309,11 +290,11 @@ class OverMemory(Parametrised):
 
     def _restore_adaptation(self, restored: Buffers, parts: dict[str, np.ndarray]) -> None:
         """Take over the step-sizes of the features. ValueError if they do not fit."""
-        tuning = inputs.saved_array(parts, "tuning", (TUNING,), np.float64)
-        inputs.saved_count("number of bounded steps", tuning[BOUNDED])
+        tuning = inputs.saved_array(parts, "tuning", (layout.TUNING,), np.float64)
+        inputs.saved_count("number of bounded steps", tuning[layout.BOUNDED])
         memory.tuning(restored, self._memories)[:] = tuning
         self._tune(restored)
-        inputs.check_saved({"tuning": 0.0 <= tuning[LARGEST] < np.inf})
+        inputs.check_saved({"tuning": 0.0 <= tuning[layout.LARGEST] < np.inf})
         if not self.meta_step_size:
             return
         if "meta_head" not in parts:
@@ -326,7 +307,7 @@ class OverMemory(Parametrised):
         usual = kept[:, 1]  # the first, `past`, diverges as w does
         fits = {"rated": (rated >= 0) & (rated < self._parameters.n_features)}
         inputs.check_saved({**fits, "of_features": np.isfinite(usual) & (usual >= 0.0)})
-        memory.of_features(restored, self._memories)[rated[:, None], [PAST, USUAL]] = kept
+        memory.of_features(restored, self._memories)[rated[:, None], [layout.PAST, layout.USUAL]] = kept
         meta = {name.removeprefix("meta_"): part for name, part in parts.items() if name.startswith("meta_")}
         memory.rebuild(memory.meta(restored, self._memories), meta)
 

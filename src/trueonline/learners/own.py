@@ -21,7 +21,7 @@ import numpy as np
 
 from trueonline.catalog import OWN_MEMORIES, TRACES, Method, Parameter
 from trueonline.core.compiling.identity import text_identity
-from trueonline.core.memory.layout import CARRIED
+from trueonline.core.memory.layout import CARRIED, SAVED_PLACE
 from trueonline.core.rule_checks import check_rule
 from trueonline.core.transition import asked
 from trueonline.inputs import Schedule, read_only
@@ -30,7 +30,7 @@ from trueonline.learners.loading import load_one_of
 from trueonline.learners.memory_learner import MemoryLearner
 
 CONSTANTS = ("gamma", "lam", "alpha")
-TAKEN = (
+RESERVED_NAMES = (
     *inspect.signature(MemoryLearner).parameters,
     "n_actions",
     "policy",
@@ -41,7 +41,7 @@ TAKEN = (
     "problem",
     "eta",
 )
-CODE = ("rule", "definition", "agent_definition")  # arguments of `method` that pickles do not carry as settings
+PARTS = ("rule", "definition", "agent_definition")  # arguments of `method` that pickles do not carry as settings
 # By digest, so that a pickle finds the method of this process. A method that nothing else holds is collected.
 _METHODS: WeakValueDictionary[str, OwnMethod] = WeakValueDictionary()
 
@@ -107,7 +107,7 @@ class OwnMethod(Method):
             own["second_step_size"] = property(lambda learner: learner._second_step_size, doc="β, or its schedule.")
         if "carried" in asked(self.rule):
             own["carried"] = property(
-                _carried, doc="A read-only copy of the three numbers that the rule carries from step to step."
+                _carried, doc="A read-only copy of the four numbers that the rule carries from step to step."
             )
         return type(title, (Own, base), own)
 
@@ -118,7 +118,7 @@ class OwnMethod(Method):
             reference = (self.source, name)
         elif module != "__main__" and getattr(_imported(module), name, None) is self.rule:
             reference = (module, name)
-        settings = {name: getattr(self, name) for name in inspect.signature(method).parameters if name not in CODE}
+        settings = {name: getattr(self, name) for name in inspect.signature(method).parameters if name not in PARTS}
         return _again, (self.digest, reference, settings)
 
 
@@ -263,7 +263,7 @@ def _declared(parameters: Any) -> dict[str, Parameter]:
         each = given if isinstance(given, Parameter) else Parameter(given)
         each.checked(f"the default of {name}", each.default)
         if (
-            name in TAKEN
+            name in RESERVED_NAMES
             or hasattr(MemoryLearner, name)
             or hasattr(import_module("trueonline.control.agent").Agent, name)
         ):
@@ -336,7 +336,7 @@ def made_here() -> dict[str, type]:
 
 
 def _carried(learner: Any) -> np.ndarray:
-    return read_only(learner._memory.numbers[CARRIED : CARRIED + 3].copy())
+    return read_only(learner._memory.numbers[CARRIED:SAVED_PLACE].copy())
 
 
 def _imported(module: str) -> Any:

@@ -21,7 +21,7 @@ from trueonline.learners.memory_learner import MemoryLearner
 from trueonline.learners.over_memory import OverMemory
 
 
-class Settings(NamedTuple):
+class SwiftSettings(NamedTuple):
     """The settings of SwiftTD, checked."""
 
     bound: float
@@ -30,10 +30,10 @@ class Settings(NamedTuple):
     min_step_size: float
 
 
-def checked(bound: Any, decay: Any, meta_step_size: Any, min_step_size: Any) -> Settings:
+def checked(bound: Any, decay: Any, meta_step_size: Any, min_step_size: Any) -> SwiftSettings:
     """The settings; ValueError for a number that makes no sense."""
     eta = inputs.positive("bound", bound)
-    return Settings(
+    return SwiftSettings(
         eta,
         inputs.number("decay", decay, "a number in (0, 1]", lambda v: 0.0 < v <= 1.0),
         inputs.ratio("meta_step_size", meta_step_size),
@@ -55,7 +55,7 @@ def refuse_schedule(kind: str, step_size: Any) -> None:
 class LearnedStepSizes(OverMemory):
     """A method over a memory of the kind "meta-gradient", with its settings."""
 
-    _learned: Settings
+    _learned: SwiftSettings
     _more_settings: ClassVar[tuple[str, ...]] = ("_learned",)
 
     @property

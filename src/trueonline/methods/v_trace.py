@@ -1,4 +1,4 @@
-"""V-trace(λ) (Espeholt and others 2018; with traces Ghiassian and Sutton 2021): off-policy TD(λ) whose ratios are clipped.
+"""V-trace(λ) (Espeholt and others 2018): off-policy TD(λ) whose ratios are clipped, in updates and in the trace.
 
 Examples
 --------
@@ -16,11 +16,10 @@ from trueonline.core.memory import decay, imprint, learn, recall
 
 
 @kernel
-def v_trace(memory, x, reward, x_next, alpha, gamma, lam, gamma_next, rho, largest_ratio):
-    clipped = rho if rho < largest_ratio else largest_ratio
+def v_trace(memory, x, reward, x_next, alpha, gamma, lam, gamma_next, rho, rho_old, largest_ratio, largest_trace_ratio):
     v, _, v_next = recall(memory, x, x_next)
     delta = reward + gamma_next * v_next - v
-    decay(memory, clipped * gamma * lam)  # e ← ρ̄γλe …
-    imprint(memory, x, clipped, 0.0)  # … + ρ̄φ, with ρ̄ = min(ρ, largest)
-    learn(memory, alpha * delta)  # w ← w + αδe
+    decay(memory, gamma * lam * min(rho_old, largest_trace_ratio))  # e ← γλ min(ρ_old, c̄)e …
+    imprint(memory, x, 1.0, 0.0)  # … + φ
+    learn(memory, alpha * min(rho, largest_ratio) * delta)  # w ← w + α min(ρ, ρ̄)δe
     return v, delta, v_next

@@ -13,7 +13,7 @@ import numpy as np
 from trueonline import files, inputs
 from trueonline.inputs import Parameters, Parametrised, Schedule, explains_arguments
 from trueonline.learners.loading import setting_or_code
-from trueonline.nonlinear.delayed_transition import Transition, from_arrays, to_arrays
+from trueonline.nonlinear.delayed_transition import DelayedTransition, from_arrays, to_arrays
 from trueonline.nonlinear.horizon import checked_horizon, horizon_within
 from trueonline.nonlinear.value_function import ValueAndGrad, checked_function, checked_weights, evaluate
 
@@ -45,7 +45,7 @@ class DelayedLearner(Parametrised, ABC):
     # --- The method's part ------------------------------------------------------------------------
 
     @abstractmethod
-    def _after(self, step: Transition) -> np.ndarray:
+    def _after(self, step: DelayedTransition) -> np.ndarray:
         """The weights after this transition, which follows those kept. Changes nothing."""
 
     @abstractmethod
@@ -53,18 +53,18 @@ class DelayedLearner(Parametrised, ABC):
         """The weights after all updates that wait, when no transition will follow. Changes nothing."""
 
     @abstractmethod
-    def _keep(self, step: Transition) -> None:
+    def _keep(self, step: DelayedTransition) -> None:
         """Keep this transition, and drop those that are no longer needed."""
 
     @abstractmethod
-    def _remember(self, steps: list[Transition], older: int) -> None:
+    def _remember(self, steps: list[DelayedTransition], older: int) -> None:
         """Keep these transitions only; `older` as it was saved."""
 
     def _older(self) -> int:
         """The number that a file needs beside the transitions, so that a loaded learner rounds as this one does."""
         return 0
 
-    def _towards(self, weights: np.ndarray, step: Transition, target: float) -> np.ndarray:
+    def _towards(self, weights: np.ndarray, step: DelayedTransition, target: float) -> np.ndarray:
         """w + α (G − V(x | w)) ∇V(x | w)."""
         value, gradient = self._evaluate(weights, step.x)
         with np.errstate(all="ignore"):
@@ -163,7 +163,7 @@ class DelayedLearner(Parametrised, ABC):
         gamma = 0.0 if x_next is None else gamma
 
         v_next = 0.0 if gamma == 0.0 else self._evaluate(self._weights, x_next)[0]
-        step = Transition(self._here, alpha, reward, gamma, lam, v_next)
+        step = DelayedTransition(self._here, alpha, reward, gamma, lam, v_next)
         delta = reward + gamma * v_next - self._value
         weights = self._after(step)
         if x_next is not None and gamma == 0.0:  # the first state of an episode has the value of the weights there

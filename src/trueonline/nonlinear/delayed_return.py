@@ -6,7 +6,7 @@ import numpy as np
 
 from trueonline.forward.interim_returns import interim_lambda_return
 from trueonline.nonlinear.delayed_learner import DelayedLearner
-from trueonline.nonlinear.delayed_transition import Transition
+from trueonline.nonlinear.delayed_transition import DelayedTransition
 
 
 class DelayedLambdaReturn(DelayedLearner):
@@ -56,9 +56,9 @@ class DelayedLambdaReturn(DelayedLearner):
     array([0.5, 0.5])
     """
 
-    _kept: list[Transition]
+    _kept: list[DelayedTransition]
 
-    def _after(self, step: Transition) -> np.ndarray:
+    def _after(self, step: DelayedTransition) -> np.ndarray:
         history = [*self._kept, step]
         h, ended = len(history), step.discount == 0.0
         return self._updated(history, [k for k in range(h) if k + self.horizon == h or (ended and k + self.horizon > h)])
@@ -67,7 +67,7 @@ class DelayedLambdaReturn(DelayedLearner):
         h = len(self._kept)
         return self._updated(self._kept, [k for k in range(h) if k + self.horizon > h])
 
-    def _updated(self, history: list[Transition], due: list[int]) -> np.ndarray:
+    def _updated(self, history: list[DelayedTransition], due: list[int]) -> np.ndarray:
         rewards = np.array([step.reward for step in history])
         discounts = np.array([step.discount for step in history])
         trace_decays = np.array([step.trace_decay for step in history])
@@ -78,8 +78,8 @@ class DelayedLambdaReturn(DelayedLearner):
             weights = self._towards(weights, history[k], target)
         return weights
 
-    def _keep(self, step: Transition) -> None:
+    def _keep(self, step: DelayedTransition) -> None:
         self._kept.append(step)
 
-    def _remember(self, steps: list[Transition], older: int) -> None:
+    def _remember(self, steps: list[DelayedTransition], older: int) -> None:
         self._kept = list(steps)

@@ -14,7 +14,7 @@ NUMBERS = ("alpha", "reward", "discount", "trace_decay", "next_value")  # the co
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Transition:
+class DelayedTransition:
     """From x to the next state: R, γ, λ and V of the state entered, and α of the update of x."""
 
     x: Any
@@ -25,13 +25,13 @@ class Transition:
     next_value: float  # V(S_{t+1} | w_t); 0 if γ = 0
 
 
-def to_arrays(steps: list[Transition], here: list[Any]) -> dict[str, np.ndarray]:
+def to_arrays(steps: list[DelayedTransition], here: list[Any]) -> dict[str, np.ndarray]:
     """Transitions, and the state that follows the last one if there is one (`here` has one item, or none)."""
     columns = {name: np.array([getattr(step, name) for step in steps], float) for name in NUMBERS}
     return columns | dict(_packed(x, i) for i, x in enumerate([*(step.x for step in steps), *here]))
 
 
-def from_arrays(arrays: dict[str, np.ndarray]) -> tuple[list[Transition], list[Any]]:
+def from_arrays(arrays: dict[str, np.ndarray]) -> tuple[list[DelayedTransition], list[Any]]:
     """The two arguments of `to_arrays`; ValueError if the arrays do not fit together."""
     length = len(np.atleast_1d(arrays[NUMBERS[0]]))
     columns = [saved_array(arrays, name, (length,), np.float64) for name in NUMBERS]
@@ -42,7 +42,7 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> tuple[list[Transition], list[A
     if len(states) not in (length, length + 1) or (length and len(states) == length):
         raise ValueError(f"it has {len(states)} states for {length} transitions")
     rows = zip(states[:length], *(column.tolist() for column in columns), strict=True)
-    return [Transition(*row) for row in rows], states[length:]
+    return [DelayedTransition(*row) for row in rows], states[length:]
 
 
 def _packed(x: Any, i: int) -> tuple[str, np.ndarray]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from trueonline.nonlinear.delayed_learner import DelayedLearner
-from trueonline.nonlinear.delayed_transition import Transition
+from trueonline.nonlinear.delayed_transition import DelayedTransition
 
 Map = tuple[float, float]  # (a, b) stands for g ↦ a + b·g
 IDENTITY: Map = (0.0, 1.0)
@@ -66,7 +66,7 @@ class ForwardTD(DelayedLearner):
 
     _kept: Pending
 
-    def _after(self, step: Transition) -> np.ndarray:
+    def _after(self, step: DelayedTransition) -> np.ndarray:
         if step.discount == 0.0:
             return self._after_each([*self._kept, step], 0.0)
         if len(self._kept) + 1 < self.horizon:
@@ -77,7 +77,7 @@ class ForwardTD(DelayedLearner):
     def _after_all(self) -> np.ndarray:
         return self._after_each(list(self._kept), self._value)
 
-    def _after_each(self, steps: list[Transition], g: float) -> np.ndarray:
+    def _after_each(self, steps: list[DelayedTransition], g: float) -> np.ndarray:
         """The weights after updates of all these states, which lead to a state of value g."""
         targets = []
         for step in reversed(steps):
@@ -88,12 +88,12 @@ class ForwardTD(DelayedLearner):
             weights = self._towards(weights, step, targets.pop())
         return weights
 
-    def _keep(self, step: Transition) -> None:
+    def _keep(self, step: DelayedTransition) -> None:
         self._kept.push(step)
         if len(self._kept) == self.horizon:
             self._kept.pop()
 
-    def _remember(self, steps: list[Transition], older: int) -> None:
+    def _remember(self, steps: list[DelayedTransition], older: int) -> None:
         if len(steps) >= self.horizon or not 0 <= older <= len(steps):
             raise ValueError(
                 f"{len(steps)} transitions, {older} of them on the older stack, cannot wait at a horizon of {self.horizon}"
@@ -104,13 +104,13 @@ class ForwardTD(DelayedLearner):
         return self._kept.older
 
 
-def back(step: Transition, g: float) -> float:
+def back(step: DelayedTransition, g: float) -> float:
     """G_t from G_{t+1} = g."""
     a, b = as_map(step)
     return a + b * g
 
 
-def as_map(step: Transition) -> Map:
+def as_map(step: DelayedTransition) -> Map:
     """G_t = ρ + γλG_{t+1}, with ρ = R + γ(1 − λ)V′."""
     rho = step.reward + step.discount * (1.0 - step.trace_decay) * step.next_value
     return rho, step.discount * step.trace_decay
@@ -131,15 +131,15 @@ class Pending:
     ones, each with the chain from it to the last of them. So every transition is chained twice.
     """
 
-    def __init__(self, steps: list[Transition], older: int = 0) -> None:
-        self._older: list[tuple[Transition, Map]] = []  # newest first
+    def __init__(self, steps: list[DelayedTransition], older: int = 0) -> None:
+        self._older: list[tuple[DelayedTransition, Map]] = []  # newest first
         self._newer = steps[:older]
         self._chain = IDENTITY
         self._turn()
         for step in steps[older:]:
             self.push(step)
 
-    def push(self, step: Transition) -> None:
+    def push(self, step: DelayedTransition) -> None:
         """Add the newest transition."""
         self._newer.append(step)
         self._chain = chained(self._chain, as_map(step))
@@ -164,7 +164,7 @@ class Pending:
         return a + b * g
 
     @property
-    def oldest(self) -> Transition | None:
+    def oldest(self) -> DelayedTransition | None:
         """The oldest transition, or None if none waits."""
         return next(iter(self), None)
 
@@ -180,6 +180,6 @@ class Pending:
     def __len__(self) -> int:
         return len(self._older) + len(self._newer)
 
-    def __iter__(self) -> Iterator[Transition]:
+    def __iter__(self) -> Iterator[DelayedTransition]:
         yield from (step for step, _ in reversed(self._older))
         yield from self._newer

@@ -47,6 +47,8 @@ REST, BREAK, BREAKS = (1.0, 5.0), (8.0, 25.0), 0.1  # one rest in ten is a break
 WIDTH = (430.0, 490.0)  # how far the hand is opened
 MOVING = (0.35, 0.9)  # effort of opening, closing and releasing
 REACH, SQUEEZE, SQUEEZING, CARRY, RELEASE = (0.5, 2.5), (0.3, 1.0), (0.2, 0.5), (1.0, 5.0), (30.0, 80.0)
+# Phases that end after a time or at a width, the phase after each, and the bounds of that one.
+AFTER = {"rest": ("open", WIDTH), "open": ("reach", REACH), "close": ("squeeze", SQUEEZE), "squeeze": ("carry", CARRY)}
 EMPTY = 0.15  # how often there is nothing to grasp
 WRONG, BURST, BURSTING = 0.1, (0.2, 0.5), (0.3, 0.5)  # how often the wrong muscle begins, how long, how strongly
 TONE = (0.0, 0.05)  # effort of both muscles at other times
@@ -137,17 +139,12 @@ class _Person:
 
     def _next(self, angle: float, hand: _Hand) -> None:
         uniform = self.rng.uniform
-        if self.phase == "rest":
-            self._begin("open", uniform(*WIDTH))
-        elif self.phase == "open":
-            self._begin("reach", uniform(*REACH))
+        if self.phase in AFTER:
+            phase, bounds = AFTER[self.phase]
+            self._begin(phase, uniform(*bounds))
         elif self.phase == "reach":
             hand.meet(self.rng)
             self._begin("close", 0.0)
-        elif self.phase == "close":
-            self._begin("squeeze", uniform(*SQUEEZE))
-        elif self.phase == "squeeze":
-            self._begin("carry", uniform(*CARRY))
         elif self.phase == "carry":
             self._begin("release", min(angle + uniform(*RELEASE), OPEN - 5.0))
         else:

@@ -12,7 +12,7 @@ from trueonline.problems.array_checks import first_states
 MAX_PLAIN_STEPS = 200_000  # steps of the plain loop: a tenth of the time in which Numba loads its first kernel
 
 
-class Chain:
+class MarkovChain:
     """The outcomes of each state, and their probabilities. The next state is the remainder of an outcome modulo `width`.
 
     Parameters
@@ -64,8 +64,8 @@ class Chain:
         choices, noise = rng.random(steps), rng.normal(size=steps)
         first = first_states(start, steps + 1, rng)
         states, outcomes = np.empty(steps + 1, np.int64), np.empty(steps, np.int64)
-        Chain._stepped += steps
-        if Chain._stepped > MAX_PLAIN_STEPS:
+        MarkovChain._stepped += steps
+        if MarkovChain._stepped > MAX_PLAIN_STEPS:
             call(_WALK, self._cumulative, self._outcomes, self._width, choices, first, states, outcomes)
         else:
             self._walk_plainly(choices, first, states, outcomes)

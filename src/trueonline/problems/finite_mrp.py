@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +12,21 @@ from numpy.typing import ArrayLike
 
 from trueonline.inputs import number, read_only, unit
 from trueonline.problems.array_checks import array, check_features, check_probabilities, fingerprint_of, start_states
-from trueonline.problems.chain import Chain
+from trueonline.problems.chain import MarkovChain
 from trueonline.problems.trajectories import Trajectory
+
+
+def _of_process(answer: Callable[[FiniteMRP], Any]) -> property:
+    """An answer that does not depend on the features: it is computed once for all problems that `with_features` makes."""
+
+    name = answer.__name__  # a problem with its answers can be pickled
+
+    def get(problem: FiniteMRP) -> Any:
+        if name not in problem._answers:
+            problem._answers[name] = answer(problem)
+        return problem._answers[name]
+
+    return property(get, doc=answer.__doc__)
 
 
 class FiniteMRP:
@@ -68,33 +82,10 @@ class FiniteMRP:
         check_features(phi, k)
         first, shares = start_states(start, k)
         std = number("reward_std", reward_std, "a finite number ≥ 0", lambda std: 0.0 <= std < np.inf)
-        P, R, self.features = (read_only(part) for part in (P, R, phi))
-        self._process = _Process(P, R, std, unit("discount", discount), first, shares)
-
-    @property
-    def transitions(self) -> np.ndarray:
-        """``transitions[s, s']``: the probabilities, as given."""
-        return self._process.transitions
-
-    @property
-    def rewards(self) -> np.ndarray:
-        """``rewards[s, s']``: the expected rewards, as given."""
-        return self._process.rewards
-
-    @property
-    def reward_std(self) -> float:
-        """The standard deviation of the noise on the rewards."""
-        return self._process.reward_std
-
-    @property
-    def discount(self) -> float:
-        """The discount γ."""
-        return self._process.discount
-
-    @property
-    def start(self) -> int | np.ndarray:
-        """The state in which every episode begins, or for each state the probability that an episode begins there."""
-        return self._process.start
+        self.transitions, self.rewards, self.features = (read_only(part) for part in (P, R, phi))
+        self.reward_std, self.discount, self.start = std, unit("discount", discount), first
+        self._start_shares = shares
+        self._answers: dict[Any, Any] = {}
 
     @property
     def n_states(self) -> int:
@@ -107,33 +98,68 @@ class FiniteMRP:
         return self.features.shape[1]
 
     @property
+    def _onwards(self) -> np.ndarray:
+        """Transitions that do not end the episode."""
+        return self.transitions[:, : self.n_states]
+
+    @property
+    def _restarted(self) -> np.ndarray:
+        """Transitions with episodes following each other."""
+        P = self._onwards
+        return P + np.outer(1.0 - P.sum(axis=1), self._start_shares)
+
+    @property
+    def _balance(self) -> np.ndarray:
+        """The system d(P − I) = 0, Σd = 1, with episodes following each other."""
+        P = self._restarted
+        return np.vstack((P.T - np.eye(len(P)), np.ones(len(P))))
+
+    @property
+    def _expected_rewards(self) -> np.ndarray:
+        return (self.transitions * self.rewards).sum(axis=1)
+
+    @_of_process
+    def _chain(self) -> MarkovChain:
+        """The next states. The last column takes what the probabilities lack to 1."""
+        width = self.transitions.shape[1]
+        return MarkovChain(self.transitions, width, width - 1)
+
+    @_of_process
     def values(self) -> np.ndarray:
         """The values v_π of the states: the solution of v = r + γPv."""
-        return self._process.values
+        system = np.eye(self.n_states) - self.discount * self._onwards
+        if np.linalg.cond(system) > 1e13:
+            raise ValueError("the values are not finite: with discount 1 every state must reach the end of an episode")
+        return np.linalg.solve(system, self._expected_rewards)
 
-    @property
+    @_of_process
     def is_ergodic(self) -> bool:
         """Whether there is exactly one stationary distribution."""
-        return self._process.is_ergodic
+        return int(np.linalg.matrix_rank(self._balance)) == self.n_states
 
-    @property
+    @_of_process
     def stationary(self) -> np.ndarray:
         """The share of time that the process spends in each state in the long run, over all episodes."""
-        return self._process.stationary
+        if not self.is_ergodic:
+            raise ValueError("there is more than one stationary distribution: the process falls into several parts")
+        shares = np.linalg.lstsq(self._balance, np.append(np.zeros(self.n_states), 1.0))[0]
+        shares = np.where(shares > 1e-14, shares, 0.0)  # transient states
+        return shares / shares.sum()
 
     @property
     def reward_rate(self) -> float:
         """The mean reward of a step in the long run, over all episodes. The discount does not matter."""
-        return self._process.reward_rate
+        return float(self.stationary @ self._expected_rewards)
 
-    @property
+    @_of_process
     def differential_values(self) -> np.ndarray:
         """The differential values: v = r − r̄ + Pv, with the mean 0 over the stationary distribution (Poisson's equation).
 
         A state's value is by how much the rewards from there on exceed the reward rate r̄, in total. The discount does not
         matter, and episodes follow each other.
         """
-        return self._process.differential_values
+        above = self._expected_rewards - self.reward_rate
+        return np.linalg.solve(np.eye(self.n_states) - self._restarted + self.stationary, above)
 
     @cached_property
     def lms_weights(self) -> np.ndarray:
@@ -146,10 +172,12 @@ class FiniteMRP:
         """A = Σ_s d(s) φ(s)φ(s)ᵀ. The mean squared distance of wᵀφ from the LMS solution is (w − w*)ᵀA(w − w*)."""
         return self.features.T @ (self.stationary[:, None] * self.features)
 
-    @property
+    @_of_process
     def fingerprint(self) -> str:
         """A hash of everything that defines this process, apart from its features."""
-        return self._process.fingerprint
+        start = self.start if isinstance(self.start, int) else self.start.tolist()
+        about = (self.reward_std, self.discount, start, self.transitions.shape)
+        return fingerprint_of(about, self.transitions, self.rewards)
 
     def with_features(self, features: ArrayLike) -> FiniteMRP:
         """The same process with other features.
@@ -171,8 +199,10 @@ class FiniteMRP:
         """
         phi = array("features", features, 2)
         check_features(phi, self.n_states)
-        other = FiniteMRP.__new__(FiniteMRP)
-        other.features, other._process = read_only(phi), self._process
+        other = copy(self)
+        for answer in ("lms_weights", "metric"):
+            vars(other).pop(answer, None)
+        other.features = read_only(phi)
         return other
 
     def trajectory(self, steps: int, seed: Any = 0) -> Trajectory:
@@ -190,7 +220,7 @@ class FiniteMRP:
         Trajectory
             States, rewards and discounts.
         """
-        states, to, noise = self._process.chain.sample(steps, self.start, np.random.default_rng(seed))
+        states, to, noise = self._chain.sample(steps, self.start, np.random.default_rng(seed))
         rewards = self.rewards[states[:-1], to] + noise * self.reward_std
         return Trajectory(states, rewards, np.where(to < self.n_states, self.discount, 0.0))
 
@@ -214,73 +244,3 @@ class FiniteMRP:
 
     def __repr__(self) -> str:
         return f"FiniteMRP({self.n_states} states, {self.n_features} features, discount={self.discount})"
-
-
-@dataclass(frozen=True, eq=False)
-class _Process:
-    """A process without features. Each answer is computed once, when it is asked for, for all features that the process has."""
-
-    transitions: np.ndarray
-    rewards: np.ndarray
-    reward_std: float
-    discount: float
-    start: int | np.ndarray
-    start_shares: np.ndarray
-
-    @property
-    def _onwards(self) -> np.ndarray:
-        """Transitions that do not end the episode."""
-        return self.transitions[:, : len(self.transitions)]
-
-    @property
-    def _restarted(self) -> np.ndarray:
-        """Transitions with episodes following each other."""
-        P = self._onwards
-        return P + np.outer(1.0 - P.sum(axis=1), self.start_shares)
-
-    @property
-    def _balance(self) -> np.ndarray:
-        """The system d(P − I) = 0, Σd = 1, with episodes following each other."""
-        P = self._restarted
-        return np.vstack((P.T - np.eye(len(P)), np.ones(len(P))))
-
-    @cached_property
-    def chain(self) -> Chain:
-        """The next states. The last column takes what the probabilities lack to 1."""
-        width = self.transitions.shape[1]
-        return Chain(self.transitions, width, width - 1)
-
-    @cached_property
-    def values(self) -> np.ndarray:
-        expected = (self.transitions * self.rewards).sum(axis=1)
-        system = np.eye(len(expected)) - self.discount * self._onwards
-        if np.linalg.cond(system) > 1e13:
-            raise ValueError("the values are not finite: with discount 1 every state must reach the end of an episode")
-        return np.linalg.solve(system, expected)
-
-    @cached_property
-    def is_ergodic(self) -> bool:
-        return int(np.linalg.matrix_rank(self._balance)) == len(self.transitions)
-
-    @cached_property
-    def stationary(self) -> np.ndarray:
-        if not self.is_ergodic:
-            raise ValueError("there is more than one stationary distribution: the process falls into several parts")
-        shares = np.linalg.lstsq(self._balance, np.append(np.zeros(len(self.transitions)), 1.0))[0]
-        shares = np.where(shares > 1e-14, shares, 0.0)  # transient states
-        return shares / shares.sum()
-
-    @property
-    def reward_rate(self) -> float:
-        return float(self.stationary @ (self.transitions * self.rewards).sum(axis=1))
-
-    @cached_property
-    def differential_values(self) -> np.ndarray:
-        above = (self.transitions * self.rewards).sum(axis=1) - self.reward_rate
-        return np.linalg.solve(np.eye(len(above)) - self._restarted + self.stationary, above)
-
-    @cached_property
-    def fingerprint(self) -> str:
-        start = self.start if isinstance(self.start, int) else self.start.tolist()
-        about = (self.reward_std, self.discount, start, self.transitions.shape)
-        return fingerprint_of(about, self.transitions, self.rewards)

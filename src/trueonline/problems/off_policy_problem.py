@@ -20,7 +20,7 @@ from trueonline.problems.array_checks import (
     importance_ratios,
     start_states,
 )
-from trueonline.problems.chain import Chain
+from trueonline.problems.chain import MarkovChain
 from trueonline.problems.finite_mrp import FiniteMRP
 from trueonline.problems.trajectories import OffPolicyTrajectory
 
@@ -375,10 +375,10 @@ class OffPolicyProblem:
     # --- Streams ----------------------------------------------------------------------------------
 
     @cached_property
-    def _chain(self) -> Chain:
+    def _chain(self) -> MarkovChain:
         """The outcomes of each state: an action and a next state as one number."""
         joint = self.behaviour[:, :, None] * self.transitions
-        return Chain(joint.reshape(self.n_states, -1), joint.shape[2])
+        return MarkovChain(joint.reshape(self.n_states, -1), joint.shape[2])
 
     def trajectory(self, steps: int, seed: Any = 0) -> OffPolicyTrajectory:
         """Sample a run of the behaviour from `start`.
@@ -393,13 +393,16 @@ class OffPolicyProblem:
         Returns
         -------
         OffPolicyTrajectory
-            States, rewards, discounts and importance ratios.
+            States, rewards, discounts, importance ratios and probabilities.
         """
         states, outcomes, noise = self._chain.sample(steps, self.start, np.random.default_rng(seed))
         actions, to = np.divmod(outcomes, self.transitions.shape[2])
         rewards = self.rewards[states[:-1], actions, to] + noise * self.reward_std
         discounts = np.where(to < self.n_states, self.discount, 0.0)
-        return OffPolicyTrajectory(states, rewards, discounts, self.ratios[states[:-1], actions])
+        taken = states[:-1], actions
+        run = OffPolicyTrajectory(states, rewards, discounts, self.ratios[taken])
+        run.probabilities = self.target[taken]
+        return run
 
     def __repr__(self) -> str:
         sizes = f"{self.n_states} states, {self.n_actions} actions, {self.n_features} features"

@@ -25,8 +25,15 @@ class Trajectory(NamedTuple):
     discounts: np.ndarray
 
 
-class OffPolicyTrajectory(NamedTuple):
-    """A run of the behaviour.
+class _WithRatios(NamedTuple):
+    states: np.ndarray
+    rewards: np.ndarray
+    discounts: np.ndarray
+    ratios: np.ndarray
+
+
+class OffPolicyTrajectory(_WithRatios):
+    """A run of the behaviour. It unpacks into states, rewards, discounts and ratios.
 
     Attributes
     ----------
@@ -38,9 +45,8 @@ class OffPolicyTrajectory(NamedTuple):
         ``discounts[t]`` is 0 if the transition ended an episode. Then ``states[t + 1]`` begins the next episode.
     ratios : numpy.ndarray
         ``ratios[t]`` is π(A_t | S_t) / b(A_t | S_t) of the action that was taken in ``states[t]``.
+    probabilities : numpy.ndarray
+        ``probabilities[t]`` is π(A_t | S_t).
     """
 
-    states: np.ndarray
-    rewards: np.ndarray
-    discounts: np.ndarray
-    ratios: np.ndarray
+    probabilities: np.ndarray

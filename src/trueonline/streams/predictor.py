@@ -52,7 +52,7 @@ class Predictor(ThreadGuarded, Resumable):
     names : tuple of str
         The names of the questions, such as "force@2s".
     output_columns : tuple of str
-        The columns of `Answers.table`: each name, NAME.low and NAME.high, and `surprise`.
+        The columns of `table`: each name, NAME.low and NAME.high, `surprise`, and the targets themselves.
     targets : tuple of str
         The target of each question.
     horizons : tuple of float or None
@@ -108,7 +108,9 @@ class Predictor(ThreadGuarded, Resumable):
         )  # a question about each target
         self._surprise = Surprise(len(self._first))
         columns = [f"{name}{end}" for name in self.names for end in ("", ".low", ".high")]
-        self.output_columns = (*columns, "surprise")
+        shown = [name for name in dict.fromkeys(self.targets) if name not in ("time", "surprise", *columns)]
+        self._shown = [self.observed.index(name) for name in shown]
+        self.output_columns = (*columns, "surprise", *shown)
         self._state = {"counts": np.zeros(2, np.int64)}
         self._parts = {
             "signals": self._signals,
@@ -164,7 +166,7 @@ class Predictor(ThreadGuarded, Resumable):
             If a prediction is beyond all bounds. The predictor is of no use then.
         """
         if not len(clean):
-            return self._no_answers()
+            return self.no_answers()
         observed = self._signals.derive(clean.times, clean.values, clean.starts, clean.offset)
         spans, elapsed, starts = self._pace.follow(clean.times, clean.starts)
         gammas = [self._gamma(scale, spans, observed) for scale in self._own_scales]
@@ -187,7 +189,22 @@ class Predictor(ThreadGuarded, Resumable):
         scaled = {name: each * self._factors for name, each in shown.items()}
         return Answers(clean.times, starts, observed, **scaled, **judged)
 
-    def _no_answers(self) -> Answers:
+    def table(self, answers: Answers) -> np.ndarray:
+        """Put answers side by side, as outputs write them.
+
+        Parameters
+        ----------
+        answers : Answers
+            Answers of this predictor.
+
+        Returns
+        -------
+        array of shape (T, columns)
+            The columns of `output_columns`.
+        """
+        return np.column_stack([answers.table(), answers.signals[:, self._shown]])
+
+    def no_answers(self) -> Answers:
         """The answers to no samples."""
         none, rows = np.empty(0), np.empty((0, len(self.names)))
         codes = np.empty(0, np.int64)

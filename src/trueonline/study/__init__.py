@@ -1,8 +1,8 @@
 """Sweeps as data: cases → tasks → engine → store → table. This package knows no problem by name."""
 
 import sys
-from importlib import import_module
-from typing import Any
+
+from trueonline.optional import late_names
 
 try:
     import pyarrow as _pyarrow  # noqa: F401
@@ -12,40 +12,29 @@ except ImportError:
 # The public names, and the modules that define them, which are imported when they are asked for. So the process of a task imports
 # what its task needs, and not Numba if it does not. Type checkers read `__init__.pyi`.
 _HOME = {
-    "METHODS": "sweeps",
-    "OFF_POLICY": "sweeps",
-    "STEP_SIZES": "sweeps",
-    "TRACE_DECAYS": "sweeps",
-    "Case": "cases",
-    "SweptMethod": "kernels.swept_methods",
-    "Problem": "cases",
-    "Summary": "summary",
-    "Task": "tasks",
-    "Work": "storage.work",
-    "applicable": "sweeps",
-    "execute": "storage.execution",
-    "execute_tasks": "storage.execution",
-    "gather": "storage.execution",
-    "gather_tasks": "storage.execution",
-    "read_task": "storage.execution",
-    "run": "storage.execution",
-    "run_seed": "cases",
-    "sweep": "sweeps",
+    "METHODS": "study.sweeps",
+    "OFF_POLICY": "study.sweeps",
+    "STEP_SIZES": "study.sweeps",
+    "TRACE_DECAYS": "study.sweeps",
+    "Case": "study.cases",
+    "SweptMethod": "study.kernels.swept_methods",
+    "Problem": "study.cases",
+    "Summary": "study.summary",
+    "Task": "study.tasks",
+    "Work": "study.storage.work",
+    "applicable": "study.sweeps",
+    "execute": "study.storage.execution",
+    "execute_tasks": "study.storage.execution",
+    "gather": "study.storage.execution",
+    "gather_tasks": "study.storage.execution",
+    "plot": "study.sweep_figure",
+    "read_task": "study.storage.execution",
+    "run": "study.storage.execution",
+    "run_seed": "study.cases",
+    "sweep": "study.sweeps",
 }
 __all__ = [*_HOME]  # noqa: PLE0604
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"trueonline.study has no {name!r}; it has {', '.join(_HOME)}")
-    found = getattr(import_module(f"trueonline.study.{_HOME[name]}"), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
+__getattr__, __dir__ = late_names(__name__, _HOME)
 
 if "IPython" in sys.modules:
     from trueonline.study.summary import show_in_notebooks

@@ -12,6 +12,7 @@ from trueonline.study.storage.execution import read_task as read_task
 from trueonline.study.storage.execution import run as run
 from trueonline.study.storage.work import Work as Work
 from trueonline.study.summary import Summary as Summary
+from trueonline.study.sweep_figure import plot as plot
 from trueonline.study.sweeps import METHODS as METHODS
 from trueonline.study.sweeps import OFF_POLICY as OFF_POLICY
 from trueonline.study.sweeps import STEP_SIZES as STEP_SIZES

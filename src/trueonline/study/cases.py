@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from trueonline.inputs import count, positive, ratios, unit
+from trueonline.inputs import count, positive, probabilities, ratios, unit
 from trueonline.inputs.seeds import seed_of
 from trueonline.study.checks import check_problem, grid, initial_weights
 from trueonline.study.kernels.shared_trajectories import SHARED
@@ -60,7 +60,8 @@ class Problem(Protocol):
         Returns
         -------
         tuple of numpy.ndarray
-            The states (steps + 1 of them), the rewards and the discounts. Off-policy problems add the importance ratios.
+            The states (steps + 1 of them), the rewards and the discounts. Off-policy problems add the importance ratios. The
+            attribute `probabilities` of the tuple may hold the probabilities of the actions under the target policy.
         """
 
 
@@ -172,7 +173,7 @@ class Case:
         Returns
         -------
         tuple of numpy.ndarray
-            States, rewards, discounts and importance ratios.
+            States, rewards and discounts, and ρ and π of the actions: an array with a row for each step, or one row for all.
 
         Raises
         ------
@@ -185,9 +186,11 @@ class Case:
         return SHARED.get((known, self.steps, self.seed, run), partial(self._sampled, run))
 
     def _sampled(self, run: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        parts = (np.asarray(part) for part in self.problem.trajectory(self.steps, run_seed(self.seed, run)))
-        states, rewards, discounts, *more = parts
+        sampled = self.problem.trajectory(self.steps, run_seed(self.seed, run))
+        states, rewards, discounts, *more = (np.asarray(part) for part in sampled)
         rhos = ratios("the ratios of the problem's trajectory", more[0] if more else None, self.steps)
+        given = getattr(sampled, "probabilities", None)
+        pis = probabilities("the probabilities of the problem's trajectory", given, self.steps, rhos)
         whole = (states.shape, rewards.shape, discounts.shape) == ((self.steps + 1,), (self.steps,), (self.steps,))
         if not whole or states.dtype.kind not in "iu" or states.min() < 0 or states.max() >= len(self.problem.features):
             raise ValueError(
@@ -196,7 +199,12 @@ class Case:
             )
         if not np.isfinite(rewards).all() or not ((discounts >= 0.0) & (discounts <= 1.0)).all():
             raise ValueError("the problem's trajectory must have finite rewards, and discounts from 0 to 1")
-        return states.astype(np.int32), rewards.astype(np.float64), discounts.astype(np.float64), rhos
+        return (
+            states.astype(np.int32),
+            rewards.astype(np.float64),
+            discounts.astype(np.float64),
+            np.column_stack((rhos, pis)),
+        )
 
     @cached_property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -233,7 +241,7 @@ class Case:
         runs = [tuple(range(first, min(first + block, self.runs))) for first in range(0, self.runs, block)]
         content = self._content()
         return [
-            Task(self, name, some, prints[name], content, point)
+            Task(self, name, some, prints[name][0], content, point)
             for name, method in self.methods.items()
             for point in self._points(method)
             for some in runs

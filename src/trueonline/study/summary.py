@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from trueonline import notebook
 from trueonline.study.tasks import SCHEMA
+from trueonline.words import count
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +27,9 @@ class Summary:
     >>> import trueonline as to
     >>> table = to.sweep(to.problems.random_walk(), methods=("true_online",), step_sizes=(0.1, 0.3), trace_decays=(0.8,), runs=5)
     >>> print(to.study.Summary(table))
-    true_online: error 0.494 with step_size 0.3, trace_decay 0.8
+    true_online: error 0.494 ± 0.0309 with step_size 0.3, trace_decay 0.8
+    ± is half of a 95 % interval over 5 runs. The best of 2 settings was chosen by these runs, so its error is too low on average.
+    sweep(…, confirm=50) judges it by fresh runs.
     """
 
     table: pa.Table
@@ -42,25 +45,26 @@ class Summary:
         from trueonline.study import results
 
         labels, parameters = results.labels(self.table), results.parameters(self.table)
-        return "\n".join(
-            f"{', '.join([*(str(row[name]) for name in labels), row['method']])}: error {row['error']:.4g} with "
-            f"step_size {row['step_size']:g}, trace_decay {row['trace_decay']:g}"
+        lines = [
+            f"{', '.join([*(str(row[name]) for name in labels), row['method']])}: error {row['error']:.4g}"
+            + (f" ± {row['half_width']:.3g}" if row["half_width"] is not None else "")
+            + f" with step_size {row['step_size']:g}, trace_decay {row['trace_decay']:g}"
             + "".join(f", {name} {row[name]:g}" for name in parameters if row[name] is not None)
             for row in self.best.to_pylist()
-        )
+        ]
+        return "\n".join([*lines, *results.remarks(self.table, "sweep(…, confirm=50)")])
 
     def _repr_html_(self) -> str:
         """The HTML that a notebook shows."""
-        from trueonline.study import sweep_figure
+        from trueonline.study import results, sweep_figure
 
         if not self.table.num_rows:
             return notebook.heading("No results")
         best, drawn = self.best, io.BytesIO()
         sweep_figure.save(self.table, drawn, "svg")
-        runs = len(set(self.table["run"].to_pylist()))
         rows = [list(row.values()) for row in best.to_pylist()]
-        title = f"Best parameters of each method (mean error over {runs:,} run{'s'[: runs != 1]})"
-        columns = [name.replace("_", " ") for name in best.column_names]
+        title = f"Best parameters of each method (mean error over {count(results.runs(self.table), 'run')})"
+        columns = ["±" if name == "half_width" else name.replace("_", " ") for name in best.column_names]
         return notebook.table(columns, rows, title) + notebook.picture(drawn.getvalue(), "Error over the step-size")
 
 

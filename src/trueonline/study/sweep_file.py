@@ -17,7 +17,7 @@ from trueonline import features, files, problems, study
 from trueonline.core.compiling import user_file
 from trueonline.inputs import ratio
 from trueonline.inputs.seeds import seed_of
-from trueonline.study.kernels.swept_methods import NAMES, WITH_ETA, resolve
+from trueonline.study.kernels.swept_methods import ETA_METHODS, NAMES, resolve
 from trueonline.words import listed, shortest
 
 Problem = problems.FiniteMRP | problems.OffPolicyProblem | problems.AverageReward
@@ -183,15 +183,15 @@ def _entry(entry: Any, folder: Path) -> dict[str, Any]:
     if isinstance(method, str) and user_file.is_reference(method):
         name, own = user_file.load_name(method, folder)
         if "eta" in table:
-            raise ValueError(f"eta is a setting of {listed(WITH_ETA)}, got {entry!r}; leave it out for {method!r}")
+            raise ValueError(f"eta is a setting of {listed(ETA_METHODS)}, got {entry!r}; leave it out for {method!r}")
         return {_text("name", table.get("name", name)): own}
     if not isinstance(entry, dict):
         _check_known("method", {str(entry)}, set(NAMES))
         return {entry: None}
     etas = table.get("eta", [])
-    if method not in WITH_ETA or etas == [] or "name" in table:
+    if method not in ETA_METHODS or etas == [] or "name" in table:
         raise ValueError(
-            f'a method with settings must be {{ method = "gtd", eta = … }}, with {listed(WITH_ETA, "or")} and at least one η, '
+            f'a method with settings must be {{ method = "gtd", eta = … }}, with {listed(ETA_METHODS, "or")} and at least one η, '
             f"the ratio of its second step-size to its first, or {{ method = {user_file.FORM}, name = … }}, got {entry!r}; "
             "name others without settings"
         )

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from trueonline import catalog
+from trueonline.inputs import count
+from trueonline.inputs.seeds import seed_of
+from trueonline.study import results
 from trueonline.study.cases import Case
 from trueonline.study.checks import check_problem
 from trueonline.study.storage.execution import run
@@ -63,6 +67,7 @@ def sweep(
     after: int = 0,
     version: str = "",
     parameters: Mapping[str, Iterable[float]] | None = None,
+    confirm: int | None = None,
 ) -> pa.Table:
     """Sweep methods over step-sizes and trace decays, on one problem or on several.
 
@@ -97,6 +102,9 @@ def sweep(
         Grids of the methods' own parameters by their names, such as `{"regularization": [0.0, 1.0]}`, and of `"eta"`, the ratio of
         the second step-size to the first. Each becomes a column. A method is swept over those that it has; the columns of the
         others are null in its rows.
+    confirm : int, optional
+        Run the best setting of each method again, so many times with a fresh seed, and return these runs only. The best of many
+        settings was lucky too, so the runs that chose it flatter it. These runs do not.
 
     Returns
     -------
@@ -132,24 +140,40 @@ def sweep(
                 f'methods must be names, or a mapping from names to methods, such as {{"mine": my_method}}, got {methods!r}'
             )
         methods = dict.fromkeys(listed)
-    grids = [tuple(grid) if isinstance(grid, Iterator) else grid for grid in (step_sizes, trace_decays)]
-    common: Any = {
-        "step_sizes": grids[0],
-        "trace_decays": grids[1],
-        "runs": runs,
-        "steps": steps,
-        "seed": seed,
-        "after": after,
-        "version": version,
-        "parameters": parameters or {},
-    }
+    alphas, lams = (tuple(grid) if isinstance(grid, Iterator) else grid for grid in (step_sizes, trace_decays))
+    numbers: tuple[Any, Any, int, int, int] = (alphas, lams, runs, steps, seed)
+    more: Any = {"after": after, "version": version, "parameters": parameters or {}}
+    if confirm is not None:
+        count("confirm", confirm)
     cases = [
-        Case(one, dict.fromkeys(applicable(one)) if methods is None else methods, labels=labels, **common)
+        Case(one, dict.fromkeys(applicable(one)) if methods is None else methods, *numbers, labels=labels, **more)
         for one, labels in _labelled_problems(problem)
     ]
     table = run(cases, engine=engine, out=out)
     assert table is not None, "without shares nothing is missing"
-    return table
+    if confirm is None:
+        return table
+    fresh = run(confirmation(cases, table, confirm), engine=engine, out=out)
+    assert fresh is not None
+    return fresh
+
+
+def confirmation(cases: Sequence[Case], table: pa.Table, runs: int) -> list[Case]:
+    """The best setting of each method of some cases, chosen by the table of their results, with so many runs of a fresh seed."""
+    confirming = []
+    for row in results.best(table).to_pylist():
+        (case,) = [one for one in cases if all(row[name] == value for name, value in one.labels.items())]
+        seed = int(np.random.SeedSequence(seed_of("confirmation of a sweep", case.seed)).generate_state(1)[0])
+        own = {name: (row[name],) for name in case.parameters if row[name] is not None}
+        setting: dict[str, Any] = {
+            "step_sizes": (row["step_size"],),
+            "trace_decays": (row["trace_decay"],),
+            "parameters": own,
+        }
+        confirming.append(
+            replace(case, methods={row["method"]: case.methods[row["method"]]}, runs=runs, seed=seed, **setting)
+        )
+    return confirming
 
 
 def _labelled_problems(problem: Any) -> list[tuple[Any, dict[str, str]]]:

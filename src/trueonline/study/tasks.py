@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from trueonline.inputs import protocol_of
-from trueonline.study.kernels.swept_methods import SweptMethod, check_parts
+from trueonline.study.kernels.swept_methods import SweptMethod, check_parts, second_step_size
 from trueonline.study.storage.work import Beat, StoredWork
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ class Task(StoredWork):
         The name of the method.
     runs : tuple of int
         The numbers of the runs.
-    fingerprint : object
-        The fingerprint of the method.
+    fingerprint : str
+        The identity of the method. Of parts that nobody can tell, it says nothing.
     content : str
         A hash of the problem and the grid.
     point : mapping, optional
@@ -63,7 +63,7 @@ class Task(StoredWork):
     case: Case
     method: str
     runs: tuple[int, ...]
-    fingerprint: Any
+    fingerprint: str
     content: str
     point: Mapping[str, float | None] = field(default_factory=dict)
 
@@ -134,8 +134,10 @@ class Task(StoredWork):
         if isinstance(method, SweptMethod):
             method.sweep(case.arrays, float(case.problem.discount), case.after, trajectories, alphas, lams, errors)
         else:
-            made = partial(method, **self._own) if self._own else method
-            _step_by_step(case, made, trajectories, alphas, lams, errors)
+            own = self._own
+            eta = own.pop("eta", second_step_size(method))
+            made = partial(method, **own) if own else method
+            _step_by_step(case, made, eta, trajectories, alphas, lams, errors)
         return self.table(errors)
 
     def check(self, trajectories: Iterable[tuple]) -> None:
@@ -144,7 +146,7 @@ class Task(StoredWork):
         Parameters
         ----------
         trajectories : iterable of tuple
-            States, rewards, discounts and importance ratios of each run.
+            States, rewards, discounts, and ρ and π of each run (`Case.trajectory`).
 
         Raises
         ------
@@ -153,7 +155,7 @@ class Task(StoredWork):
             and they have some.
         """
         trajectories = list(trajectories)
-        if any((trajectory[3] != 1.0).any() for trajectory in trajectories):
+        if any((trajectory[3][:, 0] != 1.0).any() for trajectory in trajectories):
             check_parts(self.method, self.resolved, ("discount", "ratio"))
         row = self.resolved.row if isinstance(self.resolved, SweptMethod) else getattr(self.resolved, "method", None)
         if "gamma" in getattr(row, "constants", ()):
@@ -211,26 +213,36 @@ def _check_constant(trajectory: tuple, discount: float) -> None:
 
 
 def _step_by_step(
-    case: Case, learner_class: Any, trajectories: Iterable, alphas: np.ndarray, lams: np.ndarray, errors: np.ndarray
+    case: Case,
+    learner_class: Any,
+    eta: float | None,
+    trajectories: Iterable,
+    alphas: np.ndarray,
+    lams: np.ndarray,
+    errors: np.ndarray,
 ) -> None:
-    """Write the errors of a learner of any class, a step at a time."""
+    """Write the errors of a learner of any class, a step at a time. Its second step-size is η times the first, if it has one."""
     problem, (_, root, _, first) = case.problem, case.arrays
     w, B, phi = problem.lms_weights, np.diag(root) if root.ndim == 1 else root, np.asarray(problem.features, float)
     initial = np.sum((B @ (first - w)) ** 2)
     wanted = protocol_of(learner_class)
-    for (states, rewards, discounts, rhos), error in zip(trajectories, errors, strict=True):
-        provided = ("discount", "ratio") if len(rhos) > 1 else ("discount",)
-        parts = [part for part in wanted.takes(provided) if part in (*provided, "ratio", *wanted.required)]
+    for (states, rewards, discounts, chances), error in zip(trajectories, errors, strict=True):
+        provided = ("discount", "ratio") if len(chances) > 1 else ("discount",)
+        parts = [part for part in wanted.takes(provided) if part in (*provided, "ratio", "probability", *wanted.required)]
         for i, j in np.ndindex(error.shape):
-            begin = {"initial_weights": first.copy()} if first.any() else {}  # a class may learn in this array
+            begin: dict[str, Any] = (
+                {"initial_weights": first.copy()} if first.any() else {}
+            )  # a class may learn in this array
+            if eta is not None and not np.isnan(eta):
+                begin["second_step_size"] = eta * float(alphas[i])
             learner = learner_class(len(w), float(alphas[i]), float(lams[j]), problem.discount, **begin)
             learner.start(phi[states[0]])
             total = 0.0
             with np.errstate(over="ignore", invalid="ignore"):
                 for t, reward in enumerate(rewards):
-                    x_next, rho = phi[states[t + 1]], float(rhos[min(t, len(rhos) - 1)])
-                    given = {"discount": float(discounts[t]), "trace_decay": float(lams[j]), "ratio": rho}
-                    given |= {"interest": 1.0, "x_expected": x_next}
+                    x_next, (rho, pi) = phi[states[t + 1]], chances[min(t, len(chances) - 1)].tolist()
+                    given = {"discount": float(discounts[t]), "trace_decay": float(lams[j])}
+                    given |= {"ratio": rho, "probability": pi, "interest": 1.0, "x_expected": x_next}
                     learner.update(float(reward), x_next, **{part: given[part] for part in parts})
                     if t >= case.after:
                         total += np.sum((B @ (learner.weights - w)) ** 2)

@@ -7,11 +7,6 @@ import pytest
 
 from tests.control.atari.consoles import BIAS, EUROPEAN, HIGHER, OTHERWISE, N, basic_features, console, looked_up
 from trueonline.control import atari
-from trueonline.control.atari import screens
-
-
-def test_there_are_28673_features():
-    assert atari.N_FEATURES == 16 * 14 * 128 + 1 == N
 
 
 @pytest.mark.parametrize("share", [0.0, 0.002, 0.1, 1.0])
@@ -46,6 +41,7 @@ def test_all_features_can_be_active_at_once():
     background[now == 0] = 2  # colour 0 counts too, where it is not the background
     found = atari.Screens(background).features(now, now)
     assert found.tolist() == list(range(N))
+    assert atari.N_FEATURES == N == 28_673
 
 
 def test_an_object_of_the_background_s_colour_is_not_seen_and_one_that_only_flickers_is():
@@ -108,14 +104,3 @@ def test_every_screen_that_is_looked_at_is_the_emulator_s_average_also_the_first
             ours.reset()
             averaged.reset_game()
             np.testing.assert_array_equal(looked_up(ours.now, ours.before), averaged.getScreen(), f"reset at {decision}")
-
-
-def test_the_table_of_averages_is_symmetric():
-    table = screens.averages()
-    np.testing.assert_array_equal(table, table.T)
-    np.testing.assert_array_equal(table.diagonal(), np.arange(0, 256, 2))
-    assert (table % 2 == 0).all()
-    white, black = atari.NTSC[7], atari.NTSC[0]
-    mixed = [int(0.77 * w + 0.23 * b) // 4 * 4 for w, b in zip(white.tolist(), black.tolist(), strict=True)]
-    distances = [sum(abs(c - m) for c, m in zip(colour, mixed, strict=True)) for colour in atari.NTSC.tolist()]
-    assert table[0, 7] == 2 * distances.index(min(distances)) == 8, "by an emulator's arithmetic, in steps of four"

@@ -5,6 +5,7 @@ import sys
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import check_env
 
 import trueonline as to
 from tests.control.gym.trainings import Recorder, Scripted, agent_for, assert_same, state_of, table, tiles
@@ -65,11 +66,35 @@ def test_it_stops_at_the_end_of_the_episode_in_which_there_are_steps_enough():
     assert len(to.control.train(env, Recorder(), table(env), steps=100, episodes=3).returns) == 3
 
 
-def test_progress_is_told_each_episode():
-    env = Scripted([[0, (1, 2.0, False, False), (1, 1.0, True, False)], [0, (1, 5.0, True, False)]])
-    told = []
-    to.control.train(env, Recorder(), table(env), episodes=2, progress=lambda *news: told.append(news))
+def test_a_callback_hears_of_each_episode_and_may_end_the_training():
+    episodes = [[0, (1, 2.0, False, False), (1, 1.0, True, False)], [0, (1, 5.0, True, False)]]
+    env, told = Scripted(episodes), []
+    to.control.train(env, Recorder(), table(env), episodes=2, callback=lambda *news: told.append(news))
     assert told == [(1, 3.0, 2), (2, 5.0, 1)]
+    env = Scripted(episodes * 3)
+    assert len(to.control.train(env, Recorder(), table(env), episodes=6, callback=lambda n, *_: n == 4).returns) == 4
+
+
+@pytest.mark.parametrize("problem", [to.problems.collision(), to.problems.AccessControl(servers=3)])
+def test_a_process_is_an_environment(problem):
+    env = to.control.environment(problem)
+    check_env(env, skip_render_check=True)
+    transitions = np.zeros_like(problem.transitions)
+    state, _ = env.reset(seed=0)
+    for _ in range(20_000):
+        action = int(env.np_random.integers(problem.n_actions))
+        following, reward, terminated, _, _ = env.step(action)
+        to_state = problem.n_states if terminated else following
+        transitions[state, action, to_state] += 1.0
+        expected = problem.rewards[state, action]
+        assert reward == (expected if np.ndim(expected) == 0 else expected[to_state])
+        state = env.reset()[0] if terminated else following
+    visits = transitions.sum(axis=2, keepdims=True)
+    error = np.abs(transitions / np.maximum(visits, 1.0) - problem.transitions) * (visits > 0)
+    assert (error <= 5.0 * np.sqrt(0.25 / np.maximum(visits, 1.0))).all()
+    assert (visits > 0).sum() > 0.9 * visits.size
+    with pytest.raises(TypeError, match="problem must be"):
+        to.control.environment(env)
 
 
 def test_it_learns():
@@ -146,7 +171,7 @@ def test_what_does_not_fit_is_refused_before_anything_runs():
 
     refused("the agent has 3 actions, but the environment 2", agent=to.control.TrueOnlineSarsa(4, 3, 0.5, 0.9, 1.0))
     refused("the agent has 5 features, but Table makes 4", agent=to.control.TrueOnlineSarsa(5, 2, 0.5, 0.9, 1.0))
-    refused("choose among some actions .* Box", env="Pendulum-v1")
+    refused("chooses among some actions .* Box", env="Pendulum-v1")
     refused("MountainCar-v0", env="MountainCr-v0")
     refused("CartPole-v1", env="cartpole-v1")
     refused("CartPole-v1", env="CartPole-v9")

@@ -40,7 +40,7 @@ def test_a_cell_of_a_notebook_can_be_run_again_and_with_more_episodes(tmp_path):
     begun = []
     for episodes in (5, 5, 9, 9):
         again = to.control.train(
-            env, agent, features, episodes=episodes, seed=2, checkpoint=path, progress=lambda k, *_: begun.append(k)
+            env, agent, features, episodes=episodes, seed=2, checkpoint=path, callback=lambda k, *_: begun.append(k)
         )
     assert begun == list(range(1, 10)), "no episode was trained twice"
     assert_same(again, expected)

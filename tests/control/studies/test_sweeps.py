@@ -39,7 +39,7 @@ def test_every_run_is_that_of_train_and_is_computed_once(tmp_path, monkeypatch):
 
 def test_a_task_ends_after_so_many_steps_and_resumes_with_its_next_seed(tmp_path):
     settings = TrainingSettings("FrozenLake-v1", method="watkins_q", **LAKE)
-    task = sweeps.SeveralTrainings("mine", settings, (3, 4), None, 60)
+    task = sweeps.SeveralTrainings("mine", settings, ((3, 0), (4, 0)), None, 60)
     whole = task.compute()
     assert [sum(lengths) >= 60 for lengths in whole["lengths"].to_pylist()] == [True, True]
     beats = []

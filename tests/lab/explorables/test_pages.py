@@ -95,18 +95,12 @@ def test_without_javascript_there_is_a_picture(browser, page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_picture_is_small_and_needs_nothing_else(page):
-    assert page.still.stat().st_size < 60_000
-    root = ElementTree.parse(page.still).getroot()
-    assert root.tag.endswith("svg")
-    assert "var(--" not in page.still.read_text()
-
-
-@pytest.mark.parametrize("name", [page.name for page in PAGES])
-def test_a_picture_is_that_of_the_page_as_it_is(browser, name):
+def test_a_picture_is_that_of_the_page_as_it_is_and_needs_nothing_else(browser, page):
     """The text alone: widths of letters differ from one machine to the next."""
-    picture = ElementTree.parse(FOLDER / "stills" / f"{name}.svg").getroot()
-    drawn = ElementTree.fromstring(stills.draw(browser, name))
+    assert page.still.stat().st_size < 60_000
+    assert "var(--" not in page.still.read_text()
+    picture = ElementTree.parse(page.still).getroot()
+    drawn = ElementTree.fromstring(stills.draw(browser, page.name))
     texts = [["".join(e.itertext()) for e in root.iter("{http://www.w3.org/2000/svg}text")] for root in (picture, drawn)]
     assert texts[0] == texts[1]
 
@@ -134,6 +128,8 @@ def test_a_file_asks_nothing_of_the_network(path):
     assert "http:" not in text
     assert "https:" not in text
     assert not re.search(r"\b(import|fetch|XMLHttpRequest|WebSocket|eval)\s*\(", text)
+    if path.name.endswith(("maths.js", "methods.js")):
+        assert not re.search(r"\b(document|window)\b\s*[.\[]", text), "maths knows nothing of a page"
 
 
 def test_the_index_has_a_card_for_each_page_in_order():
@@ -162,12 +158,7 @@ def test_methods_look_as_in_the_catalogue(browser):
         assert (method["title"], method["trace"], shapes[method["marker"]]) == (row.title, row.trace, row.look.marker)
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in FILES if path.name.endswith(("maths.js", "methods.js"))))
-def test_the_maths_knows_nothing_of_a_page(name):
-    text = (FOLDER / f"{name}.js").read_text()
-    assert not re.search(r"\b(document|window)\b\s*[.\[]", text)
-
-
+@pytest.mark.apart
 @pytest.mark.parametrize("code", CODE.values(), ids=CODE)
 def test_python_on_a_page_runs_and_prints_what_it_says(code, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

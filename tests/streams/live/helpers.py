@@ -3,11 +3,11 @@
 import http.client
 import json
 import struct
-import time
 
 import numpy as np
 import pytest
 
+from tests.processes import wait_for as until
 from trueonline.problems import arm
 from trueonline.streams.live import Hub, PageQuestion, messages
 from trueonline.streams.predictor import Answers
@@ -24,15 +24,6 @@ QUESTIONS = (
     PageQuestion("force, 0.5 s", "force", 0.95, 0.5, "return"),
     PageQuestion("grip", "force", "grip", None, "return"),
 )
-
-
-def until(true, seconds=300):
-    """Wait for something, and return it."""
-    end = time.monotonic() + seconds
-    while not (found := true()):
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
-    return found
 
 
 def small_hub(kept=4800):

@@ -11,7 +11,8 @@ from contextlib import ExitStack, suppress
 import numpy as np
 import pytest
 
-from tests.streams.live.helpers import RATE, SIGNALS, TOKEN, connect, get, heard, publish, small_hub, unpack, until
+from tests.processes import wait_for as until
+from tests.streams.live.helpers import RATE, SIGNALS, TOKEN, connect, get, heard, publish, small_hub, unpack
 from trueonline.streams.live import Server, flood, listener, messages, server
 from trueonline.streams.predictor import Answers
 

@@ -5,7 +5,8 @@ import struct
 import numpy as np
 import pytest
 
-from tests.streams.live.helpers import QUESTIONS, SIGNALS, connect, heard, publish, readings, small_hub, until
+from tests.processes import wait_for as until
+from tests.streams.live.helpers import QUESTIONS, SIGNALS, connect, heard, publish, readings, small_hub
 from trueonline.streams.live import Hub, Server, messages
 from trueonline.streams.live.history import BucketHistory
 from trueonline.streams.predictor import Answers

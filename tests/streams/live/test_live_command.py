@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from tests.processes import start
-from tests.streams.live.helpers import until
+from tests.processes import wait_for as until
 from trueonline.problems import arm
 
 

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta, timezone
 import numpy as np
 import pytest
 
-from tests.streams.live.helpers import QUESTIONS, RATE, SIGNALS, TOKEN, Browser, publish, readings, small_hub, until
+from tests.processes import wait_for as until
+from tests.streams.live.helpers import QUESTIONS, RATE, SIGNALS, TOKEN, Browser, publish, readings, small_hub
 from trueonline.streams.live import Hub, PageQuestion, Server
 from trueonline.streams.predictor import Answers
 

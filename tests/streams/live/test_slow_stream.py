@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 import numpy as np
 import pytest
 
-from tests.streams.live.helpers import until
+from tests.processes import wait_for as until
 from trueonline.streams.live import Hub, PageQuestion, Server
 from trueonline.streams.outputs.alerts import Alert
 from trueonline.streams.predictor import Answers

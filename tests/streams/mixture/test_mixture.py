@@ -45,12 +45,12 @@ def test_the_mixture_equals_its_definition_at_every_step(seed, looks, memory, ro
     X, x, bases, gammas, starts, elapsed = stream(seed)
     mixture = Mixture(SETS, EXPERTS, ["hold", "mean"], looks, memory, room)
     F = mixtures.forecasts(AS_NUMBERS, X, x, bases, gammas, starts, elapsed)
-    expected, weights, _ = mixtures.mix(F, x, gammas, starts, looks, memory, room)
+    expected, weights, _ = mixtures.mix(F, x, gammas, starts, looks, memory, room, naive=2)
     for t in range(len(x)):
         row = slice(t, t + 1)
         p = mixture.run(X[row], x[row], bases[row], gammas[row], starts[row], elapsed[row])
-        np.testing.assert_allclose(p[0], expected[t], rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(mixture.weights, weights[t], atol=1e-7)
+        np.testing.assert_allclose(p[0], expected[t], rtol=1e-5, atol=1e-5)  # weights are in single precision
+        np.testing.assert_allclose(mixture.weights, weights[t], atol=1e-4)
 
 
 def test_blocks_make_no_difference_and_a_state_resumes_bit_for_bit():
@@ -86,7 +86,7 @@ def test_the_regret_stays_below_its_bound_whatever_the_stream_does(seed, scales,
         values[t] = -math.copysign(np.abs(bases[t]).max(), forecast)
         row = slice(t, t + 1)
         forecast = mixture.run(np.empty((1, 0), int), values[row], bases[row], gamma)[0]
-    _, _, history = mixtures.mix(bases, values, np.full(T, gamma), np.zeros(T, bool), (0.5,), memory, 1024)
+    _, _, history = mixtures.mix(bases, values, np.full(T, gamma), np.zeros(T, bool), (0.5,), memory, 1024, naive=4)
     fade = 1.0 - 1.0 / memory if math.isfinite(memory) else 1.0
     regret = np.zeros(4)
     for _, own, losses in history:
@@ -168,10 +168,11 @@ def test_a_damaged_state_is_refused():
     for name, spoil in {
         "ring": lambda a: a + 5000,
         "last": lambda a: a + 100,
-        "owner": lambda a: a + 100,
+        "numbers": lambda a: a[:-1],
+        "traces": lambda a: a * np.nan,
         "table": lambda a: a * np.nan,
-        "open_weight": lambda a: a - 3.0,
-        "head": lambda a: a[:-1],
+        "slots": lambda a: a - 3.0,
+        "forecasts": lambda a: a[:-1],
     }.items():
-        with pytest.raises(ValueError, match="does not fit"):
+        with pytest.raises(ValueError, match=r"does not fit|must be a whole number"):
             Mixture(SETS, EXPERTS, ["hold", "mean"]).restore({**state, name: spoil(state[name])})

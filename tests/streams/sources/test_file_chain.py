@@ -1,12 +1,11 @@
 """Several files as one stream: held to the same samples in one file."""
 
 import json
-import random
 
 import numpy as np
 import pytest
 
-from tests.streams.streams import joined, some, text_of, together, written
+from tests.streams.streams import joined, some, text_of, written
 from trueonline.streams.sources import Cleaner, SourceAddress, TimeStyle, columns_of, files_named, open_source, text
 from trueonline.streams.sources.positions import skipping
 
@@ -51,33 +50,6 @@ def test_the_count_of_rows_goes_on(tmp_path):
     one, _ = joined(open_source(tmp_path / "whole.csv", ["a"], rate=3.0))
     expected = [*one[:1000], *(np.arange(1002, 3002) / 3.0), 3002 / 3.0]  # two rows that cannot be read count
     np.testing.assert_array_equal(got, expected)
-
-
-@pytest.mark.parametrize("clock", [{"time": "time"}, {"rate": 7.0}])
-def test_reading_resumes_anywhere(days, clock):
-    paths, _ = days
-    whole_times, whole_values = joined(open_source(paths, ["a", "b"], **clock))
-    draw = random.Random(0)
-    blocks, position, rounds = [], None, 0
-    while True:
-        rounds += 1
-        with open_source(paths, ["a", "b"], **clock) as source:
-            if position is not None:
-                source.seek(position)
-            for _ in range(draw.randrange(3)):
-                if (block := source.read()) is not None:
-                    blocks.append(block)
-            before = source.position()
-            block = source.read()
-            if block is None:
-                break
-            rows = draw.randrange(len(block) + 1)
-            blocks.append(type(block)(block.times[:rows], block.values[:rows]))
-            position = json.loads(json.dumps(skipping(before, block, rows)))
-    got_times, got_values = together(blocks, 2)
-    np.testing.assert_array_equal(got_times, whole_times)
-    np.testing.assert_array_equal(got_values, whole_values)
-    assert rounds > 4
 
 
 def test_a_position_names_its_file(days, tmp_path):

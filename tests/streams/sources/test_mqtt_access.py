@@ -5,8 +5,10 @@ import threading
 import time
 
 import pytest
+from click.testing import CliRunner
 
-from tests.streams.mosquitto import Guarded, publisher, with_broker
+from tests.streams.mosquitto import Guarded, listener, publisher, until, with_broker
+from trueonline.cli import main
 from trueonline.streams.sources import Mqtt, open_source
 from trueonline.streams.sources.addresses import PASSWORD, USER
 
@@ -87,10 +89,6 @@ def test_tls_where_there_is_none_and_none_where_there_is_tls(guarded):
 
 
 def test_no_file_and_no_word_of_a_run_has_the_password_and_another_user_can_resume_it(guarded, publish, tmp_path):
-    from click.testing import CliRunner
-
-    from trueonline.cli import main
-
     def predicted(url, samples, **environment):
         options = ["--target", "a", "--rate", "40", "--time", "time", "--out", str(tmp_path / "out.csv"), "--json"]
         options += ["--checkpoint", str(tmp_path / "kept"), "--every", "0.01"]
@@ -117,3 +115,23 @@ def test_no_file_and_no_word_of_a_run_has_the_password_and_another_user_can_resu
     again = predicted(guarded.url(), 30, **{USER: "bob", PASSWORD: "pass2word"})
     assert "Resuming from sample 20" in again.stderr
     assert json.loads(again.stdout)["samples"] == 30
+
+
+def test_predictions_are_published_with_users_and_tls(guarded, tmp_path):
+    def predict(*arguments):
+        result = CliRunner().invoke(main, ["predict", *map(str, arguments)])
+        return result.exit_code, result.stdout, result.stderr
+
+    (tmp_path / "log.csv").write_text("x\n" + "1\n" * 50)
+    (tmp_path / "password").write_text("s3cret/@\n")
+    options = [tmp_path / "log.csv", "--rate", 10, "--target", "x", "--json", "--mqtt-ca", guarded.ca, "--publish"]
+    with listener(guarded.open_port) as heard:
+        password = ["--mqtt-password-file", tmp_path / "password"]
+        code, told, said = predict(*options, guarded.tls_url("ann@"), *password)
+        assert code == 0, said
+        assert json.loads(told)["counters"]["not_published"] == 0
+        until(lambda: len(heard) == 50, "the arrival of the messages")
+    code, _, said = predict(*options, guarded.tls_url("ann:wrong@"))
+    assert code == 1
+    assert f"cannot publish to mqtts://127.0.0.1:{guarded.tls_port}/arm: the broker says" in said
+    assert "wrong" not in said

@@ -1,7 +1,8 @@
 """Positions: reading in two goes equals reading in one, and another file is refused."""
 
 import json
-import math
+import random
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -11,37 +12,51 @@ import pytest
 from tests.streams.streams import joined, some, text_of, together, written
 from trueonline.streams.sources import Block, ParquetFile, TextFile, open_source
 from trueonline.streams.sources.positions import skipping
-from trueonline.streams.sources.sample import BLOCK_ROWS
+
+NAMES = ("log.csv", "log.csv.gz", "log.jsonl", "log.parquet")
 
 
-@pytest.mark.parametrize("name", ["log.csv", "log.csv.gz", "log.jsonl", "log.parquet"])
+@pytest.mark.parametrize("names", [*((name,) for name in NAMES), NAMES], ids=len)
 @pytest.mark.parametrize("clock", [{"time": "time"}, {"rate": 40.0}])
-def test_reading_in_two_goes_equals_reading_in_one(tmp_path, name, clock):
-    path = tmp_path / name
-    times, values = some(9000)
-    times, values = written(path, times, values)
-    once = open_source(path, ["a", "b"], **clock)
+def test_reading_resumes_anywhere(tmp_path, names, clock):
+    """In one file of each kind, and in all four as one stream."""
+    times, values = some(20_000)
+    cuts = np.linspace(0, 20_000, len(names) + 1).astype(int)
+    parts = [
+        written(tmp_path / name, times[at:to], values[at:to])
+        for name, (at, to) in zip(names, pairwise(cuts), strict=True)
+    ]
+    paths, draw = [tmp_path / name for name in names], random.Random(0)
+    once = open_source(paths, ["a", "b"], **clock)
     assert once.replayable
     whole_times, whole_values = joined(once)
     if "time" in clock:
-        np.testing.assert_array_equal(whole_times, times)
-        np.testing.assert_array_equal(whole_values, values)
-    elif name != "log.parquet":  # where a row is whole without its time
-        np.testing.assert_array_equal(whole_times, np.flatnonzero(np.arange(9000) % 1000 != 7) / 40)
-    n_blocks = math.ceil(len(whole_times) / BLOCK_ROWS)
-    for goes in range(n_blocks + 2):
-        with open_source(path, ["a", "b"], **clock) as first:
-            blocks = [block for _, block in zip(range(goes), first, strict=False)]
-            position = json.loads(json.dumps(first.position()))
-        with open_source(path, ["a", "b"], **clock) as second:
-            next(second)  # wherever it was
-            second.seek(position)
-            blocks += list(second)
-            assert second.counters() == once.counters()
-            assert second.position() == once.position()
-        got_times, got_values = together(blocks, 2)
-        np.testing.assert_array_equal(got_times, whole_times)
-        np.testing.assert_array_equal(got_values, whole_values)
+        np.testing.assert_array_equal(whole_times, np.concatenate([part for part, _ in parts]))
+        np.testing.assert_array_equal(whole_values, np.concatenate([part for _, part in parts]))
+    elif names[0] != "log.parquet":  # where a row is whole without its time
+        np.testing.assert_array_equal(whole_times[:4000], np.flatnonzero(np.arange(4004) % 1000 != 7)[:4000] / 40)
+    blocks, position, rounds = [], None, 0
+    while True:
+        rounds += 1
+        with open_source(paths, ["a", "b"], **clock) as source:
+            if position is not None:
+                next(source)  # wherever it was
+                source.seek(position)
+            for _ in range(draw.randrange(3)):
+                if (block := source.read()) is not None:
+                    blocks.append(block)
+            before = source.position()
+            if (block := source.read()) is None:
+                break
+            rows = draw.randrange(len(block) + 1)
+            blocks.append(type(block)(block.times[:rows], block.values[:rows]))
+            position = json.loads(json.dumps(skipping(before, block, rows)))
+    assert rounds > 2
+    assert source.counters() == once.counters()
+    assert source.position() == once.position()
+    got_times, got_values = together(blocks, 2)
+    np.testing.assert_array_equal(got_times, whole_times)
+    np.testing.assert_array_equal(got_values, whole_values)
 
 
 def test_positions_of_another_file_are_refused_and_change_nothing(tmp_path):

@@ -39,7 +39,7 @@ class OnCpu:
         errors = np.empty((len(launch.rows), len(batch.alphas), len(batch.lams)))
         for row, error in zip(launch.rows, errors, strict=True):
             case = batch.cases[row]
-            run = batch.states[row], batch.rewards[row], batch.discounts[row], batch.ratios[row]
+            run = batch.states[row], batch.rewards[row], batch.discounts[row], batch.chances[row]
             arrays = batch.features[case], batch.roots[case], batch.targets[case], batch.firsts[case]
             launch.method.sweep(arrays, batch.discount, batch.after, [run], batch.alphas, batch.lams, error[None])
         return errors

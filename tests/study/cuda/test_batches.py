@@ -71,8 +71,8 @@ def random_study(rng):
 
 def marked(trajectory, arrays, second):
     """A number that tells trajectories, problems and methods apart."""
-    states, rewards, discounts, ratios = trajectory
-    ratios = np.broadcast_to(ratios, rewards.shape)
+    states, rewards, discounts, chances = trajectory
+    ratios = np.broadcast_to(chances[:, 0], rewards.shape) + chances[:, 1]
     own = [np.sum(np.asarray(part, float) * np.arange(1, part.size + 1).reshape(part.shape)) for part in arrays]
     return np.sum(states) + np.sum(rewards * ratios) + np.sum(discounts) + np.sum(own) + 1e3 * second
 
@@ -91,7 +91,7 @@ class Marking:
     def _mark(self, batch, launch, row):
         problem = batch.cases[row]
         arrays = batch.features[problem], batch.roots[problem], batch.targets[problem], batch.firsts[problem]
-        trajectory = batch.states[row], batch.rewards[row], batch.discounts[row], batch.ratios[row]
+        trajectory = batch.states[row], batch.rewards[row], batch.discounts[row], batch.chances[row]
         mark = marked(trajectory, arrays, launch.method.second)
         return np.full((len(batch.alphas), len(batch.lams)), mark) + batch.alphas[:, None] + 10.0 * batch.lams
 
@@ -115,7 +115,7 @@ def test_plans_keep_their_limits_and_every_task_gets_the_errors_of_its_own_runs(
             assert task.case.problem.discount == batch.discount
         if len(some) > 1:
             assert sum(task.steps for task in some) <= most_steps
-            trajectories = (batch.states, batch.rewards, batch.discounts, batch.ratios)
+            trajectories = (batch.states, batch.rewards, batch.discounts, batch.chances)
             assert sum(part.nbytes for part in trajectories) + sum(8 * task.rows for task in some) <= most_bytes
         for launch, errors in zip(batch.launches, Marking().collect(batch), strict=True):
             for task, mine in batches.split(launch, errors):

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 
 from trueonline.control import atari
 from trueonline.terminal import progress_bar
@@ -36,8 +35,7 @@ def run_of(settings: atari.AtariSettings, background: str | None, checkpoint: st
         if Path(checkpoint).exists():
             run.resume(checkpoint)
         run.save(checkpoint)  # that it can be written must be known before hours of play
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"), TimeElapsedColumn())
-    with progress_bar(*columns, transient=True) as bar:
+    with progress_bar("{task.description}", "Bar", "{task.fields[state]}", "TimeElapsed", transient=True) as bar:
         total = settings.frames or settings.episodes
         line = bar.add_task(game, total=total, state="")
 

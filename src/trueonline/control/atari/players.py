@@ -5,7 +5,7 @@ All have `start`, `step`, `end` and `truncate` as agents do, and `dump` and `res
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -19,18 +19,6 @@ from trueonline.inputs import check_saved, saved_array, saved_count
 AGENTS: dict[str, Any] = {
     name.removesuffix("_sarsa"): catalog.METHODS[name].resolve("learner") for name in catalog.agents(scaled=True)
 }
-
-
-class Player(Protocol):
-    @property
-    def diverged(self) -> bool: ...
-
-    def start(self, x: np.ndarray) -> int: ...
-    def step(self, reward: float, x_next: np.ndarray) -> int: ...
-    def end(self, reward: float) -> None: ...
-    def truncate(self, reward: float, x_next: np.ndarray) -> None: ...
-    def dump(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]: ...
-    def restore(self, about: dict[str, Any], parts: dict[str, np.ndarray]) -> None: ...
 
 
 class AgentPlayer:
@@ -194,3 +182,6 @@ class RandomPlayer:
 
     def restore(self, about: dict[str, Any], parts: dict[str, np.ndarray]) -> None:
         self.rng.bit_generator.state = about["rng"]
+
+
+Player = AgentPlayer | PublishedPlayer | RandomPlayer

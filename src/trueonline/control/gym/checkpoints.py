@@ -21,7 +21,7 @@ from trueonline.control.gym.environments import described
 from trueonline.control.policies import describe
 from trueonline.learners.acting import Acting
 
-OURS = "training_"  # the agent's own parts have other names
+PREFIX = "training_"  # the agent's own parts have other names
 HISTORY = {
     "returns": (1, "f"),
     "lengths": (1, "i"),
@@ -34,7 +34,7 @@ Saved = tuple[dict[str, np.ndarray], Callable[[Any], None]]
 STATE = {"steps", "weights", "seed"}  # what learning and restoring change of an agent
 
 
-class Checkpoint:
+class TrainingCheckpoint:
     """The file for one training. Make it before the training begins: the agent's first weights are part of the settings.
 
     `evaluation` is how many episodes there are between two evaluations, and in each. `chosen` is False if nobody gave a seed:
@@ -67,7 +67,7 @@ class Checkpoint:
         """Write the agent and the history. The file appears whole or not at all."""
         ours = {"about": np.array(json.dumps(self.about)), **history}
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        parts = {**agent._dump(), **{OURS + name: array for name, array in ours.items()}}
+        parts = {**agent._dump(), **{PREFIX + name: array for name, array in ours.items()}}
         files.write_learner(self.path, type(agent).__name__, agent._settings(), parts)
 
     def read(self) -> Saved | None:
@@ -82,9 +82,9 @@ class Checkpoint:
             _, settings, arrays = files.read_learner(self.path)
         except FileNotFoundError:
             return None
-        if OURS + "about" not in arrays:
+        if PREFIX + "about" not in arrays:
             raise ValueError(f"{self.path} is a saved learner, but not a checkpoint of a training; give another file")
-        history = {name: arrays.pop(OURS + name) for name in (*HISTORY, "about") if OURS + name in arrays}
+        history = {name: arrays.pop(PREFIX + name) for name in (*HISTORY, "about") if PREFIX + name in arrays}
         try:
             there = json.loads(str(history.pop("about")))
             begun = there["agent"]["steps"] + 0, settings["rng"], settings["action"]

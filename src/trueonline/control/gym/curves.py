@@ -14,13 +14,10 @@ from trueonline.files import write_whole
 from trueonline.inputs import count
 from trueonline.look import figure, look
 from trueonline.optional import optional
+from trueonline.study.results import student_interval
 
 MIN_RUNS_OF_INTERVAL = 5  # runs; of fewer, an interval would fill the picture and say nothing
 WINDOW = 100  # episodes in a running mean, at most
-
-# Student's t at 97.5 %, for 1, 2, … degrees of freedom.
-T = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120)
-T_FROM = ((17, 2.11), (20, 2.086), (25, 2.06), (30, 2.042), (40, 2.021), (60, 2.0), (120, 1.98))
 
 
 def running_mean(returns: Any, window: int) -> np.ndarray:
@@ -85,31 +82,21 @@ def _drawn(runs: np.ndarray, window: int, title: str, label: str) -> Any:
             axes.plot(number, runs[0], linewidth=0.5, alpha=0.4, label="each episode", **thin)
         axes.plot(number, means[0], color=catalog.GREEN, linewidth=1.8, label=smoothed or "each episode", **marker)
     else:
-        middle = means.mean(axis=0)
-        spread = t_value(len(runs)) * means.std(axis=0, ddof=1) / np.sqrt(len(runs))
+        middle, low, high = student_interval(means)
         axes.plot(
             number, middle, color=catalog.GREEN, linewidth=1.8, label=f"mean of {len(runs)} runs", zorder=3, **marker
         )
         if len(runs) >= MIN_RUNS_OF_INTERVAL:
             band = {"color": catalog.GREEN, "alpha": 0.18, "linewidth": 0, "label": "its 95 % interval"}
-            axes.fill_between(number, middle - spread, middle + spread, **band)
+            axes.fill_between(number, low, high, **band)
         shown = f" ({smoothed})" if smoothed else ""
         for i, each in enumerate(means):
             axes.plot(number, each, linewidth=0.6, alpha=0.5, label=f"each run{shown}" if i == 0 else None, **thin)
-        low, high = float(means.min()), float(means.max())  # with few runs the band is wide: the lines matter more
-        room = 0.06 * (high - low) or 1.0
-        axes.set_ylim(low - room, high + room)
+        room = 0.06 * float(np.ptp(means)) or 1.0  # with few runs the band is wide: the lines matter more
+        axes.set_ylim(means.min() - room, means.max() + room)
     axes.set(xlabel="episode", ylabel=label, title=title)
     if len(number) > 1:
         axes.set_xlim(1, len(number))
     if window > 1 or len(runs) > 1:
         made.legend(loc="outside lower center", ncols=3)
     return made
-
-
-def t_value(runs: int) -> float:
-    """Student's t for a 95 % interval of the mean of so many runs (rounded up between those that tables give)."""
-    freedom = runs - 1
-    if freedom <= len(T):
-        return T[freedom - 1]
-    return next(value for at_least, value in reversed(T_FROM) if freedom >= at_least)

@@ -7,6 +7,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.metadata import entry_points
 from numbers import Integral
 from typing import Any
 
@@ -31,6 +32,7 @@ def gymnasium() -> Any:
 def make(name: str, **options: Any) -> Any:
     """The environment of this name, as `gymnasium.make` makes it, or a ValueError that says what to do."""
     gym = gymnasium()
+    _register(gym, name.rpartition("/")[0])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # an old version that is gone is an error anyway
@@ -46,6 +48,13 @@ def make(name: str, **options: Any) -> Any:
         raise ValueError(
             f"the environment {name!r} cannot be made with {given}: {type(error).__name__}: {error}"
         ) from error
+
+
+def _register(gym: Any, namespace: str) -> None:
+    """Register the environments of the installed package for this namespace, such as MinAtar. Gymnasium leaves this to others."""
+    if namespace and not any(spec.namespace == namespace for spec in gym.registry.values()):
+        for entry in entry_points(group="gymnasium.envs", name=namespace):
+            entry.load()()
 
 
 def _close(name: str, known: Mapping[str, Any]) -> list[str]:

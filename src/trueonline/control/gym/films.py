@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -118,9 +119,13 @@ def _picture(made: Any, name: str, width: int) -> Any:
     from PIL import Image
 
     try:
-        drawn = np.asarray(made.render())
+        with warnings.catch_warnings():  # Gymnasium remarks on the way in which some environments draw
+            warnings.simplefilter("ignore", UserWarning)
+            drawn = np.asarray(made.render())
     except Exception as error:  # an environment's own code may raise anything
         raise ValueError(f"{name} cannot be filmed: {error}") from error
+    if drawn.dtype.kind == "f" and drawn.size and drawn.min() >= 0.0 and drawn.max() <= 1.0:
+        drawn = np.round(255.0 * drawn).astype(np.uint8)  # as matplotlib has colours, and MinAtar
     if drawn.ndim != 3 or drawn.shape[2] != 3 or drawn.dtype != np.uint8:
         raise ValueError(f"{name} cannot be filmed: its pictures are {drawn.dtype} of shape {drawn.shape}, not RGB")
     picture = Image.fromarray(drawn)
@@ -128,6 +133,8 @@ def _picture(made: Any, name: str, width: int) -> Any:
     if scale < 1.0:
         size = [max(2, round(side * scale)) for side in picture.size]
         picture = picture.resize(size, Image.Resampling.LANCZOS)
+    elif scale >= 4.0:  # a few pixels, as MinAtar has: each becomes a square
+        picture = picture.resize([int(scale / 2.0) * side for side in picture.size], Image.Resampling.NEAREST)
     return picture
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from trueonline.control.gym.train_texts import headline
 from trueonline.features.spaces import Maker
 from trueonline.files import write_whole
 from trueonline.learners.loading import load
+from trueonline.optional import version_of
 from trueonline.study import results as tables
 
 VERSION = 1
@@ -84,17 +84,10 @@ def write_settings(out: Path, settings: TrainingSettings, env: Any, maker: Maker
         "step_size": settings.alpha(maker),
         "features": maker.settings(),
         "environment": environments.described(env),
-        "versions": {name: number for name in PACKAGES if (number := _version(name))},
+        "versions": {name: number for name in PACKAGES if (number := version_of(name))},
     }
     out.mkdir(parents=True, exist_ok=True)
     write_whole(path, lambda file: file.write(json.dumps(about, indent=2, ensure_ascii=False).encode()))
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def write(trained: Trained) -> None:

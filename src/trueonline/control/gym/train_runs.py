@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from trueonline import control
-from trueonline.control.gym.checkpoints import Checkpoint
+from trueonline.control.gym.checkpoints import TrainingCheckpoint
 from trueonline.control.gym.evaluation import Evaluation
 from trueonline.control.gym.train_settings import TrainingSettings
-from trueonline.control.gym.training import History, Progress, Training
+from trueonline.control.gym.training import Callback, History, Training
 from trueonline.features.spaces import Maker
 from trueonline.learners.loading import load
 from trueonline.study.storage.store import Store
@@ -73,7 +73,7 @@ class TrainingRun(StoredWork):
         return self.settings.seed, self.number
 
     def compute(
-        self, scratch: Path | None = None, beat: Beat = lambda steps: None, progress: Progress | None = None
+        self, scratch: Path | None = None, beat: Beat = lambda steps: None, progress: Callback | None = None
     ) -> pa.Table:
         """Train, from the checkpoint if there is one. Then play greedily."""
         settings = self.settings
@@ -88,7 +88,7 @@ class TrainingRun(StoredWork):
                 seed=self.seed,
                 checkpoint=None if scratch is None else scratch / CHECKPOINT,
                 checkpoint_every=self.checkpoint_every,
-                progress=progress or (lambda episode, total, length: beat(episode)),
+                callback=progress or (lambda episode, total, length: beat(episode)),
             )
             played = control.evaluate(env, agent, maker, settings.evaluate, seed=self.seed) if settings.evaluate else None
         phases: list[tuple[str, Training | Evaluation]] = [("train", training)]
@@ -179,5 +179,5 @@ def _as_checkpoint(run: TrainingRun, result: pa.Table, place: Path, env: Any, ma
     trained = result.filter(pc.equal(result["phase"], "train"))
     history = History(trained["return"].to_pylist(), trained["length"].to_pylist(), trained["terminated"].to_pylist())
     beginning = run.settings.agent(env, maker, run.number)
-    checkpoint = Checkpoint(place, beginning, env, maker, run.seed)
+    checkpoint = TrainingCheckpoint(place, beginning, env, maker, run.seed)
     checkpoint.write(_from_bytes(result["agent"][len(result) - 1].as_py()), history.arrays())

@@ -13,7 +13,7 @@ from trueonline.control.gym import environments
 from trueonline.control.gym.evaluation import standard_error
 from trueonline.control.gym.train_settings import TrainingSettings
 from trueonline.features.spaces import Maker
-from trueonline.terminal import RECENT
+from trueonline.terminal import RECENT_EPISODES
 from trueonline.words import count, number
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ def _features(maker: Maker) -> str:
         return f"learned by a network{layers} over {count(maker.n_features, 'number')}, normalised, and the time"
     if about["kind"] == "table":
         return f"{n}, one for each state"
+    if about["kind"] == "bits":
+        return f"{n}, one for each bit and one that is always active"
     if about["kind"] == "fourier":
         return f"{n} cosines of order {about['order']}"
     several = f" for each of {len(about['groups'])} groups of dimensions" if about["groups"] else ""
@@ -59,7 +61,7 @@ def _features(maker: Maker) -> str:
 def summary(trained: Trained) -> Iterable[str]:
     """The results of a training, a line each."""
     returns = trained.by_run("train", "return")
-    last = returns[:, -RECENT:]
+    last = returns[:, -RECENT_EPISODES:]
     which = f"last {last.shape[1]}" if last.shape[1] < returns.shape[1] else f"all {last.shape[1]}"
     over = "runs" if trained.runs > 1 else "episodes"
     yield _row(which, f"mean return {_mean(last)} (standard error over {over})")

@@ -10,21 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.control.gym import checkpoints
-from trueonline.control.gym.environments import (
-    TRAINING,
-    Features,
-    Seed,
-    entropy,
-    episode_seed,
-    fitting,
-    opened,
-    seed_of_agent,
-)
+from trueonline.control.gym import checkpoints, environments
 from trueonline.control.gym.evaluation import evaluate
 from trueonline.inputs import count, number
 
-Progress = Callable[[int, float, int], None]  # (episodes so far, the return of the last, its length)
+Callback = Callable[[int, float, int], object]  # (episodes so far, the return of the last, its length)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,16 +100,16 @@ class History:
 def train(
     env: Any,
     agent: Any,
-    features: Features,
+    features: environments.Features,
     *,
     episodes: int | None = None,
     steps: int | None = None,
-    seed: Seed | None = None,
+    seed: environments.Seed | None = None,
     checkpoint: str | os.PathLike | None = None,
     checkpoint_every: float = 30.0,
     evaluate_every: int | None = None,
     evaluate_episodes: int = 10,
-    progress: Progress | None = None,
+    callback: Callback | None = None,
 ) -> Training:
     """Let an agent act and learn in a Gymnasium environment.
 
@@ -153,8 +143,9 @@ def train(
         Play greedy episodes without learning after every so many episodes.
     evaluate_episodes : int
         How many greedy episodes.
-    progress : callable, optional
-        It is called after each episode with the number of episodes so far, the return of the last, and its length.
+    callback : callable, optional
+        It is called after each episode with the number of episodes so far, the return of the last, and its length. If it
+        returns True, the training ends.
 
     Returns
     -------
@@ -190,27 +181,30 @@ def train(
     every = count("evaluate_every", evaluate_every) if evaluate_every is not None else None
     trials = count("evaluate_episodes", evaluate_episodes)
     seconds = number("checkpoint_every", checkpoint_every, "a number ≥ 0", lambda v: v >= 0.0)
-    given = seed_of_agent(agent) if seed is None else seed
-    with opened(env) as made:
-        execute = fitting(made, agent, features)
-        numbers = entropy(given)
+    given = environments.seed_of_agent(agent) if seed is None else seed
+    with environments.opened(env) as made:
+        execute = environments.fitting(made, agent, features)
+        numbers = environments.entropy(given)
         history, saved = History(), None
         if checkpoint is not None:
-            saved = checkpoints.Checkpoint(checkpoint, agent, made, features, numbers, (every, trials), seed is not None)
+            saved = checkpoints.TrainingCheckpoint(
+                checkpoint, agent, made, features, numbers, (every, trials), seed is not None
+            )
             history = _resumed(saved, agent, most)
             numbers = tuple(saved.about["seed"])
-        written, there = time.monotonic(), len(history.returns)
-        while not (most is not None and len(history.returns) >= most) and not (enough and history.steps >= enough):
+        written, there, ended = time.monotonic(), len(history.returns), False
+        while not (ended or (most is not None and len(history.returns) >= most) or (enough and history.steps >= enough)):
             done = len(history.returns)
             try:
-                history.add(*_episode(made, agent, features, execute, episode_seed(TRAINING, done, numbers)))
+                seed_now = environments.episode_seed(environments.TRAINING, done, numbers)
+                history.add(*_episode(made, agent, features, execute, seed_now))
             except ValueError as error:
                 raise ValueError(f"in episode {done + 1}: {error}") from error
             if every and len(history.returns) % every == 0:
                 history.evaluated_after.append(len(history.returns))
                 history.evaluations.append(evaluate(made, agent, features, trials, seed=numbers).returns.tolist())
-            if progress is not None:
-                progress(len(history.returns), history.returns[-1], history.lengths[-1])
+            if callback is not None:
+                ended = callback(len(history.returns), history.returns[-1], history.lengths[-1]) is True
             if saved is not None and time.monotonic() - written >= seconds:
                 saved.write(agent, history.arrays(trials))
                 written, there = time.monotonic(), len(history.returns)
@@ -219,7 +213,9 @@ def train(
     return _frozen(history.arrays(trials))
 
 
-def _episode(env: Any, agent: Any, features: Features, execute: Callable, seed: int) -> tuple[float, int, bool]:
+def _episode(
+    env: Any, agent: Any, features: environments.Features, execute: Callable, seed: int
+) -> tuple[float, int, bool]:
     """Learn from one episode; its return, its length, and whether it ended by itself."""
     observation, _ = env.reset(seed=seed)
     action = agent.start(features(observation))
@@ -238,7 +234,7 @@ def _episode(env: Any, agent: Any, features: Features, execute: Callable, seed: 
         action = agent.step(reward, features(observation))
 
 
-def _resumed(saved: checkpoints.Checkpoint, agent: Any, most: int | None) -> History:
+def _resumed(saved: checkpoints.TrainingCheckpoint, agent: Any, most: int | None) -> History:
     """The history in the checkpoint, with the agent put into its state; an empty history if there is no checkpoint."""
     state = saved.read()
     if state is None:

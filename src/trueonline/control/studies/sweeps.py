@@ -50,7 +50,7 @@ class SeveralTrainings(WorkInPieces):
 
     agent: str  # its name in the table
     settings: TrainingSettings
-    seeds: tuple[int, ...]
+    seeds: tuple[tuple[int, int], ...]  # pairs of a seed and the number of a run: the table has the seed
     episodes: int | None
     limit: int | None  # steps of a training
 
@@ -71,13 +71,13 @@ class SeveralTrainings(WorkInPieces):
         return "steps" if self.episodes is None else "episodes"
 
     @property
-    def pieces(self) -> list[tuple[int, int]]:
+    def pieces(self) -> list[tuple[tuple[int, int], int]]:
         length = self.limit if self.episodes is None else self.episodes
         assert length is not None, "one of them is given"
         return [(seed, length) for seed in self.seeds]
 
-    def row(self, piece: int, checkpoint: Path | None, beat: Beat) -> dict[str, Any]:
-        settings, done = replace(self.settings, seed=piece), [0]
+    def row(self, piece: tuple[int, int], checkpoint: Path | None, beat: Beat) -> dict[str, Any]:
+        settings, done = replace(self.settings, seed=piece[0]), [0]
 
         def progress(episode: int, total: float, length: int) -> None:
             done[0] += length
@@ -85,24 +85,24 @@ class SeveralTrainings(WorkInPieces):
 
         with closing(settings.environment_made()) as env:
             maker = settings.features_for(env)
-            agent = settings.agent(env, maker, 0)
+            agent = settings.agent(env, maker, piece[1])
             training = train(
                 env,
                 agent,
                 maker,
                 episodes=self.episodes,
                 steps=self.limit,
-                seed=(piece, 0),
+                seed=piece,
                 checkpoint=checkpoint,
                 checkpoint_every=CHECKPOINT_EVERY,
-                progress=progress,
+                callback=progress,
             )
         return {
             "environment": settings.environment,
             "agent": self.agent,
             "step_size": settings.step_size,
             "trace_decay": settings.trace_decay,
-            "seed": piece,
+            "seed": piece[0],
             "mean_return": float(training.returns.mean()),
             "final_return": training.mean(max(1, round(FINAL * len(training.returns)))),
             "diverged": bool(agent.diverged),
@@ -209,7 +209,8 @@ def sweep(
         for alpha, lam in product(*grid.values()):
             one = replace(first, step_size=alpha, trace_decay=lam)
             for k in range(0, len(numbers), SEEDS_OF_A_TASK):
-                tasks.append(SeveralTrainings(agent, one, numbers[k : k + SEEDS_OF_A_TASK], most, limit))
+                pairs = tuple((seed, 0) for seed in numbers[k : k + SEEDS_OF_A_TASK])
+                tasks.append(SeveralTrainings(agent, one, pairs, most, limit))
     engines.check(engine)
     with tempfile.TemporaryDirectory() if out is None else nullcontext(out) as folder:
         with TasksBar("Training") if progress else nullcontext(lambda *state: None) as watch:

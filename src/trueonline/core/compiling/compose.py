@@ -10,6 +10,7 @@ names no file, and has no comments. So its hash is the key of the compiled kerne
 | a call of an `operation`                      | the body of the implementation that the types of its arguments choose      |
 | a call of an `outlined` or reassociating piece| a call of a function beside it, with options of its own, in the same text  |
 | a global number, True, False or None          | the value, and no `if` where the value decides                             |
+| one of two names or numbers, `a if t else b`  | a choice without a branch                                                  |
 | anything else                                 | what it was: Numba finds out                                               |
 
 The types that choose an implementation are followed from the arguments of the kernel through named tuples. Where a piece cannot be
@@ -37,6 +38,7 @@ from trueonline.core.compiling.syntax import (
     NotInlinableError,
     Renamed,
     definition,
+    is_idle,
     is_pure,
     is_read_once,
     is_stored,
@@ -215,8 +217,12 @@ class _Body:
             if node.value is not None:
                 self.assign(self.target(node.target, scope, done), self.expression(node.value, scope, done), done)
         elif isinstance(node, ast.AugAssign):
-            safe = isinstance(node.target, ast.Name)  # else the call could change what the target held before
-            value = self.expression(node.value, scope, done, inline=safe)
+            before: list[ast.stmt] = []
+            value = self.expression(node.value, scope, before)
+            if not isinstance(node.target, ast.Name) and not all(map(is_idle, before)):
+                # A call could change what the target held before.
+                value, before = self.expression(node.value, scope, [], inline=False), []
+            done += before
             done.append(ast.AugAssign(cast(Any, self.target(node.target, scope, done)), node.op, value))
         elif isinstance(node, ast.If):
             test = self.expression(node.test, scope, done)
@@ -386,6 +392,11 @@ class _Body:
             if isinstance(test, ast.Constant):
                 return self.expression(node.body if test.value else node.orelse, scope, done, inline=inline)
             body, otherwise = (self.expression(each, scope, [], inline=False) for each in (node.body, node.orelse))
+            if steady(body) and steady(otherwise):
+                either = self.text.knowledge.either
+                return ast.Call(
+                    ast.Name(self.text.name_of(either, "either", self.taken), ast.Load()), [test, body, otherwise], []
+                )
             return ast.IfExp(test, body, otherwise)
         if isinstance(node, ast.UnaryOp):
             operand = self.expression(node.operand, scope, done, inline=inline)

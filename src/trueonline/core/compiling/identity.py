@@ -187,7 +187,7 @@ def _installed_files() -> dict[str, str]:
 
 
 def _users_modules() -> list[types.ModuleType]:
-    loaded = [(name, each) for name, each in sys.modules.items() if isinstance(each, types.ModuleType)]
+    loaded = [(name, each) for name, each in list(sys.modules.items()) if isinstance(each, types.ModuleType)]
     return [*APART, *(each for name, each in loaded if _owner(name) is None)]
 
 

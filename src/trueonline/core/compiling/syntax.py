@@ -14,7 +14,7 @@ from types import CodeType
 from typing import Any, NamedTuple, cast
 
 FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
-PURE = {"pointer", "int64"}  # functions that do nothing but return a value
+PURE = {"pointer", "int64", "either"}  # functions that do nothing but return a value
 
 
 class NotInlinableError(Exception):
@@ -49,6 +49,11 @@ def is_pure(node: ast.expr) -> bool:
     """Whether an expression has no effect but its value."""
     calls = (each.func for each in ast.walk(node) if isinstance(each, ast.Call))
     return all(getattr(each, "id", "") in PURE for each in calls)
+
+
+def is_idle(node: ast.stmt) -> bool:
+    """Whether a statement does nothing but give a value to a name."""
+    return isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and is_pure(node.value)
 
 
 class _Idle(ast.NodeTransformer):

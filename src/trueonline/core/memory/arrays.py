@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from trueonline.core.memory.layout import (
+    CARRIED,
     COUNT,
     DENSE,
     GAMMA,
@@ -17,6 +21,7 @@ from trueonline.core.memory.layout import (
     RHO_OLD,
     ROOM,
     SAVED,
+    SAVED_PLACE,
     SCALE,
     SPARE,
     STEPS,
@@ -161,8 +166,11 @@ def rebuild(one: Buffers, saved: dict[str, np.ndarray]) -> None:
         slot[owners] = np.arange(1, count + 1)
 
 
-def checked_place(place: np.ndarray, n: int) -> np.ndarray:
+def checked_place(parts: Mapping[str, Any], n: int) -> np.ndarray:
     """The place of a learner with n features, from a file. ValueError if a number in it is impossible."""
+    old = np.size(parts.get("place", ())) == 24  # the files of 0.2: three carried numbers, and settings
+    place = saved_array(parts, "place", (24 if old else SAVED_PLACE,), np.float64)
+    place = np.append(place[: CARRIED + 3], 0.0) if old else place
     saved_count("steps", place[STEPS], MAX_COUNT)
     saved_count("number of active features", place[LENGTH], n)
     decays = place[[GAMMA, LAM]]

@@ -32,15 +32,16 @@ SCALE, UNSCALE = 15, 16
 HEADER = 24
 SAVED = 16  # the numbers of a header that files hold: 1/G follows from G
 
-# The place: what a learner carries from one step to the next. CARRIED is the first of three numbers that belong to the rule.
+# The place: what a learner carries from one step to the next. CARRIED is the first of four numbers that belong to the rule.
 V_OLD, GAMMA, LAM, STEPS, LENGTH, RHO_OLD, GREEDY, CARRIED = range(8)
 # … and what never changes: the number of features, whether they must be binary, how many memories hold the weights, the number of
 # the rule, and for agents whether they bootstrap from the best action, and whether the trace is cut if they take another.
-FEATURES, BINARY, HOLDING, RULE, BEST, CUTS = range(10, 16)
-FIXED = slice(10, 16)
-COMING = 16  # the first of the numbers of the coming transition, in the order of `core.transition`
-PARAMETERS = 24  # the first of the rule's own parameters, which are settings: files do not hold them with the place
-PLACE = 32
+FEATURES, BINARY, HOLDING, RULE, BEST, CUTS = range(11, 17)
+FIXED = slice(11, 17)
+COMING = 17  # the first of the numbers of the coming transition, in the order of `core.transition`
+PARAMETERS = 26  # the first of the rule's own parameters
+PLACE = 40
+SAVED_PLACE = 11  # files hold the numbers that change: the others are settings
 
 # The settings of step-size adaptation, α of this step, the form of the method, how often α was bounded, and D.
 BOUND, META, ALPHA, ACCUMULATES, WEIGHED, BOUNDED, LARGEST = range(7)

@@ -12,11 +12,20 @@ The text leaves some details open, and these are inferred. α is divided by the 
 Colours are averaged over two frames. An episode that reaches five minutes is truncated, not terminated. The last episode of
 a run is played to its end and counts. The background is learned from five minutes of random play, as the most frequent
 colour of each pixel.
+
+Question: Does exactness help an agent that learns to play a game?
+
+Paper: In the game Asterix, the best scores of the three kinds of traces are similar. So exactness costs nothing here, and
+gains nothing.
+
+Look: Higher is better. Each line is the mean score over all episodes while learning, at the best step-size of each λ. At the
+scale `quick` there are too few frames to decide much.
 """
 
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,12 +35,11 @@ from trueonline import study
 from trueonline.control import atari
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import ENOUGH, Claim, Estimate, judge
-from trueonline.lab.experiment import Experiment, Outcome, Reading, Settings, Unfinished, table
-from trueonline.lab.experiments.asterix_runs import COMPARED, SIMILAR, estimate, scale_of, tasks
+from trueonline.lab.experiment import Experiment, Outcome, Settings, Unfinished, table
+from trueonline.lab.experiments.asterix_runs import COMPARED, SIMILARITY, estimate, scale_of, tasks
 from trueonline.lab.style import COLOURS, MARKERS, NAMES, figure
+from trueonline.study.results import student_interval
 from trueonline.words import count
-
-Interval = tuple[float, float, float]  # a mean, and the ends of its 95 % interval
 
 
 def run(settings: Settings) -> Outcome:
@@ -49,7 +57,7 @@ def run(settings: Settings) -> Outcome:
             "run the same without --shard"
         )
     data = results.sort_by([(name, "ascending") for name in ("method", "trace_decay", "step_size", "run")])
-    best, floor = _best(data), student_interval(_scores(data, "random")[0].ravel())
+    best, floor = _best(data), [float(each) for each in student_interval(_scores(data, "random")[0].ravel())]
     runs = best["runs"][0].as_py()
     title = (
         f"Asterix: first {scale.frames:,} frames, best of {len(scale.step_sizes)} step-sizes\n"
@@ -87,23 +95,18 @@ def _best(data: pa.Table) -> pa.Table:
         for i, lam in enumerate(lams):
             j = int(scores[:, i].mean(axis=0).argmax())
             rows.append(
-                (f"{method}_sarsa", float(lam), float(alphas[j]), *student_interval(scores[:, i, j]), len(scores))
+                (
+                    f"{method}_sarsa",
+                    float(lam),
+                    float(alphas[j]),
+                    *map(float, student_interval(scores[:, i, j])),
+                    len(scores),
+                )
             )
     return table(("method", "trace_decay", "step_size", "score", "low", "high", "runs"), rows)
 
 
-def student_interval(scores: np.ndarray) -> Interval:
-    """The mean, and its 95 % interval by Student's t. One score has no interval."""
-    from scipy.stats import t
-
-    mean, runs = float(scores.mean()), len(scores)
-    if runs < 2:
-        return mean, np.nan, np.nan
-    spread = float(t.ppf(0.975, runs - 1)) * float(scores.std(ddof=1)) / np.sqrt(runs)
-    return mean, mean - spread, mean + spread
-
-
-def _picture(best: pa.Table, floor: Interval, title: str) -> Any:
+def _picture(best: pa.Table, floor: Sequence[float], title: str) -> Any:
     drawing, ((axes,),) = figure(1, 1, width=6.4, height=4.2)
     for shift, method in enumerate(COMPARED):
         rows = [row for row in best.to_pylist() if row["method"] == f"{method}_sarsa"]
@@ -142,7 +145,7 @@ def _screens(background: np.ndarray) -> Any:
     return drawing
 
 
-def _claims(data: pa.Table, best: pa.Table, floor: Interval, settings: Settings) -> list[Claim]:
+def _claims(data: pa.Table, best: pa.Table, floor: Sequence[float], settings: Settings) -> list[Claim]:
     frames = scale_of(settings).frames
     scores = {method: Estimate.mean(_scores(data, method)[0], settings.seed).largest() for method in COMPARED}
     runs = best["runs"][0].as_py()
@@ -154,10 +157,10 @@ def _claims(data: pa.Table, best: pa.Table, floor: Interval, settings: Settings)
             f"best mean score, {method}": scores[method].value,
             "95 % interval of the ratio, less 1": ratio.interval,
             "runs of each setting": runs,
-            "holds if": f"the interval lies within ±{SIMILAR:g}, with at least {ENOUGH} runs",
+            "holds if": f"the interval lies within ±{SIMILARITY:g}, with at least {ENOUGH} runs",
         }
         claim = f"The best score of true online Sarsa(λ) in the first {frames:,} frames is similar to that of {method} Sarsa(λ)"
-        claims.append(Claim(claim, ratio.judge(at_least=-SIMILAR, at_most=SIMILAR), numbers, runs))
+        claims.append(Claim(claim, ratio.judge(at_least=-SIMILARITY, at_most=SIMILARITY), numbers, runs))
     highest = {row["method"]: row for row in best.sort_by("score").to_pylist()}
     worst = min(highest.values(), key=lambda row: row["score"])
     # The interval of the difference, from both intervals. With one run it is not a number.
@@ -180,17 +183,6 @@ def _claims(data: pa.Table, best: pa.Table, floor: Interval, settings: Settings)
     return claims
 
 
-READING = Reading(
-    "Does exactness help an agent that learns to play a game?",
-    "In the game Asterix, the best scores of the three kinds of traces are similar. So exactness costs nothing here, and gains "
-    "nothing.",
-    "Higher is better. Each line is the mean score over all episodes while learning, at the best step-size of each λ. At the scale "
-    "`quick` there are too few frames to decide much.",
-)
 EXPERIMENT = Experiment(
-    "asterix",
-    __doc__,
-    run,
-    BestRows(("method",), "score", mean_over="run", largest=True, names="_sarsa"),
-    reading=READING,
+    "asterix", __doc__, run, BestRows(("method",), "score", mean_over="run", largest=True, names="_sarsa")
 )

@@ -25,7 +25,7 @@ from trueonline.words import count, duration
 COMPARED = ("accumulate", "replace", "true_online")  # names of players in control.atari
 STEP_SIZES = (0.2, 0.5, 0.8, 1.1, 1.4, 1.7, 2.0)
 TRACE_DECAYS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99)
-SIMILAR = 0.1  # best scores that differ by less than a tenth are similar
+SIMILARITY = 0.1  # best scores that differ by less than a tenth are similar
 SCHEMA = pa.schema(
     SETTING
     | {"run": pa.int64(), "score": pa.float64(), "episodes": pa.int64(), "frames": pa.int64(), "diverged": pa.bool_()}
@@ -71,7 +71,7 @@ def scale_of(settings: Settings) -> Scale:
 
 
 @dataclass(frozen=True)
-class Runs(WorkInPieces):
+class AsterixRuns(WorkInPieces):
     """A task: some runs of one setting, in a process of its own."""
 
     settings: tuple[atari.AtariSettings, ...]
@@ -116,7 +116,7 @@ def _code() -> tuple[str, str]:
     return package_code(__name__, "trueonline.methods"), version("ale-py")
 
 
-def tasks(settings: Settings, background: np.ndarray) -> list[Runs]:
+def tasks(settings: Settings, background: np.ndarray) -> list[AsterixRuns]:
     """All runs, in tasks of at least about 100,000 frames. Methods have the same seeds."""
     scale = scale_of(settings)
     runs = settings.number(scale.runs)
@@ -130,11 +130,11 @@ def tasks(settings: Settings, background: np.ndarray) -> list[Runs]:
                 atari.AtariSettings("paper", method, alpha, lam, settings.seed * 100_000 + run, frames=scale.frames)
                 for run in range(first, min(first + block, runs))
             )
-            all_runs.append(Runs(some, first, shared))
+            all_runs.append(AsterixRuns(some, first, shared))
     return all_runs
 
 
-def estimate(missing: Sequence[Runs], of: int, settings: Settings, background: np.ndarray) -> str:
+def estimate(missing: Sequence[AsterixRuns], of: int, settings: Settings, background: np.ndarray) -> str:
     """The time that the missing tasks will take, from a trial on this machine."""
     for trial_frames in (5_000, 20_000):  # the first trial compiles, or loads what has been compiled
         trial = atari.AtariRun(atari.AtariSettings("paper", "true_online", 1.1, 0.95, frames=trial_frames), background)

@@ -5,6 +5,15 @@ the first three episodes of one run (section 3.1).
 
 The offline λ-return algorithm learns at the end of an episode. The online λ-return algorithm and TD(λ) learn at every step.
 True online TD(λ) computes exactly what the online λ-return algorithm defines.
+
+Question: Can a prediction that is improved at every step be as good as one that waits for the end?
+
+Paper: Learning at every step is better than waiting, and true online TD(λ) computes at every step exactly what redoing all
+updates would give. The older TD(λ) only comes close.
+
+Look: Everyone starts at an error of 1. The dotted line waits until an episode ends (the vertical lines), so it moves in three
+jumps. The pink line redoes all updates at every step. The green dots make one update per step, and every one of them lies on
+the pink line. The orange dashes are the older TD(λ): they leave the pink line.
 """
 
 from __future__ import annotations
@@ -16,7 +25,7 @@ import numpy as np
 from trueonline import AccumulateTD, OfflineLambdaReturn, OnlineLambdaReturn, TrueOnlineTD
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import EQUAL, Claim, decided, judge
-from trueonline.lab.experiment import Experiment, Outcome, Reading, Settings, stacked
+from trueonline.lab.experiment import Experiment, Outcome, Settings, stacked
 from trueonline.lab.style import COLOURS, NAMES, figure, line
 from trueonline.problems import FiniteMRP, Trajectory, random_walk
 
@@ -124,12 +133,4 @@ def _ratios(walk: FiniteMRP, run: Trajectory) -> tuple[float, float]:
     return second / first, third / second
 
 
-READING = Reading(
-    "Can a prediction that is improved at every step be as good as one that waits for the end?",
-    "Learning at every step is better than waiting, and true online TD(λ) computes at every step exactly what redoing all "
-    "updates would give. The older TD(λ) only comes close.",
-    "Everyone starts at an error of 1. The dotted line waits until an episode ends (the vertical lines), so it moves in three "
-    "jumps. The pink line redoes all updates at every step. The green dots make one update per step, and every one of them "
-    "lies on the pink line. The orange dashes are the older TD(λ): they leave the pink line.",
-)
-EXPERIMENT = Experiment("fig1", __doc__, run, BestRows(("method",), "rms_error"), reading=READING)
+EXPERIMENT = Experiment("fig1", __doc__, run, BestRows(("method",), "rms_error"))

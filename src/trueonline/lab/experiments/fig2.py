@@ -7,6 +7,14 @@ intervals.
 Only the text of the paper was at hand, not its picture of the example. The reward is 1 at the end and 0 before, so the
 value is 1. The probability p of ending is inferred from the text. The mean squared error of accumulate TD(1) is smallest at
 α = p/(2 − p), and the text gives α ≈ 0.15. So p = 1/4, which gives α = 1/7.
+
+Question: How large may a learning step be?
+
+Paper: The older TD(λ) has to make small steps (α ≈ 0.15), because a state that is visited often is corrected too often. The
+online λ-return algorithm is at its best with the largest step, α = 1.
+
+Look: Lower is better. From left to right the steps become larger. The orange line has a narrow valley and leaves the picture.
+The green line falls all the way to the right.
 """
 
 from __future__ import annotations
@@ -19,14 +27,14 @@ import numpy as np
 from trueonline import AccumulateTD, OnlineLambdaReturn, ReplaceTD, TrueOnlineTD
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import EQUAL, Claim, Estimate, decided
-from trueonline.lab.experiment import Experiment, Outcome, Reading, Settings, stacked
+from trueonline.lab.experiment import Experiment, Outcome, Settings, stacked
 from trueonline.lab.style import band, figure, line
 from trueonline.problems import ONE_STATE_TERMINATION, FiniteMRP, one_state
 
 LEARNERS = {"accumulate": AccumulateTD, "replace": ReplaceTD, "true_online": TrueOnlineTD}
 STEP_SIZES = np.concatenate((np.arange(1, 20) / 100.0, np.arange(20, 101, 5) / 100.0))
 EPISODES, RUNS = 10, 2000
-ABOUT = 0.02  # how far "about 0.15" reaches
+MARGIN = 0.02  # how far "about 0.15" reaches
 
 
 def run(settings: Settings) -> Outcome:
@@ -91,7 +99,7 @@ def _claims(problem: FiniteMRP, settings: Settings, rms: Mapping[str, Estimate])
     return [
         Claim(
             "The best step-size of accumulate TD(λ) is about 0.15",
-            decided(low <= 0.15 + ABOUT and high >= 0.15 - ABOUT),
+            decided(low <= 0.15 + MARGIN and high >= 0.15 - MARGIN),
             {
                 "best step-size": best["accumulate"].value,
                 "interval": [low, high],
@@ -129,11 +137,4 @@ def _claims(problem: FiniteMRP, settings: Settings, rms: Mapping[str, Estimate])
     ]
 
 
-READING = Reading(
-    "How large may a learning step be?",
-    "The older TD(λ) has to make small steps (α ≈ 0.15), because a state that is visited often is corrected too often. The "
-    "online λ-return algorithm is at its best with the largest step, α = 1.",
-    "Lower is better. From left to right the steps become larger. The orange line has a narrow valley and leaves the picture. "
-    "The green line falls all the way to the right.",
-)
-EXPERIMENT = Experiment("fig2", __doc__, run, BestRows(("method",), "rms_error"), reading=READING)
+EXPERIMENT = Experiment("fig2", __doc__, run, BestRows(("method",), "rms_error"))

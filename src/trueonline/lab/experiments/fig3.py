@@ -6,6 +6,14 @@ values 2 and 0 and share a single feature, so the best value for both is 1, with
 The paper calls a run converged if its error changed by less than 1 % over the last 100 time steps. As a rule for stopping,
 this would stop some runs too early, while the error passes through a minimum. So all runs have 20,000 steps, and the rule
 is checked at the end. The line of true online TD(λ) is also the line of the online λ-return algorithm.
+
+Question: Does the third kind of memory, replacing traces, find the right answer in the end?
+
+Paper: No. Two states share one feature, and there replacing traces make TD(λ) behave like TD(0), for any λ. The others reach
+the smallest possible error at λ = 1.
+
+Look: From left to right, the memory reaches further back. The grey line is the smallest error that is possible with one
+weight. Two lines go down to it. The line of replacing traces stays level.
 """
 
 from __future__ import annotations
@@ -17,7 +25,7 @@ import numpy as np
 from trueonline import AccumulateTD, ReplaceTD, TrueOnlineTD
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import Claim, decided
-from trueonline.lab.experiment import Experiment, Outcome, Reading, Settings, stacked
+from trueonline.lab.experiment import Experiment, Outcome, Settings, stacked
 from trueonline.lab.style import figure, line
 from trueonline.problems import two_state
 
@@ -87,19 +95,8 @@ def _claims(errors: dict[str, np.ndarray], largest_change: float) -> list[Claim]
             decided(all(abs(error - 1.0) <= CLOSE for error in at_one.values())),
             {"accumulate": at_one["accumulate"], "online λ-return (true online)": at_one["true_online"], "within": CLOSE},
         ),
-        Claim(
-            "Replace TD(λ) does not, at any λ",
-            decided(least > 1.0 + CLOSE),
-            {"its least error over λ": least},
-        ),
+        Claim("Replace TD(λ) does not, at any λ", decided(least > 1.0 + CLOSE), {"its least error over λ": least}),
     ]
 
 
-READING = Reading(
-    "Does the third kind of memory, replacing traces, find the right answer in the end?",
-    "No. Two states share one feature, and there replacing traces make TD(λ) behave like TD(0), for any λ. The others reach the "
-    "smallest possible error at λ = 1.",
-    "From left to right, the memory reaches further back. The grey line is the smallest error that is possible with one weight. "
-    "Two lines go down to it. The line of replacing traces stays level.",
-)
-EXPERIMENT = Experiment("fig3", __doc__, run, BestRows(("method",), "rms_error"), reading=READING)
+EXPERIMENT = Experiment("fig3", __doc__, run, BestRows(("method",), "rms_error"))

@@ -8,6 +8,12 @@ over the first 20 episodes. The paper has no such figure. Textbooks do (Sutton a
 An episode is truncated after 2,000 steps instead of Gymnasium's 200, so that early episodes can reach the goal. There
 are two kinds of replacing traces. One leaves the traces of the other actions as they are, and the other clears them. In the
 figure, every method is at its best λ on the left and at its best α on the right.
+
+Question: Does it help an agent that has to drive a weak car up a hill?
+
+Paper: The paper has no such figure. Textbooks show the older methods on this task.
+
+Look: Lower is better: the steps that an episode takes, averaged over the first twenty episodes.
 """
 
 from __future__ import annotations
@@ -26,7 +32,7 @@ from trueonline import catalog, control, features
 from trueonline.core.compiling.sources import package_code
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import Claim, Errors
-from trueonline.lab.experiment import SETTING, Experiment, Outcome, Reading, Settings
+from trueonline.lab.experiment import SETTING, Experiment, Outcome, Settings
 from trueonline.lab.style import MARKERS, NAMES, figure, line
 from trueonline.study.storage.work import WorkInPieces
 
@@ -35,13 +41,13 @@ STEP_SIZES = (0.2, 0.5, 0.8, 1.1, 1.4, 1.7, 2.0)  # over the number of tilings
 TRACE_DECAYS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99)
 TILINGS = 8
 EPISODES = 20
-LONGEST = 2000  # steps after which an episode is truncated
+MAX_EPISODE_STEPS = 2000  # steps after which an episode is truncated
 RUNS = 10
 SCHEMA = pa.schema(SETTING | {"run": pa.int64(), "steps": pa.float64(), "diverged": pa.bool_()})  # steps: per episode
 
 
 @dataclass(frozen=True)
-class Runs(WorkInPieces):
+class MountainCarRuns(WorkInPieces):
     """A task: all step-sizes and runs of one method and λ, in a process of its own."""
 
     method: str
@@ -59,7 +65,7 @@ class Runs(WorkInPieces):
         return f"mountain-car-{self.method}"
 
     def about(self) -> tuple[str]:
-        fixed = (TILINGS, LONGEST, package_code(__name__, "trueonline.methods"), version("gymnasium"))
+        fixed = (TILINGS, MAX_EPISODE_STEPS, package_code(__name__, "trueonline.methods"), version("gymnasium"))
         return (json.dumps([asdict(self), fixed], sort_keys=True),)
 
     @property
@@ -71,7 +77,7 @@ class Runs(WorkInPieces):
         import gymnasium
 
         alpha, run = piece
-        made: Any = gymnasium.make("MountainCar-v0", max_episode_steps=LONGEST)
+        made: Any = gymnasium.make("MountainCar-v0", max_episode_steps=MAX_EPISODE_STEPS)
         with closing(made) as env:
             tiles = features.from_space(env.observation_space, "tiles", tilings=TILINGS, bins=8)
             method = catalog.METHODS[self.method]
@@ -99,7 +105,7 @@ class Runs(WorkInPieces):
 def run(settings: Settings) -> Outcome:
     runs = settings.number(RUNS)
     numbers = (STEP_SIZES, runs, EPISODES, settings.seed)
-    tasks = [Runs(method, lam, *numbers) for method in COMPARED for lam in TRACE_DECAYS]
+    tasks = [MountainCarRuns(method, lam, *numbers) for method in COMPARED for lam in TRACE_DECAYS]
     data = settings.finish(tasks)
     shape = (len(COMPARED), len(TRACE_DECAYS), len(STEP_SIZES), runs)
     steps = data["steps"].to_numpy().reshape(shape).transpose(0, 3, 2, 1)  # method × run × α × λ
@@ -144,9 +150,4 @@ def claims(errors: Errors) -> list[Claim]:
     return all_claims
 
 
-READING = Reading(
-    "Does it help an agent that has to drive a weak car up a hill?",
-    "The paper has no such figure. Textbooks show the older methods on this task.",
-    "Lower is better: the steps that an episode takes, averaged over the first twenty episodes.",
-)
-EXPERIMENT = Experiment("mountain-car", __doc__, run, BestRows(("method",), "steps", mean_over="run"), reading=READING)
+EXPERIMENT = Experiment("mountain-car", __doc__, run, BestRows(("method",), "steps", mean_over="run"))

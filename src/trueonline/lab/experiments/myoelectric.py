@@ -19,6 +19,17 @@ averaged over 50 consecutive blocks, and 1,000 samples of the blocks are drawn, 
 sample has its own best α. The intervals tell how much a verdict depends on parts of this recording. They tell nothing about
 other people or arms. A claim about all λ holds if the interval of every λ > 0 supports it, and fails if the interval of one
 λ contradicts it.
+
+Question: Does it also help on the signals of a robot arm?
+
+Paper: The arm is moved by the muscles of a person. Two quantities are predicted: the angle of its motor and the force of its
+grip. On both, true online TD(λ) is better than the older TD(λ) at every λ.
+
+Look: Lower is better, and the error at λ = 0, without a memory of the past, is 1. Compare the lines at the same λ.
+
+Exceptions: The recordings of the paper are not public. A simulated arm stands in for them, whose parameters were fixed before
+anything was learned from it. So a claim that fails here may be true of the real arm. The page on the myoelectric arm in the
+documentation has the results on a real recording.
 """
 
 from __future__ import annotations
@@ -35,14 +46,14 @@ import pyarrow as pa
 from trueonline.lab import recordings
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import FAILS, HOLDS, NOISE, ROUNDING, Claim, Errors, Estimate, judge, overall
-from trueonline.lab.experiment import Experiment, Outcome, Reading, Settings, stacked
+from trueonline.lab.experiment import Experiment, Outcome, Settings, stacked
 from trueonline.lab.experiments import myoelectric_runs as runs
 from trueonline.lab.recordings import SIGNALS, Recording
 from trueonline.lab.style import COLOURS, NAMES, band, figure, legend_above, line, lines_over_lam
 from trueonline.problems import arm
 
 STEPS = arm.SAMPLES  # of learning that are scored
-SHOWN = (0.0, 0.4, 0.8, 0.9, 0.95, 0.99, 1.0)  # λ in the pictures of Appendix D
+SHOWN_TRACE_DECAYS = (0.0, 0.4, 0.8, 0.9, 0.95, 0.99, 1.0)  # λ in the pictures of Appendix D
 MINUTE = 60 * arm.RATE  # samples in the picture of the signals
 
 
@@ -61,10 +72,6 @@ class Prediction:
     def panel(self) -> str:
         """The title of its panel."""
         return f"{self.signal} ({self.source})"
-
-    def best_alphas(self, method: str) -> np.ndarray:
-        """For each λ the best α."""
-        return self.step_sizes[self.errors.mean(method).argmin(axis=0)]
 
     @property
     def td0(self) -> Estimate:
@@ -169,10 +176,10 @@ def _details(predictions: Sequence[Prediction]) -> Any:
     methods = list(predictions[0].errors.by_method)
     drawing, axes = figure(len(methods), 2, width=7.4, height=7.6, sharex=True)
     for each, column in zip(predictions, axes.T, strict=True):
-        places = [int(abs(each.trace_decays - lam).argmin()) for lam in SHOWN]
+        places = [int(abs(each.trace_decays - lam).argmin()) for lam in SHOWN_TRACE_DECAYS]
         for method, panel in zip(methods, column, strict=True):
             ratio = each.errors.mean(method) / each.td0.value
-            lines_over_lam(panel, each.step_sizes, ratio[:, places].T, SHOWN, ".-", linewidth=1.2, ms=3.5)
+            lines_over_lam(panel, each.step_sizes, ratio[:, places].T, SHOWN_TRACE_DECAYS, ".-", linewidth=1.2, ms=3.5)
             panel.set(xscale="log", ylim=(0.0, 2.0))
         column[0].set_title(each.panel)
         column[-1].set_xlabel("α, over 9")
@@ -240,13 +247,4 @@ def _claim(each: Prediction, better: str, worse: str, relation: str) -> Claim:
     return Claim(f"{each.panel}: {text}", overall(list(verdicts.values())), numbers)
 
 
-READING = Reading(
-    "Does it also help on the signals of a robot arm?",
-    "The arm is moved by the muscles of a person. Two quantities are predicted: the angle of its motor and the force of its grip. "
-    "On both, true online TD(λ) is better than the older TD(λ) at every λ.",
-    "Lower is better, and the error at λ = 0, without a memory of the past, is 1. Compare the lines at the same λ.",
-    "The recordings of the paper are not public. A simulated arm stands in for them, whose parameters were fixed before "
-    "anything was learned from it. So a claim that fails here may be true of the real arm. The page on the myoelectric arm in "
-    "the documentation has the results on a real recording.",
-)
-EXPERIMENT = Experiment("myoelectric", __doc__, run, BestRows(("panel", "method"), "error"), check, reading=READING)
+EXPERIMENT = Experiment("myoelectric", __doc__, run, BestRows(("panel", "method"), "error"), check)

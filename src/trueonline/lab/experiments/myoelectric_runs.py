@@ -33,9 +33,9 @@ TRACE_DECAYS = study.TRACE_DECAYS
 COMPARED = study.METHODS
 TARGETS = ("position", "force")
 BLOCKS = 50  # consecutive parts of the recording, each with an error of its own
-CUT = 1e-3  # a return is scored if at most this share of the largest possible return is unknown
-HUGE = 1e100  # a value beyond it has diverged
-PER_TASK = 5  # trace decays in each task
+UNKNOWN_SHARE = 1e-3  # a return is scored if at most this share of the largest possible return is unknown
+DIVERGENCE = 1e100  # a value beyond it has diverged
+LAMS_PER_TASK = 5  # trace decays in each task
 SCHEMA = pa.schema(SETTING | {"block": pa.int64(), "error": pa.float64()})
 
 
@@ -56,7 +56,7 @@ def follow(numbers, places, begins, indices, starts, cumulants, returns, blocks,
             transition = on_policy(x, cumulants[t], x_next, v_old, alpha, gamma, lam, gamma_, pointer(numbers, CARRIED))
             v, _, v_next = rule(memory, transition)
             v_old, gamma = v_next, gamma_
-            if not abs(v) < HUGE:
+            if not abs(v) < DIVERGENCE:
                 return False
             if blocks[t] >= 0:
                 sums[blocks[t]] += abs(v - returns[t])
@@ -76,8 +76,8 @@ KERNELS = {name: specialise(follow, name, rule=asking(catalog.METHODS[name].reso
 
 
 def tail(discount: float) -> int:
-    """How many samples must follow a sample, so that its return is known to within CUT of the largest return."""
-    return math.ceil(math.log(CUT) / math.log(discount))
+    """How many samples must follow a sample, so that its return is known to within UNKNOWN_SHARE of the largest return."""
+    return math.ceil(math.log(UNKNOWN_SHARE) / math.log(discount))
 
 
 def returns(cumulants: np.ndarray, starts: np.ndarray, discount: float) -> np.ndarray:
@@ -182,7 +182,7 @@ class Sweep(StoredWork):
 
     def about(self) -> tuple[str]:
         code = package_code(__name__, "trueonline.methods")
-        return (repr((self.stream.digest, self.method, self.step_sizes, self.trace_decays, HUGE, code)),)
+        return (repr((self.stream.digest, self.method, self.step_sizes, self.trace_decays, DIVERGENCE, code)),)
 
     @property
     def rows(self) -> int:
@@ -216,5 +216,5 @@ def errors(stream: Stream, method: str, step_sizes: tuple[float, ...], trace_dec
 
 def tasks(all_streams: list[Stream]) -> list[Sweep]:
     """In the order of stream, method and trace decay."""
-    some = [TRACE_DECAYS[first : first + PER_TASK] for first in range(0, len(TRACE_DECAYS), PER_TASK)]
+    some = [TRACE_DECAYS[first : first + LAMS_PER_TASK] for first in range(0, len(TRACE_DECAYS), LAMS_PER_TASK)]
     return [Sweep(stream, name, STEP_SIZES, lams) for stream in all_streams for name in COMPARED for lams in some]

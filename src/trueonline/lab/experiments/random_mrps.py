@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from trueonline import study
 from trueonline.features import binary_code, random_unit, tabular
 from trueonline.inputs.seeds import seed_of
 from trueonline.lab.claims import Errors
-from trueonline.lab.experiment import Settings, stacked
+from trueonline.lab.experiment import Settings, stacked, table
 from trueonline.problems import random_mrp
 from trueonline.words import count
 
@@ -54,8 +53,9 @@ def sequence(purpose: str, *numbers: int) -> np.random.SeedSequence:
 
 def errors(case: study.Case, settings: Settings) -> Errors:
     """The errors of a case that has been run: an array over run, α and λ for each method."""
-    table = settings.gathered(case.tasks())
-    arrays = table["error"].to_numpy().reshape(len(case.methods), case.runs, len(ALPHAS), len(LAMS))
+    arrays = (
+        settings.gathered(case.tasks())["error"].to_numpy().reshape(len(case.methods), case.runs, len(ALPHAS), len(LAMS))
+    )
     return Errors(dict(zip(case.methods, arrays, strict=True)), settings.seed, case.labels)
 
 
@@ -90,25 +90,16 @@ def note(settings: Settings) -> str:
 # --- Many MRPs of each class ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Best:
-    """The best of a method on one MRP and representation."""
-
-    number: int  # of the MRP
-    mrp: str  # its class
-    representation: str
-    method: str
-    error: float
-    over_td0: float  # the error over that of TD(0) at its best
-    step_size: float
-    trace_decay: float
+Place = tuple[str, str, str]  # class, representation and method
 
 
-def bests(make: Callable[[int], list[study.Case]], mrps: int, at_once: int, settings: Settings) -> Iterator[Best]:
-    """Sweep the cases that `make` returns for MRP 1, 2, … and yield the best of each.
+def bests(make: Callable[[int], list[study.Case]], mrps: int, at_once: int, settings: Settings) -> pa.Table:
+    """Sweep the cases that `make` returns for MRP 1, 2, …: a row for the best of each method on each MRP and representation.
 
-    Some MRPs are swept at once. Only their cases are in memory, and only the errors of one case.
+    Some MRPs are swept at once. Only their cases are in memory, and only the errors of one case. `over_td0` is the error over that
+    of TD(0) at its best.
     """
+    rows = []
     for first in range(1, mrps + 1, at_once):
         numbers = range(first, min(first + at_once, mrps + 1))
         made = [(number, case) for number in numbers for case in make(number)]
@@ -123,8 +114,18 @@ def bests(make: Callable[[int], list[study.Case]], mrps: int, at_once: int, sett
             least = float(td0(found).mean("true_online").min())
             for method in found.by_method:
                 error = float(found.mean(method).min())
-                place = (found.labels["mrp"], found.labels["representation"], method)
-                yield Best(number, *place, error, error / least, *best_setting(found, method))
+                rows.append((number, *found.labels.values(), method, error, error / least, *best_setting(found, method)))
+    names = ("number", "mrp", "representation", "method", "error", "over_td0", "step_size", "trace_decay")
+    return table(names, rows)
+
+
+def by_place(found: pa.Table) -> dict[Place, dict[str, np.ndarray]]:
+    """The numbers of each place, by their columns, in the order of the MRPs."""
+    rows: dict[Place, list[dict[str, Any]]] = {}
+    for row in found.to_pylist():
+        rows.setdefault((row["mrp"], row["representation"], row["method"]), []).append(row)
+    numbers = found.column_names[4:]
+    return {place: {name: np.array([row[name] for row in some]) for name in numbers} for place, some in rows.items()}
 
 
 # --- Tables ---------------------------------------------------------------------------------------

@@ -7,101 +7,36 @@ fiftieth of the steps, with 95 % intervals over runs (Student's t).
 
 The scale is small: the paper learns for longer, and on harder environments. `--transitions` sets the number of steps of a run, and
 `--runs` the number of runs. The claims were chosen before a run. They compare the last tenth of the steps with the first.
+
+Question: Can a neural network learn to act from each moment once, without storing any?
+
+Paper: The paper on streaming deep RL (2024) says so: with bounded steps, networks learn that diverged before.
+
+Look: Each line is the mean return of the episodes that end at this time. Higher is better. CartPole has at most 500.
+
+Exceptions: Mountain Car rewards nothing until the car reaches the top. An agent that explores little may never see it.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from contextlib import closing
-from dataclasses import asdict, dataclass
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from trueonline import control
 from trueonline.catalog import BLUE, GREEN, VERMILION
-from trueonline.control.gym.curves import t_value
 from trueonline.control.gym.network_agents import EXPLORING, PUBLISHED, TITLES
 from trueonline.control.gym.train_settings import TrainingSettings
-from trueonline.core.compiling.sources import package_code
+from trueonline.control.studies.sweeps import SeveralTrainings
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import Claim, judge
-from trueonline.lab.experiment import Experiment, Outcome, Settings
+from trueonline.lab.experiment import Experiment, Outcome, Settings, table
 from trueonline.lab.style import figure
-from trueonline.study.storage.work import WorkInPieces
+from trueonline.study.results import student_interval
 
 ENVIRONMENTS = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0")
 RUNS, STEPS, PARTS = 10, 75_000, 50  # PARTS: of the steps, of which a curve has a point each
 COLOURS = dict(zip(TITLES, (GREEN, BLUE, VERMILION), strict=True))
-SCHEMA = pa.schema(
-    {
-        "environment": pa.string(),
-        "method": pa.string(),
-        "run": pa.int64(),
-        "early": pa.float64(),  # the mean return of episodes that ended in the first tenth of the steps
-        "late": pa.float64(),  # in the last tenth
-        "curve": pa.list_(pa.float64()),
-    }
-)
-
-
-@dataclass(frozen=True)
-class Runs(WorkInPieces):
-    """A task: all runs of one agent in one environment, in a process of its own."""
-
-    environment: str
-    method: str
-    runs: int
-    transitions: int
-    seed: int
-
-    unit = "steps"
-    schema = SCHEMA
-
-    @property
-    def title(self) -> str:
-        return f"{self.method}-{self.environment}"
-
-    def about(self) -> tuple[str]:
-        fixed = (PARTS, package_code(__name__, "trueonline.deep"), version("gymnasium"))
-        return (json.dumps([asdict(self), fixed], sort_keys=True),)
-
-    @property
-    def pieces(self) -> list[tuple[int, int]]:
-        return [(run, self.transitions) for run in range(self.runs)]
-
-    def row(self, piece: int, checkpoint: Path | None, beat: Callable[[int], Any]) -> dict[str, Any]:
-        """One training with the settings of `trueonline train --agent`, but for the steps over which ε falls."""
-        exploring = {**EXPLORING, "epsilon_steps": self.transitions // 5} if self.method != "stream_ac" else {}
-        own: dict[str, Any] = {"step_size": PUBLISHED["step_size"], "trace_decay": PUBLISHED["trace_decay"], **exploring}
-        settings = TrainingSettings(self.environment, method=self.method, divided=False, seed=self.seed, **own)
-        with closing(settings.environment_made()) as env:
-            maker = settings.features_for(env)
-            agent = settings.agent(env, maker, piece)
-            done = 0
-
-            def progress(episodes: int, total: float, length: int) -> None:
-                nonlocal done
-                done += length
-                beat(min(done, self.transitions))
-
-            seed = (self.seed, piece)
-            trained = control.train(
-                env, agent, maker, steps=self.transitions, seed=seed, checkpoint=checkpoint, progress=progress
-            )
-        ends = np.minimum(np.cumsum(trained.lengths), self.transitions) / self.transitions
-        return {
-            "environment": self.environment,
-            "method": self.method,
-            "run": piece,
-            "early": _mean(trained.returns[ends <= 0.1]),
-            "late": _mean(trained.returns[ends > 0.9]),
-            "curve": _curve(ends, trained.returns).tolist(),
-        }
 
 
 def _mean(returns: np.ndarray) -> float:
@@ -119,12 +54,29 @@ def _curve(ends: np.ndarray, returns: np.ndarray) -> np.ndarray:
 
 def run(settings: Settings) -> Outcome:
     runs, transitions = settings.number(RUNS), settings.options.get("transitions") or STEPS
-    tasks = [Runs(name, method, runs, transitions, settings.seed) for name in ENVIRONMENTS for method in TITLES]
-    results = settings.finish(tasks)
-    curves = np.array(results["curve"].to_pylist()).reshape(len(ENVIRONMENTS), len(TITLES), runs, PARTS)
-    data = results.drop_columns(["curve"])
+    pairs = tuple((settings.seed, run) for run in range(runs))
+    tasks = [
+        SeveralTrainings(method, _training(environment, method, transitions), pairs, None, transitions)
+        for environment in ENVIRONMENTS
+        for method in TITLES
+    ]
+    rows, curves = [], []
+    for place, trained in enumerate(settings.finish(tasks).to_pylist()):
+        returns, ends = np.array(trained["returns"]), np.minimum(np.cumsum(trained["lengths"]) / transitions, 1.0)
+        parts = _mean(returns[ends <= 0.1]), _mean(returns[ends > 0.9])
+        rows.append((trained["environment"], trained["agent"], place % runs, *parts))
+        curves.append(_curve(ends, returns))
+    data = table(("environment", "method", "run", "early", "late"), rows)
+    shown = np.reshape(curves, (len(ENVIRONMENTS), len(TITLES), runs, PARTS))
     note = f"{runs} runs of {transitions:,} steps each."
-    return Outcome(data, {"figure": lambda: _picture(curves, transitions)}, claims(data), note=note)
+    return Outcome(data, {"figure": lambda: _picture(shown, transitions)}, claims(data), note=note)
+
+
+def _training(environment: str, method: str, transitions: int) -> TrainingSettings:
+    """The settings of `trueonline train --agent`, but for the steps over which ε falls."""
+    exploring = {**EXPLORING, "epsilon_steps": transitions // 5} if method != "stream_ac" else {}
+    own: dict[str, Any] = {"step_size": PUBLISHED["step_size"], "trace_decay": PUBLISHED["trace_decay"], **exploring}
+    return TrainingSettings(environment, method=method, divided=False, **own)
 
 
 def _picture(curves: np.ndarray, transitions: int) -> Any:
@@ -132,11 +84,9 @@ def _picture(curves: np.ndarray, transitions: int) -> Any:
     steps = (np.arange(PARTS) + 1) * transitions / PARTS / 1000
     for axes, name, by_method in zip(panels, ENVIRONMENTS, curves, strict=True):
         for (method, title), each in zip(TITLES.items(), by_method, strict=True):
-            middle = each.mean(axis=0)
+            middle, *ends = student_interval(each)
             axes.plot(steps, middle, color=COLOURS[method], linewidth=1.6, label=title)
-            if len(each) > 1:
-                wide = t_value(len(each)) * each.std(axis=0, ddof=1) / np.sqrt(len(each))
-                axes.fill_between(steps, middle - wide, middle + wide, color=COLOURS[method], alpha=0.2, linewidth=0)
+            axes.fill_between(steps, *ends, color=COLOURS[method], alpha=0.2, linewidth=0)
         axes.set(xlabel="thousand steps", title=name)
     panels[0].set_ylabel("return")
     drawing.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
@@ -151,15 +101,15 @@ def claims(data: pa.Table) -> list[Claim]:
             mine = [row for row in rows if (row["environment"], row["method"]) == (name, method)]
             gains = np.array([row["late"] - row["early"] for row in mine])
             gains = gains[np.isfinite(gains)]
-            wide = t_value(len(gains)) * gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else np.inf
-            middle = gains.mean() if gains.size else 0.0
+            low, high = student_interval(gains)[1:] if len(gains) > 1 else (-np.inf, np.inf)
             numbers = {
                 "mean return, first tenth of the steps": float(np.mean([row["early"] for row in mine])),
                 "last tenth": float(np.mean([row["late"] for row in mine])),
-                "95 % interval of the gain": (float(middle - wide), float(middle + wide)),
+                "gain": float(gains.mean()) if gains.size else 0.0,
+                "95 % interval of the gain": [float(low), float(high)],
                 "runs": len(gains),
             }
-            verdict = judge(middle - wide, middle + wide, at_least=0.0)
+            verdict = judge(low, high, at_least=0.0)
             made.append(Claim(f"{title} improves on {name}", verdict, numbers, len(gains)))
     return made
 

@@ -14,6 +14,17 @@ The lines of λ = 0 depend on the targets of the offline algorithm. Here all val
 beginning of the episode. The claim is judged with this definition, in which the lines differ. The book's equation (12.1)
 takes the value of the next state from the newest weights. At λ = 0 the offline algorithm is then TD(0), and the lines are the
 same. For λ > 0 the definition of (12.1) cannot be computed offline, because its weights depend on later updates.
+
+Question: Does this software also give the figures of the textbook?
+
+Paper: The book of Sutton and Barto shows the same walk with 19 states for three methods. They are similar at their best
+settings. TD(λ) is much worse with large steps and a long memory.
+
+Look: Lower is better. Each line is one λ, from dark (no memory) to light (a long one). Compare how fast the lines rise on the
+right.
+
+Exceptions: The claim about λ = 0 depends on how the offline algorithm computes its targets. With the book's equation the two
+lines are the same. The text below the figure says more.
 """
 
 from __future__ import annotations
@@ -28,7 +39,7 @@ import pyarrow as pa
 from trueonline import AccumulateTD, OnlineLambdaReturn, TrueOnlineTD
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import EQUAL, FAILS, Claim, Estimate, decided, judge, overall
-from trueonline.lab.experiment import Experiment, Outcome, Reading, Settings, stacked
+from trueonline.lab.experiment import Experiment, Outcome, Settings, stacked
 from trueonline.lab.experiments import fig1
 from trueonline.lab.style import NAMES, figure, lines_over_lam
 from trueonline.problems import FiniteMRP, Trajectory, random_walk
@@ -40,13 +51,13 @@ SMALL_STEP_SIZES = (0.01, 0.02, 0.03, 0.04, 0.05, 0.065, 0.08, 0.1, 0.125, 0.15,
 STEP_SIZES = (*SMALL_STEP_SIZES, *(round(0.05 * i, 2) for i in range(4, 21)))
 FIGURES = {"offline": "12.3", "accumulate": "12.6", "true_online": "12.8"}
 LEARNERS = {"accumulate": AccumulateTD, "true_online": TrueOnlineTD}
-LEVEL, AT, WITHIN = 0.255, (0.8, 0.4), 0.01  # the error in Figure 12.8 at this λ and α, and how exactly it can be read
+READ_LEVEL, READING, READING_ERROR = (0.255, (0.8, 0.4), 0.01)  # Figure 12.8: an error, its λ and α, its exactness
 AXIS = (0.25, 0.55)  # the book's
 DIVERGED = 1e9  # a larger error counts as this one, because infinite ones have no means
-SIMILAR = 0.1  # errors that differ by less than a tenth are virtually identical
-LARGE = 1.0  # the step-size at which TD(λ) is said to be much worse
-MUCH = 2.0  # much worse: more than twice the error
-TRACED = (0.8, 0.9, 0.95, 0.975, 0.99, 1.0)  # the λ at which it is
+SIMILARITY = 0.1  # errors that differ by less than a tenth are virtually identical
+LARGE_STEP_SIZE = 1.0  # the step-size at which TD(λ) is said to be much worse
+MUCH_WORSE = 2.0  # much worse: more than twice the error
+LONG_TRACES = (0.8, 0.9, 0.95, 0.975, 0.99, 1.0)  # the λ at which it is
 
 
 def episodes(walk: FiniteMRP, seed: object) -> list[Trajectory]:
@@ -142,7 +153,9 @@ def _picture(errors: Mapping[str, Estimate], runs: int) -> Any:
         lines_over_lam(axes, STEP_SIZES, errors[name].value, TRACE_DECAYS, linewidth=1.4)
         axes.set(xlabel="step-size α", xlim=(0.0, 1.0), ylim=AXIS)
         axes.set_title(f"Figure {number}: {NAMES[name]}")
-    row[2].plot(AT[1], LEVEL, "+", color="#D55E00", ms=11, mew=2, label=f"the book, λ = {AT[0]:g}", zorder=5)
+    row[2].plot(
+        READING[1], READ_LEVEL, "+", color="#D55E00", ms=11, mew=2, label=f"the book, λ = {READING[0]:g}", zorder=5
+    )
     row[0].set_ylabel(f"RMS error over 19 states,\nfirst 10 episodes, {count(runs, 'run')}")
     handles, labels = row[2].get_legend_handles_labels()
     drawing.legend(handles, labels, loc="outside lower center", ncols=len(labels))
@@ -166,15 +179,15 @@ def judged(errors: Mapping[str, Estimate], runs: int) -> list[Claim]:
             },
         )
     )
-    level = errors["true_online"][TRACE_DECAYS.index(AT[0]), STEP_SIZES.index(AT[1])]
+    level = errors["true_online"][TRACE_DECAYS.index(READING[0]), STEP_SIZES.index(READING[1])]
     claims.append(
         Claim(
-            f"Figure 12.8: the error at λ = {AT[0]:g} and α = {AT[1]:g} is about {LEVEL:g}",
-            level.judge(at_least=LEVEL - WITHIN, at_most=LEVEL + WITHIN),
+            f"Figure 12.8: the error at λ = {READING[0]:g} and α = {READING[1]:g} is about {READ_LEVEL:g}",
+            level.judge(at_least=READ_LEVEL - READING_ERROR, at_most=READ_LEVEL + READING_ERROR),
             {
                 "error": level.value,
                 "95 % interval": level.interval,
-                "holds if": f"the interval lies within {WITHIN:g} of it",
+                "holds if": f"the interval lies within {READING_ERROR:g} of it",
             },
         )
     )
@@ -200,7 +213,7 @@ def lines_of_td0(errors: Mapping[str, Estimate], newest: np.ndarray) -> Claim:
 
 def exactness(walk: FiniteMRP, episode: Trajectory) -> Claim:
     """Whether true online TD(λ) equals its definition at every step of an episode."""
-    lam, alpha = AT
+    lam, alpha = READING
     learner, definition = (each(STATES, alpha, lam, walk.discount) for each in (TrueOnlineTD, OnlineLambdaReturn))
     apart = 0.0
     for each in (learner, definition):
@@ -239,7 +252,7 @@ def _virtually_identical(errors: Mapping[str, Estimate]) -> Claim:
     """At each λ over the step-sizes that are smaller than the best one of the offline algorithm."""
     ratios = errors["accumulate"] / errors["offline"]
     settings = [(i, j) for i, row in enumerate(errors["offline"].value) for j in range(int(row.argmin()))]
-    verdicts = [ratios[place].judge(at_least=1.0 - SIMILAR, at_most=1.0 + SIMILAR) for place in settings]
+    verdicts = [ratios[place].judge(at_least=1.0 - SIMILARITY, at_most=1.0 + SIMILARITY) for place in settings]
     return Claim(
         "Figure 12.6: where α is smaller than the best for its λ, TD(λ) and the offline λ-return algorithm are virtually identical",
         overall(verdicts),
@@ -253,27 +266,19 @@ def _virtually_identical(errors: Mapping[str, Estimate]) -> Claim:
 
 
 def _much_worse(errors: Mapping[str, Estimate]) -> Claim:
-    places = [TRACE_DECAYS.index(lam) for lam in TRACED]
-    ratios = (errors["accumulate"] / errors["offline"])[places, STEP_SIZES.index(LARGE)]
+    places = [TRACE_DECAYS.index(lam) for lam in LONG_TRACES]
+    ratios = (errors["accumulate"] / errors["offline"])[places, STEP_SIZES.index(LARGE_STEP_SIZE)]
     return Claim(
-        f"Figure 12.6: at large α (here {LARGE:g}) TD(λ) is much worse than the offline λ-return algorithm, for λ ≥ 0.8",
-        overall([judge(low, high, at_least=MUCH) for low, high in ratios.bounds.T]),
+        f"Figure 12.6: at large α (here {LARGE_STEP_SIZE:g}) TD(λ) is much worse than the offline λ-return algorithm, for λ ≥ 0.8",
+        overall([judge(low, high, at_least=MUCH_WORSE) for low, high in ratios.bounds.T]),
         {
             **{
-                f"ratio of the errors, λ = {lam:g}": float(ratio) for lam, ratio in zip(TRACED, ratios.value, strict=True)
+                f"ratio of the errors, λ = {lam:g}": float(ratio)
+                for lam, ratio in zip(LONG_TRACES, ratios.value, strict=True)
             },
-            "holds if": f"each ratio is at least {MUCH:g}",
+            "holds if": f"each ratio is at least {MUCH_WORSE:g}",
         },
     )
 
 
-READING = Reading(
-    "Does this software also give the figures of the textbook?",
-    "The book of Sutton and Barto shows the same walk with 19 states for three methods. They are similar at their best settings. "
-    "TD(λ) is much worse with large steps and a long memory.",
-    "Lower is better. Each line is one λ, from dark (no memory) to light (a long one). Compare how fast the lines rise on the "
-    "right.",
-    "The claim about λ = 0 depends on how the offline algorithm computes its targets. With the book's equation the two lines are "
-    "the same. The text below the figure says more.",
-)
-EXPERIMENT = Experiment("textbook", __doc__, run, BestRows(("method",), "rms_error"), reading=READING)
+EXPERIMENT = Experiment("textbook", __doc__, run, BestRows(("method",), "rms_error"))

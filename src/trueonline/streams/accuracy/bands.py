@@ -50,16 +50,16 @@ import numpy as np
 
 from trueonline.core.compiling.kernels import call, kernel, specialise
 from trueonline.core.forms import pointer
-from trueonline.inputs import Resumable, unit
+from trueonline.inputs import unit
+from trueonline.streams.accuracy.queues import HEAD, OLDER, WAITING, Queued, queues_of
 from trueonline.streams.accuracy.realised_returns import (
+    MOST,
     PLACE,
     QUESTION,
     SIZE,
     SLOT,
     SPACE,
     clear,
-    plan_of,
-    queues_of,
     receive,
     turn,
 )
@@ -80,9 +80,7 @@ SURE_ERRORS = 8.0  # errors after which the range of the signal no longer widens
 RANGE_SHARE = 0.7  # how far a first band reaches towards the ends of the range, which holds nearly everything
 LOWEST, HIGHEST, VALUES = range(3)  # columns of the ranges: of the signal so far, and how many values there were
 
-# Columns of the rings, which have one row for each queue: the oldest slot, the samples that wait, those of the older half (see
-# `realised_returns`), and the errors that came true since one was kept.
-HEAD, WAITING, OLDER, SINCE = range(4)
+SINCE = 3  # a column of the rings behind those of `queues`: the errors that came true since one was kept
 PREDICTION, LOW, HIGH, SUM = range(4)  # what a waiting sample has for each question
 ABOVE, BELOW = range(2)
 FILLED, NEXT = range(2)  # columns of the memory: how many errors there are, and the slot of the next
@@ -233,7 +231,7 @@ def follow(
                 seen, n = pointer(ranges, 3 * k), memory[k, FILLED]
                 if means[g] and gammas[t, g] < 1.0:
                     see(cumulants[t, k] / (1.0 - gammas[t, g]), seen)
-                unsure = RANGE_SHARE * max(1.0 - n / (SURE_ERRORS * min(max(room - 1, 1), ERRORS_PER_WAIT)), 0.0)
+                unsure = RANGE_SHARE * max(1.0 - n / (SURE_ERRORS * min(max(queue[MOST] - 1, 1), ERRORS_PER_WAIT)), 0.0)
                 give(prediction[q], n, unsure, errors, alpha, pointer(excess, k), seen, questions, end, samples * questions,
                      own, each)  # fmt: skip
         ring[HEAD], ring[WAITING], ring[OLDER], newer_weight[g] = head, waiting, older, back_weight
@@ -245,7 +243,7 @@ _FOLLOW = specialise(follow, "bands")
 # --- In Python ------------------------------------------------------------------------------------
 
 
-class Bands(Resumable):
+class Bands(Queued):
     """Intervals around the predictions of many questions. Questions with the same discount wait in one queue.
 
     Parameters
@@ -280,16 +278,14 @@ class Bands(Resumable):
         self.coverage = unit("coverage", coverage)
         if not 0.0 < self.coverage < 1.0:
             raise ValueError(f"coverage must be above 0 and below 1, got {coverage}: 0.9 gives bands that hold 90 %")
-        self.discounts, self._order, sizes, firsts = queues_of(discounts)
-        self._rooms = np.array([_room(discount) for discount in self.discounts], np.int64)
-        self._plan = plan_of(firsts, self._rooms)
+        self.discounts, self._order, sizes, _ = queues_of(discounts)
         flags = dict(zip(discounts, means or [False] * len(discounts), strict=True))
         self._means = np.array([flags[discount] for discount in self.discounts], np.bool_)
         queues, questions = len(sizes), len(self._order)
         # Waiting samples in rings, the newer half as a whole, then the errors that came true and what they say.
+        most = np.array([_room(discount) for discount in self.discounts], np.int64)
         self._state: dict[str, np.ndarray] = {
-            "slots": np.zeros(4 * int((self._rooms * sizes).sum())),
-            "weights": np.zeros(int(self._rooms.sum())),
+            **self._set_up(discounts, most, {"slots": (4, True), "weights": (1, False)}),
             "newer": np.zeros(questions),
             "newer_weight": np.ones(queues),
             "rings": np.zeros((queues, 4), np.int64),
@@ -323,10 +319,16 @@ class Bands(Resumable):
         if gammas is None:
             gammas = np.tile(np.array(self.discounts, float), (len(starts), 1))
         V, C = predictions.take(self._order, axis=1), cumulants.take(self._order, axis=1)
-        ends = np.full((2, *V.shape), np.nan)
+        parts, done = [np.empty((2, 0, V.shape[1]))], 0
         alpha = (1.0 - self.coverage) / 2.0
-        call(_FOLLOW, self._plan, alpha, self._means, *self._state.values(), V, C, gammas, starts, ends)
-        high, low = ends.take(np.argsort(self._order), axis=2)
+        while done < len(starts):
+            part = slice(done, done + self._make_room(len(starts) - done))
+            ends = np.full((2, *V[part].shape), np.nan)
+            block = V[part], C[part], gammas[part], starts[part]
+            call(_FOLLOW, self._plan, alpha, self._means, *self._state.values(), *block, ends)
+            parts.append(ends)
+            done = part.stop
+        high, low = np.concatenate(parts, axis=1).take(np.argsort(self._order), axis=2)
         return low, high
 
     def inside(self) -> np.ndarray:
@@ -340,11 +342,7 @@ class Bands(Resumable):
     def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
         rings, memory, counts = saved["rings"], saved["memory"], saved["counts"]
         return {
-            "rings": (rings >= 0).all()
-            and (rings[:, HEAD] < self._rooms).all()
-            and (rings[:, WAITING] <= self._rooms).all()
-            and (rings[:, OLDER] <= rings[:, WAITING]).all()
-            and (rings[:, SINCE] <= MAX_WAITING).all(),
+            "rings": self._rings_possible(rings) and (rings[:, SINCE] <= MAX_WAITING).all(),
             "counts": (counts >= 0).all() and (counts[:, INSIDE] <= counts[:, JUDGED]).all(),
             "memory": (memory >= 0).all()
             and (memory[:, FILLED] <= MAX_ERRORS).all()

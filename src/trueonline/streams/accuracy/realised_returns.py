@@ -29,20 +29,18 @@ import numpy as np
 
 from trueonline.core.compiling.kernels import call, kernel, specialise
 from trueonline.core.forms import pointer
-from trueonline.inputs import MAX_COUNT, Resumable, unit
+from trueonline.inputs import MAX_COUNT
+from trueonline.streams.accuracy.queues import HEAD, OLDER, WAITING, Queued, queues_of
 
 KNOWN_WEIGHT = 0.01  # a return is known when at most this share of its weight is open
-EXACT_WEIGHT = 1e-6  # the weight that is open when a sample has waited for its whole window, if the memory allows
+EXACT_WEIGHT = 1e-4  # the weight that is open when a sample has waited for its whole window, if the memory allows
 MEMORY_BYTES = 2**26  # bytes for all waiting samples
 MOVING_WINDOW = 100_000  # the window if γ is a signal or follows the time, because nobody knows how fast the weight falls
 
 ABSOLUTE, SQUARED, MEAN, SPREAD, RECENT = range(5)  # rows of the totals, which have one column for each question
 SCORED, TRUNCATED = range(2)  # columns of the counts, which have one row for each queue
-# Columns of the rings, which have one row for each queue: the oldest slot, the samples that wait, those of the older half.
-HEAD, WAITING, OLDER = range(3)
-# Columns of the plan, likewise: the first question and how many there are, the samples that may wait, the first slot of
-# these, the first number of these slots, and for `Returns` whether returns are means.
-QUESTION, SIZE, SPACE, SLOT, PLACE, MEANS = range(6)
+# Columns of the plan, which has one row for each queue (`queues.Queued`); the last says whether returns are means.
+QUESTION, SIZE, SPACE, SLOT, PLACE, MOST, MEANS = range(7)
 
 
 # --- In kernels -----------------------------------------------------------------------------------
@@ -152,29 +150,6 @@ _FOLLOW = specialise(follow, "returns")
 # --- In Python ------------------------------------------------------------------------------------
 
 
-def queues_of(
-    discounts: Sequence[float | str],
-) -> tuple[tuple[float | str, ...], np.ndarray, np.ndarray, np.ndarray]:
-    """The queues in which samples wait: one for each different discount, with the questions that have it side by side.
-
-    The result has four parts: the different discounts, the question at each place, how many questions each queue has, and the first
-    place of each queue, with the number of all places behind them.
-    """
-    keys = list(dict.fromkeys(discounts))
-    member = np.array([keys.index(discount) for discount in discounts], np.int64)
-    sizes = np.bincount(member, minlength=len(keys))
-    firsts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    checked = tuple(d if isinstance(d, str) else unit("discount", d) for d in keys)
-    return checked, np.argsort(member, kind="stable"), sizes, firsts
-
-
-def plan_of(firsts: np.ndarray, rooms: np.ndarray, *more: Sequence[bool]) -> np.ndarray:
-    """Where the numbers of each queue are, for kernels: a table of whole numbers with a row for each queue."""
-    sizes = np.diff(firsts)
-    slots, places = (np.cumsum(each) - each for each in (rooms, rooms * sizes))
-    return np.column_stack([firsts[:-1], sizes, rooms, slots, places, *more]).astype(np.int64)
-
-
 @dataclass(frozen=True)
 class Score:
     """The quality of the answers to one question, over the scored samples. Numbers are None if no sample is scored.
@@ -209,7 +184,7 @@ class Score:
     return_deviation: float | None
 
 
-class Returns(Resumable):
+class Returns(Queued):
     """Scores the predictions of many questions. Questions with the same discount wait in one queue.
 
     Parameters
@@ -217,7 +192,7 @@ class Returns(Resumable):
     discounts : sequence of float or str
         γ of each question, or the name of the signal whose value is γ.
     memory : int
-        Bytes for the waiting samples. If they do not suffice for returns that are exact to 1e-6, windows are shorter, the
+        Bytes for the waiting samples. If they do not suffice for returns that are exact to 1e-4, windows are shorter, the
         longest first.
     recent : float
         The number of samples over which the recent error fades.
@@ -235,7 +210,7 @@ class Returns(Resumable):
     >>> returns = Returns([0.5])
     >>> returns.follow(np.array([[1.0], [2.0]]), np.array([[0.0], [4.0]]), starts=np.array([True, False]))
     >>> returns.scores()[0].truncated, returns.windows  # of both returns, half or more is still open
-    (2, (20,))
+    (2, (14,))
     """
 
     def __init__(
@@ -245,18 +220,15 @@ class Returns(Resumable):
         recent: float = 1000.0,
         means: Sequence[bool] | None = None,
     ) -> None:
-        self.discounts, self._order, sizes, self._firsts = queues_of(discounts)
+        self.discounts, self._order, sizes, _ = queues_of(discounts)
         self._windows = _windows(self.discounts, sizes, memory)
         flags = dict(zip(discounts, means or [False] * len(discounts), strict=True))
-        self._plan = plan_of(self._firsts, self._windows, [flags[discount] for discount in self.discounts])
         self._rate = 1.0 / recent
-        room, slots = int((self._windows * sizes).sum()), int(self._windows.sum())
         queues, questions = len(sizes), len(self._order)
         # Waiting samples, in rings (prediction, sum, weight), then the newer half as a whole, then counts and totals.
+        shapes = {"kept": (1, True), "sums": (1, True), "weights": (1, False)}
         self._state: dict[str, np.ndarray] = {
-            "kept": np.zeros(room),
-            "sums": np.zeros(room),
-            "weights": np.zeros(slots),
+            **self._set_up(discounts, self._windows, shapes, [flags[discount] for discount in self.discounts]),
             "newer": np.zeros(questions),
             "newer_weight": np.ones(queues),
             "rings": np.zeros((queues, 3), np.int64),
@@ -287,7 +259,11 @@ class Returns(Resumable):
         if gammas is None:
             gammas = np.tile(np.array(self.discounts, float), (len(starts), 1))
         V, C = predictions.take(self._order, axis=1), cumulants.take(self._order, axis=1)
-        self._update(self._state, V, C, gammas, starts, False)
+        done = 0
+        while done < len(starts):
+            part = slice(done, done + self._make_room(len(starts) - done))
+            self._update(self._state, V[part], C[part], gammas[part], starts[part], False)
+            done = part.stop
 
     def _update(
         self, state: dict, V: np.ndarray, C: np.ndarray, gammas: np.ndarray, starts: np.ndarray, end: bool
@@ -325,12 +301,8 @@ class Returns(Resumable):
         return scores
 
     def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        rings, room = saved["rings"], self._windows
         return {
-            "rings": (rings >= 0).all()
-            and (rings[:, HEAD] < room).all()
-            and (rings[:, WAITING] <= room).all()
-            and (rings[:, OLDER] <= rings[:, WAITING]).all(),
+            "rings": self._rings_possible(saved["rings"]),
             "counts": (saved["counts"] >= 0) & (saved["counts"] <= MAX_COUNT),
             **{name: (saved[name] >= 0.0) & (saved[name] <= 1.0) for name in ("weights", "newer_weight")},
             **{name: np.isfinite(saved[name]) for name in ("kept", "sums", "newer", "opened", "totals")},

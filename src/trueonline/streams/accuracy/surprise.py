@@ -45,7 +45,7 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.core.compiling.kernels import call, kernel, specialise
+from trueonline.core.compiling.kernels import call, kernel, outlined, specialise
 from trueonline.core.forms import pointer
 from trueonline.inputs import Resumable
 
@@ -111,7 +111,7 @@ def bin_of(z):
     return min(max(math.log(max(z, 1e-300)) / BIN_WIDTH + BINS // 2, 0.0), BINS - 0.5)
 
 
-@kernel
+@outlined
 def probability(z, own, shape, known, each):
     """The probability of a figure at least as large. `known`: n. `each`: samples for which the prior's probability stands."""
     at, total = bin_of(z), own[TOTAL]
@@ -147,7 +147,7 @@ def remember(k, size, own):
         own[SCALE] = size
 
 
-@kernel
+@outlined
 def view(k, x, expected, figures, first, notes):
     """Weigh the difference from what was expected."""
     size, own, note = abs(x - expected), pointer(figures, first + k * FIGURE_NUMBERS), pointer(notes, 3 * k)

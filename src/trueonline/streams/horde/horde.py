@@ -245,10 +245,12 @@ class Horde(ThreadGuarded):
         *,
         starts: ArrayLike | None = None,
         last: bool = False,
+        resume: bool = False,
     ) -> np.ndarray:
         """Learn from a stream of T transitions.
 
-        A stream may come in pieces. The last row of a piece is then the first row of the next piece.
+        A stream begins at X[0], without a trace. With `resume=True` it continues the last one: X[0] is then the last row of the
+        piece before.
 
         Parameters
         ----------
@@ -262,6 +264,8 @@ class Horde(ThreadGuarded):
             Marks the rows that begin a new stream. Nothing is learned from the transition into such a row.
         last : bool
             Whether to return the answers at the last row of X too, after all updates.
+        resume : bool
+            Whether to continue the last stream. X[0] must be the newest features, unless no stream has begun, or `starts` marks it.
 
         Returns
         -------
@@ -271,7 +275,7 @@ class Horde(ThreadGuarded):
         Raises
         ------
         ValueError
-            If an argument does not fit. Nothing has changed then.
+            If an argument does not fit, and if `resume` is true and X[0] are not the newest features. Nothing has changed then.
         """
         features, rows = list_of_indices(X) or inputs.stream(X, self.n_features)
         C = checked_cumulants(cumulants, (rows - 1, len(self._questions)))
@@ -282,8 +286,7 @@ class Horde(ThreadGuarded):
         if bad >= 0:
             self._checked(inputs.row(features, bad), f"X[{bad}]")
             raise ValueError(f"X[{bad}] {CHANGED}")
-        if not begins[0] and not (self.features is not None and inputs.same(self.features, inputs.row(sparse, 0))):
-            begins[0] = True
+        begins[0] = inputs.begins(resume, begins[0], self.features, inputs.row(sparse, 0))
         return self._run(sparse, C, gammas, begins, last)
 
     def _run(self, X: Triple, C: np.ndarray, gammas: np.ndarray, begins: np.ndarray, last: bool) -> np.ndarray:

@@ -19,7 +19,8 @@ Triple = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def checked_cumulants(cumulants: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Cumulants as a contiguous array of that shape. ValueError unless they are finite numbers."""
+    """Cumulants as a contiguous array of that shape. ValueError unless they are finite numbers, and not masked."""
+    cumulants = inputs.unmasked("cumulants", cumulants)
     try:
         array = np.asarray(cumulants)
     except ValueError:  # its rows differ in length
@@ -51,7 +52,7 @@ def discounts_along(
     gammas = np.empty((steps, len(constant)))
     gammas[:] = constant
     for group, name in named:
-        given = _of_name(discounts, name)
+        given = inputs.unmasked(f"the discount {name!r}", _of_name(discounts, name))
         try:
             values = np.asarray(given, float)
         except (TypeError, ValueError):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from trueonline import inputs
 from trueonline.core.compiling.kernels import call
-from trueonline.core.memory import arrays, layout
 from trueonline.core.thread_guard import ThreadGuarded, guarded
-from trueonline.inputs import MAX_COUNT, Resumable, check_saved, count
+from trueonline.inputs import MAX_COUNT, Resumable, count, saved_array, saved_count
 from trueonline.streams.mixture.experts import Expert, FeatureSet
 from trueonline.streams.mixture.mixing import (
     CARRIED,
@@ -30,7 +30,63 @@ from trueonline.streams.mixture.mixing import (
     SQUARES,
     WEIGHT,
 )
-from trueonline.streams.mixture.mixture_kernel import GAMMA, HEAD, LOOKED, NUMBERS, PLACES, RUN, SAMPLES, WAITING
+from trueonline.streams.mixture.mixture_kernel import (
+    GAMMA,
+    HEAD,
+    LOOKED,
+    OPEN,
+    PLAN,
+    RUN,
+    SAMPLES,
+    SLOT,
+    UNIT,
+    WAITING,
+)
+
+RINGS = ("forecasts", "slots")  # arrays with a row for each sample that waits
+SPARSE = ("numbers", "traces")  # arrays with many zeros
+SMALLEST_UNIT = 2.0**-900
+
+
+class _Layout(NamedTuple):
+    """Where the numbers of learners lie. Mixtures of the same experts share it."""
+
+    experts: tuple[Expert, ...]
+    bounds: np.ndarray  # the number of features at each place of a row of X
+    plan: np.ndarray
+    rates: np.ndarray
+    weights: int
+    traces: int
+
+
+@cache
+def _layout(
+    sets: tuple[FeatureSet, ...], naive: tuple[Expert, ...], learners: tuple[Expert, ...], bases: tuple[str, ...]
+) -> _Layout:
+    traces: dict[tuple[str | None, float, float], list[Expert]] = {}
+    for each in learners:
+        traces.setdefault((each.features, each.step_size, each.trace_decay), []).append(each)
+    known = {each.name: each for each in sets}
+    columns = dict(zip(known, np.cumsum([0, *(each.n_active for each in sets)]).tolist(), strict=False))
+    plan, rates, weights, traced = [], [], 0, 0
+    for (features, step_size, trace_decay), alike in traces.items():
+        own = known[features or ""]
+        trace = traced if trace_decay else -1
+        for place, learner in enumerate(alike):
+            leads = place == 0 and trace >= 0
+            base = bases.index(learner.base)
+            plan.append([weights, trace, leads, own.n_features, columns[own.name], own.n_active, base])
+            rates.append([step_size / own.n_active, trace_decay])
+            weights += own.n_features
+        traced += own.n_features if trace_decay else 0
+    return _Layout(
+        (*naive, *(each for alike in traces.values() for each in alike)),
+        np.repeat([each.n_features for each in sets], [each.n_active for each in sets]),
+        np.array(plan, np.int64).reshape(-1, PLAN),
+        np.array(rates).reshape(-1, 2),
+        weights,
+        traced,
+    )
 
 
 class Mixture(ThreadGuarded, Resumable):
@@ -118,40 +174,27 @@ class Mixture(ThreadGuarded, Resumable):
         learners = [each for each in experts if each.features is not None]
         if not naive:
             raise ValueError("a mixture needs at least one naive expert; add Expert(base)")
-        self.experts = (*naive, *learners)
-        columns = dict(zip(sets, np.cumsum([0, *(each.n_active for each in sets.values())]).tolist(), strict=False))
-        self._bounds = np.repeat([each.n_features for each in sets.values()], [each.n_active for each in sets.values()])
-        plan, rates, numbers, places = [], [], [np.empty(0)], [np.empty(0, np.int32)]
-        for each in learners:
-            own = sets[each.features or ""]
-            memory_of_it = layout.allocate(own.n_features)
-            at = sum(map(len, numbers)), sum(map(len, places))
-            plan.append([*at, own.n_features, columns[own.name], own.n_active, names.index(each.base)])
-            rates.append([each.step_size / own.n_active, each.trace_decay])
-            (one,) = layout.each(memory_of_it, 1)
-            numbers.append(one.numbers)
-            places.append(one.places)
-        self._plan = np.array(plan, np.int64).reshape(-1, 6)
-        self._rates = np.array(rates).reshape(-1, 2)
-        self._numbers, self._places = np.concatenate(numbers), np.concatenate(places)
+        layout = _layout(tuple(feature_sets), tuple(naive), tuple(learners), tuple(names))
+        self.experts, self._bounds, self._plan, self._rates = layout.experts, layout.bounds, layout.plan, layout.rates
         size = len(self.experts)
         self._settings = (
             np.array([names.index(each.base) for each in naive]),
             np.array(looks, float),
             1.0 if math.isinf(memory) else 1.0 - 1.0 / memory,
+            room,
         )
         self._state: dict[str, np.ndarray] = {
+            "numbers": np.zeros(layout.weights, np.float32),
+            "traces": np.zeros(max(layout.traces, 1), np.float32),
             "v_old": np.zeros(len(learners)),
             "last": np.zeros(len(self._bounds), np.int64),
             "last_bases": np.zeros(len(names)),
-            "state": np.array([0.0, 0.0, 1.0]),
+            "state": np.array([0.0, 0.0, 1.0, SMALLEST_UNIT]),
             "table": np.zeros((3, size)),
             "carried": np.zeros(CARRIED),
             "ring": np.zeros(LOOKED + len(looks), np.int64),
-            "forecasts": np.zeros((room, size)),
-            "known": np.zeros(room),
-            "open_weight": np.zeros(room),
-            "made": np.zeros(room),
+            "forecasts": np.zeros((2, size), np.float32),
+            "slots": np.zeros((2, SLOT)),
         }
         first = self._first_priors()
         self._state["table"][WEIGHT] = first / first.sum()
@@ -225,6 +268,9 @@ class Mixture(ThreadGuarded, Resumable):
             If the block does not fit. Nothing has changed then.
         """
         # Copies: other threads cannot write to them, and the kernel is compiled for one kind of array.
+        given = {"X": X, "values": values, "bases": bases, "discounts": discounts, "starts": starts, "elapsed": elapsed}
+        for name, each in given.items():
+            inputs.unmasked(name, each)
         x, naive, rows = (
             np.array(each, dtype, order="C") for each, dtype in ((values, float), (bases, float), (X, None))
         )
@@ -269,36 +315,47 @@ class Mixture(ThreadGuarded, Resumable):
         array of shape (T,)
             The forecast at each sample.
         """
-        out = np.empty(len(values))
-        call(
-            RUN, self._plan, self._rates, *self._settings, self._numbers, self._places, *self._state.values(),
-            X, values, bases, gammas, elapsed, starts, out,
-        )  # fmt: skip
-        if len(values):
+        out, done = np.empty(len(values)), 0
+        while done < len(values):
+            done = call(
+                RUN, self._plan, self._rates, *self._settings, *self._state.values(),
+                done, X, values, bases, gammas, elapsed, starts, out,
+            )  # fmt: skip
+            if done < len(values):
+                room = len(self._state["slots"])
+                self._make_room(min(room + room // 4 + 1, self._settings[-1]))
+        if done:
             self._state["last"][:], self._state["last_bases"][:] = X[-1], bases[-1]
         return out
 
-    # --- Saving -----------------------------------------------------------------------------------
+    def _make_room(self, room: int) -> None:
+        """Give room to so many samples that wait, the oldest first."""
+        ring = self._state["ring"]
+        order = (ring[HEAD] + np.arange(ring[WAITING])) % len(self._state["slots"])
+        for name in RINGS:
+            old = self._state[name]
+            self._state[name] = np.zeros((room, old.shape[1]), old.dtype)
+            self._state[name][: len(order)] = old[order]
+        ring[HEAD] = 0
 
-    def _memories(self) -> list[layout.Buffers]:
-        """The memory of each learner."""
-        begins = [*self._plan[:, [NUMBERS, PLACES]].tolist(), [len(self._numbers), len(self._places)]]
-        return [
-            layout.Buffers(self._numbers[n:n_end], self._places[p:p_end]) for (n, p), (n_end, p_end) in pairwise(begins)
-        ]
+    # --- Saving -----------------------------------------------------------------------------------
 
     @guarded
     def state(self) -> dict[str, np.ndarray]:
-        """Copy everything that `restore` needs to resume bit for bit.
+        """Copy everything that `restore` needs to resume bit for bit. Weights and traces that are zero take a bit.
 
         Returns
         -------
         dict from str to array
-            The arrays by name. Those of all learners' memories lie one after the other.
+            The arrays by name.
         """
-        dumps = [arrays.dump(each) for each in self._memories()]
-        parts = {name: np.concatenate([each[name] for each in dumps]) for name in (dumps[0] if dumps else ())}
-        return {**Resumable.state(self), **parts}
+        self._make_room(len(self._state["slots"]))  # the oldest first
+        state = Resumable.state(self)
+        for name in RINGS:
+            state[name] = state[name][: self._state["ring"][WAITING]]
+        for name in SPARSE:
+            state[f"{name} set"], state[name] = np.packbits(state[name] != 0.0), state[name][state[name] != 0.0]
+        return state
 
     @guarded
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
@@ -312,33 +369,30 @@ class Mixture(ThreadGuarded, Resumable):
         Raises
         ------
         ValueError
-            If the state does not fit, or a number in it is impossible. The mixture is of no use then.
+            If the state does not fit, or a number in it is impossible. Nothing has changed then.
         """
-        Resumable.restore(self, state)
-        at = dict.fromkeys(("head", "u", "z", "y", "owner"), 0)
-        for one in self._memories():
-            saved: dict[str, np.ndarray] = {}
-            for name, begin in at.items():
-                listed = int(saved["head"][layout.COUNT]) if name in ("z", "y", "owner") else 0
-                size = {"head": layout.SAVED, "u": layout.size(one)}.get(name, listed)
-                saved[name] = np.asarray(state[name])[begin : begin + size]
-                if name == "head":
-                    check_saved(
-                        {
-                            "head": saved[name].size == size
-                            and saved[name][layout.DENSE] == 0.0
-                            and 0 <= saved[name][layout.COUNT] <= layout.size(one)
-                        }
-                    )
-                at[name] = begin + size
-            one.places[:] = 0
-            one.numbers[:] = 0.0
-            arrays.rebuild(one, saved)
+        whole = dict(state)
+        for name in SPARSE:
+            size = len(self._state[name])
+            held = np.unpackbits(saved_array(state, f"{name} set", (-(-size // 8),), np.uint8), count=size).astype(bool)
+            whole[name] = np.zeros(size, np.float32)
+            whole[name][held] = saved_array(state, name, (int(held.sum()),), np.float32)
+        waiting = saved_count("samples that wait", np.asarray(state["ring"]).flat[WAITING], self._settings[-1])
+        before = dict(self._state)
+        try:
+            for name in RINGS:
+                saved = saved_array(state, name, (waiting, before[name].shape[1]), before[name].dtype)
+                whole[name] = np.concatenate([saved, np.zeros((2, saved.shape[1]), saved.dtype)])[: self._settings[-1]]
+                self._state[name] = np.empty_like(whole[name])
+            Resumable.restore(self, whole)
+        except ValueError:
+            self._state = before
+            raise
 
     def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        ring, room, table, carried = saved["ring"], len(saved["known"]), saved["table"], saved["carried"]
-        last, weight, state = saved["last"], saved["open_weight"], saved["state"]
-        finite = ("v_old", "last_bases", "forecasts", "known", "made", "carried", "table", "state")
+        ring, room, table, carried = saved["ring"], len(saved["slots"]), saved["table"], saved["carried"]
+        last, weight, state = saved["last"], saved["slots"][:, OPEN], saved["state"]
+        finite = ("numbers", "traces", "v_old", "last_bases", "forecasts", "slots", "carried", "table", "state")
         return {
             "ring": (ring >= 0).all()
             and ring[HEAD] < room
@@ -349,5 +403,6 @@ class Mixture(ThreadGuarded, Resumable):
             "open_weight": (weight >= 0.0) & (weight <= 1.0),
             "weights": table[[SQUARES, WEIGHT]] >= 0.0,
             "state of the samples": state[GAMMA] <= 1.0 and (state >= 0.0).all() and state[SAMPLES] <= MAX_COUNT,
+            "unit": state[UNIT] > 0.0,
             "sums of the weights": carried[[SEEN, FADED, SIZE, LARGEST, FIRST]] >= 0.0,
         }

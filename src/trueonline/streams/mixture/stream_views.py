@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -87,14 +88,13 @@ def grids(others: Sequence[str]) -> list[Grid]:
     """The grids for a target and other signals."""
     own = [
         Grid("value", (VALUE,), (12,), 4),
-        Grid("value and level", (VALUE, LEVEL), (8, 8), 4),
-        Grid("value, slope and level", (VALUE, SLOPE, LEVEL), (6, 6, 6), 4),
-        Grid("slope and trend", (SLOPE, TREND), (8, 8), 4),
+        Grid("value, slope and level", (VALUE, SLOPE, LEVEL), (3, 3, 3), 4),
+        Grid("slope and trend", (SLOPE, TREND), (6, 6), 4),
         Grid("hour of the day", (HOUR,), (96,), 2),
         Grid("hour and weekend", (HOUR, WEEKEND), (48, 2), 2),
         Grid("hour and weekday", (HOUR, WEEKDAY), (48, 7), 1),
-        Grid("hour of the day and value", (HOUR, VALUE), (24, 8), 4),
-        Grid("hour of the day and slope", (HOUR, SLOPE), (24, 6), 4),
+        Grid("hour of the day and value", (HOUR, VALUE), (16, 4), 4),
+        Grid("hour of the day and slope", (HOUR, SLOPE), (16, 3), 4),
     ]
     pairs = [
         Grid(f"value and signal {name}", (VALUE, OTHERS + i), (8, 8), 4) for i, name in enumerate(others[:MAX_PAIRS])
@@ -182,6 +182,18 @@ def _spread(codes: np.ndarray) -> np.ndarray:
     return codes ^ (codes >> np.uint64(31))
 
 
+@cache
+def _tables(others: tuple[str, ...]) -> tuple[tuple[FeatureSet, ...], np.ndarray, np.ndarray, np.ndarray]:
+    """The features, the tilings and their shifts, and which of them are hashed: shared by all views of such signals."""
+    made = grids(others)
+    return (
+        tuple(each.features for each in made),
+        np.array([row for each in made for row in each.rows()]),
+        np.array([row for each in made for row in each.shifts()]),
+        np.flatnonzero([each.tiles > MAX_TILES for each in made for _ in range(each.tilings)]),
+    )
+
+
 class Views(Resumable):
     """Makes features and bases of a stream, block by block, for one target and one time scale.
 
@@ -202,16 +214,12 @@ class Views(Resumable):
     >>> views = Views(others=[])
     >>> X, bases = views.see(np.arange(3.0), np.array([[2.0], [4.0], [6.0]]), np.full(3, 0.9))
     >>> X.shape, dict(zip(views.bases, bases[-1].tolist()))
-    ((3, 29), {'hold': 6.0, 'mean': 4.0, 'fast': 4.0317, 'slow': 4.0, 'slower': 4.0})
+    ((3, 25), {'hold': 6.0, 'mean': 4.0, 'fast': 4.0317, 'slow': 4.0, 'slower': 4.0})
     """
 
     def __init__(self, others: Sequence[str]) -> None:
-        made = grids(others)
-        self.feature_sets = tuple(each.features for each in made)
+        self.feature_sets, self._table, self._shifts, self._hashed = _tables(tuple(others))
         self.bases = tuple(BASES)
-        self._table = np.array([row for each in made for row in each.rows()])
-        self._shifts = np.array([row for each in made for row in each.shifts()])
-        self._hashed = np.flatnonzero([each.tiles > MAX_TILES for each in made for _ in range(each.tilings)])
         coordinates = OTHERS + len(others)
         self._row = np.zeros(coordinates)
         self._state = {

@@ -215,14 +215,15 @@ class Incidents:
         return Alert(time, BEGUN, time, time, *about, *map(known, (value, *others)))
 
     def state(self) -> dict[str, Any]:
-        """The state, in types that JSON has."""
-        now = None if self._now is None else asdict(self._now)
+        """The incident that is not over, in types that JSON has. Empty if there is none."""
+        if self._now is None:
+            return {}
         places = {"samples": self._samples, "begin": self._begin, "end": self._end}
-        return {"now": now, **places, "seconds": self._seconds}
+        return {"now": asdict(self._now), **places, "seconds": self._seconds}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Resume from a state."""
-        self._now = None if state["now"] is None else Alert(**state["now"])
+        """Resume from a state that is not empty."""
+        self._now = Alert(**state["now"])
         self._samples, self._begin, self._end = state["samples"], state["begin"], state["end"]
         self._seconds = state["seconds"]
 
@@ -263,14 +264,15 @@ class Alerts:
 
     def resume(self, state: dict[str, Any], replayable: bool) -> None:
         """Resume after a checkpoint, or from scratch with an empty state. ValueError if alerts are missing in the file."""
-        if "incidents" in state:
-            self._incidents.restore(state["incidents"])
+        if "incident" in state:
+            self._incidents.restore(state["incident"])
         if self._file is not None:
             self._file.resume(state, replayable)
 
     def state(self) -> dict[str, Any]:
         """The state for a checkpoint, once all alerts so far survive a crash."""
-        return {"incidents": self._incidents.state(), **({} if self._file is None else self._file.state())}
+        now = self._incidents.state()
+        return ({"incident": now} if now else {}) | ({} if self._file is None else self._file.state())
 
     def close(self) -> None:
         """Close the file."""

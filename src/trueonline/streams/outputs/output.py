@@ -26,7 +26,7 @@ from typing import ClassVar, TextIO
 import numpy as np
 
 from trueonline.streams.outputs.marks import check_mark_file, fitting_marks
-from trueonline.streams.sources import TimeStyle
+from trueonline.streams.sources import Labels, TimeStyle
 
 OTHER_FORMATS = (".gz", ".json", ".xls", ".xlsx", ".zip")  # endings that promise what is not written
 
@@ -36,6 +36,9 @@ class Output(ABC):
 
     rows = 0  # written so far
     last_time = -math.inf  # of the rows that a resumed run found, in seconds
+    labels: Labels | None = (
+        None  # the names behind the codes in the last column, where that column names the signals of a fleet
+    )
     style = TimeStyle()  # of the times; set before the first row, and before `resume`
     at_checkpoints: ClassVar[bool] = False  # whether rows are only written when a checkpoint is
 
@@ -106,11 +109,12 @@ def open_output(
     resuming: bool = False,
     fresh: bool = False,
     about: Mapping[str, str] | None = None,
+    labels: Labels | None = None,
 ) -> Output:
     """The output for a path: `*.parquet`, `*.jsonl`, another file, `-` for `stream`, or None for nowhere.
 
     Predictions with a mark that fits are replaced unless `resuming`. Any other file is refused, unless `fresh`. Parquet keeps
-    `about` in its metadata.
+    `about` in its metadata. `labels` are the names of the signals of a fleet, whose codes are in the last column.
     """
     if path is None:
         return Nowhere()
@@ -118,7 +122,9 @@ def open_output(
     from trueonline.streams.outputs.text_output import Csv, JsonLines, Lines
 
     if path == "-":
-        return Lines(stream, names)
+        lines = Lines(stream, names)
+        lines.labels = labels
+        return lines
     place = check_out(path)
     if place.suffix.lower() in OTHER_FORMATS:
         raise ValueError(f"--out can be a .csv, .jsonl or .parquet file, got {path}; Excel opens .csv")
@@ -130,6 +136,7 @@ def open_output(
             "overwrite it"
         )
     output = kind(place, names, resuming, about)
+    output.labels = labels
     output.check_place()
     return output
 

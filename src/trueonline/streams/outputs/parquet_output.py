@@ -48,6 +48,8 @@ class Parquet(FileOutput):
         zone = "UTC" if style.zone == "Z" else style.zone or None
         time = pa.timestamp("us", zone) if style.is_iso else pa.float64()
         kinds = [time, *[pa.float64()] * (len(self._columns) - 1)]
+        if self.labels is not None:
+            kinds[-1] = pa.string()
         about = PART_METADATA | {name.encode(): text.encode() for name, text in self._about.items()}
         about |= {} if style.is_iso else {b"unit of time": b"s"}
         return pa.schema(list(zip(self._columns, kinds, strict=True)), about)
@@ -91,6 +93,8 @@ class Parquet(FileOutput):
             stamps = self.style.microseconds(times) if self.style.is_iso else times
             schema = self._schema
             cells = [self._pa.array(column, from_pandas=True) for column in predictions]  # NaN is null
+            if self.labels is not None:
+                cells[-1] = self._pa.array(self.labels.of(predictions[-1]), self._pa.string())
             columns = [self._pa.array(stamps).cast(schema.types[0]), *cells]
             table = self._pa.Table.from_arrays(columns, schema=schema)
             self._begin()

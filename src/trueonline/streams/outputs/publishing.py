@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from trueonline.streams.outputs.alerts import Alert
+from trueonline.streams.outputs.fleet_alerts import FleetAlert
 from trueonline.streams.predictor import Answers
-from trueonline.streams.sources import TimeStyle, shown_address
+from trueonline.streams.sources import Labels, TimeStyle, shown_address
 from trueonline.streams.sources.addresses import Address, check_topic
 from trueonline.streams.sources.broker import Broker
 
@@ -44,6 +45,8 @@ class Publisher:
         The names of the questions.
     patient : bool
         Whether samples can wait, because their source can be read at any pace.
+    labels : Labels, optional
+        The names of the signals of a fleet. Messages then have the name under "signal".
     password_file : str or path, optional
         A file with the password.
     ca : str or path, optional
@@ -60,10 +63,12 @@ class Publisher:
         url: str,
         names: Sequence[str],
         patient: bool,
+        labels: Labels | None = None,
         password_file: str | os.PathLike | None = None,
         ca: str | os.PathLike | None = None,
     ) -> None:
         self._names, self._patient, self._shown = list(names), patient, shown_address(url)
+        self._labels = labels
         self._broker = Broker(url, password_file, ca)
         self._topic = publishable(self._broker.address)
         self.lost = 0
@@ -82,7 +87,7 @@ class Publisher:
             if self._waiting in (0, QUEUE_MESSAGES // 2):
                 self._changed.notify()
 
-    def publish(self, answers: Answers, style: TimeStyle, alerts: Sequence[Alert] = ()) -> None:
+    def publish(self, answers: Answers, style: TimeStyle, alerts: Sequence[Alert | FleetAlert] = ()) -> None:
         """Send what is known at each sample, with times in this style, and alerts."""
         for message in self._messages(answers, style):
             self._send(self._topic, json.dumps(message, allow_nan=False))
@@ -94,12 +99,16 @@ class Publisher:
         parts = [unknown if part is None else part for part in (answers.predictions, answers.low, answers.high)]
         rows = _with_none(np.stack(parts, axis=-1))
         surprise = [None] * len(rows) if answers.surprise is None else _with_none(answers.surprise)
-        for time, row, surprised in zip(style.values(answers.times), rows, surprise, strict=True):
+        signals: Sequence[str | None] = [None] * len(rows)
+        if self._labels is not None and answers.codes is not None:
+            signals = self._labels.of(answers.codes)
+        for time, row, surprised, name in zip(style.values(answers.times), rows, surprise, signals, strict=True):
             predictions = {
-                name: {"value": value, "low": low, "high": high}
-                for name, (value, low, high) in zip(self._names, row, strict=True)
+                question: {"value": value, "low": low, "high": high}
+                for question, (value, low, high) in zip(self._names, row, strict=True)
             }
-            yield {"time": time, "predictions": predictions, "surprise": surprised}
+            signal = {} if name is None else {"signal": name}
+            yield {"time": time, **signal, "predictions": predictions, "surprise": surprised}
 
     def _send(self, topic: str, message: str | bytes) -> None:
         with self._changed:

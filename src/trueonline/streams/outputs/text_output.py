@@ -17,7 +17,6 @@ import numpy as np
 from trueonline.files import write_whole
 from trueonline.streams.outputs.marks import fitting_marks, mark, mark_next
 from trueonline.streams.outputs.output import FileOutput, Output
-from trueonline.streams.sources import TimeStyle
 from trueonline.streams.sources.cells import moment
 from trueonline.streams.sources.clock import Clock
 
@@ -122,7 +121,7 @@ class Csv(TextOutput):
         self._head = _head_line(self._columns).encode()
 
     def _lines(self, times: np.ndarray, predictions: np.ndarray) -> str:
-        return _csv_lines(self.style, times, predictions)
+        return _csv_lines(self, times, predictions)
 
     def _columns_fit(self, line: bytes) -> bool:
         return line == self._head
@@ -139,10 +138,13 @@ class JsonLines(TextOutput):
         stamps = self.style.texts(times)
         if self.style.is_iso:
             stamps = [f'"{stamp}"' for stamp in stamps]
-        rows = zip(stamps, predictions.tolist(), strict=True)
+        cells = [[_json(x) for x in row] for row in predictions.tolist()]
+        if self.labels is not None:
+            for row, name in zip(cells, self.labels.of(predictions[:, -1]), strict=True):
+                row[-1] = json.dumps(name, ensure_ascii=False)
         return "".join(
-            "".join([f"{{{time}: {stamp}", *(f", {name}: {_json(x)}" for name, x in zip(names, row, strict=True)), "}\n"])
-            for stamp, row in rows
+            "".join([f"{{{time}: {stamp}", *(f", {name}: {x}" for name, x in zip(names, row, strict=True)), "}\n"])
+            for stamp, row in zip(stamps, cells, strict=True)
         )
 
     def _columns_fit(self, line: bytes) -> bool:
@@ -164,7 +166,7 @@ class Lines(Output):
         self._head = _head_line(["time", *names])
 
     def write(self, times: np.ndarray, predictions: np.ndarray) -> None:
-        self._stream.write(self._head + _csv_lines(self.style, times, predictions))
+        self._stream.write(self._head + _csv_lines(self, times, predictions))
         self._stream.flush()
         self._head = ""
         self.rows += len(times)
@@ -177,12 +179,16 @@ def _head_line(columns: Sequence[str]) -> str:
     return text.getvalue()
 
 
-def _csv_lines(style: TimeStyle, times: np.ndarray, predictions: np.ndarray) -> str:
+def _csv_lines(output: Output, times: np.ndarray, predictions: np.ndarray) -> str:
     """Numbers as Python writes them: the shortest text that reads back as the same number. NaN is an empty cell."""
-    rows = [",".join(map(repr, row)) for row in predictions.tolist()]
-    if np.isnan(predictions).any():
+    numbers = predictions if output.labels is None else predictions[:, :-1]
+    rows = [",".join(map(repr, row)) for row in numbers.tolist()]
+    if np.isnan(numbers).any():
         rows = [row.replace("nan", "") for row in rows]
-    return "".join(f"{stamp},{row}\n" for stamp, row in zip(style.texts(times), rows, strict=True))
+    if output.labels is not None:
+        names = {name: _head_line([name]) for name in set(output.labels.of(predictions[:, -1]))}
+        rows = [f"{row},{names[name][:-1]}" for row, name in zip(rows, output.labels.of(predictions[:, -1]), strict=True)]
+    return "".join(f"{stamp},{row}\n" for stamp, row in zip(output.style.texts(times), rows, strict=True))
 
 
 def _json(x: float) -> str:

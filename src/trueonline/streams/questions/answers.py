@@ -36,6 +36,8 @@ class Answers:
         The usual size of its error.
     error : array of shape (T,), optional
         By how much the value differs from what was expected.
+    codes : array of shape (T,), optional
+        Which signal of a fleet each sample is of (`sources.labels`).
     """
 
     times: np.ndarray
@@ -50,6 +52,7 @@ class Answers:
     expected: np.ndarray | None = None
     usual: np.ndarray | None = None
     error: np.ndarray | None = None
+    codes: np.ndarray | None = None
 
     def table(self) -> np.ndarray:
         """Put the numbers side by side, as outputs write them.
@@ -57,7 +60,7 @@ class Answers:
         Returns
         -------
         array of shape (T, columns)
-            The columns of `Predictor.output_columns`.
+            Each prediction with the ends of its band, and the surprise.
         """
         low, high = (np.full_like(self.predictions, np.nan) if each is None else each for each in (self.low, self.high))
         columns = np.stack([self.predictions, low, high], axis=2).reshape(len(low), 3 * low.shape[1])

@@ -14,6 +14,7 @@ from trueonline.streams.mixture.stream_views import Views
 from trueonline.streams.questions.question_samples import QuestionSamples
 
 NEXT_LOOKS, NEXT_ROOM = (0.5,), 4  # the next value is known at once
+NEXT_PACES = ((0.1, 0.0), (0.5, 0.0))
 
 
 class AutoQuestions(Resumable):
@@ -42,7 +43,7 @@ class AutoQuestions(Resumable):
         self.mixtures = [Mixture(view.feature_sets, all_experts(view.feature_sets), view.bases) for view in self._views]
         self._next_views = [Views(others[target]) for target in self.targets]
         self._next = [
-            Mixture(view.feature_sets, all_experts(view.feature_sets, (0.0,)), view.bases, NEXT_LOOKS, room=NEXT_ROOM)
+            Mixture(view.feature_sets, all_experts(view.feature_sets, NEXT_PACES), view.bases, NEXT_LOOKS, room=NEXT_ROOM)
             for view in self._next_views
         ]
         groups: dict[str, Sequence[Mixture | Views]] = {

@@ -73,7 +73,7 @@ class HordeQuestions(Resumable):
             alike = isinstance(X, np.ndarray) and len(last) == X.shape[1]
             X = np.vstack([last, X]) if alike else [last, *X]
             starts, first = np.concatenate([[False], starts]), 1
-        answers = self.horde.run(X, cumulants, moving, starts=starts, last=True)
+        answers = self.horde.run(X, cumulants, moving, starts=starts, last=True, resume=True)
         return answers[first:], None
 
     def experts(self, question: int, most: int) -> list[tuple[str, float]]:

@@ -6,15 +6,19 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
 from trueonline.files import Lock, looks_saved, sweep_up
 from trueonline.inputs import positive
+from trueonline.streams.fleet import Fleet, FleetCleaner
 from trueonline.streams.outputs.alerts import DEFAULT_THRESHOLD, Alerts
+from trueonline.streams.outputs.fleet_alerts import FleetAlerts
+from trueonline.streams.outputs.notifying import to_command, to_webhook
 from trueonline.streams.outputs.output import check_out, open_output
 from trueonline.streams.outputs.publishing import Publisher, check_no_circle
 from trueonline.streams.predictor import Predictor, Setup
@@ -26,6 +30,7 @@ from trueonline.streams.running.stream_run import Run
 from trueonline.streams.signals import FUNCTIONS
 from trueonline.streams.sources import (
     Cleaner,
+    Labels,
     Source,
     SourceAddress,
     open_source,
@@ -52,13 +57,28 @@ class Options:
     missing: str = "hold"
     out: str | None = None
     checkpoint: str | None = None
-    every: float = 10.0
+    every: float | None = None
     fresh: bool = False
     mqtt_password_file: str | None = None
     mqtt_ca: str | None = None
     publish: str | None = None
     alert: float | None = None
     alerts: str | None = None
+    alert_command: str | None = None
+    alert_webhook: str | None = None
+    quiet: bool = False
+    by: str | None = None
+    of_signals: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=dict
+    )  # settings of signals, by patterns of their names
+    shard: tuple[int, int] = (1, 1)
+
+    def of(self, name: str, setting: str, default: Any) -> Any:
+        """A setting of one signal of a fleet: that of the first pattern that fits its name."""
+        fitting = (
+            each[setting] for pattern, each in self.of_signals.items() if fnmatchcase(name, pattern) and setting in each
+        )
+        return next(fitting, default)
 
 
 def prepare(
@@ -66,12 +86,13 @@ def prepare(
     setup: Setup,
     stream: TextIO,
     say: Say,
-    serve: Callable[[Predictor], AbstractContextManager] | None = None,
+    serve: Callable[[Predictor | Fleet], AbstractContextManager] | None = None,
 ) -> Run:
     """The run, from scratch or resumed from a checkpoint. Nothing is written before everything has been checked.
 
     `serve` makes a server for the predictor, also before anything is written. The server ends with the run.
     """
+    report = (lambda line: None) if options.quiet else say
     if options.follow and options.pace is not None:
         raise ValueError("--follow and --pace cannot be combined: drop one")
     address = SourceAddress.of(options.source)
@@ -81,11 +102,11 @@ def prepare(
     place = options.checkpoint if options.checkpoint is not None else out and f"{out}.checkpoint"
     _check_files(address, [("--out", out), ("--checkpoint", place), ("--alerts", options.alerts)])
     access = _access(options, address)
-    predictor = Predictor(setup)
-    cleaner = Cleaner(predictor.columns, max_gap=_longest_gap(setup), missing=options.missing)
-    every = positive("every", options.every)
+    predictor, cleaner, labels = _learners(options, setup)
+    every = None if options.every is None else positive("--checkpoint-every", options.every)
     clock = ("time", "time_unit", "time_format")
-    source_options = {name: getattr(options, name) for name in ("source", *clock, "missing")}
+    source_options = {name: getattr(options, name) for name in ("source", *clock, "missing", "by")}
+    source_options["shard"] = list(options.shard)
     source_options["source"] = address.stored
     path = None if place is None else Path(place)
     with ExitStack() as resources:
@@ -99,25 +120,41 @@ def prepare(
         )
         if checkpoint is not None and not resuming:
             _check_new(out)
-        source = resources.enter_context(_open(options, address, predictor, access["source"]))
+        source = resources.enter_context(_open(options, address, predictor, labels, access["source"]))
         if serve is not None:
             resources.enter_context(serve(predictor))
-        output = open_output(options.out, predictor.output_columns, stream, resuming, options.fresh, predictor.meanings())
+        output = open_output(
+            options.out, predictor.output_columns, stream, resuming, options.fresh, predictor.meanings(), labels
+        )
         resources.callback(output.abandon)
-        counted = options.time is None and not address.has_own_times
+        counted = options.time is None and not address.has_own_times and labels is None
         run = Run(source, source_options, cleaner, predictor, output, path, every, counted)
         _add_listeners(run, options, access["publish"], say, resources)
         if checkpoint is None:
             run.begin()
         elif resuming:
             run.resume(checkpoint)
-            report_resumption(run, checkpoint, say)
+            report_resumption(run, checkpoint, report)
         else:
             run.learn_on(checkpoint)
             run.save()  # from here on, the checkpoint is of the new source
-            report_new_source(run, checkpoint, say)
+            report_new_source(run, checkpoint, report)
         run.resources = resources.pop_all()
     return run
+
+
+def _learners(options: Options, setup: Setup) -> tuple[Predictor | Fleet, Cleaner | FleetCleaner, Labels | None]:
+    """What learns, what cleans, and the names of signals: of one stream, or of a fleet."""
+    predictor, gap = Predictor(setup), _longest_gap(setup)
+
+    def cleaner(name: str) -> Cleaner:
+        return Cleaner(predictor.columns, options.of(name, "max_gap", gap), options.of(name, "missing", options.missing))
+
+    if options.by is None:
+        return predictor, cleaner(""), None
+    labels = Labels(options.by)
+    cleaners = FleetCleaner(labels, cleaner, options.shard)
+    return Fleet(setup, labels, cleaners, lambda name: options.of(name, "coverage", None)), cleaners, labels
 
 
 def _longest_gap(setup: Setup) -> float | None:
@@ -147,21 +184,36 @@ def _check_new(out: str | None) -> None:
 
 def _add_listeners(run: Run, options: Options, access: dict[str, Any], say: Say, resources: ExitStack) -> None:
     """Let a run tell of alerts, and publish, where the options say so."""
-    if options.alert is not None or options.alerts is not None:
+    sends = (to_command, options.alert_command), (to_webhook, options.alert_webhook)
+    run.notifiers = [make(place) for make, place in sends if place is not None]
+    for notifier in run.notifiers:
+        resources.callback(notifier.close)
+    of_signals = [each["alert"] for each in options.of_signals.values() if "alert" in each]
+    if options.alert is not None or options.alerts is not None or run.notifiers or of_signals:
         threshold = DEFAULT_THRESHOLD if options.alert is None else options.alert
-        run.alerts = Alerts(run.predictor, threshold, say, options.alerts, options.fresh)
+        if isinstance(run.predictor, Fleet):
+
+            def of(name: str) -> float:
+                return options.of(name, "alert", threshold)
+
+            run.alerts = FleetAlerts(run.predictor, of, say, options.alerts, options.fresh)
+        else:
+            run.alerts = Alerts(run.predictor, threshold, say, options.alerts, options.fresh)
         resources.callback(run.alerts.close)
     if options.publish is not None:
-        run.publisher = Publisher(options.publish, run.predictor.names, run.source.replayable, **access)
+        run.publisher = Publisher(
+            options.publish, run.predictor.names, run.source.replayable, labels=run.output.labels, **access
+        )
         resources.callback(run.publisher.close)
 
 
 def _check_files(address: SourceAddress, written: Sequence[tuple[str, str | None]]) -> None:
     """ValueError if something would be written over the source, or over something else that is written, now or later."""
     check_different_files([*(("the source", path) for path in address.files), *written])
-    for pattern in filter(is_pattern, address.names):
+    for files in address.names:
+        pattern = os.path.join(files, "*") if os.path.isdir(files) else files
         for name, path in written:
-            if path is not None and Path(os.path.abspath(path)).match(os.path.abspath(pattern)):
+            if path is not None and is_pattern(pattern) and Path(os.path.abspath(path)).match(os.path.abspath(pattern)):
                 raise ValueError(f"{name} {path} would be one of the files {pattern}; put it into another folder")
 
 
@@ -177,7 +229,9 @@ def _access(options: Options, address: SourceAddress) -> dict[str, dict[str, Any
     return {"source": of_source, "publish": of_publish}
 
 
-def _open(options: Options, address: SourceAddress, predictor: Predictor, access: dict[str, Any]) -> Source:
+def _open(
+    options: Options, address: SourceAddress, predictor: Predictor | Fleet, labels: Labels | None, access: dict[str, Any]
+) -> Source:
     # A run that will resume later leaves the last line of a file if the line is not complete yet.
     whole = options.checkpoint is not None and not address.is_live
     try:
@@ -188,6 +242,7 @@ def _open(options: Options, address: SourceAddress, predictor: Predictor, access
             rate=predictor.setup.rate,
             time_unit=options.time_unit,
             time_format=options.time_format,
+            labels=labels,
             follow=options.follow,
             whole_lines=whole,
             pace=options.pace,

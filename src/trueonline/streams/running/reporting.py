@@ -17,6 +17,7 @@ from trueonline.words import duration, listed, number, printable
 WARN_SECONDS = 2.0  # seconds between looks for something to warn of
 WIDTH, PADDING = 80, 3  # characters in a line of the table, and between two columns
 UNFOLDED_CHARACTERS = 14  # characters of a name that stay on one line, even where the table then is wider
+MOST_QUESTIONS = 20  # of a fleet, in the table
 HEADS = ("question", "error", "newest\nvalue", "mean\nso far", "better\nby", "lately", "in\nband", "scored")
 SILENT_COUNTERS = ("read", "received", "connections", "widened")  # counters that are not news
 
@@ -102,10 +103,15 @@ def as_text(summary: dict[str, Any], out: str | None, explain: bool = False) -> 
         if counters:
             counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in counters.items())
             print(f"Counted: {counts}.")
-        if summary["samples"]:
+        if summary["questions"] and summary["samples"]:
             print()
-            print_table(HEADS, _folded([_row(question) for question in summary["questions"]]))
+            shown = summary["questions"][:MOST_QUESTIONS] if "signal" in summary["questions"][0] else summary["questions"]
+            print_table(HEADS, _folded([_row(question) for question in shown]))
             print()
+            if len(shown) < len(summary["questions"]):
+                left = len(summary["questions"]) - len(shown)
+                print(f"These are the worst. {left:,} more questions are better; --json has them all.")
+                print()
             meanings = [MEANINGS[kind] for kind in MEANINGS if kind in {each["as"] for each in summary["questions"]}]
             print(textwrap.fill(" ".join([*meanings, EXPLANATION]), WIDTH))
             unscored = [question["name"] for question in summary["questions"] if not question["scored"]]
@@ -120,7 +126,7 @@ def as_text(summary: dict[str, Any], out: str | None, explain: bool = False) -> 
 
 def _row(question: dict[str, Any]) -> list[str]:
     return [
-        question["name"],
+        f"{question['signal']} {question['name']}" if "signal" in question else question["name"],
         number(question["error"]),
         number(question["naive"]["hold"]),
         number(question["naive"]["mean"]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from bisect import bisect_left
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -14,7 +13,10 @@ from typing import Any
 import numpy as np
 
 from trueonline.files import write_learner
+from trueonline.streams.fleet import Fleet, FleetCleaner
 from trueonline.streams.outputs.alerts import Alerts
+from trueonline.streams.outputs.fleet_alerts import FleetAlerts
+from trueonline.streams.outputs.notifying import Notifier
 from trueonline.streams.outputs.output import Output
 from trueonline.streams.outputs.publishing import Publisher
 from trueonline.streams.predictor import Answers, Predictor
@@ -24,6 +26,8 @@ from trueonline.words import exact_duration
 
 READ_SECONDS = 0.2  # seconds to wait for a sample at a time
 STOP_SECONDS = 1.0  # seconds for samples that were sent before the run was stopped
+# Without a setting, a checkpoint is written as often as this many bytes a day allow, within these limits.
+BYTES_A_DAY, LEAST_SECONDS, MOST_SECONDS = 1e9, 10.0, 3600.0
 CHECKPOINT_SHARE = 20.0  # writing checkpoints takes at most about a twentieth of the time
 DROP_COUNTERS = (
     "malformed",
@@ -53,25 +57,26 @@ class Run:
         self,
         source: Source,
         source_options: dict[str, Any],
-        cleaner: Cleaner,
-        predictor: Predictor,
+        cleaner: Cleaner | FleetCleaner,
+        predictor: Predictor | Fleet,
         output: Output,
         checkpoint: Path | None = None,
-        every: float = 10.0,
+        every: float | None = None,
         counted_times: bool = False,
     ) -> None:
         self.source, self._source_options = source, source_options
         self.cleaner, self.predictor, self.output = cleaner, predictor, output
         self.checkpoint, self._every = checkpoint, every
-        self.alerts: Alerts | None = None
+        self.alerts: Alerts | FleetAlerts | None = None
         self.publisher: Publisher | None = None
+        self.notifiers: list[Notifier] = []
         self.resumed_at: int | None = None
         self.lost = 0  # samples that were learned from after the checkpoint and will not come again
         self.ended = False  # whether the source has ended, or the limit is reached
         self._at_end = not source.replayable  # whether nothing of the source is left to be read
         self._earlier: dict[str, Any] = {"samples": 0, "counters": {}}  # of the sources before this one
         self._counted: dict[str, int] = {}  # by the sources of earlier runs, if sources count from 0 again
-        self._due = time.monotonic() + every
+        self._due = time.monotonic() + (every or LEAST_SECONDS)
         self._counted_times, self._shift = counted_times, 0.0
         self._position: dict[str, Any] | None = None  # in the source, if the last block was not used up
         self._times: list[float] = []  # of the first samples
@@ -145,14 +150,12 @@ class Run:
                 self._at_end |= self.ended
                 break
             if len(clean):
-                if len(self._times) <= RATE_SAMPLES:
+                if len(self._times) <= RATE_SAMPLES and isinstance(self.predictor, Predictor):
                     self._times += clean.times[:RATE_SAMPLES].tolist()
                 answers = self.predictor.learn(clean)
                 self.output.style = self.source.style or self.output.style
-                self.output.write(answers.times, answers.table())
-                alerts = [] if self.alerts is None else self.alerts.tell(answers, self.output.style)
-                if self.publisher is not None:
-                    self.publisher.publish(answers, self.output.style, alerts)
+                self.output.write(answers.times, self.predictor.table(answers))
+                self._tell(answers)
                 if seen is not None:
                     seen(answers)
             if idle is not None:
@@ -160,6 +163,16 @@ class Run:
             if self.checkpoint is not None and time.monotonic() >= self._due:
                 self._try_to_save()
         self.ended |= limit is not None and self.samples >= limit
+
+    def _tell(self, answers: Answers) -> None:
+        """Tell of alerts, and publish."""
+        style = self.output.style
+        alerts = [] if self.alerts is None else self.alerts.tell(answers, style)
+        for alert in alerts:
+            for notifier in self.notifiers:
+                notifier.tell(alert.in_words(style.unit), alert.as_line())
+        if self.publisher is not None:
+            self.publisher.publish(answers, style, alerts)
 
     def _cleaned(self) -> Clean | None:
         """The next samples; None at the end."""
@@ -177,12 +190,8 @@ class Run:
         shifted = replace(block, times=block.times + self._shift)
         clean = self.cleaner(shifted)
         if len(clean) > left:
-
-            def cleaned(rows: int) -> int:
-                self.cleaner.restore(state)
-                return len(self.cleaner(shifted.part(0, rows)))
-
-            rows = bisect_left(range(len(block)), left, key=cleaned)
+            assert clean.rows is not None
+            rows = int(clean.rows[left - 1]) + 1
             self.cleaner.restore(state)
             clean = self.cleaner(shifted.part(0, rows))
             if self.source.replayable:
@@ -196,7 +205,7 @@ class Run:
             self._save_error = ""
         except OSError as error:
             self._save_error = str(error)
-            self._due = time.monotonic() + self._every
+            self._due = time.monotonic() + (self._every or LEAST_SECONDS)
 
     def save(self) -> None:
         """Write a checkpoint, after the rows that it knows of are safe."""
@@ -219,14 +228,17 @@ class Run:
             "not_published": 0 if self.publisher is None else self.publisher.lost,
         }
         write_learner(self.checkpoint, KIND, about, self.predictor.state())
-        now = time.monotonic()
-        self._due = now + max(self._every, CHECKPOINT_SHARE * (now - begun))
+        now, pace = time.monotonic(), self.checkpoint.stat().st_size / BYTES_A_DAY * 86_400.0
+        every = self._every or min(max(pace, LEAST_SECONDS), MOST_SECONDS)
+        self._due = now + max(every, CHECKPOINT_SHARE * (now - begun))
 
     def finish(self, forget: bool) -> None:
         """Write the last checkpoint and close the output. `forget` removes the checkpoint instead.
 
         A run from scratch that found no sample leaves an existing file as it is.
         """
+        for notifier in self.notifiers:
+            notifier.finish(STOP_SECONDS / 2.0)
         if self.publisher is not None:
             self.publisher.finish()
         if self.predictor.samples and not forget:
@@ -292,6 +304,10 @@ class Run:
             warnings["connection"] = f"the connection to the source is lost: {self.source.trouble}; it is tried again"
         if self.publisher is not None:
             warnings |= self.publisher.warnings()
+        for notifier in self.notifiers:
+            warnings |= notifier.warnings()
+        if isinstance(self.cleaner, FleetCleaner):
+            warnings |= {f"left {name}": f"{name} left the fleet: {why}" for name, why in self.cleaner.broken.items()}
         dropped = self.dropped()
         if dropped.get("overflow"):
             warnings["queue"] = (
@@ -318,27 +334,16 @@ class Run:
         between = float(np.median(np.diff(self._times)))
         return 1.0 / between if between > 1e-300 else None  # times that are nearly the same measure nothing
 
+    def _scored(self) -> list[tuple[str | None, Predictor]]:
+        """The predictors of a fleet with the names of their signals, the worst first; or the one that there is."""
+        return [(None, self.predictor)] if isinstance(self.predictor, Predictor) else self.predictor.worst_first()
+
     def summary(self) -> dict[str, Any]:
         """The summary that `--json` prints."""
-        predictor = self.predictor
-        inside = predictor.inside()
-        questions = [
-            {
-                "name": predictor.names[q],
-                "target": predictor.targets[q],
-                "discount": scale.discount,
-                "horizon": predictor.horizons[q],
-                "as": "mean" if scale.mean else "return",
-                **asdict(score),
-                "band": {"coverage": predictor.setup.coverage, "inside": inside[q]},
-                "experts": [{"expert": words, "weight": weight} for words, weight in predictor.experts(q)],
-            }
-            for q, (scale, score) in enumerate(zip(predictor.scales, predictor.scores(), strict=True))
-        ]
         return {
             "samples": self.samples,
             "dropped": sum(self.dropped().values()),
-            "questions": questions,
+            "questions": [question for name, each in self._scored() for question in _questions(name, each)],
             "counters": self.counters(),
             "ended": self.ended,
             "resumed_at": self.resumed_at,
@@ -346,3 +351,22 @@ class Run:
             "measured_rate": self._rate(),
             "warnings": list(self.warnings().values()),
         }
+
+
+def _questions(signal: str | None, predictor: Predictor) -> list[dict[str, Any]]:
+    """What the summary says of each question of a predictor."""
+    inside = predictor.inside()
+    return [
+        {
+            **({} if signal is None else {"signal": signal}),
+            "name": predictor.names[q],
+            "target": predictor.targets[q],
+            "discount": scale.discount,
+            "horizon": predictor.horizons[q],
+            "as": "mean" if scale.mean else "return",
+            **asdict(score),
+            "band": {"coverage": predictor.setup.coverage, "inside": inside[q]},
+            "experts": [{"expert": words, "weight": weight} for words, weight in predictor.experts(q)],
+        }
+        for q, (scale, score) in enumerate(zip(predictor.scales, predictor.scores(), strict=True))
+    ]

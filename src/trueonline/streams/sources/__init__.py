@@ -21,6 +21,7 @@ from trueonline.streams.sources.addresses import shown_address, without_credenti
 from trueonline.streams.sources.cleaning import Cleaner
 from trueonline.streams.sources.clock import TimeStyle
 from trueonline.streams.sources.file_chain import Chain, files_named
+from trueonline.streams.sources.labels import Labels
 from trueonline.streams.sources.lsl import Lsl
 from trueonline.streams.sources.mqtt import Mqtt
 from trueonline.streams.sources.opening import SCHEMES, SourceAddress, columns_of, open_source
@@ -39,6 +40,7 @@ __all__ = [
     "Chain",
     "Clean",
     "Cleaner",
+    "Labels",
     "Lsl",
     "Mqtt",
     "Paced",

@@ -37,7 +37,7 @@ MIN_RISING_RUN, MIN_RISING_SECONDS = 10, 10.0  # or as many, and over more than 
 # --- In a kernel ----------------------------------------------------------------------------------
 
 
-def clean(times, values, policy, max_gap, last, counts, out_times, out_values, starts):
+def clean(times, values, policy, max_gap, last, counts, out_times, out_values, starts, rows):
     """Write the samples that are kept. Return their number, and the row and signal of a missing value that is an error (or −1).
 
     `last` holds the last value of each signal, then the time that was kept last, then the first and the newest of the late
@@ -82,7 +82,7 @@ def clean(times, values, policy, max_gap, last, counts, out_times, out_values, s
         count[GAPS] += gap
         count[SET_BACK] += set_back
         count[HELD] += held
-        out_times[kept] = t
+        out_times[kept], rows[kept] = t, k
         starts[kept] = gap or set_back or np.isnan(before)
         held_values[size] = t
         kept += 1
@@ -195,19 +195,17 @@ class Cleaner:
             )
         last, counts = self._last.copy(), self._counts.copy()
         kept_times, kept_values = np.empty(times.shape), np.empty(values.shape)
-        starts = np.empty(times.shape, np.bool_)
+        starts, rows = np.empty(times.shape, np.bool_), np.empty(times.shape, np.int64)
         policy = POLICIES.index(self.missing)
         state = (policy, self.max_gap, last, counts)
-        kept, k, j = call(_CLEAN, times, values, *state, kept_times, kept_values, starts)
+        kept, k, j = call(_CLEAN, times, values, *state, kept_times, kept_values, starts, rows)
         if k >= 0:
             raise ValueError(
                 f"signal {self.signals[j]} is missing ({values[k, j]}) in the sample of time {float(times[k])}; set missing to "
                 "hold or skip (--missing) to continue without it"
             )
         self._last, self._counts = last, counts
-        if kept == len(times):
-            return Clean(kept_times, kept_values, starts, block.offset)
-        return Clean(kept_times[:kept], kept_values[:kept], starts[:kept], block.offset)
+        return Clean(kept_times[:kept], kept_values[:kept], starts[:kept], block.offset, rows[:kept])
 
     def counters(self) -> dict[str, int]:
         """The counts so far.

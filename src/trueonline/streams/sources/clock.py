@@ -7,11 +7,14 @@ import math
 import re
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trueonline.inputs import positive
+
+if TYPE_CHECKING:
+    from trueonline.streams.sources.labels import Labels
 
 UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 PRECISIONS = ("D", "m", "s", "ms", "us")  # as NumPy calls them
@@ -187,6 +190,8 @@ class Clock:
     the sample of row i has the time i / rate. Rows that cannot be read count in i, because time went on. `first` is the number
     of the first row, if other files come before it.
 
+    `labels` make numbers of the column that names the signal of a sample, where there is one.
+
     The `style` is that of the first time that was read. It stays: where a file changes to another zone, as for daylight saving,
     all times are written in the first.
     """
@@ -196,6 +201,7 @@ class Clock:
     unit: str = "s"
     form: str | None = None
     first: int = 0
+    labels: Labels | None = None
     style: TimeStyle | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:

@@ -64,6 +64,9 @@ class CsvRows:
         self._kinds = [self._pa.float64()] * len(self._wanted)  # as what each column is read
         if clock.form is not None:
             self._kinds[-1] = self._pa.string()
+        self._label = -1 if clock.labels is None else len(signals) - 1  # the place of the column of names
+        if clock.labels is not None:
+            self._kinds[self._label] = self._pa.string()
 
     def read(self, text: bytes, ends: np.ndarray, first: int) -> tuple[Block, int]:
         """The samples in rows that end at `ends`, of which `first` is the number of the first one, and the number of rows."""
@@ -118,9 +121,13 @@ class CsvRows:
             for j, place in enumerate(self._places):
                 comma = self._has_commas(j)
                 try:
-                    matrix[number, j] = (
-                        cell(cells[place], comma) if j < len(self._signals) else moment(cells[place], self._clock, comma)
-                    )
+                    if self._clock.labels is not None and j == self._label:
+                        matrix[number, j] = self._clock.labels.code(cells[place])
+                    else:
+                        is_time = j == len(self._signals)
+                        matrix[number, j] = (
+                            moment(cells[place], self._clock, comma) if is_time else cell(cells[place], comma)
+                        )
                 except MalformedError as error:
                     problems.setdefault(number, (self._wanted[j], str(error)))
         return np.arange(len(rows)), matrix
@@ -183,6 +190,8 @@ class CsvRows:
 
     def _converted(self, column: Any, j: int) -> tuple[np.ndarray, arrow.Wrong]:
         """A column of text as numbers or times, and a note as what it is to be read from now on."""
+        if self._clock.labels is not None and j == self._label:
+            return self._clock.labels.codes(column.to_pylist())
         if j == len(self._signals):
             values, wrong, kind = arrow.texts_to_seconds(column, self._clock, self._has_commas(j))
         else:

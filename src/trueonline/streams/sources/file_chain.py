@@ -8,10 +8,14 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from trueonline.streams.sources.addresses import LIKE_MQTT, scheme_of
 from trueonline.streams.sources.clock import TimeStyle
+from trueonline.streams.sources.labels import Labels
 from trueonline.streams.sources.positions import FROM_SCRATCH, whole_numbers
 from trueonline.streams.sources.sample import Block, Source
 from trueonline.words import listed
@@ -36,12 +40,16 @@ class Chain(Source):
         The files, in order.
     opened : callable
         Opens a file: called with its path, the number of rows before it, and whether it is the last one.
+    labels : Labels, optional
+        Codes of the names of files, for a last signal: each file is the stream of a signal. The name is without folder and ending.
     """
 
     replayable = True
 
-    def __init__(self, paths: Sequence[str], opened: Callable[[str, int, bool], Source]) -> None:
-        self._opened = opened
+    def __init__(
+        self, paths: Sequence[str], opened: Callable[[str, int, bool], Source], labels: Labels | None = None
+    ) -> None:
+        self._opened, self._labels = opened, labels
         self.paths = not_empty(paths)
         for path in self.paths[1:]:
             self._open(path, 0).close()
@@ -52,7 +60,7 @@ class Chain(Source):
         self._complaint: str | None = None
         self._remark = ""
         self._style: TimeStyle | None = None  # of the files before, or of the run that is resumed
-        self.signals = self._source.signals
+        self.signals = (*self._source.signals, *([] if labels is None else [labels.column]))
 
     def _open(self, path: str, rows: int) -> Source:
         return self._opened(path, rows, path == self.paths[-1])
@@ -63,7 +71,10 @@ class Chain(Source):
                 if self._closed.is_set():
                     return None
                 self._go_on()
-        return block
+        if self._labels is None or block is None:
+            return block
+        code = self._labels.code(stem(self.paths[self._at]))
+        return replace(block, values=np.column_stack([block.values, np.full(len(block), code)]))
 
     def _go_on(self) -> None:
         """Continue with the next file."""
@@ -153,16 +164,22 @@ class Chain(Source):
 
 
 def files_named(specs: Sequence[str]) -> list[str]:
-    """The files that names and patterns such as `logs/*.csv` stand for. The files of a pattern are in natural order.
+    """The files that names, folders and patterns such as `logs/*.csv` stand for, those of a folder or a pattern in natural order.
 
     ValueError if a pattern fits nothing, or a file is named twice.
     """
     found: list[str] = []
     for spec in specs:
-        if not is_pattern(spec):
+        if os.path.isdir(spec):
+            paths = [
+                path for path in glob.glob(os.path.join(glob.escape(spec), "*")) if stem(path) != os.path.basename(path)
+            ]
+        elif is_pattern(spec):
+            paths = glob.glob(spec, recursive=True)
+        else:
             found.append(spec)
             continue
-        fitting = sorted((path for path in glob.glob(spec, recursive=True) if os.path.isfile(path)), key=natural_order)
+        fitting = sorted(filter(os.path.isfile, paths), key=natural_order)
         if not fitting:
             raise ValueError(f"no file fits {spec}; check the pattern, and the folder")
         found += fitting
@@ -170,6 +187,15 @@ def files_named(specs: Sequence[str]) -> list[str]:
     if twice:
         raise ValueError(f"the file {twice[0]} is named more than once; name each file once")
     return found
+
+
+def stem(path: str) -> str:
+    """The name of a file without its folder and its endings.
+
+    >>> stem("logs/pump.north.csv.gz")
+    'pump.north'
+    """
+    return re.sub(r"(?i)(\.(csv|jsonl|ndjson|json|txt|tsv|log|parquet|pq))?(\.gz)?$", "", os.path.basename(path))
 
 
 def is_pattern(spec: str) -> bool:

@@ -62,6 +62,7 @@ class Objects:
 
     def __init__(self, signals: tuple[str, ...], clock: Clock) -> None:
         self.signals, self.clock = signals, clock
+        self._label = None if clock.labels is None else clock.labels.column
         self._unseen = set(signals)
         self._keys = ""  # of the first object that lacked some
         self._first: str | None = None
@@ -77,7 +78,10 @@ class Objects:
                 self._keys = keys_of(value)
         if keys.isdisjoint(self.signals):
             raise MalformedError(f"no key {', '.join(self.signals)}; it has {keys_of(value)}")
-        values = [each if type(each := value.get(name)) is float else self._number(value, name) for name in self.signals]
+        values = [
+            each if type(each := value.get(name)) is float and name != self._label else self._number(value, name)
+            for name in self.signals
+        ]
         if self.clock.time is None:
             return 0.0, values
         stamp = value.get(self.clock.time)
@@ -95,6 +99,8 @@ class Objects:
 
     def _number(self, value: dict[str, Any], name: str) -> float:
         try:
+            if self.clock.labels is not None and name == self._label:
+                return self.clock.labels.code(value.get(name))
             return json_number(value.get(name))
         except MalformedError as error:
             raise MalformedError(f"{name}: {error}") from None

@@ -13,11 +13,13 @@ from trueonline.streams.sources.broker import Broker
 from trueonline.streams.sources.cells import MalformedError
 from trueonline.streams.sources.clock import Clock
 from trueonline.streams.sources.json_rows import Objects, Row, parsed
+from trueonline.streams.sources.labels import Labels
 from trueonline.streams.sources.live_source import LiveSource
 from trueonline.streams.sources.ring import QUEUE_SAMPLES
 from trueonline.streams.sources.sequence import SEQUENCE_KEY, Sequences
 
 MAX_MESSAGE_BYTES = 2**20  # bytes in a message
+TOPIC = "topic"  # as the column of names: the names are in the topic
 
 
 class Mqtt(LiveSource):
@@ -49,6 +51,9 @@ class Mqtt(LiveSource):
         The unit of the times.
     time_format : str, optional
         The form of times that are text, as `datetime.strptime` knows it.
+    labels : Labels, optional
+        The codes of the last of the signals, which names the signal of a sample. If its column is "topic", the name is the part of
+        the topic that the wildcards stand for.
     queue : int
         How many samples may wait for the reader.
     patience : float
@@ -70,6 +75,7 @@ class Mqtt(LiveSource):
         rate: float | None = None,
         time_unit: str = "s",
         time_format: str | None = None,
+        labels: Labels | None = None,
         queue: int = QUEUE_SAMPLES,
         patience: float = 10.0,
         password_file: str | os.PathLike | None = None,
@@ -77,7 +83,7 @@ class Mqtt(LiveSource):
     ) -> None:
         time = "time" if time is None and rate is None else time
         super().__init__(signals, time, queue)
-        self._clock: Clock = Clock(time, rate, time_unit, time_format)
+        self._clock: Clock = Clock(time, rate, time_unit, time_format, labels=labels)
         self._objects = Objects(self.signals, self._clock)
         self._sequences = Sequences()
         self._counts |= {"huge": 0, "retained": 0}
@@ -138,6 +144,8 @@ class Mqtt(LiveSource):
         for each in found if type(found) is list else [found]:
             number, self._number = self._number, self._number + 1
             self._sequences.note(topic, each.get(SEQUENCE_KEY) if type(each) is dict else None)
+            if self._clock.labels is not None and self._clock.labels.column == TOPIC and type(each) is dict:
+                each[TOPIC] = matched(self._topic, topic)
             try:
                 time, values = self._objects.row(each)
                 rows.append((self._clock.made(number) if self._clock.time is None else time, values))
@@ -166,6 +174,17 @@ class Mqtt(LiveSource):
     def close(self) -> None:
         self._ring.close()
         self._broker.close()
+
+
+def matched(pattern: str, topic: str) -> str:
+    """The levels of a topic that the wildcards of a pattern stand for.
+
+    >>> matched("plant/+/pump/#", "plant/north/pump/2/flow")
+    'north/2/flow'
+    """
+    levels, wild = topic.split("/"), pattern.split("/")
+    rest = levels[len(wild) - 1 :] if wild[-1] == "#" else []
+    return "/".join([level for level, each in zip(levels, wild, strict=False) if each == "+"] + rest) or topic
 
 
 def _topic_of(message: Any) -> str:

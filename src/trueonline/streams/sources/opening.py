@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from trueonline.streams.sources.addresses import LIKE_MQTT, local_path, scheme_of, shown_address, without_credentials
 from trueonline.streams.sources.file_chain import MAX_NAMED_FILES, Chain, files_named, is_pattern, not_empty
+from trueonline.streams.sources.labels import Labels
 from trueonline.streams.sources.lsl import Lsl
 from trueonline.streams.sources.mqtt import Mqtt
 from trueonline.streams.sources.numeric_columns import parquet_columns, text_columns
@@ -21,6 +22,7 @@ from trueonline.streams.sources.simulated import Arm
 from trueonline.streams.sources.text_file import TextFile
 from trueonline.words import listed
 
+FILE = "file"  # as the column of names: each file is a signal
 Spec = str | os.PathLike | Sequence[str | os.PathLike]
 
 SCHEMES: dict[str, type[Source]] = {
@@ -42,7 +44,7 @@ class SourceAddress:
     kind : type of Source or None
         The class that reads an address scheme://…, None for files and pipes.
     several : bool
-        Whether it stands for several files: by more than one name, or by a pattern such as `logs/*.csv`.
+        Whether it stands for several files: by more than one name, a folder, or a pattern such as `logs/*.csv`.
     is_pipe : bool
         Whether it is "-", or the path of a pipe or a device.
     """
@@ -78,7 +80,7 @@ class SourceAddress:
         if not names or any(not isinstance(name, str) or not name for name in names):
             raise ValueError(f"the source must be a path, '-' or an address, or several paths, got {spec!r}")
         names = [local_path(name) for name in names]
-        addresses = [cls((name,), _kind(name), is_pattern(name), _is_pipe(name)) for name in names]
+        addresses = [cls((name,), _kind(name), is_pattern(name) or os.path.isdir(name), _is_pipe(name)) for name in names]
         if len(names) == 1:
             return addresses[0]
         others = [address for address in addresses if address.kind or address.is_pipe]
@@ -141,6 +143,7 @@ def open_source(
     rate: float | None = None,
     time_unit: str = "s",
     time_format: str | None = None,
+    labels: Labels | None = None,
     follow: bool = False,
     whole_lines: bool = False,
     queue: int = QUEUE_SAMPLES,
@@ -166,6 +169,9 @@ def open_source(
         The unit of times that are numbers.
     time_format : str, optional
         The form of times that are neither numbers nor ISO 8601, as `datetime.strptime` knows it: "%d.%m.%Y %H:%M".
+    labels : Labels, optional
+        The codes of names, if a column names the signal of each sample. Blocks then have these codes as a last signal. The column
+        "file" stands for the names of several files, "topic" for what the wildcards of an MQTT topic stand for.
     follow : bool
         Wait for more at the end of a text file that grows. If there are several files, the last one is followed.
     whole_lines : bool
@@ -200,6 +206,11 @@ def open_source(
     address = SourceAddress.of(spec)
     clock: dict[str, Any] = {"time": time, "rate": rate, "time_unit": time_unit, "time_format": time_format}
     files = address.files
+    by_file = labels is not None and labels.column == FILE and bool(files)
+    if labels is not None and (address.kind not in (None, Mqtt)):
+        raise ValueError(f"{address.shown} has no column of names: leave --by out")
+    if labels is not None and not by_file:
+        signals, clock["labels"] = [*signals, labels.column], labels
     if follow and (not files or _is_parquet(files[-1])):
         raise ValueError(f"follow is for text files that grow, got {files[-1] if files else address.shown}; leave it out")
     if pace is not None:
@@ -218,13 +229,13 @@ def open_source(
         source = address.kind.from_address(name, signals, clock, queue)
     elif address.is_pipe:
         source = Pipe(None if name == "-" else name, signals, **clock, whole_lines=whole_lines)
-    elif address.several:
+    elif address.several or by_file:
 
         def opened(path: str, rows: int, last: bool) -> Source:
             """A file of several. It is whole if another one follows it."""
             return _file(path, signals, clock, follow and last, whole_lines and last, rows)
 
-        source = Chain(files, opened)
+        source = Chain(files, opened, labels if by_file else None)
     else:
         source = _file(name, signals, clock, follow, whole_lines)
     return source if pace is None else Paced(source, pace)

@@ -12,6 +12,7 @@ import numpy as np
 
 from trueonline.streams.sources.arrow_columns import floats, pyarrow, seconds, texts_to_seconds
 from trueonline.streams.sources.clock import Clock
+from trueonline.streams.sources.labels import Labels
 from trueonline.streams.sources.positions import FROM_SCRATCH, short_hash, whole_numbers
 from trueonline.streams.sources.replayable_file import FileReader, ReplayableFile
 from trueonline.streams.sources.sample import BLOCK_ROWS, Block, check_columns, opening, shown
@@ -47,6 +48,8 @@ class ParquetFile(ReplayableFile):
         The unit of times that are numbers.
     time_format : str, optional
         The form of times that are text, as `datetime.strptime` knows it.
+    labels : Labels, optional
+        The codes of the last of the signals, which is a column of names.
     first_row : int
         The number of the first row, for times from `rate`, if other files come before this one.
     """
@@ -62,9 +65,10 @@ class ParquetFile(ReplayableFile):
         rate: float | None = None,
         time_unit: str = "s",
         time_format: str | None = None,
+        labels: Labels | None = None,
         first_row: int = 0,
     ) -> None:
-        super().__init__(path, signals, Clock(time, rate, time_unit, time_format, first_row))
+        super().__init__(path, signals, Clock(time, rate, time_unit, time_format, first_row, labels))
 
     def _opened(self, position: dict[str, Any] | None) -> FileReader:
         if position is not None:
@@ -110,6 +114,7 @@ class _ParquetReader(FileReader):
                 if self._clock.form is not None and types.is_timestamp(kind):
                     raise ValueError(f"column {name} of {self._path} has timestamps; leave the time format out")
                 fits = fits or types.is_timestamp(kind) or types.is_string(kind) or types.is_large_string(kind)
+            fits = fits or (self._clock.labels is not None and name == self._clock.labels.column)
             if not fits:
                 raise ValueError(
                     f"column {name} of {self._path} must hold numbers, got {kind}; convert it or leave it out"
@@ -184,7 +189,10 @@ class _ParquetReader(FileReader):
         with self._damage():
             for j, name in enumerate(self._wanted):
                 column = batch.column(batch.schema.get_field_index(name))
-                matrix[:, j] = self._times(column) if j == len(self._signals) else floats(column)
+                if self._clock.labels is not None and name == self._clock.labels.column:
+                    matrix[:, j] = self._clock.labels.codes(column.to_pylist())[0]
+                else:
+                    matrix[:, j] = self._times(column) if j == len(self._signals) else floats(column)
         return matrix
 
     def _times(self, column: Any) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import IO, Any
 
 from trueonline.platforms import Fetched, Polled, incoming
 from trueonline.streams.sources.clock import Clock
+from trueonline.streams.sources.labels import Labels
 from trueonline.streams.sources.records import CHUNK_BYTES
 from trueonline.streams.sources.sample import Block, Patience, Source, named, nothing, opening
 from trueonline.streams.sources.text import Text
@@ -38,6 +39,8 @@ class Pipe(Source):
         The unit of the times.
     time_format : str, optional
         The form of the times, as `datetime.strptime` knows it, such as "%d.%m.%Y %H:%M".
+    labels : Labels, optional
+        The codes of the last of the signals, which is a column of names.
     whole_lines : bool
         Leave a last line without a line break. If the writer dies in the middle of a line, its last number may be half a
         number.
@@ -52,10 +55,11 @@ class Pipe(Source):
         rate: float | None = None,
         time_unit: str = "s",
         time_format: str | None = None,
+        labels: Labels | None = None,
         whole_lines: bool = False,
     ) -> None:
         self.signals = named(signals, time)
-        self._clock = Clock(time, rate, time_unit, time_format)
+        self._clock = Clock(time, rate, time_unit, time_format, labels=labels)
         name = "standard input" if stream is None else "the pipe"
         self._stream: Any = sys.stdin.buffer if stream is None else stream
         self._owned = isinstance(stream, str | os.PathLike)

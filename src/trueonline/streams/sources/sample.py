@@ -77,12 +77,15 @@ class Clean:
         Whether a sample begins something new, so that nothing is learned across it.
     offset : float
         The seconds by which the wall clock of the samples is ahead of UTC.
+    rows : array of int, of shape (k,), optional
+        The places of the samples in the block that they come from.
     """
 
     times: np.ndarray
     values: np.ndarray
     starts: np.ndarray
     offset: float = 0.0
+    rows: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.times)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trueonline.streams.sources.clock import Clock
+from trueonline.streams.sources.labels import Labels
 from trueonline.streams.sources.positions import checked_skipped, whole_numbers
 from trueonline.streams.sources.replayable_file import FileReader, ReplayableFile
 from trueonline.streams.sources.rotation import earlier_parts
@@ -51,6 +52,8 @@ class TextFile(ReplayableFile):
         The unit of the times.
     time_format : str, optional
         The form of the times, as `datetime.strptime` knows it, such as "%d.%m.%Y %H:%M".
+    labels : Labels, optional
+        The codes of the last of the signals, which is a column of names.
     follow : bool
         Wait for more at the end of the file, and take whole lines only.
     whole_lines : bool
@@ -70,13 +73,14 @@ class TextFile(ReplayableFile):
         rate: float | None = None,
         time_unit: str = "s",
         time_format: str | None = None,
+        labels: Labels | None = None,
         follow: bool = False,
         whole_lines: bool = False,
         first_row: int = 0,
     ) -> None:
         self.follow, self.whole_lines = follow, whole_lines
         self._parts: Sequence[Path] = ()  # of a rotated log, to be read before the file
-        super().__init__(path, signals, Clock(time, rate, time_unit, time_format, first_row))
+        super().__init__(path, signals, Clock(time, rate, time_unit, time_format, first_row, labels))
 
     def seek(self, position: dict[str, Any]) -> None:
         if not self.follow:

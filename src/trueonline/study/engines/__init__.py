@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -97,28 +97,18 @@ def shard(tasks: Sequence[AnyWork], share: str | None) -> list[AnyWork]:
 
 
 def _run_threads(tasks: Sequence[Work], done: Done, threads: int) -> None:
-    """Run tasks in threads, since the kernels release the interpreter. Each thread has its next task before it asks for one."""
-    waiting = iter(tasks)
+    """Run tasks in threads, since the kernels release the interpreter."""
     with ThreadPoolExecutor(threads) as pool:
-        running: dict[Future, Work] = {}
+        running = {pool.submit(task.compute): task for task in tasks}
         try:
-            _fill(running, waiting, pool, 2 * threads)
-            while running:
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    task = running.pop(future)
-                    _fill(running, waiting, pool, 2 * threads)
-                    done(task, future.result())
+            for future in as_completed(running):
+                done(running.pop(future), future.result())
         except BaseException:  # Ctrl-C, or the error of a task
             begun = {future: task for future, task in running.items() if not future.cancel()}
             for future, task in begun.items():  # about a second each: let them finish, and keep their results
                 with suppress(Exception):
                     done(task, future.result())
             raise
-
-
-def _fill(running: dict[Future, Work], waiting: Iterator[Work], pool: ThreadPoolExecutor, number: int) -> None:
-    while len(running) < number and (task := next(waiting, None)) is not None:
-        running[pool.submit(task.compute)] = task
 
 
 def _run_dask(

@@ -23,7 +23,7 @@ from trueonline.study.storage.work import Beat, Work
 
 MAX_ATTEMPTS = 6  # a task that was killed this often would be killed again
 BEAT_SECONDS = 1.0  # seconds between two beats of a process, at least
-SPAWN = multiprocessing.get_context("spawn")  # never forked: a fork would inherit locks of this process
+SPAWN_CONTEXT = multiprocessing.get_context("spawn")  # never forked: a fork would inherit locks of this process
 
 
 def run(
@@ -76,9 +76,9 @@ class Process:
 
     def __init__(self, task: Work, scratch: Path, life: int) -> None:
         self.task, self.life, self.heard = task, life, False
-        self.pipe, theirs = SPAWN.Pipe(duplex=False)
+        self.pipe, theirs = SPAWN_CONTEXT.Pipe(duplex=False)
         # A daemon: if this process ends without reaching a `finally`, it does not wait for its children.
-        self.process = SPAWN.Process(target=_live, args=(task, scratch, theirs), name=task.name, daemon=True)
+        self.process = SPAWN_CONTEXT.Process(target=_live, args=(task, scratch, theirs), name=task.name, daemon=True)
         self.process.start()
         self.ended = self.process.sentinel
         theirs.close()

@@ -48,8 +48,8 @@ class Shared:
             if place.parts is None:
                 place.parts = sample()
                 self._keep(key, place, sum(part.nbytes for part in place.parts))
-            states, rewards, discounts, ratios = place.parts
-        return states.copy(), rewards.copy(), discounts.copy(), ratios.copy()
+            states, rewards, discounts, chances = place.parts
+        return states.copy(), rewards.copy(), discounts.copy(), chances.copy()
 
     def _keep(self, key: Hashable, place: _Place, size: int) -> None:
         """Count the bytes of a sampled trajectory, and evict those that were not used for longest."""

@@ -55,8 +55,8 @@ class Trajectory(NamedTuple):
     states: Any  # steps + 1 of them
     rewards: Any
     discounts: Any
-    ratios: Any  # steps of them, or one for all
-    last_ratio: Any  # the index of the last
+    chances: Any  # ρ and π of each step, one pair behind the other, or one pair for all
+    last: Any  # the number of the last pair
     steps: Any
 
 
@@ -73,7 +73,7 @@ class Sums(NamedTuple):
 def learner(memory, carried, off, given, run, alpha, lam):
     """The mean error over that of the first weights, infinite where it is no longer a finite number."""
     enlist_all(memory, given.first, is_dense(given.features))
-    carried[0] = carried[1] = carried[2] = 0.0
+    carried[0] = carried[1] = carried[2] = carried[3] = 0.0
     total = v_old = gamma = 0.0
     rho_old = 1.0
     sums = first_sums(memory, given, off)
@@ -83,7 +83,8 @@ def learner(memory, carried, off, given, run, alpha, lam):
         after = run.states[t + 1]
         x = seen(given.features, memory.n, state, before)
         x_next = seen(given.features, memory.n, after, state)
-        rho, gamma_next = run.ratios[min(t, run.last_ratio)], run.discounts[t]
+        chance, gamma_next = 2 * min(t, run.last), run.discounts[t]
+        rho = run.chances[chance]
         transition = Transition(
             x=x,
             reward=run.rewards[t],
@@ -98,6 +99,7 @@ def learner(memory, carried, off, given, run, alpha, lam):
             lam_next=lam,
             rho=rho,
             rho_old=rho_old,
+            pi=run.chances[chance + 1],
             interest=1.0,
             carried=carried,
             greedy=0.0,

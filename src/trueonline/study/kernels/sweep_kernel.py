@@ -19,7 +19,7 @@ from trueonline.study.kernels.sweep_body import Diagonal, Given, Trajectory, Tri
 
 def sweep(numbers, features, n, run, measure, alphas, lams, errors):
     """Write to errors[i, j] the error of a learner with α_i and λ_j on a run (`sweep_body.learner`)."""
-    states, rewards, discounts, ratios = run
+    states, rewards, discounts, chances = run
     root, target, first, discount, second, after, parameters, which = measure
     own, vectors = on_stack(OWN), since(numbers, 0)
     memory = lay_out(own, vectors, n, features)
@@ -37,7 +37,7 @@ def sweep(numbers, features, n, run, measure, alphas, lams, errors):
         which,
     )
     trajectory = Trajectory(
-        since(states, 0), since(rewards, 0), since(discounts, 0), since(ratios, 0), ratios.size - 1, rewards.size
+        since(states, 0), since(rewards, 0), since(discounts, 0), since(chances, 0), chances.size // 2 - 1, rewards.size
     )
     for i in range(alphas.size):
         for j in range(lams.size):
@@ -116,7 +116,7 @@ def names_of(rule: Any, memory: str, few: int = 0) -> dict[str, Any]:
     memories = KINDS[memory].memories
     lists = CARRIED + memories * HEADER
     if "swept" not in vars(rule):
-        rule.swept = inlined(sweep_body.learner, rule=rule if rule is merged() else asking(rule))
+        rule.swept = inlined(sweep_body.learner, rule=asking(rule))
     return {
         "learner": rule.swept,
         "lay_out": LAYOUTS[memory],
@@ -128,7 +128,7 @@ def names_of(rule: Any, memory: str, few: int = 0) -> dict[str, Any]:
 
 def compiled(rule: Any, memory: str) -> Any:
     """The sweep kernel of a rule over a kind of memory."""
-    rule = merged() if memory == "one" and rule in members() else rule
+    rule = merged(memory) if rule in members(memory) else rule
     made = kept_with(rule)
     if ("sweep", memory) not in made:
         made["sweep", memory] = specialise(sweep, rule.py_func.__name__, **names_of(rule, memory))

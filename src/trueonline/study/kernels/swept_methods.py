@@ -21,7 +21,7 @@ from trueonline.study.kernels.sweep_kernel import compiled, vector_numbers
 from trueonline.words import listed
 
 NAMES = catalog.sweepable()  # that a case may give without a method
-WITH_ETA = tuple(row.name for row in catalog.METHODS.values() if row.swept and "second_step_size" in row.settings)
+ETA_METHODS = tuple(row.name for row in catalog.METHODS.values() if row.swept and "second_step_size" in row.settings)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class SweptMethod:
         after : int
             The number of steps before the first that counts.
         trajectories : iterable
-            States, rewards, discounts and importance ratios of each run.
+            States, rewards, discounts, and ρ and π of each run (`Case.trajectory`).
         alphas : numpy.ndarray
             The step-sizes.
         lams : numpy.ndarray
@@ -155,7 +155,7 @@ class SweptMethod:
         root = (
             root if features.ndim == 1 else np.atleast_2d(root)
         )  # with dense features, one kernel serves both forms of B
-        measure = root, target, first, discount, self.second, after, self.numbers, members().get(rule, 0)
+        measure = root, target, first, discount, self.second, after, self.numbers, members(self.kind).get(rule, 0)
         entry, numbers = compiled(rule, self.kind), np.empty(vector_numbers(n, KINDS[self.kind].memories))
         for trajectory, error in zip(trajectories, errors, strict=True):
             call(entry, numbers, features, n, trajectory, measure, alphas, lams, error)
@@ -205,7 +205,20 @@ def checks_of(method: Any) -> dict[str, Callable[[str, Any], float]]:
     if isinstance(method, SweptMethod):
         return method.checks
     own = getattr(method, "own_parameters", ())
-    return {name: method.method.parameters[name].checked for name in own}
+    eta = {"eta": ratio} if second_step_size(method) is not None else {}
+    return {**eta, **{name: method.method.parameters[name].checked for name in own}}
+
+
+def second_step_size(kind: Any) -> float | None:
+    """η of a class of learners, unless a sweep has others: 1, or NaN where the class has a default of its own. None without η."""
+    try:
+        argument = inspect.signature(kind).parameters.get("second_step_size")
+    except (TypeError, ValueError):  # some hide their signature
+        return None
+    row = getattr(kind, "method", None)
+    if argument is None or (isinstance(row, catalog.Method) and "beta" not in asked(row.resolve("rule"))):
+        return None
+    return 1.0 if isinstance(row, catalog.Method) or argument.default is argument.empty else np.nan
 
 
 def checked_parameters(given: Any, methods: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
@@ -273,24 +286,13 @@ def _check_class(name: str, kind: Any, problem: Any) -> None:
         signature = inspect.signature(kind)
     except (TypeError, ValueError):  # some hide it; then we shall see
         return
-    row = getattr(kind, "method", None)
-    if isinstance(row, catalog.Method) and "beta" in asked(row.resolve("rule")) and not row.second_is_first:
-        if row.swept:
-            raise ValueError(
-                f"the method {name!r} needs a second step-size: sweep it as study.SweptMethod({row.name!r}, second=…), which makes "
-                "it a multiple of the first"
-            )
-        if kind is row.resolve("learner"):
-            raise ValueError(
-                f"the method {name!r} needs a second step-size, and sweeps have no kernel for it: give a subclass whose "
-                "constructor sets second_step_size"
-            )
     more = {"initial_weights": None} if initial_weights(problem).any() else {}
+    second = {} if second_step_size(kind) is None else {"second_step_size": 0.1}
     try:
-        signature.bind(1, 0.1, 0.9, 0.9, **more)
+        signature.bind(1, 0.1, 0.9, 0.9, **more, **second)
     except TypeError as error:
         raise ValueError(
             f"the method {name!r} must be made by (n_features, step_size, trace_decay, discount)"
-            f"{' and initial_weights, which this problem has' if more else ''}, but: {error}; methods with a second "
-            "step-size are swept as study.SweptMethod('gtd', second=…)"
+            f"{' and initial_weights, which this problem has' if more else ''}, but: {error}; a second "
+            "step-size must be called second_step_size"
         ) from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from trueonline.lab.best_rows import BestRows
-from trueonline.lab.experiment import Experiment, Outcome, Reading, Settings
+from trueonline.lab.experiment import Experiment, Outcome, Settings
 from trueonline.lab.experiments.average_reward import pictures, queue_runs, random_processes, spec
 from trueonline.problems import AccessControl, AverageReward, random_mrp
 
@@ -34,10 +34,4 @@ def run(settings: Settings) -> Outcome:
 
 
 BEST = BestRows(("task", "method"), "shortfall")
-READING = Reading(
-    "Can the same methods learn the reward rate of a task that never ends?",
-    "The paper has no such experiment.",
-    "Left: the error falls to zero as the step-sizes fall. Middle: how it depends on the step-size. Right: an agent that decides "
-    "which customers to accept, beside the best possible rate.",
-)
-EXPERIMENT = Experiment("average-reward", spec.__doc__, run, BEST, reading=READING)
+EXPERIMENT = Experiment("average-reward", spec.__doc__, run, BEST)

@@ -48,7 +48,7 @@ def picture(
     for name, errors in swept.items():
         line(over_lam, range(len(spec.TRACE_DECAYS)), errors.mean(name).min(axis=(0, 1)), name)
     over_lam.set_xticks(range(len(spec.TRACE_DECAYS)), [f"{lam:g}" for lam in spec.TRACE_DECAYS])
-    over_lam.set(xlabel="λ", ylabel=f"MSE, first {spec.SHORT:,} steps (initial = 1)", yscale="log")
+    over_lam.set(xlabel="λ", ylabel=f"MSE, first {spec.SHORT_RUN:,} steps (initial = 1)", yscale="log")
     ticks = (0.1, 0.2, 0.5, 1, 2, 5, 10)
     over_lam.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     over_lam.minorticks_off()

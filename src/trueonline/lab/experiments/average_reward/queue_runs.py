@@ -74,7 +74,7 @@ def queue_claims(queue: AccessControl, earned: Mapping[str, np.ndarray], rates: 
     best = int(rewards[spec.SARSA].value.argmax())
     apart = Estimate.mean(np.abs(rates[:, best] - late(earned[spec.SARSA])[:, best]), seed)
     exact, runs = exact_rates(queue), len(rates)
-    goal = spec.NEAR * exact["optimal, ε-greedy"]
+    goal = spec.GOAL * exact["optimal, ε-greedy"]
     numbers = {
         "mean reward of a step in the second half, at the best α and λ": ours.value,
         "95 % interval": ours.interval,
@@ -82,7 +82,7 @@ def queue_claims(queue: AccessControl, earned: Mapping[str, np.ndarray], rates: 
     }
     return [
         Claim(
-            f"Access control: differential Sarsa(λ) earns at least {spec.NEAR:.0%} of what the ε-greedy optimal policy earns",
+            f"Access control: differential Sarsa(λ) earns at least {spec.GOAL:.0%} of what the ε-greedy optimal policy earns",
             ours.judge(at_least=goal),
             {
                 **numbers,
@@ -111,9 +111,9 @@ def queue_claims(queue: AccessControl, earned: Mapping[str, np.ndarray], rates: 
         ),
         Claim(
             "Access control: R̄ of differential Sarsa(λ) agrees with what it earns",
-            apart.judge(at_most=spec.AGREES),
+            apart.judge(at_most=spec.RATE_TOLERANCE),
             {
-                "holds if": f"the mean of |R̄ at the end − mean reward in the second half| is at most {spec.AGREES:g}",
+                "holds if": f"the mean of |R̄ at the end − mean reward in the second half| is at most {spec.RATE_TOLERANCE:g}",
                 "mean": apart.value,
                 "95 % interval": apart.interval,
                 "R̄ of each run": rates[:, best].tolist(),

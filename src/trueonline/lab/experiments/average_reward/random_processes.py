@@ -41,7 +41,7 @@ class Discounted:
 
 def course(problem: AverageReward, seed: Any) -> np.ndarray:
     """|R̄ − r̄| and the error of the values, at the checkpoints of a long run; each at zero weights comes first."""
-    states, rewards, _ = problem.trajectory(spec.LONG, seed)
+    states, rewards, _ = problem.trajectory(spec.LONG_RUN, seed)
     learner = TrueOnlineDifferentialTD(spec.K, alpha, spec.LAM, second_step_size=beta)
     found, done = [(abs(problem.reward_rate), problem.error(np.zeros(spec.K)))], 0
     for upto in spec.CHECKPOINTS:
@@ -53,7 +53,7 @@ def course(problem: AverageReward, seed: Any) -> np.ndarray:
 
 def sweeps(problems: list[AverageReward], settings: Settings) -> dict[str, Errors]:
     """The mean squared error of each method, relative to that of zero weights: process × η × α × λ."""
-    grid = (spec.STEP_SIZES, spec.TRACE_DECAYS, spec.RUNS_OF_SWEEP, spec.SHORT, settings.seed)
+    grid = (spec.STEP_SIZES, spec.TRACE_DECAYS, spec.RUNS_OF_SWEEP, spec.SHORT_RUN, settings.seed)
     methods = {f"{spec.DIFFERENTIAL}, η = {eta:g}": study.SweptMethod(spec.DIFFERENTIAL, second=eta) for eta in spec.ETAS}
     cases = {
         spec.DIFFERENTIAL: [study.Case(problem, methods, *grid) for problem in problems],
@@ -94,12 +94,12 @@ def convergence(courses: np.ndarray, seed: int) -> list[Claim]:
     for part, claim in enumerate(about):
         left = Estimate(np.sqrt((squares[part, -1] / squares[part, 0]).rows))
         numbers = {
-            "holds if": f"after {spec.LONG:,} steps at most {spec.CLOSE:g} of the initial error is left (RMS over processes)",
+            "holds if": f"after {spec.LONG_RUN:,} steps at most {spec.REST:g} of the initial error is left (RMS over processes)",
             "left": left.value,
             "95 % interval": left.interval,
             "processes": len(courses),
         }
-        claims.append(Claim(claim, left.judge(at_most=spec.CLOSE), numbers, len(courses)))
+        claims.append(Claim(claim, left.judge(at_most=spec.REST), numbers, len(courses)))
     return claims
 
 

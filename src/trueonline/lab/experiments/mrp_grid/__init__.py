@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from trueonline import study
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import resample
-from trueonline.lab.experiment import Experiment, Outcome, Reading, Settings
+from trueonline.lab.experiment import Experiment, Outcome, Settings
 from trueonline.lab.experiments import random_mrps
 from trueonline.lab.experiments.many_mrps import note
 from trueonline.lab.experiments.mrp_grid import advantages, claims, pictures, spec
@@ -28,9 +31,9 @@ def cases(number: int, settings: Settings, runs: int) -> list[study.Case]:
 
 def run(settings: Settings) -> Outcome:
     mrps, runs = settings.options.get("mrps") or spec.MRPS_OF_A_CLASS, settings.number(spec.RUNS)
-    found = list(random_mrps.bests(lambda number: cases(number, settings, runs), mrps, spec.AT_ONCE, settings))
+    found = random_mrps.bests(lambda number: cases(number, settings, runs), mrps, spec.MRPS_AT_ONCE, settings)
     settings.say("All results are there. Judging the claims and drawing take about a minute.")
-    each = advantages.by_place(found)
+    each = random_mrps.by_place(found)
     weights = resample(mrps, seed=settings.seed)
     data = advantages.table(each, weights, runs)
     figures = {
@@ -38,14 +41,11 @@ def run(settings: Settings) -> Outcome:
         "against-replace": lambda: pictures.advantages(data, "replace"),
         "best-trace-decays": lambda: pictures.trace_decays(each),
     }
-    files = {"mrps.parquet": advantages.as_parquet(found)}
+    parquet = pa.BufferOutputStream()
+    pq.write_table(found, parquet)
+    files = {"mrps.parquet": parquet.getvalue().to_pybytes()}  # every MRP, representation and method, for other questions
     return Outcome(data, figures, claims.claims(each, weights), files, note(mrps, runs))
 
 
 BEST = BestRows(("representation", "other", "sigma"), "advantage", mean_over="k")
-READING = Reading(
-    "On which kinds of random tasks is true online TD(λ) most useful?",
-    "Its advantage is larger with fewer states, and with less randomness.",
-    "Each cell is a class of tasks. The colour says how much better true online TD(λ) is than the other method.",
-)
-EXPERIMENT = Experiment("mrp-grid", spec.__doc__, run, BEST, reading=READING)
+EXPERIMENT = Experiment("mrp-grid", spec.__doc__, run, BEST)

@@ -2,43 +2,29 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from trueonline.lab import experiment
 from trueonline.lab.claims import ROUNDING, Estimate
 from trueonline.lab.experiments.mrp_grid import spec
-from trueonline.lab.experiments.random_mrps import Best
+from trueonline.lab.experiments.random_mrps import Place
 
-Place = tuple[str, str, str]  # class, representation and method
-
-
-def by_place(found: Sequence[Best]) -> dict[Place, list[Best]]:
-    """The best of each place, in the order of the MRPs."""
-    each: dict[Place, list[Best]] = {}
-    for best in found:
-        each.setdefault((best.mrp, best.representation, best.method), []).append(best)
-    return each
+Numbers = Mapping[Place, Mapping[str, np.ndarray]]
 
 
-def column(bests: Sequence[Best], name: str) -> np.ndarray:
-    return np.array([getattr(best, name) for best in bests])
-
-
-def log_ratios(each: dict[Place, list[Best]], representation: str, other: str) -> np.ndarray:
+def log_ratios(each: Numbers, representation: str, other: str) -> np.ndarray:
     """ln of the best error of true online over that of the other method: MRP by class. Below 0, true online is better."""
     logs = {
-        method: np.log([column(each[spec.label(*kind), representation, method], "error") for kind in spec.classes()])
+        method: np.log([each[spec.label(*kind), representation, method]["error"] for kind in spec.classes()])
         for method in ("true_online", other)
     }
     return (logs["true_online"] - logs[other]).T
 
 
-def table(each: dict[Place, list[Best]], weights: np.ndarray, runs: int) -> pa.Table:
+def table(each: Numbers, weights: np.ndarray, runs: int) -> pa.Table:
     """A row for each class, representation and other method. Means of errors are geometric, parameters are medians."""
     rows = []
     for representation, other in spec.COMPARISONS:
@@ -47,9 +33,9 @@ def table(each: dict[Place, list[Best]], weights: np.ndarray, runs: int) -> pa.T
         lows, highs = advantage.bounds
         for place, (k, b, sigma) in enumerate(spec.classes()):
             both = [each[spec.label(k, b, sigma), representation, method] for method in ("true_online", other)]
-            errors = [float(np.exp(np.log(column(bests, "error")).mean())) for bests in both]
-            over_td0 = [float(np.exp(np.log(column(bests, "over_td0")).mean())) for bests in both]
-            settings = [float(np.median(column(bests, name))) for bests in both for name in ("step_size", "trace_decay")]
+            errors = [float(np.exp(np.log(bests["error"]).mean())) for bests in both]
+            over_td0 = [float(np.exp(np.log(bests["over_td0"]).mean())) for bests in both]
+            settings = [float(np.median(bests[name])) for bests in both for name in ("step_size", "trace_decay")]
             here = logs[:, place]
             rows.append(
                 (
@@ -65,11 +51,3 @@ def table(each: dict[Place, list[Best]], weights: np.ndarray, runs: int) -> pa.T
         *("median_step_size", "median_trace_decay", "other_median_step_size", "other_median_trace_decay"),
     )
     return experiment.table(names, rows)
-
-
-def as_parquet(found: Sequence[Best]) -> bytes:
-    """Every MRP, representation and method, for other questions."""
-    rows = [tuple(vars(best).values()) for best in found]
-    file = io.BytesIO()
-    pq.write_table(experiment.table(tuple(Best.__dataclass_fields__), rows), file)
-    return file.getvalue()

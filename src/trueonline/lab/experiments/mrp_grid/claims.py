@@ -6,12 +6,12 @@ import numpy as np
 
 from trueonline.lab.claims import FAILS, HOLDS, NOISE, ROUNDING, Claim, Estimate
 from trueonline.lab.experiments.mrp_grid import spec
-from trueonline.lab.experiments.mrp_grid.advantages import Place, log_ratios
-from trueonline.lab.experiments.random_mrps import PAPERS, Best
+from trueonline.lab.experiments.mrp_grid.advantages import Numbers, log_ratios
+from trueonline.lab.experiments.random_mrps import PAPERS
 from trueonline.lab.style import NAMES
 
 
-def claims(each: dict[Place, list[Best]], weights: np.ndarray) -> list[Claim]:
+def claims(each: Numbers, weights: np.ndarray) -> list[Claim]:
     """All claims of the grid."""
     claims = []
     for other in ("accumulate", "replace"):

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from trueonline.lab.claims import ROUNDING
 from trueonline.lab.experiments.mrp_grid import spec
-from trueonline.lab.experiments.mrp_grid.advantages import Place, column
-from trueonline.lab.experiments.random_mrps import PAPERS, Best
+from trueonline.lab.experiments.mrp_grid.advantages import Numbers
+from trueonline.lab.experiments.random_mrps import PAPERS
 from trueonline.lab.report.svg import ON_CELLS
 from trueonline.lab.style import NAMES, figure
 
@@ -93,14 +93,14 @@ def advantages(data: pa.Table, other: str) -> Any:
     )
 
 
-def trace_decays(each: dict[Place, list[Best]]) -> Any:
+def trace_decays(each: Numbers) -> Any:
     """The median of the λ that is best for true online TD(λ)."""
     from matplotlib.colors import Normalize
 
     values: dict = {(row, sigma): {} for row in PAPERS for sigma in spec.NOISES}
     for k, b, sigma in spec.classes():
         for row in PAPERS:
-            found = np.median(column(each[spec.label(k, b, sigma), row, "true_online"], "trace_decay"))
+            found = np.median(each[spec.label(k, b, sigma), row, "true_online"]["trace_decay"])
             values[row, sigma][k, b] = (float(found), True)
     title = "median of the best λ of true online TD(λ)"
     return _panels(

@@ -1,6 +1,6 @@
 """Beyond the paper: the off-policy methods. Which of them converge, how fast, and is the true online form better?
 
-`spec` has the specification, `sweep_errors` gathers the results, `picture` draws them, and `claims` judges them.
+`spec` has the specification and gathers the results, `picture` draws them, and `claims` judges them.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyarrow import csv
 
 from trueonline.lab.best_rows import BestRows
-from trueonline.lab.experiment import Experiment, Outcome, Reading, Settings
-from trueonline.lab.experiments.offpolicy import claims, picture, spec, sweep_errors
+from trueonline.lab.experiment import Experiment, Outcome, Settings
+from trueonline.lab.experiments.offpolicy import claims, picture, spec
 from trueonline.words import count
 
 
@@ -19,7 +19,7 @@ def run(settings: Settings) -> Outcome:
     mdps = spec.MDPS if settings.runs is None else max(2, settings.runs)
     problems = {name: make() for name, make in spec.COUNTEREXAMPLES.items()}
     steps, seed = spec.STEPS, settings.seed
-    ends = {name: spec.case(problem, runs, steps, seed, steps - spec.LAST) for name, problem in problems.items()}
+    ends = {name: spec.case(problem, runs, steps, seed, steps - spec.LAST_STEPS) for name, problem in problems.items()}
     whole = {name: spec.case(problem, runs, steps, seed) for name, problem in problems.items()}
     random = {
         (name, distance): [
@@ -31,10 +31,10 @@ def run(settings: Settings) -> Outcome:
     }
     settings.sweep([*ends.values(), *whole.values(), *(case for some in random.values() for case in some)])
 
-    at_end = {name: sweep_errors.over_runs(case, settings) for name, case in ends.items()}
-    over_all = {name: sweep_errors.over_runs(case, settings) for name, case in whole.items()}
-    on_mdps = {place: sweep_errors.over_mdps(some, settings) for place, some in random.items()}
-    lines = {name: sweep_errors.over_time(case, over_all[name]) for name, case in whole.items()}
+    at_end = {name: spec.over_runs(case, settings) for name, case in ends.items()}
+    over_all = {name: spec.over_runs(case, settings) for name, case in whole.items()}
+    on_mdps = {place: spec.over_mdps(some, settings) for place, some in random.items()}
+    lines = {name: spec.over_time(case, over_all[name]) for name, case in whole.items()}
     tables = {"ends": picture.table_of_ends(at_end), "lines": picture.table_over_time(lines, over_all)}
     data = picture.table_of_mdps(on_mdps)
     return Outcome(
@@ -53,11 +53,4 @@ def _csv(table: pa.Table) -> bytes:
 
 
 BEST = BestRows(("representation", "distance", "method"), "error")
-READING = Reading(
-    "Which methods can learn about one way of acting while they watch another?",
-    "The paper has no such figure, but names the methods. TD(λ) may diverge here. Gradient and emphatic methods are made not to.",
-    "Lower is better, and 1 is the error at the beginning. A line that rises above 1 belongs to a method that learning made worse.",
-    "A method may converge on average over infinitely many runs and diverge in every run that one can see, and the other way "
-    "round.",
-)
-EXPERIMENT = Experiment("offpolicy", spec.__doc__, run, BEST, reading=READING)
+EXPERIMENT = Experiment("offpolicy", spec.__doc__, run, BEST)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from trueonline.lab.claims import HOLDS, ROUNDING, Claim, Errors, Estimate, counts, judge, overall
 from trueonline.lab.experiments.offpolicy import spec
-from trueonline.lab.experiments.offpolicy.sweep_errors import at_lambda_0, parameters
+from trueonline.lab.experiments.offpolicy.spec import at_lambda_0, parameters
 from trueonline.lab.style import NAMES
 
 AT_0 = {"off_policy": "off-policy TD(0)", "gtd": "GTD(0)", "emphatic": "emphatic TD(0)"}
@@ -26,10 +26,10 @@ def convergence(ends: Mapping[str, Errors]) -> list[Claim]:
             claims.append(_ends_below(claim, 1.0, at_0, method))
         for method in spec.FAMILY:
             claim = (
-                f"{problem}: the error of {NAMES[method]} goes to 0: at its best it ends below {100 * spec.GONE:g} % of the "
+                f"{problem}: the error of {NAMES[method]} goes to 0: at its best it ends below {100 * spec.GONE_SHARE:g} % of the "
                 "initial error"
             )
-            claims.append(_ends_below(claim, spec.GONE, errors, method))
+            claims.append(_ends_below(claim, spec.GONE_SHARE, errors, method))
     return claims
 
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 from trueonline.lab.claims import DIVERGED, Errors
 from trueonline.lab.experiment import table
 from trueonline.lab.experiments.offpolicy import spec
-from trueonline.lab.experiments.offpolicy.sweep_errors import at_best_eta, best_setting, parameters
+from trueonline.lab.experiments.offpolicy.spec import at_best_eta, best_setting, parameters
 from trueonline.lab.style import COLOURS, DASHES, MARKERS, NAMES, figure
 
-SEEN = (1e-6, 1e4)  # the range of the axes of errors that may be arbitrarily large or small
+AXIS_RANGE = (1e-6, 1e4)  # the range of the axes of errors that may be arbitrarily large or small
 QUANTILES = (0.1, 0.5, 0.9)
 
 Lines = Mapping[str, dict[str, np.ndarray]]  # problem → method → an array over run and time
@@ -98,14 +98,14 @@ def _marker(method: str) -> dict[str, Any]:
 def _draw_ends(panel: Any, errors: Errors) -> None:
     for method in spec.PAIRS:  # at λ = 0 the true online form is the same
         median = np.quantile(at_best_eta(errors, method)[:, :, 0], 0.5, axis=0)
-        panel.plot(spec.ALPHAS, np.clip(median, *SEEN), clip_on=False, **_line(method) | _marker(method))
+        panel.plot(spec.ALPHAS, np.clip(median, *AXIS_RANGE), clip_on=False, **_line(method) | _marker(method))
     _logarithmic(panel)
     panel.set(xlabel="α", xlim=(spec.ALPHAS[0] / 1.3, spec.ALPHAS[-1] * 1.3))
 
 
 def _draw_lines(panel: Any, by_method: dict[str, np.ndarray]) -> None:
     for method, line in by_method.items():
-        low, middle, high = np.clip(np.quantile(np.minimum(line, DIVERGED), QUANTILES, axis=0), *SEEN)
+        low, middle, high = np.clip(np.quantile(np.minimum(line, DIVERGED), QUANTILES, axis=0), *AXIS_RANGE)
         panel.fill_between(spec.TIMES, low, high, color=COLOURS[method], alpha=0.08, linewidth=0)
         width = 2.6 - 0.3 * spec.FAMILY.index(method)  # some lines coincide, and the lower ones are wider
         panel.plot(spec.TIMES, middle, **_line(method) | {"linewidth": width})
@@ -115,7 +115,7 @@ def _draw_lines(panel: Any, by_method: dict[str, np.ndarray]) -> None:
 
 def _logarithmic(panel: Any) -> None:
     panel.axhline(1.0, color="#777777", linewidth=0.9, zorder=0)
-    panel.set(xscale="log", yscale="log", ylim=SEEN)
+    panel.set(xscale="log", yscale="log", ylim=AXIS_RANGE)
     panel.minorticks_off()
 
 

@@ -68,8 +68,8 @@
         h("div", { class: "eager" }, h("h3", {}, "An eager loop"), h("div", { class: "scroll" }, tables.eager), tally.eager),
         h("div", { class: "owed" }, h("h3", {}, "The memory"), h("div", { class: "door" }, doors.s, doors.c), h("div", { class: "scroll" }, tables.owed), tally.owed)),
       agree,
-      h("p", { class: "hint" }, "● active now. A framed cell was read, a filled one was written. Grey columns are not stored: they are worked out when asked. Keys: ",
-        h("kbd", {}, "→"), " next operation, ", h("kbd", {}, "←"), " back, ", h("kbd", {}, "S"), " whole step, ", h("kbd", {}, "R"), " rebase, ", h("kbd", {}, "Space"), " play, ", h("kbd", {}, "Home"), " restart."));
+      h("p", { class: "hint" }, "● active now. A framed cell was read, a filled one was written. Grey columns are not stored: they are worked out when asked."),
+      h("p", { class: "hint keys" }, "Keys: ", h("kbd", {}, "→"), " next operation, ", h("kbd", {}, "←"), " back, ", h("kbd", {}, "S"), " whole step, ", h("kbd", {}, "R"), " rebase, ", h("kbd", {}, "Space"), " play, ", h("kbd", {}, "Home"), " restart."));
 
     const OPERATIONS = {
       recall() {
@@ -247,7 +247,7 @@
         h("thead", {}, h("tr", {}, ["", "last step", "mean of a step", "in all"].map((text) => h("th", { scope: "col" }, text)))), body)),
       agree,
       h("div", { class: "row" }, scale.element, owing.element),
-      h("p", { class: "hint" }, "Keys, with the focus in this figure: ", h("kbd", {}, "Space"), " play, ", h("kbd", {}, "→"), " step, ", h("kbd", {}, "R"), " rebase, ", h("kbd", {}, "Home"), " restart. A loop that decays and learns in one pass is counted: it visits each entry once in a step, besides those that are read."));
+      h("p", { class: "hint keys" }, "Keys, with the focus in this figure: ", h("kbd", {}, "Space"), " play, ", h("kbd", {}, "→"), " step, ", h("kbd", {}, "R"), " rebase, ", h("kbd", {}, "Home"), " restart. A loop that decays and learns in one pass is counted: it visits each entry once in a step, besides those that are read."));
 
     function restart() {
       const n = 2 ** size.value;

@@ -110,7 +110,7 @@
     legend(ALL.map((m) => ({ ...m, name: `${m.trace} trace` }))),
     traceChart.element,
     strip,
-    h("p", { class: "hint" }, "Filled squares are visits. Click one, or click in the chart, to change it. With the keyboard: ", h("kbd", {}, "←"), " ", h("kbd", {}, "→"), " move along the squares, ", h("kbd", {}, "Space"), " changes one."),
+    h("p", { class: "hint" }, "Filled squares are visits. Click one, or click in the chart, to change it.", h("span", { class: "keys" }, " With the keyboard: ", h("kbd", {}, "←"), " ", h("kbd", {}, "→"), " move along the squares, ", h("kbd", {}, "Space"), " changes one.")),
     sums);
   const ownVisits = { get value() { return visits.map((seen) => (seen ? 1 : 0)).join(""); },
     set value(text) { if (/^[01]+$/.test(text) && text.length === STEPS) visits = [...text].map((one) => one === "1"); } };
@@ -283,7 +283,8 @@
     legend(ALL.map((m) => ({ ...m, name: `${m.title}, ${m.trace} trace` }))),
     h("div", { class: "row" }, tracePart.element, valuePart.element, errorPart.element, allPart.element),
     verdict,
-    h("p", { class: "hint" }, "Thin upright lines are the ends of episodes. RMS error is the root of the mean squared error. The last chart is the mean of the RMS errors after episodes 1 to 10, computed exactly, not sampled; click in it to choose α. Keys while the focus is in this figure: ",
+    h("p", { class: "hint" }, "Thin upright lines are the ends of episodes. RMS error is the root of the mean squared error. The last chart is the mean of the RMS errors after episodes 1 to 10, computed exactly, not sampled; click in it to choose α."),
+    h("p", { class: "hint keys" }, "Keys while the focus is in this figure: ",
       h("kbd", {}, "Space"), " plays and pauses, ", h("kbd", {}, "←"), " ", h("kbd", {}, "→"), " step, ", h("kbd", {}, "Home"), " restarts."));
 
   const walkState = { get value() { return walkSeed; }, set value(v) { walkSeed = Number(v) >>> 0 || 1; } };

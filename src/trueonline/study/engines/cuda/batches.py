@@ -36,7 +36,7 @@ class Batch(NamedTuple):
     states: np.ndarray  # row × (steps + 1)
     rewards: np.ndarray
     discounts: np.ndarray
-    ratios: np.ndarray  # row × steps, or row × 1
+    chances: np.ndarray  # row × steps × (ρ and π), or row × 1 × (ρ and π)
     alphas: np.ndarray
     lams: np.ndarray
     discount: float
@@ -47,7 +47,7 @@ class Batch(NamedTuple):
     def inputs(self) -> tuple[np.ndarray, ...]:
         """The arrays that kernels read, in the order of their arguments."""
         return (
-            self.features, self.states, self.rewards, self.discounts, self.ratios, self.roots, self.targets, self.firsts,
+            self.features, self.states, self.rewards, self.discounts, self.chances, self.roots, self.targets, self.firsts,
             self.cases, *(launch.rows for launch in self.launches), *(launch.method.numbers for launch in self.launches),
             self.alphas, self.lams,
         )  # fmt: skip
@@ -95,11 +95,11 @@ def plan(tasks: Sequence[Task], most_bytes: float, most_steps: float) -> Iterato
         steps, size, runs = 0.0, 0.0, set[tuple]()
         for task in sorted(group, key=_place(group)):
             trajectories = (task.case, task.runs)
-            more = 8.0 * task.rows + (0.0 if trajectories in runs else 40.0 * len(task.runs) * task.case.steps)
+            more = 8.0 * task.rows + (0.0 if trajectories in runs else 48.0 * len(task.runs) * task.case.steps)
             if some and (steps + task.steps > most_steps or size + more > most_bytes):
                 yield some
                 some, steps, size, runs = [], 0.0, 0.0, set()
-                more = 8.0 * task.rows + 40.0 * len(task.runs) * task.case.steps
+                more = 8.0 * task.rows + 48.0 * len(task.runs) * task.case.steps
             some.append(task)
             runs.add(trajectories)
             steps, size = steps + task.steps, size + more
@@ -137,8 +137,8 @@ def gather(tasks: Sequence[Task]) -> Batch:
         launches.setdefault(about, (method, []))[1].append(task)
     features, roots, targets, firsts = (np.stack(part) for part in zip(*(c.arrays for c in cases.values()), strict=True))
     states, rewards, discounts = (np.stack(part) for part in zip(*(each[:3] for each in trajectories), strict=True))
-    most = max(len(each[3]) for each in trajectories)  # one ratio may stand for those of all steps
-    ratios = np.stack([np.broadcast_to(each[3], most) for each in trajectories])
+    most = max(len(each[3]) for each in trajectories)  # one pair may stand for those of all steps
+    chances = np.stack([np.broadcast_to(each[3], (most, 2)) for each in trajectories])
     first = tasks[0].case
     return Batch(
         features,
@@ -149,7 +149,7 @@ def gather(tasks: Sequence[Task]) -> Batch:
         states,
         rewards,
         discounts,
-        ratios,
+        chances,
         np.array(first.step_sizes),
         np.array(first.trace_decays),
         float(first.problem.discount),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from trueonline.core.compiling.identity import UnknownIdentityError, identity
 from trueonline.core.compiling.kernel_cache import read, write
 from trueonline.core.compiling.sources import package_code
+from trueonline.optional import version_of
 from trueonline.study.engines.cuda.variants import ENTRY, Variant
 
 __all__ = ["ENTRY", "Variant", "machine_code"]
@@ -36,11 +36,4 @@ def machine_code(rule: Any, memory: str, variant: Variant, capability: tuple[int
 
 @cache
 def _versions() -> tuple[str, ...]:
-    return tuple(_version(name) for name in ("numba", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink"))
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:  # such as where CUDA's toolkit is installed by other means
-        return ""
+    return tuple(version_of(name) for name in ("numba", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink"))

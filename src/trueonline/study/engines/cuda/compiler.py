@@ -42,8 +42,8 @@ rooted = diagonal  # a placeholder: the form of B
 
 
 def sweep_grid(
-    features, states, rewards, discounts, ratios, roots, targets, firsts, cases, rows, parameters, alphas, lams, space, errors,
-    n, width, root_size, steps, n_ratios, runs, n_alphas, n_lams, after, discount, second,
+    features, states, rewards, discounts, chances, roots, targets, firsts, cases, rows, parameters, alphas, lams, space, errors,
+    n, width, root_size, steps, n_chances, runs, n_alphas, n_lams, after, discount, second,
 ):  # fmt: skip
     """The errors of many runs: errors[r, i, j] for α_i and λ_j. Run r is in row rows[r], and about problem cases[rows[r]].
 
@@ -77,8 +77,8 @@ def sweep_grid(
                 since(states, row * (steps + 1)),
                 since(rewards, row * steps),
                 since(discounts, row * steps),
-                since(ratios, row * n_ratios),
-                n_ratios - 1,
+                since(chances, row * 2 * n_chances),
+                n_chances - 1,
                 steps,
             )
             errors[(run * n_alphas + i) * n_lams + j] = learner(memory, own, off, given, trajectory, alphas[i], lams[j])

@@ -222,7 +222,7 @@ class Gpu:
     def _launch(self, kernel: Kernel, grid: int, batch: Batch, launch: Launch, pointers: list[int], stream: Any) -> None:
         runs, steps = len(launch.rows), batch.rewards.shape[1]
         sizes = (
-            batch.n, batch.features[0].size, batch.roots[0].size, steps, batch.ratios.shape[1],
+            batch.n, batch.features[0].size, batch.roots[0].size, steps, batch.chances.shape[1],
             runs, len(batch.alphas), len(batch.lams), batch.after,
         )  # fmt: skip
         values = (*pointers, *sizes, batch.discount, float(launch.method.second or 0.0))

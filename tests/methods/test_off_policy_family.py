@@ -1,0 +1,125 @@
+"""HTD(λ), Tree Backup(λ), V-trace(λ) and ABTD(ζ): numbers by hand, where they meet others, and what they refuse."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import trueonline as to
+from tests.saved_files import rewrite
+from trueonline import files
+from trueonline.problems import baird
+
+SETTINGS = {"n_features": 3, "step_size": 0.5, "trace_decay": 0.5, "discount": 0.8}
+
+
+def after_two(learner, *, pi=True):
+    """States 0 and 1, then the end: R = 1 and 2, ρ = 2 and ½, π = 0.8 and 0.1."""
+    learner.start(0)
+    learner.update(1.0, 1, ratio=2.0, **({"probability": 0.8} if pi else {}))
+    learner.update(2.0, None, ratio=0.5, **({"probability": 0.1} if pi else {}))
+    return learner.weights.tolist()
+
+
+def test_numbers_by_hand():
+    """w_0 ← ½ρδ, and then δ = 2: state 1 gets ½ · ½ · 2 = ½, and state 0 gets γ·c of it more."""
+    tree, abtd = to.TreeBackup(**SETTINGS), to.ABTD(**SETTINGS, psi_0=0.5)
+    assert_allclose(after_two(tree), [1.0 + 0.5 * 0.8 * 0.5 * 0.8, 0.5, 0.0])
+    assert_allclose(after_two(abtd), [1.0 + 0.5 * 0.8 * 0.5 * 0.8, 0.5, 0.0])  # ζ = ½: ψ = ψ₀ = ½
+    assert_allclose(after_two(to.VTrace(**SETTINGS), pi=False), [0.5 + 0.5 * 0.8 * 0.5, 0.5, 0.0])
+    wide = to.VTrace(**SETTINGS, largest_ratio=9.0, largest_trace_ratio=1.5)
+    assert_allclose(after_two(wide, pi=False), [1.0 + 0.5 * 0.8 * 0.5 * 1.5, 0.5, 0.0])
+
+
+def test_numbers_of_htd_by_hand():
+    """e = 2φ_0, b = φ_0, d = φ_0 − 0.8φ_1 and h = 0: w = h = φ_0. Then c = ½ · 0.4: e = 0.4φ_0 + ½φ_1, b = 0.4φ_0 + φ_1.
+
+    hᵀe = hᵀb = 0.4, δ = 2 and d = φ_1: w ← w + e, and h ← h + e − 0.2φ_1.
+    """
+    learner = to.HTD(**SETTINGS, second_step_size=0.5)
+    assert_allclose(after_two(learner, pi=False), [1.4, 0.5, 0.0])
+    assert_allclose(learner.second_weights, [1.4, 0.3, 0.0])
+
+
+def test_by_default_the_target_policy_is_deterministic():
+    """π is min(1, ρ)."""
+    rng = np.random.default_rng(0)
+    X, rewards, ratios = rng.normal(size=(41, 5)), rng.normal(size=40), rng.uniform(0.0, 2.0, 40)
+    for make in to.TreeBackup, to.ABTD:
+        settings = (5, 0.1, 0.7, 0.9)
+        told = make(*settings).run(X, rewards, ratios=ratios, probabilities=np.minimum(ratios, 1.0))
+        np.testing.assert_array_equal(make(*settings).run(X, rewards, ratios=ratios), told)
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_where_policies_agree_all_are_td(form):
+    rng = np.random.default_rng(1)
+    X = (
+        rng.normal(size=(81, 5)) / 2
+        if form == "dense"
+        else np.array([rng.choice(5, 2, replace=False) for _ in range(81)])
+    )
+    rewards = rng.normal(size=80)
+    td = to.AccumulateTD(5, 0.1, 0.7, 0.9).run(X, rewards)
+    for make, more in (
+        (to.HTD, {"second_step_size": 0.3}),
+        (to.TreeBackup, {}),
+        (to.VTrace, {}),
+        (to.ABTD, {"psi_0": 0.7}),
+    ):
+        lam = 0.5 if make is to.ABTD else 0.7
+        assert_allclose(make(5, 0.1, lam, 0.9, **more).run(X, rewards), td, rtol=1e-10, atol=1e-13)
+
+
+def test_on_bairds_problem():
+    """Traces that are cut do not make TD stable. HTD needs a second step-size of more than about 4α, by its expected update."""
+    problem = baird()
+    run = problem.trajectory(20_000, seed=0)
+    stream = problem.features[run.states], run.rewards, run.discounts
+
+    def error(make, alpha, **more):
+        learner = make(8, alpha, 0.0, 0.99, initial_weights=problem.initial_weights, **more)
+        learner.run(*stream, ratios=run.ratios)
+        return problem.error(learner.weights)
+
+    assert min(error(make, 0.02) for make in (to.TreeBackup, to.VTrace, to.ABTD)) > 1e3
+    assert error(to.HTD, 0.0005, second_step_size=0.0005) > 3.0
+    assert error(to.HTD, 0.0005, second_step_size=0.008) < 0.5
+
+
+@pytest.mark.parametrize("make", [to.TreeBackup, to.ABTD])
+def test_impossible_probabilities_are_refused(make):
+    learner = make(**SETTINGS)
+    learner.start(0)
+    for more in (
+        {"probability": 1.2},
+        {"ratio": 0.5, "probability": 0.6},
+        {"probability": -0.1},
+        {"probability": np.nan},
+    ):
+        with pytest.raises(ValueError, match="probability must be a number from 0 to"):
+            learner.update(1.0, 1, **more)
+    with pytest.raises(
+        ValueError, match=r"probabilities must be at most 1, and at most the ratio, got 0\.6 at position 1"
+    ):
+        learner.run([0, 1, 2], [1.0, 1.0], ratios=[1.0, 0.5], probabilities=[0.6, 0.6])
+    assert not learner.weights.any()
+
+
+def test_a_method_without_pi_takes_no_probability():
+    learner = to.GTD(**SETTINGS, second_step_size=0.1)
+    learner.start(0)
+    with pytest.raises(TypeError, match="GTD takes no probability: it takes ratio"):
+        learner.update(1.0, 1, probability=0.5)
+
+
+def test_a_file_of_an_older_version_loads(tmp_path):
+    """Its place had 24 numbers: three carried ones, and settings behind them."""
+    rng = np.random.default_rng(2)
+    X, rewards = rng.normal(size=(21, 3)), rng.normal(size=20)
+    learner = to.GTD(**SETTINGS, second_step_size=0.1)
+    learner.run(X, rewards)
+    learner.save(tmp_path / "new.npz")
+    place = files.read_learner(tmp_path / "new.npz")[2]["place"]
+    rewrite(tmp_path / "new.npz", out=tmp_path / "old.npz", place=np.append(place[:10], np.arange(14.0)))
+    old = to.load(tmp_path / "old.npz")
+    np.testing.assert_array_equal(old.run(X, rewards, resume=False), learner.run(X, rewards, resume=False))
