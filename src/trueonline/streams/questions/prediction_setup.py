@@ -121,6 +121,14 @@ class Setup:
                     f"the method 'auto' needs a discount below 1 that is a number, got {scale.label}; give a horizon, or the "
                     "method 'true_online'"
                 )
+        self._check_bounds()
+        positive("step_size", self.step_size)
+        unit("trace_decay", self.trace_decay)
+        if not 2 <= count("features", self.features) <= MAX_FEATURES:
+            raise ValueError(f"features must be from 2 to {MAX_FEATURES:,}, got {self.features}")
+
+    def _check_bounds(self) -> None:
+        """ValueError if the bounds of the targets make no sense."""
         bounds = [
             number(name, value) for name, value in (("min", self.minimum), ("max", self.maximum)) if value is not None
         ]
@@ -128,10 +136,6 @@ class Setup:
             raise ValueError(f"min and max are for the method 'auto', got {self.method!r}; leave them out")
         if len(bounds) == 2 and not bounds[0] < bounds[1]:
             raise ValueError(f"min must be below max, got {bounds[0]:g} and {bounds[1]:g}")
-        positive("step_size", self.step_size)
-        unit("trace_decay", self.trace_decay)
-        if not 2 <= count("features", self.features) <= MAX_FEATURES:
-            raise ValueError(f"features must be from 2 to {MAX_FEATURES:,}, got {self.features}")
 
     def scales(self) -> list[TimeScale]:
         """List the time scales.
