@@ -113,7 +113,11 @@ def by_definition(x, forecasts, seconds, starts):
             figures[DRIFT].logs += today
             over, before, day_begins, largest, today = over + 1, x[:t].mean(), seconds[t], 0.0, []
         views = sorted((p[k], k) for k in range(4) if k in p)
-        tests = [(len(views) / 2 * views[1][0], views[0][1])] if len(views) > 1 else [(2.0, views[0][1])]
+        tests = (
+            [(len(views) / 2 * math.e * math.sqrt(views[0][0] * views[1][0]), views[0][1])]
+            if len(views) > 1
+            else [(2.0, views[0][1])]
+        )
         least, odd = min([*tests, *((p[k], k) for k in (FLAT, GAP, DRIFT) if k in p)])
         gap = figures[GAP].scale
         surprise[t] = math.exp(-max(3600 / gap, 1.0) * min(4 * least, 1.0))
@@ -202,8 +206,8 @@ def test_each_fault_is_surprising_and_has_its_reason(scale):
     }
     for what, (x, times, reasons) in faults.items():
         found = judged(x * scale, times, np.zeros((3000, 1)))
-        first = 2500 + int((found["surprise"][2500:2600] > 0.995).argmax())
-        assert found["surprise"][first] > 0.995, what
+        first = 2500 + int((found["surprise"][2500:2600] > 0.99).argmax())
+        assert found["surprise"][first] > 0.99, what
         assert why(found, first) in reasons, what
 
 
@@ -217,8 +221,8 @@ def test_a_temperature_that_falls_slowly_is_surprising_long_before_the_end():
     x = 88.0 + swing + 2.0 * np.sin(2 * np.pi * np.arange(T) / 288)
     x[begin:] -= 64.0 * np.minimum((np.arange(T - begin) + 1) / steps, 1.0)
     found = judged(x, 300.0 * np.arange(T))
-    assert (found["surprise"][288:begin] < 0.995).all()
-    first = int((found["surprise"][begin:] > 0.995).argmax())
+    assert (found["surprise"][288:begin] < 0.99).all()
+    first = int((found["surprise"][begin:] > 0.99).argmax())
     assert 0 < first < steps / 2
     assert why(found, begin + first) in ("a level never seen", "a drift away from the usual level")
 
@@ -241,7 +245,7 @@ def test_a_new_source_is_no_gap():
             surprise.begin_another()
         found = surprise.follow(x, None, seconds + 1e8, seconds == 0.0)
         assert (why(found, 0) == "missing samples") == (not begin_another)
-        assert (found["surprise"][0] > 0.995) == (not begin_another)
+        assert (found["surprise"][0] > 0.99) == (not begin_another)
 
 
 def test_a_state_that_does_not_fit_is_refused():

@@ -29,12 +29,14 @@ same. A drift is looked at when it is a quarter larger than before on this day, 
 What falls slowly enough is not odd beside what came just before. So a day (at most 4,096 samples) becomes part of its past only
 when it is over. Samples of a day are alike, so n is the number of days here, and the prior's p is that of a day.
 
-**One probability.** Single views are often odd with no fault. So two of them must agree: if p₍₂₎ is the second smallest of k
-probabilities, k/2·p₍₂₎ is a probability again, however they depend on each other (Rüger 1978). It and those of the other figures
-are four tests, and with J signals there are 4J. The least p counts 4J times (Bonferroni). A stream has n samples an hour. If these
-were independent, exp(−n·p) would be the probability that none in an hour is as odd. This is the surprise. A stream with less than
-one sample an hour has n = 1. So a surprise of 0.99 comes in one of a hundred hours at any pace, or more rarely. Noise with an
-infinite variance can surprise more often (Cauchy noise: twice).
+**One probability.** Single views are often odd with no fault. So the two oddest of k views are taken together. For any two
+probabilities p and q, e·√(pq) is a probability again, however they depend on each other (Vovk and Wang 2020). This is their sum, on
+the scale of logarithms. It counts k/2 times, because any of the views may be odd. (All pairs would count k(k − 1)/2 times, but
+views are alike, and tests on noise of several kinds find that this is enough.) It and the probabilities of the other figures are
+four tests, and with J signals there are 4J. The least p counts 4J times (Bonferroni). A stream has n samples an hour. If these were
+independent, exp(−n·p) would be the probability that none in an hour is as odd. This is the surprise. A stream with less than one
+sample an hour has n = 1. So a surprise of 0.99 comes in one of a hundred hours at any pace, or more rarely. Noise with an infinite
+variance can surprise more often (Cauchy noise: twice).
 """
 
 from __future__ import annotations
@@ -243,7 +245,7 @@ def oddest(x, own, notes):
             elif p < second:
                 second = p
     if views >= 2:
-        best = 0.5 * views * second
+        best = 0.5 * views * math.e * math.sqrt(least * second)
     for k in range(VIEWS, FIGURES):
         if 0.0 <= notes[3 * k] < best:
             best, odd = notes[3 * k], k
