@@ -26,3 +26,22 @@ def test_a_section_runs(section):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "All targets" in done.stdout
+
+
+SMALL = ["--seeds", "1", "--steps", "400", "--processes", "1", "--tasks", "CartPole-v1"]
+
+
+@pytest.mark.apart
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["deep_heads", *SMALL], "| CartPole-v1, return of all |"),
+        (["versions", sys.executable, "--rounds", "1"], "study: sweep"),
+    ],
+    ids=["deep_heads", "versions"],
+)
+def test_a_study_that_is_no_section_runs(command, said, tmp_path):
+    command = [sys.executable, "-m", f"benchmarks.{command[0]}", *command[1:], "--out", str(tmp_path / "out")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert said in done.stdout

@@ -15,9 +15,42 @@ ROOT = Path(__file__).parents[2]
 GENERATED = {"_build", "gallery", "api", "commands", "jupyter_execute"}
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TEXT = "\n".join(page.read_text() for page in PAGES if not GENERATED & {*page.parts}).replace("\\\n", " ")
+# Where CI runs each command, target and module of the documentation: a file, and words in it.
+RUN = {
+    "trueonline asterix": ("tests/control/atari/test_asterix_command.py", '"asterix"'),
+    "trueonline atari": ("tests/control/atari/test_asterix_command.py", '"atari"'),
+    "trueonline derive": ("tests/derivation/test_derive_command.py", '"derive"'),
+    "trueonline learn": ("tests/lab/explorables/test_learn_command.py", '"learn"'),
+    "trueonline live": ("tests/streams/live/test_live_command.py", '"live"'),
+    "trueonline predict": ("tests/test_platforms.py", '"predict"'),
+    "trueonline reproduce": ("tests/lab/test_paper.py", '"reproduce"'),
+    "trueonline sweep": ("tests/study/test_sweep_command.py", '"sweep"'),
+    "trueonline train": ("tests/control/gym/test_train_command.py", '"train"'),
+    "trueonline verify": ("tests/cli/test_cli.py", '"verify"'),
+    "make bench": ("tests/test_benchmarks.py", '"-m", "benchmarks", section'),
+    "make dist": (".github/workflows/tests.yml", "make dist"),
+    "make docs": (".ci/run", "make docs"),
+    "make format": ("Makefile", "ruff format --check ."),  # by `make test`
+    "make reproduce": ("tests/lab/test_paper.py", '"reproduce"'),
+    "make results": ("tests/test_stored_results.py", "benchmarks.store"),
+    "make test": (".ci/run", "make test"),
+    "make test-apart": (".ci/run", "make test-apart"),
+    "make test-hostile": ("tests/test_hostile.py", "module.trial("),
+    "make test-lowest": (".github/workflows/tests.yml", "make test-lowest"),
+    "python -m benchmarks": ("tests/test_benchmarks.py", '"-m", "benchmarks", section'),
+    "python -m benchmarks.deep_heads": ("tests/test_benchmarks.py", '"deep_heads"'),
+    "python -m benchmarks.versions": ("tests/test_benchmarks.py", '"versions"'),
+    "python -m tests.hostile": ("tests/test_hostile.py", "module.trial("),
+    "python -m tests.lab.explorables.stills": ("tests/lab/explorables/test_pages.py", "stills.draw("),
+    "python -m tools.generated": ("tests/test_catalog.py", "generated"),
+    "python -m tools.mutants": ("tests/test_mutants.py", "mutants"),
+    "python -m tools.new_method": ("tests/test_new_method.py", "new_method"),
+}
 SHOWN = re.findall(r"^ *(?:[$!] *)?trueonline ((?:[a-z]|--).*)$", TEXT, re.MULTILINE) + re.findall(
     r"`trueonline ([^`]+)`", TEXT
 )
+TARGETS = sorted({*re.findall(r"`make ([a-z-]+)", TEXT)})
+MODULES = sorted({*re.findall(r"python -m ((?:benchmarks|tools|tests)[\w.]*)", TEXT)})
 
 
 def words_of(line):
@@ -59,13 +92,19 @@ def test_every_command_line_of_the_documentation_can_be_typed():
     assert {line: why for line in SHOWN if (why := refusal(line))} == {}
 
 
-def test_every_target_of_make_in_the_documentation_exists():
-    targets = sorted({*re.findall(r"`make ([a-z-]+)", TEXT)})
-    assert {"test", "reproduce", "docs"} <= {*targets}
+def test_everything_that_the_documentation_runs_is_run_by_ci():
+    commands = {f"trueonline {words_of(line)[0]}" for line in SHOWN if words_of(line)[0] in COMMANDS}
+    assert {*commands, *(f"make {target}" for target in TARGETS), *(f"python -m {name}" for name in MODULES)} == {*RUN}
+    assert {what: file for what, (file, words) in RUN.items() if words not in (ROOT / file).read_text()} == {}
+
+
+def test_every_target_of_make_exists():
+    targets = re.search(r"^.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split()
+    assert {*TARGETS} <= {*targets}
     done = subprocess.run(["make", "--dry-run", *targets], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("module", sorted({*re.findall(r"python -m ((?:benchmarks|tools|tests)[\w.]*)", TEXT)}))
+@pytest.mark.parametrize("module", MODULES)
 def test_a_module_that_the_documentation_runs_exists(module):
     assert find_spec(f"{module}.__main__" if (ROOT / module.replace(".", "/")).is_dir() else module)

@@ -83,7 +83,9 @@ CASES = [
 @pytest.mark.parametrize(("name", "form", "schedule"), CASES)
 def test_an_agent_goes_on_bit_for_bit(name, schedule, form, through, tmp_path):
     method = METHODS[name]
-    stream = draw(14, "binary")._replace(step_size=halve if schedule else 0.1)
+    stream = draw(14, "binary")
+    initial = np.linspace(-1.0, 1.0, stream.initial.size).reshape(stream.initial.shape)
+    stream = stream._replace(step_size=halve if schedule else 0.1, initial=initial)
     agent = stream.agent(method.agent, EpsilonGreedy(0.4), **method.options)
     assert_goes_on(agent, stream, form, through, tmp_path)
 

@@ -21,7 +21,7 @@ from trueonline.methods.accumulate_td import accumulate_td
 pytestmark = pytest.mark.usefixtures("small_heap")
 
 CONSTANT = 3
-NEG, TWO, FLAG = -3, 2, True
+NEG, TWO = -3, 2
 
 
 class Pair(NamedTuple):
@@ -222,11 +222,6 @@ def twice(x):
 
 
 @kernel
-def const_arg(p):
-    return 0.0 if FLAG else p
-
-
-@kernel
 def inplace(a, x):
     a += x
 
@@ -263,21 +258,8 @@ def p_neg_pow(log, x):
     return NEG**2 + x**NEG - (NEG**TWO) - NEG
 
 
-def p_found(log, x):
-    for i in range(10):
-        if i == 2:
-            best = i
-    return best + x
-
-
 def p_last_of(log, x):
     return last_of(7) + x
-
-
-def p_arg(log, x):
-    y = x
-    x = 5.0
-    return y
 
 
 def p_arg2(log, x):
@@ -285,22 +267,6 @@ def p_arg2(log, x):
     if x > 1.0:
         x = z
     return x
-
-
-def p_arg3(log, x):
-    for _ in range(3):
-        x = twice(x)
-    return x
-
-
-def p_multi(log, x):
-    log[1] = b = log[1] + x
-    return b
-
-
-def p_multi2(log, x):
-    a = b = loop_push(log, x)
-    return a + 10 * b
 
 
 def p_tuple_swap(log, x):
@@ -334,18 +300,10 @@ def p_idle_pointer(log, x):
     return log[0]
 
 
-def p_const_arg(log, x):
-    return const_arg(loop_push(log, 1.0)) + x
-
-
 def p_alias(log, x):
     added, scaled = log + 0, log * 1
     added[0] = scaled[0] = 9.0
     return log[0]
-
-
-def p_zero(log, x):
-    return (0 * log).sum() + x
 
 
 def p_zero_inf(log, x):
@@ -367,10 +325,6 @@ def p_boolint(log, x):
 
 def p_early2(log, x):
     return early2(x, 3.0) + 10 * early2(3.0, x) + 100 * early2(x, x)
-
-
-def p_chain(log, x):
-    return 1.0 if 0.0 <= push(log, x) <= push(log, 2.0) < 3.0 else 2.0
 
 
 def p_while(log, x):
@@ -437,16 +391,6 @@ def p_iter_change(log, x):
         n = n + 1
         s += i
     return s + n
-
-
-def p_none(log, x):
-    u = inplace2(log, x)
-    return 1.0 if u is None else 2.0
-
-
-@kernel
-def inplace2(log, x):
-    log[1] = x
 
 
 @kernel
@@ -608,7 +552,9 @@ def clipped(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
 
 
 def test_rules_that_share_a_kernel_have_in_common_what_is_the_same():
-    common = family._lined_up(list(family._lines(accumulate_td, 0)), list(family._lines(clipped, 1)))
-    gain = {0: ("transition.alpha * delta",), 1: ("transition.alpha * min(max(delta, -1.0), 1.0)",)}
-    assert [each.numbers for each in common if "learn" in each.statement] == [gain]
-    assert all(set(each.numbers) == {0, 1} for each in common)
+    common = family._lined_up(family._uses(accumulate_td, 0), family._uses(clipped, 1))
+    assert all(set(each.then) == {0, 1} for each in common)
+    recalled = common[0].then
+    assert set(recalled[1]) - set(recalled[0]) == {
+        "chosen_learn_memory_b = transition.alpha * min(max(delta, -1.0), 1.0)"
+    }

@@ -236,8 +236,9 @@ def test_constants_are_held_to():
     assert learner.update(1.0, 1, discount=0.0) == 1.0  # ends the episode
     agent = derived(constant_lambda_return).agent(3, 2, 0.1, 0.9, 0.8)
     agent.start(0)
-    with pytest.raises(ValueError, match="constant of this forward view"):
-        agent.step(1.0, 1, discount=0.5)
+    for name in ("discount", "trace_decay"):
+        with pytest.raises(ValueError, match=f"{name} is a constant of this forward view"):
+            agent.step(1.0, 1, **{name: 0.5})
     constant_alpha = derive(lambda k, h, R, alpha: R[k + 1] * alpha)
     with pytest.raises(ValueError, match="step_size is a constant of this forward view"):
         constant_alpha.learner(3, lambda t: 0.1, 0.9, 0.8)

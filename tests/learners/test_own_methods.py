@@ -12,6 +12,7 @@ import pytest
 import trueonline as to
 from trueonline.core.memory import decay, imprint, learn, recall, value
 from trueonline.forward import AccumulateSum
+from trueonline.learners import own
 from trueonline.learners.own import rule_of
 
 
@@ -296,11 +297,18 @@ def test_a_method_that_came_by_value_keeps_its_digest():
     method = to.method(scaled_by(0.3))
     learner = method.learner(3, **STILL)
     pickled = pickle.dumps(learner)
-    made = vars(__import__("trueonline.learners.own", fromlist=["_METHODS"]))["_METHODS"]
-    del made[method.digest]  # as in another process
+    del own._METHODS[method.digest]  # as in another process
     again = pickle.loads(pickled)
     assert type(again) is not method.learner
     assert again._kind() == learner._kind()
+
+
+def test_a_rule_that_changed_since_it_was_pickled_is_refused(monkeypatch):
+    pickled = pickle.dumps(OWN.learner(6, **SETTINGS))
+    monkeypatch.delitem(own._METHODS, OWN.digest)
+    monkeypatch.setattr(sys.modules[__name__], "own_td", towards_rewards)
+    with pytest.raises(ValueError, match=r"was pickled with another rule: .*own_td has changed since"):
+        pickle.loads(pickled)
 
 
 @pytest.mark.parametrize("wrong", [("discount",), "gamma", ("gamma", "lambda")])

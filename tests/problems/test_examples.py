@@ -37,6 +37,7 @@ def test_the_random_walks_of_the_textbook_have_its_values():
 
 
 def test_the_ends_of_a_random_walk_pay_what_they_are_told_to():
+    np.testing.assert_allclose(random_walk(2, end_rewards=(0.0, 3.0)).values, [1.0, 2.0])
     walk = random_walk(4, end_rewards=(-2.0, 3.0))
     np.testing.assert_allclose(walk.values, -2.0 + 5.0 * np.arange(1, 5) / 5.0, atol=1e-12)
     run = walk.trajectory(2000, seed=1)

@@ -129,9 +129,12 @@ def test_shares_do_their_part_and_end_with_all_and_only_what_is_missing_or_damag
     assert steps_taken(works[1])[1] == list(range(1, 41)), "no checkpoint was left of the first time"
 
 
-def test_dask_gives_the_same_and_a_killed_workers_task_goes_on_from_its_checkpoint(make, out):
+def test_a_cluster_gives_the_same_and_a_killed_workers_task_goes_on_from_its_checkpoint(make, out):
+    distributed = pytest.importorskip("distributed")
     works = [*make("ab"), *make("c", deaths=(25,))]
-    study.execute_tasks(works, out, engine="dask", threads=2)
+    here = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, **here) as cluster:
+        study.execute_tasks(works, out, engine=f"dask:{cluster.scheduler_address}")
     assert right(works, out)
     assert steps_taken(works[2]) == [list(range(1, 26)), list(range(21, 41))]
     assert not (out / "scratch").exists()

@@ -306,7 +306,10 @@ class Wrapped:
 if __name__ == "__main__":
     methods = {"accumulate": None, "kernel": td_0, "class": Wrapped}
     case = to.study.Case(to.problems.random_walk(), methods, (0.1,), (0.0,), runs=1, steps=30)
-    print(*to.study.run([case, case], engine="dask", threads=1)["error"].to_pylist())
+    alone = to.study.Case(case.problem, {"accumulate": None}, (0.1,), (0.0,), runs=1, steps=30)
+    found = to.study.run([case, case], engine="dask", threads=1)["error"].to_pylist()
+    assert to.study.run([alone])["error"].to_pylist() == found[:1], "the same bits"
+    print(*found)
 """
 
 

@@ -56,8 +56,8 @@ def command(pace: float | None, explain: bool, as_json: bool, limit: int | None,
         warn = predict_command.Warner(say)
         run = predict_command.prepare(chosen, setup, sys.stdout, say)
         with predict_command.until_stopped() as stop, StreamBar() as bar:
-            watchers = [warn] if chosen.quiet else [bar, warn]
-            summary = predict_command.predict(run, stop, watchers, limit, forget=chosen.checkpoint is None)
+            watchers = () if chosen.quiet else (bar,)
+            summary = predict_command.predict(run, stop, [*watchers, warn], limit, forget=chosen.checkpoint is None)
         warn.tell(run.warnings())
         if as_json:
             click.echo(json.dumps(summary, indent=2, allow_nan=False))

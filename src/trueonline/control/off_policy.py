@@ -24,13 +24,13 @@ from trueonline.control.policies import EpsilonGreedy, Policy
 from trueonline.core.compiling.kernels import call
 from trueonline.core.transition import PI, RHO, asked
 from trueonline.inputs import Features, Schedule, explains_arguments
-from trueonline.learners.docstrings import AGENT, SECOND, TARGET
+from trueonline.learners.docstrings import AGENT, NO_ADAPTATION, SECOND, TARGET
 
 
 class OffPolicyAgent(Agent):
     """An agent whose target policy is ε-greedy, whatever its behaviour."""
 
-    _shared_parameters = AGENT + TARGET
+    _shared_parameters = AGENT + TARGET + SECOND + NO_ADAPTATION
     has_target = True
     _more_settings: ClassVar[tuple[str, ...]] = (*Agent._more_settings, "target_epsilon")
     target_epsilon: float
@@ -156,5 +156,4 @@ class GQ(OffPolicyAgent):
     array([[1., 2.]])
     """
 
-    _shared_parameters = AGENT + TARGET + SECOND
     method = METHODS["gq"]

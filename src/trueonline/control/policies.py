@@ -145,7 +145,6 @@ class EpsilonGreedy:
         return call(CHOICE, values, rng.random(), self.tolerance)
 
     def probabilities(self, values: np.ndarray, t: int) -> np.ndarray:
-        """The probability of each action, as for `Greedy`."""
         epsilon = unit(f"epsilon({t})", self.epsilon(t)) if callable(self.epsilon) else self.epsilon
         greedy = Greedy(self.tolerance).probabilities(values, t)
         return (1.0 - epsilon) * greedy + epsilon / len(values)
@@ -186,7 +185,6 @@ class Softmax:
             return np.exp((values - values.max()) / temperature)
 
     def probabilities(self, values: np.ndarray, t: int) -> np.ndarray:
-        """The probability of each action, as for `Greedy`."""
         weights = self._weights(values, t)
         total = weights.sum()
         return weights / total if np.isfinite(total) else np.full(len(values), 1.0 / len(values))
@@ -200,8 +198,11 @@ class Uniform:
         return int(rng.integers(len(values)))
 
     def probabilities(self, values: np.ndarray, t: int) -> np.ndarray:
-        """The probability of each action, as for `Greedy`."""
         return np.full(len(values), 1.0 / len(values))
+
+
+for _kind in (EpsilonGreedy, Softmax, Uniform):
+    _kind.probabilities.__doc__ = Greedy.probabilities.__doc__
 
 
 def check_policy(policy: Any) -> None:

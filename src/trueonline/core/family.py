@@ -1,32 +1,35 @@
-"""One kernel for the rules over a kind of memory that have most of their statements in common.
+"""One kernel for the rules over a kind of memory that have most of their operations in common.
 
-`merged` lines up the statements of these rules, as one compares texts. What all of them have stands once in the kernel, and the
-number of the rule chooses the rest. An operation is one statement also where its numbers differ: only these are chosen then. Each
-rule keeps the order of its statements, so it finds the same bits as in a kernel of its own.
+`merged` lines up the operations of these rules, as one compares texts. What all of them have stands once in the kernel. The number
+of the rule chooses the other operations, and the numbers that operations get. A rule reads and changes its memory in its own order,
+so it finds the same bits as in a kernel of its own. Its numbers are computed together, once it has read the memory, because nothing
+that changes the memory changes them. So one choice between the rules is enough.
 """
 
 from __future__ import annotations
 
 import ast
 import copy
-from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from functools import cache
-from typing import Any
+from itertools import takewhile
+from typing import Any, NamedTuple
 
 from trueonline import catalog
 from trueonline.core.compiling.kernels import kernel
-from trueonline.core.compiling.syntax import assigned, definition, made_of
+from trueonline.core.compiling.syntax import assigned, definition, made_of, names_in
 from trueonline.core.memory import decay, imprint, learn, scale, shift
 from trueonline.core.transition import parameters_of
 
 SHARED = ("one", "two")  # the kinds of memory whose rules share kernels
 # Learners of the rule that people meet first have kernels of their own, which compile in two thirds of the time.
 ALONE = "true_online_td"
+MEMORIES = {"memory", "second"}  # the names of memories in rules
+CHOSEN = "chosen"  # how the names of numbers begin that the rule chooses
+RESULT = tuple(f"{CHOSEN}_{each}" for each in ("value", "error", "next"))
 NUMBERS = {decay: 1, imprint: 2, learn: 1, scale: 1, shift: 1}  # how many numbers come last in a call
-CHOSEN = ("this_number", "other_number")  # the names of these in the kernel, if they differ
 
 
 @cache
@@ -45,86 +48,126 @@ def number_of(rule: Any, memory: str) -> int | None:
 @cache
 def merged(memory: str) -> Any:
     """A kernel (memory, transition) for all members. `transition.which` says which rule it is."""
-    lines: list[_Line] = []
+    uses: list[_Use] = []
     names: dict[str, Any] = {}
     for rule, number in members(memory).items():
-        lines = _lined_up(lines, list(_lines(rule, number)))
+        uses = _lined_up(uses, _uses(rule, number))
         named = {name: rule.py_func.__globals__.get(name) for name in rule.py_func.__code__.co_names}
         assert all(names.get(name, value) is value for name, value in named.items()), "two meanings of a name"
         names |= named
     everyone = frozenset(members(memory).values())
-    parts = [each for line in lines for each in line.parts(everyone)]
-    chosen = sorted({name for who, text in parts if who != everyone for name in assigned(ast.parse(text).body)})
-    text = [f"def any_of_{memory}(memory, transition):", "    mine = 1 << transition.which"]
-    text += [f"    {name} = 0.0" for name in chosen]
-    before = everyone
-    for who, part in parts:
-        if who not in (everyone, before):
-            text.append(f"    if mine & {sum(1 << number for number in who)}:")
-        text += [f"    {'    ' * (who != everyone)}{line}" for line in part.splitlines()]
-        before = who
-    shared = kernel(made_of("\n".join([*text, "    return first, error, last", ""]), f"any_of_{memory}", names))
+    uses.append(_Use(f"return {', '.join(RESULT)}", (), {number: [] for number in everyone}))
+    body = [line for use in _without_choice(uses) for line in use.written(everyone)]
+    chosen = sorted(assigned([each for each in ast.parse("\n".join(body)).body if isinstance(each, ast.If)]))
+    lines = ["which = transition.which", *(f"{name} = 0.0" for name in chosen), *body]
+    text = "\n    ".join([f"def any_of_{memory}(memory, transition):", *"\n".join(lines).splitlines()])
+    shared = kernel(made_of(f"{text}\n", f"any_of_{memory}", names))
     shared.ask = shared
     return shared
 
 
-@dataclass
-class _Line:
-    """A statement of some rules: without the numbers of an operation, and with the numbers of each rule."""
+class _Use(NamedTuple):
+    """A statement that uses the memory, and the statements that follow it in each rule, which do not."""
 
     statement: str
-    names: list[str]  # of the parts of a result, `_` where nobody reads it
-    numbers: dict[int, tuple[str, ...]]
+    parts: tuple[str, ...]  # the names of the parts of its result, `_` for one that nobody reads
+    then: dict[int, list[str]]
 
-    def joined(self, other: _Line) -> _Line:
-        """The statement for more rules."""
-        pairs = list(zip(self.names, other.names, strict=True))
+    def joined(self, other: _Use) -> _Use:
+        """The statement of more rules."""
+        pairs = list(zip(self.parts, other.parts, strict=True))
         assert all(a == b or "_" in (a, b) for a, b in pairs), f"two names for a part of {self.statement}"
-        return _Line(self.statement, [b if a == "_" else a for a, b in pairs], self.numbers | other.numbers)
+        return _Use(self.statement, tuple(b if a == "_" else a for a, b in pairs), self.then | other.then)
 
-    def parts(self, everyone: frozenset[int]) -> Iterator[tuple[frozenset[int], str]]:
-        """Which rules run which text."""
-        text = f"{', '.join(self.names)} = {self.statement}" if self.names else self.statement
-        different: dict[tuple[str, ...], set[int]] = defaultdict(set)
-        for number, given in self.numbers.items():
-            different[given].add(number)
-        if len(different) > 1:
-            for given, who in different.items():
-                for name, value in zip(CHOSEN, given, strict=False):
-                    yield frozenset(who), f"{name} = {value}"
-        given = CHOSEN[: len(given)] if len(different) > 1 else given
-        yield frozenset(self.numbers), text.replace("NUMBERS", ", ".join(given))
+    def written(self, everyone: frozenset[int]) -> Iterator[str]:
+        """The statements in a kernel that these rules share."""
+        common = [line for line, *_ in takewhile(lambda row: len(set(row)) == 1, zip(*self.then.values(), strict=False))]
+        own: dict[str, list[int]] = {}
+        for number, lines in self.then.items():
+            own.setdefault("\n".join(lines[len(common) :]), []).append(number)
+        lines = [f"{', '.join(self.parts)} = {self.statement}" if self.parts else self.statement, *common]
+        word = "if"
+        for text, numbers in own.items():
+            if text and len(own) > 1:
+                lines.append(f"{word} {_any(numbers)}:\n{_indented(text)}")
+                word = "elif"
+            elif text:
+                lines.append(text)
+        text = "\n".join(lines)
+        missing = everyone - self.then.keys()
+        if missing:
+            test = _any(self.then) if len(self.then) <= len(missing) else f"not ({_any(sorted(missing))})"
+            text = f"if {test}:\n{_indented(text)}"
+        yield text
 
 
-def _lines(rule: Any, number: int) -> Iterator[_Line]:
-    """The statements of a rule. Its arguments become parts of the transition."""
+def _any(numbers: Iterable[int]) -> str:
+    return " or ".join(f"which == {number}" for number in numbers)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())
+
+
+def _uses(rule: Any, number: int) -> list[_Use]:
+    """What a rule does with its memory, in its order, and each other statement after the last that reads the memory before it."""
     node, where = copy.deepcopy(definition(rule.py_func)), rule.py_func.__globals__
     arguments = _Arguments({each.arg for each in node.args.args[1:]}, parameters_of(rule))
+    uses: list[_Use] = []
+    before: list[str] = []  # statements before the first use
+    last = -1  # the last use that reads
     for each in node.body:
         one: Any = arguments.visit(each)
         value: Any = getattr(one, "value", None)
-        names: list[str] = []
-        given: tuple[str, ...] = ()
-        if isinstance(one, ast.Return):
-            for name, part in zip(("first", "error", "last"), value.elts, strict=True):
-                yield _Line(f"{name} = {ast.unparse(part)}", [], {number: ()})
-            return
-        if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Tuple) and isinstance(value, ast.Call):
-            names, one = [ast.unparse(each) for each in one.targets[0].elts], value
-        elif isinstance(value, ast.Constant):
+        plain = uses[last].then[number] if uses else before
+        if isinstance(value, ast.Constant):  # a docstring
             continue
-        elif isinstance(one, ast.Expr) and (count := NUMBERS.get(where.get(value.func.id))):
-            given = tuple(map(ast.unparse, value.args[-count:]))
-            value.args[-count:] = [ast.Name("NUMBERS")]
-        yield _Line(ast.unparse(one), names, {number: given})
+        if isinstance(one, ast.Return):
+            plain += (f"{name} = {ast.unparse(part)}" for name, part in zip(RESULT, value.elts, strict=True))
+        elif not names_in([each]) & MEMORIES:
+            plain.append(ast.unparse(one))
+        elif isinstance(one, ast.Assign):
+            target: Any = one.targets[0]
+            apart = isinstance(target, ast.Tuple)
+            parts = tuple(map(ast.unparse, target.elts)) if apart else ()
+            assert not assigned([*ast.parse("\n".join(before)).body]) & names_in([each])
+            last = len(uses)
+            uses.append(_Use(ast.unparse(value if apart else one), parts, {number: before}))
+            before = []
+        else:
+            count = NUMBERS.get(where.get(value.func.id), 0) if value is not None else 0
+            for k in range(-count, 0):
+                name = "_".join([CHOSEN, value.func.id, *map(ast.unparse, value.args[:1]), "ab"[k]])
+                name += "_2" * sum(name in each.statement for each in uses)
+                plain.append(f"{name} = {ast.unparse(value.args[k])}")
+                value.args[k] = ast.Name(name)
+            uses.append(_Use(ast.unparse(one), (), {number: []}))
+    return uses
 
 
-def _lined_up(lines: list[_Line], more: list[_Line]) -> list[_Line]:
-    """Two rows of statements as one, in which what is the same stands once."""
-    found: list[_Line] = []
-    texts = [each.statement for each in lines], [each.statement for each in more]
+def _without_choice(uses: list[_Use]) -> list[_Use]:
+    """The same, but a number that all rules compute in the same way is computed in its place."""
+    values: dict[str, set[str]] = {}
+    for line in (line for use in uses for lines in use.then.values() for line in lines if line.startswith(CHOSEN)):
+        name, _, value = line.partition(" = ")
+        values.setdefault(name, set()).add(value)
+    same = {name: value for name, (value, *others) in values.items() if not others}
+    found = []
+    for use in uses:
+        then = {
+            number: [each for each in lines if each.split(" = ")[0] not in same] for number, lines in use.then.items()
+        }
+        statement = re.sub(rf"\b{CHOSEN}\w+", lambda name: same.get(name[0], name[0]), use.statement)
+        found.append(use._replace(statement=statement, then=then))
+    return found
+
+
+def _lined_up(uses: list[_Use], more: list[_Use]) -> list[_Use]:
+    """What two sets of rules do with their memory as one list, in which what is the same stands once."""
+    found: list[_Use] = []
+    texts = [each.statement for each in uses], [each.statement for each in more]
     for tag, i, end, j, last in SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
-        found += map(_Line.joined, lines[i:end], more[j:last]) if tag == "equal" else lines[i:end] + more[j:last]
+        found += map(_Use.joined, uses[i:end], more[j:last]) if tag == "equal" else uses[i:end] + more[j:last]
     return found
 
 

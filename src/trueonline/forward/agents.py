@@ -100,9 +100,26 @@ class TargetedDefinition(DefinitionAgent):
 
     _shared_parameters = AGENT + TARGET + SECOND
 
-    def __init__(self, *arguments: Any, target_epsilon: float = 0.0, **more: Any) -> None:
+    def __init__(
+        self,
+        n_features: int,
+        n_actions: int,
+        step_size: float | Schedule,
+        trace_decay: float,
+        discount: float,
+        policy: Callable,
+        *,
+        target_epsilon: float = 0.0,
+        seed: Any = None,
+        initial_weights: ArrayLike | None = None,
+        second_step_size: float | Schedule | None = None,
+    ) -> None:
         self.target_epsilon = target_epsilon
-        DefinitionAgent.__init__(self, *arguments, **more)
+        if second_step_size is None and issubclass(self.definition, ExpectedGradientSum):
+            second_step_size = step_size
+        common = (n_features, n_actions, step_size, trace_decay, discount, policy)
+        more: Any = {"initial_weights": initial_weights, "second_step_size": second_step_size}
+        DefinitionAgent.__init__(self, *common, seed=seed, **more)
 
     def _target(self, q: np.ndarray) -> np.ndarray:
         """π of all actions, from their values."""
@@ -155,16 +172,6 @@ class GQSum(TargetedDefinition):
     """GQ(λ), by explicit sums."""
 
     definition = ExpectedGradientSum
-
-    def __init__(
-        self,
-        *arguments: Any,
-        target_epsilon: float = 0.0,
-        second_step_size: float | Schedule | None = None,
-        **more: Any,
-    ) -> None:
-        beta = arguments[2] if second_step_size is None else second_step_size
-        TargetedDefinition.__init__(self, *arguments, target_epsilon=target_epsilon, second_step_size=beta, **more)
 
 
 class AccumulateSarsaSum(DefinitionAgent):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ClassVar
 
 import numpy as np
@@ -88,7 +88,10 @@ class Definition(Learner):
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         cls._more_settings = tuple(cls.options)
-        cls.__signature__ = with_options(Definition.__init__, cls)  # type: ignore[attr-defined]
+        init: Any = cls.__init__
+        usual = init is Definition.__init__  # a class with a constructor of its own has its arguments
+        signature = with_options(init, cls) if usual else inspect.signature(partial(init, None))
+        cls.__signature__ = signature  # type: ignore[attr-defined]
 
     @explains_arguments
     def __init__(

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from trueonline import inputs
 from trueonline.forward.base import of_now
 from trueonline.forward.off_policy_returns import OffPolicySum
-from trueonline.inputs import Schedule
 
 
 class CutSum(OffPolicySum):
@@ -67,22 +66,8 @@ class VTraceSum(CutSum):
     """
 
     takes = ("ratio",)
-    _more_settings: ClassVar[tuple[str, ...]] = ("largest_ratio", "largest_trace_ratio")
-
-    def __init__(
-        self,
-        n_features: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float,
-        initial_weights: ArrayLike | None = None,
-        *,
-        largest_ratio: float = 1.0,
-        largest_trace_ratio: float = 1.0,
-    ) -> None:
-        self.largest_ratio = inputs.ratio("largest_ratio", largest_ratio)
-        self.largest_trace_ratio = inputs.ratio("largest_trace_ratio", largest_trace_ratio)
-        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
+    options = MappingProxyType({"largest_ratio": inputs.ratio, "largest_trace_ratio": inputs.ratio})
+    largest_ratio = largest_trace_ratio = 1.0
 
     def _kept(self, lam: float, rho: float, pi: float) -> float:
         return lam * min(rho, self.largest_trace_ratio)
@@ -102,21 +87,8 @@ class ABTDSum(CutSum):
         ψ₀ and ψ_max, 1 and 2 by default.
     """
 
-    _more_settings: ClassVar[tuple[str, ...]] = ("psi_0", "psi_max")
-
-    def __init__(
-        self,
-        n_features: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float,
-        initial_weights: ArrayLike | None = None,
-        *,
-        psi_0: float = 1.0,
-        psi_max: float = 2.0,
-    ) -> None:
-        self.psi_0, self.psi_max = inputs.ratio("psi_0", psi_0), inputs.ratio("psi_max", psi_max)
-        super().__init__(n_features, step_size, trace_decay, discount, initial_weights)
+    options = MappingProxyType({"psi_0": inputs.ratio, "psi_max": inputs.ratio})
+    psi_0, psi_max = 1.0, 2.0
 
     def _kept(self, lam: float, rho: float, pi: float) -> float:
         if pi == 0.0:

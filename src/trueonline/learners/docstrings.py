@@ -62,10 +62,6 @@ initial_weights : array_like, optional
 TARGET = """\
 target_epsilon : float, optional
     The target policy is ε-greedy by the current values, with this ε. 0, which is greedy, by default.
-bound : None, optional
-    There is no step-size adaptation here: any other value is refused.
-meta_step_size : None, optional
-    The same.
 """
 
 ADAPTATION = """\

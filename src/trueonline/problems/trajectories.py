@@ -35,6 +35,8 @@ class _WithRatios(NamedTuple):
 class OffPolicyTrajectory(_WithRatios):
     """A run of the behaviour. It unpacks into states, rewards, discounts and ratios.
 
+    It also has `probabilities`, an array: ``probabilities[t]`` is π(A_t | S_t).
+
     Attributes
     ----------
     states : numpy.ndarray
@@ -45,8 +47,6 @@ class OffPolicyTrajectory(_WithRatios):
         ``discounts[t]`` is 0 if the transition ended an episode. Then ``states[t + 1]`` begins the next episode.
     ratios : numpy.ndarray
         ``ratios[t]`` is π(A_t | S_t) / b(A_t | S_t) of the action that was taken in ``states[t]``.
-    probabilities : numpy.ndarray
-        ``probabilities[t]`` is π(A_t | S_t).
     """
 
     probabilities: np.ndarray

@@ -99,9 +99,7 @@ def test_where_the_user_and_the_password_come_from(tmp_path, monkeypatch):
     assert found("mqtt://ann@host/a") == ("ann", b"")
     assert found("mqtt://ann:s%2F%FF@host/a") == ("ann", b"s/\xff")
     assert found("mqtt://ann@host/a", file) == ("ann", b" from a file")
-    with pytest.raises(
-        ValueError, match="an MQTT password needs a user: give mqtt://USER@host/topic, or set TRUEONLINE_"
-    ):
+    with pytest.raises(ValueError, match="an MQTT password needs a user: give mqtt://USER@host/topic, or set TRUE"):
         found("mqtt://host/a", file)
     with pytest.raises(ValueError, match="in the address and in --mqtt-password-file; give it once"):
         found("mqtt://ann:s@host/a", file)

@@ -186,9 +186,7 @@ def test_samples_that_never_came_are_counted_by_their_numbers(tmp_path):
 @pytest.mark.skipif(importlib.util.find_spec("paho") is None, reason="needs paho-mqtt")
 def test_addresses_where_nothing_listens_and_malformed_ones():
     begun = time.monotonic()
-    with pytest.raises(
-        ValueError, match=r"cannot listen to .*: the connection is refused: nothing listens there; check the"
-    ):
+    with pytest.raises(ValueError, match=r"cannot listen to .*: the connection is refused: nothing listens there; check"):
         Mqtt(f"mqtt://127.0.0.1:{free_port()}/arm", ["a"], patience=1000.0)
     assert time.monotonic() - begun < 500.0  # it did not wait for as long as it might have
     for place in ("host", "host/", "/topic", "host:99999/x", "host:x/y", "a:b:c/y", "a..b/y"):
@@ -229,9 +227,7 @@ def test_a_host_that_is_not_there_is_told_at_once_and_one_that_nobody_can_ask_ab
         raise socket.gaierror(next(numbers), "who knows")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    with pytest.raises(
-        ValueError, match=r"cannot listen to mqtt://nowhere/x: there is no such host \(who knows\); check"
-    ):
+    with pytest.raises(ValueError, match=r"cannot listen to mqtt://nowhere/x: there is no such host \(who knows\); ch"):
         Mqtt("mqtt://nowhere/x", ["a"], patience=1000.0)
     with pytest.raises(ValueError, match=r"it did not answer within 0\.3 s \(who knows\); check the address"):
         Mqtt("mqtt://nowhere/x", ["a"], patience=0.3)

@@ -8,6 +8,7 @@ import hashlib
 import inspect
 import linecache
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType
@@ -192,7 +193,7 @@ def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
     return [each for each in body if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))]
 
 
-def names_in(nodes: list[ast.expr]) -> set[str]:
+def names_in(nodes: Sequence[ast.AST]) -> set[str]:
     return {each.id for node in nodes for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 

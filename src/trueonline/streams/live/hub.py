@@ -137,6 +137,7 @@ class Hub:
         self._claimed = self._done = 0
         most = max(min(MAX_BUCKETS, HISTORY_BYTES // (16 + 4 * (wide + 2 * len(self.signals)))), 2)
         self._history = BucketHistory(wide, len(self.signals), most, max(self.size // most, 1))
+        self.pages = 0  # that look at it, as the server counts them
         self._wakes: tuple[Callable[[], None], ...] = ()
         self._status = Status()
         self._number = {name: number for number, name in enumerate(self.signals)}

@@ -22,6 +22,7 @@ from weakref import WeakKeyDictionary
 
 from trueonline.optional import optional
 from trueonline.streams.live import messages
+from trueonline.streams.live.board import Board, Hubs
 from trueonline.streams.live.flood import limited_protocol
 from trueonline.streams.live.hub import Hub
 from trueonline.streams.live.listener import listen
@@ -54,14 +55,16 @@ class Server:
 
     Parameters
     ----------
-    hub : Hub
-        The signals and predictions to show.
+    hub : Hub or Hubs
+        The signals and predictions to show: of one stream, or of each signal of a fleet.
     host : str
         The address to serve at. Every address but this machine's own needs a token.
     port : int
         The port. 0 takes a free one.
     token : str, optional
         A secret of at least 16 letters, digits or any of "._~-".
+    board : Board, optional
+        What `/metrics`, `/health` and `/signals` tell.
 
     Raises
     ------
@@ -69,7 +72,14 @@ class Server:
         If a package is missing, the token is weak or missing, or the port is taken.
     """
 
-    def __init__(self, hub: Hub, host: str = "127.0.0.1", port: int = 0, token: str | None = None) -> None:
+    def __init__(
+        self,
+        hub: Hub | Hubs,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        token: str | None = None,
+        board: Board | None = None,
+    ) -> None:
         check_packages()
         check_token(token)
         if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port < 2**16:
@@ -79,6 +89,7 @@ class Server:
         if not local and token is None:
             raise ValueError(f"other machines could see the page at {host}: give a token, or the host 127.0.0.1")
         self.hub = hub
+        self._board = board or Board()
         self._socket = listen(address, port)
         self.port: int = self._socket.getsockname()[1]
         # An address that stands for all addresses of this machine cannot be opened in a browser.
@@ -128,7 +139,10 @@ class Server:
     def stop(self) -> None:
         """Stop serving. Pages are disconnected, and try to connect again until there is another server."""
         if self._thread is not None:
-            self.hub.forget(self._wake)
+            if isinstance(self.hub, Hub):
+                self.hub.forget(self._wake)
+            else:
+                self.hub.wake = lambda: None
             self._server.should_exit = True
             self._thread.join()
         self._socket.close()
@@ -158,7 +172,10 @@ class Server:
             await asyncio.sleep(0.002)
         if not serving.done():
             self._loop = asyncio.get_running_loop()
-            self.hub.listen(self._wake)
+            if isinstance(self.hub, Hub):
+                self.hub.listen(self._wake)
+            else:
+                self.hub.wake = self._wake
             ready.set()
         tidying = asyncio.create_task(self._tidy())
         await serving
@@ -202,8 +219,14 @@ class Server:
 
         files = page_files()
 
+        first = "index.html" if isinstance(self.hub, Hub) else "fleet.html"
+        told = {"metrics": self._board.metrics, "health": self._board.health, "signals": self._board.signals}
+
         async def file(request: Request) -> Response:
-            name = request.path_params.get("name", "index.html")
+            name = request.path_params.get("name", "index.html" if "signal" in request.query_params else first)
+            if name in told:
+                status, kind, content = told[name]()
+                return Response(content, status, media_type=kind)
             if name not in files:
                 return PlainTextResponse("There is no such page.\n", 404)
             kind, content = files[name]
@@ -222,8 +245,13 @@ class Server:
         if len(self._pages) >= MAX_PAGES:
             await websocket.close(1013, "too many pages")
             return
-        page = PageConnection(self.hub, websocket)
+        hub = self.hub if isinstance(self.hub, Hub) else self.hub.get(websocket.query_params.get("signal", ""))
+        if hub is None:
+            await websocket.close(1008, "there is no such signal")
+            return
+        page = PageConnection(hub, websocket)
         self._pages.add(page)
+        hub.pages += 1
         tasks = [asyncio.create_task(page.hear()), asyncio.create_task(self._tell(page))]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -232,6 +260,7 @@ class Server:
                     log.error("the feed of a page failed", exc_info=error)
         finally:
             self._pages.discard(page)
+            hub.pages -= 1
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

@@ -30,9 +30,7 @@ from trueonline.streams.predictor import Answers, Predictor
 from trueonline.streams.sources import TimeStyle
 from trueonline.streams.sources.clock import UNITS
 
-DEFAULT_THRESHOLD = (
-    0.995  # where only a file is named: usual streams should have such an hour once in 200 hours, or less often
-)
+DEFAULT_THRESHOLD = 0.99  # where only a file is named: usual streams have such an hour once in 100 hours, or less often
 COOL_SAMPLES = 20
 MAX_SEVERITY = 16.0  # a surprise is not distinguished from 1 beyond this
 BEGUN, OVER = "begun", "over"

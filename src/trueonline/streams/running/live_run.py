@@ -12,14 +12,22 @@ from typing import Any
 
 import numpy as np
 
+from trueonline.streams.fleet import Fleet, divided, part
 from trueonline.streams.outputs.alerts import BEGUN, DEFAULT_THRESHOLD, Incidents
 from trueonline.streams.predictor import Answers, Predictor
 from trueonline.streams.running.stream_run import Run
 from trueonline.streams.sources import TimeStyle
 
 REPORT_SECONDS = 0.5  # seconds between reports of scores and counters to the page
+BOARD_SECONDS, BOARD_SHARE = (
+    2.0,
+    50.0,
+)  # seconds between reports of all signals, which take at most a fiftieth of the time
 ALERTS_KEPT = 100  # the newest of them are known to a page that is opened later
 RATE_REPORTS = 11  # reports over which the rate is measured
+LISTED, MEASURED = 200, 1000  # signals of a fleet in the list, and those that have figures of their own
+SCORED = 50  # questions whose waiting samples are scored too, as the summary does, as far as they are known
+FADING = 0.99  # of the largest surprise, from sample to sample
 
 
 class Page:
@@ -28,9 +36,9 @@ class Page:
     def __init__(self, title: str, host: str, port: int, token: str | None) -> None:
         self._title, self._place = title, (host, port, token)
 
-    def open(self, predictor: Predictor) -> AbstractContextManager:
+    def open(self, predictor: Predictor | Fleet) -> AbstractContextManager:
         """The server of the page, bound to its address."""
-        from trueonline.streams.live import Hub, PageQuestion, Server
+        from trueonline.streams.live import Board, Hub, Hubs, PageQuestion, Server
 
         shown = [
             PageQuestion(name, target, scale.discount, horizon, "mean" if scale.mean else "return")
@@ -38,8 +46,10 @@ class Page:
                 predictor.names, predictor.targets, predictor.scales, predictor.horizons, strict=True
             )
         ]
-        self._hub = Hub(shown, predictor.observed, self._title)
-        self._server = Server(self._hub, *self._place)
+        self._hubs = Hubs(lambda name: Hub(shown, predictor.observed, name or self._title))
+        self._board = Board()
+        hubs = self._hubs if isinstance(predictor, Fleet) else self._hubs.note("") or self._hubs
+        self._server = Server(hubs, *self._place, board=self._board)
         return self._server
 
     @property
@@ -49,33 +59,91 @@ class Page:
 
     def show(self, run: Run, stop: threading.Event, limit: int | None = None) -> dict[str, Any]:
         """Learn and show it. Return the summary."""
-        reporter = _Reporter(run, self._hub)
+        reporter = _Reporter(run, self._hubs, self._board)
         reporter("waiting")
         with run.resources:
             run.learn(stop, seen=reporter.seen, idle=reporter, limit=limit)
             run.finish(forget=False)
-            reporter("ended")
+            reporter("stopped" if stop.is_set() else "ended")
             while not stop.wait(REPORT_SECONDS):  # without a time, Windows would not hear of Ctrl-C
-                pass
+                self._board.alive()
+            reporter("stopped")
         return run.summary()
 
 
-class _Reporter:
-    """Shows the samples of a run to a hub, and twice a second its state."""
+class _Signal:
+    """What is known of a signal beside its charts."""
 
-    def __init__(self, run: Run, hub: Any) -> None:
-        self._run, self._hub = run, hub
+    def __init__(self, name: str, predictor: Predictor, threshold: float) -> None:
+        self.name, self.predictor, self._incidents = name, predictor, Incidents(predictor, threshold)
+        self.alerts: deque[dict[str, Any]] = deque(maxlen=ALERTS_KEPT)
+        self.alarmed = self.samples = 0
+        self.worst = self.time = self.arrived = 0.0  # the largest surprise, fading; the newest time; and when it came
+        self.newest: list[float] = []  # values, and predictions
+
+    def see(self, answers: Answers) -> None:
+        """Note samples."""
+        if answers.surprise is not None:
+            ages = np.arange(len(answers.times))[::-1]
+            faded = np.nan_to_num(answers.surprise) * FADING**ages
+            self.worst = max(self.worst * FADING ** len(ages), float(faded.max()))
+        found = [alert for alert in self._incidents.follow(answers, TimeStyle()) if alert.state == BEGUN]
+        self.alarmed += len(found)
+        self.alerts.extend(asdict(alert) for alert in found[-ALERTS_KEPT:])
+        self.samples += len(answers.times)
+        self.time, self.arrived = float(answers.times[-1]), time.time()
+        target = self.predictor.observed.index(self.predictor.targets[0])
+        self.newest = [float(answers.signals[-1, target]), float(answers.predictions[-1, 0])]
+
+    def listed(self, skill: float) -> dict[str, Any]:
+        """The signal in the list of a fleet."""
+        value, prediction = (None if not math.isfinite(each) else each for each in self.newest)
+        return {
+            "name": self.name,
+            "time": self.time,
+            "value": value,
+            "prediction": prediction,
+            "worst": self.worst,
+            "alerts": self.alarmed,
+            "last": self.alerts[-1] if self.alerts else None,
+            "better": None if math.isnan(skill) else skill,
+            "samples": self.samples,
+        }
+
+
+class _Reporter:
+    """Shows the samples of a run to hubs, twice a second its state, and figures to the board."""
+
+    def __init__(self, run: Run, hubs: Any, board: Any) -> None:
+        self._run, self._hubs, self._board = run, hubs, board
         self._begun = self._at = time.monotonic()
+        self._due = 0.0  # when all signals are reported next
         self._before = run.samples
         self._looks: deque[tuple[float, int]] = deque(maxlen=RATE_REPORTS)  # when there were how many samples
-        self._alerts: deque[dict[str, Any]] = deque(maxlen=ALERTS_KEPT)
-        self._incidents = Incidents(run.predictor, DEFAULT_THRESHOLD if run.alerts is None else run.alerts.threshold)
+        self._signals: dict[str, _Signal] = {}
+        self._threshold = DEFAULT_THRESHOLD if run.alerts is None else run.alerts.threshold
+        if isinstance(run.predictor, Predictor):
+            self._signals[""] = _Signal("", run.predictor, self._threshold)
 
     def seen(self, answers: Answers) -> None:
         """Show samples."""
-        self._hub.publish(answers)
-        told = self._incidents.follow(answers, TimeStyle())
-        self._alerts.extend(asdict(alert) for alert in told if alert.state == BEGUN)
+        for name, own in self._parts(answers):
+            signal = self._signals.get(name)
+            if signal is None:
+                assert isinstance(self._run.predictor, Fleet)
+                signal = self._signals[name] = _Signal(name, self._run.predictor.members[name], self._threshold)
+            signal.see(own)
+            hub = self._hubs.note(name)
+            if hub is not None:
+                hub.publish(own)
+
+    def _parts(self, answers: Answers) -> list[tuple[str, Answers]]:
+        """The answers of each signal, with its name."""
+        if isinstance(self._run.predictor, Predictor):
+            return [("", answers)] if len(answers.times) else []
+        assert answers.codes is not None
+        names = self._run.predictor.labels.names
+        return [(names[code], part(answers, rows)) for code, rows in divided(answers.codes)]
 
     def __call__(self, state: str | None = None) -> None:
         now, samples, style = time.monotonic(), self._run.samples, self._run.source.style
@@ -83,23 +151,77 @@ class _Reporter:
             return
         if samples:
             self._looks.append((now, samples))
-        self._hub.report(
-            {
-                "state": state or ("learning" if samples > self._before else "waiting"),
-                "samples": samples,
-                "rate": self._rate(),
-                "pace": self._run.source.pace,
-                "dropped": self._run.dropped(),
-                "clipped": self._run.predictor.counters()["clipped"],
-                "uptime": now - self._begun,
-                "note": "; ".join(self._run.warnings().values()),
-                "offset": style.offset if style is not None and style.is_iso else None,
-                "questions": scores(self._run.predictor, state == "ended"),
-                "experts": [self._run.predictor.experts(q) for q in range(len(self._run.predictor.names))],
-                "alerts": list(self._alerts),
-            }
-        )
+        shared = {
+            "state": state or ("learning" if samples > self._before else "waiting"),
+            "rate": self._rate(),
+            "pace": self._run.source.pace,
+            "dropped": self._run.dropped(),
+            "clipped": self._run.predictor.counters()["clipped"],
+            "uptime": now - self._begun,
+            "note": "; ".join(self._run.warnings().values()),
+            "offset": style.offset if style is not None and style.is_iso else None,
+            "zone": style.zone if style is not None and style.is_iso else None,
+        }
+        for name, hub in self._hubs.of.items():
+            signal = self._signals.get(name)
+            if signal is not None and (hub.pages or state is not None or not name):
+                predictor = signal.predictor
+                hub.report(
+                    {
+                        **shared,
+                        "samples": samples if not name else signal.samples,
+                        "questions": scores(predictor, state == "ended"),
+                        "experts": [predictor.experts(q) for q in range(len(predictor.names))],
+                        "alerts": list(signal.alerts),
+                    }
+                )
+        self._board.alive()
+        if now >= self._due or state is not None:
+            self._board.report(*self._figures(shared, samples))
+            self._due = time.monotonic() + max(BOARD_SECONDS, BOARD_SHARE * (time.monotonic() - now))
         self._at, self._before = now, samples
+
+    def _figures(self, shared: dict[str, Any], samples: int) -> tuple[dict[str, Any], list[Any], list[dict[str, Any]]]:
+        """What the board tells: health, figures, and the list of signals, the worst first."""
+        worst = sorted(self._signals.values(), key=lambda each: -each.worst)
+        alerts = sum(each.alarmed for each in worst)
+        health = {
+            "state": shared["state"],
+            "samples": samples,
+            "signals": len(worst),
+            "alerts": alerts,
+            "note": shared["note"],
+        }
+        skills = {each.name: _skill(each.predictor) for each in worst[:MEASURED]}
+
+        def of_signals(value: Any) -> list[tuple[dict[str, str], float]]:
+            return [
+                ({"signal": each.name} if each.name else {}, value(each)) for each in worst[:MEASURED] if each.samples
+            ]
+
+        figures = [
+            ("samples", "counter", "Samples learned from.", [({}, samples)]),
+            ("alerts", "counter", "Alerts.", [({}, alerts)]),
+            (
+                "dropped",
+                "counter",
+                "Samples that were dropped.",
+                [({"reason": k}, n) for k, n in shared["dropped"].items()],
+            ),
+            ("signals", "gauge", "Signals.", [({}, len(worst))]),
+            ("uptime_seconds", "gauge", "Seconds since the start.", [({}, shared["uptime"])]),
+            ("last_sample_seconds", "gauge", "When the newest sample came.", of_signals(lambda each: each.arrived)),
+            ("surprise", "gauge", "The largest surprise of late, fading.", of_signals(lambda each: each.worst)),
+            ("value", "gauge", "The newest value.", of_signals(lambda each: each.newest[0])),
+            ("prediction", "gauge", "The newest prediction.", of_signals(lambda each: each.newest[1])),
+            (
+                "skill",
+                "gauge",
+                "1 - error / that of the better naive forecast.",
+                of_signals(lambda each: skills[each.name]),
+            ),
+        ]
+        return health, figures, [each.listed(skills[each.name]) for each in worst[:LISTED] if each.samples]
 
     def _rate(self) -> float:
         """The samples a second, over the last seconds. NaN while there are too few."""
@@ -109,9 +231,16 @@ class _Reporter:
         return (last - first) / (end - begin) if end > begin else math.nan
 
 
+def _skill(predictor: Predictor) -> float:
+    """How much better than the better naive forecast the first question is answered so far."""
+    so_far = predictor.scores_so_far()
+    error, naive = so_far["error"][0], min(so_far["hold"][0], so_far["mean"][0])
+    return float(1.0 - error / naive) if naive > 0.0 else math.nan
+
+
 def scores(predictor: Predictor, ended: bool) -> dict[str, np.ndarray]:
-    """The scores of all questions, with NaN for what is not known. In the end they are those of the summary."""
-    if not ended:
+    """The scores of all questions, with NaN for what is not known: those of the summary, unless there are too many questions."""
+    if not ended and len(predictor.names) > SCORED:
         return predictor.scores_so_far()
     last = predictor.scores()
     found: dict[str, np.ndarray] = {"scored": np.array([each.scored for each in last])}

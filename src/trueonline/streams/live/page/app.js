@@ -1,6 +1,6 @@
 // The page of `trueonline live`: what it was told, what it shows, and the controls.
 
-import { clockOf } from "./axis.js";
+import { clockOf, zoneWords } from "./axis.js";
 import { Chart } from "./charts.js";
 import { tellFigures, write } from "./figures.js";
 import { bindKeys } from "./keys.js";
@@ -9,7 +9,7 @@ import { Samples } from "./samples.js";
 import { ALL, lengths, Spans } from "./spans.js";
 import { remember, remembered } from "./memory.js";
 import { Table } from "./table.js";
-import { errorsOf, firstScore, latelyWords, median, skillWords } from "./words.js";
+import { amount, EARLY, errorsOf, firstScore, isEarly, latelyWords, median, skillWords } from "./words.js";
 import { Connection } from "./wire.js";
 
 const $ = (id) => document.getElementById(id);
@@ -28,6 +28,7 @@ let wholeFrom = NaN; // all samples of the zoomed stretch are at hand from this 
 let frozenAt = null; // paused: the number of the first sample not to draw
 let missed = 0, drawnTo = 0, liveSince = Infinity, clockOffset = 0, quickest = Infinity;
 let delays = [];
+let stopped = false; // whether the connection ended in good order
 let lostFor = null; // seconds until the next trial, when there is no connection
 
 // --- What comes ------------------------------------------------------------------------------------
@@ -36,10 +37,11 @@ const receive = {
   hello(message) {
     hello = message;
     lostFor = null;
+    stopped = false;
     missed = 0;
     signalNumbers = new Map(hello.signals.map((name, number) => [name, number]));
     document.title = hello.title ? `${hello.title} – trueonline` : "trueonline";
-    $("title").textContent = hello.title || "trueonline";
+    $("title").textContent = $("title").title = hello.title || "trueonline";
     const wanted = remembered("shown", []).map((name) => hello.questions.findIndex((each) => each.name === name));
     const known = wanted.filter((number) => number >= 0).slice(0, hello.most);
     table.fill(hello.questions, hello.most);
@@ -86,7 +88,7 @@ const receive = {
   },
   scores(message) {
     scores = message;
-    table.update(scores);
+    table.update(scores, step);
     for (const chart of charts) tellScore(chart);
   },
   alerts(message) {
@@ -106,9 +108,13 @@ const receive = {
 const alerts = new Alerts($("alerts"), $("alert-list"), lookAt);
 const spans = new Spans($("windows"), reset);
 const table = new Table($("list"), $("find"), $("more"), toggle);
-history.replaceState(null, "", location.pathname); // the token is in the cookie now, and need not be in the address
-const connection = new Connection((message) => receive[message.kind]?.(message), (wait) => {
+const signal = new URLSearchParams(location.search).get("signal"); // of a fleet
+// The token is in the cookie now, and need not be in the address.
+history.replaceState(null, "", signal === null ? location.pathname : `?signal=${encodeURIComponent(signal)}`);
+$("back").hidden = signal === null;
+const connection = new Connection((message) => receive[message.kind]?.(message), signal, (wait, orderly) => {
   lostFor = wait;
+  stopped ||= orderly;
   liveSince = Infinity;
   schedule();
 });
@@ -147,13 +153,16 @@ function remove(chart) {
 }
 
 function tellScore(chart) {
-  const recent = errorsOf(scores, chart.number, true), lately = latelyWords(recent);
-  const overall = skillWords(errorsOf(scores, chart.number));
+  const recent = errorsOf(scores, chart.number, true);
+  const early = isEarly(chart.question, scores?.scored[chart.number] ?? 0, step);
+  const [known, last] = [errorsOf(scores, chart.number), latelyWords(recent)];
+  const overall = early && Number.isFinite(known.error) ? `error ${amount(known.error)}: ${EARLY}` : skillWords(known);
+  const lately = early ? "" : last;
   const wait = overall || lately || status.state === "ended" ? "" : firstScore(chart.question);
   chart.score.textContent = wait ? `error: ${wait}` : overall;
   chart.lately.textContent = lately;
   chart.lately.title = skillWords(recent);
-  chart.score.title = wait && "the error is shown once what was predicted has come, but for a millionth";
+  chart.score.title = wait && "the error is shown once what was predicted has come, but for a hundredth";
 }
 
 // --- Drawing ---------------------------------------------------------------------------------------
@@ -179,6 +188,7 @@ function draw() {
     const view = { range, following: !zoom, key: zoom?.join() ?? spans.length, clock, step, alerts: alerts.known };
     for (const chart of charts) if (frozenAt === null || chart.source) chart.draw(view);
     alerts.tell(step, clock);
+    write("zone", zoneWords(clock, status.zone));
     $("band-line").hidden = !charts.some((chart) => chart.lines.high.some((value) => value !== null));
     $("alert-line").hidden = !alerts.known.length;
     measure();
@@ -245,7 +255,7 @@ let tellingAt = 0; // the figures change four times a second at most, or nobody 
 
 function tell() {
   write("state", stateWords());
-  $("state").dataset.state = lostFor !== null ? "lost" : frozenAt !== null ? "paused" : status.state ?? "waiting";
+  $("state").dataset.state = stopped ? "ended" : lostFor !== null ? "lost" : frozenAt !== null ? "paused" : status.state ?? "waiting";
   const empty = emptyWords();
   $("empty").hidden = !empty;
   $("charts").hidden = !shown.length;
@@ -264,9 +274,10 @@ function tell() {
 }
 
 function stateWords() {
+  if (stopped) return "trueonline was stopped";
   if (lostFor !== null) return "connection lost – trying again";
   if (frozenAt !== null) return "paused – learning goes on";
-  return { learning: "learning", ended: "the stream has ended" }[status.state] ?? "waiting for samples";
+  return { learning: "learning", ended: "the stream has ended", stopped: "stopped" }[status.state] ?? "waiting for samples";
 }
 
 function emptyWords() {

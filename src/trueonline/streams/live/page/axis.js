@@ -22,6 +22,14 @@ export function clockOf(time, offset) {
   return { dates, shift: !dates ? 0 : offset ?? -60 * new Date(1000 * time).getTimezoneOffset() };
 }
 
+// Whose clock it is. `zone` is what the input wrote: "Z", "+02:00", "" for none; undefined for numbers.
+export function zoneWords(clock, zone) {
+  if (!clock.dates) return "times: minutes:seconds since the beginning";
+  if (zone === "") return "times as in the input, without a zone";
+  const minutes = Math.round(clock.shift / 60), size = Math.abs(minutes);
+  return `times: UTC${minutes ? `${minutes < 0 ? "−" : "+"}${Math.floor(size / 60)}${size % 60 ? `:${two(size % 60)}` : ""}` : ""}`;
+}
+
 // Where the marks are: whole multiples of the step by the clock, Mondays, or the first days of months.
 export function marks(from, to, step, clock) {
   const found = [];

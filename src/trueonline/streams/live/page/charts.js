@@ -66,7 +66,7 @@ export class Chart {
       axes: [
         { ...axis, size: (_, words) => (words?.some((each) => each.includes("\n")) ? 36 : 24), space: apart, incrs: STEPS, splits: (_, __, from, to, step) => marks(from, to, step, this.clock),
           values: (u, ticks, _, __, step) => this.times(u, ticks, step) },
-        numbers,
+        { ...numbers, label: this.question.unit ? `${this.question.target}, ${this.question.unit}` : this.question.target, labelSize: 18, labelGap: 0, labelFont: axis.font },
         ...(rightAxis ? [{ ...numbers, scale, stroke: colours.prediction, side: 1, size: 46, grid: { show: false }, values: this.raw ? numbers.values : () => [] }] : []),
       ],
       series: [
@@ -133,8 +133,11 @@ export class Chart {
   draw({ range, following, key, clock, step, alerts }) {
     if (key !== this.key) for (const each of this.steady) each.forget();
     Object.assign(this, { range, following, key, clock, step });
-    this.alerts = alerts.filter(({ time }) => time >= range[0] && time <= range[1]);
+    const own = ({ time, target }) => target === this.question.target && time >= range[0] && time <= range[1];
+    this.alerts = alerts.filter(own);
     this.data = this.source ? this.view(this.source, range) : nothing();
+    // Where samples are closer than pixels, the signal shows through the prediction.
+    this.uplot.series[LINES.indexOf("prediction")].alpha = this.data[0].length > this.uplot.over.clientWidth ? 0.6 : 1;
     this.uplot.setData(this.data);
     this.tell();
   }

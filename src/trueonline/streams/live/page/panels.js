@@ -6,7 +6,7 @@ import { alertWords, percent } from "./words.js";
 const LISTED = 12; // alerts
 const REMEMBERED = 1000; // alerts that are marked in the charts
 const HEAVIEST = 4; // experts of a question
-const SOME = 0.005; // a smaller share would be told as nothing
+const SOME = 0.05; // smaller shares are told together
 
 function element(tag, className, text = "") {
   const made = document.createElement(tag);
@@ -60,9 +60,9 @@ export function tellExperts(section, place, questions, shown, experts) {
   section.hidden = !known.length;
   place.replaceChildren(...known.flatMap((number) => {
     const list = element("ul", "experts");
-    const heaviest = [...experts[number]].sort((a, b) => b[1] - a[1]).slice(0, HEAVIEST);
+    const heaviest = [...experts[number]].sort((a, b) => b[1] - a[1]).slice(0, HEAVIEST).filter(([, share], k) => !k || share >= SOME);
     const others = 1 - heaviest.reduce((sum, [, share]) => sum + share, 0);
-    list.append(...[...heaviest, ["all others", others]].filter(([, share]) => share >= SOME).map(([words, share]) => {
+    list.append(...[...heaviest, ["all others", others]].filter(([, share]) => share >= 0.005).map(([words, share]) => {
       const item = element("li", ""), bar = element("i", "bar");
       bar.style.width = `${100 * Math.min(share, 1)}%`;
       item.append(element("span", "share", percent(share)), element("span", "words", words.replaceAll(" = ", "\u00a0=\u00a0")), bar);

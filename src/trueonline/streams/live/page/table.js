@@ -1,6 +1,6 @@
 // The list of questions: which are shown, and how well each is answered.
 
-import { amount, errorsOf, firstScore, latelyWords, percent, questionWords, skillWords, whole } from "./words.js";
+import { amount, EARLY, errorsOf, firstScore, isEarly, latelyWords, percent, questionWords, skillWords, whole } from "./words.js";
 
 const ROWS = 200; // more than that are not listed at a time
 const FIND = 15; // with more questions than that there is a field to find them
@@ -36,7 +36,7 @@ export class Table {
     this.more.hidden = all > 0 && all <= ROWS;
     this.more.textContent = all ? `and ${whole(all - found.length)} more: find them by name` : "no question has that in its name";
     this.mark(this.shown);
-    this.update(this.scores);
+    this.update(this.scores, this.step);
   }
 
   row(number) {
@@ -60,8 +60,9 @@ export class Table {
     }
   }
 
-  update(scores) {
-    this.scores = scores;
+  // `step` is the usual time between two samples.
+  update(scores, step = this.step) {
+    Object.assign(this, { scores, step });
     if (!scores) return;
     for (const [number, row] of this.rows) {
       const overall = errorsOf(scores, number), recent = errorsOf(scores, number, true);
@@ -70,8 +71,10 @@ export class Table {
       const cells = row.cells;
       cells[1].title = cells[2].title = known || firstScore(this.questions[number]);
       cells[1].textContent = amount(error);
-      cells[2].textContent = Number.isFinite(skill) ? `${skill < -0.005 ? "−" : ""}${percent(skill)}` : "–";
-      cells[2].className = skill >= 0.005 ? "good" : skill <= -0.005 ? "bad" : "";
+      const early = Number.isFinite(skill) && isEarly(this.questions[number], scores.scored[number], this.step);
+      if (early) cells[2].title = `${EARLY}\n${known}`;
+      cells[2].textContent = early ? "early" : Number.isFinite(skill) ? `${skill < -0.005 ? "−" : ""}${percent(skill)}` : "–";
+      cells[2].className = early ? "soft" : skill >= 0.005 ? "good" : skill <= -0.005 ? "bad" : "";
       cells[3].textContent = whole(scores.scored[number]);
     }
   }

@@ -1,5 +1,6 @@
 // The WebSocket: messages in (their layout is in messages.py), requests out, and again after a loss.
 
+const GOING = 1012; // the code of a server that ends in good order
 const SAMPLES = 1, SCORES = 2;
 const ERRORS = ["error", "hold", "mean", "recentError", "recentHold", "recentMean"];
 
@@ -44,10 +45,11 @@ function decodeHistory(buffer, view) {
   };
 }
 
-// Calls receive(message) with what comes and lost(seconds until the next trial) when the connection ends.
+// Calls receive(message) with what comes, and lost(seconds until the next trial, whether in good order) when the connection ends.
 export class Connection {
-  constructor(receive, lost) {
+  constructor(receive, signal, lost) {
     this.receive = receive;
+    this.signal = signal; // of a fleet, or null
     this.lost = lost;
     this.trials = 0;
     this.open();
@@ -55,6 +57,7 @@ export class Connection {
 
   open() {
     const url = new URL("feed", location.href);
+    url.search = this.signal === null ? "" : `?signal=${encodeURIComponent(this.signal)}`;
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     this.socket = new WebSocket(url);
     this.socket.binaryType = "arraybuffer";
@@ -65,9 +68,9 @@ export class Connection {
         this.receive({ ...message, kind: message.type });
       } else this.receive(decode(data));
     };
-    this.socket.onclose = () => {
+    this.socket.onclose = ({ code }) => {
       const wait = Math.min(0.5 * 2 ** this.trials++, 10) * (0.8 + 0.4 * Math.random());
-      this.lost(wait);
+      this.lost(wait, code === GOING);
       setTimeout(() => this.open(), 1000 * wait);
     };
   }

@@ -88,8 +88,18 @@ export function alertWords({ value, expected, reason, error, usual_error: usual 
   return [`${amount(value, 4)}, expected ${amount(expected, 4)}`, why].filter(Boolean).join(": ");
 }
 
-// When there will be a score: a return counts as known when all but a millionth of its weight, e^−13.8, has come.
-export const firstScore = (question) => (question.horizon === null ? "" : `known after about ${span(14 * question.horizon)}`);
+// When there will be a score: a return counts as known when all but a hundredth of its weight, e^−4.6, has come.
+export const firstScore = (question) => (question.horizon === null ? "" : `known after about ${span(4.6 * question.horizon)}`);
+
+const ENOUGH = 100; // horizons after which scores say something
+
+// Whether so few samples are scored that nothing should be read into it. `step` is the usual time between two samples.
+export function isEarly({ horizon, discount }, scored, step) {
+  const samples = horizon !== null ? horizon / step : typeof discount === "number" && discount < 1 ? 1 / (1 - discount) : 0;
+  return scored < ENOUGH * samples;
+}
+
+export const EARLY = `too early to compare: fewer than ${ENOUGH} horizons are scored`;
 
 export function median(values) {
   if (!values.length) return NaN;

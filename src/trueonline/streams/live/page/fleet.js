@@ -1,0 +1,64 @@
+// The signals of a fleet, the worst first.
+
+import { clockOf, moment } from "./axis.js";
+import { write } from "./figures.js";
+import { alertWords, amount, percent, whole } from "./words.js";
+
+const $ = (id) => document.getElementById(id);
+const EVERY = 2000; // ms between two looks
+const STATES = { learning: "learning", ended: "the stream has ended", stopped: "stopped" };
+let known = null, silent = false;
+
+history.replaceState(null, "", location.pathname); // the token is in the cookie now, and need not be in the address
+
+async function look() {
+  try {
+    const answer = await fetch("signals");
+    if (!answer.ok) throw new Error(answer.statusText);
+    known = await answer.json();
+    silent = false;
+  } catch {
+    silent = true;
+  }
+  tell();
+  setTimeout(look, EVERY);
+}
+
+function tell() {
+  const state = silent ? (known?.state === "stopped" ? "stopped" : "lost") : known.state;
+  write("state", { lost: "connection lost – trying again", ...STATES }[state] ?? "waiting for samples");
+  $("state").dataset.state = state;
+  if (!known) return;
+  for (const name of ["signals", "samples", "alerts"]) write(name, whole(name === "signals" ? known.of ?? known.signals.length : known[name]));
+  write("note", known.note);
+  $("note").hidden = !known.note;
+  const words = $("find").value.toLowerCase();
+  const found = known.signals.filter(({ name }) => name.toLowerCase().includes(words));
+  document.querySelector("table").hidden = !found.length;
+  $("list").replaceChildren(...found.map(row));
+  const left = (known.of ?? known.signals.length) - known.signals.length;
+  $("more").hidden = left <= 0 && found.length > 0;
+  write("more", found.length ? `and ${whole(left)} more that are less surprising` : known.signals.length ? "no signal has that in its name" : "Waiting for samples …");
+}
+
+function row({ name, value, prediction, worst, alerts, last, better, time }) {
+  const line = document.createElement("tr"), link = document.createElement("a"), head = document.createElement("th");
+  head.scope = "row";
+  link.href = `?signal=${encodeURIComponent(name)}`;
+  link.textContent = name;
+  head.append(link);
+  const skill = better === null ? "–" : `${better < -0.005 ? "−" : ""}${percent(better)}`;
+  const alert = last ? `${moment(last.time, 1, clockOf(time, 0))}: ${alertWords(last)}` : "";
+  const cells = [[worst.toFixed(3), worst >= 0.99 ? "bad" : ""], [amount(value, 4)], [amount(prediction, 4)],
+    [skill, better >= 0.005 ? "good" : better <= -0.005 ? "bad" : ""], [alerts ? whole(alerts) : "–"], [alert, "what"]];
+  line.append(head, ...cells.map(([text, kind = ""]) => {
+    const cell = document.createElement("td");
+    cell.textContent = text;
+    cell.className = kind;
+    return cell;
+  }));
+  return line;
+}
+
+$("find").addEventListener("input", tell);
+look();
