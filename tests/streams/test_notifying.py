@@ -161,6 +161,7 @@ def test_a_file_of_options_says_the_same_as_the_command_line(log, tmp_path):
 def test_signals_have_settings_of_their_own(tmp_path):
     rng = np.random.default_rng(0)
     x = np.repeat(rng.normal(size=500), 2)
+    x[800:802] += 1000.0  # a jump of both
     table = pa.table({"time": np.repeat(np.arange(500.0), 2), "name": ["a", "b"] * 500, "x": x})
     log = tmp_path / "long.csv"
     pyarrow.csv.write_csv(table, log)

