@@ -33,6 +33,7 @@ SECTIONS = (
     "live",
     "fleet",
     "auto",
+    "faults",
     "derived",
     "deep",
     "family",

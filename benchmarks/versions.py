@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -21,15 +22,17 @@ LIMIT = 1.05
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.versions", description=__doc__)
-    parser.add_argument("other", help="the interpreter of the environment that has the other version")
+    parser.add_argument("other", type=os.path.abspath, help="the interpreter of the environment that has the other version")
     parser.add_argument("--rounds", type=int, default=5, help="how often each version is measured (default: 5)")
     parser.add_argument("--out", type=Path, help="a Markdown file to write the table to")
+    parser.add_argument("--quick", action="store_true", help="little work: whether it runs at all")
     options = parser.parse_args()
+    child = [str(CHILD), *(["--quick"] if options.quick else [])]
     both = {"this": sys.executable, "other": options.other}
     rounds: list[dict[str, dict[str, float]]] = []
     for number in range(options.rounds):
         order = list(both) if number % 2 == 0 else list(both)[::-1]
-        rounds.append({name: measured(both[name]) for name in order})
+        rounds.append({name: measured([both[name], *child]) for name in order})
         print(f"round {number + 1} of {options.rounds}", file=sys.stderr, flush=True)
     text = table(rounds)
     print(text)
@@ -37,9 +40,9 @@ def main() -> None:
         options.out.write_text(text + "\n", encoding="utf-8")
 
 
-def measured(python: str) -> dict[str, float]:
-    """The times of the version that this interpreter has, in nanoseconds."""
-    done = subprocess.run([python, str(CHILD)], capture_output=True, text=True, check=True, cwd=CHILD.parents[2])
+def measured(command: list[str]) -> dict[str, float]:
+    """The times of the version that an interpreter has, in nanoseconds."""
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=CHILD.parents[2])
     return json.loads(done.stdout)
 
 

@@ -36,7 +36,7 @@ SMALL = ["--seeds", "1", "--steps", "400", "--processes", "1", "--tasks", "CartP
     ("command", "said"),
     [
         (["deep_heads", *SMALL], "| CartPole-v1, return of all |"),
-        (["versions", sys.executable, "--rounds", "1"], "study: sweep"),
+        (["versions", sys.executable, "--rounds", "1", "--quick"], "study: sweep"),
     ],
     ids=["deep_heads", "versions"],
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from made_pages import write_if_changed
+from sphinx.errors import ExtensionError
 
 from trueonline import catalog
 from trueonline.look import figure, look
@@ -30,6 +31,8 @@ def write_pictures(app: Any, config: Any) -> None:
             pages.setdefault(row.page, []).append(row)
     for page, rows in pages.items():
         chosen = [row for row in rows if row.name not in ("provisional_q", "off_policy", "true_online_off_policy")]
+        if f"pictures/{Path(page).stem}.svg" not in (PICTURES.parent / page).read_text(encoding="utf-8"):
+            raise ExtensionError(f"docs/methods/{page} does not show its picture, pictures/{Path(page).stem}.svg")
         write_if_changed(PICTURES / f"{Path(page).stem}.svg", draw(chosen))
 
 

@@ -288,6 +288,7 @@ FILES: dict[str, Saved] = {
     "differential_sarsa": _agent("TrueOnlineDifferentialSarsa", second_step_size=0.01),
     "twister": _agent("AccumulateSarsa", seed=np.random.Generator(np.random.MT19937(0))),
     "swift_sarsa": _agent("SwiftSarsa"),
+    "gq": _agent("GQ"),
     "watkins_q": _agent("WatkinsQ", policy=to.control.Softmax(0.5), initial_weights=np.ones((FEATURES, ACTIONS))),
     "horde": Saved(_make_horde, Horde.load, lambda it: frozen([it.n_features, it.questions, it.state()]), _use_horde),
     "forward_td": Saved(

@@ -121,19 +121,10 @@ def test_what_a_method_does_not_take_is_refused():
         to.WISGTD(**settings)
 
 
-class WithSecond(to.WISGTD):
-    """WIS-GTD(λ) with a second step-size, as sweeps need it."""
-
-    def __init__(self, *arguments, **named):
-        super().__init__(*arguments, second_step_size=0.1, **named)
-
-
 def test_sweeps_take_a_step_at_a_time():
     problem = to.problems.random_mdp(4, 2, 2, 0.1, distance=0.5, discount=0.9, seed=1)
     grid = {"step_sizes": [0.1, 0.3], "trace_decays": [0.5], "runs": 2, "steps": 30}
-    with pytest.raises(ValueError, match="sweeps have no kernel for it: give a subclass"):
-        to.sweep(problem, methods={"mine": to.WISGTD}, **grid)
-    table = to.sweep(problem, methods={"mine": WithSecond, "wis_td": None}, **grid)
+    table = to.sweep(problem, methods={"mine": to.WISGTD, "wis_td": None}, **grid)
     errors = np.array(table["error"])
     assert len(errors) == 8
     assert np.isfinite(errors).all()

@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 
 import pytest
 from click.testing import CliRunner
@@ -14,7 +15,10 @@ from tests.streams import surprising
 from trueonline.cli import main
 from trueonline.streams.predictor import Predictor
 
-KEYS = ["time", "surprise", "question", "target", "value", "expected", "error", "usual_error"]
+KEYS = ["time", "state", "peak", "end", "severity", "surprise", "question", "target", "reason"]
+KEYS += ["value", "expected", "error", "usual_error"]
+HOUR = 3600
+BEGIN = 1397392500  # 2014-04-13 12:35
 
 
 @pytest.fixture(autouse=True)
@@ -23,17 +27,27 @@ def _surprised(monkeypatch):
 
 
 def log(path, size, spikes, stamp=None):
-    """A quiet signal x with spikes of 10 at some rows, and of 9.99 at the rows behind them."""
+    """A quiet signal x, a sample an hour, with spikes of 10 at some rows, and of 9.99 at the rows behind them."""
     values = dict.fromkeys(spikes, 10.0) | {row + 1: 9.99 for row in spikes}
-    path.write_text(
-        "time,x\n"
-        + "".join(f"{stamp.format(t) if stamp else 1397392500 + t},{values.get(t, t % 3)}\n" for t in range(size))
-    )
+    times = [stamp(datetime.fromtimestamp(BEGIN + HOUR * t, UTC)) if stamp else BEGIN + HOUR * t for t in range(size)]
+    path.write_text("time,x\n" + "".join(f"{time},{values.get(t, t % 3)}\n" for t, time in enumerate(times)))
     return path
 
 
 def command(source, *more):
-    options = ["--rate", 1, "--time", "time", "--target", "x", "--discount", "0.5,0.9", "--method", "true_online", *more]
+    options = [
+        "--rate",
+        "1/3600",
+        "--time",
+        "time",
+        "--target",
+        "x",
+        "--discount",
+        "0.5,0.9",
+        "--method",
+        "true_online",
+        *more,
+    ]
     return ["predict", *map(str, (source, *options))]
 
 
@@ -47,32 +61,49 @@ def alerts(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_alerts_are_told_and_written(tmp_path):
+def test_an_incident_is_told_when_it_begins_and_when_it_is_over(tmp_path):
     source, file = log(tmp_path / "log.csv", 100, [0, 30, 40, 99]), tmp_path / "alerts.jsonl"
     said = predict(source, "--alerts", file)
     told = alerts(file)
-    assert [each["time"] - 1397392500 for each in told] == [0, 1, 30, 31, 40, 41, 99]
+    rows = [((each["time"] - BEGIN) / HOUR, each["state"], (each["end"] - BEGIN) / HOUR) for each in told]
+    assert rows == [(0, "begun", 0), (0, "over", 1), (30, "begun", 30), (30, "over", 41), (99, "begun", 99)]
     assert all([*each] == KEYS for each in told)
-    assert told[0] == dict(zip(KEYS, (1397392500.0, 1.0, "x@0.9", "x", 10.0, 0.0, 10.0, 1.5), strict=True))
-    assert told[1]["surprise"] == pytest.approx(0.999)
+    values = (BEGIN, "begun", BEGIN, BEGIN, 16.0, 1.0, "x@0.9", "x", "", 10.0, 0.0, 10.0, 1.5)
+    assert told[0] == dict(zip(KEYS, values, strict=True))
+    assert all(each["error"] == each["value"] - each["expected"] for each in told)
     lines = said.splitlines()
-    assert lines[0] == "2014-04-13 12:35  surprise 1  x 10, expected 0 (x@0.9): 6.67 times the usual error"
-    assert lines[1] == "2014-04-13 12:35:01  surprise 0.999  x 9.99, expected 0 (x@0.9): 6.66 times the usual error"
-    only = [line for line in predict(source, "--alert", 1).splitlines() if "surprise" in line]
-    assert len(only) == 4  # at or above
+    assert lines[0] == "2014-04-13 12:35  surprise 1  x 10, expected 0 (x@0.9): , 6.67 times the usual error"
+    assert lines[1] == "2014-04-13 12:35  over since 2014-04-13 13:35, peak 2014-04-13 12:35, severity 16.0 (x@0.9): "
     assert "surprise" not in predict(source)
+
+
+def test_the_peak_is_the_most_unusual_sample_and_what_comes_again_and_again_is_one_incident(tmp_path):
+    source, file = tmp_path / "log.csv", tmp_path / "alerts.jsonl"
+    odd = {100 + 2**k: 9.96 + 0.001 * k for k in range(8)} | {120: 9.99}  # each as late again as the incident has lasted
+    values = [odd.get(t, 0.0) for t in range(600)]
+    source.write_text("time,x\n" + "".join(f"{BEGIN + HOUR * t},{x}\n" for t, x in enumerate(values)))
+    predict(source, "--alerts", file)
+    (begun, over) = alerts(file)
+    assert [begun["state"], over["state"]] == ["begun", "over"]
+    assert [(over[name] - BEGIN) / HOUR for name in ("time", "peak", "end")] == [101, 120, 228]
+    assert (over["value"], over["surprise"], over["severity"]) == (9.99, pytest.approx(0.999), pytest.approx(3.0))
 
 
 @pytest.mark.parametrize(
     ("options", "stamp", "time", "words"),
     [
-        ([], "2014-04-13T14:35:{:02}+02:00", "2014-04-13T14:35:05+02:00", "2014-04-13T14:35:05+02:00"),
-        (["--time-unit", "ms"], "13973925{:02}250", 1397392505250, "2014-04-13 12:35:05.250"),
-        (["--time-format", "%d.%m.%Y %H:%M:%S"], "13.04.2014 12:35:{:02}", "2014-04-13T12:35:05", "2014-04-13T12:35:05"),
+        ([], lambda t: t.strftime("%FT%T+02:00"), "2014-04-13T17:35:00+02:00", "2014-04-13T17:35:00+02:00"),
+        (["--time-unit", "ms"], lambda t: f"{t.timestamp():.0f}250", 1397410500250, "2014-04-13 17:35:00.250"),
+        (
+            ["--time-format", "%d.%m.%Y %H:%M:%S"],
+            lambda t: t.strftime("%d.%m.%Y %H:%M:%S"),
+            "2014-04-13T17:35:00",
+            "2014-04-13T17:35:00",
+        ),
     ],
 )
 def test_alerts_have_times_as_they_came_in_and_know_them_again(tmp_path, options, stamp, time, words):
-    source, file, kept = log(tmp_path / "log.csv", 60, [5, 20, 40], stamp), tmp_path / "alerts", tmp_path / "kept"
+    source, file, kept = log(tmp_path / "log.csv", 100, [5, 40], stamp), tmp_path / "alerts", tmp_path / "kept"
     more = (*options, "--alerts", file, "--checkpoint", kept)
     said = predict(source, *more, "--samples", 10)
     assert said.startswith(f"{words}  surprise 1  x 10, expected 0")
@@ -87,13 +118,14 @@ def test_alerts_have_times_as_they_came_in_and_know_them_again(tmp_path, options
     file.write_bytes(whole[:-200])
     predict(source, *more)
     assert file.read_bytes() == whole
-    assert len(alerts(file)) == 6
+    assert [each["state"] for each in alerts(file)] == ["begun", "over"] * 2
 
 
 def test_the_file_is_only_appended_to(tmp_path):
     source, file = log(tmp_path / "log.csv", 100, [5, 50]), tmp_path / "alerts.jsonl"
     predict(source, "--alerts", file)
     before = file.read_bytes()
+    assert len(alerts(file)) == 4
     assert "surprise" not in predict(source, "--alerts", file)  # the same alerts are there already
     assert file.read_bytes() == before
     predict(source, "--alerts", file, "--alert", 0.2)
@@ -102,9 +134,9 @@ def test_the_file_is_only_appended_to(tmp_path):
     more = file.read_bytes()
     predict(other, "--alerts", file, "--alert", 1)
     assert file.read_bytes().startswith(more)
-    assert alerts(file)[-1]["time"] == 1397392507.0
+    assert alerts(file)[-1]["time"] == BEGIN + 7 * HOUR
     predict(other, "--alerts", file, "--alert", 1, "--fresh")
-    assert [each["time"] for each in alerts(file)] == [1397392507.0]
+    assert [each["time"] for each in alerts(file)] == [BEGIN + 7 * HOUR]
 
 
 @pytest.mark.parametrize("content", ["dear diary\n", '{"time": 1}\n', "[1]\n", "no line break", "\n"])
@@ -118,7 +150,7 @@ def test_a_file_that_is_not_ours_is_refused(tmp_path, content):
     predict(tmp_path / "empty.csv", "--alerts", file, "--fresh", fails=True)  # there is no sample
     assert file.read_text() == content
     predict(source, "--alerts", file, "--fresh")
-    assert len(alerts(file)) == 2
+    assert [each["state"] for each in alerts(file)] == ["begun"]
 
 
 @pytest.mark.parametrize(
@@ -142,11 +174,11 @@ def test_bad_options_are_refused(tmp_path, options, said):
 
 def test_a_file_cut_off_anywhere_after_the_checkpoint_is_completed(tmp_path):
     """What a crash leaves: more lines than the checkpoint knows of, and a part of one."""
-    source = log(tmp_path / "log.csv", 400, range(10, 390, 7))
+    source = log(tmp_path / "log.csv", 900, range(10, 890, 30))
     whole, file, kept = tmp_path / "whole", tmp_path / "alerts", tmp_path / "kept"
     predict(source, "--alerts", whole)
     expected = whole.read_bytes()
-    predict(source, "--alerts", file, "--checkpoint", kept, "--samples", 151)
+    predict(source, "--alerts", file, "--checkpoint", kept, "--samples", 451)
     known, saved = file.read_bytes(), kept.read_bytes()
     assert expected.startswith(known)
     assert 0 < len(known) < len(expected)
@@ -156,7 +188,7 @@ def test_a_file_cut_off_anywhere_after_the_checkpoint_is_completed(tmp_path):
         file.write_bytes(expected[:cut])
         kept.write_bytes(saved)
         if draw.random() < 0.5:  # one more checkpoint on the way, before all is made again
-            predict(source, "--alerts", file, "--checkpoint", kept, "--samples", 151 + draw.randrange(200))
+            predict(source, "--alerts", file, "--checkpoint", kept, "--samples", 451 + draw.randrange(200))
             assert file.read_bytes().startswith(expected[:cut])
         predict(source, "--alerts", file, "--checkpoint", kept)
         assert file.read_bytes() == expected
@@ -165,16 +197,17 @@ def test_a_file_cut_off_anywhere_after_the_checkpoint_is_completed(tmp_path):
     assert "were written to it; name another file for --alerts" in predict(
         source, "--alerts", file, "--checkpoint", kept, fails=True
     )
-    file.write_bytes(expected[: len(known) + 30])
+    cut = expected.rindex(b'"over"') + 6  # no incident has a second sample beyond another threshold
+    file.write_bytes(expected[:cut])
     kept.write_bytes(saved)
     predict(source, "--alerts", file, "--checkpoint", kept, "--alert", 1)  # another threshold: the cut line stands alone
     lines = file.read_bytes().splitlines()
-    assert [line for line in lines if line not in expected.splitlines()] == [expected[len(known) : len(known) + 30]]
+    assert [line for line in lines if line not in expected.splitlines()] == [expected[:cut].rpartition(b"\n")[2]]
     assert len(lines) == len(set(lines))
 
 
 def test_kill_9_loses_no_alert_and_writes_none_twice(tmp_path):
-    source = log(tmp_path / "log.csv", 6000, range(10, 5990, 9))
+    source = log(tmp_path / "log.csv", 6000, range(10, 5990, 30))
     predict(source, "--alerts", tmp_path / "whole")
     file, kept = tmp_path / "alerts", tmp_path / "kept"
     more = command(source, "--alerts", file, "--checkpoint", kept, "--every", 0.05)

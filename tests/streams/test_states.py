@@ -20,7 +20,7 @@ TIMES = np.arange(60.0)
 USED = {
     "Bands": (lambda: Bands([0.5]), lambda it: it.follow(0 * X, X, STARTS)),
     "Returns": (lambda: Returns([0.5]), lambda it: it.follow(0 * X, X, STARTS)),
-    "Surprise": (lambda: Surprise([1.0]), lambda it: it.follow(X, STARTS)),
+    "Surprise": (lambda: Surprise(1), lambda it: it.follow(X, None, TIMES, STARTS)),
     "Views": (lambda: Views([]), lambda it: it.see(TIMES, X, np.full(60, 0.9))),
     "Pace": (lambda: Pace(None, 0.0), lambda it: it.follow(TIMES, STARTS)),
     "Signals": (lambda: Signals(["lag(x, 2)"], 1.0), lambda it: it.derive(TIMES, X, STARTS)),

@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 def _quick_processes(monkeypatch):
     """They are forked, and look for modules where this process does. Those of the commands are spawned."""
     monkeypatch.syspath_prepend(ROOT)
-    monkeypatch.setattr(processes, "SPAWN", processes_of_tests.FORKED)
+    monkeypatch.setattr(processes, "SPAWN_CONTEXT", processes_of_tests.FORKED)
 
 
 @pytest.fixture

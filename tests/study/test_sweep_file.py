@@ -109,9 +109,9 @@ def test_a_file_can_name_a_problem_in_arrays(read, tmp_path):
         ('[[problems]]\nkind = "arrays"\nfolder = "."', "unknown setting 'folder'; known are .*, path, representations"),
         ('[[problems]]\nkind = "random_mrp"\nk = 10', r"problem 1 \(random_mrp\): b and sigma must be set, as in b = …"),
         (RANDOM.replace("b = 3", "b = 30"), "b must be at most k = 10, got 30"),
-        ('methods = ["td"]\n' + RANDOM, "unknown method 'td'; known are accumulate, "),
+        ('methods = ["td"]\n' + RANDOM, "unknown method 'td'; known are "),
         ("step_sizes = [nan]\n" + RANDOM, "step_sizes must be a finite number > 0, got nan"),
-        ("methods = [3]\n" + RANDOM, "unknown method '3'; known are accumulate"),
+        ("methods = [3]\n" + RANDOM, "unknown method '3'; known are "),
         (
             'methods = [{ method = "gtd", beta = 1 }]\n' + RANDOM,
             "unknown setting of a method 'beta'; known are eta, meth",

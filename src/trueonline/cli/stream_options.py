@@ -64,6 +64,10 @@ stream_options = options.all_of(
             help="Share of true values that bands should hold.",
         ),
         click.option(
+            "--min", "minimum", type=float, help="No forecast is below it: 0 for counts.  [default: about the range seen]"
+        ),
+        click.option("--max", "maximum", type=float, help="No forecast is above it.  [default: about the range seen]"),
+        click.option(
             "--method",
             default="auto",
             show_default=True,
@@ -149,8 +153,8 @@ stream_options = options.all_of(
             metavar="URL",
             help="Send predictions to mqtt[s]://[user@]host[:port]/topic, alerts to topic/alerts.",
         ),
-        click.option("--alert", type=float, help="Print samples whose surprise is at least this, such as 0.999."),
-        click.option("--alerts", metavar="FILE", help="Append alerts to a file of JSON lines.  [--alert is then 0.999]"),
+        click.option("--alert", type=float, help="Tell of incidents with a surprise of at least this, such as 0.99."),
+        click.option("--alerts", metavar="FILE", help="Append alerts to a file of JSON lines.  [--alert is then 0.99]"),
         click.option(
             "--alert-command",
             metavar="COMMAND",

@@ -31,7 +31,7 @@ def understood(given: dict[str, Any], pace: Any) -> tuple[Any, Any]:
         for text in several(given.pop("horizons"))
     ]
     ranges = dict(_range(text) for text in given.pop("ranges"))
-    chosen = {name: given.pop(name) for name in ("rate", "method", "meaning", "coverage")}
+    chosen = {name: given.pop(name) for name in ("rate", "method", "meaning", "coverage", "minimum", "maximum")}
     chosen |= _parameters(chosen["method"], {name: given.pop(name) for name in PARAMETERS}, ranges)
     if chosen["rate"] is not None:
         chosen["rate"] = _read("--rate", rate, chosen["rate"])

@@ -7,6 +7,8 @@ from trueonline.optional import late_names
 _HOME = {
     **catalog.homes("control"),
     "Agent": "control.agent",
+    "Demon": "control.demons",
+    "Demons": "control.demons",
     "EpsilonGreedy": "control.policies",
     "Evaluation": "control.gym.evaluation",
     "Greedy": "control.policies",

@@ -3,6 +3,8 @@
 from trueonline.control import atari as atari
 from trueonline.control.accumulate_sarsa import AccumulateSarsa as AccumulateSarsa
 from trueonline.control.agent import Agent as Agent
+from trueonline.control.demons import Demon as Demon
+from trueonline.control.demons import Demons as Demons
 from trueonline.control.gym.curves import curve as curve
 from trueonline.control.gym.evaluation import Evaluation as Evaluation
 from trueonline.control.gym.evaluation import evaluate as evaluate

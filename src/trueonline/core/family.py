@@ -52,7 +52,8 @@ def merged(memory: str) -> Any:
     names: dict[str, Any] = {}
     for rule, number in members(memory).items():
         uses = _lined_up(uses, _uses(rule, number))
-        named = {name: rule.py_func.__globals__.get(name) for name in rule.py_func.__code__.co_names}
+        where = rule.py_func.__globals__  # without Python's own names, such as min
+        named = {name: where[name] for name in rule.py_func.__code__.co_names if name in where}
         assert all(names.get(name, value) is value for name, value in named.items()), "two meanings of a name"
         names |= named
     everyone = frozenset(members(memory).values())

@@ -8,12 +8,14 @@ no ratio.
 from __future__ import annotations
 
 from collections.abc import Collection
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 
+from trueonline import inputs
 from trueonline.forward.base import of_now, of_the_past
-from trueonline.forward.gradient import GTDSum
+from trueonline.forward.gradient import OneStepSizeSum
 from trueonline.forward.off_policy_returns import OffPolicySum
 
 
@@ -21,6 +23,8 @@ class ExpectedSum(OffPolicySum):
     """w_t = w_0 + Σ_{j=0}^{t−1} α_jδ_j e_j, with e_j = Σ_{i=0}^{j} (∏_{m=i+1}^{j} γ_mλ_mρ_m) φ_i."""
 
     takes: ClassVar[Collection[str]] = ("ratio", "x_expected")
+    options = MappingProxyType({"target_epsilon": inputs.unit})
+    target_epsilon: float = 0.0  # for agents, which choose φ̄' by it
 
     def _entering(self) -> np.ndarray:
         return np.ones(len(self.x))
@@ -41,10 +45,12 @@ class ExpectedTreeSum(ExpectedSum):
         return self._decays() * np.array(self.probabilities)
 
 
-class ExpectedGradientSum(GTDSum):
+class ExpectedGradientSum(OneStepSizeSum):
     """GQ(λ): the sums of GTD(λ), with the trace of `ExpectedSum` everywhere, and φ̄_{j+1} in the place of φ_{j+1}."""
 
     takes = ("ratio", "x_expected")
+    options = MappingProxyType({**OneStepSizeSum.options, **ExpectedSum.options})
+    target_epsilon: float = 0.0
 
     def _entering(self) -> np.ndarray:
         return np.ones(len(self.x))

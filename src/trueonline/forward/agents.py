@@ -95,36 +95,17 @@ class DefinitionAgent(Acting):
         return inputs.dense(inputs.features(x, self.n_features), self.n_features)
 
 
-class TargetedDefinition(DefinitionAgent):
-    """Action values of an ε-greedy target policy, by a definition over φ = ψ(S, A) and φ̄' = Σ_a π(a|S')ψ(S', a)."""
+class ExpectedSarsaSum(DefinitionAgent):
+    """Expected Sarsa(λ), by explicit sums over φ = ψ(S, A) and φ̄' = Σ_a π(a|S')ψ(S', a). The target policy π is ε-greedy."""
 
-    _shared_parameters = AGENT + TARGET + SECOND
-
-    def __init__(
-        self,
-        n_features: int,
-        n_actions: int,
-        step_size: float | Schedule,
-        trace_decay: float,
-        discount: float,
-        policy: Callable,
-        *,
-        target_epsilon: float = 0.0,
-        seed: Any = None,
-        initial_weights: ArrayLike | None = None,
-        second_step_size: float | Schedule | None = None,
-    ) -> None:
-        self.target_epsilon = target_epsilon
-        if second_step_size is None and issubclass(self.definition, ExpectedGradientSum):
-            second_step_size = step_size
-        common = (n_features, n_actions, step_size, trace_decay, discount, policy)
-        more: Any = {"initial_weights": initial_weights, "second_step_size": second_step_size}
-        DefinitionAgent.__init__(self, *common, seed=seed, **more)
+    _shared_parameters = AGENT + TARGET
+    definition: ClassVar[type[Definition]] = ExpectedSum
 
     def _target(self, q: np.ndarray) -> np.ndarray:
         """π of all actions, from their values."""
         best = q >= q.max() - TIE_TOLERANCE * max(1.0, abs(q.max()))
-        return (1.0 - self.target_epsilon) * best / best.sum() + self.target_epsilon / len(q)
+        epsilon = self.inner.target_epsilon  # type: ignore[attr-defined]
+        return (1.0 - epsilon) * best / best.sum() + epsilon / len(q)
 
     def _chosen(self, q: np.ndarray, t: int) -> tuple[int, tuple[float, float]]:
         """An action, with ρ and π."""
@@ -156,21 +137,16 @@ class TargetedDefinition(DefinitionAgent):
         self.inner.update(reward, x_next, discount, trace_decay, x_expected=mean, **more)
 
 
-class ExpectedSarsaSum(TargetedDefinition):
-    """Expected Sarsa(λ), by explicit sums."""
-
-    definition = ExpectedSum
-
-
-class TreeBackupQSum(TargetedDefinition):
+class TreeBackupQSum(ExpectedSarsaSum):
     """Tree Backup(λ), by explicit sums."""
 
     definition = ExpectedTreeSum
 
 
-class GQSum(TargetedDefinition):
+class GQSum(ExpectedSarsaSum):
     """GQ(λ), by explicit sums."""
 
+    _shared_parameters = AGENT + TARGET + SECOND
     definition = ExpectedGradientSum
 
 

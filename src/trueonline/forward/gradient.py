@@ -90,7 +90,19 @@ def _optional(name: str, value: Any) -> Any:
     return None if value is None else number_or_schedule(name, value)
 
 
-class TDRCSum(GTDSum):
+class OneStepSizeSum(GTDSum):
+    """GTD(λ) whose second step-size is the first where none is given."""
+
+    _shared_parameters = LEARNER + SECOND
+    options = MappingProxyType({"second_step_size": _optional})
+    second_step_size: Any = None
+
+    def _prepare(self) -> None:
+        second = self.step_size if self.second_step_size is None else self.second_step_size
+        self._coming_beta = inputs.at("second_step_size", second, self._steps, inputs.ratio)
+
+
+class TDRCSum(OneStepSizeSum):
     """TDRC(λ), by explicit sums: GTD(λ) with a further term in h, −κh_j (Ghiassian and others 2020).
 
     h_t = h_0 + Σ_{j=0}^{t−1} β_j (δ_j e_j − (h_jᵀφ_j) φ_j − κ h_j)
@@ -101,14 +113,8 @@ class TDRCSum(GTDSum):
         κ ≥ 0. 1 by default.
     """
 
-    _shared_parameters = LEARNER + SECOND
-    options = MappingProxyType({"second_step_size": _optional, "regularization": inputs.ratio})
-    second_step_size: Any = None
+    options = MappingProxyType({**OneStepSizeSum.options, "regularization": inputs.ratio})
     regularization: float = 1.0
-
-    def _prepare(self) -> None:
-        second = self.step_size if self.second_step_size is None else self.second_step_size
-        self._coming_beta = inputs.at("second_step_size", second, self._steps, inputs.ratio)
 
     def _second_redone(self) -> np.ndarray:
         pulls = (beta * h for beta, h in zip(self.betas, self.second_then, strict=True))

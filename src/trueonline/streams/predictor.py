@@ -11,9 +11,10 @@ import numpy as np
 from trueonline.core.thread_guard import ThreadGuarded, guarded
 from trueonline.inputs import MAX_COUNT, Resumable
 from trueonline.streams.accuracy.bands import Bands
-from trueonline.streams.accuracy.judging import Judge
+from trueonline.streams.accuracy.limits import Limits
 from trueonline.streams.accuracy.realised_returns import KNOWN_WEIGHT
 from trueonline.streams.accuracy.scoring import QuestionScore, Scores
+from trueonline.streams.accuracy.surprise import Surprise
 from trueonline.streams.questions.answers import Answers
 from trueonline.streams.questions.auto_questions import AutoQuestions
 from trueonline.streams.questions.horde_questions import HordeQuestions
@@ -103,7 +104,14 @@ class Predictor(ThreadGuarded, Resumable):
             if setup.method == AUTO
             else HordeQuestions(setup, self.names, self.scales, self.observed)
         )
-        self._judge = Judge(self.targets, self._has_mean.tolist(), self._questions.expected)
+        self._first = np.array(
+            [self.targets.index(name) for name in dict.fromkeys(self.targets)]
+        )  # a question about each target
+        self._of_target = np.array(
+            [list(dict.fromkeys(self.targets)).index(name) for name in self.targets]
+        )  # of each question
+        self._limits = Limits(len(self._first), setup.minimum, setup.maximum)
+        self._surprise = Surprise(len(self._first))
         columns = [f"{name}{end}" for name in self.names for end in ("", ".low", ".high")]
         shown = [name for name in dict.fromkeys(self.targets) if name not in ("time", "surprise", *columns)]
         self._shown = [self.observed.index(name) for name in shown]
@@ -113,8 +121,9 @@ class Predictor(ThreadGuarded, Resumable):
             "signals": self._signals,
             "pace": self._pace,
             "questions": self._questions,
+            "limits": self._limits,
             "bands": self._bands,
-            "judge": self._judge,
+            "surprise": self._surprise,
         }
         self.begin_another()
 
@@ -177,10 +186,17 @@ class Predictor(ThreadGuarded, Resumable):
         if not (np.abs(predictions) < DIVERGED_SIZE).all():
             about = f"the weights diverged at about sample {self.samples + len(values):,}"
             raise DivergedError(f"{about}: {self._questions.advice()}")
+        own = values.take(self._first, axis=1)
+        least, most = self._limits.follow(own)
+        ends = np.array(-math.inf), np.array(math.inf)  # of what a prediction can be: a return has no limits
+        if expected_next is not None:
+            expected_next = np.clip(expected_next, least[:-1], most[:-1])
+            ends = (least[1:].take(self._of_target, axis=1), most[1:].take(self._of_target, axis=1))
+        predictions = np.clip(predictions, *ends)
         self._scores.follow(predictions, values, cumulants, starts, different)
-        low, high = self._bands.follow(predictions, cumulants, starts, different)
-        outlook = cumulants + different.take(self._scale, axis=1) * predictions
-        judged = self._judge.follow(predictions, outlook, values, expected_next, seen.seconds, starts)
+        low, high = (np.clip(each, *ends) for each in self._bands.follow(predictions, cumulants, starts, different))
+        judged = self._surprise.follow(own, expected_next, seen.seconds, starts)
+        judged["suspect"] = np.where(judged["suspect"] < 0, -1, self._first[judged["suspect"]])
         self._state["counts"][SAMPLES] += len(values)
         shown = {"predictions": predictions, "low": low, "high": high}
         scaled = {name: each * self._factors for name, each in shown.items()}
@@ -225,6 +241,7 @@ class Predictor(ThreadGuarded, Resumable):
         """Score from now on, because another source begins. Everything learned stays."""
         keys = [scale.key for scale in self.scales]
         self._scores = Scores(keys, self._factors.tolist(), self._has_mean.tolist())
+        self._surprise.begin_another()
         self._parts = {**self._parts, "scores": self._scores}
 
     @guarded

@@ -23,7 +23,8 @@ def test_a_slow_stream_has_dates_a_band_alerts_skill_and_experts(browser):
     band[0][:100] = np.nan  # unknown at first
     hub = Hub([PageQuestion("value@1h", "value", None, 3600.0, "mean", "°C")], ["value"], "log.csv", offset=3600.0)
     hub.publish(Answers(times, np.arange(n) == 0, signal[:, None], prediction, *band))
-    alert = Alert(times[-100], 0.9995, "value@1h", "value", 71.2, 83.4, -14.4, 1.2)
+    about = (3.3, 0.9995, "value@1h", "value", "a jump", 71.2, 83.4, -12.2, 1.2)
+    alert = Alert(times[-100], "begun", times[-100], times[-100], *about)
     questions = {
         "error": [3.1], "hold": [4.03], "mean": [9.2], "recent_error": [5.0], "recent_hold": [4.0],
         "recent_mean": [8.0],

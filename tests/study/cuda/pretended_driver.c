@@ -56,10 +56,10 @@ static int launch(void *function, unsigned x, unsigned y, unsigned z, unsigned b
 #define PLACES(i) (*(int32_t **)parameters[i])
 #define COUNT(i) (*(int64_t *)parameters[i])
     const int32_t *states = PLACES(1), *cases = PLACES(8), *rows = PLACES(9);
-    const double *rewards = NUMBERS(2), *discounts = NUMBERS(3), *ratios = NUMBERS(4), *roots = NUMBERS(5), *targets = NUMBERS(6);
+    const double *rewards = NUMBERS(2), *discounts = NUMBERS(3), *chances = NUMBERS(4), *roots = NUMBERS(5), *targets = NUMBERS(6);
     const double *firsts = NUMBERS(7), *own = NUMBERS(10), *alphas = NUMBERS(11), *lams = NUMBERS(12);
     double *errors = NUMBERS(14);
-    const int64_t n = COUNT(15), width = COUNT(16), root_size = COUNT(17), steps = COUNT(18), n_ratios = COUNT(19), runs = COUNT(20);
+    const int64_t n = COUNT(15), width = COUNT(16), root_size = COUNT(17), steps = COUNT(18), n_chances = COUNT(19), runs = COUNT(20);
     const int64_t n_alphas = COUNT(21), n_lams = COUNT(22), after = COUNT(23);
     const double discount = *(double *)parameters[24], second = *(double *)parameters[25];
     if (getenv("PRETENDED_FAILURE")) return 700; // an illegal address
@@ -67,7 +67,7 @@ static int launch(void *function, unsigned x, unsigned y, unsigned z, unsigned b
     for (int64_t run = 0; run < runs; ++run) {
         const int64_t row = rows[run], which = cases[row];
         double sum = states[row * (steps + 1) + steps] + rewards[(row + 1) * steps - 1] + discounts[(row + 1) * steps - 1];
-        sum += ratios[(row + 1) * n_ratios - 1] + roots[(which + 1) * root_size - 1] + targets[(which + 1) * n - 1];
+        sum += chances[(row + 1) * 2 * n_chances - 1] + roots[(which + 1) * root_size - 1] + targets[(which + 1) * n - 1];
         sum += firsts[(which + 1) * n - 1] + after + discount + second + width + own[0];
         for (int64_t i = 0; i < n_alphas; ++i)
             for (int64_t j = 0; j < n_lams; ++j) errors[(run * n_alphas + i) * n_lams + j] = sum + 1e3 * alphas[i] + 1e6 * lams[j];

@@ -69,8 +69,8 @@ def test_other_code_has_another_file(folder, compiled):
 @pytest.mark.parametrize("package", ["numba", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink"])
 def test_another_version_of_a_compiler_compiles_again(package, folder, compiled, monkeypatch):
     code.machine_code(true_online_td, "one", TABLE, (9, 0))
-    usual = code._version
-    monkeypatch.setattr(code, "_version", lambda name: "0.0" if name == package else usual(name))
+    usual = code.version_of
+    monkeypatch.setattr(code, "version_of", lambda name: "0.0" if name == package else usual(name))
     code._versions.cache_clear()
     code.machine_code(true_online_td, "one", TABLE, (9, 0))
     code._versions.cache_clear()

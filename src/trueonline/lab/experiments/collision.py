@@ -9,6 +9,9 @@ The grids are those of the configurations in the study's public program: α = 2�
 2⁻⁶, 2⁻⁴ … 2⁸ for gradient methods, and β = 0, 0.2 … 1 for emphatic TD(λ, β). V-trace(λ) clips the ratios of its trace alone, as the
 program does.
 
+The target policy is deterministic, so π = min(1, ρ). So V-trace(λ) and Tree Backup(λ) are the same here, and so is ABTD(λ/2). All
+ζ ≥ ½ are the same too.
+
 The error of a run is the root of the mean squared error of the values, weighted by how often the behaviour visits a state. The
 mean is over all steps ("the run"), or over the last 1 % of them ("the end"). The best setting has the smallest mean over runs. A
 diverged run counts as 10¹². Intervals come from 1,000 bootstrap samples of the runs, each with its own best setting.

@@ -1,43 +1,48 @@
-"""How unusual the newest errors are, as a probability that holds for every stream.
+"""How unusual each sample is, and why: the probability that an hour of the usual stream has a sample as odd.
 
-An error that alarms one stream is usual for another. So each *row* of errors has its own idea of what is usual. Its errors are
-divided by their usual size s, a running mean of |error| in which one outlier counts twenty times s at most. Four figures describe
-the newest errors z = error / s of a row:
+A fault shows in the value itself or in what it does to forecasts, and nobody knows in which. So each sample is seen from several
+sides, whatever question was asked. Four *views* are differences from what could be expected:
 
-    jump      |z|                          one error that is large
-    run       |mean of asinh z|            errors that have one sign, as after a shift of level
-    burst     mean of |asinh z|            errors that are large for a while, as noise
-    silence   1 / (mean of |asinh z|)      errors that are small for a while, as of a sensor that no longer measures
+    level    x_t minus the mean so far
+    hour     x_t minus the usual value at this time of the day: the mean of this half hour on earlier days, about the last ten
+    next     x_t minus the forecast of the next value, or minus x_{t−1} if there is no forecast
+    run      the mean of these last errors over about 64 samples: errors that have one sign
 
-Means are over about 16 samples, with weights that fade. asinh keeps one large error from filling them.
+Three other *figures* see what no two views see:
 
-**How often is a figure as large as now?** A histogram of its logarithm, which forgets over 1,000 samples, gives the share p of
-samples that reach it. Beyond the largest 2 % the tail is a Pareto distribution, ln p = ln p₀ − (ln figure − ln figure₀)/ξ. Its ξ is
-the mean excess in the histogram, drawn towards 0.2 as if by 10 samples more (the Hill estimator with a prior). So p is sensible
-beyond everything seen. A rank among n samples alone could not say less than 1/n.
+    flat     for how many samples the value has been exactly the same
+    gap      the seconds since the sample before
+    drift    x_t minus the mean until about a day ago, compared with the days until then
 
-The jump says something from the second error on: its p is a mean of the histogram's, and of (1 + z/4)⁻⁵ with the weight of 10
-samples. The other figures need 100 errors. The newest 16 samples are judged by those before them, so what grows does not become
-usual while it grows.
+**How often is a figure as large as now?** Each is divided by its usual size s, a running mean, so z = |figure| / s has no unit. A
+histogram of ln z, which forgets over 1,000 samples, gives the share p of earlier samples that reach it. For the level, all of the
+past counts. Beyond the largest 2 % the tail is a Pareto distribution, ln p = ln p₀ − (ln z − ln z₀)/ξ. Its ξ is the mean excess in
+the histogram, drawn towards a prior of 0.2 as if by 10 samples more (the Hill estimator). So p is sensible beyond everything seen.
+A rank among n samples alone could not say less than 1/n. Lengths of flat lines and gaps vary more, and have a prior of 0.5.
 
-**Two tests.** Some rows are *views* of one sample: its distance from the mean so far, from the value before, from the usual value
-at this time of the day, and from forecasts. The logarithms of their p for the jump are averaged. For any dependence, e times the
-geometric mean of probabilities is a probability (Vovk and Wang 2020), so this is one test: is the sample odd from all sides? The
-average finds more than the least p, which a single odd view decides. The other test is the least p of the other figures, and of
-the level of a signal in the range of its past, which the caller gives. A figure of many samples is often unusual with no fault.
-So the first test gets nine tenths of the risk (`VIEWS_SHARE`), and the second gets the rest. Each divides it among its signals or
-figures (Bonferroni). So a surprise 1 − p of 0.999 comes about once in a thousand samples, or less often.
+The first samples have no histogram worth its name. A tail with the prior's ξ stands in: p = (1 + ξz/(1 − ξ))^(−1/ξ), of a Pareto
+distribution with mean 1. After n samples its power is at most n, as that of Student's t, because s is not known well either. It has
+the weight w² beside 1 − w for the histogram, with w = 10 / (10 + n).
 
-A thing that stays odd is news only once. Each test remembers its largest log₁₀(1/p), which fades: over about 30 samples for
-views, and over 1,000 samples for the other figures, which change slowly. A larger one is news. Right after news it must be ten
-times rarer, because it is mostly the same event. This margin fades over 30 samples, and over 300 for the other figures. A
-surprise that is not news is at most 0.9.
+**What is looked at seldom.** A flat line is looked at when its length has doubled, because every further sample says nearly the
+same. A drift is looked at when it is a quarter larger than before on this day, and when the forecast of the next value was right.
+What falls slowly enough is not odd beside what came just before. So a day (at most 4,096 samples) becomes part of its past only
+when it is over. Samples of a day are alike, so n is the number of days here, and the prior's p is that of a day.
+
+**One probability.** Single views are often odd with no fault. So the two oddest of k views are taken together. For any two
+probabilities p and q, e·√(pq) is a probability again, however they depend on each other (Vovk and Wang 2020). This is their sum, on
+the scale of logarithms. It counts k/2 times, because any of the views may be odd. (All pairs would count k(k − 1)/2 times, but
+views are alike, and tests on noise of several kinds find that this is enough.) It and the probabilities of the other figures are
+four tests, and with J signals there are 4J. The least p counts 4J times (Bonferroni). A stream has n samples an hour. If these were
+independent, exp(−n·p) would be the probability that none in an hour is as odd. This is the surprise. A stream with less than one
+sample an hour has n = 1. So a surprise of 0.99 comes in one of a hundred hours at any pace, or more rarely. Noise with an infinite
+variance can surprise more often (Cauchy noise: twice).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -46,175 +51,230 @@ from trueonline.core.compiling.kernels import call, kernel, outlined, specialise
 from trueonline.core.forms import pointer
 from trueonline.inputs import Resumable
 
-SIZE_RATE = 0.01  # of the usual size
-MAX_SIZES = 20.0  # an error counts as so many usual sizes at most
-MEAN_LENGTH = 16  # samples in the means
-WARM_UP = 100  # errors before a figure other than the jump is surprising
-MIN_WEIGHT = 75.0  # weight of a histogram that says something about such a figure
-FORGET_RATE = 0.001  # of the histograms
+LEVEL, HOUR, NEXT, RUN, FLAT, GAP, DRIFT = range(7)
+VIEWS, FIGURES = 4, 7
+SIZE_RATES = (0.0, 0.01, 0.01, 0.01, 0.01, 0.01)  # of the usual size of a figure; 0: it is the mean of all
+FORGET_RATES = (0.0, 0.001, 0.001, 0.001, 0.001, 0.001)  # of the histograms
+SHAPES = (0.2, 0.2, 0.2, 0.2, 0.5, 0.5, 0.2)  # ξ of a tail of which nothing is known
+PRIOR_SAMPLES = 10.0  # that this is worth
 TAIL_SHARE = 0.02  # the share of samples that the tail is fitted to
-PRIOR_SHAPE, PRIOR_SAMPLES = 0.2, 10.0  # ξ of a tail of which nothing is known, and the samples that this is worth
+MAX_SIZES = 20.0  # a figure counts as so many usual sizes at most, so that one wild value hides nothing after it
 BINS, BIN_WIDTH = 120, 0.2  # of the histograms, over logarithms from −12 to 12
-MEAN_POWER = 2.0  # means vary little: their logarithms count twice
-VIEWS_SHARE = 0.9  # of the risk of a false alarm
-FADES = (0.97, 0.999, 0.97, 0.997)  # of the largest news of views, of that of the other figures, and of their margins
-NEWS_MARGIN = 1.0  # log₁₀ of how much rarer a figure must be right after news
-MAX_OLD_NEWS = 1.0  # log₁₀(1/p) of what is not news, at most
-MIN_PROBABILITY = 1e-16  # no probability is smaller
-LEAST_JUMP = 1e-30  # no probability of one view is smaller
+RUN_SAMPLES = 64.0
+SLOTS, SLOT_SECONDS, DAY_RATE = 48, 1800.0, 0.1  # half hours of a day, and the rate of their usual values: about ten days
+HOUR_SECONDS, DAY_SECONDS, MAX_DAY = 3600.0, 86400.0, 4096.0
+FARTHER = 1.25  # by this factor a drift must have grown
+SUDDEN = 0.1  # a forecast was wrong if errors as large have a smaller probability
+ROUNDING = 1e-12  # of a value: smaller errors are none
 
-JUMP, RUN, BURST, SILENCE = range(4)
-NEW = 4  # not a figure: a level that was never seen
-SEEN, LASTING = range(2)  # columns of the counts: errors, and errors since the stream began
-# Columns of the tests of a signal: the mean logarithm of its views; that of the oddest view and its row; the least probability of a
-# figure that lasts, its row, and the figure.
-TOGETHER, ODDEST, VIEW, LEAST, ROW, FIGURE = range(6)
-# Of the peak: the largest news of both tests, both margins, and then the usual sizes.
-VIEWS, FIGURES, VIEWS_MARGIN, MARGIN, BEFORE = range(5)
+# Why a sample is unusual: a figure, or one of these.
+NEW_LEVEL, SUDDEN_LEVEL, NOTHING = 7, 8, 9
+REASONS = (
+    "a drift away from the usual level",
+    "unusual at this time of day",
+    "a jump",
+    "a run of errors to one side",
+    "a flat line",
+    "missing samples",
+    "a drift away from the usual level",
+    "a level never seen",
+    "far from the usual level",
+    "",
+)
+
+# What is known of a figure: its usual size, how often it was seen, the weight of its histogram, and the histogram.
+SCALE, SEEN, TOTAL, HISTOGRAM = range(4)
+FIGURE_NUMBERS = HISTOGRAM + BINS
+# What is known of a signal: the number of its values, their mean, the last, its time, and the range; the present half hour with the
+# sum and the number of its values; the mean of errors; for how many samples the value has been the same; the days that are over and
+# the mean at their end; of the present day when it began, its samples, its largest drift, and its histogram.
+COUNT, MEAN, LAST, TIME, LOW, HIGH, SLOT, SUM, SIZE, ERROR, SAME, DAYS, BEFORE, BEGAN, TODAY, LARGEST, BINS_TODAY = range(
+    17
+)
+SIGNAL_NUMBERS = BINS_TODAY + BINS
+USUAL, TIMES = range(2)  # of a half hour
+PROBABILITY, EXPECTED, USUALLY = range(3)  # what is noted of each figure of a sample
 
 
 # --- In kernels -----------------------------------------------------------------------------------
 
 
-@outlined
-def exceeded(bins, total, at):
-    """The weight of figures at this place or beyond, of a histogram with this total."""
-    above = share = excess = 0.0
-    last = int(BINS - 0.5)
-    while above + bins[last] < TAIL_SHARE * total:
-        above += bins[last]
-        last -= 1
-    if at <= last + 1:
-        for b in range(int(at), BINS):
-            share += bins[b]
-        return share
-    for b in range(last + 1, BINS):
-        excess += bins[b] * (b + 0.5 - (last + 1))
-    shape = (excess * BIN_WIDTH + PRIOR_SAMPLES * PRIOR_SHAPE) / (above + PRIOR_SAMPLES)
-    return max(above, 0.5) * math.exp(-(at - (last + 1)) * BIN_WIDTH / shape)
+@kernel
+def in_usual_sizes(size, own):
+    """z. After n figures of zero, the first other one is n times as large as usual."""
+    if own[SCALE] > 0.0:
+        return size / own[SCALE]
+    return own[SEEN] if size > 0.0 else 0.0
 
 
 @kernel
-def remember(at, bins, total):
-    """Put the place of a figure into its histogram."""
-    for b in range(BINS):
-        bins[b] *= 1.0 - FORGET_RATE
-    bins[int(at)] += 1.0
-    total[0] = total[0] * (1.0 - FORGET_RATE) + 1.0
-
-
-@kernel
-def figure_place(value, power):
+def bin_of(z):
     """The place of a figure in its histogram, in bins."""
-    return min(max(power * math.log(min(max(value, 1e-4), 1e12)) / BIN_WIDTH + BINS // 2, 0.0), BINS - 0.5)
+    return min(max(math.log(max(z, 1e-300)) / BIN_WIDTH + BINS // 2, 0.0), BINS - 0.5)
 
 
-@kernel
-def jump(z, bins, total):
-    """The probability of an error this large, from the first errors on. It becomes part of the past at once."""
-    at = figure_place(z, 1.0)
-    usual = (1.0 + z / 4.0) ** -5.0
-    found = 0.0
-    if total[0] > 0.0:
-        found = exceeded(bins, total[0], at)
-    p = (found + PRIOR_SAMPLES * usual) / (total[0] + PRIOR_SAMPLES)
-    remember(at, bins, total)
-    return min(max(p, LEAST_JUMP), 1.0)
-
-
-@kernel
-def lasting(z, error, count, mean, bins, totals, pending, row, test):
-    """Weigh the figures that need several errors. The new error becomes part of the past."""
-    rate = max(1.0 / MEAN_LENGTH, 1.0 / count[LASTING])
-    bent = math.asinh(min(z, 1e12))
-    mean[0] += rate * (math.copysign(bent, error) - mean[0])
-    mean[1] += rate * (bent - mean[1])
-    for figure in range(1, 4):
-        at = 4 * row + figure
-        known, total = pointer(bins, at * BINS), pointer(totals, at)
-        place = pointer(pending, at * MEAN_LENGTH + count[SEEN] % MEAN_LENGTH)
-        if place[0] >= 0.0:  # from MEAN_LENGTH errors ago
-            remember(place[0], known, total)
-        place[0] = -1.0
-        if count[LASTING] >= MEAN_LENGTH:
-            value, power = abs(mean[0]) if figure == RUN else mean[1], -MEAN_POWER if figure == SILENCE else MEAN_POWER
-            place[0] = figure_place(value, power)
-            if count[SEEN] > WARM_UP and total[0] >= MIN_WEIGHT:
-                p = exceeded(known, total[0], place[0]) / total[0]
-                if p < test[LEAST]:
-                    test[LEAST], test[ROW], test[FIGURE] = p, row, figure
-
-
-@kernel
-def weigh(row, error, share, lasts, count, mean, scales, bins, totals, pending, test):
-    """Weigh the error of a row, for the tests of its signal."""
-    size, scale = abs(error), scales[row]
-    count[SEEN] += 1
-    count[LASTING] += 1
-    z = size / scale if scale > 0.0 else 0.0
-    if scale == 0.0 and size > 0.0 and count[SEEN] > 1:
-        z = float(count[SEEN])  # after n errors of zero, the first error is n times as large as usual
-    if share > 0.0 and count[SEEN] > 1:
-        news = -math.log10(jump(z, pointer(bins, 4 * row * BINS), pointer(totals, 4 * row)))
-        test[TOGETHER] += share * news
-        if news > test[ODDEST]:
-            test[ODDEST], test[VIEW] = news, row
-    if lasts:
-        lasting(z, error, count, mean, bins, totals, pending, row, test)
-    if scale == 0.0:
-        scales[row] = size
+@outlined
+def probability(z, own, shape, known, each):
+    """The probability of a figure at least as large. `known`: n. `each`: samples for which the prior's probability stands."""
+    at, total = bin_of(z), own[TOTAL]
+    share = above = excess = 0.0
+    edge = BINS  # the bin from which on the tail begins
+    while edge > 0 and above + own[HISTOGRAM + edge - 1] < TAIL_SHARE * total:
+        edge -= 1
+        above += own[HISTOGRAM + edge]
+        excess += above  # in the end the sum of the bins b, each times b + 1 − edge
+    if at <= edge:
+        for b in range(int(at), BINS):
+            share += own[HISTOGRAM + b]
     else:
-        scales[row] = scale + max(SIZE_RATE, 1.0 / count[SEEN]) * (min(size, MAX_SIZES * scale) - scale)
+        tail = ((excess - 0.5 * above) * BIN_WIDTH + PRIOR_SAMPLES * shape) / (above + PRIOR_SAMPLES)
+        share = max(above, 0.5) * math.exp(-(at - edge) * BIN_WIDTH / tail)
+    first = (1.0 + shape * z / (1.0 - shape)) ** -min(1.0 / shape, known + 1.0)
+    w = PRIOR_SAMPLES / (PRIOR_SAMPLES + known)
+    return (1.0 - w) * share / total + w * w * first / each if total > 0.0 else first
 
 
 @kernel
-def news_of(test, risks, peak, before):
-    """What the views and the other figures say, as log₁₀(1/p). It is little if it is not news."""
-    views, figures = test[TOGETHER] - risks[0], -math.log10(max(test[LEAST], LEAST_JUMP)) - risks[1]
-    if views <= before[VIEWS] + before[VIEWS_MARGIN]:
-        views = min(views, MAX_OLD_NEWS)
-    elif views > peak[VIEWS]:
-        peak[VIEWS], peak[VIEWS_MARGIN] = views, NEWS_MARGIN
-    if figures <= before[FIGURES] + before[MARGIN]:
-        figures = min(figures, MAX_OLD_NEWS)
-    elif figures > peak[FIGURES]:
-        peak[FIGURES], peak[MARGIN] = figures, NEWS_MARGIN
-    return views, figures
+def remember(k, size, own):
+    """Let a figure be part of the past."""
+    if own[SEEN] > 0.0:
+        for b in range(BINS):
+            own[HISTOGRAM + b] *= 1.0 - FORGET_RATES[k]
+        own[HISTOGRAM + int(bin_of(in_usual_sizes(size, own)))] += 1.0
+        own[TOTAL] = own[TOTAL] * (1.0 - FORGET_RATES[k]) + 1.0
+    own[SEEN] += 1.0
+    if own[SCALE] > 0.0:
+        own[SCALE] += max(SIZE_RATES[k], 1.0 / own[SEEN]) * (min(size, MAX_SIZES * own[SCALE]) - own[SCALE])
+    else:
+        own[SCALE] = size
 
 
-def follow(
-    owners, shares, lasts, tells, levels, risks, tests, scales, counts, means, pending, bins, totals, peak, errors, starts,
-    new_levels, surprise, suspect, figure, usual,
-):  # fmt: skip
-    """Weigh the errors of each sample."""
-    largest, known, before = pointer(peak, 0), pointer(peak, BEFORE), pointer(peak, BEFORE + scales.size)
+@outlined
+def view(k, x, expected, figures, first, notes):
+    """Weigh the difference from what was expected."""
+    size, own, note = abs(x - expected), pointer(figures, first + k * FIGURE_NUMBERS), pointer(notes, 3 * k)
+    if size < ROUNDING * abs(x):
+        size = 0.0
+    note[PROBABILITY] = probability(in_usual_sizes(size, own), own, SHAPES[k], own[TOTAL], 1.0)
+    note[EXPECTED], note[USUALLY] = expected, own[SCALE]
+    remember(k, size, own)
+
+
+@kernel
+def drift(x, seconds, right, own, past, note):
+    """Weigh the distance from the mean until about a day ago. `right`: whether the forecast of the value was."""
+    if own[DAYS] > 0.0:
+        size = abs(x - own[BEFORE])
+        z = in_usual_sizes(size, past)
+        if past[TOTAL] > 0.0 and right and size > FARTHER * own[LARGEST]:
+            days = own[DAYS] - 1.0  # the first day has no mean before it
+            note[PROBABILITY] = probability(z, past, SHAPES[DRIFT], days, past[TOTAL] / days)
+            note[EXPECTED], note[USUALLY], own[LARGEST] = own[BEFORE], past[SCALE], size
+        own[BINS_TODAY + int(bin_of(z))] += 1.0
+    own[TODAY] += 1.0
+    if own[TODAY] >= MAX_DAY or seconds - own[BEGAN] >= DAY_SECONDS:
+        for b in range(BINS):
+            past[HISTOGRAM + b] += own[BINS_TODAY + b]
+            past[TOTAL] += own[BINS_TODAY + b]
+            own[BINS_TODAY + b] = 0.0
+        own[DAYS] += 1.0
+        own[BEFORE], own[BEGAN], own[TODAY], own[LARGEST] = own[MEAN], seconds, 0.0, 0.0
+
+
+@kernel
+def end_half_hour(own, done):
+    """The half hour is over: its mean becomes part of the usual values. So a fault is not compared with itself."""
+    done[TIMES] += 1.0
+    done[USUAL] += max(DAY_RATE, 1.0 / done[TIMES]) * (own[SUM] / own[SIZE] - done[USUAL])
+    own[SUM], own[SIZE] = 0.0, 0.0
+
+
+@kernel
+def look(j, x, forecast, seconds, begins, own, hours, figures, notes):
+    """Weigh all figures of a value of signal j. They become part of the past."""
+    first, clock = j * FIGURES * FIGURE_NUMBERS, 2 * SLOTS * j
+    for k in range(FIGURES):
+        notes[3 * k], notes[3 * k + 1], notes[3 * k + 2] = -1.0, own[LAST], 0.0  # −1: nothing can be said
+    slot = math.floor(seconds / SLOT_SECONDS) % SLOTS
+    if own[COUNT] == 0.0:
+        own[LOW], own[HIGH], own[SAME], own[BEGAN] = x, x, 1.0, seconds
+    else:
+        if slot != own[SLOT]:
+            end_half_hour(own, pointer(hours, clock + 2 * int(own[SLOT])))
+        now, flat = pointer(hours, clock + 2 * int(slot)), pointer(figures, first + FLAT * FIGURE_NUMBERS)
+        view(LEVEL, x, own[MEAN], figures, first, notes)
+        if now[TIMES] > 0.0:
+            view(HOUR, x, now[USUAL], figures, first, notes)
+        if begins:
+            own[ERROR] = 0.0
+        else:
+            expected = forecast if math.isfinite(forecast) else own[LAST]
+            view(NEXT, x, expected, figures, first, notes)
+            own[ERROR] += (x - expected - own[ERROR]) / RUN_SAMPLES
+            view(RUN, own[ERROR], 0.0, figures, first, notes)
+        if seconds > own[TIME]:
+            view(GAP, seconds - own[TIME], 0.0, figures, first, notes)
+        if x != own[LAST]:
+            remember(FLAT, own[SAME], flat)
+            own[SAME] = 0.0
+        own[SAME] += 1.0
+        if own[SAME] > 1.0 and math.log2(own[SAME]) % 1.0 == 0.0:
+            notes[3 * FLAT] = probability(in_usual_sizes(own[SAME], flat), flat, SHAPES[FLAT], flat[TOTAL], 1.0)
+        for k in range(RUN, DRIFT):  # they have no expectation of their own
+            notes[3 * k + 1], notes[3 * k + 2] = notes[3 * NEXT + 1], notes[3 * NEXT + 2]
+        far = pointer(figures, first + DRIFT * FIGURE_NUMBERS)
+        far[SCALE] = pointer(figures, first)[SCALE]  # that of the level
+        drift(x, seconds, notes[3 * NEXT] >= SUDDEN, own, far, pointer(notes, 3 * DRIFT))
+    own[COUNT] += 1.0
+    own[MEAN] += (x - own[MEAN]) / own[COUNT]
+    own[LAST], own[TIME] = x, seconds
+    own[SLOT], own[SUM], own[SIZE] = slot, own[SUM] + x, own[SIZE] + 1.0
+
+
+@kernel
+def oddest(x, own, notes):
+    """The probability of a sample by all tests, the figure that is the oddest, and the reason."""
+    least = second = best = 2.0
+    views, odd = 0, -1
+    for k in range(VIEWS):
+        p = notes[3 * k]
+        if p >= 0.0:
+            views += 1
+            if p < least:
+                least, second, odd = p, least, k
+            elif p < second:
+                second = p
+    if views >= 2:
+        best = 0.5 * views * math.e * math.sqrt(least * second)
+    for k in range(VIEWS, FIGURES):
+        if 0.0 <= notes[3 * k] < best:
+            best, odd = notes[3 * k], k
+    reason = odd
+    if odd in (LEVEL, DRIFT):
+        if x < own[LOW] or x > own[HIGH]:
+            reason = NEW_LEVEL
+        elif notes[3 * NEXT] < SUDDEN:
+            reason = SUDDEN_LEVEL
+    own[LOW], own[HIGH] = min(own[LOW], x), max(own[HIGH], x)
+    return min((1.0 + FIGURES - VIEWS) * best, 1.0), odd, reason
+
+
+def follow(numbers, hours, figures, notes, values, forecasts, seconds, starts, surprise, suspect, reason, told):
+    """Weigh the values of all signals at each sample."""
+    signals = values.shape[1]
     for t in range(starts.size):
-        for signal in range(tests.shape[0]):
-            test = pointer(tests, signal * 6)
-            test[TOGETHER], test[ODDEST], test[VIEW], test[LEAST], test[ROW] = 0.0, -1.0, -1.0, 1.0, -1.0
-        for k in range(scales.size):
-            error, count, test = errors[t, k], pointer(counts, 2 * k), pointer(tests, 6 * owners[k])
-            known[k] = scales[k]
-            if starts[t]:
-                count[LASTING] = 0
-            if math.isfinite(error):
-                weigh(k, error, shares[k], lasts[k], count, pointer(means, 2 * k), scales, bins, totals, pending, test)
-        for k in range(BEFORE):
-            largest[k] *= FADES[k]
-            before[k] = largest[k]
-        most = 0.0
-        for signal in range(tests.shape[0]):
-            test = pointer(tests, signal * 6)
-            if new_levels[t, signal] < test[LEAST]:
-                test[LEAST], test[ROW], test[FIGURE] = new_levels[t, signal], levels[signal], NEW
-            views, figures = news_of(test, risks, largest, before)
-            if test[VIEW] >= 0.0 and (suspect[t] < 0 or max(views, figures) > most):
-                most = max(max(views, figures), 0.0)  # noqa: PLW3301
-                suspect[t], figure[t] = int(test[VIEW]), JUMP
-                if figures > views:
-                    suspect[t], figure[t] = int(test[ROW]), int(test[FIGURE])
-                usual[t] = known[tells[suspect[t]]]
-        surprise[t] = 1.0 - max(10.0**-most, MIN_PROBABILITY)
+        smallest = 2.0
+        for j in range(signals):
+            own = pointer(numbers, SIGNAL_NUMBERS * j)
+            look(j, values[t, j], forecasts[t, j], seconds[t], starts[t], own, hours, figures, notes)
+            p, odd, why = oddest(values[t, j], own, notes)
+            if odd >= 0 and p < smallest:
+                smallest, suspect[t], reason[t] = p, j, why
+                told[t, 0], told[t, 1] = notes[3 * odd + 1], notes[3 * odd + 2]
+        if suspect[t] >= 0:
+            gap = pointer(figures, GAP * FIGURE_NUMBERS)[SCALE]
+            an_hour = max(HOUR_SECONDS / gap, 1.0) if gap > 0.0 else 1.0
+            surprise[t] = math.exp(-an_hour * min(signals * smallest, 1.0))
 
 
 _FOLLOW = specialise(follow, "surprise")
@@ -224,103 +284,84 @@ _FOLLOW = specialise(follow, "surprise")
 
 
 class Surprise(Resumable):
-    """How unusual the newest errors are for this stream.
+    """How unusual each sample of some signals is.
 
     Parameters
     ----------
-    shares : sequence of float
-        For each row of errors its share in the mean of its signal's views, which should sum to 1. 0: the row is no view.
-    lasts : sequence of bool, optional
-        For each row whether runs, bursts and silence of its errors count. None: those of all rows.
-    owners : sequence of int, optional
-        For each row the number of its signal. None: there is one signal.
-    tells : sequence of int, optional
-        For each row the row whose usual size is told. None: its own.
-    levels : sequence of int, optional
-        For each signal the row that tells of a level never seen. None: the first.
-
-    Attributes
-    ----------
-    rows : int
-        The number of errors at each sample.
+    signals : int
+        The number of signals.
 
     Examples
     --------
-    >>> errors = np.random.default_rng(0).normal(size=(1000, 2))
-    >>> errors[900] = 30.0
-    >>> surprise, suspect, figure, usual = Surprise(shares=[0.5, 0.5]).follow(errors, starts=np.arange(1000) == 0)
-    >>> int(surprise.argmax()), int(figure[900]) == JUMP, bool(surprise[900] > 0.9999), round(float(usual[900]))
-    (900, True, True, 1)
+    >>> x = np.random.default_rng(0).normal(size=(1000, 1))
+    >>> x[900] = 30.0
+    >>> seconds = 3600.0 * np.arange(1000)
+    >>> judged = Surprise(1).follow(x, 0 * x, seconds, starts=seconds == 0)
+    >>> int(judged["surprise"].argmax()), REASONS[judged["reason"][900]], bool(judged["surprise"][900] > 0.9999)
+    (900, 'a level never seen', True)
+    >>> judged["expected"][900] + judged["error"][900] == x[900, 0]
+    True
     """
 
-    def __init__(
-        self,
-        shares: Sequence[float],
-        lasts: Sequence[bool] | None = None,
-        owners: Sequence[int] | None = None,
-        tells: Sequence[int] | None = None,
-        levels: Sequence[int] | None = None,
-    ) -> None:
-        self.rows = len(shares)
-        owner = np.array([0] * self.rows if owners is None else owners, np.int64)
-        last = np.array([True] * self.rows if lasts is None else lasts, np.bool_)
-        told = np.array(range(self.rows) if tells is None else tells, np.int64)
-        signals = int(owner.max(initial=0)) + 1
-        level = np.array([0] * signals if levels is None else levels, np.int64)
-        risks = np.log10([signals * math.e / VIEWS_SHARE, (3.0 * last.sum() + signals) / (1.0 - VIEWS_SHARE)])
-        self._settings = (owner, np.array(shares, float), last, told, level, risks, np.zeros((signals, 6)))
+    def __init__(self, signals: int) -> None:
+        self._notes = np.zeros(3 * FIGURES)
         self._state: dict[str, np.ndarray] = {
-            "scales": np.zeros(self.rows),
-            "counts": np.zeros((self.rows, 2), np.int64),
-            "means": np.zeros((self.rows, 2)),
-            "pending": np.full((self.rows, 4, MEAN_LENGTH), -1.0),
-            "bins": np.zeros((self.rows, 4, BINS)),
-            "totals": np.zeros((self.rows, 4)),
-            "peak": np.zeros(2 * BEFORE + self.rows),
+            "numbers": np.zeros((signals, SIGNAL_NUMBERS)),
+            "hours": np.zeros((signals, SLOTS, 2)),
+            "figures": np.zeros((signals, FIGURES, FIGURE_NUMBERS)),
         }
 
     def follow(
-        self, errors: np.ndarray, starts: np.ndarray, new_levels: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Take the errors of T samples.
+        self, values: np.ndarray, forecasts: np.ndarray | None, seconds: np.ndarray, starts: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Take T samples.
 
         Parameters
         ----------
-        errors : array of shape (T, rows)
-            The outcomes minus the expectations. NaN where nothing was expected.
-        starts : array of shape (T,)
-            Booleans that mark where a new stream begins. The usual sizes stay, and the means begin again.
-        new_levels : array of shape (T, signals), optional
-            The probability of the level of each signal, by the range of its past. None: 1.
+        values : array of shape (T, signals)
+            Finite numbers. The caller has checked them.
+        forecasts : array of shape (T, signals), optional
+            What was expected of each value one sample before. NaN or None: nothing was.
+        seconds : array of shape (T,)
+            The times by the clock on the wall.
+        starts : array of bool, of shape (T,)
+            True at each sample where something new begins.
 
         Returns
         -------
-        surprise : array of shape (T,)
-            1 − p, from 0 to 1. 0 while nothing can be said.
-        suspect : array of shape (T,)
-            The row whose errors are the most unusual, an integer. −1 while nothing can be said.
-        figure : array of shape (T,)
-            The figure that is unusual, `JUMP`, `RUN`, `BURST` or `SILENCE`, or `NEW` for a level.
-        usual : array of shape (T,)
-            The usual size of the errors that tell of the suspect. NaN while nothing can be said.
+        dict from str to array of shape (T,)
+            `surprise`, from 0 to 1; `suspect`, the signal that is the most unusual, −1 while nothing can be said; `reason`, a place
+            in `REASONS`; `expected`, the value that was expected; `error`, by how much the value differs from it; and `usual`, the
+            usual size of this error.
         """
         T = len(starts)
-        surprise, suspect, figure, usual = (
-            np.zeros(T),
-            np.full(T, -1, np.int64),
-            np.zeros(T, np.int64),
-            np.full(T, np.nan),
-        )
-        rows = np.require(errors, float, ("C", "A", "W"))
-        levels = np.ones((T, len(self._settings[-1]))) if new_levels is None else new_levels
-        call(_FOLLOW, *self._settings, *self._state.values(), rows, starts, levels, surprise, suspect, figure, usual)
-        return surprise, suspect, figure, usual
+        surprise, suspect, reason = np.zeros(T), np.full(T, -1), np.full(T, NOTHING)
+        told = np.full((T, 2), np.nan)
+        x = np.require(values, float, "C")
+        known = np.full(x.shape, np.nan) if forecasts is None else np.require(forecasts, float, "C")
+        call(_FOLLOW, *self._state.values(), self._notes, x, known, seconds, starts, surprise, suspect, reason, told)
+        error = np.where(suspect >= 0, x[np.arange(T), suspect], np.nan) - told[:, 0]
+        return {
+            "surprise": surprise,
+            "suspect": suspect,
+            "reason": reason,
+            "expected": told[:, 0],
+            "usual": told[:, 1],
+            "error": error,
+        }
+
+    def begin_another(self) -> None:
+        """Another source begins: the time until its first sample is no gap."""
+        self._state["numbers"][:, TIME] = np.inf
 
     def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        counts = saved["counts"]
+        numbers, hours, figures = (saved[name] for name in ("numbers", "hours", "figures"))
+        slot = numbers[:, SLOT]
         return {
-            "counts": (counts >= 0).all() and (counts[:, LASTING] <= counts[:, SEEN]).all(),
-            "means": np.isfinite(saved["means"]),
-            **{name: np.isfinite(saved[name]) & (saved[name] >= 0.0) for name in ("scales", "bins", "totals", "peak")},
-            "pending": (saved["pending"] >= -1.0) & (saved["pending"] < BINS),
+            "numbers": ~np.isnan(numbers),
+            "counts": numbers[:, [COUNT, SIZE, SAME, DAYS, TODAY]] >= 0.0,
+            "histograms of the present days": numbers[:, BINS_TODAY:] >= 0.0,
+            "the present half hours": (slot >= 0) & (slot < SLOTS) & (slot == np.floor(slot)),
+            "hours": np.isfinite(hours).all() and (hours[:, :, TIMES] >= 0.0).all(),
+            "figures": np.isfinite(figures) & (figures >= 0.0),
         }

@@ -1,4 +1,8 @@
-"""Alerts: samples whose surprise reaches a threshold, reported on the terminal and in a file of JSON lines.
+"""Alerts: incidents, which begin when the surprise reaches a threshold, reported on the terminal and in a file of JSON lines.
+
+**An incident** begins with an unusual sample, and is told at once. Unusual samples that follow belong to it. It is over after an
+hour and `COOL_SAMPLES` samples without any, and not before it has been quiet for as long as it lasted: what comes again and again
+is one incident. An incident of several samples is told once more when it is over, with its end and its peak.
 
 The file is only ever appended to. A run that resumes makes the alerts after its checkpoint again. It knows them in the file, and
 writes what is missing. So no alert is lost, and none is there twice.
@@ -10,7 +14,7 @@ import json
 import math
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -20,13 +24,16 @@ import numpy as np
 from trueonline import words
 from trueonline.files import write_whole
 from trueonline.inputs import number
-from trueonline.streams.accuracy.judging import REASONS
+from trueonline.streams.accuracy.surprise import HOUR_SECONDS, REASONS
 from trueonline.streams.outputs.output import check_out
 from trueonline.streams.predictor import Answers, Predictor
 from trueonline.streams.sources import TimeStyle
 from trueonline.streams.sources.clock import UNITS
 
-DEFAULT_THRESHOLD = 0.999  # where only a file is named
+DEFAULT_THRESHOLD = 0.99  # where only a file is named: usual streams have such an hour once in 100 hours, or less often
+COOL_SAMPLES = 20
+MAX_SEVERITY = 16.0  # a surprise is not distinguished from 1 beyond this
+BEGUN, OVER = "begun", "over"
 CLEAR_ERRORS = 3.0  # usual errors: an error that is as large speaks for itself
 CALENDAR_SECONDS = 1e8  # seconds: from March 1973 on, a time is shown as a date
 MAX_FIRST_LINE = 2**16  # bytes of a first line that are looked at
@@ -35,24 +42,30 @@ LINE_BEGIN = b'{"time": '  # of every line
 
 @dataclass(frozen=True)
 class Alert:
-    """A sample that was not expected.
+    """An incident, as it is known when it begins or when it is over.
 
     Attributes
     ----------
     time : str, float or int
-        The time of the sample, as in the output: ISO 8601, or a number.
+        When it begins, as in the output: ISO 8601, or a number.
+    state : str
+        "begun", or "over".
+    peak, end : str, float or int
+        The times of the most unusual sample and of the last unusual one, so far.
+    severity : float
+        How rare an hour with such a peak is, as a power of ten: 3 is one in a thousand.
     surprise : float
-        How unusual the sample is, in [0, 1].
+        How unusual the peak is, in [0, 1].
     question : str
-        The question whose newest error is the most unusual one.
+        A question about the signal that is unusual.
     target : str
-        The signal that this question is about.
+        This signal.
     reason : str
-        Why the sample is unusual: a jump, a level never seen, a run of errors, a flat line, …
+        Why the peak is unusual: a jump, a level never seen, a run of errors, a flat line, …
     value : float or None
-        The value of the target.
+        The value of the signal at the peak.
     expected : float or None
-        The value that was expected: by the forecast, by the mean so far, by the value before, or at this time of the day.
+        The value that was expected there: by the forecast, by the mean so far, or at this time of the day.
     error : float or None
         By how much the value differs from this.
     usual_error : float or None
@@ -60,6 +73,10 @@ class Alert:
     """
 
     time: Any
+    state: str
+    peak: Any
+    end: Any
+    severity: float
     surprise: float
     question: str
     target: str
@@ -76,13 +93,21 @@ class Alert:
     def in_words(self, unit: str = "s") -> str:
         """The alert for people. `unit` is that of a time that is a number.
 
-        >>> print(Alert(1397392500.0, 0.9995, "value@1h", "value", "a jump", 71.2, 83.4, -12.2, 1.2).in_words())
+        >>> time = 1397392500.0
+        >>> alert = Alert(time, BEGUN, time, time, 3.3, 0.9995, "value@1h", "value", "a jump", 71.2, 83.4, -12.2, 1.2)
+        >>> print(alert.in_words())
         2014-04-13 12:35  surprise 0.9995  value 71.2, expected 83.4 (value@1h): a jump, 10.2 times the usual error
+        >>> print(replace(alert, state=OVER, end=time + 600).in_words())
+        2014-04-13 12:35  over since 2014-04-13 12:45, peak 2014-04-13 12:35, severity 3.3 (value@1h): a jump
         """
+        begin = time_in_words(self.time, unit)
+        if self.state == OVER:
+            end, peak = time_in_words(self.end, unit), time_in_words(self.peak, unit)
+            return (
+                f"{begin}  over since {end}, peak {peak}, severity {self.severity:.1f} ({self.question}): {self.reason}"
+            )
         value, expected = words.number(self.value), words.number(self.expected)
-        text = (
-            f"{time_in_words(self.time, unit)}  surprise {self.surprise:.6g}  {self.target} {value}, expected {expected}"
-        )
+        text = f"{begin}  surprise {self.surprise:.6g}  {self.target} {value}, expected {expected}"
         return f"{text} ({self.question}): {self.reason}{self._how_much()}"
 
     def _how_much(self) -> str:
@@ -115,49 +140,101 @@ def known(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def find_alerts(answers: Answers, predictor: Predictor, threshold: float, style: TimeStyle) -> list[Alert]:
-    """The samples whose surprise reaches the threshold.
-
-    Parameters
-    ----------
-    answers : Answers
-        Samples and predictions of the predictor.
-    predictor : Predictor
-        Whose questions they answer.
-    threshold : float
-        The least surprise of an alert.
-    style : TimeStyle
-        How times are written.
-
-    Returns
-    -------
-    list of Alert
-        The alerts, in the order of the samples.
-    """
-    if answers.surprise is None or answers.suspect is None:
-        return []
-    alerts = []
-    rows = np.flatnonzero(answers.surprise >= threshold)
-    for t, time in zip(rows.tolist(), style.values(answers.times[rows]), strict=True):
-        question = int(answers.suspect[t])
-        target = predictor.targets[question]
-        value = answers.signals[t, predictor.observed.index(target)]
-        others = (math.nan if each is None else each[t] for each in (answers.expected, answers.error, answers.usual))
-        numbers = map(known, (value, *others))
-        reason = "" if answers.reason is None else REASONS[answers.reason[t]]
-        alerts.append(Alert(time, float(answers.surprise[t]), predictor.names[question], target, reason, *numbers))
-    return alerts
-
-
-class Alerts:
-    """Tells of samples whose surprise is at or above a threshold.
+class Incidents:
+    """Joins unusual samples to incidents.
 
     Parameters
     ----------
     predictor : Predictor
         Whose answers are looked at.
     threshold : float
-        In (0, 1].
+        The least surprise of an unusual sample.
+    """
+
+    def __init__(self, predictor: Predictor, threshold: float) -> None:
+        self._predictor, self._threshold = predictor, threshold
+        self._now: Alert | None = None  # the incident that is not over
+        self._samples = self._begin = self._end = 0  # samples so far, and before the first and the last unusual one
+        self._seconds = 0.0  # of the last unusual one
+
+    def follow(self, answers: Answers, style: TimeStyle) -> list[Alert]:
+        """Look at samples.
+
+        Parameters
+        ----------
+        answers : Answers
+            Samples and predictions of the predictor.
+        style : TimeStyle
+            How times are written.
+
+        Returns
+        -------
+        list of Alert
+            The incidents that begin, and those that are over, in the order of the samples.
+        """
+        told: list[Alert] = []
+        if answers.surprise is None or not len(answers.times):
+            return told
+        rows = np.flatnonzero(answers.surprise >= self._threshold)
+        for t, time in zip(rows.tolist(), style.values(answers.times[rows]), strict=True):
+            self._end_if_over(t, answers, told)
+            alert = self._alert(answers, t, time)
+            if self._now is None:
+                self._now, self._begin = alert, self._samples + t
+                told.append(alert)
+            else:
+                peak = alert if alert.surprise > self._now.surprise else self._now
+                self._now = replace(peak, time=self._now.time, end=time)
+            self._end, self._seconds = self._samples + t, float(answers.times[t])
+        self._end_if_over(len(answers.times) - 1, answers, told)
+        self._samples += len(answers.times)
+        return told
+
+    def _end_if_over(self, t: int, answers: Answers, told: list[Alert]) -> None:
+        """End the incident if it has been quiet for long enough at sample t."""
+        quiet, seconds = self._samples + t - self._end, answers.times[t] - self._seconds
+        if self._now is None or quiet <= max(COOL_SAMPLES, self._end - self._begin + 1) or 0.0 <= seconds < HOUR_SECONDS:
+            return
+        if self._end > self._begin:
+            told.append(replace(self._now, state=OVER))
+        self._now = None
+
+    def _alert(self, answers: Answers, t: int, time: Any) -> Alert:
+        """A sample as an incident of its own."""
+        assert answers.surprise is not None
+        assert answers.suspect is not None
+        question, surprise = int(answers.suspect[t]), float(answers.surprise[t])
+        target = self._predictor.targets[question]
+        value = answers.signals[t, self._predictor.observed.index(target)]
+        others = (math.nan if each is None else each[t] for each in (answers.expected, answers.error, answers.usual))
+        severity = round(min(-math.log10(max(1.0 - surprise, 1e-300)), MAX_SEVERITY), 2)
+        reason = "" if answers.reason is None else REASONS[answers.reason[t]]
+        about = (severity, surprise, self._predictor.names[question], target, reason)
+        return Alert(time, BEGUN, time, time, *about, *map(known, (value, *others)))
+
+    def state(self) -> dict[str, Any]:
+        """The incident that is not over, in types that JSON has. Empty if there is none."""
+        if self._now is None:
+            return {}
+        places = {"samples": self._samples, "begin": self._begin, "end": self._end}
+        return {"now": asdict(self._now), **places, "seconds": self._seconds}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume from a state that is not empty."""
+        self._now = Alert(**state["now"])
+        self._samples, self._begin, self._end = state["samples"], state["begin"], state["end"]
+        self._seconds = state["seconds"]
+
+
+class Alerts:
+    """Tells of incidents.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        Whose answers are looked at.
+    threshold : float
+        The least surprise of an unusual sample, in (0, 1].
     say : callable
         Prints a line.
     path : str, optional
@@ -170,27 +247,30 @@ class Alerts:
         self, predictor: Predictor, threshold: float, say: Callable[[str], None], path: str | None, fresh: bool = False
     ) -> None:
         self.threshold = number("--alert", threshold, "in (0, 1]", lambda x: 0.0 < x <= 1.0)
-        self._predictor, self._say = predictor, say
+        self._incidents, self._say = Incidents(predictor, threshold), say
         self._file = None if path is None else AlertFile(path, fresh)
 
     def tell(self, answers: Answers, style: TimeStyle) -> list[Alert]:
         """Report new alerts, with times in this style, and return them. Those that a resumed run finds in its file are not new."""
         if self._file is not None:
             self._file.begin()
-        found = find_alerts(answers, self._predictor, self.threshold, style)
-        found = [alert for alert in found if self._file is None or self._file.append(alert.as_line())]
-        for alert in found:
+        told = self._incidents.follow(answers, style)
+        told = [alert for alert in told if self._file is None or self._file.append(alert.as_line())]
+        for alert in told:
             self._say(alert.in_words(style.unit))
-        return found
+        return told
 
     def resume(self, state: dict[str, Any], replayable: bool) -> None:
         """Resume after a checkpoint, or from scratch with an empty state. ValueError if alerts are missing in the file."""
+        if "incident" in state:
+            self._incidents.restore(state["incident"])
         if self._file is not None:
             self._file.resume(state, replayable)
 
     def state(self) -> dict[str, Any]:
         """The state for a checkpoint, once all alerts so far survive a crash."""
-        return {} if self._file is None else self._file.state()
+        now = self._incidents.state()
+        return ({"incident": now} if now else {}) | ({} if self._file is None else self._file.state())
 
     def close(self) -> None:
         """Close the file."""

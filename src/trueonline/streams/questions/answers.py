@@ -26,16 +26,16 @@ class Answers:
     surprise : array of shape (T,), optional
         How unusual each sample is, in [0, 1].
     suspect : array of int of shape (T,), optional
-        The number of the question whose newest error is the most unusual. −1 while nothing can be said.
+        The number of a question about the signal that is the most unusual. −1 while nothing can be said.
     reason : array of int of shape (T,), optional
-        Why it is unusual, a place in `REASONS` of `accuracy.judging`.
+        Why it is unusual, a place in `REASONS` of `accuracy.surprise`.
     expected : array of shape (T,), optional
-        The value that was expected: the forecast of the next value, the mean so far, the value before, the usual value at this time
-        of the day, or the mean over the horizon, whichever makes the sample most unusual.
+        The value that was expected: the forecast of the next value, the mean so far, or the usual value at this time of the day,
+        whichever the reason is about.
     usual : array of shape (T,), optional
         The usual size of its error.
     error : array of shape (T,), optional
-        By how much the value differs from what was expected. If the question has no mean: the TD error.
+        By how much the value differs from what was expected.
     codes : array of shape (T,), optional
         Which signal of a fleet each sample is of (`sources.labels`).
     """

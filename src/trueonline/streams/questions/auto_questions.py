@@ -30,16 +30,10 @@ class AutoQuestions(Resumable):
         The target of each question.
     observed : sequence of str
         All signals, in the order of `QuestionSamples.observed`.
-
-    Attributes
-    ----------
-    expected : list of int
-        For each target whose next value is forecast, a question about it.
     """
 
     def __init__(self, signals: Sequence[str], targets: Sequence[str], observed: Sequence[str]) -> None:
         self.targets = tuple(dict.fromkeys(targets))
-        self.expected = [targets.index(target) for target in self.targets]
         others = {target: [name for name in signals if name != target] for target in self.targets}
         self._columns = {  # the target itself, then the others
             target: np.array([observed.index(name) for name in (target, *names)]) for target, names in others.items()

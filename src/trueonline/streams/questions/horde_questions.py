@@ -29,11 +29,6 @@ class HordeQuestions(Resumable):
         The time scale of each question.
     observed : sequence of str
         All signals, in the order of `QuestionSamples.observed`.
-
-    Attributes
-    ----------
-    expected : list of int
-        Empty, because no next values are forecast.
     """
 
     def __init__(self, setup: Setup, names: Sequence[str], scales: Sequence[TimeScale], observed: Sequence[str]) -> None:
@@ -48,10 +43,9 @@ class HordeQuestions(Resumable):
             for name, scale in zip(names, scales, strict=True)
         )
         self.horde = Horde(self.coder.n_features, self.questions)
-        self.expected: list[int] = []
         self._state, self._parts = {}, {"horde": self.horde, "bounds": self.bounds, "coder": self.coder}
 
-    def learn(self, samples: QuestionSamples) -> tuple[np.ndarray, np.ndarray]:
+    def learn(self, samples: QuestionSamples) -> tuple[np.ndarray, None]:
         """Learn from a block of samples.
 
         Parameters
@@ -63,8 +57,8 @@ class HordeQuestions(Resumable):
         -------
         predictions : array of shape (T, questions)
             V_t(S_t) at each sample.
-        expected : array of shape (T, 0)
-            Nothing, because no next values are forecast.
+        expected : None
+            No next values are forecast.
         """
         signals = samples.observed.take(self._inputs, axis=1)
         cumulants, starts = samples.cumulants, samples.starts
@@ -80,7 +74,7 @@ class HordeQuestions(Resumable):
             X = np.vstack([last, X]) if alike else [last, *X]
             starts, first = np.concatenate([[False], starts]), 1
         answers = self.horde.run(X, cumulants, moving, starts=starts, last=True, resume=True)
-        return answers[first:], np.empty((len(signals), 0))
+        return answers[first:], None
 
     def experts(self, question: int, most: int) -> list[tuple[str, float]]:
         """One learner has no experts."""

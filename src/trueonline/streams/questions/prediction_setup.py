@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.features import TileCoder
-from trueonline.inputs import MAX_FEATURES, count, positive, unit
+from trueonline.inputs import MAX_FEATURES, count, number, positive, unit
 from trueonline.streams.horde.horde_layout import TRACE_CODES
 from trueonline.streams.questions.time_scales import TimeScale, time_scales
 from trueonline.streams.signals import spelling
@@ -45,6 +45,8 @@ class Setup:
         The samples per second. Lags, and returns over horizons in seconds, need it.
     coverage : float
         The share of what comes true that the bands should hold.
+    minimum, maximum : float, optional
+        Bounds of the targets, which no forecast and no band crosses. For the method "auto".
     method : str
         "auto": a mixture of experts, with nothing to tune. "true_online", "accumulate" or "replace": one learner, with the
         parameters that follow.
@@ -83,6 +85,8 @@ class Setup:
     rate: float | None = None
     max_gap: float | None = None
     coverage: float = 0.9
+    minimum: float | None = None
+    maximum: float | None = None
     method: str = AUTO
     step_size: float = 0.1
     trace_decay: float = 0.9
@@ -117,10 +121,21 @@ class Setup:
                     f"the method 'auto' needs a discount below 1 that is a number, got {scale.label}; give a horizon, or the "
                     "method 'true_online'"
                 )
+        self._check_bounds()
         positive("step_size", self.step_size)
         unit("trace_decay", self.trace_decay)
         if not 2 <= count("features", self.features) <= MAX_FEATURES:
             raise ValueError(f"features must be from 2 to {MAX_FEATURES:,}, got {self.features}")
+
+    def _check_bounds(self) -> None:
+        """ValueError if the bounds of the targets make no sense."""
+        bounds = [
+            number(name, value) for name, value in (("min", self.minimum), ("max", self.maximum)) if value is not None
+        ]
+        if bounds and self.method != AUTO:
+            raise ValueError(f"min and max are for the method 'auto', got {self.method!r}; leave them out")
+        if len(bounds) == 2 and not bounds[0] < bounds[1]:
+            raise ValueError(f"min must be below max, got {bounds[0]:g} and {bounds[1]:g}")
 
     def scales(self) -> list[TimeScale]:
         """List the time scales.

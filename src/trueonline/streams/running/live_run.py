@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.streams.fleet import Fleet, divided, part
-from trueonline.streams.outputs.alerts import DEFAULT_THRESHOLD, find_alerts
+from trueonline.streams.outputs.alerts import BEGUN, DEFAULT_THRESHOLD, Incidents
 from trueonline.streams.predictor import Answers, Predictor
 from trueonline.streams.running.stream_run import Run
 from trueonline.streams.sources import TimeStyle
@@ -74,20 +74,20 @@ class Page:
 class _Signal:
     """What is known of a signal beside its charts."""
 
-    def __init__(self, name: str, predictor: Predictor) -> None:
-        self.name, self.predictor = name, predictor
+    def __init__(self, name: str, predictor: Predictor, threshold: float) -> None:
+        self.name, self.predictor, self._incidents = name, predictor, Incidents(predictor, threshold)
         self.alerts: deque[dict[str, Any]] = deque(maxlen=ALERTS_KEPT)
         self.alarmed = self.samples = 0
         self.worst = self.time = self.arrived = 0.0  # the largest surprise, fading; the newest time; and when it came
         self.newest: list[float] = []  # values, and predictions
 
-    def see(self, answers: Answers, threshold: float) -> None:
+    def see(self, answers: Answers) -> None:
         """Note samples."""
         if answers.surprise is not None:
             ages = np.arange(len(answers.times))[::-1]
             faded = np.nan_to_num(answers.surprise) * FADING**ages
             self.worst = max(self.worst * FADING ** len(ages), float(faded.max()))
-        found = find_alerts(answers, self.predictor, threshold, TimeStyle())
+        found = [alert for alert in self._incidents.follow(answers, TimeStyle()) if alert.state == BEGUN]
         self.alarmed += len(found)
         self.alerts.extend(asdict(alert) for alert in found[-ALERTS_KEPT:])
         self.samples += len(answers.times)
@@ -123,7 +123,7 @@ class _Reporter:
         self._signals: dict[str, _Signal] = {}
         self._threshold = DEFAULT_THRESHOLD if run.alerts is None else run.alerts.threshold
         if isinstance(run.predictor, Predictor):
-            self._signals[""] = _Signal("", run.predictor)
+            self._signals[""] = _Signal("", run.predictor, self._threshold)
 
     def seen(self, answers: Answers) -> None:
         """Show samples."""
@@ -131,8 +131,8 @@ class _Reporter:
             signal = self._signals.get(name)
             if signal is None:
                 assert isinstance(self._run.predictor, Fleet)
-                signal = self._signals[name] = _Signal(name, self._run.predictor.members[name])
-            signal.see(own, self._threshold)
+                signal = self._signals[name] = _Signal(name, self._run.predictor.members[name], self._threshold)
+            signal.see(own)
             hub = self._hubs.note(name)
             if hub is not None:
                 hub.publish(own)
