@@ -22,7 +22,9 @@ LIMIT = 1.05
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.versions", description=__doc__)
-    parser.add_argument("other", type=os.path.abspath, help="the interpreter of the environment that has the other version")
+    parser.add_argument(
+        "other", type=os.path.abspath, help="the interpreter of the environment that has the other version"
+    )
     parser.add_argument("--rounds", type=int, default=5, help="how often each version is measured (default: 5)")
     parser.add_argument("--out", type=Path, help="a Markdown file to write the table to")
     parser.add_argument("--quick", action="store_true", help="little work: whether it runs at all")

@@ -30,7 +30,7 @@ def command(pace: float | None, explain: bool, as_json: bool, limit: int | None,
     \b
     Examples:
       trueonline predict log.csv --time timestamp --target value --horizon 1h \\
-          --out predictions.csv --alert 0.999 --explain
+          --out predictions.csv --alert 0.99 --explain
       trueonline predict log.csv --rate 5min --signals all --target load
       trueonline predict pumps.csv --time time --by pump --target flow \\
           --out predictions.csv
