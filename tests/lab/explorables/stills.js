@@ -53,7 +53,7 @@ const DRAWINGS = {
   off_policy(paper) {
     const { METHODS: OFF, TASKS, walk, errors } = trueonline.offPolicy;
     const found = errors(TASKS.baird, walk(TASKS.baird, { seed: 1, steps: 1000, agrees: 1 / 7 }), { alpha: 0.005, beta: 0.05, lam: 0 });
-    chart(paper, 10, 15, 780, { height: 425, x: { label: "time step", min: 0, max: 1000 }, y: { label: "error of the values on Baird’s task", log: true, min: 0.1, max: 1000 } }, {
+    chart(paper, 10, 15, 765, { height: 425, x: { label: "time step", min: 0, max: 1000 }, y: { label: "error of the values on Baird’s task", log: true, min: 0.1, max: 1000 } }, {
       series: Object.values(OFF).filter((m) => m.name !== "provisional").map((m) => ({ ...m, width: 2.5, points: found[m.name].map((step, t) => [t, step.error]).filter(([t]) => t % 5 === 0) })),
       marks: [["td", 400, 300], ["emphatic", 600, 15], ["gtd", 400, 0.35]].map(([name, x, y]) => ({ ...OFF[name], x, y, label: OFF[name].title })),
     });
@@ -62,7 +62,7 @@ const DRAWINGS = {
   step_sizes(paper) {
     const { adaptive } = trueonline.stepSizes.compare({ seed: 1, steps: 4000, alpha: 0.003, large: 10, outlier: 0, theta: 0.1 });
     const sensors = [["first sensor", "true_online", 1, 400, 0.035], ["second sensor, in units of 10", "replace", 100, 1500, 0.028], ["third sensor, noise", "accumulate", 1, 1500, 0.0035]];
-    chart(paper, 10, 15, 780, { height: 425, x: { label: "time step", min: 0, max: 4000 }, y: { label: "step-size, in each sensor’s own units", log: true, min: 0.003, max: 0.05 } }, {
+    chart(paper, 10, 15, 765, { height: 425, x: { label: "time step", min: 0, max: 4000 }, y: { label: "step-size, in each sensor’s own units", log: true, min: 0.003, max: 0.05 } }, {
       series: sensors.map(([, look, unit], i) => ({ ...METHODS[look], width: 2.5, points: adaptive.stepSizes.map((sizes, t) => [t + 1, sizes[i] * unit]).filter(([t]) => t % 20 === 0) })),
       marks: sensors.map(([label, look, , x, y]) => ({ ...METHODS[look], x, y, label })),
     });
@@ -143,6 +143,7 @@ function chart(paper, x, y, width, options, content) {
   one.element.style.width = `${width}px`;
   document.body.append(one.element);
   one.draw(content);
+  one.element.querySelector("svg").setAttribute("overflow", "visible"); // for the last label of the x axis
   place(paper, one.element.querySelector("svg"), x, y, width, options.height);
 }
 
