@@ -19,19 +19,9 @@ from trueonline.study import results
 from trueonline.terminal import print_table
 from trueonline.words import listed, number
 
-OWN = (
-    "engine",
-    "threads",
-    "out",
-    "progress",
-    "settings",
-)  # those of the command, and what stands for all settings of agents
-SETTINGS = {*inspect.signature(sweep).parameters, *TrainingSettings.__dataclass_fields__} - {
-    *OWN,
-    "environment",
-    "method",
-    "evaluate",
-}
+# Not those of the command, and not what stands for all settings of agents.
+OWN = {"engine", "threads", "out", "progress", "settings", "environment", "method", "evaluate"}
+SETTINGS = {*inspect.signature(sweep).parameters, *TrainingSettings.__dataclass_fields__} - OWN
 CURVES = ("returns", "lengths")
 
 
@@ -69,9 +59,8 @@ def run(given: dict[str, Any], out: str, *, engine: str, threads: int | None, sa
             interval = f"{number(best['low'])} to {number(best['high'])}"
             rows.append([environment, agent, number(best["iqm"]), interval, best["step_size"], best["trace_decay"]])
     print_table(["environment", "agent", "mean return", "95 % interval", "α", "λ"], rows)
+    say("The mean return is the interquartile mean over the seeds.")
+    say("The best of many settings was chosen by these seeds, which flatters it.")
     say(
-        "The mean return is the interquartile mean over the seeds. The best of many settings was chosen by these seeds, which flatters it."
-    )
-    say(
-        f"All {table.num_rows:,} runs are in {out}/results.parquet and {out}/results.csv, with learning curves in {out}/curves.parquet."
+        f"All {table.num_rows:,} runs are in {out}/results.parquet and .csv, and with learning curves in {out}/curves.parquet."
     )
