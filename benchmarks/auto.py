@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.report import Seconds, Section, Settings, Table, Target
 from trueonline.streams.mixture import Expert, Mixture
-from trueonline.streams.mixture.experts import all_experts
+from trueonline.streams.mixture.experts import LEARNED_BASES, PACES, all_experts
 from trueonline.streams.mixture.stream_views import Views
 from trueonline.streams.predictor import Predictor
 from trueonline.streams.questions.prediction_setup import Setup
@@ -118,7 +118,7 @@ def variants() -> Iterator[tuple[str, Keep, Sequence[float] | None]]:
         without(lambda e: e.features is not None and e.base != "mean"),
         None,
     )
-    for base in ("hold", "mean", "slow"):
+    for base in LEARNED_BASES:
         yield (
             f"without learners on the base {base}",
             without(lambda e, base=base: e.features is not None and e.base == base),
@@ -126,14 +126,9 @@ def variants() -> Iterator[tuple[str, Keep, Sequence[float] | None]]:
         )
     for word in ("hour", "value", "slope", "level", "week"):
         yield f"without features of {word}", without(lambda e, word=word: word in (e.features or "")), None
-    for alpha in (0.03, 0.3):
-        yield (
-            f"without step-size {alpha:g}",
-            without(lambda e, alpha=alpha: e.features is not None and e.step_size == alpha),
-            None,
-        )
-    for lam in (0.9, 0.97):
-        yield f"without λ = {lam:g}", without(lambda e, lam=lam: e.features is not None and e.trace_decay == lam), None
+    for pace in PACES:
+        name = "without step-size {:g} with λ = {:g}".format(*pace)
+        yield name, without(lambda e, pace=pace: e.features is not None and (e.step_size, e.trace_decay) == pace), None
     yield "without the early look", lambda expert: True, (0.1,)
     yield "without the late look", lambda expert: True, (0.9,)
     yield "one look, when all but 1 % is known", lambda expert: True, (0.01,)

@@ -72,7 +72,7 @@ def test_an_incident_is_told_when_it_begins_and_when_it_is_over(tmp_path):
     assert told[0] == dict(zip(KEYS, values, strict=True))
     assert all(each["error"] == each["value"] - each["expected"] for each in told)
     lines = said.splitlines()
-    assert lines[0] == "2014-04-13 12:35  surprise 1  x 10, expected 0 (x@0.9): , 6.67 times the usual error"
+    assert lines[0] == "2014-04-13 12:35  surprise 1  x 10, expected 0 (x@0.9): 6.67 times the usual error"
     assert lines[1] == "2014-04-13 12:35  over since 2014-04-13 13:35, peak 2014-04-13 12:35, severity 16.0 (x@0.9): "
     assert "surprise" not in predict(source)
 

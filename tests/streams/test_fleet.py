@@ -28,9 +28,8 @@ def rows(samples=400, seed=0):
         for k, name in enumerate(NAMES):
             for half in range(1 + (k == 1)):
                 if k < 2 or t >= samples // 2:
-                    found.append(
-                        (60.0 * t + 30.0 * half, name, round(10.0 * k + np.sin(t / 20.0) + 0.1 * rng.normal(), 4))
-                    )
+                    value = 10.0 * k + np.sin(t / 20.0) + 0.1 * rng.normal() + 50.0 * (k == 0 and t == 300)
+                    found.append((60.0 * t + 30.0 * half, name, round(value, 4)))
     return found
 
 
@@ -116,6 +115,7 @@ def test_killed_at_random_moments_it_resumes_as_if_nothing_had_happened(kind, tm
     for name in ("samples", "dropped", "questions", "counters"):
         assert told[name] == whole[name]
     assert (tmp_path / "alerts").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert b'"signal": "north, 1"' in (tmp_path / "whole").read_bytes()
     if kind == "parquet":
         assert pq.read_table(out).equals(pq.read_table(tmp_path / "whole.parquet"))
     else:

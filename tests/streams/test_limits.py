@@ -21,8 +21,8 @@ def test_limits_are_the_range_so_far_and_an_nth_of_it_more_in_blocks_of_any_size
         limits = other
     for n in range(1, 51):
         low, high = x[:n].min(axis=0), x[:n].max(axis=0)
-        np.testing.assert_allclose(whole[0][n], low - (high - low) / n)
-        np.testing.assert_allclose(whole[1][n], high + (high - low) / n)
+        np.testing.assert_allclose(whole[0][n], low - (high - low) / n, rtol=1e-9)
+        np.testing.assert_allclose(whole[1][n], high + (high - low) / n, rtol=1e-9)
 
 
 def learn(x, **settings):
@@ -44,6 +44,14 @@ def test_counts_are_not_forecast_to_be_negative():
         assert each.max() <= 2.5
     assert (bound.low[2:] == 0.0).any()
     assert (bound.expected[1:][bound.reason[1:] == 2] >= 0.0).all()
+
+
+@pytest.mark.parametrize("value", [0.0, 45.7])
+def test_the_bands_of_a_signal_that_never_changes_hold_it_despite_rounding(value):
+    answers = learn(np.full(300, value))
+    for away in (-1e-13, 0.0, 1e-13):
+        assert (answers.low[2:] <= value + away).all()
+        assert (answers.high[2:] >= value + away).all()
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_a_block_of_no_samples_changes_nothing(method):
     x = np.sin(np.arange(300.0))
     for part in (x[:150], x[150:]):
         answers = predictor.learn(none)
-        assert answers.table().shape == (0, len(predictor.output_columns))
+        assert predictor.table(answers).shape == (0, len(predictor.output_columns))
         assert np.array_equal(learned(predictor, part)[-1].predictions, learned(alone, part)[-1].predictions)
     assert predictor.scores() == alone.scores()
 

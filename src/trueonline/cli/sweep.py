@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import fill
 
 import click
@@ -53,6 +54,15 @@ An example of SPEC (all but [[problems]] may be left out):
   sigma = 0.1
   # or binary_unit, non_binary (not for replace)
   representations = ["tabular", "binary"]
+
+\b
+Or agents in Gymnasium environments (with the settings of trueonline train):
+  environments = ["CartPole-v1"]
+  agents = ["true_online_sarsa", "watkins_q"]
+  step_sizes = [0.1, 0.5]
+  trace_decays = [0.0, 0.9]
+  seeds = 10
+  episodes = 300
 """
 
 
@@ -81,4 +91,13 @@ def command(
     with plain_errors():
         from trueonline.study import sweep_command
 
+        if "environments" in (text := Path(spec).read_text(encoding="utf-8")):
+            from trueonline.control.studies import sweep_file
+
+            if (agents := sweep_file.read(text)) is not None:
+                for name, value in (("--figure", figure), ("--confirm", confirm), ("--shard", share)):
+                    if value is not None:
+                        raise ValueError(f"{name} is not for sweeps of agents: leave it out")
+                sweep_file.run(agents, out, engine=engine, threads=threads, say=click.echo)
+                return
         sweep_command.run(spec, out, figure, engine=engine, share=share, threads=threads, confirm=confirm, say=click.echo)

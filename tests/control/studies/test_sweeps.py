@@ -2,10 +2,14 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from scipy import stats
 
+import trueonline as to
 from trueonline import control
+from trueonline.cli import main
 from trueonline.control.gym.train_settings import TrainingSettings
 from trueonline.control.studies import sweeps
 
@@ -140,3 +144,51 @@ def test_runs_that_cannot_be_compared_are_refused():
             control.aggregate(both, between=between)
     with pytest.raises(ValueError, match="score must be mean_return or final_return, got 'return'"):
         control.aggregate(both, "return")
+
+
+SPEC = """
+environments = ["FrozenLake-v1"]
+agents = ["true_online_sarsa", "watkins_q"]
+step_sizes = [0.2]
+trace_decays = [0.0, 0.9]
+seeds = 3
+episodes = 20
+options = {is_slippery = false}
+"""
+
+
+def test_a_file_describes_a_sweep_of_agents(tmp_path):
+    (tmp_path / "agents.toml").write_text(SPEC)
+    command = ["sweep", str(tmp_path / "agents.toml"), "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 0, result.output
+    found = pq.read_table(tmp_path / "out" / "curves.parquet")
+    expected = to.control.sweep(
+        "FrozenLake-v1",
+        ["true_online_sarsa", "watkins_q"],
+        [0.2],
+        [0.0, 0.9],
+        3,
+        episodes=20,
+        options={"is_slippery": False},
+    )
+    assert found.equals(expected)
+    assert pq.read_table(tmp_path / "out" / "results.parquet").num_rows == 12
+    best = to.control.aggregate(found).to_pylist()[0]
+    assert any(best["agent"] in line and f"{best['iqm']:.4g}" in line for line in result.output.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (SPEC + "alpha = 3", (), "unknown setting 'alpha'; known are environments, agents"),
+        (SPEC.replace("agents", "#"), (), "a sweep of agents also needs agents"),
+        (SPEC, ("--figure", "a.png"), "--figure is not for sweeps of agents"),
+    ],
+)
+def test_a_bad_file_of_agents_is_refused(tmp_path, text, options, message):
+    (tmp_path / "agents.toml").write_text(text)
+    result = CliRunner().invoke(main, ["sweep", str(tmp_path / "agents.toml"), "--out", str(tmp_path / "out"), *options])
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert not (tmp_path / "out").exists()

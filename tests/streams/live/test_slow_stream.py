@@ -84,14 +84,14 @@ def test_a_slow_stream_has_dates_a_band_alerts_skill_and_experts(browser):
         assert browser.one("#alert-list").text.split("\n") == [
             "Sun 16 Mar 2014, 15:40",
             "value@1h",
-            "71.2, expected 83.4: 12 times the usual error",
+            "71.2, expected 83.4: a jump, 10.2 times the usual error",
         ]
         foot = browser.js("return trueonline.uplot('value@1h').scales.y.min") + 0.3
         assert browser.js(colours, times[-100], [foot])[0][0] > 150  # a red triangle on the time axis
         over = browser.one(".u-over")
         x = browser.js("return trueonline.uplot('value@1h').valToPos(arguments[0], 'x')", times[-100])
         ActionChains(browser.chrome).move_to_element_with_offset(over, x - over.size["width"] / 2, 0).perform()
-        tip = "Sun 16 Mar 2014, 15:40\nvalue@1h: 71.2, expected 83.4: 12 times the usual error"
+        tip = "Sun 16 Mar 2014, 15:40\nvalue@1h: 71.2, expected 83.4: a jump, 10.2 times the usual error"
         until(lambda: browser.one(".tip").text == tip)
         browser.key("4")
         browser.one("#alert-list button").click()  # shows it, in the middle
@@ -103,7 +103,7 @@ def test_a_slow_stream_has_dates_a_band_alerts_skill_and_experts(browser):
 def test_words_and_marks_are_those_of_the_numbers(browser):
     cases = [(17135.25, 8421.4, 8700.0, 645.0), (512.0, 966.7, -455.0, 2679.0), (0.5271, 3.0, -2.0, 1.0)]
     cases += [(71.25, 83.425, 4000.0, 1.0), (3.0, 4.0, None, 1.0), (3.0, 4.0, 1.0, 0.0), (None, 4.0, 1.0, 0.5)]
-    alerts = [Alert(12.5, 0.9995, "x@1h", "x", *case) for case in cases]
+    alerts = [Alert(12.5, "begun", 12.5, 12.5, 3.3, 0.9995, "x@1h", "x", "", *case) for case in cases]
     hub = Hub([PageQuestion("x@1h", "x", None, 3600.0, "mean")], ["x"])
     script = (
         "const [alerts, done] = arguments; import('./words.js').then((w) => done([alerts.map(w.alertWords), STEPS]));"

@@ -14,16 +14,21 @@ def stream(T=400, others=2, seed=0):
     return seconds, rng.standard_normal((T, 1 + others)).cumsum(axis=0), rng.uniform(0.0, 1.0, T)
 
 
-def test_bases_are_means_by_their_definition():
+def test_bases_are_means_and_medians_by_their_definition():
     seconds, signals, gammas = stream()
     _, bases = Views(["a", "b"]).see(seconds, signals, gammas)
     x = signals[:, 0]
-    expected, means = [], np.zeros(5)
+    expected, means, medians = [], np.zeros(5), [[x[0], 0.0], [x[0], 0.0]]
     for t in range(len(x)):
         gamma = max(gammas[t], 0.8)
         rates = np.maximum([1.0, 0.0, 1.0 - gamma**4, 1.0 - gamma, 1.0 - gamma**0.25], 1.0 / (t + 1))
         means = means + rates * (x[t] - means)
-        expected.append(means)
+        for own, slow in zip(medians, (0.001, 0.01), strict=True):  # a median, and the mean distance from it
+            rate, away = max(slow, 1.0 / (t + 1)), x[t] - own[0]
+            most = 20.0 * own[1] if own[1] > 0.0 and rate < 0.1 else abs(away)
+            own[1] += rate * (min(abs(away), most) - own[1])
+            own[0] += np.sign(away) * min(2.0 * rate * own[1], abs(away))
+        expected.append([*means, medians[0][0], medians[1][0]])
     np.testing.assert_allclose(bases, expected, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(bases[:, 1], np.cumsum(x) / np.arange(1, len(x) + 1), rtol=1e-12, atol=1e-12)
 

@@ -16,6 +16,7 @@ import numpy as np
 from trueonline.inputs import Resumable
 
 LOW, HIGH, COUNT = range(3)
+ROUNDING = 1e-12  # of the largest value, or of 1: a signal that never changes has bands too
 
 
 class Limits(Resumable):
@@ -31,8 +32,8 @@ class Limits(Resumable):
     Examples
     --------
     >>> low, high = Limits(1, minimum=0.0).follow(np.array([[4.0], [0.0], [2.0], [1.0]]))
-    >>> low[:, 0].tolist(), high[:, 0].tolist()
-    ([0.0, 4.0, 0.0, 0.0, 0.0], [inf, 4.0, 6.0, 5.333333333333333, 5.0])
+    >>> low[:, 0].round(6).tolist(), high[:, 0].round(6).tolist()
+    ([0.0, 4.0, 0.0, 0.0, 0.0], [inf, 4.0, 6.0, 5.333333, 5.0])
     """
 
     def __init__(self, signals: int, minimum: float | None = None, maximum: float | None = None) -> None:
@@ -58,7 +59,10 @@ class Limits(Resumable):
         count = seen[COUNT] + np.arange(len(values) + 1)[:, None]
         seen[LOW], seen[HIGH], seen[COUNT] = low[-1], high[-1], count[-1]
         known = count > 0
-        further = np.where(known, high - low, 0.0) / np.maximum(count, 1.0)
+        largest = np.where(known, np.maximum(np.abs(low), np.abs(high)), 1.0)
+        further = np.where(known, high - low, 0.0) / np.maximum(count, 1.0) + ROUNDING * np.where(
+            largest > 0.0, largest, 1.0
+        )
         low, high = np.where(known, low - further, -math.inf), np.where(known, high + further, math.inf)
         return np.clip(low, self._minimum, self._maximum), np.clip(high, self._minimum, self._maximum)
 

@@ -58,7 +58,7 @@ from __future__ import annotations
 from trueonline.core.compiling.kernels import kernel
 
 LOOKS = (0.9, 0.1)  # the open weights at which a forecast is looked at: early, and nearly whole
-MEMORY_LOOKS = 1_000.0  # looks after which a regret has faded to a third
+MEMORY_LOOKS = 3_000.0  # looks after which a regret has faded to a third
 SIZE_LOOKS = 1000.0  # looks over which the usual size of regrets is the mean
 MAX_REGRET = 10.0  # no regret of a look counts more, in usual sizes
 NAIVE_PRIOR, PRIOR_LOOKS = 100.0, 30.0  # how much more naive forecasts are believed at first, and looks until it is half

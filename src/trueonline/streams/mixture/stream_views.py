@@ -213,8 +213,8 @@ class Views(Resumable):
     --------
     >>> views = Views(others=[])
     >>> X, bases = views.see(np.arange(3.0), np.array([[2.0], [4.0], [6.0]]), np.full(3, 0.9))
-    >>> X.shape, dict(zip(views.bases, bases[-1].tolist()))
-    ((3, 25), {'hold': 6.0, 'mean': 4.0, 'fast': 4.0317, 'slow': 4.0, 'slower': 4.0})
+    >>> X.shape, dict(zip(views.bases, bases[-1].round(4).tolist()))
+    ((3, 25), {'hold': 6.0, 'mean': 4.0, 'fast': 4.0317, 'slow': 4.0, 'slower': 4.0, 'median': 4.1111, 'recent': 4.1111})
     """
 
     def __init__(self, others: Sequence[str]) -> None:

@@ -108,12 +108,13 @@ class Alert:
             )
         value, expected = words.number(self.value), words.number(self.expected)
         text = f"{begin}  surprise {self.surprise:.6g}  {self.target} {value}, expected {expected}"
-        return f"{text} ({self.question}): {self.reason}{self._how_much()}"
+        why = ", ".join(filter(None, (self.reason, self._how_much())))
+        return ": ".join(filter(None, (f"{text} ({self.question})", why)))
 
     def _how_much(self) -> str:
         """By how much the error is unusual, in words, if it speaks for itself."""
         times = abs(self.error) / self.usual_error if self.error is not None and self.usual_error else 0.0
-        return f", {words.number(times, 3)} times the usual error" if times >= CLEAR_ERRORS else ""
+        return f"{words.number(times, 3)} times the usual error" if times >= CLEAR_ERRORS else ""
 
 
 KEYS = [*Alert.__dataclass_fields__]
