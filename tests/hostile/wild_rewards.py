@@ -19,7 +19,10 @@ THETA, LAM, BOUND, FORGOTTEN, LENGTH = 0.1, 0.9, 0.1, 40_000, 5_000
 ADAPTING = [
     row
     for row in catalog.METHODS.values()
-    if row.adapts and row.group in ("prediction", "off-policy") and row.memory in catalog.OWN_MEMORIES
+    if row.adapts
+    and row.trace != "none"
+    and row.group in ("prediction", "off-policy")
+    and row.memory in catalog.OWN_MEMORIES
 ]
 SIZES, TARGET = np.array([1.0, 30.0, 1.0]), np.array([15.0, -1.0, 0.5])
 

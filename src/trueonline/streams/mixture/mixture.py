@@ -377,7 +377,8 @@ class Mixture(ThreadGuarded, Resumable):
             held = np.unpackbits(saved_array(state, f"{name} set", (-(-size // 8),), np.uint8), count=size).astype(bool)
             whole[name] = np.zeros(size, np.float32)
             whole[name][held] = saved_array(state, name, (int(held.sum()),), np.float32)
-        waiting = saved_count("samples that wait", np.asarray(state["ring"]).flat[WAITING], self._settings[-1])
+        ring = saved_array(state, "ring", self._state["ring"].shape, np.int64)
+        waiting = saved_count("samples that wait", ring[WAITING], self._settings[-1])
         before = dict(self._state)
         try:
             for name in RINGS:
