@@ -16,7 +16,14 @@ from trueonline.problems import AccessControl, AverageReward, random_mrp
 @pytest.fixture(scope="module")
 def studied(tmp_path_factory):
     out = tmp_path_factory.mktemp("average")
-    small = {"STEPS": 400, "PIECE": 100, "LONG": 300, "SHORT": 50, "CONTROL_STEP_SIZES": (0.1,), "STEP_SIZES": (0.1, 0.3)}
+    small = {
+        "STEPS": 400,
+        "PIECE": 100,
+        "LONG_RUN": 300,
+        "SHORT_RUN": 50,
+        "CONTROL_STEP_SIZES": (0.1,),
+        "STEP_SIZES": (0.1, 0.3),
+    }
     small |= {"CHECKPOINTS": np.array([10, 300]), "RUNS_OF_SWEEP": 1}
     with pytest.MonkeyPatch.context() as patch:
         for name, value in small.items():

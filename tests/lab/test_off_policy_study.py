@@ -32,7 +32,7 @@ def scaled_down(monkeypatch):
         "LAMS": np.array([0.0, 0.8]),
         "VARIANTS": {name: (0.25, 1.0) if "gtd" in name else (0.0,) for name in paper.spec.FAMILY},
         "STEPS": 200,
-        "LAST": 20,
+        "LAST_STEPS": 20,
         "TIMES": np.array([1, 7, 50, 200]),
         "MDP_STEPS": 50,
         "DISTANCES": (0.0, 1.0),

@@ -153,7 +153,7 @@ def test_a_learner_holds_two_vectors_and_the_list():
     learner = to.TrueOnlineTD(n, 0.1, 0.9, 0.9)
     numbers, places = learner._memory
     # u, z, y and slot, owner, and room for the current features and for the indices of a call
-    assert numbers.nbytes + places.nbytes <= 3 * 8 * n + 2 * 4 * n + (8 + 4 + 4) * n + 1024
+    assert numbers.nbytes + places.nbytes <= 3 * 8 * n + 2 * 4 * n + (8 + 4 + 4) * n + 1100
     learner.run(np.arange(60)[:, None], np.ones(59))
     parts = learner._dump_memory()
     assert len(parts["z"]) == len(parts["y"]) == len(parts["owner"]) <= 60

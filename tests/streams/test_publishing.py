@@ -44,7 +44,20 @@ def test_every_sample_is_a_message_and_alerts_have_a_topic_of_their_own(broker, 
     monkeypatch.setattr(publishing, "QUEUE_MESSAGES", 1000)
     size = 5000  # more than fit into the queue, as fast as they can be read
     (tmp_path / "log.csv").write_text("x\n" + "".join(f"{10 if t % 1000 == 999 else t % 3}\n" for t in range(size)))
-    options = ["--rate", 10, "--target", "x", "--horizon", "1s,2s", "--json", "--alert", 1, "--out", tmp_path / "out.csv"]
+    # One in almost three hours: each is an incident of its own.
+    options = [
+        "--rate",
+        0.1,
+        "--target",
+        "x",
+        "--horizon",
+        "10s,20s",
+        "--json",
+        "--alert",
+        1,
+        "--out",
+        tmp_path / "out.csv",
+    ]
     with listener(broker.port) as heard:
         code, told, said = predict(tmp_path / "log.csv", *options, "--publish", broker.url("a/b"))
         assert code == 0, said
@@ -57,32 +70,33 @@ def test_every_sample_is_a_message_and_alerts_have_a_topic_of_their_own(broker, 
     alerts = [said for topic, said, _ in heard if topic == "a/b/alerts"]
     rows = np.genfromtxt(tmp_path / "out.csv", delimiter=",", skip_header=1)[:, [0, 1, 4]]  # without the bands
     assert [
-        [each["time"], *(each["predictions"][f"x@{h}"]["value"] for h in ("1s", "2s"))] for each in samples
+        [each["time"], *(each["predictions"][f"x@{h}"]["value"] for h in ("10s", "20s"))] for each in samples
     ] == rows.tolist()
     assert samples[7] == {
-        "time": 0.7,
+        "time": 70,
         "predictions": {
             name: {"value": value, "low": value - 1.0, "high": None}
-            for name, value in zip(("x@1s", "x@2s"), rows[7, 1:].tolist(), strict=True)
+            for name, value in zip(("x@10s", "x@20s"), rows[7, 1:].tolist(), strict=True)
         },
         "surprise": 0.1,
     }
-    assert [each["time"] for each in alerts] == [(999 + 1000 * i) / 10 for i in range(5)]
-    told = {"surprise": 1.0, "question": "x@2s", "target": "x", "value": 10.0, "expected": 0.0, "error": 10.0}
+    assert [each["time"] for each in alerts] == [10 * (999 + 1000 * i) for i in range(5)]
+    told = {"surprise": 1.0, "question": "x@20s", "target": "x", "value": 10.0, "expected": 0.0, "error": 10.0}
     assert (told | {"usual_error": 1.5}).items() <= alerts[0].items()
 
 
 def test_times_are_as_they_came_in(broker, tmp_path, monkeypatch):
     monkeypatch.setattr(Predictor, "learn", surprising.surprised)
-    times = [f"2014-04-13 14:35:{t:02}+02:00" for t in range(30)]
-    (tmp_path / "log.csv").write_text("at,x\n" + "".join(f"{at},{t % 11}\n" for t, at in enumerate(times)))
-    options = ["--rate", 1, "--time", "at", "--target", "x", "--discount", 0.9, "--alert", 1]
+    times = [f"2014-04-{13 + t // 24} {t % 24:02}:35:00+02:00" for t in range(60)]
+    values = (10 if t in (10, 45) else t % 3 for t in range(60))
+    (tmp_path / "log.csv").write_text("at,x\n" + "".join(f"{at},{x}\n" for at, x in zip(times, values, strict=True)))
+    options = ["--time", "at", "--target", "x", "--discount", 0.9, "--alert", 1]
     with listener(broker.port) as heard:
         code, _, said = predict(tmp_path / "log.csv", *options, "--publish", broker.url("a"))
         assert code == 0, said
-        until(lambda: len(heard) >= 32, "the arrival of all messages")
+        until(lambda: len(heard) >= 62, "the arrival of all messages")
     assert [said["time"] for topic, said, _ in heard if topic == "a"] == times
-    assert [said["time"] for topic, said, _ in heard if topic == "a/alerts"] == [times[10], times[21]]
+    assert [said["time"] for topic, said, _ in heard if topic == "a/alerts"] == [times[10], times[45]]
 
 
 def test_a_broker_that_is_stopped_and_started_again(broker, monkeypatch):

@@ -31,7 +31,7 @@ def test_a_horizon_in_time_is_an_integral_over_time_whatever_the_gaps():
     known = came_true / np.maximum(weight, 0.5)  # where the stream ends, what is known stands for the rest
     scores.follow(known[:, None], x[:, None], cumulants, begins, gammas[:, None])
     score = scores.scores()[0]
-    assert score.error < 1e-5 * score.naive.hold
+    assert score.error < 1e-3 * score.naive.hold, "what waits is kept in single precision"
     assert score.scored > 350
 
 
@@ -53,7 +53,7 @@ def test_scores_are_those_of_the_definition():
     mean = np.cumsum(x) / np.arange(1, T + 1)
     score = scores.scores()[0]
     for value, forecast in ((score.error, p), (score.naive.hold, x), (score.naive.mean, mean)):
-        np.testing.assert_allclose(value, np.abs(forecast / (1.0 - gamma) - G)[known].mean(), rtol=1e-6)
+        np.testing.assert_allclose(value, np.abs(forecast / (1.0 - gamma) - G)[known].mean(), rtol=1e-4)
     assert score.skill == 1.0 - score.error / min(score.naive.hold, score.naive.mean)
     so_far = scores.so_far()
     np.testing.assert_allclose([so_far["error"][0], so_far["hold"][0]], [score.error, score.naive.hold], rtol=0.05)

@@ -173,24 +173,62 @@ class Demons:
         return self._features(observation)
 
     def start(self, x: Any) -> int:
-        """Begin an episode, and choose its first action. `x` are the features of the newest observation."""
+        """Begin an episode, and choose its first action.
+
+        Parameters
+        ----------
+        x : array
+            The features of the newest observation.
+
+        Returns
+        -------
+        int
+            The action.
+        """
         action = self.agent.start(x)
         for learner in self.learners.values():
             learner.start(x)
         return self._act(x, action)
 
     def step(self, reward: float, x: Any) -> int:
-        """Learn from the last transition, and choose the next action. `x` are the features of the newest observation."""
+        """Learn from the last transition, and choose the next action.
+
+        Parameters
+        ----------
+        reward : float
+            The reward of the transition.
+        x : array
+            The features of the newest observation.
+
+        Returns
+        -------
+        int
+            The next action.
+        """
         self._learn(reward, x, self._observation)
         return self._act(x, self.agent.step(reward, x))
 
     def end(self, reward: float) -> None:
-        """Learn from the last transition of an episode that has ended."""
+        """Learn from the last transition of an episode that has ended.
+
+        Parameters
+        ----------
+        reward : float
+            The reward of the transition.
+        """
         self._learn(reward, None, None)
         self.agent.end(reward)
 
     def truncate(self, reward: float, x: Any) -> None:
-        """Learn from the last transition of an episode that was truncated."""
+        """Learn from the last transition of an episode that was truncated.
+
+        Parameters
+        ----------
+        reward : float
+            The reward of the transition.
+        x : array
+            The features of the newest observation.
+        """
         self._learn(reward, x, self._observation)
         self.agent.truncate(reward, x)
 

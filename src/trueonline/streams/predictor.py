@@ -218,7 +218,13 @@ class Predictor(ThreadGuarded, Resumable):
         return np.column_stack([answers.table(), answers.signals[:, self._shown]])
 
     def no_answers(self) -> Answers:
-        """The answers to no samples."""
+        """Make the answers to no samples.
+
+        Returns
+        -------
+        Answers
+            Answers whose arrays are empty.
+        """
         none, rows = np.empty(0), np.empty((0, len(self.names)))
         codes = np.empty(0, np.int64)
         judged = {"surprise": none, "suspect": codes, "reason": codes, "expected": none, "usual": none, "error": none}

@@ -71,7 +71,7 @@ def test_a_learner_is_not_an_agent():
     learner, features = to.TrueOnlineTD(16, 0.5, 0.9, 0.9), to.features.Table(16)
     message = (
         "agent must be an agent, got TrueOnlineTD, which predicts and does not act; agents are TrueOnlineDifferentialSarsa, "
-        "AccumulateSarsa, ReplaceSarsa, TrueOnlineSarsa, WatkinsQ, TrueOnlineWatkinsQ, SwiftSarsa"
+        "AccumulateSarsa, ReplaceSarsa, TrueOnlineSarsa, WatkinsQ, TrueOnlineWatkinsQ, ExpectedSarsa, TreeBackupQ, GQ, SwiftSarsa"
     )
     for use in (to.control.train, to.control.evaluate):
         with pytest.raises(TypeError, match=f"^{message}$"):
