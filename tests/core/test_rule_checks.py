@@ -58,6 +58,25 @@ def has_four_memories(memory, x, reward, x_next):
     return 0.0, reward, 0.0
 
 
+@to.kernel
+def reads_weights(memory, x, reward, x_next):
+    v, _, v_next = recall(memory, x, x_next)
+    return v + memory.second.w[0], reward, v_next
+
+
+@to.kernel
+def learn_beside(several, change):
+    beside = several.second
+    learn(beside, change)
+
+
+@to.kernel
+def second_in_a_helper(memory, x, reward, x_next, alpha):
+    v, _, v_next = recall(memory, x, x_next)
+    learn_beside(memory, alpha * reward)
+    return v, reward, v_next
+
+
 def swept(rule):
     to.sweep(WALK, {"mine": rule}, step_sizes=[0.1], trace_decays=[0.5], runs=1, steps=5)
 
@@ -80,7 +99,14 @@ def learned(rule):
             "_unpacks_wrongly cannot be compiled: .*wrong tuple length.* the operations of trueonline.core",
         ),
         (opens_a_file, "_opens_a_file cannot be compiled: .*upported"),
-        (has_four_memories, "_has_four_memories cannot be compiled: it uses 'fourth', which is not there"),
+        (
+            has_four_memories,
+            "has_four_memories reads memory.fourth, but memories have no fourth: .* memory=.two. or .three.",
+        ),
+        (
+            reads_weights,
+            r"reads_weights reads memory\.second\.w, but memories have no w: use .* value\(.* memory=.two. or",
+        ),
     ],
 )
 def test_a_rule_that_cannot_work_is_refused_in_one_line(rule, message, use):
@@ -89,10 +115,12 @@ def test_a_rule_that_cannot_work_is_refused_in_one_line(rule, message, use):
     assert "\n" not in str(error.value)
 
 
-def test_a_sweep_gives_a_rule_the_memories_that_it_reads():
-    assert to.study.SweptMethod(second).memories == 2
-    swept(second)
-    with pytest.raises(ValueError, match="memories must be from 2 to 3, which second uses, got 1"):
-        to.study.SweptMethod(second, memories=1)
-    with pytest.raises(ValueError, match=r"second uses memory\.second, .* give memory='two'"):
-        to.method(second)
+@pytest.mark.parametrize("rule", [second, second_in_a_helper])
+def test_a_sweep_gives_a_rule_the_memories_that_it_reads(rule):
+    name = rule.py_func.__name__
+    assert to.study.SweptMethod(rule).memories == 2
+    swept(rule)
+    with pytest.raises(ValueError, match=f"memories must be from 2 to 3, which {name} uses, got 1"):
+        to.study.SweptMethod(rule, memories=1)
+    with pytest.raises(ValueError, match=rf"{name} uses memory\.second, .* give memory='two'"):
+        to.method(rule)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueonline.control.transitions import transition
+from trueonline.control.transitions import moved
 from trueonline.core.compiling.kernels import inlined, kept_with, kernel, specialise
 from trueonline.core.forms import pointer
 from trueonline.core.loops import names_of, transit
@@ -88,7 +88,7 @@ def act(
         raise ValueError
     read_features(net, pointer(here, 0))
     settings[GAMMA_NEXT], settings[LAM_NEXT] = gamma_next, lam
-    delta = step_between(head, places, here, None, action, reward, ahead, None, q, following, settings)
+    delta = step_between(head, places, here, None, action, reward, ahead, None, q, None, following, settings)
     learn_body(net, head, places, pointer(x, 0), action, delta, alpha, decay)
     return delta
 
@@ -99,5 +99,5 @@ def compiled(rule: Any, memory: str) -> tuple[Any, Any]:
     if ("head", memory) not in made:
         names, name = names_of(rule, memory, adapted=False), f"{rule.py_func.__name__}_head"
         learning = specialise(learn, name, step_here=inlined(transit, **names))
-        made["head", memory] = learning, specialise(act, name, step_between=inlined(transition, **names))
+        made["head", memory] = learning, specialise(act, name, step_between=inlined(moved, **names))
     return made["head", memory]

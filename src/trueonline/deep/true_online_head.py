@@ -74,8 +74,9 @@ class Headed(Streaming):
             settings = self._head._numbers(0, None, None)
             self._arrays = (*own, np.empty(n), np.empty(n), np.empty(self.n_actions), settings)
         else:
-            self._head.start(np.zeros(n))
-            self._arrays = (self.net._numbers, self.net._shape, *self._head._memory, np.empty(n))
+            self._head._bind()  # to a memory that may be another than before
+            self._head._stand(np.zeros(n))
+            self._arrays = (*own, np.empty(n))
 
     def _network_set(self) -> None:
         self._make_head()
@@ -145,9 +146,7 @@ class Headed(Streaming):
         super()._restore_nets(parts)
         head = {name.removeprefix("head_"): part for name, part in parts.items() if name.startswith("head_")}
         self._head._restore_memory(head)
-        memory_now = self._head._memory.numbers.copy()
-        self._bind()  # which begins an episode
-        self._head._memory.numbers[:] = memory_now
+        self._bind()
 
 
 class TrueOnlineHead(Headed, StreamTD):
