@@ -351,3 +351,16 @@ def test_a_wrong_interest_is_refused_before_anything_changes(interest):
     assert not learner.interests
     learner.update(1.0, 1)
     assert learner.interests == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [(forward.OnlineLambdaReturn, {}), (forward.OnlineEmphaticReturn, {}), (forward.GTDSum, {"second_step_size": 0.1})],
+)
+def test_wrong_features_are_refused_before_anything_is_kept(kind, more):
+    learner = kind(2, 0.1, 0.5, 0.9, **more)
+    learner.start(0)
+    before = repr(learner.__getstate__())
+    with pytest.raises(ValueError, match="x_next must have"):
+        learner.update(1.0, [])
+    assert repr(learner.__getstate__()) == before

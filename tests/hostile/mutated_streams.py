@@ -35,6 +35,11 @@ SNIPPETS = [
 
 BOM, NO_HEADER = b"\xef\xbb\xbf", re.compile(r'#.*|"?sep=[,;:|~^&!\t]"?', re.IGNORECASE)
 
+DAYS = ("0000-00-00", "00000000")
+ZONES = ("", "Z", *(f"{sign}{zone}" for sign in "+-" for zone in ("00", "0000", "00:00", "000000", "00:00:00")))
+TO_SECONDS = {clock + zone for clock in ("000000", "00:00:00") for zone in ZONES}
+CLOCKS = (TO_SECONDS | {clock + zone for clock in ("00", "0000", "00:00") for zone in ZONES} | {""}, TO_SECONDS)
+
 Rows = list[tuple[float, float, float]]
 
 
@@ -279,10 +284,14 @@ def number(text: str, is_time: bool) -> float:
         pass
     if not is_time:
         raise ValueError("no number")
-    parts = re.fullmatch(r"([^.,]*[^0-9:.,+-][0-9:]+)[.,]([0-9]+)(|Z|[+-].*)", text, re.IGNORECASE)
+    parts = re.fullmatch(r"([^.,]{14,18}[0-9])[.,]([0-9]+)(|Z|[+-].*)", text, re.IGNORECASE)
     if parts is None and re.search(r"[.,]", text):
         raise ValueError("no time")
     plain, digits = (parts[1] + parts[3], parts[2]) if parts else (text, "0")
+    shape = re.sub("[0-9]", "0", plain.upper())  # datetime drops what follows a clock and stands before a zone
+    ways = [shape[len(day) :] for day in DAYS if shape.startswith(day)]
+    if not any(way[:1] != "0" and way[1:] in CLOCKS[parts is not None] for way in ways):
+        raise ValueError("no time")
     time = datetime.fromisoformat(plain.upper())  # without the digits, of which it would drop those after the sixth
     whole = ((time if time.tzinfo else time.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(
         microseconds=1

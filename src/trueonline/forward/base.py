@@ -196,12 +196,13 @@ class Definition(Learner):
         gamma = inputs.unit("discount", self.discount if discount is None else discount)
         lam = inputs.unit("trace_decay", self.trace_decay if trace_decay is None else trace_decay)
         rho = 1.0 if ratio is None else inputs.ratio("ratio", ratio)
-        self._probability = min(rho, 1.0) if probability is None else inputs.probability("probability", probability, rho)
-        self._interest = 1.0 if interest is None else inputs.ratio("interest", interest)
+        pi = min(rho, 1.0) if probability is None else inputs.probability("probability", probability, rho)
+        interest = 1.0 if interest is None else inputs.ratio("interest", interest)
         alpha = self._parameters.alpha(self._steps)
-        self._prepare()
         there = None if x_next is None else self._checked(x_next, "x_next")
         reached = there if there is None or x_expected is None else self._checked(x_expected, "x_expected")
+        self._prepare()
+        self._probability, self._interest = pi, interest
         gamma, phi = (0.0, np.zeros(self.n_features)) if reached is None else (gamma, reached)
 
         v, v_next = float(self._weights @ self._here), float(self._weights @ phi)
@@ -229,7 +230,7 @@ class Definition(Learner):
         return delta
 
     def _prepare(self) -> None:
-        """Check the other inputs of the coming transition, before anything changes."""
+        """Check and keep what a method has beside the inputs, after these and before anything else changes."""
 
     def predict(self, x: FeaturesLike) -> float:
         return float(self._weights @ self._checked(x, "x"))

@@ -165,6 +165,10 @@ def test_a_damaged_state_is_refused():
     mixture = Mixture(SETS, EXPERTS, ["hold", "mean"])
     mixture.run(X, x, bases, gammas, starts, elapsed)
     state = mixture.state()
+    lacking = {name: array for name, array in state.items() if name != "ring"}
+    for ring in ({}, {"ring": state["ring"][:0]}):
+        with pytest.raises(ValueError, match="ring"):
+            Mixture(SETS, EXPERTS, ["hold", "mean"]).restore({**lacking, **ring})
     for name, spoil in {
         "ring": lambda a: a + 5000,
         "last": lambda a: a + 100,

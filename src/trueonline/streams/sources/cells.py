@@ -17,8 +17,9 @@ MISSING = ("", "na", "n/a", "nan", "null", "none")
 NAN_FORM = re.compile(r"[+-]?nan(?:\([0-9a-z_]*\))?", re.IGNORECASE)  # C programs print such as -nan(ind)
 THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}([.,' \xa0\u2009\u202f])[0-9]{3}(?:\1[0-9]{3})*(?:[.,][0-9]+)?")
 MAX_DECIMALS = 40  # of a second that are looked at; a double cannot tell more
-CLOCK_AT_END = re.compile(r"^[^.,]*[^0-9:.,+-][0-9:]+(?:[.,]([0-9]+))?(?:Z|[+-][0-9:.]+)?$", re.IGNORECASE)
-POINT = re.compile(r"[.,]")
+DATE = r"[0-9]{4}-?(?:[0-9]{2}-?[0-9]{2}|W[0-9]{2}(?:-?[0-9])?)"
+CLOCK = r"[0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2}(?:[.,]([0-9]+))?)?)?"
+ISO_8601 = re.compile(rf"{DATE}(?:[^0-9.,]{CLOCK}(?:Z|[+-]{CLOCK})?)?", re.IGNORECASE)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -61,8 +62,8 @@ def moment(text: str, clock: Clock, comma: bool = False) -> float:
     except (ValueError, OverflowError):
         form = f" in the form {clock.form}" if clock.form else "; give the form of times by --time-format"
         raise MalformedError(f"{text[:QUOTED_CHARACTERS]!r} is not a time{form}") from None
-    written = None if clock.form else CLOCK_AT_END.match(text)
-    if clock.form is None and written is None and POINT.search(text):  # datetime takes anything after the sixth digit
+    written = None if clock.form else ISO_8601.fullmatch(text)
+    if clock.form is None and written is None:  # datetime takes more, such as any text after the sixth digit
         raise MalformedError(f"{text[:QUOTED_CHARACTERS]!r} is not a time")
     digits = (written and written[1]) or f"{time.microsecond:06}"
     parts = 10 ** len(digits := digits[:MAX_DECIMALS])
