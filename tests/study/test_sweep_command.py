@@ -59,7 +59,7 @@ def test_help_shows_every_option_and_a_spec_that_runs(tmp_path):
     for option in ("--out", "--figure", "--engine", "--shard I/N", "--threads"):
         assert option in result.stdout
     _, _, example = result.stdout.partition("may be left out):\n")
-    spec, _, agents = example.partition("Options:")[0].partition("Or agents in")
+    spec, *_ = example.partition("Options:")[0].partition("Or agents in")
     (tmp_path / "spec.toml").write_text(spec)
     assert len(sweep_file.read(tmp_path / "spec.toml")) == 2
 
