@@ -367,7 +367,7 @@ def test_the_page_comes_back_when_the_server_does(chromium, feed):
         browser.box("force, 0.5 s").click()
     finally:
         served.stop()
-    until(lambda: browser.one("#state").text == "connection lost – trying again")
+    until(lambda: browser.one("#state").text == "trueonline was stopped")
     other = small_hub()  # another stream, which begins again
     publish(other, 50)
     with Server(other, port=served.port):
