@@ -160,7 +160,7 @@ def gather_tasks(tasks: Iterable[Work], out: str | os.PathLike) -> pa.Table | No
     tables = [store.read(task) for task in tasks]
     if not tables:
         raise ValueError("a study needs at least one task")
-    return None if any(table is None for table in tables) else pa.concat_tables(tables)
+    return None if any(table is None for table in tables) else pa.concat_tables(tables, promote_options="default")
 
 
 def gather(case: Case, out: str | os.PathLike) -> pa.Table | None:
@@ -214,7 +214,7 @@ def run(cases: Sequence[Case], out: str | os.PathLike | None = None, **options: 
     execute_tasks([task for some in tasks for task in some], out, **options)
     found = [gather_tasks(some, out) for some in tasks]
     tables = [table and _labelled(table, case.labels) for case, table in zip(cases, found, strict=True)]
-    return None if any(table is None for table in tables) else pa.concat_tables(tables)
+    return None if any(table is None for table in tables) else pa.concat_tables(tables, promote_options="default")
 
 
 def _in_memory(
@@ -237,7 +237,7 @@ def _in_memory(
         count.finish(task)
 
     engines.run(tasks, engine, done, threads=threads)
-    return pa.concat_tables(_labelled(found[task], task.case.labels) for task in tasks)
+    return pa.concat_tables([_labelled(found[task], task.case.labels) for task in tasks], promote_options="default")
 
 
 def _labelled(table: pa.Table, labels: Mapping[str, Any]) -> pa.Table:
