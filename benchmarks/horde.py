@@ -121,7 +121,7 @@ def _race(case: Case, settings: Settings, section: Section) -> list[tuple]:
 def _run(horde: Horde, X: Any, cumulants: np.ndarray) -> None:
     """In pieces that share a row."""
     for t in range(0, len(cumulants), PIECE):
-        horde.run(X[t : t + PIECE + 1], cumulants[t : t + PIECE], resume=True)
+        horde.run(X[t : t + PIECE + 1], cumulants[t : t + PIECE], resume=t > 0)
 
 
 def _follow(horde: Horde, rows: list[np.ndarray], cumulants: np.ndarray) -> None:

@@ -31,9 +31,8 @@ def test_lines_move(browser, feed):
         delay = until(lambda: browser.of("delay()"))
         assert delay >= 0
         until(lambda: browser.one("#delay").text.endswith("ms"))
-        until(lambda: browser.one(".chart .score").text.startswith("error 2: "))
-        words = "error 2: 50 % better than the newest value (4), 75 % better than the mean so far (8)"
-        assert browser.one(".chart .score").text == words
+        words = "error 2: too early to compare: fewer than 100 horizons are scored"
+        until(lambda: browser.one(".chart .score").text == words)
         assert browser.of("missed") == 0
         labels = browser.js("return document.querySelector('.chart .when').textContent")
         assert labels == "newest"
@@ -167,7 +166,7 @@ def test_marks_of_time_say_when_they_are(browser, width, begin):
             steps = np.unique(np.diff(times).round(6))
             assert len(steps) == 1
             assert steps[0] in (1, 2, 5, 10, 15, 30)
-            assert len([words for _, words in marks if words]) >= 2
+            assert len([words for _, words in marks if words]) >= (2 if width > 400 else 1)
             for k, (time_, words) in enumerate(marks[:-1]):  # at the right there may be no room
                 assert words == expected(time_, k == 0)
                 assert time_ == round(time_)
