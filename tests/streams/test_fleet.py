@@ -212,3 +212,14 @@ def test_each_topic_is_a_signal(tmp_path):
             assert set(columns(out, name, "topic")["flow"]) == {k}
     finally:
         broker.kill()
+
+
+def test_a_fleet_may_stop_after_some_samples_and_resume(tmp_path):
+    log = written(tmp_path / "log.csv", rows())
+    predict(log, *OPTIONS, "--by", "pump", "--out", tmp_path / "whole.csv")
+    for samples in ("2", "500", None):
+        limit = () if samples is None else ("--samples", samples)
+        predict(
+            log, *OPTIONS, "--by", "pump", "--out", tmp_path / "parts.csv", "--checkpoint", tmp_path / "c.npz", *limit
+        )
+    assert (tmp_path / "parts.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()

@@ -62,6 +62,8 @@ class Labels:
         return [self.names[int(code)] for code in codes]
 
     def restore(self, names: Sequence[str]) -> None:
-        """Take the names of an earlier run, in place: readers hold this object."""
+        """Take the names of an earlier run, in place: readers hold this object. Later names stay, as blocks have their codes."""
+        if self.names[: len(names)] == [*names]:
+            return
         self.names[:] = names
         self._codes = {name: float(code) for code, name in enumerate(names)}
