@@ -556,5 +556,5 @@ def test_rules_that_share_a_kernel_have_in_common_what_is_the_same():
     assert all(set(each.then) == {0, 1} for each in common)
     recalled = common[0].then
     assert set(recalled[1]) - set(recalled[0]) == {
-        "chosen_learn_memory_b = transition.alpha * min(max(delta, -1.0), 1.0)"
+        "chosen_learn_memory_a = transition.alpha * min(max(delta, -1.0), 1.0)"
     }

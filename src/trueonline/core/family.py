@@ -22,22 +22,26 @@ from trueonline.core.compiling.kernels import kernel
 from trueonline.core.compiling.syntax import assigned, definition, made_of, names_in
 from trueonline.core.memory import decay, imprint, learn, scale, shift
 from trueonline.core.transition import parameters_of
+from trueonline.core.two_traces import decay_both, imprint_both, learn_from_second, second_learns
 
-SHARED = ("one", "two")  # the kinds of memory whose rules share kernels
+SHARED = ("one", "two", "three", "two traces")  # the kinds of memory whose rules share kernels
 # Learners of the rule that people meet first have kernels of their own, which compile in two thirds of the time.
 ALONE = "true_online_td"
-MEMORIES = {"memory", "second"}  # the names of memories in rules
+APART = {"replace_clearing"}  # rules of agents that need to know the actions
+MEMORIES = {"memory", "second", "third"}  # the names of memories in rules
 CHOSEN = "chosen"  # how the names of numbers begin that the rule chooses
 RESULT = tuple(f"{CHOSEN}_{each}" for each in ("value", "error", "next"))
-NUMBERS = {decay: 1, imprint: 2, learn: 1, scale: 1, shift: 1}  # how many numbers come last in a call
+# How many numbers come last in a call:
+NUMBERS = dict.fromkeys((decay, learn, scale, shift, decay_both, learn_from_second, second_learns), 1)
+NUMBERS |= {imprint: 2, imprint_both: 3}
 
 
 @cache
 def members(memory: str) -> dict[Any, int]:
     """The rules over a kind of memory that share a kernel, and their numbers."""
-    rows = [row for row in catalog.METHODS.values() if row.memory == memory and row.group != "control" and row.rule]
-    rules = dict.fromkeys(row.resolve(part) for row in rows for part in ("rule", "varying") if memory in SHARED)
-    return {rule: number for number, rule in enumerate(rules)}
+    rows = [row for row in catalog.METHODS.values() if row.memory == memory and row.rule and memory in SHARED]
+    rules = dict.fromkeys(row.resolve(part) for row in rows for part in ("rule", "varying"))
+    return {rule: number for number, rule in enumerate(rules) if rule.py_func.__name__ not in APART}
 
 
 def number_of(rule: Any, memory: str) -> int | None:
@@ -61,8 +65,9 @@ def merged(memory: str) -> Any:
     body = [line for use in _without_choice(uses) for line in use.written(everyone)]
     chosen = sorted(assigned([each for each in ast.parse("\n".join(body)).body if isinstance(each, ast.If)]))
     lines = ["which = transition.which", *(f"{name} = 0.0" for name in chosen), *body]
-    text = "\n    ".join([f"def any_of_{memory}(memory, transition):", *"\n".join(lines).splitlines()])
-    shared = kernel(made_of(f"{text}\n", f"any_of_{memory}", names))
+    name = f"any_of_{memory.replace(' ', '_')}"
+    text = "\n    ".join([f"def {name}(memory, transition):", *"\n".join(lines).splitlines()])
+    shared = kernel(made_of(f"{text}\n", name, names))
     shared.ask = shared
     return shared
 
@@ -138,10 +143,11 @@ def _uses(rule: Any, number: int) -> list[_Use]:
         else:
             count = NUMBERS.get(where.get(value.func.id), 0) if value is not None else 0
             for k in range(-count, 0):
-                name = "_".join([CHOSEN, value.func.id, *map(ast.unparse, value.args[:1]), "ab"[k]])
+                name = "_".join([CHOSEN, value.func.id, *map(ast.unparse, value.args[:1]), "abc"[k + count]])
                 name += "_2" * sum(name in each.statement for each in uses)
                 plain.append(f"{name} = {ast.unparse(value.args[k])}")
                 value.args[k] = ast.Name(name)
+            last = len(uses) if any(isinstance(part, ast.Assign) for part in ast.walk(one)) else last
             uses.append(_Use(ast.unparse(one), (), {number: []}))
     return uses
 
@@ -176,9 +182,12 @@ class _Arguments(ast.NodeTransformer):
     """Puts parts of the transition in place of a rule's arguments."""
 
     def __init__(self, arguments: set[str], own: tuple[str, ...]) -> None:
-        self._arguments, self._own = arguments, own
+        assert not {"x_next", "x_expected"} <= arguments, "a rule with two sets of features that follow"
+        self._arguments, self._own = arguments | {"x_expected"}, own
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id == "x_next":  # φ̄' is φ' by default, and other rules ask for it
+            node.id = "x_expected"
         if node.id in self._own:
             return ast.parse(f"transition.parameters[{self._own.index(node.id)}]", mode="eval").body
         return ast.Attribute(ast.Name("transition"), node.id, node.ctx) if node.id in self._arguments else node

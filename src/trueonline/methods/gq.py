@@ -10,9 +10,9 @@ from trueonline.core.memory import decay, imprint, learn, length_squared, recall
 @kernel
 def gq(memory, x, reward, x_expected, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried):
     second = memory.second  # w and e; h and e
-    q, _, v_next = recall(memory, x, x_expected)
+    v, _, v_next = recall(memory, x, x_expected)
     h_x, trace_x, _ = recall(second, x, x_expected)
-    delta, c, xx = reward + gamma_next * v_next - q, rho * gamma * lam, length_squared(x)
+    delta, c, xx = reward + gamma_next * v_next - v, rho * gamma * lam, length_squared(x)
     h_e, e_e = h_x, xx  # hᵀe and eᵀe, of the new e
     if c > 0.0:
         h_e += c * carried[0]
@@ -28,4 +28,4 @@ def gq(memory, x, reward, x_expected, alpha, beta, gamma, lam, gamma_next, lam_n
     learn(second, beta * delta)  # h ← h + βδe − β(hᵀφ)φ
     carried[0] = h_e + beta * (delta * e_e - h_x * (c * trace_x + xx))
     carried[1] = e_e
-    return q, delta, v_next
+    return v, delta, v_next

@@ -22,7 +22,7 @@ def htd(memory, x, reward, x_next, alpha, beta, gamma, lam, gamma_next, rho, car
     second, third = memory.second, memory.third  # w and e; h and e; b
     v, _, v_next = recall(memory, x, x_next)
     h_x, _, _ = recall(second, x, x_next)
-    recall(third, x, x_next)
+    _, _, _ = recall(third, x, x_next)
     delta, g, xx = reward + gamma_next * v_next - v, gamma * lam, length_squared(x)
     c = rho * g
     decay(second, c)  # e ← ργλe + ρφ

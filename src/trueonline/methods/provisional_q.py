@@ -41,4 +41,5 @@ def provisional_q(memory, x, reward, x_expected, v_old, alpha, gamma, lam, gamma
     learn(memory, delta + m)  # w: … + (δ + m)e
     second_learns(memory, delta + m + (1.0 - gamma_next) * v_next)  # v ← ργλv + (δ + m + (1 − γ')V')e − αmφ
     settle_all(memory, x)
-    return v, delta, value(memory, x_expected)  # wᵀφ̄', with the weights of now
+    v_bar = value(memory, x_expected)  # wᵀφ̄', with the weights of now
+    return v, delta, v_bar

@@ -9,9 +9,9 @@ from trueonline.core.memory import decay, imprint, learn, recall
 
 @kernel
 def tree_backup_q(memory, x, reward, x_expected, alpha, gamma, lam, gamma_next, pi):
-    q, _, v_next = recall(memory, x, x_expected)
-    delta = reward + gamma_next * v_next - q  # δ ← R + γ'wᵀφ̄' − wᵀφ
+    v, _, v_next = recall(memory, x, x_expected)
+    delta = reward + gamma_next * v_next - v  # δ ← R + γ'wᵀφ̄' − wᵀφ
     decay(memory, pi * gamma * lam)  # e ← πγλe …
     imprint(memory, x, 1.0, 0.0)  # … + φ
     learn(memory, alpha * delta)  # w ← w + αδe
-    return q, delta, v_next
+    return v, delta, v_next

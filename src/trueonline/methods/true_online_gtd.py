@@ -34,17 +34,17 @@ def true_online_gtd(memory, x, reward, x_next, v_old, alpha, beta, gamma, lam, g
     if c > 0.0:
         p += c * carried[0]
         q += c * (c * carried[1] + rho * f_x + a * g_x)
+    decay(second, c)  # f ← ργλf + aφ
+    imprint(second, x, a, -beta * h_x)
+    decay(third, c)  # g ← ργλg + ρφ
+    imprint(third, x, rho, 0.0)
     decay(memory, c)  # e ← ργλe + αρ(1 − ργλeᵀφ)φ
     imprint(memory, x, alpha * rho * (1.0 - c * trace_x), -alpha * rho * (v - v_old))
     learn(memory, delta + v - v_old)  # w ← w + (δ + V − V_old)e − αρ(V − V_old)φ …
     share = gamma_next * (1.0 - lam_next)
     if share > 0.0:
         shift(memory, x_next, -alpha * share * p)  # … − αγ'(1 − λ')(hᵀg)φ'
-    decay(second, c)  # f ← ργλf + aφ
-    imprint(second, x, a, -beta * h_x)
     learn(second, delta)  # h ← h + δf − β(hᵀφ)φ
-    decay(third, c)  # g ← ργλg + ρφ
-    imprint(third, x, rho, 0.0)
     carried[0] = p + delta * q - beta * h_x * (c * g_x + rho * xx)
     carried[1] = q
     return v, delta, v_next
