@@ -89,6 +89,12 @@ class _Signed(ast.NodeTransformer):
         return node
 
 
+def _any_number(node: ast.expr) -> ast.expr:
+    """An argument of a function. For a whole number that it knows, Numba would compile a function for this number alone."""
+    known = isinstance(node, ast.Constant) and type(node.value) is int
+    return ast.Call(ast.Name("int", ast.Load()), [node], []) if known else node
+
+
 class _Scope:
     """A function whose body is being written: what its local names stand for, and the functions that it is inlined into."""
 
@@ -130,6 +136,7 @@ class _Text:
 
     def add(self, apart: Apart, kinds: tuple[Any, ...]) -> str:
         """Write a function, for arguments of these types as far as they are known; return its name."""
+        kinds = tuple(map(types.unliteral, kinds))  # one function for all numbers that it is called with
         key = (apart.function.__code__, id(apart.function.__globals__), apart.options, kinds)
         if key not in self._made:
             node = definition(apart.function)
@@ -496,7 +503,7 @@ class _Body:
             self.text.read.append((found[1], found[0], found[2]))
         try:
             if isinstance(callee, Apart):
-                return ast.Call(ast.Name(self.text.add(callee, kinds), ast.Load()), arguments, [])
+                return ast.Call(ast.Name(self.text.add(callee, kinds), ast.Load()), list(map(_any_number, arguments)), [])
             if callee is not None:
                 new: list[ast.stmt] = []
                 value = self._inlined(callee, arguments, scope, new)
