@@ -39,8 +39,8 @@ def tell():
     buffers, found = (allocate(4), allocate(4, memories=2)), []
     for rule, memory, at in ((accumulate_td, "one", buffers[0]), (gtd, "two", buffers[1])):
         entry = compiled(rule, memory).step
-        kinds = tuple(numba.typeof(each) for each in (*at, np.zeros(1, np.int64), np.ones(1), 1.0))
-        found.append(hash(kernels._meaning(kernels.compose(entry.template, kinds, kernels._Knowledge))))
+        kinds = tuple(numba.typeof(each) for each in (*at, np.zeros(1, np.int64), np.ones(1), 1.0, 1.0, 1.0))
+        found.append(hash(kernels._meaning(kernels.compose(entry.template, kinds, kernels._Knowledge), True)))
     print(json.dumps(found), flush=True)
 
 for file, old, new in json.loads(sys.argv[2]):

@@ -106,10 +106,10 @@ def arriving(x, reward, x_next, x_expected, v_old, gamma, lam, rho_old, greedy, 
     )
 
 
-def transit(numbers, places, x, values, expected, expected_values, reward):
+def transit(numbers, places, x, values, expected, expected_values, reward, gamma_next, lam_next):
     """Learn from one transition out of the features that the buffers hold into x, which they then hold; return δ.
 
-    ValueError for bad input.
+    The other numbers of the transition are in the place. ValueError for bad input.
     """
     memory, place = attach(numbers, places), pointer(numbers, 0)
     given = view(x, values)
@@ -117,12 +117,14 @@ def transit(numbers, places, x, values, expected, expected_values, reward):
         raise ValueError
     x_next = taken(memory.n, given, pointer(places, places.size - memory.n))
     fine = acceptable(memory.n, x_next, place[BINARY] != 0.0)
+    fine = fine and 0.0 <= gamma_next <= 1.0 and 0.0 <= lam_next <= 1.0
     if not (fine and reward - reward == 0.0):  # it is not finite
         raise ValueError
     x_expected = view_or(expected, expected_values, x_next)
     now, which = held(numbers, places, PLACE, memory.n, place[LENGTH], values), int(place[RULE])
     v_old, gamma, lam, rho_old, greedy = place[V_OLD], place[GAMMA], place[LAM], place[RHO_OLD], place[GREEDY]
     carried, settings, own = pointer(numbers, CARRIED), pointer(numbers, COMING), pointer(numbers, PARAMETERS)
+    settings[GAMMA_NEXT], settings[LAM_NEXT] = gamma_next, lam_next
     transition = arriving(
         now, reward, x_next, x_expected, v_old, gamma, lam, rho_old, greedy, carried, own, settings, which
     )
@@ -139,17 +141,17 @@ def transit(numbers, places, x, values, expected, expected_values, reward):
     return delta
 
 
-def step(numbers, places, x, values, reward):
+def step(numbers, places, x, values, reward, gamma_next, lam_next):
     """`transit` with φ' as φ̄'."""
-    return transit(numbers, places, x, values, None, None, reward)
+    return transit(numbers, places, x, values, None, None, reward, gamma_next, lam_next)
 
 
-def step_expected(numbers, places, x, values, expected, expected_values, reward):
+def step_expected(numbers, places, x, values, expected, expected_values, reward, gamma_next, lam_next):
     """`transit` with a φ̄' of its own, in arrays that nothing else writes to."""
     fine = acceptable(int(numbers[FEATURES]), view(expected, expected_values), numbers[BINARY] != 0.0)
     if not fine:
         raise ValueError
-    return transit(numbers, places, x, values, expected, expected_values, reward)
+    return transit(numbers, places, x, values, expected, expected_values, reward, gamma_next, lam_next)
 
 
 def run(numbers, places, X, expected, rewards, series, starts, sure, values):
@@ -300,10 +302,10 @@ def compiled(rule: Any, memory: str = "one", adapted: bool = False) -> Entries:
         names["transit"] = inlined(transit, **names)
         name = f"{rule.py_func.__name__}{'_adapted' * adapted}"
         made[memory, adapted] = Entries(
-            *(specialise(each, name, **names) for each in (step, step_expected, run)), *READERS
+            *(specialise(each, name, undivided=each is step, **names) for each in (step, step_expected, run)), *READERS
         )
     return made[memory, adapted]
 
 
 # No rule takes part in reading, so all rules and kinds of memory share these entry points.
-READERS = tuple(specialise(template, "any") for template in (predict, predict_many, check))
+READERS = tuple(specialise(each, "any", undivided=each is predict) for each in (predict, predict_many, check))

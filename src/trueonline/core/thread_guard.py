@@ -11,7 +11,9 @@ Two calls that wait for each other would wait for ever: two learners whose sched
 call looks for such a circle, and raises an error. A process that was forked has no other threads, but their marks. An object that
 they were changing at that time is refused.
 
-`MemoryLearner.update` has the first half of `guarded` in itself, which spares it a call.
+`MemoryLearner.update` and `predict` do without a mark. They look for marks, and then call a kernel that keeps Python's lock
+(`specialise(…, undivided=True)`). Python gives other threads a turn only after calls, at jumps backwards and where functions begin,
+so none has a turn between the look and the end of the kernel.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from trueonline.control.transitions import moved
 from trueonline.core.compiling.kernels import inlined, kept_with, kernel, specialise
 from trueonline.core.forms import pointer
 from trueonline.core.loops import names_of, transit
-from trueonline.core.memory.layout import COMING, PLACE, at
+from trueonline.core.memory.layout import PLACE, at
 from trueonline.core.memory.operations import weight_in
 from trueonline.core.transition import GAMMA_NEXT, LAM_NEXT
 from trueonline.deep import kernels
@@ -47,7 +47,7 @@ def learn(numbers, shape, head, places, ahead, x, output, reward, x_next, bootst
     net = attach_net(numbers, shape)
     if not (fits(net, x, output) and fits(net, x_next, bootstrap)):
         raise ValueError
-    now, coming, v_next = pointer(head, PLACE), pointer(head, COMING), 0.0
+    now, v_next = pointer(head, PLACE), 0.0
     forward(net, pointer(x_next, 0))
     read_features(net, pointer(ahead, 0))
     if gamma_next != 0.0:
@@ -57,8 +57,7 @@ def learn(numbers, shape, head, places, ahead, x, output, reward, x_next, bootst
     if not delta - delta == 0.0:
         raise ValueError
     read_features(net, now)  # in place of the features of the step before: the body has changed since
-    coming[GAMMA_NEXT], coming[LAM_NEXT] = gamma_next, lam
-    delta = step_here(head, places, ahead, None, None, None, reward)
+    delta = step_here(head, places, ahead, None, None, None, reward, gamma_next, lam)
     learn_body(net, head, places, pointer(x, 0), output, delta, alpha, decay)
     return delta
 

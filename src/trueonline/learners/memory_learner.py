@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from trueonline import inputs
@@ -99,7 +101,7 @@ class MemoryLearner(OverMemory, Learner):
 
     def _bind(self) -> None:
         """Leave the numbers of an ordinary transition where `step` finds them, and bind the buffers to it."""
-        self._single = np.zeros(1, np.int64)
+        self._singles: dict[int, np.ndarray] = defaultdict(partial(np.zeros, 1, np.int64))  # of each thread
         self._usual = self._parameters.discount, self._parameters.trace_decay
         self._coming = self._memory.numbers[COMING:PARAMETERS]
         self._quick = None
@@ -181,7 +183,7 @@ class MemoryLearner(OverMemory, Learner):
             alpha = 1.0
         return np.array([alpha, beta, gamma, lam, rho, pi, stake, self.discount, self.trace_decay])
 
-    def update(  # noqa: PLR0912  (the fast path is spelled out)
+    def update(
         self,
         reward: float,
         x_next: FeaturesLike | None,
@@ -192,67 +194,54 @@ class MemoryLearner(OverMemory, Learner):
         x_expected: FeaturesLike | None = None,
         probability: float | None = None,
     ) -> float:
-        users, me = self._users, get_ident()
-        if not users and ratio is None and interest is None and x_expected is None and probability is None:
-            users[me] = True
-            try:
-                quick, form = self._quick, None
-                if quick is not None and len(users) == 1:  # no other thread is in a call
-                    if type(x_next) is np.ndarray and x_next.flags.carray:
-                        if x_next.dtype is INTEGERS:
-                            x, values, form = x_next, ONE, SPARSE
-                        elif x_next.dtype is FLOATS:
-                            x, values, form = x_next, None, DENSE
-                    elif type(x_next) is int and -1 < x_next < self._parameters.n_features:
-                        self._single[0] = x_next
-                        x, values, form = self._single, ONE, SPARSE
-                    else:
-                        x, values, form = self._parts(x_next)
-                    if form is self._form and form is not None:
-                        if type(reward) is not float:
-                            reward = plain_number(reward)
-                        if discount is None and trace_decay is None:
-                            return quick(x, values, reward)
-                        coming = self._varied(discount, trace_decay)
-                        try:
-                            return quick(x, values, reward)
-                        finally:
-                            coming[GAMMA_NEXT], coming[LAM_NEXT] = self._usual
-            except (OverflowError, TypeError, ValueError):
-                pass  # no kernel yet, or bad input; nothing has changed, and the code below finds out
-            finally:
-                del users[me]
+        form: str | None
+        quick = self._quick
+        if quick is not None and ratio is None and interest is None and x_expected is None and probability is None:
+            if type(x_next) is ndarray and x_next.dtype is FLOATS and x_next.flags.carray:
+                x, values, form = x_next, None, DENSE
+            elif type(x_next) is ndarray and x_next.dtype is INTEGERS and x_next.flags.carray:
+                x, values, form = x_next, ONE, SPARSE
+            else:
+                x, values, form = self._parts(x_next)
+            if form is not None:
+                try:
+                    if type(reward) is not float:
+                        reward = plain_number(reward)
+                    gamma, lam = self._usual
+                    if discount is not None or trace_decay is not None:
+                        gamma, lam = self._varied(discount, trace_decay)
+                    # From here on no other thread can begin a call before this call has ended (`thread_guard`).
+                    if form is self._form and not self._users:
+                        return quick(x, values, reward, gamma, lam)
+                except (OverflowError, TypeError, ValueError):
+                    pass  # no kernel yet, or bad input; nothing has changed, and the code below finds out
         return self._update(reward, x_next, discount, trace_decay, ratio, interest, x_expected, probability)
 
     def _parts(self, x: Any) -> tuple[Any, Any, str | None]:
         """Features as kernels take them, and their form. The form is None if they have to be checked first."""
         kind = type(x)
-        if kind is np.ndarray:
+        if kind is ndarray:
             kind = x.dtype
             if kind is INTEGERS:
-                return (
-                    (x if x.flags.carray else x.copy()),
-                    ONE,
-                    SPARSE,
-                )  # kernels take contiguous, aligned and writable arrays
+                return (x if x.flags.carray else x.copy()), ONE, SPARSE  # kernels take contiguous and writable arrays
             if kind is FLOATS:
                 return (x if x.flags.carray else x.copy()), None, DENSE
         elif kind in WHOLE:
             if -1 < x < self._parameters.n_features:
-                self._single[0] = x
-                return self._single, ONE, SPARSE
+                single = self._singles[get_ident()]
+                single[0] = x
+                return single, ONE, SPARSE
         elif kind is tuple and inputs.native(x) and x[0].dtype is INTEGERS:
             return *x, SPARSE
         return None, None, None
 
-    def _varied(self, discount: Any, trace_decay: Any) -> np.ndarray:
-        """Leave γ and λ of the state that is entered where `step` finds them. ValueError if they have to be checked first."""
+    def _varied(self, discount: Any, trace_decay: Any) -> tuple[Any, Any]:
+        """γ and λ of the state that is entered. ValueError if they have to be checked first."""
         gamma, lam = self._usual
         gamma, lam = gamma if discount is None else discount, lam if trace_decay is None else trace_decay
-        if self.method.constants or not (type(gamma) is type(lam) is float and 0.0 <= gamma <= 1.0 and 0.0 <= lam <= 1.0):
+        if self.method.constants or not type(gamma) is type(lam) is float:
             raise ValueError
-        self._coming[GAMMA_NEXT], self._coming[LAM_NEXT] = gamma, lam
-        return self._coming
+        return gamma, lam
 
     @guarded
     def _update(
@@ -283,14 +272,13 @@ class MemoryLearner(OverMemory, Learner):
             self._stand(inputs.like(here, x, self.n_features))
         coming, ordinary = self._coming, self._coming.copy()
         coming[:] = numbers
+        entered = reward, float(numbers[GAMMA_NEXT]), float(numbers[LAM_NEXT])
         try:
             if expected is None:
-                delta = call(self._entries.step, *self._memory, *inputs.given(x), reward)
+                delta = call(self._entries.step, *self._memory, *inputs.given(x), *entered)
             else:
-                expected = inputs.like(expected, x, self.n_features)
-                delta = call(
-                    self._entries.step_expected, *self._memory, *inputs.given(x), *inputs.given(expected), reward
-                )
+                both = *inputs.given(x), *inputs.given(inputs.like(expected, x, self.n_features))
+                delta = call(self._entries.step_expected, *self._memory, *both, *entered)
         finally:
             coming[:] = ordinary
         if x_next is None:
@@ -298,20 +286,17 @@ class MemoryLearner(OverMemory, Learner):
         return delta
 
     def predict(self, x: FeaturesLike) -> float:
-        users, me = self._users, get_ident()
-        if not users:
-            users[me] = True
+        form: str | None
+        if type(x) is ndarray and x.flags.carray and x.dtype is INTEGERS:
+            features, values, form = x, ONE, SPARSE
+        else:
+            features, values, form = self._parts(x)
+        if form is not None:
             try:
-                if len(users) == 1:
-                    if type(x) is np.ndarray and x.dtype is INTEGERS and x.flags.carray:
-                        return self._read(x, ONE)
-                    features, values, form = self._parts(x)
-                    if form is not None:
-                        return self._read(features, values)
+                if not self._users:  # as in `update`
+                    return self._read(features, values)
             except (TypeError, ValueError):
                 pass  # no kernel yet, or bad input
-            finally:
-                del users[me]
         return self._predict(x)
 
     @guarded

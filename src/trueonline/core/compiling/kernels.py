@@ -230,17 +230,18 @@ def _sorted(options: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
 # --- Entry points ---------------------------------------------------------------------------------
 
 
-def specialise(template: Callable, name: str, **names: Any) -> Any:
+def specialise(template: Callable, name: str, *, undivided: bool = False, **names: Any) -> Any:
     """An entry point: `template` with `names` (such as `rule=true_online_td`) in place of its placeholders.
 
-    Placeholders are globals of the template's module. A name that is no such global is a TypeError.
+    Placeholders are globals of the template's module. A name that is no such global is a TypeError. A call of an `undivided` entry
+    point keeps Python's lock, so no other thread runs between its beginning and its end.
     """
     unknown = names.keys() - template.__globals__.keys()
     if unknown:
         raise TypeError(f"{template.__name__} has no placeholder {sorted(unknown)[0]!r}")
     function = FunctionType(template.__code__, {**template.__globals__, **names}, f"{template.__name__}_{name}")
     function.__qualname__ = function.__name__
-    entry: Any = numba.njit(function, **_OPTIONS)
+    entry: Any = numba.njit(function, **{**_OPTIONS, "nogil": not undivided})
     entry._can_compile = False  # `disable_compile` would insist on a first signature
     entry.template, entry.read = function, []  # kept here, so that both are collected with the entry point
     return entry
@@ -313,8 +314,9 @@ def ensure(entry: Any, *arguments: Any) -> None:
         if signature not in entry.overloads:
             try:
                 composed = compose(entry.template, signature, _Knowledge)
-                compiler = _functions(composed)[composed.name]
-                compiler._cache = KernelCache(composed.name, _meaning(composed))
+                options = entry.targetoptions
+                compiler = _functions(composed, options["nogil"])[composed.name]
+                compiler._cache = KernelCache(composed.name, _meaning(composed, options["nogil"]))
                 compiler.compile(signature)
             except (NumbaError, UnsupportedBytecodeError, AttributeError, KeyError) as error:
                 raise ValueError(
@@ -361,8 +363,8 @@ def _reads(composed: Composed) -> Iterator[_Read]:
             yield _Read(where, name, value, value.copy() if isinstance(value, np.ndarray) else None, by)
 
 
-def _functions(composed: Composed) -> dict[str, Any]:
-    """The functions of a text, for Numba to compile."""
+def _functions(composed: Composed, nogil: bool) -> dict[str, Any]:
+    """The functions of a text, for Numba to compile. `nogil` says whether calls from Python release its lock."""
     path = f"<kernel {hashlib.sha256(composed.text.encode()).hexdigest()[:16]}>"
     linecache.cache[path] = (len(composed.text), None, composed.text.splitlines(keepends=True), path)  # for errors
     names = {name: value for name, value in composed.names.items() if not isinstance(value, Apart)}
@@ -370,7 +372,7 @@ def _functions(composed: Composed) -> dict[str, Any]:
     exec(compile(composed.text, path, "exec"), names)
     for name, options in composed.options.items():
         given = {each: set(value) if isinstance(value, frozenset) else value for each, value in options}
-        names[name] = numba.njit(names[name], **(given or _OPTIONS), pipeline_class=_Flat)
+        names[name] = numba.njit(names[name], **{**(given or _OPTIONS), "nogil": nogil}, pipeline_class=_Flat)
     return names
 
 
@@ -387,7 +389,7 @@ class _Flat(CompilerBase):
         return [flat]
 
 
-def _meaning(composed: Composed) -> str | None:
+def _meaning(composed: Composed, nogil: bool) -> str | None:
     """Everything that determines the machine code of a text. None if that cannot be known."""
     try:
         named = [
@@ -399,7 +401,7 @@ def _meaning(composed: Composed) -> str | None:
         (name, repr([(each, sorted(value) if isinstance(value, frozenset) else value) for each, value in options]))
         for name, options in composed.options.items()
     ]
-    return repr((composed.text, options, named))
+    return repr((composed.text, options, named, nogil))
 
 
 def _described(value: Any) -> Any:
