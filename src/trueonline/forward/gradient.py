@@ -19,7 +19,6 @@ from trueonline.forward.off_policy_returns import (
     OnlineOffPolicyReturn,
     SecondStepDefinition,
     accumulated,
-    dutch_trace,
 )
 from trueonline.learners.docstrings import LEARNER, SECOND
 
@@ -224,14 +223,3 @@ class OnlineGTDReturn(GradientDefinition, OnlineOffPolicyReturn):
             ahead = products_after(carried, k) @ self.deltas[k:]
             h = h + self.betas[k] * (self.ratios[k] * ahead - h @ phi) * phi
         return h
-
-    @property
-    def correlation_trace(self) -> np.ndarray:
-        """The trace e^∇."""
-        return np.array(self._correlation_trace(len(self.x) - 1))
-
-    @property
-    def second_trace(self) -> np.ndarray:
-        """f_t = ρ_te_t^h: Σ_{i=0}^{t} (∏_{j=i+1}^{t} γ_jλ_jρ_j) B_{i+1}^{t} β_iρ_iφ_i, with B_j = I − β_jφ_jφ_jᵀ."""
-        moves = [beta * phi for beta, phi in zip(self.betas, self.x, strict=True)]
-        return dutch_trace(self.x, self._carried(), moves, self.n_features, self.ratios)

@@ -186,16 +186,14 @@ def accumulated(x: list[np.ndarray], carried: np.ndarray, entering: np.ndarray, 
     return total
 
 
-def dutch_trace(
-    x: list[np.ndarray], carried: np.ndarray, moves: list[np.ndarray], n: int, entering: list[float] | None = None
-) -> np.ndarray:
-    """Σ_{i=0}^{t} (c_{i+1} ⋯ c_t) (I − m_tφ_tᵀ) ⋯ (I − m_{i+1}φ_{i+1}ᵀ) b_im_i, one factor after the other. b_i is 1 by default.
+def dutch_trace(x: list[np.ndarray], carried: np.ndarray, moves: list[np.ndarray], n: int) -> np.ndarray:
+    """Σ_{i=0}^{t} (c_{i+1} ⋯ c_t) (I − m_tφ_tᵀ) ⋯ (I − m_{i+1}φ_{i+1}ᵀ) m_i, one factor after the other.
 
     m_i is φ_i times its step-size, or the step-sizes of all features.
     """
     total = np.zeros(n)
     for i, move in enumerate(moves):
-        term = move if entering is None else entering[i] * move
+        term = move
         for j in range(i + 1, len(x)):
             term = carried[j] * (term - (x[j] @ term) * moves[j])
         total += term
