@@ -115,9 +115,9 @@ class Scaling:
         low, high, scales = (_listed(each.reshape(self.shape).tolist()) for each in (self.low, self.high, self.scales))
         return {"low": low, "high": high, "scales": None if (self.scales == 1.0).all() else scales}
 
-    def observation(self, x: Any, name: str = "the observation") -> np.ndarray:
+    def observation(self, x: Any) -> np.ndarray:
         """One observation as d contiguous floats. A ValueError says what is wrong with a bad one."""
-        return self._checked(x, self.shape, name).ravel()
+        return self._checked(x, self.shape, "the observation").ravel()
 
     def observations(self, X: Any) -> np.ndarray:
         """A batch of observations, one row each. A ValueError says what is wrong with the first bad one."""

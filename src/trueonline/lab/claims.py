@@ -86,10 +86,10 @@ def deciding(numbers: Mapping[str, Any]) -> tuple[str, float, float, float] | No
     return None
 
 
-def resample(runs: int, times: int = 1000, seed: int = 0) -> np.ndarray:
-    """Bootstrap weights: `times` rows, each how often every run is drawn, over the number of runs."""
+def resample(runs: int, seed: int = 0) -> np.ndarray:
+    """Bootstrap weights: 1,000 rows, each how often every run is drawn, over the number of runs."""
     rng = np.random.default_rng([seed, 2016])
-    return rng.multinomial(runs, np.full(runs, 1.0 / runs), size=times) / runs
+    return rng.multinomial(runs, np.full(runs, 1.0 / runs), size=1000) / runs
 
 
 @dataclass(frozen=True, eq=False)

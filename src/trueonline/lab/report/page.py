@@ -57,7 +57,6 @@ def build(
     sections: Sequence[Section],
     about: Mapping[str, str],
     opening: Opening | None = None,
-    title: str = TITLE,
 ) -> None:
     """Write the report of some experiments. The file is written completely or not at all."""
     pictures = {
@@ -72,7 +71,7 @@ def build(
         style=_part("page.css"),
         light=light,
         dark=dark,
-        title=escape(title),
+        title=TITLE,
         opening=_opening(opening, first),
         contents="".join(_contents(section) for section in sections),
         failing=_failing(sections),
